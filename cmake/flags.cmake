@@ -1,0 +1,27 @@
+# One standard, one set of warnings, one set of hardening flags; presets choose optimisation and
+# sanitizers. Never -Ofast or -ffinite-math-only: detecting NaN is part of the product.
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON) # GNU C: cleanup attribute, statement attributes
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+option(WEIR_WERROR "Warnings are errors" ON)
+set(WEIR_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+option(WEIR_FUZZ "Build libFuzzer programs (clang)" OFF)
+
+add_compile_definitions(_GNU_SOURCE WEIR_VERSION="${PROJECT_VERSION}")
+add_compile_options(
+  -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef
+  -fvisibility=hidden -fno-common -fstack-protector-strong -fstack-clash-protection
+  -include ${CMAKE_SOURCE_DIR}/src/base/banned.h)
+add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed)
+if(WEIR_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(WEIR_SANITIZE)
+  add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${WEIR_SANITIZE})
+else()
+  add_compile_definitions($<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
+endif()

@@ -1,0 +1,61 @@
+# weir_library(NAME SOURCES … [DEPENDS domain …] [LIBS dep …] [TESTS x_test.c …] [FUZZ x_fuzz.c …])
+#
+# A domain is the static library weir_NAME over src/NAME. Its headers are reached as
+# "NAME/header.h", and only by targets that name it in DEPENDS: each domain exports one include
+# folder that holds nothing but a link to itself, so a forbidden #include does not compile.
+# TESTS: each file is one Check program, registered with ctest under its own name.
+function(weir_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LIBS;TESTS;FUZZ;TEST_DEPENDS;TEST_SOURCES" ${ARGN})
+  set(dir ${CMAKE_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${dir})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${dir}/${name} SYMBOLIC)
+
+  add_library(weir_${name} STATIC ${arg_SOURCES})
+  target_include_directories(weir_${name} PUBLIC ${dir})
+  list(TRANSFORM arg_DEPENDS PREPEND weir_ OUTPUT_VARIABLE depends)
+  list(TRANSFORM arg_LIBS PREPEND weir_dep_ OUTPUT_VARIABLE libs)
+  target_link_libraries(weir_${name} PRIVATE ${depends} ${libs} Threads::Threads m)
+  if(name STREQUAL base)
+    target_link_libraries(weir_base PUBLIC weir_dep_jansson)
+  endif()
+
+  list(TRANSFORM arg_TEST_DEPENDS PREPEND weir_ OUTPUT_VARIABLE test_depends)
+  if(TARGET weir_dep_check AND NOT WEIR_FUZZ)
+    foreach(source IN LISTS arg_TESTS)
+      get_filename_component(test ${source} NAME_WE)
+      add_executable(${name}_${test} ${source} ${arg_TEST_SOURCES})
+      target_link_libraries(${name}_${test} PRIVATE weir_${name} ${depends} ${test_depends} ${libs} weir_dep_check)
+      add_test(NAME ${name}/${test} COMMAND ${name}_${test})
+      set_tests_properties(${name}/${test} PROPERTIES
+        SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "unit;${name}"
+        ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA}")
+    endforeach()
+  endif()
+  foreach(source IN LISTS arg_FUZZ)
+    get_filename_component(fuzz ${source} NAME_WE)
+    if(WEIR_FUZZ)
+      add_executable(${name}_${fuzz} ${source})
+      target_link_options(${name}_${fuzz} PRIVATE -fsanitize=fuzzer)
+    else()
+      # Without libFuzzer the same target replays its corpus as an ordinary test.
+      add_executable(${name}_${fuzz} ${source} ${CMAKE_SOURCE_DIR}/tests/fuzz_replay.c)
+      add_test(NAME ${name}/${fuzz} COMMAND ${name}_${fuzz} ${CMAKE_SOURCE_DIR}/tests/corpus/${fuzz})
+      set_tests_properties(${name}/${fuzz} PROPERTIES TIMEOUT 300 LABELS "unit;${name}")
+    endif()
+    target_link_libraries(${name}_${fuzz} PRIVATE weir_${name} ${depends} ${libs})
+  endforeach()
+endfunction()
+
+# Where tests and benchmarks find real data; a test without it exits with 77 (skipped).
+set(WEIR_SHARED_DATA ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Real data for tests")
+
+# weir_embed(target file symbol): the bytes of `file` as `symbol` and `symbol_end` in target.
+function(weir_embed target file symbol)
+  set(asm ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.S)
+  file(WRITE ${asm}
+    "    .section .rodata\n    .global ${symbol}\n    .hidden ${symbol}\n    .global ${symbol}_end\n"
+    "    .hidden ${symbol}_end\n    .balign 16\n${symbol}:\n    .incbin \"${file}\"\n${symbol}_end:\n"
+    "    .byte 0\n    .section .note.GNU-stack,\"\",@progbits\n")
+  set_source_files_properties(${asm} PROPERTIES OBJECT_DEPENDS ${file})
+  target_sources(${target} PRIVATE ${asm})
+endfunction()

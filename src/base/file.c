@@ -1,0 +1,273 @@
+#include "base/file.h"
+
+#include "base/uuid.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_MAX_BYTES 4096
+
+static weir_status read_all(int fd, const char *path, size_t max_bytes, struct weir_arena *arena,
+                            char **out_data, size_t *out_len, struct weir_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return weir_error_set_errno(err, errno, "cannot stat %s", path);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s is not a regular file", path);
+    }
+    if ((uint64_t)st.st_size > max_bytes) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "%s holds %lld bytes; at most %zu are read here",
+                              path, (long long)st.st_size, max_bytes);
+    }
+    size_t size = (size_t)st.st_size, len = 0;
+    char *data = weir_arena_alloc(arena, size + 1);
+    while (len < size) {
+        ssize_t n = read(fd, data + len, size - len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return weir_error_set_errno(err, errno, "cannot read %s", path);
+        }
+        if (n == 0) {
+            break; /* it was shortened meanwhile */
+        }
+        len += (size_t)n;
+    }
+    data[len] = '\0';
+    *out_data = data;
+    if (out_len != NULL) {
+        *out_len = len;
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_file_read(const char *path, size_t max_bytes, struct weir_arena *arena,
+                           char **out_data, size_t *out_len, struct weir_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot open %s", path);
+    }
+    weir_status status = read_all(fd, path, max_bytes, arena, out_data, out_len, err);
+    (void)close(fd);
+    return status;
+}
+
+weir_status weir_fd_write_all(int fd, const void *data, size_t len, struct weir_error *err)
+{
+    const char *bytes = data;
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return weir_error_set_errno(err, errno, "cannot write");
+        }
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return WEIR_OK;
+}
+
+/* A rename is durable only when the folder's own data is. */
+static weir_status sync_folder_of(const char *path, struct weir_error *err)
+{
+    char folder[PATH_MAX_BYTES];
+    const char *slash = strrchr(path, '/');
+    int len = slash == NULL ? snprintf(folder, sizeof folder, ".")
+                            : snprintf(folder, sizeof folder, "%.*s",
+                                       (int)WEIR_MAX(slash - path, (ptrdiff_t)1), path);
+    if (len < 0 || (size_t)len >= sizeof folder) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "path too long: %s", path);
+    }
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0) {
+        weir_status status = weir_error_set_errno(err, errno, "cannot sync folder %s", folder);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return status;
+    }
+    (void)close(fd);
+    return WEIR_OK;
+}
+
+static weir_status write_and_sync(int fd, const char *path, const void *data, size_t len,
+                                  struct weir_error *err)
+{
+    weir_status status = weir_fd_write_all(fd, data, len, err);
+    if (status != WEIR_OK) {
+        (void)weir_error_prefix(err, "%s: ", path);
+        return status;
+    }
+    return fsync(fd) == 0 ? WEIR_OK : weir_error_set_errno(err, errno, "cannot sync %s", path);
+}
+
+weir_status weir_file_write_atomic(const char *path, const void *data, size_t len, unsigned mode,
+                                   struct weir_error *err)
+{
+    char temporary[PATH_MAX_BYTES], uuid[WEIR_UUID_BYTES];
+    weir_uuid_make(uuid);
+    int n = snprintf(temporary, sizeof temporary, "%s.%s.tmp", path, uuid);
+    if (n < 0 || (size_t)n >= sizeof temporary) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "path too long: %s", path);
+    }
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot create %s", temporary);
+    }
+    weir_status status = write_and_sync(fd, temporary, data, len, err);
+    (void)close(fd);
+    if (status == WEIR_OK && rename(temporary, path) != 0) {
+        status = weir_error_set_errno(err, errno, "cannot rename %s to %s", temporary, path);
+    }
+    if (status != WEIR_OK) {
+        (void)unlink(temporary);
+        return status;
+    }
+    return sync_folder_of(path, err);
+}
+
+weir_status weir_dir_make(const char *path, unsigned mode, struct weir_error *err)
+{
+    char partial[PATH_MAX_BYTES];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof partial) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "path is empty or too long: %.64s", path);
+    }
+    memcpy(partial, path, len + 1);
+    for (char *p = partial + 1;; p++) {
+        if (*p != '/' && *p != '\0') {
+            continue;
+        }
+        char kept = *p;
+        *p = '\0';
+        if (mkdir(partial, (mode_t)mode) != 0 && errno != EEXIST) {
+            return weir_error_set_errno(err, errno, "cannot make folder %s", partial);
+        }
+        *p = kept;
+        if (kept == '\0') {
+            break;
+        }
+    }
+    return weir_path_is_dir(path)
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_EXISTS, "%s exists and is not a folder", path);
+}
+
+static weir_status remove_below(int parent_fd, const char *name, struct weir_error *err)
+{
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        /* a file or a link: goes itself */
+        return unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT
+                   ? WEIR_OK
+                   : weir_error_set_errno(err, errno, "cannot remove %s", name);
+    }
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        (void)close(fd);
+        return weir_error_set_errno(err, errno, "cannot list %s", name);
+    }
+    weir_status status = WEIR_OK;
+    for (struct dirent *entry = readdir(dir); entry != NULL && status == WEIR_OK;
+         entry = readdir(dir)) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            status = remove_below(dirfd(dir), entry->d_name, err);
+        }
+    }
+    (void)closedir(dir);
+    if (status == WEIR_OK && unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
+        status = weir_error_set_errno(err, errno, "cannot remove folder %s", name);
+    }
+    return status;
+}
+
+weir_status weir_dir_remove(const char *path, struct weir_error *err)
+{
+    return remove_below(AT_FDCWD, path, err);
+}
+
+bool weir_path_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+bool weir_path_is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+weir_status weir_file_lock(const char *path, int *out_fd, struct weir_error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot open lock file %s", path);
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int reason = errno;
+        (void)close(fd);
+        return reason == EWOULDBLOCK
+                   ? weir_error_set(err, WEIR_ERR_CONFLICT, "%s is locked by another process", path)
+                   : weir_error_set_errno(err, reason, "cannot lock %s", path);
+    }
+    *out_fd = fd;
+    return WEIR_OK;
+}
+
+static void hash_to_text(const unsigned char *hash, char out[WEIR_SHA256_TEXT_BYTES])
+{
+    (void)sodium_bin2hex(out, WEIR_SHA256_TEXT_BYTES, hash, crypto_hash_sha256_BYTES);
+}
+
+void weir_sha256(const void *data, size_t len, char out[WEIR_SHA256_TEXT_BYTES])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    (void)crypto_hash_sha256(hash, data, len);
+    hash_to_text(hash, out);
+}
+
+weir_status weir_file_sha256(const char *path, char out[WEIR_SHA256_TEXT_BYTES],
+                             uint64_t *out_bytes, struct weir_error *err)
+{
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return weir_error_set_errno(err, errno, "cannot open %s", path);
+    }
+    crypto_hash_sha256_state state;
+    (void)crypto_hash_sha256_init(&state);
+    unsigned char chunk[16384];
+    uint64_t total = 0;
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof chunk, file)) > 0) {
+        (void)crypto_hash_sha256_update(&state, chunk, n);
+        total += n;
+    }
+    bool has_failed = ferror(file) != 0;
+    int reason = errno;
+    (void)fclose(file);
+    if (has_failed) {
+        return weir_error_set_errno(err, reason, "cannot read %s", path);
+    }
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    (void)crypto_hash_sha256_final(&state, hash);
+    hash_to_text(hash, out);
+    if (out_bytes != NULL) {
+        *out_bytes = total;
+    }
+    return WEIR_OK;
+}

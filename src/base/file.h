@@ -1,0 +1,57 @@
+/**
+ * Files: whole reads with a limit, and writes that a crash leaves before or after, never between.
+ * Errors name the path.
+ */
+#ifndef WEIR_BASE_FILE_H
+#define WEIR_BASE_FILE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Read a whole regular file. The bytes (with a NUL behind them) live in `arena`.
+ * @return NOT_FOUND, DENIED, LIMIT if it holds more than max_bytes, IO.
+ */
+weir_status weir_file_read(const char *path, size_t max_bytes, struct weir_arena *arena,
+                           char **out_data, size_t *out_len,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Replace a file atomically and durably: temporary file beside it, fsync, rename, fsync of the
+ * folder. On error the old file is untouched and no temporary file is left.
+ */
+weir_status weir_file_write_atomic(const char *path, const void *data, size_t len, unsigned mode,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Write all bytes to fd (retrying short writes and EINTR). */
+weir_status weir_fd_write_all(int fd, const void *data, size_t len,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** mkdir -p. */
+weir_status weir_dir_make(const char *path, unsigned mode, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** rm -r without following links; a missing path is OK. */
+weir_status weir_dir_remove(const char *path, struct weir_error *err) WEIR_MUST_CHECK;
+
+bool weir_path_exists(const char *path);
+bool weir_path_is_dir(const char *path);
+
+/**
+ * Take an exclusive lock on `path` (created if missing), held until the descriptor is closed.
+ * @return CONFLICT if another process holds it.
+ */
+weir_status weir_file_lock(const char *path, int *out_fd, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** SHA-256 of a file's bytes as 64 hexadecimal digits and a NUL. */
+#define WEIR_SHA256_TEXT_BYTES 65
+weir_status weir_file_sha256(const char *path, char out[WEIR_SHA256_TEXT_BYTES],
+                             uint64_t *out_bytes, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** SHA-256 of bytes in memory. */
+void weir_sha256(const void *data, size_t len, char out[WEIR_SHA256_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,77 @@
+#include "base/json.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JSON_MAX_DEPTH 64
+
+static int depth_of(const json_t *value, int limit)
+{
+    int deepest = 0;
+    if (limit <= 0) {
+        return 1;
+    }
+    if (json_is_object(value)) {
+        for (void *it = json_object_iter((json_t *)value); it != NULL;
+             it = json_object_iter_next((json_t *)value, it)) {
+            deepest = WEIR_MAX(deepest, depth_of(json_object_iter_value(it), limit - 1));
+        }
+    } else if (json_is_array(value)) {
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            deepest = WEIR_MAX(deepest, depth_of(json_array_get(value, i), limit - 1));
+        }
+    }
+    return deepest + 1;
+}
+
+weir_status weir_json_parse(const char *text, size_t len, const char *what, json_t **out,
+                            struct weir_error *err)
+{
+    json_error_t reason;
+    json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &reason);
+    if (value == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: line %d, column %d: %s", what,
+                              reason.line, reason.column, reason.text);
+    }
+    if (depth_of(value, JSON_MAX_DEPTH + 1) > JSON_MAX_DEPTH) {
+        json_decref(value);
+        return weir_error_set(err, WEIR_ERR_LIMIT, "%s: nested deeper than %d levels", what,
+                              JSON_MAX_DEPTH);
+    }
+    *out = value;
+    return WEIR_OK;
+}
+
+weir_status weir_json_load(const char *path, size_t max_bytes, json_t **out, struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, max_bytes + ((size_t)64 << 10));
+    char *text;
+    size_t len;
+    weir_status status = weir_file_read(path, max_bytes, &arena, &text, &len, err);
+    if (status == WEIR_OK) {
+        status = weir_json_parse(text, len, path, out, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+char *weir_json_text(const json_t *value, struct weir_arena *arena)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (text == NULL) {
+        (void)fprintf(stderr, "weir: out of memory while writing JSON\n");
+        abort();
+    }
+    char *copy = weir_arena_strdup(arena, text);
+    free(text);
+    return copy;
+}
+
+void weir_json_auto_free(json_t **value)
+{
+    json_decref(*value);
+}

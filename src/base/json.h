@@ -1,0 +1,39 @@
+/**
+ * JSON (jansson) and YAML (libyaml) at the edge: text in, a `json_t` tree out, errors that name
+ * file and line. Inside Weir nothing is passed as JSON: records are read by base/record.h.
+ */
+#ifndef WEIR_BASE_JSON_H
+#define WEIR_BASE_JSON_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Parse one JSON value. `what` names the source in errors. Duplicate keys, NUL in keys and depth
+ *  over 64 are refused. The caller owns *out (json_decref). */
+weir_status weir_json_parse(const char *text, size_t len, const char *what, json_t **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Read and parse a file of at most max_bytes. */
+weir_status weir_json_load(const char *path, size_t max_bytes, json_t **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Compact text in the arena. */
+char *weir_json_text(const json_t *value, struct weir_arena *arena);
+
+/**
+ * Parse YAML (core schema: null, bool, int, float, string; maps with string keys; sequences) into
+ * JSON values. One document per call with `multi` false; with true *out is an array of documents.
+ * Anchors and aliases, tags, duplicate keys, depth over 64 and input over 1 MiB are refused with
+ * the line in the message.
+ */
+weir_status weir_yaml_parse(const char *text, size_t len, const char *what, bool multi,
+                            json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Free a json_t * variable; for WEIR_AUTO(weir_json_auto_free). */
+void weir_json_auto_free(json_t **value);
+
+#endif

@@ -1,0 +1,251 @@
+#include "base/record.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_MAX_LEN 63
+
+const struct weir_field *weir_resource_field(const struct weir_resource *resource, const char *name)
+{
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        if (strcmp(resource->fields[i].name, name) == 0) {
+            return &resource->fields[i];
+        }
+    }
+    return NULL;
+}
+
+const struct weir_field *weir_resource_key(const struct weir_resource *resource)
+{
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        if (resource->fields[i].flags & WEIR_FIELD_KEY) {
+            return &resource->fields[i];
+        }
+    }
+    return NULL;
+}
+
+bool weir_name_is_valid(const char *text)
+{
+    size_t len = strlen(text);
+    if (len == 0 || len > NAME_MAX_LEN || strchr("._-", text[0]) != NULL) {
+        return false;
+    }
+    return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789._-") == len;
+}
+
+static const char *json_type_text(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "object";
+    case JSON_ARRAY:
+        return "array";
+    case JSON_STRING:
+        return "string";
+    case JSON_INTEGER:
+        return "integer";
+    case JSON_REAL:
+        return "number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "boolean";
+    default:
+        return "null";
+    }
+}
+
+static weir_status wrong_type(const struct weir_field *field, const char *expected,
+                              const json_t *value, struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected %s, got %s", field->name, expected,
+                          json_type_text(value));
+}
+
+static weir_status read_text(const struct weir_field *field, const json_t *value,
+                             struct weir_arena *arena, char **out, struct weir_error *err)
+{
+    if (json_is_null(value)) {
+        *out = NULL;
+        return WEIR_OK;
+    }
+    if (!json_is_string(value)) {
+        return wrong_type(field, "string", value, err);
+    }
+    const char *text = json_string_value(value);
+    if (strlen(text) != json_string_length(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: a NUL character inside", field->name);
+    }
+    if ((field->flags & WEIR_FIELD_NAME) && !weir_name_is_valid(text)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.%s: \"%.80s\" is not a name (1 to 63 of a-z 0-9 . _ -, first a "
+                              "letter or digit)",
+                              field->name, text);
+    }
+    *out = weir_arena_strdup(arena, text);
+    return WEIR_OK;
+}
+
+static weir_status read_time(const struct weir_field *field, const json_t *value, int64_t *out,
+                             struct weir_error *err)
+{
+    if (json_is_null(value)) {
+        *out = 0;
+        return WEIR_OK;
+    }
+    if (!json_is_string(value) || weir_time_parse(json_string_value(value), out) != WEIR_OK) {
+        return wrong_type(field, "a time like \"2026-01-31T10:00:00Z\"", value, err);
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_field(const struct weir_field *field, const json_t *value,
+                              struct weir_arena *arena, void *record, struct weir_error *err)
+{
+    void *member = weir_field_ptr(field, record);
+    switch (field->type) {
+    case WEIR_FIELD_TYPE_TEXT:
+        return read_text(field, value, arena, member, err);
+    case WEIR_FIELD_TYPE_INT:
+        if (!json_is_integer(value)) {
+            return wrong_type(field, "integer", value, err);
+        }
+        *(int64_t *)member = json_integer_value(value);
+        return WEIR_OK;
+    case WEIR_FIELD_TYPE_F64:
+        if (!json_is_number(value) && !json_is_null(value)) {
+            return wrong_type(field, "number", value, err);
+        }
+        *(double *)member = json_is_null(value) ? NAN : json_number_value(value);
+        return WEIR_OK;
+    case WEIR_FIELD_TYPE_BOOL:
+        if (!json_is_boolean(value)) {
+            return wrong_type(field, "boolean", value, err);
+        }
+        *(bool *)member = json_is_true(value);
+        return WEIR_OK;
+    case WEIR_FIELD_TYPE_TIME:
+        return read_time(field, value, member, err);
+    case WEIR_FIELD_TYPE_JSON:
+        *(char **)member = json_is_null(value) ? NULL : weir_json_text(value, arena);
+        return WEIR_OK;
+    }
+    return WEIR_ERR_INTERNAL;
+}
+
+static weir_status check_allowed(const struct weir_resource *resource,
+                                 const struct weir_field *field, enum weir_record_mode mode,
+                                 struct weir_error *err)
+{
+    if (mode == WEIR_RECORD_CREATE && (field->flags & WEIR_FIELD_READ_ONLY)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: read-only, made by the server",
+                              field->name);
+    }
+    if (mode == WEIR_RECORD_UPDATE && !(field->flags & WEIR_FIELD_MUTABLE)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: cannot be changed once the %s exists",
+                              field->name, resource->name);
+    }
+    return WEIR_OK;
+}
+
+static weir_status check_required(const struct weir_resource *resource, const json_t *object,
+                                  struct weir_error *err)
+{
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        const struct weir_field *field = &resource->fields[i];
+        const json_t *value = json_object_get(object, field->name);
+        if ((field->flags & WEIR_FIELD_REQUIRED) && (value == NULL || json_is_null(value))) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: missing (%s)", field->name,
+                                  field->doc);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_record_from_json(const struct weir_resource *resource, const json_t *object,
+                                  enum weir_record_mode mode, struct weir_arena *arena,
+                                  void *record, struct weir_error *err)
+{
+    if (!json_is_object(object)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$: expected an object (%s)", resource->name);
+    }
+    for (void *it = json_object_iter((json_t *)object); it != NULL;
+         it = json_object_iter_next((json_t *)object, it)) {
+        const char *key = json_object_iter_key(it);
+        const struct weir_field *field = weir_resource_field(resource, key);
+        if (field == NULL && mode == WEIR_RECORD_TRUSTED) {
+            continue;
+        }
+        if (field == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%.80s: unknown field of a %s", key,
+                                  resource->name);
+        }
+        WEIR_TRY(check_allowed(resource, field, mode, err));
+        WEIR_TRY(read_field(field, json_object_iter_value(it), arena, record, err));
+    }
+    return mode == WEIR_RECORD_CREATE ? check_required(resource, object, err) : WEIR_OK;
+}
+
+static json_t *time_to_json(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    if (time_ms == 0) {
+        return json_null();
+    }
+    weir_time_format(time_ms, text);
+    return json_string(text);
+}
+
+static json_t *text_to_json(const char *text)
+{
+    if (text == NULL) {
+        return json_null();
+    }
+    json_t *value = json_string(text);
+    return value != NULL ? value : json_string("(not UTF-8)");
+}
+
+static json_t *field_to_json(const struct weir_field *field, const void *record)
+{
+    const void *member = weir_field_cptr(field, record);
+    switch (field->type) {
+    case WEIR_FIELD_TYPE_TEXT:
+        return text_to_json(*(char *const *)member);
+    case WEIR_FIELD_TYPE_INT:
+        return json_integer(*(const int64_t *)member);
+    case WEIR_FIELD_TYPE_F64: {
+        double number = *(const double *)member;
+        return isfinite(number) ? json_real(number) : json_null();
+    }
+    case WEIR_FIELD_TYPE_BOOL:
+        return json_boolean(*(const bool *)member);
+    case WEIR_FIELD_TYPE_TIME:
+        return time_to_json(*(const int64_t *)member);
+    case WEIR_FIELD_TYPE_JSON: {
+        const char *text = *(char *const *)member;
+        json_t *value = text == NULL ? NULL : json_loads(text, JSON_DECODE_ANY, NULL);
+        return value != NULL ? value : json_null();
+    }
+    }
+    return json_null();
+}
+
+json_t *weir_record_to_json(const struct weir_resource *resource, const void *record)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        const struct weir_field *field = &resource->fields[i];
+        if (field->flags & WEIR_FIELD_SECRET) {
+            continue;
+        }
+        if (json_object_set_new(object, field->name, field_to_json(field, record)) != 0) {
+            (void)fprintf(stderr, "weir: out of memory while writing JSON\n");
+            abort();
+        }
+    }
+    return object;
+}

@@ -1,0 +1,119 @@
+/**
+ * Record tables: each noun is described once, beside the noun, and everything else is derived.
+ *
+ * A record is a plain struct whose members are text (char *, in an arena; NULL = absent), int64_t,
+ * double, bool, or JSON text (char * that holds any JSON value). Its `struct weir_resource` lists
+ * the fields. From that table come JSON in and out with exact error paths, the SQL binding (store),
+ * the OpenAPI schema (api) and the columns of the command line (cli).
+ *
+ *     struct weir_project { char *id; char *name; int64_t created_ms; };
+ *     static const struct weir_field project_fields[] = {
+ *         WEIR_FIELD(weir_project, id, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_KEY, "",
+ * "Identifier"), WEIR_FIELD(weir_project, name, TEXT, WEIR_FIELD_REQUIRED, "", "Unique name"),
+ *         WEIR_FIELD(weir_project, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was
+ * made"),
+ *     };
+ *     const struct weir_resource weir_project_resource =
+ *         WEIR_RESOURCE("project", "projects", weir_project, project_fields);
+ */
+#ifndef WEIR_BASE_RECORD_H
+#define WEIR_BASE_RECORD_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum weir_field_type {
+    WEIR_FIELD_TYPE_TEXT, /**< char *  ↔ JSON string  ↔ SQL TEXT */
+    WEIR_FIELD_TYPE_INT,  /**< int64_t ↔ JSON integer ↔ SQL INTEGER */
+    WEIR_FIELD_TYPE_F64,  /**< double  ↔ JSON number (NaN ↔ null) ↔ SQL REAL */
+    WEIR_FIELD_TYPE_BOOL, /**< bool    ↔ JSON boolean ↔ SQL INTEGER 0/1 */
+    WEIR_FIELD_TYPE_TIME, /**< int64_t ms since 1970 ↔ JSON RFC 3339 string, 0 ↔ null ↔ SQL INTEGER
+                           */
+    WEIR_FIELD_TYPE_JSON, /**< char * JSON text ↔ JSON value ↔ SQL TEXT */
+};
+
+enum weir_field_flags {
+    WEIR_FIELD_REQUIRED = 1 << 0,  /**< Must be given on create. */
+    WEIR_FIELD_READ_ONLY = 1 << 1, /**< Made by the server: refused in input from outside. */
+    WEIR_FIELD_KEY = 1 << 2,       /**< Primary key (one per resource). */
+    WEIR_FIELD_SECRET = 1 << 3,    /**< Never leaves the server. */
+    WEIR_FIELD_COLUMN = 1 << 4,    /**< Shown in the command line's table. */
+    WEIR_FIELD_NAME = 1 << 5,      /**< Text with a name's form: [a-z0-9][a-z0-9._-]{0,62}. */
+    WEIR_FIELD_MUTABLE = 1 << 6,   /**< May be changed after creation. */
+};
+
+struct weir_field {
+    const char *name; /**< Member, JSON key and SQL column. */
+    enum weir_field_type type;
+    size_t offset;
+    unsigned flags;
+    const char *unit; /**< "" if none. */
+    const char *doc;  /**< One sentence. */
+};
+
+struct weir_resource {
+    const char *name;   /**< "project": singular, for errors and the schema. */
+    const char *plural; /**< "projects": SQL table and URL segment. */
+    size_t size;        /**< sizeof the struct. */
+    const struct weir_field *fields;
+    size_t n_fields;
+};
+
+#define WEIR_FIELD(type, member, field_type, field_flags, field_unit, field_doc)                   \
+    {                                                                                              \
+        .name = #member, .type = WEIR_FIELD_TYPE_##field_type,                                     \
+        .offset = offsetof(struct type, member), .flags = (field_flags), .unit = (field_unit),     \
+        .doc = (field_doc)                                                                         \
+    }
+
+#define WEIR_RESOURCE(noun, nouns, type, table)                                                    \
+    {                                                                                              \
+        .name = (noun), .plural = (nouns), .size = sizeof(struct type), .fields = (table),         \
+        .n_fields = WEIR_ARRAY_LEN(table)                                                          \
+    }
+
+const struct weir_field *weir_resource_field(const struct weir_resource *resource,
+                                             const char *name);
+const struct weir_field *weir_resource_key(const struct weir_resource *resource);
+
+/** Where a field of a record lies, by type. */
+static inline void *weir_field_ptr(const struct weir_field *field, void *record)
+{
+    return (char *)record + field->offset;
+}
+
+static inline const void *weir_field_cptr(const struct weir_field *field, const void *record)
+{
+    return (const char *)record + field->offset;
+}
+
+enum weir_record_mode {
+    WEIR_RECORD_CREATE,  /**< From outside: required fields must be there, read-only ones must not.
+                          */
+    WEIR_RECORD_UPDATE,  /**< From outside: only MUTABLE fields may be there. */
+    WEIR_RECORD_TRUSTED, /**< From our own server: every field allowed, unknown ones ignored. */
+};
+
+/**
+ * Fill *record (zeroed or with defaults; absent keys leave a member as it is) from a JSON object.
+ * Text is copied into `arena`. Unknown keys, wrong types and missing fields are INVALID with a
+ * path:
+ * "$.workers: expected integer, got string". `record` is undefined on error.
+ */
+weir_status weir_record_from_json(const struct weir_resource *resource, const json_t *object,
+                                  enum weir_record_mode mode, struct weir_arena *arena,
+                                  void *record, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A new JSON object with every field that is not SECRET; absent text is null. Aborts if no memory.
+ */
+json_t *weir_record_to_json(const struct weir_resource *resource, const void *record);
+
+/** Does text have a name's form (lower case, digits, ".", "_", "-"; 1 to 63 bytes)? */
+bool weir_name_is_valid(const char *text);
+
+#endif
