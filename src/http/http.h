@@ -1,0 +1,227 @@
+/**
+ * HTTP server: libmicrohttpd moves the bytes, a bounded pool of handler threads answers.
+ *
+ * An I/O thread (epoll) reads a request; once it is whole, its connection is suspended and the
+ * request goes to a queue. One of `n_handlers` threads takes it and calls the one handler function,
+ * which reads the request and fills the response. Nothing here knows routes, users or JSON schemas.
+ *
+ * A handler has three ways to end:
+ *  - an answer: weir_http_response_json, _text, _static, _file, _error …;
+ *  - "wait" (long poll): weir_http_response_wait. No thread is held; the handler is called again
+ *    for the same request after weir_http_wake of one of its topics, or when its time is up
+ *    (then request->is_expired is set and it must answer). Thousands of waits are cheap;
+ *  - a stream of server-sent events: weir_http_response_events. The pull function is called on a
+ *    handler thread at the start, after each wake, and again after bytes it gave have been sent.
+ *
+ * Wakes are never lost: one that comes between the handler's look and its "wait" calls it again.
+ *
+ * Maximums and what happens at them:
+ *  - handler queue full: 503, Retry-After: 1. Waits and streams that are woken do not count.
+ *  - body over its limit: 413. Headers over 32 KiB: 431. Connections over max_connections stay in
+ *    the kernel's accept queue until one closes.
+ *  - silence of idle_timeout_s, or headers not whole within twice that, or a body slower than
+ *    4 KiB/s after the first 60 s: the connection is cut. Waits and quiet streams are not silence.
+ *  - a stream whose reader is slow is not pulled until its earlier bytes are in the socket (at most
+ *    WEIR_HTTP_EVENTS_MAX_BYTES wait in memory), and is cut when it takes nothing for
+ * idle_timeout_s.
+ *
+ * Every answer carries X-Content-Type-Options: nosniff, X-Frame-Options: DENY, Referrer-Policy:
+ * no-referrer, the caller's Content-Security-Policy, and Cache-Control: no-store unless the handler
+ * set another. Every error has the body {"error":{"status":"NOT_FOUND","message":"…"}}, except what
+ * libmicrohttpd refuses itself (a request that is not HTTP).
+ *
+ *     static void hello(void *context, struct weir_http_request *request,
+ *                       struct weir_http_response *response)
+ *     {
+ *         weir_http_response_text(response, 200, "text/plain", "hello\n");
+ *     }
+ *     struct weir_http_config config = {.listen = "127.0.0.1:0"};
+ *     WEIR_TRY(weir_http_server_start(&config, hello, NULL, &server, err));
+ *     printf("http://127.0.0.1:%d/\n", weir_http_server_port(server));
+ */
+#ifndef WEIR_HTTP_HTTP_H
+#define WEIR_HTTP_HTTP_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct weir_http_server;
+struct weir_http_response;
+
+/** A request. Everything it points to lives until its response has been sent. Read only. */
+struct weir_http_request {
+    const char *method; /**< "GET", as sent. */
+    const char *path;   /**< As sent, percent-encoded, without the query: "/api/v1/jobs/a%2Fb". */
+    char **segments;    /**< The path's parts, decoded: {"api","v1","jobs","a/b"}. Never "..". */
+    size_t n_segments;  /**< 0 for "/". Empty parts are left out ("/a//b/" has two). */
+    const char *body;   /**< body_len bytes and a NUL; "" if there is none or it went to a file. */
+    size_t body_len;
+    const char *body_file; /**< Temporary file with the body (rule.to_file), else NULL. The handler
+                              may rename it away; otherwise it is unlinked after the response. */
+    uint64_t body_file_bytes;
+    const char *remote; /**< Address of the other side, "127.0.0.1". */
+    bool is_tls;
+    bool is_expired; /**< The time of an earlier "wait" is over: answer now. */
+    void *state;     /**< The handler's own, NULL at first; kept between calls of one request.
+                          Allocate it in `arena`. */
+    struct weir_arena *arena; /**< Memory that lives as long as the request (at most 16 MiB). */
+};
+
+/** Percent-decoded value of a query parameter ("+" is a space); NULL if absent. The first wins. */
+const char *weir_http_request_query(const struct weir_http_request *request, const char *name);
+
+/** Value of a header, name compared without case; NULL if absent. */
+const char *weir_http_request_header(const struct weir_http_request *request, const char *name);
+
+/** Value of a cookie; NULL if absent. */
+const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name);
+
+/** Decode %XX (and "+" to space if plus_is_space) in `arena`; NULL if malformed or it holds %00. */
+char *weir_http_percent_decode(struct weir_arena *arena, const char *text, size_t len,
+                               bool plus_is_space);
+
+/** Encode for use as one path segment or query value: all but A-Z a-z 0-9 - . _ ~ become %XX. */
+char *weir_http_percent_encode(struct weir_arena *arena, const char *text);
+
+/** Answers. The last one called counts. Text and bytes are copied unless said otherwise. --------
+ */
+void weir_http_response_text(struct weir_http_response *response, int http_status,
+                             const char *content_type, const char *text);
+void weir_http_response_bytes(struct weir_http_response *response, int http_status,
+                              const char *content_type, const void *bytes, size_t len);
+/** Takes buf's memory (buf is empty after). A buf whose status is not OK answers with that error.
+ */
+void weir_http_response_buf(struct weir_http_response *response, int http_status,
+                            const char *content_type, struct weir_buf *buf);
+/** Bytes that live as long as the program (embedded files): not copied. */
+void weir_http_response_static(struct weir_http_response *response, int http_status,
+                               const char *content_type, const void *bytes, size_t len);
+/** A regular file, opened now and sent with sendfile(2); cannot be opened: 404 or 500. */
+void weir_http_response_file(struct weir_http_response *response, int http_status,
+                             const char *content_type, const char *path);
+/** Compact JSON; takes the reference to `value`. */
+void weir_http_response_json(struct weir_http_response *response, int http_status, json_t *value);
+/** {"error":{"status","message"}} with weir_status_http(error->status). */
+void weir_http_response_error(struct weir_http_response *response, const struct weir_error *error);
+/** Same, formatted. */
+void weir_http_response_errorf(struct weir_http_response *response, weir_status status,
+                               const char *fmt, ...) WEIR_PRINTF(3, 4);
+/** 204. */
+void weir_http_response_empty(struct weir_http_response *response);
+/** 303 to a location of ours. */
+void weir_http_response_redirect(struct weir_http_response *response, const char *location);
+
+/** Add a header (Set-Cookie may repeat). A value with a control character answers 500 instead. */
+void weir_http_response_header(struct weir_http_response *response, const char *name,
+                               const char *value);
+
+/** Topics are bits whose meaning is the caller's. */
+#define WEIR_HTTP_ALL_TOPICS UINT64_MAX
+
+/**
+ * Answer later. The handler is called again after a wake of any of `topics`, or when `timeout_ms`
+ * (counted from the first wait of this request; at most 10 minutes) is over, with is_expired set.
+ * Waiting again when is_expired is a mistake and answers 500.
+ */
+void weir_http_response_wait(struct weir_http_response *response, uint64_t topics,
+                             int64_t timeout_ms);
+
+#define WEIR_HTTP_EVENTS_MAX_BYTES (256 * 1024)
+#define WEIR_HTTP_KEEP_ALIVE_MS    15000
+
+/**
+ * Produce the next events into `out` (empty, maximum WEIR_HTTP_EVENTS_MAX_BYTES): append whole
+ * events (weir_http_event_append) and return WEIR_OK; append nothing for "nothing yet";
+ * WEIR_ERR_END (or any error) to close after what is in `out`. Called on a handler thread, never
+ * twice at the same time. Produce a bounded batch: it is called again at once after bytes were
+ * sent, until it has nothing.
+ */
+typedef weir_status (*weir_http_next_fn)(void *state, struct weir_buf *out);
+
+/**
+ * Stream text/event-stream. A comment line is sent every 15 s of quiet. When the connection is over
+ * (either side) `free_fn(state)` runs once, on any thread, after the last next_fn; it may be NULL.
+ */
+void weir_http_response_events(struct weir_http_response *response, uint64_t topics,
+                               weir_http_next_fn next_fn, void (*free_fn)(void *state),
+                               void *state);
+
+/** "event: <event>\nid: <id>\ndata: <each line of data>\n\n"; event and id may be NULL. */
+weir_status weir_http_event_append(struct weir_buf *out, const char *event, const char *id,
+                                   const char *data);
+
+/** Runs on a handler thread; several at the same time. Without any answer: 500. */
+typedef void (*weir_http_handler_fn)(void *context, struct weir_http_request *request,
+                                     struct weir_http_response *response);
+
+struct weir_http_body_rule {
+    uint64_t max_bytes; /**< 0: no body allowed beyond 0 bytes. */
+    bool to_file;       /**< Stream to a temporary file in config.upload_dir. */
+};
+
+/**
+ * How to take the body of a request whose headers are known. `rule` comes with {max_body_bytes,
+ * false}. Runs on an I/O thread: must not block. NULL in the config leaves the default for all.
+ */
+typedef void (*weir_http_body_rule_fn)(void *context, const struct weir_http_request *request,
+                                       struct weir_http_body_rule *rule);
+
+/**
+ * May this upload to a file begin? Called on a handler thread before the first byte of the body is
+ * read: leave `response` alone to go on, or answer to refuse (then the body is never read).
+ */
+typedef weir_http_handler_fn weir_http_admit_fn;
+
+/** Zero means the default for every number. Strings are copied. */
+struct weir_http_config {
+    const char *listen;  /**< "127.0.0.1:0", "[::]:8440", "host:port"; port 0: any free one. */
+    int n_handlers;      /**< Default 8. */
+    int n_io_threads;    /**< Default 2. */
+    int max_queued;      /**< Requests waiting for a handler thread; default 256. */
+    int max_connections; /**< Default 4096; lowered (with a warning) to what open files allow. */
+    int idle_timeout_s;  /**< Default 30. */
+    uint64_t max_body_bytes;          /**< Default 1 MiB. */
+    weir_http_body_rule_fn body_rule; /**< May be NULL. */
+    weir_http_admit_fn admit;         /**< May be NULL: uploads begin unasked. */
+    const char *upload_dir; /**< Folder for temporary files; NULL: uploads to files answer 500. */
+    const char *tls_cert_file, *tls_key_file; /**< PEM; both or neither. TLS 1.2 and 1.3. */
+    const char *content_security_policy; /**< NULL: "default-src 'none'; frame-ancestors 'none'". */
+};
+
+/**
+ * Bind, listen, start the threads. `context` goes to handler, body_rule and admit.
+ * @return CONFLICT if the port is in use, DENIED if it may not be bound, INVALID for an address or
+ *         certificate that cannot be used; each says what and what to do. Nothing is left behind.
+ */
+weir_status weir_http_server_start(const struct weir_http_config *config,
+                                   weir_http_handler_fn handler, void *context,
+                                   struct weir_http_server **out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The port that is listened on. */
+int weir_http_server_port(const struct weir_http_server *server);
+
+/** Call waiting requests and streams of these topics again. Any thread; cost: O(waiting). */
+void weir_http_wake(struct weir_http_server *server, uint64_t topics);
+
+/**
+ * Stop: no new connections; waits are called a last time with is_expired; streams end; requests in
+ * handlers finish. After deadline_ms what is still being sent is cut. Returns when every thread has
+ * ended, so a handler must not run without end. Frees the server; NULL is accepted.
+ */
+void weir_http_server_stop(struct weir_http_server *server, int64_t deadline_ms);
+
+/** What the server has done so far, for metrics. Any thread. */
+struct weir_http_counts {
+    int64_t n_requests, n_refused_queue_full, n_waiting, n_streams, n_queued, n_connections;
+};
+
+void weir_http_server_counts(struct weir_http_server *server, struct weir_http_counts *out);
+
+#endif
