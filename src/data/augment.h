@@ -1,0 +1,54 @@
+/**
+ * Augment: the random change a sample gets in an epoch. Pure: the pixels depend on the policy and
+ * on (seed, epoch, sample), so any thread of any worker makes the same ones.
+ *
+ * | policy     | what it does |
+ * |------------|---|
+ * | none       | resize and normalise only |
+ * | flip       | mirrored left-right with probability ½ |
+ * | shift-flip | padded by 4 black pixels, cut back at a random place (shift −4..4), flip;
+ * for 28..32 px | | face       | rotation ±12°, scale 0.88..1.12, shift ±6 %, flip; brightness,
+ * contrast and gamma; sometimes a slight blur, sensor noise, or a rectangle (2..15 %) set to the
+ * mean |
+ *
+ * Geometry is one affine warp with bilinear sampling and clamped edges.
+ */
+#ifndef WEIR_DATA_AUGMENT_H
+#define WEIR_DATA_AUGMENT_H
+
+#include "data/image.h"
+
+enum weir_augment {
+    WEIR_AUGMENT_NONE,
+    WEIR_AUGMENT_FLIP,
+    WEIR_AUGMENT_SHIFT_FLIP,
+    WEIR_AUGMENT_FACE,
+    WEIR_AUGMENT_COUNT
+};
+
+/** "none", "flip", "shift-flip", "face"; NULL outside the list. */
+const char *weir_augment_name(enum weir_augment augment);
+
+/** @return INVALID listing the names. */
+weir_status weir_augment_from_name(const char *name, enum weir_augment *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+struct weir_augment_key {
+    uint64_t seed, epoch, sample;
+};
+
+/** Floats of scratch memory that weir_augment_apply needs for an input. */
+size_t weir_augment_scratch_len(const struct weir_input *input);
+
+/**
+ * Picture to normalised tensor through a policy. WEIR_AUGMENT_NONE gives weir_image_to_tensor's
+ * result exactly.
+ * @param scratch  weir_augment_scratch_len(input) floats, used by one thread at a time.
+ * @param[out] out  c · h · w floats.
+ * @return NOMEM; INVALID for an unusable input.
+ */
+weir_status weir_augment_apply(enum weir_augment augment, struct weir_augment_key key,
+                               const struct weir_image *image, const struct weir_input *input,
+                               float *scratch, float *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

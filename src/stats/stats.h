@@ -1,0 +1,27 @@
+/**
+ * stats: what a signal looks like, and whether it still looks like that. Pure: no files, no clock,
+ * no threads; every function is deterministic and every object is a plain struct in caller memory.
+ *
+ *   histogram  fixed bins with streaming mean and variance; travels with a model as JSON
+ * histogram.h distance   how far two histograms lie apart, by the measures other products use
+ * distance.h quantile   exact on arrays; bounded-memory sketch for latencies quantile.h drift does
+ * a window of live values differ from the training baseline?             drift.h
+ *
+ * Drift in four lines:
+ *
+ *     weir_histogram_from_values(&baseline, training_scores, n);    // stored in the model file
+ *     weir_drift_init(&drift, &baseline, &(struct weir_drift_config){.window = 200}, err);
+ *     struct weir_drift_report report;
+ *     if (weir_drift_add(&drift, score, &report) && report.is_confirmed) { … }
+ *
+ * Objects belong to one thread at a time.
+ */
+#ifndef WEIR_STATS_STATS_H
+#define WEIR_STATS_STATS_H
+
+#include "stats/distance.h"
+#include "stats/drift.h"
+#include "stats/histogram.h"
+#include "stats/quantile.h"
+
+#endif
