@@ -1,0 +1,138 @@
+/**
+ * comm: a fixed group of ranks that add up and hand round arrays, and notice when one of them dies.
+ *
+ * Three nouns. A `rendezvous` is where the ranks of one job find each other (a folder or an
+ * address) and prove that they know the job's secret. A `weir_comm` is the group that comes out of
+ * it: a rank number, a size, and collectives. A `transport` carries them: shared memory when all
+ * ranks live on one host ("shm"), UCX otherwise ("ucx": TCP, RDMA). A parameter server (ps.h) uses
+ * the same group.
+ *
+ *     struct weir_comm *comm;
+ *     weir_comm_create(&(struct weir_comm_config){.rendezvous = "file:///jobs/7", .secret = secret,
+ *                          .rank = rank, .size = 4, .timeout_ms = 30000}, &comm, err);
+ *     float *gradients;  weir_comm_alloc(comm, n * sizeof *gradients, (void **)&gradients);
+ *     for each step:
+ *         backward, and as ranges get ready: weir_comm_allreduce_post(comm, gradients + i,
+ * n_ready); status = weir_comm_wait_all(comm);      // gradients now hold the sums
+ *     weir_comm_destroy(comm);
+ *
+ * Same result everywhere: every sum is taken element by element in rank order, ((x0 + x1) + x2) +
+ * …, so it is bit-equal on all ranks, on both transports and in every run.
+ *
+ * Order: all ranks make the same calls with the same sizes in the same order; posted and blocking
+ * calls are carried out in the order in which they were made. Ranks that disagree get INVALID.
+ *
+ * Failure: every call ends by its deadline (config.timeout_ms). A rank that dies or leaves is
+ * WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10 ms); one that is
+ * frozen is WEIR_ERR_TIMEOUT. weir_comm_failure names the rank. A failed communicator stays failed:
+ * every later call returns the same status, and only weir_comm_destroy and weir_comm_failure are of
+ * use. Buffers of calls that failed hold undefined values.
+ *
+ * Threads: any thread may call; calls of several threads take turns. weir_comm_allreduce_post never
+ * waits for another rank. Each communicator has a progress thread (it runs what was posted), and in
+ * shared memory a watcher thread (it sleeps until a rank dies).
+ */
+#ifndef WEIR_COMM_COMM_H
+#define WEIR_COMM_COMM_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Most ranks of one communicator; more are INVALID. */
+#define WEIR_COMM_MAX_RANKS 256
+
+/** Most posted and unfinished all-reduces; weir_comm_allreduce_post beyond it is LIMIT. */
+#define WEIR_COMM_MAX_POSTED 4096
+
+struct weir_comm;
+
+struct weir_comm_config {
+    /** "file:///dir": rank 0 listens on a free port and publishes it in that folder (one host, or a
+     *  shared file system). "tcp://host:port": rank 0 listens there. Ignored when size is 1. */
+    const char *rendezvous;
+    const char *secret;    /**< Job secret, any text but the empty one; never sent. */
+    const char *job_id;    /**< Part of the published file's name; [A-Za-z0-9_.-]; NULL = "job". */
+    int attempt;           /**< Ditto: the job's restart count, so that old files are not met. */
+    int rank, size;        /**< 0 <= rank < size <= WEIR_COMM_MAX_RANKS. */
+    int n_servers;         /**< The last n_servers ranks are parameter servers (ps.h); else 0. */
+    int timeout_ms;        /**< Deadline of each call; 0 = 60 000. */
+    int join_timeout_ms;   /**< Deadline of weir_comm_create; 0 = timeout_ms. */
+    const char *transport; /**< "auto" (or NULL), "shm", "ucx". */
+};
+
+/** Element types of sums. I64 wraps around. */
+enum weir_comm_type { WEIR_COMM_F32, WEIR_COMM_F64, WEIR_COMM_I64 };
+
+/**
+ * Meet the other ranks and build the group. Collective: returns when all ranks are there. "auto"
+ * takes shared memory if all ranks run on the same host (same boot, user, user and pid namespace).
+ * @param config  Borrowed for the call. All ranks give the same values but for `rank`.
+ * @return INVALID (config); UNAUTH if the secrets differ; TIMEOUT naming the ranks that did not
+ * come; PEER if one died while joining; UNSUPPORTED ("shm" across hosts); IO; NOMEM. Cost: some ms
+ * after the last rank came.
+ */
+weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_comm **out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Leave and free everything, weir_comm_alloc's memory included. Never waits for other ranks (UCX:
+ * up to 1 s to hand over what was sent). Ranks that still wait for this one get WEIR_ERR_PEER. NULL
+ * is accepted. No other call may be running.
+ */
+void weir_comm_destroy(struct weir_comm *comm);
+
+int weir_comm_rank(const struct weir_comm *comm);
+int weir_comm_size(const struct weir_comm *comm);
+
+/** Ranks that take part in collectives: size - n_servers. */
+int weir_comm_n_workers(const struct weir_comm *comm);
+
+/** "shm" or "ucx". */
+const char *weir_comm_transport(const struct weir_comm *comm);
+
+/**
+ * Zeroed memory, page-aligned, that the collectives use in place (shared between the ranks of a
+ * host, or registered with the network). Collective among workers: all ask for the same size. It
+ * belongs to the communicator, until destroy; ask once per buffer, not per step.
+ * @return NOMEM on all ranks if one has none (the communicator stays good).
+ */
+weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out) WEIR_MUST_CHECK;
+
+/**
+ * Every rank ends with the element-wise sum of all ranks' buffers. In place without a copy if buf
+ * lies in weir_comm_alloc memory on all ranks (on none is fine too: then with one).
+ * @param n_elems  Elements, not bytes; 0 is allowed.
+ * Cost: shared memory 2 barriers and each byte read P times; UCX 2(P-1)/P of the bytes each way.
+ */
+weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
+                                enum weir_comm_type type) WEIR_MUST_CHECK;
+
+/** Every rank ends with root's bytes. */
+weir_status weir_comm_broadcast(struct weir_comm *comm, void *buf, size_t bytes,
+                                int root) WEIR_MUST_CHECK;
+
+/** Returns when all ranks have called it. */
+weir_status weir_comm_barrier(struct weir_comm *comm) WEIR_MUST_CHECK;
+
+/**
+ * Ask for an F32 all-reduce of buf, carried out by the progress thread in posting order. Callable
+ * from any thread, a callback of the backward pass included: never waits for a rank.
+ * @param buf  Borrowed until weir_comm_wait_all returned; do not touch it before.
+ * @return LIMIT if WEIR_COMM_MAX_POSTED are waiting (nothing was posted); the failure, if failed.
+ */
+weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf,
+                                     size_t n_elems) WEIR_MUST_CHECK;
+
+/** Wait until everything posted is summed. Each all-reduce has its own deadline. */
+weir_status weir_comm_wait_all(struct weir_comm *comm) WEIR_MUST_CHECK;
+
+/**
+ * Why the communicator failed: status (WEIR_OK if it has not) and, in err, a sentence.
+ * @param out_rank  The rank at fault, or -1 if none can be named. May be NULL.
+ */
+weir_status weir_comm_failure(struct weir_comm *comm, int *out_rank, struct weir_error *err);
+
+#endif

@@ -1,0 +1,75 @@
+/**
+ * ps: the synchronous parameter server.
+ *
+ * The last config.n_servers ranks of a communicator are servers, the others workers. The
+ * parameters, one array of n_elems floats, are cut into as many contiguous shards as there are
+ * servers; the optimiser and its state live where the shard lives. One step:
+ *
+ *     worker                                     server s
+ *     weir_ps_push_pull: push gradients    →     sum of its shard in worker order 0..N-1
+ *                                                update(context, step, weights, sum, …)
+ *     ←  pull new weights                        its shard of the new weights
+ *
+ * All workers start from worker 0's weights (weir_ps_start). Workers see the same weights after
+ * each step, bit for bit the ones a serial program computes that sums in worker order.
+ *
+ * On one host gradients in weir_comm_alloc memory are read by the servers where they are, and the
+ * weights live once in shared memory: a worker's pull is one copy. Between hosts: UCX.
+ *
+ * Failure and deadlines are the communicator's (comm.h): a dead worker or server is WEIR_ERR_PEER
+ * on every other rank. Workers' collectives (weir_comm_allreduce, …) do not include servers.
+ */
+#ifndef WEIR_COMM_PS_H
+#define WEIR_COMM_PS_H
+
+#include "comm/comm.h"
+
+/** What worker 0 tells the servers about a step; passed to the update callback as it is. */
+struct weir_ps_step {
+    uint64_t step;
+    double learning_rate;
+    double n_samples; /**< Global batch: what the summed gradient is a sum over. */
+};
+
+/**
+ * New weights of one shard. Called on the thread that runs weir_ps_serve, once per step.
+ * @param weights       In/out: elements [first_elem, first_elem + n_elems) of the parameters.
+ * @param gradient_sum  Sum over workers, same range. Borrowed for the call.
+ * @return Anything but WEIR_OK ends the service: the communicator fails with it.
+ */
+typedef weir_status (*weir_ps_update_fn)(void *context, const struct weir_ps_step *step,
+                                         float *weights, const float *gradient_sum,
+                                         size_t first_elem, size_t n_elems);
+
+struct weir_ps_config {
+    int idle_timeout_ms; /**< Longest wait for the workers' next step; 0 = the comm's timeout_ms. */
+};
+
+/**
+ * Serve until the workers call weir_ps_stop. Server ranks only.
+ * @return WEIR_OK after stop; the communicator's failure; NOMEM (the communicator then fails).
+ */
+weir_status weir_ps_serve(struct weir_comm *comm, const struct weir_ps_config *config,
+                          weir_ps_update_fn update, void *context) WEIR_MUST_CHECK;
+
+/**
+ * Workers, collectively, once before the first step: worker 0's weights become the servers' and
+ * every worker's.
+ * @param weights  n_elems floats: read on worker 0, written on the others.
+ */
+weir_status weir_ps_start(struct weir_comm *comm, float *weights, size_t n_elems) WEIR_MUST_CHECK;
+
+/**
+ * Workers, collectively: push gradients, wait for the update, pull weights.
+ * @param gradients  n_elems floats, read; without a copy on one host if in weir_comm_alloc memory.
+ * @param weights    n_elems floats, overwritten with the new weights.
+ * @param step       Worker 0's counts.
+ * @return INVALID if n_elems is not that of weir_ps_start.
+ */
+weir_status weir_ps_push_pull(struct weir_comm *comm, const float *gradients, float *weights,
+                              size_t n_elems, const struct weir_ps_step *step) WEIR_MUST_CHECK;
+
+/** Workers, collectively: end the servers' weir_ps_serve. */
+weir_status weir_ps_stop(struct weir_comm *comm) WEIR_MUST_CHECK;
+
+#endif
