@@ -1,0 +1,78 @@
+/**
+ * Model files: a network written down as JSON or YAML.
+ *
+ *     input: [1, 28, 28]                     # C, H, W
+ *     layers:
+ *       - {name: conv1, type: conv, k: 32, kernel: 5, pad: 2}
+ *       - {name: relu1, type: relu}
+ *       - {name: fc, type: linear, k: classes}
+ *     loss: {type: softmax}
+ *
+ * `from` names the layer (or "input") whose value a layer takes; without it, the layer before. `k:
+ * classes` stands for the number of classes of the data, known when the graph is built. Every layer
+ * but the last must be used by another. examples/models/lenet.yaml is a whole file; zoo.h makes the
+ * built-in models in the same form.
+ *
+ *     type          settings (default)
+ *     conv          k, kernel, stride (1), pad (0), bias (true)      kernel, pad: n or [h, w]
+ *     linear        k, bias (true)
+ *     max_pool      kernel, stride (= kernel), pad (0)
+ *     avg_pool      kernel, stride (= kernel), pad (0)
+ *     dropout       rate
+ *     batch_norm relu prelu global_pool l2_normalise                 none
+ *     add           from: [a, b]
+ *     concat        from: [a, b, …]
+ *     loss softmax  (name: loss)
+ *     loss margin   scale (16), margin (0.3)  (name: margin)
+ *
+ * A `weir_model_spec` is such a file, parsed and kept as text; the text (canonical JSON) is what a
+ * saved model carries as "weir.graph". A spec is immutable and may be read by any thread.
+ */
+#ifndef WEIR_NN_MODEL_FILE_H
+#define WEIR_NN_MODEL_FILE_H
+
+#include "base/status.h"
+#include "nn/nn.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEIR_MODEL_FILE_MAX_BYTES  ((size_t)1 << 20)
+#define WEIR_MODEL_FILE_LAYERS_MAX 4096
+
+struct weir_model_spec;
+
+/**
+ * Parse a model: JSON if the first character is "{", else YAML. Form, names and references are
+ * checked here, shapes in weir_model_spec_build. `what` names the source in errors.
+ * @return INVALID with the place: "lenet.yaml: $.layers[3].kernel: expected integer > 0, got -1";
+ * LIMIT (size or number of layers), NOMEM.
+ */
+weir_status weir_model_spec_parse(const char *text, size_t len, const char *what,
+                                  struct weir_model_spec **out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same from a file; also NOT_FOUND, DENIED, IO. */
+weir_status weir_model_spec_load(const char *path, struct weir_model_spec **out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+void weir_model_spec_destroy(struct weir_model_spec *spec);
+
+/** Canonical JSON, one layer per line, ends with a newline. Parsing it gives an equal spec. */
+const char *weir_model_spec_text(const struct weir_model_spec *spec);
+
+/** The input of the model. */
+struct weir_shape weir_model_spec_input(const struct weir_model_spec *spec);
+
+/**
+ * Build the graph for data of n_classes classes. 0 = not known: then "classes" and the margin loss
+ * are refused. A softmax over another number of logits than n_classes is refused.
+ * @return INVALID with the place as above, NOMEM. The caller owns *out.
+ */
+weir_status weir_model_spec_build(const struct weir_model_spec *spec, int32_t n_classes,
+                                  struct weir_graph **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** From text to graph in one call. */
+weir_status weir_model_build(const char *text, int32_t n_classes, struct weir_graph **out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,77 @@
+/**
+ * Learning-rate schedules: pure functions of the step.
+ *
+ *     struct weir_schedule schedule;
+ *     weir_schedule_parse("cosine", &(struct weir_schedule_span){.learning_rate = 0.1, .epochs =
+ * 20, .warmup_epochs = 1, .steps_per_epoch = 375}, &schedule, err); double lr =
+ * weir_schedule_rate(&schedule, step);
+ *
+ * A schedule is written in epochs by people and kept in steps of the global batch, so it does not
+ * depend on how many workers share the batch, and resuming needs nothing but the step's number.
+ *
+ * During warm-up (step < n_warmup) every schedule rises linearly: base * (step + 1) / n_warmup.
+ * With t = step - n_warmup and T = n_steps - n_warmup, after it:
+ *
+ *     constant   base
+ *     step       base * gamma^(number of milestones <= step)
+ *     cosine     floor + (base - floor) * (1 + cos(pi * t / T)) / 2, and floor from step n_steps on
+ *                (Loshchilov and Hutter, ICLR 2017, equation 5, without restarts)
+ *
+ * Any thread; nothing is allocated.
+ */
+#ifndef WEIR_NN_SCHEDULE_H
+#define WEIR_NN_SCHEDULE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEIR_SCHEDULE_MILESTONES_MAX 16
+
+struct weir_schedule_type;
+
+struct weir_schedule {
+    const struct weir_schedule_type *type;
+    double base;       /**< Learning rate after warm-up. */
+    double floor;      /**< cosine: where it ends. Default 0. */
+    double gamma;      /**< step: factor at each milestone. Default 0.1. */
+    uint64_t n_steps;  /**< Steps of the whole training, warm-up included. */
+    uint64_t n_warmup; /**< Steps of warm-up. */
+    uint64_t milestones[WEIR_SCHEDULE_MILESTONES_MAX]; /**< step: increasing, from the first step of
+                                                          training. */
+    size_t n_milestones;
+};
+
+/** One row of the table of schedules. */
+struct weir_schedule_type {
+    const char *name;
+    const char *doc;  /**< One sentence, with the settings it takes. */
+    const char *keys; /**< Settings, each followed by a space: "gamma milestones ". */
+    double (*rate)(const struct weir_schedule *schedule, uint64_t step); /**< After warm-up. */
+};
+
+/** All schedules, for help texts. Static. */
+const struct weir_schedule_type *weir_schedule_types(size_t *out_n);
+
+/** What a schedule is stretched over. */
+struct weir_schedule_span {
+    double learning_rate;     /**< > 0. */
+    double epochs;            /**< > 0. */
+    double warmup_epochs;     /**< >= 0 and < epochs. */
+    uint64_t steps_per_epoch; /**< > 0. */
+};
+
+/**
+ * Read a schedule: "NAME" or "NAME:key=value,key=value".
+ * Settings: cosine: floor (learning rate). step: gamma, milestones (epochs, increasing, joined by
+ * "/": "milestones=30/60/80"; without them at one half and three quarters of the epochs).
+ * @return INVALID naming the part that is wrong and what was expected.
+ */
+weir_status weir_schedule_parse(const char *text, const struct weir_schedule_span *span,
+                                struct weir_schedule *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Learning rate of step `step` (the first is 0). */
+double weir_schedule_rate(const struct weir_schedule *schedule, uint64_t step);
+
+#endif
