@@ -1,0 +1,77 @@
+/**
+ * Blobs: immutable bytes named by their SHA-256, in a folder.
+ *
+ *     DIR/ab/ab12…ef     one file per blob, read-only
+ *     DIR/tmp/           writes in progress; emptied when the store is opened
+ *
+ * A blob is there completely or not at all: bytes go to a temporary file, are hashed on the way,
+ * synced, and renamed to their name. Putting the same bytes again is cheap and changes nothing. A
+ * caller who knows the hash says so, and other bytes are refused.
+ * All functions are safe from any thread; a writer belongs to one.
+ */
+#ifndef WEIR_BLOB_BLOB_H
+#define WEIR_BLOB_BLOB_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct weir_blobs;       /**< A folder of blobs. */
+struct weir_blob_writer; /**< One blob being written. */
+
+/** Open the folder; made if missing. Only one process may have it open: left-over writes are
+ * removed. */
+weir_status weir_blobs_open(const char *dir, struct weir_blobs **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+void weir_blobs_close(struct weir_blobs *blobs);
+
+/** Is `text` 64 lower-case hexadecimal digits? */
+bool weir_blob_name_is_valid(const char *text);
+
+/**
+ * Store bytes in memory.
+ *
+ * @param expected  The hash the bytes must have, or NULL.
+ * @param out_sha256  The blob's name.
+ * @return CORRUPT if the bytes are not the expected ones; INVALID if `expected` is no hash;
+ * NOSPACE, IO.
+ */
+weir_status weir_blob_put(struct weir_blobs *blobs, const void *data, size_t len,
+                          const char *expected, char out_sha256[WEIR_SHA256_TEXT_BYTES],
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Store a copy of a file's bytes. */
+weir_status weir_blob_put_file(struct weir_blobs *blobs, const char *path, const char *expected,
+                               char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Store a stream: open, write any number of times, then finish or abort (both free the writer).
+ *  More than max_bytes is LIMIT. */
+weir_status weir_blob_writer_open(struct weir_blobs *blobs, uint64_t max_bytes,
+                                  struct weir_blob_writer **out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_blob_writer_write(struct weir_blob_writer *writer, const void *data, size_t len,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_blob_writer_finish(struct weir_blob_writer *writer, const char *expected,
+                                    char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+void weir_blob_writer_abort(struct weir_blob_writer *writer);
+
+bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256);
+
+/** The path of a blob's file, in the arena, and its size (may be NULL). @return NOT_FOUND, INVALID.
+ */
+weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct weir_arena *arena,
+                           char **out_path, uint64_t *out_bytes,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Read a blob into the arena and verify it. @return NOT_FOUND, LIMIT, CORRUPT. */
+weir_status weir_blob_read(struct weir_blobs *blobs, const char *sha256, size_t max_bytes,
+                           struct weir_arena *arena, char **out_data, size_t *out_len,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,80 @@
+/**
+ * Decisions: what prediction replicas decided about frames, and what their monitors found.
+ *
+ * A replica ships decisions until they are acknowledged; the same frame of the same camera again is
+ * a duplicate and is not stored. `seq` counts in order of arrival, so "everything after seq" is
+ * complete.
+ */
+#ifndef WEIR_ION_DECISION_H
+#define WEIR_ION_DECISION_H
+
+#include "base/arena.h"
+#include "base/record.h"
+#include "store/store.h"
+
+struct weir_decision {
+    char *id; /**< Made by the replica. */
+    int64_t seq;
+    char *ion;
+    char *pipeline;
+    char *replica;
+    char *camera;
+    int64_t frame;
+    int64_t time_ms;
+    char *verdict; /**< "grant", "deny", "unknown", "error" */
+    char *person;
+    double score;
+    double threshold;
+    int64_t model_version;
+    int64_t gallery_version;
+    int64_t list_revision;
+    int64_t latency_us;
+    int64_t durable_us;
+    double brightness;
+    char *error;
+    char *image; /**< SHA-256 of the face, or NULL. */
+};
+
+struct weir_health_report {
+    char *id;
+    int64_t seq;
+    char *ion;
+    char *pipeline;
+    char *replica;
+    char *signal;    /**< "score", "brightness" */
+    char *statistic; /**< "ks", "chi2" … */
+    double value;
+    double p_value;
+    bool drifted;
+    int64_t n_samples;
+    int64_t model_version;
+    char *detail; /**< JSON or NULL. */
+    int64_t time_ms;
+};
+
+extern const struct weir_resource weir_decision_resource;
+extern const struct weir_resource weir_health_report_resource;
+
+/** Store decisions that are not there yet by (ion, camera, frame); `seq` is not read. */
+weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decision *decisions,
+                                 size_t n, size_t *out_stored,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Store a report; seq is not read. The same id again: no effect. */
+weir_status weir_health_report_store(struct weir_txn *txn, const struct weir_health_report *report,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+
+struct weir_decision_summary {
+    int64_t n;
+    int64_t n_grant, n_deny, n_unknown, n_error;
+    int64_t latency_p50_us, latency_p90_us, latency_p99_us, latency_max_us; /**< -1 if n is 0. */
+    int64_t durable_p99_us;
+    int64_t last_seq; /**< 0 if n is 0. */
+};
+
+/** Counts and latency quantiles (nearest rank) of an ION's decisions with seq > after_seq. */
+weir_status weir_decisions_summary(struct weir_txn *txn, const char *ion, int64_t after_seq,
+                                   struct weir_decision_summary *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,84 @@
+/**
+ * The ION document: what a person writes (YAML or JSON), as structs.
+ *
+ * Everything is checked when it is read; what is wrong is named by its place:
+ * "$.links[0].to: there is no pipeline \"entrence\"". See docs/reference for the format.
+ */
+#ifndef WEIR_ION_ION_DOC_H
+#define WEIR_ION_ION_DOC_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "ion/cron.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum weir_pipeline_type { WEIR_PIPELINE_TRAINING, WEIR_PIPELINE_PREDICTION };
+
+enum weir_policy { WEIR_POLICY_ALWAYS_UPDATE, WEIR_POLICY_MANUAL };
+
+/** "always-update", "manual". */
+const char *weir_policy_text(enum weir_policy policy);
+
+struct weir_ion_doc_pipeline {
+    char *name;
+    enum weir_pipeline_type type;
+    /* Training. */
+    char *dataset;
+    char *model; /**< Zoo name or path of a model file. */
+    int64_t workers;
+    int64_t parameter_servers;
+    int64_t max_restarts;
+    char *parameters; /**< JSON object for the training spec. */
+    bool on_manual;
+    bool on_new_data;
+    char *schedule;        /**< Text, or NULL. */
+    struct weir_cron cron; /**< Of schedule. */
+    /* Prediction. */
+    int64_t replicas;
+    char *source;          /**< JSON object with "kind". */
+    char *sinks;           /**< JSON array of objects with "kind". */
+    char *gallery_dataset; /**< NULL: no gallery. */
+    double false_accept_rate;
+    char *gallery_default; /**< "allow", "deny" or "unknown": of a known person on no list. */
+};
+
+struct weir_ion_doc_link {
+    char *id; /**< "training:entrance" */
+    char *from;
+    char *to;
+    enum weir_policy policy;
+};
+
+struct weir_ion_doc {
+    char *name;
+    char *project;
+    struct weir_ion_doc_pipeline *pipelines;
+    size_t n_pipelines;
+    struct weir_ion_doc_link *links;
+    size_t n_links;
+};
+
+#define WEIR_ION_PIPELINES_MAX 64
+#define WEIR_ION_LINKS_MAX     64
+
+/**
+ * Read and check a document; text is copied into the arena.
+ * @return INVALID with the path of what is wrong; UNSUPPORTED for a policy, source or sink that
+ * this version does not have.
+ */
+weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
+                               struct weir_ion_doc *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** NULL if there is none of that name. */
+const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_doc *doc,
+                                                          const char *name);
+
+/** The link into a prediction pipeline. NULL if there is none. */
+const struct weir_ion_doc_link *weir_ion_doc_link_into(const struct weir_ion_doc *doc,
+                                                       const char *to);
+
+#endif

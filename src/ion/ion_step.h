@@ -1,0 +1,225 @@
+/**
+ * The ION engine: a pure function (state, event, time) → (state, actions).
+ *
+ * State is the ION's document, its pipelines, candidates and members. An event says what happened;
+ * the step changes the state and lists the actions that follow from it. The same events in the same
+ * order always give the same state and the same actions, so a recorded history can be replayed,
+ * under other policies too. Identifiers that it makes are derived from what they name, so nothing
+ * is done twice: a candidate is "ION:LINK:MODEL-VERSION-ID", a policy decision "ION:NUMBER", a
+ * training "ION:PIPELINE:NUMBER".
+ *
+ * Candidate, per (link, model version):
+ *     PENDING_REVIEW → APPROVED → SERVING → RETIRED (a newer one serves)
+ *                    ↘ REJECTED           ↘ ROLLED_BACK
+ * APPROVED and SERVING follow each other in one step while there is no evaluation between them.
+ * At most one candidate of a link is SERVING. Every promotion has its policy decision.
+ *
+ * Triggers that come while a training runs are folded into one further training.
+ */
+#ifndef WEIR_ION_ION_STEP_H
+#define WEIR_ION_ION_STEP_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "ion/ion_doc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct weir_ion {
+    char *name;
+    char *project;
+    char *document;        /**< JSON. */
+    char *state;           /**< "ACTIVE" or "DELETED". */
+    int64_t revision;      /**< Counts up with every change of the document. */
+    int64_t list_revision; /**< Counts up with every change of the members. */
+    int64_t n_decisions;   /**< Policy decisions made so far. */
+    int64_t n_served;      /**< Promotions and rollbacks so far: gives candidates' served_seq. */
+    char *created_by;
+    int64_t created_ms;
+    int64_t updated_ms;
+};
+
+struct weir_ion_pipeline {
+    char *id; /**< "ION:NAME" */
+    char *ion;
+    char *name;
+    char *type;  /**< "training" or "prediction". */
+    char *state; /**< Training: IDLE, TRAINING. Prediction: WAITING (no model yet), SERVING.
+                    Removed: REMOVED. */
+    char *job;   /**< Of the running training, or of the replicas; set by whoever starts it. */
+    char *run;   /**< Of the running training. */
+    /* Training. */
+    int64_t training;    /**< Number of the running or last training; 0 = none yet. */
+    char *cause;         /**< Why it runs: "manual by ann", "schedule", "people version 3" … */
+    char *pending_cause; /**< A further training is wanted: why first; NULL = none. */
+    int64_t dataset_version; /**< Latest version seen. */
+    int64_t next_fire_ms;    /**< Of the schedule; 0 = none. */
+    /* Prediction. */
+    char *candidate;             /**< That serves; NULL = none. */
+    int64_t deployment_revision; /**< 0: nothing deployed yet. */
+    char *deployment;            /**< JSON: what a replica must serve (docs/contracts.txt). */
+    int64_t gallery_version;     /**< 0 = none yet. */
+    char *gallery_path;
+    char *gallery_digest;
+    char *gallery_blob;
+    int64_t updated_ms;
+};
+
+struct weir_ion_candidate {
+    char *id; /**< "ION:LINK:MODEL-VERSION-ID" */
+    char *ion;
+    char *link; /**< "from:to" */
+    char *model;
+    char *model_version; /**< Identifier. */
+    int64_t version;     /**< Number. */
+    char *blob;
+    char *metrics; /**< JSON or NULL. */
+    char *state;
+    int64_t served_seq; /**< Order of serving; 0 = never served. */
+    int64_t served_ms;
+    int64_t created_ms;
+    int64_t updated_ms;
+};
+
+struct weir_policy_decision {
+    char *id; /**< "ION:NUMBER" */
+    char *ion;
+    char *link;
+    char *candidate;
+    char *model_version;
+    int64_t version;
+    char *policy;  /**< "always-update", "manual" */
+    char *inputs;  /**< JSON: what the rule looked at. */
+    char *rule;    /**< In words. */
+    char *verdict; /**< "promote", "wait", "skip", "reject", "rollback" */
+    char *actor;   /**< User, or "policy". */
+    char *note;
+    int64_t time_ms;
+};
+
+struct weir_ion_member {
+    char *id; /**< "ION:PERSON" */
+    char *ion;
+    char *person;
+    char *list; /**< "allow" or "deny" */
+    char *actor;
+    int64_t time_ms;
+};
+
+/** Everything the step looks at. Arrays are in the arena; the step may replace and extend them. */
+struct weir_ion_state {
+    struct weir_ion ion;
+    struct weir_ion_doc doc; /**< Of ion.document. */
+    struct weir_ion_pipeline *pipelines;
+    size_t n_pipelines;
+    struct weir_ion_candidate *candidates;
+    size_t n_candidates;
+    const struct weir_ion_member *members; /**< By person. */
+    size_t n_members;
+};
+
+/** A dataset version, as far as IONs care. */
+struct weir_ion_dataset {
+    const char *name;
+    int64_t version;
+    const char *path;
+    const char *digest;
+    const char *blob; /**< Manifest. */
+};
+
+enum weir_ion_event_type {
+    WEIR_ION_EVENT_APPLIED, /**< document (JSON text), doc, datasets (latest of each it names),
+                               actor. */
+    WEIR_ION_EVENT_DELETED, /**< actor. */
+    WEIR_ION_EVENT_MODEL,   /**< pipeline, model, model_version, version, blob, metrics. */
+    WEIR_ION_EVENT_DATASET, /**< datasets[0]: a new version. */
+    WEIR_ION_EVENT_TICK,    /**< Time has passed. */
+    WEIR_ION_EVENT_TRIGGER, /**< pipeline, actor. */
+    WEIR_ION_EVENT_APPROVE, /**< version (0 = newest that waits), link (NULL = any), actor, note. */
+    WEIR_ION_EVENT_REJECT,  /**< The same. */
+    WEIR_ION_EVENT_ROLLBACK, /**< version (0 = the one served before), link (NULL = the only one),
+                                actor, note. */
+    WEIR_ION_EVENT_LISTS,    /**< Members have changed (state->members are the new ones). */
+    WEIR_ION_EVENT_STARTED,  /**< pipeline, training (0 for replicas), job, run: the start was
+                                carried out. */
+    WEIR_ION_EVENT_FINISHED, /**< pipeline, training. */
+    WEIR_ION_EVENT_FAILED,   /**< pipeline, training, note. */
+};
+
+struct weir_ion_event {
+    enum weir_ion_event_type type;
+    const char *actor;
+    const char *note;
+    const char *pipeline;
+    const char *link;
+    const char *document;
+    const struct weir_ion_doc *doc;
+    const struct weir_ion_dataset *datasets;
+    size_t n_datasets;
+    const char *model;
+    const char *model_version;
+    int64_t version;
+    const char *blob;
+    const char *metrics;
+    int64_t training;
+    const char *job;
+    const char *run;
+};
+
+enum weir_ion_action_type {
+    WEIR_ION_ACTION_START_TRAINING,   /**< key, pipeline, training, message = cause. */
+    WEIR_ION_ACTION_STOP_TRAINING,    /**< key, pipeline, training, job. */
+    WEIR_ION_ACTION_START_PREDICTION, /**< key, pipeline. */
+    WEIR_ION_ACTION_STOP_PREDICTION,  /**< key, pipeline, job. */
+    WEIR_ION_ACTION_DEPLOYED, /**< pipeline, number = new deployment revision (already in the
+                                 state). */
+    WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
+    WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
+    WEIR_ION_ACTION_ALERT,    /**< key, kind, message: to the alerts. */
+};
+
+struct weir_ion_action {
+    enum weir_ion_action_type type;
+    const char *key; /**< Idempotency key. */
+    const char *pipeline;
+    int64_t number;
+    const char *job;
+    const char *kind;
+    const char *message;
+    const char *actor;
+    struct weir_policy_decision decision;
+};
+
+/** Actions in the order they were decided; grows in the arena. Start with {0}. */
+struct weir_ion_actions {
+    struct weir_ion_action *items;
+    size_t n;
+    size_t cap;
+};
+
+/**
+ * Apply one event. An event that was applied before (same model version, same dataset version, an
+ * earlier training's end) changes nothing and is WEIR_OK.
+ *
+ * @return For what a person asks: NOT_FOUND (no such pipeline or version), CONFLICT (nothing waits
+ *         for review, nothing to go back to, the version is ambiguous, the ION is deleted). State
+ *         and actions are untouched on error.
+ */
+weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_event *event,
+                          int64_t now_ms, struct weir_arena *arena,
+                          struct weir_ion_actions *actions, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** When a TICK will next change something; INT64_MAX if never. */
+int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state);
+
+/** Candidate states. */
+#define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"
+#define WEIR_CANDIDATE_APPROVED       "APPROVED"
+#define WEIR_CANDIDATE_SERVING        "SERVING"
+#define WEIR_CANDIDATE_RETIRED        "RETIRED"
+#define WEIR_CANDIDATE_REJECTED       "REJECTED"
+#define WEIR_CANDIDATE_ROLLED_BACK    "ROLLED_BACK"
+
+#endif

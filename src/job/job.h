@@ -1,0 +1,95 @@
+/**
+ * Jobs: records of nodes, jobs and tasks.
+ *
+ * A *job* is work for a gang of *tasks* that start together or not at all; a task is one process,
+ * placed on a *node* whose agent starts and watches it. Task rows are made with the job and keep
+ * their identifiers; a restart counts `attempt` up, so that an agent starts each (task, attempt)
+ * once and a late report about an old attempt is known as such.
+ *
+ * The state machine is pure: job/job_step.h. Placement is pure: job/place.h. This header loads what
+ * they need and saves what they decided, inside a transaction:
+ *
+ *     weir_job_load(txn, id, arena, &state, err);
+ *     weir_job_step(&state, &event, now_ms, arena, &actions, err);
+ *     weir_job_save(txn, &state, &actions, now_ms, err);
+ */
+#ifndef WEIR_JOB_JOB_H
+#define WEIR_JOB_JOB_H
+
+#include "base/arena.h"
+#include "base/record.h"
+#include "job/job_step.h"
+#include "job/place.h"
+#include "store/store.h"
+
+extern const struct weir_resource weir_node_resource;
+extern const struct weir_resource weir_job_resource;
+extern const struct weir_resource weir_task_resource;
+
+struct weir_node {
+    char *name;
+    int64_t cpu_slots; /**< Tasks' slots that fit at once. */
+    int64_t memory_bytes;
+    int64_t n_accelerators;
+    char *inventory;          /**< JSON, as the agent reported it. */
+    char *agent_version;      /**< May be NULL. */
+    bool is_draining;         /**< Takes no new tasks. */
+    int64_t desired_revision; /**< Counts up with every change of what should run there. */
+    int64_t last_seen_ms;     /**< Last heartbeat. */
+    int64_t created_ms;
+};
+
+/**
+ * Is a node lost: no heartbeat for timeout_ms? A server that has just started gives every node the
+ * full time from server_started_ms on.
+ */
+bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t server_started_ms,
+                       int64_t timeout_ms);
+
+/**
+ * Register a node, or its heartbeat: inserts, or updates all but name, is_draining,
+ * desired_revision and created_ms.
+ */
+weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Insert a PENDING job and its tasks. Read from job: every field the caller may choose; n_tasks
+ * tasks with id, role, rank, cpu_slots and definition. State, attempt and times are set here.
+ */
+weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
+                            const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Load a job and its tasks, by rank. @return NOT_FOUND. */
+weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_arena *arena,
+                          struct weir_job_state *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Write the job, its tasks, and the events among the actions; count up desired_revision of the
+ * nodes that the WAKE_NODE actions name.
+ */
+weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *state,
+                          const struct weir_job_actions *actions, int64_t now_ms,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Identifiers of the jobs that are not over (PENDING … STOPPING), oldest first. */
+weir_status weir_job_list_open(struct weir_txn *txn, struct weir_arena *arena, char ***out_ids,
+                               size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Tasks that a node's agent should know: placed there and not over. Their `desired` says what
+ * should be; tasks that are not in the list should not run there.
+ */
+weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struct weir_arena *arena,
+                                   struct weir_task **out, size_t *out_n,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Nodes as placement sees them: live ones (weir_node_is_lost) that are not draining, and what is
+ * free. */
+weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t server_started_ms,
+                                  int64_t timeout_ms, struct weir_arena *arena,
+                                  struct weir_place_node **out, size_t *out_n,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,184 @@
+/**
+ * The job state machine: a pure function (state, event, time) → (state, actions).
+ *
+ *     PENDING ─placed→ STARTING ─all run→ RUNNING ─work done→ SUCCEEDED
+ *        ↑                └──────┬──────────┘  └─cancel→ STOPPING → CANCELLED
+ *        └─back-off over─ RESTARTING ←a task fails   └─no restart left→ STOPPING → FAILED
+ *
+ * Two kinds of job. A *gang* (train, command): all tasks are placed together; when one fails or is
+ * lost the others are stopped, and when all have ended the whole gang starts again as the next
+ * attempt (training goes on from its last checkpoint), after a back-off, at most max_restarts
+ * times. It succeeds when every worker has exited with 0; parameter servers are then stopped. A
+ * *service* (predict): every replica is placed, restarted and backed off on its own, for ever,
+ * until cancelled.
+ *
+ * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped
+ * or has a later attempt and stops the old process; its reports are ignored by attempt.
+ */
+#ifndef WEIR_JOB_JOB_STEP_H
+#define WEIR_JOB_JOB_STEP_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum weir_job_phase {
+    WEIR_JOB_PENDING,
+    WEIR_JOB_STARTING,
+    WEIR_JOB_RUNNING,
+    WEIR_JOB_RESTARTING,
+    WEIR_JOB_STOPPING,
+    WEIR_JOB_SUCCEEDED,
+    WEIR_JOB_FAILED,
+    WEIR_JOB_CANCELLED,
+};
+
+enum weir_task_phase {
+    WEIR_TASK_WAITING,  /**< Has no node. */
+    WEIR_TASK_STARTING, /**< Should run; no report yet. */
+    WEIR_TASK_RUNNING,
+    WEIR_TASK_STOPPING, /**< Should end; no report yet. */
+    WEIR_TASK_EXITED,
+    WEIR_TASK_LOST, /**< Its node or its process vanished. */
+};
+
+/** "PENDING" …; -1 for any other text. */
+const char *weir_job_phase_text(enum weir_job_phase phase);
+int weir_job_phase_from_text(const char *text);
+const char *weir_task_phase_text(enum weir_task_phase phase);
+int weir_task_phase_from_text(const char *text);
+
+/** Is the job over: SUCCEEDED, FAILED or CANCELLED? */
+bool weir_job_phase_is_final(enum weir_job_phase phase);
+
+struct weir_job {
+    char *id;
+    char *name;
+    char *project;
+    char *kind;           /**< "train", "predict" or "command". */
+    char *spec;           /**< JSON. */
+    char *state;          /**< Text of enum weir_job_phase. */
+    char *reason;         /**< Why it waits, restarts or failed; NULL if there is nothing to say. */
+    char *outcome;        /**< While STOPPING: the final state it goes to; NULL otherwise. */
+    int64_t attempt;      /**< 1, 2 …: of a gang. */
+    int64_t max_restarts; /**< Of a gang; a service restarts always. */
+    int64_t n_restarts;
+    int64_t due_ms; /**< RESTARTING: when the back-off is over. */
+    char *ion;      /**< ION, pipeline and training number it works for; NULL and 0 if none. */
+    char *pipeline;
+    int64_t training;
+    char *run; /**< Tracked run or NULL. */
+    char *created_by;
+    int64_t created_ms;
+    int64_t started_ms;  /**< First time RUNNING; 0 = not yet. */
+    int64_t finished_ms; /**< 0 = not yet. */
+};
+
+struct weir_task {
+    char *id;
+    char *job;
+    int64_t rank;
+    char *role; /**< "worker", "parameter_server", "replica" or "command". */
+    int64_t cpu_slots;
+    char *definition; /**< JSON for the agent: argv, env, files, limits. */
+    char *node;       /**< NULL while WAITING. */
+    int64_t attempt;  /**< 0 before the first start. */
+    char *state;      /**< Text of enum weir_task_phase. */
+    char *desired;    /**< "running" or "stopped". */
+    int64_t pid;
+    int64_t exit_code; /**< -1: none (killed by a signal, or not ended). */
+    int64_t signal;    /**< 0: none. */
+    char *message;
+    int64_t n_restarts; /**< Of a replica: since it last ran for a minute. */
+    int64_t due_ms;     /**< WAITING replica: not before. */
+    int64_t started_ms;
+    int64_t finished_ms;
+};
+
+/** A job and all its tasks, by rank. The step changes it in place. */
+struct weir_job_state {
+    struct weir_job job;
+    struct weir_task *tasks;
+    size_t n_tasks;
+};
+
+enum weir_job_event_type {
+    WEIR_JOB_EVENT_PLACED,       /**< place: node of each task of weir_job_wants. */
+    WEIR_JOB_EVENT_UNPLACED,     /**< text: why it waits. */
+    WEIR_JOB_EVENT_TASK_RUNNING, /**< task, attempt, pid. */
+    WEIR_JOB_EVENT_TASK_EXITED,  /**< task, attempt, exit_code, signal, text. */
+    WEIR_JOB_EVENT_TASK_LOST,    /**< task, attempt, text: the agent does not know its end. */
+    WEIR_JOB_EVENT_NODE_LOST,    /**< node. */
+    WEIR_JOB_EVENT_CANCEL,       /**< text: by whom and why. */
+    WEIR_JOB_EVENT_TICK,         /**< Time has passed. */
+};
+
+struct weir_job_event {
+    enum weir_job_event_type type;
+    const char *task; /**< Identifier. */
+    int64_t attempt;
+    int64_t pid;
+    int64_t exit_code;
+    int64_t signal;
+    const char *text;
+    const char *node;
+    const char *const *place; /**< PLACED: node names, in the order of weir_job_wants. */
+    size_t n_place;
+};
+
+enum weir_job_action_type {
+    WEIR_JOB_ACTION_WAKE_NODE, /**< node: what should run there has changed. */
+    WEIR_JOB_ACTION_EVENT,     /**< kind, message: to the event log. */
+    WEIR_JOB_ACTION_ENDED,     /**< The job is over: kind = final state, message = reason or "". */
+};
+
+struct weir_job_action {
+    enum weir_job_action_type type;
+    const char *node;
+    const char *kind;
+    const char *message;
+};
+
+/** Actions in the order they were decided; grows in the arena. Start with {0}. */
+struct weir_job_actions {
+    struct weir_job_action *items;
+    size_t n;
+    size_t cap;
+};
+
+/** Back-off before restart number n (1, 2 …): 1 s, 2 s, 4 s … 60 s. */
+int64_t weir_job_backoff_ms(int64_t n_restarts);
+
+/** A replica that ran this long starts its back-off anew. */
+#define WEIR_JOB_STABLE_MS 60000
+
+/**
+ * Which tasks want a node now. For a gang: all or none; for a service: each replica whose back-off
+ * is over (place them one by one).
+ *
+ * @param out_tasks  Indices into state->tasks, room for n_tasks.
+ * @return Their number.
+ */
+size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks);
+
+/** Is it a service (each task on its own), not a gang? */
+bool weir_job_is_service(const struct weir_job_state *state);
+
+/** When a TICK will next change something; INT64_MAX if never. */
+int64_t weir_job_next_tick_ms(const struct weir_job_state *state);
+
+/**
+ * Apply one event. Events that no longer matter (an old attempt's report, anything about a job that
+ * is over) change nothing and are WEIR_OK.
+ *
+ * @return CONFLICT for CANCEL of a job that is over; NOT_FOUND for an unknown task; INVALID for a
+ *         PLACED that does not fit weir_job_wants. The state is untouched on error.
+ */
+weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_event *event,
+                          int64_t now_ms, struct weir_arena *arena,
+                          struct weir_job_actions *actions, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,124 @@
+/**
+ * What happened (events), what needs a person (alerts), what must still be done (outbox), and small
+ * settings: the system's own records, written in the transaction that caused them.
+ *
+ * Events are numbered 1, 2, 3 … in commit order, so "everything after SEQ" is complete.
+ *
+ * Outbox: a transaction that decides something enqueues the action under a key; enqueuing the same
+ * key again changes nothing. One executor takes due actions in order, carries them out (they are
+ * idempotent: a crash between doing and marking does them again) and marks them.
+ */
+#ifndef WEIR_STORE_EVENT_H
+#define WEIR_STORE_EVENT_H
+
+#include "base/arena.h"
+#include "base/record.h"
+#include "store/store.h"
+
+struct weir_event {
+    int64_t seq;
+    int64_t time_ms;
+    char *topic;   /**< "ions", "jobs", "runs", "alerts", "system" … */
+    char *kind;    /**< "model_promoted" */
+    char *subject; /**< "ion/building-security" */
+    char *actor;   /**< User, or "system". */
+    char *message; /**< A sentence. */
+    char *data;    /**< JSON or NULL. */
+};
+
+struct weir_alert {
+    char *id;
+    char *key;      /**< One alert that is not resolved per key. */
+    char *severity; /**< "info", "warning", "critical" */
+    char *kind;     /**< "drift", "training_failed", "node_lost" … */
+    char *subject;
+    char *message;
+    char *data;    /**< JSON or NULL. */
+    char *state;   /**< "open", "acknowledged", "resolved" */
+    int64_t count; /**< How often it was raised. */
+    int64_t raised_ms;
+    int64_t last_ms;
+    char *acknowledged_by;
+    int64_t acknowledged_ms;
+    int64_t resolved_ms;
+};
+
+struct weir_outbox {
+    int64_t seq;
+    char *key;     /**< Idempotency key. */
+    char *kind;    /**< "start_training" … */
+    char *payload; /**< JSON. */
+    char *state;   /**< "pending", "done", "failed" */
+    int64_t attempts;
+    int64_t due_ms; /**< Not before; while taken: when the lease ends. */
+    char *error;    /**< Of the last attempt. */
+    int64_t created_ms;
+    int64_t done_ms;
+};
+
+struct weir_setting {
+    char *key;
+    char *value; /**< JSON. */
+    int64_t updated_ms;
+};
+
+extern const struct weir_resource weir_event_resource;
+extern const struct weir_resource weir_alert_resource;
+extern const struct weir_resource weir_outbox_resource;
+extern const struct weir_resource weir_setting_resource;
+
+/** Append; `event->seq` is not read. out_seq may be NULL. */
+weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
+                              int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Raise an alert: a new one, or, if one with its key is not resolved, that one's count, last_ms and
+ * message are brought up to date. Read: id (for a new one), key, severity, kind, subject, message,
+ * data. *out_is_new may be NULL.
+ */
+weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *alert, int64_t now_ms,
+                             bool *out_is_new, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** @return NOT_FOUND; CONFLICT if it is resolved. Acknowledging again changes nothing. */
+weir_status weir_alert_acknowledge(struct weir_txn *txn, const char *id, const char *actor,
+                                   int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Resolve the alert with this key, if there is one. */
+weir_status weir_alert_resolve(struct weir_txn *txn, const char *key, int64_t now_ms,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Enqueue an action, due from due_ms on. A key that is there already (in any state): no effect. */
+weir_status weir_outbox_add(struct weir_txn *txn, const char *key, const char *kind,
+                            const char *payload, int64_t due_ms, int64_t now_ms,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Take up to `limit` due actions, oldest first: their attempts count up and they are not given out
+ * again before now_ms + lease_ms. Write transaction.
+ */
+weir_status weir_outbox_take(struct weir_txn *txn, int64_t now_ms, int64_t lease_ms, size_t limit,
+                             struct weir_arena *arena, struct weir_outbox **out, size_t *out_n,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** When the next pending action is due; INT64_MAX if there is none. */
+weir_status weir_outbox_next_due(struct weir_txn *txn, int64_t *out_ms,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+weir_status weir_outbox_done(struct weir_txn *txn, int64_t seq, int64_t now_ms,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The attempt failed: try again at retry_ms, or never (state "failed") if retry_ms is 0. */
+weir_status weir_outbox_fail(struct weir_txn *txn, int64_t seq, const char *error, int64_t retry_ms,
+                             int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Make everything that was taken due now: once, when the executor starts. */
+weir_status weir_outbox_release(struct weir_txn *txn, int64_t now_ms,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The value as JSON text; NOT_FOUND. */
+weir_status weir_setting_get(struct weir_txn *txn, const char *key, struct weir_arena *arena,
+                             char **out_value, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_setting_put(struct weir_txn *txn, const char *key, const char *value,
+                             int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,114 @@
+/**
+ * Who may do what: projects, users, tokens, browser sessions and one-time login links.
+ *
+ * Secrets are made by weir_secret_make, shown once and stored only as SHA-256 (they hold 256 random
+ * bits, so a plain hash is enough). Whoever shows a valid secret is the token's user, with the
+ * lesser of the token's and the user's role.
+ */
+#ifndef WEIR_STORE_IDENTITY_H
+#define WEIR_STORE_IDENTITY_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/record.h"
+#include "store/store.h"
+
+struct weir_project {
+    char *name;
+    char *description;
+    int64_t created_ms;
+};
+
+/** Roles, each may do what the one before may; WORKER and AGENT are outside that order. */
+enum weir_role {
+    WEIR_ROLE_VIEWER,    /**< Read. */
+    WEIR_ROLE_OPERATOR,  /**< Review models, roll back, lists, alerts, cancel. */
+    WEIR_ROLE_SCIENTIST, /**< Datasets, jobs, IONs. */
+    WEIR_ROLE_ADMIN,     /**< Everything. */
+    WEIR_ROLE_AGENT,     /**< A node's agent: node, desired tasks, task status and logs. */
+    WEIR_ROLE_WORKER, /**< A task: metrics, blobs, model versions, deployment, decisions, health. */
+};
+
+/** "viewer", "operator", "scientist", "admin", "agent", "worker". */
+const char *weir_role_text(enum weir_role role);
+weir_status weir_role_from_text(const char *text, enum weir_role *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is `role` one that may do what `needed` may? AGENT and WORKER are met by themselves and ADMIN.
+ */
+bool weir_role_covers(enum weir_role role, enum weir_role needed);
+
+struct weir_user {
+    char *name;
+    char *kind; /**< "person" or "service". */
+    char *role;
+    bool is_disabled;
+    int64_t created_ms;
+};
+
+struct weir_token {
+    char *id;
+    char *user;
+    char *name;
+    char *role;
+    char *secret_hash;
+    int64_t created_ms;
+    int64_t expires_ms; /**< 0 = never. */
+};
+
+struct weir_session {
+    char *id;
+    char *user;
+    char *secret_hash;
+    char *csrf;
+    int64_t created_ms;
+    int64_t expires_ms;
+};
+
+struct weir_login_link {
+    char *id;
+    char *user;
+    char *secret_hash;
+    int64_t created_ms;
+    int64_t expires_ms;
+    int64_t used_ms; /**< 0 = not yet. */
+};
+
+extern const struct weir_resource weir_project_resource;
+extern const struct weir_resource weir_user_resource;
+extern const struct weir_resource weir_token_resource;
+extern const struct weir_resource weir_session_resource;
+extern const struct weir_resource weir_login_link_resource;
+
+/** "weir_" + 43 characters of base64url (256 bits) and a NUL. Make it before the transaction. */
+#define WEIR_SECRET_BYTES 49
+void weir_secret_make(char out[WEIR_SECRET_BYTES]);
+void weir_secret_hash(const char *secret, char out[WEIR_SHA256_TEXT_BYTES]);
+
+/** What a shown secret proves. */
+struct weir_identity {
+    struct weir_user user;
+    enum weir_role role;
+    char *csrf; /**< Of a session; NULL for a token. */
+};
+
+/** @return UNAUTH if no token has this secret, or it has expired, or its user is disabled. */
+weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                struct weir_arena *arena, struct weir_identity *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same for a browser session. */
+weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                  struct weir_arena *arena, struct weir_identity *out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Use up a login link: write transaction. @return UNAUTH if unknown, used or expired. */
+weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                 struct weir_arena *arena, struct weir_login_link *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Delete sessions and login links that expired before now_ms. */
+weir_status weir_identity_expire(struct weir_txn *txn, int64_t now_ms,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
