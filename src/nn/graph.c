@@ -1,0 +1,562 @@
+#include "graph.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+
+/* A graph is built by a person or a file: these bounds only keep 32-bit arithmetic safe. */
+#define GRAPH_MAX_LAYERS 4096
+#define SHAPE_MAX_DIM    (1 << 20)
+#define SHAPE_MAX_ELEMS  (1LL << 28)
+
+struct weir_graph *weir_graph_create(void)
+{
+    struct weir_graph *graph = calloc(1, sizeof(*graph));
+    if (graph) {
+        graph->input = -1;
+        graph->loss = -1;
+    }
+    return graph;
+}
+
+void weir_graph_destroy(struct weir_graph *graph)
+{
+    if (graph) {
+        free(graph->layers);
+        free(graph);
+    }
+}
+
+const char *layer_kind_text(enum layer_kind kind)
+{
+    static const char *const texts[LAYER_KIND_COUNT] = {
+        [LAYER_INPUT] = "input",
+        [LAYER_CONV] = "conv",
+        [LAYER_BATCH_NORM] = "batch_norm",
+        [LAYER_RELU] = "relu",
+        [LAYER_PRELU] = "prelu",
+        [LAYER_MAX_POOL] = "max_pool",
+        [LAYER_AVG_POOL] = "avg_pool",
+        [LAYER_GLOBAL_POOL] = "global_pool",
+        [LAYER_LINEAR] = "linear",
+        [LAYER_ADD] = "add",
+        [LAYER_CONCAT] = "concat",
+        [LAYER_DROPOUT] = "dropout",
+        [LAYER_L2_NORMALISE] = "l2_normalise",
+        [LAYER_SOFTMAX_LOSS] = "softmax_loss",
+        [LAYER_MARGIN_LOSS] = "margin_loss",
+    };
+    return texts[kind];
+}
+
+int64_t shape_elems(struct weir_shape shape)
+{
+    return (int64_t)shape.c * shape.h * shape.w;
+}
+
+/* Keeps the first failure; later ones are usually its consequences. */
+static weir_value_t fail(struct weir_graph *graph, weir_status status, const char *fmt, ...)
+    WEIR_PRINTF(3, 4);
+
+static weir_value_t fail(struct weir_graph *graph, weir_status status, const char *fmt, ...)
+{
+    if (graph->first.status == WEIR_OK) {
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(graph->first.message, sizeof(graph->first.message), fmt, args);
+        va_end(args);
+        graph->first.status = status;
+    }
+    return -1;
+}
+
+static bool is_shape_valid(struct weir_shape shape)
+{
+    return shape.c > 0 && shape.h > 0 && shape.w > 0 && shape.c <= SHAPE_MAX_DIM &&
+           shape.h <= SHAPE_MAX_DIM && shape.w <= SHAPE_MAX_DIM &&
+           (int64_t)shape.h * shape.w <= SHAPE_MAX_ELEMS && shape_elems(shape) <= SHAPE_MAX_ELEMS;
+}
+
+static bool is_name_taken(const struct weir_graph *graph, const char *name)
+{
+    for (int32_t i = 0; i < graph->n_layers; i++) {
+        if (strcmp(graph->layers[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct weir_shape value_shape(const struct weir_graph *graph, weir_value_t value)
+{
+    return graph->layers[value].out;
+}
+
+/* Names, number of layers and inputs: what every builder checks before its own rules. */
+static bool can_append(struct weir_graph *graph, enum layer_kind kind, const char *name,
+                       const weir_value_t *in, int32_t n_in)
+{
+    if (graph->first.status != WEIR_OK) {
+        return false;
+    }
+    if (!name || !*name || strlen(name) >= LAYER_NAME_MAX_BYTES) {
+        fail(graph, WEIR_ERR_INVALID, "layer %d (%s): a name of 1 to %d bytes is needed",
+             graph->n_layers, layer_kind_text(kind), LAYER_NAME_MAX_BYTES - 1);
+        return false;
+    }
+    if (is_name_taken(graph, name)) {
+        fail(graph, WEIR_ERR_EXISTS, "layer %s: there is a layer of that name already", name);
+        return false;
+    }
+    if (graph->loss >= 0) {
+        fail(graph, WEIR_ERR_INVALID, "layer %s: comes after the loss %s, which ends a graph", name,
+             graph->layers[graph->loss].name);
+        return false;
+    }
+    for (int32_t i = 0; i < n_in; i++) {
+        if (in[i] < 0 || in[i] >= graph->n_layers) {
+            fail(graph, WEIR_ERR_INVALID, "layer %s: input %d is not a value of this graph", name,
+                 i);
+            return false;
+        }
+    }
+    if (graph->n_layers == GRAPH_MAX_LAYERS) {
+        fail(graph, WEIR_ERR_LIMIT, "layer %s: more than %d layers", name, GRAPH_MAX_LAYERS);
+        return false;
+    }
+    return true;
+}
+
+static bool grow(struct weir_graph *graph)
+{
+    if (graph->n_layers < graph->capacity) {
+        return true;
+    }
+    int32_t capacity = graph->capacity ? 2 * graph->capacity : 32;
+    struct graph_layer *layers = realloc(graph->layers, (size_t)capacity * sizeof(*layers));
+    if (!layers) {
+        fail(graph, WEIR_ERR_NOMEM, "out of memory for %d layers", capacity);
+        return false;
+    }
+    graph->layers = layers;
+    graph->capacity = capacity;
+    return true;
+}
+
+/* New layer with its inputs set and everything else zero, or NULL with the failure kept. */
+static struct graph_layer *append(struct weir_graph *graph, enum layer_kind kind, const char *name,
+                                  const weir_value_t *in, int32_t n_in, struct weir_shape out)
+{
+    if (!is_shape_valid(out)) {
+        fail(graph, WEIR_ERR_INVALID,
+             "layer %s (%s): the result would be %d x %d x %d; every side must be positive and one "
+             "image at most 2^28 elements",
+             name, layer_kind_text(kind), out.c, out.h, out.w);
+        return NULL;
+    }
+    if (!grow(graph)) {
+        return NULL;
+    }
+    struct graph_layer *layer = &graph->layers[graph->n_layers++];
+    memset(layer, 0, sizeof(*layer));
+    layer->kind = kind;
+    memcpy(layer->name, name, strlen(name) + 1);
+    layer->n_in = n_in;
+    for (int32_t i = 0; i < n_in; i++) {
+        layer->in[i] = in[i];
+    }
+    layer->out = out;
+    return layer;
+}
+
+static weir_value_t last_value(const struct weir_graph *graph)
+{
+    return graph->n_layers - 1;
+}
+
+weir_value_t weir_graph_input(struct weir_graph *graph, struct weir_shape shape)
+{
+    if (!can_append(graph, LAYER_INPUT, "input", NULL, 0)) {
+        return -1;
+    }
+    if (!append(graph, LAYER_INPUT, "input", NULL, 0, shape)) {
+        return -1;
+    }
+    graph->input = last_value(graph);
+    return graph->input;
+}
+
+/* Rows (or columns) of a window sliding over `in` cells; 0 if the window does not fit. */
+static int32_t slide(int32_t in, int32_t window, int32_t stride, int32_t pad)
+{
+    int64_t span = (int64_t)in + 2 * (int64_t)pad - window;
+    return span < 0 ? 0 : (int32_t)(span / stride + 1);
+}
+
+static bool are_params_small(const int32_t *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (values[i] < 0 || values[i] > SHAPE_MAX_DIM) {
+            return false;
+        }
+    }
+    return true;
+}
+
+weir_value_t weir_graph_conv(struct weir_graph *graph, const char *name, weir_value_t x,
+                             const struct weir_conv_params *p)
+{
+    if (!can_append(graph, LAYER_CONV, name, &x, 1)) {
+        return -1;
+    }
+    const int32_t all[] = {p->k, p->kernel_h, p->kernel_w, p->stride, p->pad_h, p->pad_w};
+    if (!are_params_small(all, WEIR_ARRAY_LEN(all)) || p->k == 0 || p->kernel_h == 0 ||
+        p->kernel_w == 0 || p->stride == 0) {
+        return fail(graph, WEIR_ERR_INVALID,
+                    "layer %s: k, kernel and stride must be positive, pads not negative", name);
+    }
+    if (p->pad_h >= p->kernel_h || p->pad_w >= p->kernel_w) {
+        return fail(graph, WEIR_ERR_INVALID,
+                    "layer %s: padding %dx%d must be less than kernel %dx%d", name, p->pad_h,
+                    p->pad_w, p->kernel_h, p->kernel_w);
+    }
+    struct weir_shape in = value_shape(graph, x);
+    struct weir_shape out = {p->k, slide(in.h, p->kernel_h, p->stride, p->pad_h),
+                             slide(in.w, p->kernel_w, p->stride, p->pad_w)};
+    if ((int64_t)p->k * in.c * p->kernel_h * p->kernel_w > SHAPE_MAX_ELEMS) {
+        return fail(graph, WEIR_ERR_LIMIT, "layer %s: more than 2^28 weights", name);
+    }
+    struct graph_layer *layer = append(graph, LAYER_CONV, name, &x, 1, out);
+    if (!layer) {
+        return -1;
+    }
+    layer->conv = *p;
+    return last_value(graph);
+}
+
+static weir_value_t append_same_shape(struct weir_graph *graph, enum layer_kind kind,
+                                      const char *name, weir_value_t x)
+{
+    if (!can_append(graph, kind, name, &x, 1) ||
+        !append(graph, kind, name, &x, 1, value_shape(graph, x))) {
+        return -1;
+    }
+    return last_value(graph);
+}
+
+weir_value_t weir_graph_batch_norm(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    return append_same_shape(graph, LAYER_BATCH_NORM, name, x);
+}
+
+weir_value_t weir_graph_relu(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    return append_same_shape(graph, LAYER_RELU, name, x);
+}
+
+weir_value_t weir_graph_prelu(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    return append_same_shape(graph, LAYER_PRELU, name, x);
+}
+
+static weir_value_t append_pool(struct weir_graph *graph, enum layer_kind kind, const char *name,
+                                weir_value_t x, const struct weir_pool_params *p)
+{
+    if (!can_append(graph, kind, name, &x, 1)) {
+        return -1;
+    }
+    const int32_t all[] = {p->kernel, p->stride, p->pad};
+    if (!are_params_small(all, WEIR_ARRAY_LEN(all)) || p->kernel == 0 || p->stride == 0) {
+        return fail(graph, WEIR_ERR_INVALID,
+                    "layer %s: kernel and stride must be positive, padding not negative", name);
+    }
+    if (2 * p->pad > p->kernel) {
+        return fail(graph, WEIR_ERR_INVALID,
+                    "layer %s: padding %d must be at most half the kernel %d", name, p->pad,
+                    p->kernel);
+    }
+    struct weir_shape in = value_shape(graph, x);
+    struct weir_shape out = {in.c, slide(in.h, p->kernel, p->stride, p->pad),
+                             slide(in.w, p->kernel, p->stride, p->pad)};
+    struct graph_layer *layer = append(graph, kind, name, &x, 1, out);
+    if (!layer) {
+        return -1;
+    }
+    layer->pool = *p;
+    return last_value(graph);
+}
+
+weir_value_t weir_graph_max_pool(struct weir_graph *graph, const char *name, weir_value_t x,
+                                 const struct weir_pool_params *params)
+{
+    return append_pool(graph, LAYER_MAX_POOL, name, x, params);
+}
+
+weir_value_t weir_graph_avg_pool(struct weir_graph *graph, const char *name, weir_value_t x,
+                                 const struct weir_pool_params *params)
+{
+    return append_pool(graph, LAYER_AVG_POOL, name, x, params);
+}
+
+weir_value_t weir_graph_global_pool(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    if (!can_append(graph, LAYER_GLOBAL_POOL, name, &x, 1)) {
+        return -1;
+    }
+    struct weir_shape out = {value_shape(graph, x).c, 1, 1};
+    return append(graph, LAYER_GLOBAL_POOL, name, &x, 1, out) ? last_value(graph) : -1;
+}
+
+weir_value_t weir_graph_linear(struct weir_graph *graph, const char *name, weir_value_t x,
+                               int32_t k, bool has_bias)
+{
+    if (!can_append(graph, LAYER_LINEAR, name, &x, 1)) {
+        return -1;
+    }
+    if (k <= 0 || k > SHAPE_MAX_DIM || k * shape_elems(value_shape(graph, x)) > SHAPE_MAX_ELEMS) {
+        return fail(graph, WEIR_ERR_INVALID,
+                    "layer %s: k must be positive and the layer at most 2^28 weights", name);
+    }
+    struct graph_layer *layer =
+        append(graph, LAYER_LINEAR, name, &x, 1, (struct weir_shape){k, 1, 1});
+    if (!layer) {
+        return -1;
+    }
+    layer->conv = (struct weir_conv_params){.k = k, .has_bias = has_bias};
+    return last_value(graph);
+}
+
+weir_value_t weir_graph_add(struct weir_graph *graph, const char *name, weir_value_t a,
+                            weir_value_t b)
+{
+    const weir_value_t in[2] = {a, b};
+    if (!can_append(graph, LAYER_ADD, name, in, 2)) {
+        return -1;
+    }
+    struct weir_shape sa = value_shape(graph, a), sb = value_shape(graph, b);
+    if (sa.c != sb.c || sa.h != sb.h || sa.w != sb.w) {
+        return fail(graph, WEIR_ERR_INVALID, "layer %s: cannot add %dx%dx%d and %dx%dx%d", name,
+                    sa.c, sa.h, sa.w, sb.c, sb.h, sb.w);
+    }
+    return append(graph, LAYER_ADD, name, in, 2, sa) ? last_value(graph) : -1;
+}
+
+weir_value_t weir_graph_concat(struct weir_graph *graph, const char *name, const weir_value_t *xs,
+                               int32_t n_xs)
+{
+    if (!can_append(graph, LAYER_CONCAT, name, xs, 0)) {
+        return -1;
+    }
+    if (n_xs < 1 || n_xs > LAYER_MAX_INPUTS) {
+        return fail(graph, WEIR_ERR_LIMIT, "layer %s: joins 1 to %d values, not %d", name,
+                    LAYER_MAX_INPUTS, n_xs);
+    }
+    if (!can_append(graph, LAYER_CONCAT, name, xs, n_xs)) {
+        return -1;
+    }
+    struct weir_shape out = value_shape(graph, xs[0]);
+    for (int32_t i = 1; i < n_xs; i++) {
+        struct weir_shape in = value_shape(graph, xs[i]);
+        if (in.h != out.h || in.w != out.w) {
+            return fail(graph, WEIR_ERR_INVALID,
+                        "layer %s: input %d is %dx%d pixels, input 0 is %dx%d", name, i, in.h, in.w,
+                        out.h, out.w);
+        }
+        out.c += in.c; /* at most 16 * 2^20 */
+    }
+    return append(graph, LAYER_CONCAT, name, xs, n_xs, out) ? last_value(graph) : -1;
+}
+
+weir_value_t weir_graph_dropout(struct weir_graph *graph, const char *name, weir_value_t x,
+                                float rate)
+{
+    if (graph->first.status == WEIR_OK && !(rate >= 0 && rate < 1)) {
+        return fail(graph, WEIR_ERR_INVALID, "layer %s: dropout rate must be in [0, 1)",
+                    name ? name : "?");
+    }
+    weir_value_t y = append_same_shape(graph, LAYER_DROPOUT, name, x);
+    if (y >= 0) {
+        graph->layers[y].rate = rate;
+    }
+    return y;
+}
+
+/* Losses and L2 normalisation work on vectors; an image would hide a forgotten pooling layer. */
+static bool is_vector(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    struct weir_shape in = value_shape(graph, x);
+    if (in.h != 1 || in.w != 1) {
+        fail(graph, WEIR_ERR_INVALID,
+             "layer %s: wants a vector per image, not %d x %d x %d (pool it or add a linear layer)",
+             name, in.c, in.h, in.w);
+        return false;
+    }
+    return true;
+}
+
+weir_value_t weir_graph_l2_normalise(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    if (!can_append(graph, LAYER_L2_NORMALISE, name, &x, 1) || !is_vector(graph, name, x)) {
+        return -1;
+    }
+    return append_same_shape(graph, LAYER_L2_NORMALISE, name, x);
+}
+
+void weir_graph_softmax_loss(struct weir_graph *graph, const char *name, weir_value_t logits)
+{
+    if (!can_append(graph, LAYER_SOFTMAX_LOSS, name, &logits, 1) ||
+        !is_vector(graph, name, logits) ||
+        !append(graph, LAYER_SOFTMAX_LOSS, name, &logits, 1, value_shape(graph, logits))) {
+        return;
+    }
+    graph->loss = last_value(graph);
+}
+
+void weir_graph_margin_loss(struct weir_graph *graph, const char *name, weir_value_t embedding,
+                            int32_t n_classes, float scale, float margin)
+{
+    if (!can_append(graph, LAYER_MARGIN_LOSS, name, &embedding, 1) ||
+        !is_vector(graph, name, embedding)) {
+        return;
+    }
+    if (n_classes < 1 || n_classes > SHAPE_MAX_DIM || !(scale > 0) || !isfinite(scale) ||
+        !(margin >= 0 && margin < 1.57f)) {
+        fail(graph, WEIR_ERR_INVALID,
+             "layer %s: wants 1 to 2^20 classes, a positive scale and a margin in [0, pi/2)", name);
+        return;
+    }
+    /* The embedding is normalised by a layer of its own, so that inference nets have it too. */
+    if (graph->layers[embedding].kind != LAYER_L2_NORMALISE) {
+        char inner[LAYER_NAME_MAX_BYTES];
+        int n = snprintf(inner, sizeof(inner), "%s.embedding", name);
+        if (n >= (int)sizeof(inner)) {
+            fail(graph, WEIR_ERR_INVALID, "layer %s: the name is too long", name);
+            return;
+        }
+        embedding = weir_graph_l2_normalise(graph, inner, embedding);
+    }
+    if (!can_append(graph, LAYER_MARGIN_LOSS, name, &embedding, 1)) {
+        return;
+    }
+    struct graph_layer *layer =
+        append(graph, LAYER_MARGIN_LOSS, name, &embedding, 1, value_shape(graph, embedding));
+    if (!layer) {
+        return;
+    }
+    layer->n_classes = n_classes;
+    layer->scale = scale;
+    layer->margin = margin;
+    graph->loss = last_value(graph);
+}
+
+weir_value_t graph_output(const struct weir_graph *graph)
+{
+    return graph->loss >= 0 ? graph->layers[graph->loss].in[0] : graph->n_layers - 1;
+}
+
+weir_status weir_graph_check(const struct weir_graph *graph, struct weir_error *err)
+{
+    if (graph->first.status != WEIR_OK) {
+        return weir_error_set(err, graph->first.status, "%s", graph->first.message);
+    }
+    if (graph->input < 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the graph has no input");
+    }
+    if (graph->n_layers < 2) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the graph has an input but no layer");
+    }
+    bool *is_used = calloc((size_t)graph->n_layers, 1);
+    if (!is_used) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
+    }
+    is_used[graph->n_layers - 1] = true;
+    for (int32_t i = 0; i < graph->n_layers; i++) {
+        for (int32_t j = 0; j < graph->layers[i].n_in; j++) {
+            is_used[graph->layers[i].in[j]] = true;
+        }
+    }
+    int32_t i_unused = 0;
+    while (i_unused < graph->n_layers && is_used[i_unused]) {
+        i_unused++;
+    }
+    free(is_used);
+    if (i_unused < graph->n_layers) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "layer %s: nothing uses its value",
+                              graph->layers[i_unused].name);
+    }
+    return WEIR_OK;
+}
+
+/* ---- questions; each answers zero for a graph that weir_graph_check refuses ---------------- */
+
+struct weir_shape weir_graph_output_shape(const struct weir_graph *graph)
+{
+    weir_value_t output = graph_output(graph);
+    return output < 0 ? (struct weir_shape){0, 0, 0} : graph->layers[output].out;
+}
+
+struct weir_shape weir_graph_input_shape(const struct weir_graph *graph)
+{
+    return graph->input < 0 ? (struct weir_shape){0, 0, 0} : graph->layers[graph->input].out;
+}
+
+bool weir_graph_is_embedding(const struct weir_graph *graph)
+{
+    weir_value_t output = graph_output(graph);
+    return output >= 0 && graph->layers[output].kind == LAYER_L2_NORMALISE;
+}
+
+int32_t weir_graph_n_classes(const struct weir_graph *graph)
+{
+    if (graph->loss < 0) {
+        return 0;
+    }
+    const struct graph_layer *loss = &graph->layers[graph->loss];
+    return loss->kind == LAYER_MARGIN_LOSS ? loss->n_classes : loss->out.c;
+}
+
+int64_t weir_graph_n_parameters(const struct weir_graph *graph)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < graph->n_layers; i++) {
+        const struct graph_layer *l = &graph->layers[i];
+        struct weir_shape in =
+            l->n_in > 0 ? graph->layers[l->in[0]].out : (struct weir_shape){0, 0, 0};
+        int64_t bias = l->conv.has_bias ? l->conv.k : 0;
+        switch (l->kind) {
+        case LAYER_CONV:
+            n += (int64_t)l->conv.k * in.c * l->conv.kernel_h * l->conv.kernel_w + bias;
+            break;
+        case LAYER_LINEAR:
+            n += l->conv.k * shape_elems(in) + bias;
+            break;
+        case LAYER_BATCH_NORM:
+            n += 2 * (int64_t)in.c;
+            break;
+        case LAYER_PRELU:
+            n += in.c;
+            break;
+        case LAYER_MARGIN_LOSS:
+            n += (int64_t)l->n_classes * in.c;
+            break;
+        default:
+            break;
+        }
+    }
+    return n;
+}
+
+int64_t weir_graph_n_macs(const struct weir_graph *graph)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < graph->n_layers; i++) {
+        const struct graph_layer *l = &graph->layers[i];
+        if (l->kind == LAYER_CONV) {
+            n += shape_elems(l->out) * graph->layers[l->in[0]].out.c * l->conv.kernel_h *
+                 l->conv.kernel_w;
+        } else if (l->kind == LAYER_LINEAR) {
+            n += l->conv.k * shape_elems(graph->layers[l->in[0]].out);
+        }
+    }
+    return n;
+}

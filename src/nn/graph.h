@@ -1,0 +1,63 @@
+/**
+ * The inside of a graph: a list of layers, each making one value, in an order in which every layer
+ * comes after those it reads (builders only accept values that exist). Value i is what layer i
+ * makes. For the domain's own files; users of nn see nn.h only.
+ */
+#ifndef WEIR_NN_GRAPH_H
+#define WEIR_NN_GRAPH_H
+
+#include "nn/nn.h"
+
+enum layer_kind {
+    LAYER_INPUT,
+    LAYER_CONV,
+    LAYER_BATCH_NORM,
+    LAYER_RELU,
+    LAYER_PRELU,
+    LAYER_MAX_POOL,
+    LAYER_AVG_POOL,
+    LAYER_GLOBAL_POOL,
+    LAYER_LINEAR,
+    LAYER_ADD,
+    LAYER_CONCAT,
+    LAYER_DROPOUT,
+    LAYER_L2_NORMALISE,
+    LAYER_SOFTMAX_LOSS,
+    LAYER_MARGIN_LOSS,
+    LAYER_KIND_COUNT
+};
+
+/** Layers a concat may join; also the size of the tables in op.h. */
+#define LAYER_MAX_INPUTS     16
+#define LAYER_NAME_MAX_BYTES 96
+
+struct graph_layer {
+    enum layer_kind kind;
+    char name[LAYER_NAME_MAX_BYTES];
+    int32_t n_in;
+    weir_value_t in[LAYER_MAX_INPUTS];
+    struct weir_shape out;        /**< Of a loss: its input's. */
+    struct weir_conv_params conv; /**< CONV, LINEAR (k and has_bias only). */
+    struct weir_pool_params pool;
+    float rate;          /**< DROPOUT. */
+    float scale, margin; /**< MARGIN_LOSS. */
+    int32_t n_classes;   /**< MARGIN_LOSS. */
+};
+
+struct weir_graph {
+    struct graph_layer *layers;
+    int32_t n_layers, capacity;
+    weir_value_t input, loss; /**< -1 while there is none. */
+    struct weir_error first;  /**< First failure of a builder; WEIR_OK if none. */
+};
+
+/** "conv", "batch_norm" …: the word for error sentences. */
+const char *layer_kind_text(enum layer_kind kind);
+
+/** Elements of a shape per image. */
+int64_t shape_elems(struct weir_shape shape);
+
+/** The value the net puts out: the loss's input, or the last value if there is no loss. */
+weir_value_t graph_output(const struct weir_graph *graph);
+
+#endif
