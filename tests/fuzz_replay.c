@@ -1,6 +1,7 @@
 /**
  * Replays a corpus through a fuzz target built without libFuzzer: each file of the folders named on
- * the command line is one input. A missing folder is an error: a corpus that is gone checks nothing.
+ * the command line is one input. A missing folder is an error: a corpus that is gone checks
+ * nothing.
  */
 #include <dirent.h>
 #include <stdint.h>

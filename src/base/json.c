@@ -17,11 +17,13 @@ static int depth_of(const json_t *value, int limit)
     if (json_is_object(value)) {
         for (void *it = json_object_iter((json_t *)value); it != NULL;
              it = json_object_iter_next((json_t *)value, it)) {
-            deepest = WEIR_MAX(deepest, depth_of(json_object_iter_value(it), limit - 1));
+            int depth = depth_of(json_object_iter_value(it), limit - 1);
+            deepest = WEIR_MAX(deepest, depth);
         }
     } else if (json_is_array(value)) {
         for (size_t i = 0; i < json_array_size(value); i++) {
-            deepest = WEIR_MAX(deepest, depth_of(json_array_get(value, i), limit - 1));
+            int depth = depth_of(json_array_get(value, i), limit - 1);
+            deepest = WEIR_MAX(deepest, depth);
         }
     }
     return deepest + 1;

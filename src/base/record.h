@@ -64,16 +64,16 @@ struct weir_resource {
     size_t n_fields;
 };
 
-#define WEIR_FIELD(type, member, field_type, field_flags, field_unit, field_doc)                   \
+#define WEIR_FIELD(strct, member, field_type, field_flags, field_unit, field_doc)                  \
     {                                                                                              \
         .name = #member, .type = WEIR_FIELD_TYPE_##field_type,                                     \
-        .offset = offsetof(struct type, member), .flags = (field_flags), .unit = (field_unit),     \
+        .offset = offsetof(struct strct, member), .flags = (field_flags), .unit = (field_unit),    \
         .doc = (field_doc)                                                                         \
     }
 
-#define WEIR_RESOURCE(noun, nouns, type, table)                                                    \
+#define WEIR_RESOURCE(noun, nouns, strct, table)                                                   \
     {                                                                                              \
-        .name = (noun), .plural = (nouns), .size = sizeof(struct type), .fields = (table),         \
+        .name = (noun), .plural = (nouns), .size = sizeof(struct strct), .fields = (table),        \
         .n_fields = WEIR_ARRAY_LEN(table)                                                          \
     }
 

@@ -1,0 +1,36 @@
+# The front door. Everything behind it is CMake: `cmake --preset dev && cmake --build --preset dev`.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+JOBS    ?= $(shell nproc)
+
+.PHONY: all run check check-long install clean build-deps format
+
+all: build-deps ## Build the optimised program: build/weir, build/weir-worker
+	@test -f build/release/build.ninja || cmake --preset release
+	@cmake --build --preset release -j $(JOBS)
+	@ln -sf release/programs/weir build/weir
+	@ln -sf release/programs/weir-worker build/weir-worker
+
+build-deps:
+	@mkdir -p build
+	@packaging/install-deps.sh packaging/build-deps.txt
+
+run: all ## Start Weir and play the reference use case until interrupted
+	@packaging/run.sh
+
+check: build-deps ## Every test (under 20 minutes on 2 cores)
+	@packaging/install-deps.sh packaging/check-deps.txt
+	@tests/check.sh
+
+check-long: build-deps ## Tests that take long: kills, swaps, fuzzing, accuracy on real data
+	@packaging/install-deps.sh packaging/check-deps.txt
+	@tests/check.sh --long
+
+install: all ## Install under PREFIX (default /usr/local)
+	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+format: ## Bring every C file into the house format
+	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+
+clean:
+	@rm -rf build

@@ -1,0 +1,135 @@
+#include "base/file.h"
+
+#include "base/test_main.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static struct weir_arena arena;
+static struct weir_error err;
+
+static const char *path_of(const char *name)
+{
+    return weir_arena_printf(&arena, "%s/%s", folder, name);
+}
+
+static void setup(void)
+{
+    weir_arena_init(&arena, 0);
+    (void)snprintf(folder, sizeof folder, "/tmp/weir-file-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(weir_dir_remove(folder, &err), WEIR_OK);
+    ck_assert(!weir_path_exists(folder));
+    weir_arena_fini(&arena);
+}
+
+START_TEST(what_was_written_is_read_back_and_hashes_as_published)
+{
+    setup();
+    ck_assert_int_eq(weir_file_write_atomic(path_of("a"), "abc", 3, 0640, &err), WEIR_OK);
+    char *data;
+    size_t len;
+    ck_assert_int_eq(weir_file_read(path_of("a"), 3, &arena, &data, &len, &err), WEIR_OK);
+    ck_assert_uint_eq(len, 3);
+    ck_assert_str_eq(data, "abc");
+    struct stat st;
+    ck_assert_int_eq(stat(path_of("a"), &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0640);
+    /* FIPS 180-2, appendix B.1 */
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    uint64_t size;
+    ck_assert_int_eq(weir_file_sha256(path_of("a"), hash, &size, &err), WEIR_OK);
+    ck_assert_str_eq(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    ck_assert_uint_eq(size, 3);
+    teardown();
+}
+
+END_TEST
+
+START_TEST(errors_name_the_path_and_the_limit)
+{
+    setup();
+    char *data;
+    size_t len;
+    ck_assert_int_eq(weir_file_read(path_of("none"), 9, &arena, &data, &len, &err),
+                     WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, "/none"));
+    ck_assert_int_eq(weir_file_write_atomic(path_of("big"), "12345", 5, 0600, &err), WEIR_OK);
+    ck_assert_int_eq(weir_file_read(path_of("big"), 4, &arena, &data, &len, &err), WEIR_ERR_LIMIT);
+    ck_assert_int_eq(weir_file_read(folder, 4, &arena, &data, &len, &err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_dir_make(path_of("big/below"), 0755, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(weir_dir_make(path_of("big"), 0755, &err), WEIR_ERR_EXISTS);
+    ck_assert_int_eq(weir_dir_make(path_of("x/y/z"), 0755, &err), WEIR_OK);
+    ck_assert_int_eq(weir_dir_make(path_of("x/y/z"), 0755, &err), WEIR_OK);
+    teardown();
+}
+
+END_TEST
+
+/* The disk's end is played by the file size limit: write(2) fails with EFBIG. */
+START_TEST(a_failed_write_leaves_the_old_file_and_no_other)
+{
+    setup();
+    ck_assert_int_eq(weir_file_write_atomic(path_of("f"), "old", 3, 0600, &err), WEIR_OK);
+    struct rlimit before, small = {.rlim_cur = 1000, .rlim_max = RLIM_INFINITY};
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    static char large[4096];
+    weir_status status = weir_file_write_atomic(path_of("f"), large, sizeof large, 0600, &err);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    ck_assert_int_eq(status, WEIR_ERR_LIMIT);
+    char *data;
+    ck_assert_int_eq(weir_file_read(path_of("f"), 10, &arena, &data, NULL, &err), WEIR_OK);
+    ck_assert_str_eq(data, "old");
+    ck_assert_int_eq(unlink(path_of("f")), 0);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left */
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    teardown();
+}
+
+END_TEST
+
+START_TEST(a_lock_is_held_by_one_and_freed_by_close)
+{
+    setup();
+    int first, second;
+    ck_assert_int_eq(weir_file_lock(path_of("lock"), &first, &err), WEIR_OK);
+    ck_assert_int_eq(weir_file_lock(path_of("lock"), &second, &err), WEIR_ERR_CONFLICT);
+    (void)close(first);
+    ck_assert_int_eq(weir_file_lock(path_of("lock"), &second, &err), WEIR_OK);
+    (void)close(second);
+    teardown();
+}
+
+END_TEST
+
+START_TEST(removing_a_tree_does_not_follow_links)
+{
+    setup();
+    ck_assert_int_eq(weir_dir_make(path_of("kept"), 0755, &err), WEIR_OK);
+    ck_assert_int_eq(weir_file_write_atomic(path_of("kept/file"), "x", 1, 0600, &err), WEIR_OK);
+    ck_assert_int_eq(weir_dir_make(path_of("gone"), 0755, &err), WEIR_OK);
+    ck_assert_int_eq(symlink(path_of("kept"), path_of("gone/link")), 0);
+    ck_assert_int_eq(weir_dir_remove(path_of("gone"), &err), WEIR_OK);
+    ck_assert(weir_path_exists(path_of("kept/file")));
+    ck_assert_int_eq(weir_dir_remove(path_of("gone"), &err), WEIR_OK);
+    teardown();
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("file", what_was_written_is_read_back_and_hashes_as_published,
+               errors_name_the_path_and_the_limit, a_failed_write_leaves_the_old_file_and_no_other,
+               a_lock_is_held_by_one_and_freed_by_close, removing_a_tree_does_not_follow_links)

@@ -1,0 +1,140 @@
+#include "base/record.h"
+
+#include "base/test_main.h"
+
+#include <math.h>
+#include <string.h>
+
+struct sample {
+    char *id, *name, *spec, *secret;
+    int64_t count, made_ms;
+    double rate;
+    bool is_on;
+};
+
+static const struct weir_field sample_fields[] = {
+    WEIR_FIELD(sample, id, TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
+    WEIR_FIELD(sample, name, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "Unique name"),
+    WEIR_FIELD(sample, spec, JSON, WEIR_FIELD_MUTABLE, "", "Any JSON"),
+    WEIR_FIELD(sample, secret, TEXT, WEIR_FIELD_SECRET, "", "Never shown"),
+    WEIR_FIELD(sample, count, INT, WEIR_FIELD_MUTABLE, "", "How many"),
+    WEIR_FIELD(sample, made_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When"),
+    WEIR_FIELD(sample, rate, F64, 0, "1/s", "How often"),
+    WEIR_FIELD(sample, is_on, BOOL, 0, "", "Whether"),
+};
+static const struct weir_resource sample_resource =
+    WEIR_RESOURCE("sample", "samples", sample, sample_fields);
+
+static struct weir_error err;
+
+static weir_status from_text(const char *text, enum weir_record_mode mode, struct weir_arena *arena,
+                             struct sample *out)
+{
+    json_t *object;
+    ck_assert_int_eq(weir_json_parse(text, strlen(text), "test", &object, NULL), WEIR_OK);
+    weir_status status = weir_record_from_json(&sample_resource, object, mode, arena, out, &err);
+    json_decref(object);
+    return status;
+}
+
+START_TEST(a_record_survives_the_way_over_json)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct sample a = {.id = "i",
+                       .name = "n",
+                       .spec = "{\"x\":[1,null]}",
+                       .secret = "s",
+                       .count = -7,
+                       .made_ms = 1769853600123,
+                       .rate = 0.25,
+                       .is_on = true};
+    json_t *object = weir_record_to_json(&sample_resource, &a);
+    ck_assert_ptr_null(json_object_get(object, "secret"));
+    ck_assert_str_eq(json_string_value(json_object_get(object, "made_ms")),
+                     "2026-01-31T10:00:00.123Z");
+    struct sample b = {0};
+    ck_assert_int_eq(
+        weir_record_from_json(&sample_resource, object, WEIR_RECORD_TRUSTED, &arena, &b, &err),
+        WEIR_OK);
+    json_decref(object);
+    ck_assert_str_eq(b.id, a.id);
+    ck_assert_str_eq(b.name, a.name);
+    ck_assert_str_eq(b.spec, a.spec);
+    ck_assert_ptr_null(b.secret);
+    ck_assert_int_eq(b.count, a.count);
+    ck_assert_int_eq(b.made_ms, a.made_ms);
+    ck_assert_double_eq(b.rate, a.rate);
+    ck_assert(b.is_on);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(nan_and_absence_are_null)
+{
+    struct sample a = {.name = "n", .rate = NAN};
+    json_t *object = weir_record_to_json(&sample_resource, &a);
+    ck_assert(json_is_null(json_object_get(object, "rate")));
+    ck_assert(json_is_null(json_object_get(object, "id")));
+    ck_assert(json_is_null(json_object_get(object, "made_ms")));
+    json_decref(object);
+}
+
+END_TEST
+
+static const struct {
+    const char *text;
+    enum weir_record_mode mode;
+    const char *message;
+} refused[] = {
+    {"{\"name\":\"a\",\"count\":\"x\"}", WEIR_RECORD_CREATE,
+     "$.count: expected integer, got string"},
+    {"{\"count\":1}", WEIR_RECORD_CREATE, "$.name: missing (Unique name)"},
+    {"{\"name\":\"a\",\"id\":\"b\"}", WEIR_RECORD_CREATE, "$.id: read-only, made by the server"},
+    {"{\"name\":\"a\",\"colour\":1}", WEIR_RECORD_CREATE, "$.colour: unknown field of a sample"},
+    {"{\"name\":\"b\"}", WEIR_RECORD_UPDATE, "$.name: cannot be changed once the sample exists"},
+    {"{\"made_ms\":5}", WEIR_RECORD_TRUSTED,
+     "$.made_ms: expected a time like \"2026-01-31T10:00:00Z\", got integer"},
+    {"[]", WEIR_RECORD_CREATE, "$: expected an object (sample)"},
+    {"{\"name\":\"a\\u0000b\"}", WEIR_RECORD_TRUSTED, "$.name: a NUL character inside"},
+};
+
+START_TEST(wrong_input_is_refused_with_its_path)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct sample record = {0};
+        json_t *object = json_loads(refused[i].text, JSON_ALLOW_NUL, NULL);
+        ck_assert_ptr_nonnull(object);
+        weir_status status =
+            weir_record_from_json(&sample_resource, object, refused[i].mode, &arena, &record, &err);
+        json_decref(object);
+        ck_assert_int_eq(status, WEIR_ERR_INVALID);
+        ck_assert_str_eq(err.message, refused[i].message);
+    }
+    struct sample record = {0};
+    ck_assert_int_eq(from_text("{\"unknown\":1}", WEIR_RECORD_TRUSTED, &arena, &record), WEIR_OK);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(names_have_their_form)
+{
+    char longest[65];
+    memset(longest, 'a', 64);
+    longest[64] = '\0';
+    ck_assert(!weir_name_is_valid(longest));
+    longest[63] = '\0';
+    ck_assert(weir_name_is_valid(longest));
+    ck_assert(weir_name_is_valid("a") && weir_name_is_valid("face-embed_2.1"));
+    ck_assert(!weir_name_is_valid("") && !weir_name_is_valid("-a") && !weir_name_is_valid("..") &&
+              !weir_name_is_valid("A") && !weir_name_is_valid("a/b") && !weir_name_is_valid("a b"));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("record", a_record_survives_the_way_over_json, nan_and_absence_are_null,
+               wrong_input_is_refused_with_its_path, names_have_their_form)

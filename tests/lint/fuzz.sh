@@ -1,0 +1,17 @@
+#!/bin/bash
+# fuzz.sh SECONDS: runs each fuzz target that long, starting from its corpus.
+set -eu
+seconds=$1
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz >/dev/null
+status=0
+for target in $(find build/fuzz/src -type f -name '*_fuzz' -perm -u+x | sort); do
+    name=$(basename "$target")
+    corpus=tests/corpus/${name#*_}
+    work=$(mktemp -d)
+    echo "== $name"
+    "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -artifact_prefix="$work/" "$work" "$corpus" ||
+        status=1
+    rm -rf "$work"
+done
+exit $status
