@@ -79,8 +79,9 @@ struct weir_safetensors;
 
 /**
  * Open a file and check its header.
- * @return NOT_FOUND, DENIED, IO; CORRUPT (see above); LIMIT (header over its maximum); UNSUPPORTED
- * (a dtype that is not in the format as we know it, more than 8 dimensions), NOMEM.
+ * @return NOT_FOUND, DENIED, IO, INVALID (no regular file); CORRUPT (see above); LIMIT (header over
+ * its maximum); UNSUPPORTED (a dtype that is not in the format as we know it, more than 8
+ * dimensions), NOMEM.
  */
 weir_status weir_safetensors_open(const char *path, struct weir_safetensors **out,
                                   struct weir_error *err) WEIR_MUST_CHECK;

@@ -1,0 +1,356 @@
+/*
+ * The optimisers against PyTorch's rules as its documentation states them, written again here in
+ * double precision over single elements, and against two steps worked by hand.
+ */
+#include "nn/optimizer.h"
+
+#include "base/rng.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 1000, N_STEPS = 20 };
+
+/* Trainable: [0,300) decayed, [300,310) not, a gap [310,320), [320,901) decayed; [901,1000) is a
+ * running statistic. Given out of order, as nothing says they are sorted. */
+static const struct weir_param params[] = {
+    {.name = "b.weight",
+     .first_elem = 320,
+     .n_elems = 581,
+     .is_trainable = true,
+     .is_decayed = true},
+    {.name = "a.weight", .first_elem = 0, .n_elems = 300, .is_trainable = true, .is_decayed = true},
+    {.name = "a.bias", .first_elem = 300, .n_elems = 10, .is_trainable = true},
+    {.name = "n.running_mean", .first_elem = 901, .n_elems = 99},
+};
+
+struct oracle {
+    double w[N], m[N], s[N];
+};
+
+static bool is_trained(size_t i)
+{
+    return i < 310 || (i >= 320 && i < 901);
+}
+
+static double decay_of(size_t i, const struct weir_optimizer_config *config)
+{
+    return i >= 300 && i < 310 ? 0 : config->weight_decay;
+}
+
+/* torch.optim.SGD and torch.optim.Adam, the "algorithm" boxes of their manual pages. */
+static void oracle_step(struct oracle *oracle, const struct weir_optimizer_config *config,
+                        const float *gradients, double lr, int t)
+{
+    for (size_t i = 0; i < N; i++) {
+        if (!is_trained(i)) {
+            continue;
+        }
+        double g = gradients[i] + decay_of(i, config) * oracle->w[i];
+        if (strcmp(config->name, "sgd") == 0) {
+            oracle->m[i] = t == 1 ? g : config->momentum * oracle->m[i] + g;
+            double d = config->is_nesterov ? g + config->momentum * oracle->m[i] : oracle->m[i];
+            oracle->w[i] -= lr * d;
+            continue;
+        }
+        oracle->m[i] = config->beta1 * oracle->m[i] + (1 - config->beta1) * g;
+        oracle->s[i] = config->beta2 * oracle->s[i] + (1 - config->beta2) * g * g;
+        double m_hat = oracle->m[i] / (1 - pow(config->beta1, t));
+        double s_hat = oracle->s[i] / (1 - pow(config->beta2, t));
+        oracle->w[i] -= lr * m_hat / (sqrt(s_hat) + config->epsilon);
+    }
+}
+
+static struct weir_optimizer *created(const struct weir_optimizer_config *config)
+{
+    struct weir_optimizer *optimizer = NULL;
+    struct weir_error err;
+    ck_assert_msg(weir_optimizer_create(config, params, WEIR_ARRAY_LEN(params), &optimizer, &err) ==
+                      WEIR_OK,
+                  "%s", err.message);
+    return optimizer;
+}
+
+static struct weir_optimizer_config defaults(const char *name)
+{
+    struct weir_optimizer_config config;
+    ck_assert_int_eq(weir_optimizer_defaults(name, &config, NULL), WEIR_OK);
+    return config;
+}
+
+static void fill(float *values, uint64_t stream)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, 7, stream);
+    for (size_t i = 0; i < N; i++) {
+        values[i] = (float)weir_rng_normal(&rng);
+    }
+}
+
+static void follows_oracle(const struct weir_optimizer_config *config)
+{
+    static struct oracle oracle;
+    static float weights[N], gradients[N];
+    memset(&oracle, 0, sizeof oracle);
+    fill(weights, 0);
+    for (size_t i = 0; i < N; i++) {
+        oracle.w[i] = weights[i];
+    }
+    struct weir_optimizer *optimizer = created(config);
+    for (int step = 0; step < N_STEPS; step++) {
+        fill(gradients, (uint64_t)step + 1);
+        double lr = 0.05 / (1 + step);
+        weir_optimizer_update(optimizer, weights, gradients, 0, N, lr, (uint64_t)step);
+        oracle_step(&oracle, config, gradients, lr, step + 1);
+    }
+    for (size_t i = 0; i < N; i++) {
+        if (is_trained(i)) {
+            ck_assert_double_eq_tol(weights[i], oracle.w[i], 5e-6 * (1 + fabs(oracle.w[i])));
+        } else {
+            ck_assert_float_eq(weights[i], (float)oracle.w[i]);
+        }
+    }
+    weir_optimizer_destroy(optimizer);
+}
+
+START_TEST(every_rule_follows_its_formula_in_double_precision)
+{
+    struct weir_optimizer_config config = defaults("sgd");
+    follows_oracle(&config);
+    config.weight_decay = 0.01;
+    follows_oracle(&config);
+    config.is_nesterov = true;
+    follows_oracle(&config);
+    config.is_nesterov = false;
+    config.momentum = 0;
+    follows_oracle(&config);
+    config = defaults("adam");
+    follows_oracle(&config);
+    config.weight_decay = 0.01;
+    config.beta1 = 0.8;
+    config.epsilon = 1e-3;
+    follows_oracle(&config);
+}
+
+END_TEST
+
+START_TEST(two_steps_of_momentum_worked_by_hand)
+{
+    struct weir_optimizer_config config = defaults("sgd");
+    config.momentum = 0.5;
+    config.weight_decay = 0.25;
+    struct weir_optimizer *optimizer = created(&config);
+    float weights[N] = {2}, gradients[N] = {1};
+    weir_optimizer_update(optimizer, weights, gradients, 0, 1, 0.5, 0);
+    ck_assert_float_eq(weights[0], 1.25f); /* v = 1 + 0.5 = 1.5; 2 - 0.75 */
+    weir_optimizer_update(optimizer, weights, gradients, 0, 1, 0.5, 1);
+    ck_assert_float_eq(weights[0], 0.21875f); /* v = 0.75 + 1.3125 = 2.0625; 1.25 - 1.03125 */
+    weir_optimizer_destroy(optimizer);
+}
+
+END_TEST
+
+START_TEST(the_first_step_of_adam_moves_each_weight_by_the_learning_rate)
+{
+    struct weir_optimizer_config config = defaults("adam");
+    struct weir_optimizer *optimizer = created(&config);
+    static float weights[N], gradients[N];
+    for (size_t i = 0; i < N; i++) {
+        gradients[i] = i % 2 == 0 ? 1e-3f : -40.0f;
+        weights[i] = 0;
+    }
+    weir_optimizer_update(optimizer, weights, gradients, 0, N, 0.125, 0);
+    for (size_t i = 0; i < 300; i++) {
+        ck_assert_float_eq_tol(weights[i], i % 2 == 0 ? -0.125f : 0.125f, 2e-6f);
+    }
+    weir_optimizer_destroy(optimizer);
+}
+
+END_TEST
+
+START_TEST(any_cut_into_ranges_gives_the_same_bits)
+{
+    const char *const names[] = {"sgd", "adam"};
+    for (size_t i_name = 0; i_name < 2; i_name++) {
+        struct weir_optimizer_config config = defaults(names[i_name]);
+        config.weight_decay = 0.01;
+        struct weir_optimizer *whole = created(&config);
+        struct weir_optimizer *cut = created(&config);
+        static float a[N], b[N], gradients[N];
+        fill(a, 0);
+        memcpy(b, a, sizeof b);
+        struct weir_rng rng;
+        weir_rng_init(&rng, 11, 0);
+        for (uint64_t step = 0; step < 10; step++) {
+            fill(gradients, step + 1);
+            weir_optimizer_update(whole, a, gradients, 0, N, 0.1, step);
+            for (size_t end = N; end > 0;) { /* Backwards: order must not matter either. */
+                size_t n = 1 + weir_rng_below(&rng, WEIR_MIN(end, 97));
+                end -= WEIR_MIN(n, end);
+                weir_optimizer_update(cut, b, gradients, end, WEIR_MIN(n, N - end), 0.1, step);
+                ck_assert(n <= N);
+            }
+        }
+        ck_assert_mem_eq(a, b, sizeof a);
+        weir_optimizer_destroy(whole);
+        weir_optimizer_destroy(cut);
+    }
+}
+
+END_TEST
+
+START_TEST(a_restored_optimizer_goes_on_with_the_same_bits)
+{
+    const char *const names[] = {"sgd", "adam"};
+    for (size_t i_name = 0; i_name < 2; i_name++) {
+        struct weir_optimizer_config config = defaults(names[i_name]);
+        struct weir_optimizer *first = created(&config);
+        struct weir_optimizer *second = created(&config);
+        static float a[N], b[N], gradients[N];
+        fill(a, 0);
+        for (uint64_t step = 0; step < 6; step++) {
+            if (step == 3) {
+                memcpy(b, a, sizeof b);
+                size_t n_states = 0;
+                const struct weir_optimizer_state *states = weir_optimizer_states(first, &n_states);
+                ck_assert_uint_eq(n_states, i_name + 1);
+                for (size_t i = 0; i < n_states; i++) {
+                    ck_assert_uint_eq(states[i].n_elems, 901);
+                    ck_assert_int_eq(weir_optimizer_restore(second, states[i].name, states[i].data,
+                                                            states[i].n_elems, NULL),
+                                     WEIR_OK);
+                }
+            }
+            fill(gradients, step + 1);
+            weir_optimizer_update(first, a, gradients, 0, N, 0.1, step);
+            if (step >= 3) {
+                weir_optimizer_update(second, b, gradients, 0, N, 0.1, step);
+            }
+        }
+        ck_assert_mem_eq(a, b, sizeof a);
+        weir_optimizer_destroy(first);
+        weir_optimizer_destroy(second);
+    }
+}
+
+END_TEST
+
+START_TEST(a_state_of_another_model_or_rule_is_refused)
+{
+    struct weir_optimizer_config config = defaults("sgd");
+    struct weir_optimizer *optimizer = created(&config);
+    float data[901] = {0};
+    struct weir_error err;
+    ck_assert_int_eq(weir_optimizer_restore(optimizer, "optimizer.sgd.momentum", data, 900, &err),
+                     WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "900"));
+    ck_assert_int_eq(
+        weir_optimizer_restore(optimizer, "optimizer.adam.first_moment", data, 901, &err),
+        WEIR_ERR_NOT_FOUND);
+    weir_optimizer_destroy(optimizer);
+    config.momentum = 0;
+    optimizer = created(&config);
+    size_t n_states = 9;
+    weir_optimizer_states(optimizer, &n_states);
+    ck_assert_uint_eq(n_states, 0);
+    weir_optimizer_destroy(optimizer);
+}
+
+END_TEST
+
+START_TEST(nan_in_a_gradient_stays_visible_and_stays_in_its_element)
+{
+    struct weir_optimizer_config config = defaults("adam");
+    struct weir_optimizer *optimizer = created(&config);
+    static float weights[N], gradients[N];
+    fill(weights, 0);
+    fill(gradients, 1);
+    gradients[5] = NAN;
+    weir_optimizer_update(optimizer, weights, gradients, 0, N, 0.1, 0);
+    for (size_t i = 0; i < N; i++) {
+        ck_assert_int_eq(isnan(weights[i]) != 0, i == 5);
+    }
+    weir_optimizer_destroy(optimizer);
+}
+
+END_TEST
+
+static void refused(const struct weir_optimizer_config *config, const char *part)
+{
+    struct weir_optimizer *optimizer = NULL;
+    struct weir_error err;
+    ck_assert_int_eq(
+        weir_optimizer_create(config, params, WEIR_ARRAY_LEN(params), &optimizer, &err),
+        WEIR_ERR_INVALID);
+    ck_assert_msg(strstr(err.message, part) != NULL, "\"%s\" is not in \"%s\"", part, err.message);
+}
+
+START_TEST(settings_out_of_range_are_refused_by_name)
+{
+    struct weir_optimizer_config config;
+    struct weir_error err;
+    ck_assert_int_eq(weir_optimizer_defaults("lamb", &config, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "sgd, adam"));
+    config = defaults("sgd");
+    config.momentum = 1;
+    refused(&config, "momentum");
+    config = defaults("sgd");
+    config.weight_decay = -1;
+    refused(&config, "weight decay");
+    config = defaults("sgd");
+    config.is_nesterov = true;
+    config.momentum = 0;
+    refused(&config, "Nesterov");
+    config = defaults("adam");
+    config.is_nesterov = true;
+    refused(&config, "Nesterov");
+    config = defaults("adam");
+    config.beta2 = NAN;
+    refused(&config, "beta2");
+    config = defaults("adam");
+    config.epsilon = 0;
+    refused(&config, "epsilon");
+}
+
+END_TEST
+
+START_TEST(overlapping_parameters_are_refused)
+{
+    const struct weir_param bad[] = {
+        {.name = "a", .first_elem = 0, .n_elems = 10, .is_trainable = true},
+        {.name = "b", .first_elem = 9, .n_elems = 10, .is_trainable = true},
+    };
+    struct weir_optimizer_config config = defaults("sgd");
+    struct weir_optimizer *optimizer = NULL;
+    struct weir_error err;
+    ck_assert_int_eq(weir_optimizer_create(&config, bad, 2, &optimizer, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "element 9"));
+    ck_assert_int_eq(weir_optimizer_create(&config, NULL, 0, &optimizer, &err), WEIR_OK);
+    weir_optimizer_destroy(optimizer);
+    weir_optimizer_destroy(NULL);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("optimizer");
+    TCase *tcase = tcase_create("optimizer");
+    tcase_add_test(tcase, every_rule_follows_its_formula_in_double_precision);
+    tcase_add_test(tcase, two_steps_of_momentum_worked_by_hand);
+    tcase_add_test(tcase, the_first_step_of_adam_moves_each_weight_by_the_learning_rate);
+    tcase_add_test(tcase, any_cut_into_ranges_gives_the_same_bits);
+    tcase_add_test(tcase, a_restored_optimizer_goes_on_with_the_same_bits);
+    tcase_add_test(tcase, a_state_of_another_model_or_rule_is_refused);
+    tcase_add_test(tcase, nan_in_a_gradient_stays_visible_and_stays_in_its_element);
+    tcase_add_test(tcase, settings_out_of_range_are_refused_by_name);
+    tcase_add_test(tcase, overlapping_parameters_are_refused);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
