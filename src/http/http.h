@@ -70,7 +70,7 @@ struct weir_http_request {
     bool is_expired; /**< The time of an earlier "wait" is over: answer now. */
     void *state;     /**< The handler's own, NULL at first; kept between calls of one request.
                           Allocate it in `arena`. */
-    struct weir_arena *arena; /**< Memory that lives as long as the request (at most 16 MiB). */
+    struct weir_arena *arena; /**< Memory that lives as long as the request (at most 64 MiB). */
 };
 
 /** Percent-decoded value of a query parameter ("+" is a space); NULL if absent. The first wins. */
@@ -152,7 +152,11 @@ void weir_http_response_events(struct weir_http_response *response, uint64_t top
                                weir_http_next_fn next_fn, void (*free_fn)(void *state),
                                void *state);
 
-/** "event: <event>\nid: <id>\ndata: <each line of data>\n\n"; event and id may be NULL. */
+/**
+ * Append "event: <event>\nid: <id>\ndata: <each line of data>\n\n"; event and id may be NULL.
+ * @return LIMIT if it does not fit (nothing was appended: give it in the next call), INVALID for a
+ *         line end in event or id. An event longer than the buffer's maximum ends the stream.
+ */
 weir_status weir_http_event_append(struct weir_buf *out, const char *event, const char *id,
                                    const char *data);
 

@@ -1,0 +1,269 @@
+/* libmicrohttpd's side of an exchange: its callbacks, all on I/O threads. */
+#include "http/server_private.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+void connection_notify(void *context, struct MHD_Connection *connection, void **slot,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    struct weir_http_server *server = context;
+    struct http_watch *watch = *slot;
+    pthread_mutex_lock(&server->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        watch = weir_xalloc(sizeof *watch);
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *watch = (struct http_watch){.fd = info != NULL ? info->connect_fd : -1,
+                                     .is_reading = true,
+                                     .since_ms = weir_mono_ms(),
+                                     .next = server->watches};
+        if (server->watches != NULL) {
+            server->watches->previous = watch;
+        }
+        server->watches = watch;
+        server->n_connections++;
+        *slot = watch;
+    } else if (watch != NULL) {
+        if (watch->previous != NULL) {
+            watch->previous->next = watch->next;
+        } else {
+            server->watches = watch->next;
+        }
+        if (watch->next != NULL) {
+            watch->next->previous = watch->previous;
+        }
+        server->n_connections--;
+        free(watch);
+        *slot = NULL;
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* The watch of a connection expects headers, a body, or (is_reading false) nothing. */
+static void watch_expect(struct http_exchange *x, bool is_reading, bool is_in_body)
+{
+    if (x->watch != NULL) {
+        pthread_mutex_lock(&x->server->lock);
+        x->watch->is_reading = is_reading;
+        x->watch->is_in_body = is_in_body;
+        x->watch->since_ms = weir_mono_ms();
+        x->watch->n_body_bytes = 0;
+        pthread_mutex_unlock(&x->server->lock);
+    }
+}
+
+/* The request line is there: make the exchange. libmicrohttpd keeps the pointer for us. */
+void *exchange_begin(void *context, const char *uri, struct MHD_Connection *connection)
+{
+    struct http_exchange *x = weir_xalloc(sizeof *x);
+    memset(x, 0, sizeof *x);
+    x->server = context;
+    x->connection = connection;
+    weir_arena_init(&x->arena, REQUEST_ARENA_MAX_BYTES);
+    weir_buf_init(&x->body, 0);
+    weir_buf_init(&x->pending, WEIR_HTTP_EVENTS_MAX_BYTES);
+    response_init(&x->response);
+    x->upload_fd = -1;
+    x->target = weir_arena_strdup(&x->arena, uri);
+    x->request.arena = &x->arena;
+    x->request.body = "";
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    x->watch = info != NULL ? info->socket_context : NULL;
+    return x;
+}
+
+static void exchange_destroy(struct http_exchange *x)
+{
+    if (x->upload_fd >= 0) {
+        close(x->upload_fd);
+    }
+    if (x->upload_path != NULL) {
+        (void)unlink(x->upload_path); /* gone already if the handler renamed it */
+    }
+    response_fini(&x->response);
+    weir_buf_fini(&x->body);
+    weir_buf_fini(&x->pending);
+    weir_arena_fini(&x->arena);
+    free(x);
+}
+
+void exchange_completed(void *context, struct MHD_Connection *connection, void **slot,
+                        enum MHD_RequestTerminationCode why)
+{
+    (void)connection;
+    (void)why;
+    struct weir_http_server *server = context;
+    struct http_exchange *x = *slot;
+    if (x == NULL) {
+        return;
+    }
+    *slot = NULL;
+    watch_expect(x, true, false);
+    pthread_mutex_lock(&server->lock);
+    if (x->response.kind == ANSWER_EVENTS) {
+        server->n_streams--;
+    }
+    if (x->is_accepted && --server->n_inflight == 0) {
+        pthread_cond_broadcast(&server->idle);
+    }
+    pthread_mutex_unlock(&server->lock);
+    exchange_destroy(x);
+}
+
+static enum MHD_Result answer_error(struct http_exchange *x, const struct weir_error *error)
+{
+    weir_http_response_error(&x->response, error);
+    return response_queue(x);
+}
+
+/* Take no byte of the body: it is read and dropped so that the client gets to see the answer. */
+static void refuse_body(struct http_exchange *x, weir_status status, uint64_t limit)
+{
+    weir_error_set(&x->body_error, status,
+                   "the body of %s %s is longer than its limit of %" PRIu64 " bytes",
+                   x->request.method, x->request.path, limit);
+    weir_buf_fini(&x->body);
+}
+
+static weir_status open_upload(struct http_exchange *x, struct weir_error *err)
+{
+    const char *dir = x->server->config.upload_dir;
+    if (dir == NULL) {
+        return weir_error_set(err, WEIR_ERR_INTERNAL, "this server has no folder for uploads");
+    }
+    char *path = weir_arena_printf(&x->arena, "%s/upload-XXXXXX", dir);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot store an upload in %s", dir);
+    }
+    x->upload_fd = fd;
+    x->upload_path = path;
+    x->request.body_file = path;
+    return WEIR_OK;
+}
+
+/* Content-Length, or 0 when there is none (chunked). libmicrohttpd has refused malformed ones. */
+static uint64_t declared_length(const struct http_exchange *x)
+{
+    const char *text = weir_http_request_header(&x->request, "Content-Length");
+    return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+/* First call: the headers are whole. */
+static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
+{
+    struct weir_http_server *server = x->server;
+    struct weir_error error;
+    if (request_fill(x, method, &error) != WEIR_OK) {
+        return answer_error(x, &error);
+    }
+    x->rule = (struct weir_http_body_rule){.max_bytes = server->config.max_body_bytes};
+    if (server->config.body_rule != NULL) {
+        server->config.body_rule(server->context, &x->request, &x->rule);
+    }
+    weir_buf_init(&x->body, x->rule.to_file ? 0 : (size_t)x->rule.max_bytes);
+    x->phase = PHASE_BODY;
+    watch_expect(x, true, true);
+    uint64_t length = declared_length(x);
+    if (length > x->rule.max_bytes) {
+        refuse_body(x, WEIR_ERR_LIMIT, x->rule.max_bytes);
+        if (length > x->rule.max_bytes + DISCARD_MAX_BYTES ||
+            weir_http_request_header(&x->request, "Expect") != NULL) {
+            return answer_error(x, &x->body_error);
+        }
+        return MHD_YES;
+    }
+    bool has_body =
+        length > 0 || weir_http_request_header(&x->request, "Transfer-Encoding") != NULL;
+    if (!x->rule.to_file || !has_body) {
+        return MHD_YES;
+    }
+    if (server->config.admit != NULL) {
+        return pool_submit(x, JOB_ADMIT) ? MHD_YES : response_queue(x);
+    }
+    return open_upload(x, &error) == WEIR_OK ? MHD_YES : answer_error(x, &error);
+}
+
+static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_t len)
+{
+    if (x->watch != NULL) {
+        pthread_mutex_lock(&x->server->lock);
+        x->watch->n_body_bytes += len;
+        pthread_mutex_unlock(&x->server->lock);
+    }
+    uint64_t before = x->rule.to_file ? x->request.body_file_bytes : x->body.len;
+    if (x->body_error.status == WEIR_OK && len > x->rule.max_bytes - before) {
+        refuse_body(x, WEIR_ERR_LIMIT, x->rule.max_bytes);
+    }
+    if (x->body_error.status != WEIR_OK) {
+        x->n_discarded_bytes += len;
+        return x->n_discarded_bytes > 2 * DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
+    }
+    if (!x->rule.to_file) {
+        if (weir_buf_append(&x->body, bytes, len) != WEIR_OK) {
+            weir_error_set(&x->body_error, x->body.status, "no memory for the request's body");
+        }
+    } else if (x->upload_fd >= 0 &&
+               weir_fd_write_all(x->upload_fd, bytes, len, &x->body_error) == WEIR_OK) {
+        x->request.body_file_bytes += len;
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result on_whole(struct http_exchange *x)
+{
+    watch_expect(x, false, false);
+    if (x->body_error.status != WEIR_OK) {
+        return answer_error(x, &x->body_error);
+    }
+    if (x->upload_fd >= 0) {
+        int rc = close(x->upload_fd);
+        x->upload_fd = -1;
+        if (rc != 0) {
+            struct weir_error error;
+            weir_error_set_errno(&error, errno, "storing an upload");
+            return answer_error(x, &error);
+        }
+    }
+    x->request.body = x->body.data;
+    x->request.body_len = x->body.len;
+    return pool_submit(x, JOB_HANDLE) ? MHD_YES : response_queue(x);
+}
+
+enum MHD_Result exchange_access(void *server, struct MHD_Connection *connection, const char *url,
+                                const char *method, const char *version, const char *upload,
+                                size_t *upload_len, void **slot)
+{
+    (void)server;
+    (void)connection;
+    (void)url;
+    (void)version;
+    struct http_exchange *x = *slot;
+    if (x->phase == PHASE_HEADERS) {
+        return on_headers(x, method);
+    }
+    if (x->phase == PHASE_ANSWERED) {
+        return response_queue(x);
+    }
+    if (x->phase == PHASE_ADMITTED) {
+        struct weir_error error;
+        x->phase = PHASE_BODY;
+        watch_expect(x, true, true);
+        return open_upload(x, &error) == WEIR_OK ? MHD_YES : answer_error(x, &error);
+    }
+    if (*upload_len > 0) {
+        size_t len = *upload_len;
+        *upload_len = 0;
+        return on_body(x, upload, len);
+    }
+    return on_whole(x);
+}

@@ -1,0 +1,268 @@
+#include "http/server_private.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void response_init(struct weir_http_response *response)
+{
+    *response = (struct weir_http_response){.kind = ANSWER_NONE};
+}
+
+static void free_headers(struct weir_http_response *response)
+{
+    while (response->headers != NULL) {
+        struct http_pair *pair = response->headers;
+        response->headers = pair->next;
+        free((char *)pair->name);
+        free((char *)pair->value);
+        free(pair);
+    }
+}
+
+/* A stream's state is freed here also when a later answer replaced the stream. */
+static void drop_answer(struct weir_http_response *response)
+{
+    if (response->mhd != NULL) {
+        MHD_destroy_response(response->mhd);
+        response->mhd = NULL;
+    }
+    if (response->kind == ANSWER_EVENTS && response->free_fn != NULL) {
+        response->free_fn(response->stream_state);
+    }
+    response->kind = ANSWER_NONE;
+}
+
+void response_fini(struct weir_http_response *response)
+{
+    drop_answer(response);
+    free_headers(response);
+}
+
+static void set_answer(struct weir_http_response *response, int http_status,
+                       const char *content_type, struct MHD_Response *mhd)
+{
+    drop_answer(response);
+    if (mhd == NULL) {
+        fprintf(stderr, "weir: out of memory in an HTTP answer\n");
+        abort();
+    }
+    response->kind = ANSWER_READY;
+    response->http_status = http_status;
+    response->mhd = mhd;
+    if (content_type != NULL) {
+        weir_http_response_header(response, "Content-Type", content_type);
+    }
+}
+
+void weir_http_response_bytes(struct weir_http_response *response, int http_status,
+                              const char *content_type, const void *bytes, size_t len)
+{
+    set_answer(response, http_status, content_type,
+               MHD_create_response_from_buffer(len, (void *)bytes, MHD_RESPMEM_MUST_COPY));
+}
+
+void weir_http_response_text(struct weir_http_response *response, int http_status,
+                             const char *content_type, const char *text)
+{
+    weir_http_response_bytes(response, http_status, content_type, text, strlen(text));
+}
+
+void weir_http_response_buf(struct weir_http_response *response, int http_status,
+                            const char *content_type, struct weir_buf *buf)
+{
+    if (buf->status != WEIR_OK) {
+        weir_http_response_errorf(response, buf->status, "the answer is too long (over %zu bytes)",
+                                  buf->max_bytes);
+        weir_buf_fini(buf);
+        return;
+    }
+    size_t len = 0;
+    char *data = weir_buf_detach(buf, &len);
+    set_answer(response, http_status, content_type,
+               data == NULL ? NULL
+                            : MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE));
+}
+
+void weir_http_response_static(struct weir_http_response *response, int http_status,
+                               const char *content_type, const void *bytes, size_t len)
+{
+    set_answer(response, http_status, content_type,
+               MHD_create_response_from_buffer(len, (void *)bytes, MHD_RESPMEM_PERSISTENT));
+}
+
+void weir_http_response_file(struct weir_http_response *response, int http_status,
+                             const char *content_type, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat info;
+    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        int errno_value = fd < 0 ? errno : ENOENT;
+        if (fd >= 0) {
+            close(fd);
+        }
+        /* The path is the server's business, not the client's. */
+        if (errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP) {
+            weir_http_response_errorf(response, WEIR_ERR_NOT_FOUND, "there is no such file");
+        } else {
+            weir_log(WEIR_LOG_ERROR, "http_file_unreadable", WEIR_KV_STR("path", path),
+                     WEIR_KV_INT("errno", errno_value));
+            weir_http_response_errorf(response, WEIR_ERR_IO, "the file cannot be read");
+        }
+        return;
+    }
+    set_answer(response, http_status, content_type,
+               MHD_create_response_from_fd_at_offset64((uint64_t)info.st_size, fd, 0));
+}
+
+void weir_http_response_json(struct weir_http_response *response, int http_status, json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    json_decref(value);
+    set_answer(response, http_status, "application/json",
+               text == NULL
+                   ? NULL
+                   : MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE));
+}
+
+void weir_http_response_error(struct weir_http_response *response, const struct weir_error *error)
+{
+    const char *name = weir_status_name(error->status);
+    json_t *body = json_pack("{s:{s:s, s:s}}", "error", "status", name, "message", error->message);
+    if (body == NULL) { /* the message is not UTF-8 */
+        body = json_pack("{s:{s:s, s:s}}", "error", "status", name, "message",
+                         weir_status_text(error->status));
+    }
+    weir_http_response_json(response, weir_status_http(error->status), body);
+    if (response->http_status == 503) {
+        weir_http_response_header(response, "Retry-After", "1");
+    } else if (response->http_status == 401) {
+        weir_http_response_header(response, "WWW-Authenticate", "Bearer");
+    }
+}
+
+void weir_http_response_errorf(struct weir_http_response *response, weir_status status,
+                               const char *fmt, ...)
+{
+    struct weir_error error = {.status = status};
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(error.message, sizeof error.message, fmt, args);
+    va_end(args);
+    weir_http_response_error(response, &error);
+}
+
+void weir_http_response_empty(struct weir_http_response *response)
+{
+    set_answer(response, 204, NULL, MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT));
+}
+
+void weir_http_response_redirect(struct weir_http_response *response, const char *location)
+{
+    weir_http_response_text(response, 303, "text/plain", "");
+    weir_http_response_header(response, "Location", location);
+}
+
+static bool has_header(const struct weir_http_response *response, const char *name)
+{
+    for (const struct http_pair *pair = response->headers; pair != NULL; pair = pair->next) {
+        if (strcasecmp(pair->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void remove_header(struct weir_http_response *response, const char *name)
+{
+    struct http_pair **link = &response->headers;
+    while (*link != NULL) {
+        struct http_pair *pair = *link;
+        if (strcasecmp(pair->name, name) == 0) {
+            *link = pair->next;
+            free((char *)pair->name);
+            free((char *)pair->value);
+            free(pair);
+        } else {
+            link = &pair->next;
+        }
+    }
+}
+
+void weir_http_response_header(struct weir_http_response *response, const char *name,
+                               const char *value)
+{
+    for (const unsigned char *c = (const unsigned char *)value; *c != '\0'; c++) {
+        if (*c < 0x20 || *c == 0x7f) {
+            response->has_bad_header = true; /* a newline would start a header of its own */
+            return;
+        }
+    }
+    if (strcasecmp(name, "Set-Cookie") != 0) {
+        remove_header(response, name);
+    }
+    struct http_pair *pair = weir_xalloc(sizeof *pair);
+    *pair = (struct http_pair){
+        .name = weir_xstrdup(name), .value = weir_xstrdup(value), .next = response->headers};
+    response->headers = pair;
+}
+
+void weir_http_response_wait(struct weir_http_response *response, uint64_t topics,
+                             int64_t timeout_ms)
+{
+    drop_answer(response);
+    response->kind = ANSWER_WAIT;
+    response->topics = topics;
+    response->wait_ms = timeout_ms;
+}
+
+void weir_http_response_events(struct weir_http_response *response, uint64_t topics,
+                               weir_http_next_fn next_fn, void (*free_fn)(void *state), void *state)
+{
+    drop_answer(response);
+    response->kind = ANSWER_EVENTS;
+    response->http_status = 200;
+    response->topics = topics;
+    response->next_fn = next_fn;
+    response->free_fn = free_fn;
+    response->stream_state = state;
+}
+
+enum MHD_Result response_queue(struct http_exchange *x)
+{
+    struct weir_http_response *response = &x->response;
+    if (response->has_bad_header) {
+        response->has_bad_header = false;
+        free_headers(response);
+        weir_http_response_errorf(response, WEIR_ERR_INTERNAL,
+                                  "a header of the answer holds a control character");
+    }
+    const struct weir_http_config *config = &x->server->config;
+    const struct http_pair common[] = {
+        {"X-Content-Type-Options", "nosniff", NULL},
+        {"X-Frame-Options", "DENY", NULL},
+        {"Referrer-Policy", "no-referrer", NULL},
+        {"Content-Security-Policy", config->content_security_policy, NULL},
+        {"Cache-Control", "no-store", NULL},
+    };
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(common); i++) {
+        if (!has_header(response, common[i].name)) {
+            MHD_add_response_header(response->mhd, common[i].name, common[i].value);
+        }
+    }
+    for (const struct http_pair *pair = response->headers; pair != NULL; pair = pair->next) {
+        MHD_add_response_header(response->mhd, pair->name, pair->value);
+    }
+    x->phase = PHASE_ANSWERED;
+    enum MHD_Result rc =
+        MHD_queue_response(x->connection, (unsigned)response->http_status, response->mhd);
+    MHD_destroy_response(response->mhd); /* libmicrohttpd holds its own reference */
+    response->mhd = NULL;
+    return rc;
+}

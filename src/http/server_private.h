@@ -1,0 +1,180 @@
+/**
+ * Inside of the HTTP server: the exchange (one request and its answer) and who owns it when.
+ *
+ *   phase           owner                     leaves it by
+ *   HEADERS, BODY   its I/O thread            the body is whole: suspend, put in the queue
+ *   QUEUED          the queue (server->lock)  a handler thread takes it
+ *   RUNNING         that handler thread       answer: resume; wait: WAITING; no event: WAITING
+ *   WAITING         waiting list (lock)       wake or time: QUEUED
+ *   ANSWERED        its I/O thread            the answer was sent, or the connection broke
+ *
+ * From QUEUED to WAITING the connection is suspended, so libmicrohttpd does not touch the exchange.
+ * A stream of events goes ANSWERED → QUEUED each time the I/O thread has sent what it had.
+ * Lock order: server->lock, then whatever libmicrohttpd locks inside suspend and resume.
+ */
+#ifndef WEIR_HTTP_SERVER_PRIVATE_H
+#define WEIR_HTTP_SERVER_PRIVATE_H
+
+#include "http/http.h"
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+
+#define REQUEST_ARENA_MAX_BYTES ((size_t)64 << 20)
+#define DISCARD_MAX_BYTES       ((uint64_t)16 << 20) /* read past a limit so that the 413 arrives */
+#define WAIT_MAX_MS             ((int64_t)10 * 60 * 1000)
+#define SLOW_BODY_GRACE_MS      60000
+#define SLOW_BODY_BYTES_S       4096
+#define CONNECTION_MEMORY_BYTES 32768 /* libmicrohttpd's per connection: bounds the headers */
+
+enum exchange_phase {
+    PHASE_HEADERS,
+    PHASE_ADMITTED, /* the admit function let it pass; body not begun */
+    PHASE_BODY,
+    PHASE_QUEUED,
+    PHASE_RUNNING,
+    PHASE_WAITING,
+    PHASE_ANSWERED,
+};
+
+/** What a handler thread has to do with a queued exchange. */
+enum exchange_job { JOB_ADMIT, JOB_HANDLE, JOB_PULL };
+
+struct http_pair {
+    const char *name, *value;
+    struct http_pair *next;
+};
+
+struct http_pairs {
+    struct http_pair *head, *tail;
+};
+
+enum answer_kind { ANSWER_NONE, ANSWER_READY, ANSWER_WAIT, ANSWER_EVENTS };
+
+struct weir_http_response {
+    enum answer_kind kind;
+    int http_status;
+    struct MHD_Response *mhd; /* ANSWER_READY and ANSWER_EVENTS */
+    const char *content_type;
+    struct http_pair *headers;
+    bool has_bad_header;
+    uint64_t topics;
+    int64_t wait_ms;
+    weir_http_next_fn next_fn;
+    void (*free_fn)(void *state);
+    void *stream_state;
+};
+
+struct http_exchange {
+    struct weir_http_request request;
+    struct weir_http_response response;
+    struct weir_arena arena;
+    struct weir_http_server *server;
+    struct MHD_Connection *connection;
+    struct http_watch *watch;
+    char *target; /* as sent, with the query */
+    struct http_pairs query, headers;
+
+    struct weir_http_body_rule rule;
+    struct weir_buf body;
+    int upload_fd; /* -1: none */
+    char *upload_path;
+    uint64_t n_discarded_bytes;
+    struct weir_error body_error; /* why the body was discarded; status OK: it was not */
+
+    enum exchange_phase phase; /* server->lock, or its I/O thread while that owns it */
+    enum exchange_job job;
+    bool is_fresh;    /* counts against max_queued */
+    bool is_accepted; /* counts in n_inflight */
+    uint64_t seen_generation;
+    int64_t deadline_ms; /* of the wait; 0: not set yet */
+    int64_t quiet_since_ms;
+    struct weir_buf pending; /* events not yet sent */
+    size_t n_pending_sent;
+    bool is_stream_over;
+    struct http_exchange *next, *previous; /* in the queue, or in the waiting list */
+};
+
+/** One connection, watched for slowness. */
+struct http_watch {
+    int fd;
+    bool is_reading; /* headers or body are awaited */
+    bool is_in_body;
+    int64_t since_ms; /* when that began */
+    uint64_t n_body_bytes;
+    bool is_cut;
+    struct http_watch *next, *previous;
+};
+
+struct http_list {
+    struct http_exchange *head, *tail;
+    size_t n;
+};
+
+struct weir_http_server {
+    struct weir_http_config config; /* with defaults filled in; strings owned */
+    weir_http_handler_fn handler;
+    void *context;
+    struct MHD_Daemon *daemon;
+    int port;
+    char *tls_cert, *tls_key;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work_ready;  /* the queue is not empty, or is_shutdown */
+    pthread_cond_t timer_ready; /* next_deadline_ms became earlier, or is_shutdown */
+    pthread_cond_t idle;        /* n_inflight became 0 */
+    struct http_list queue, waiting;
+    struct http_watch *watches;
+    size_t n_fresh, n_inflight, n_streams, n_connections, n_busy;
+    int64_t n_requests, n_refused;
+    uint64_t generation, topic_generation[64];
+    int64_t next_deadline_ms;
+    bool is_stopping; /* no new requests */
+    bool is_shutdown; /* threads end */
+    bool is_started;  /* the threads below exist */
+    size_t n_handler_threads;
+    pthread_t *handler_threads;
+    pthread_t timer_thread;
+};
+
+/* pool.c: queue, handler threads, waiting list, timer */
+weir_status pool_start(struct weir_http_server *server, struct weir_error *err);
+void pool_stop(struct weir_http_server *server);
+/** Suspend and queue; false if the queue is full or the server stops (then nothing was done). */
+bool pool_submit(struct http_exchange *x, enum exchange_job job);
+/** Suspend a stream whose events are sent and queue it for the next pull. Lock held. */
+void pool_submit_pull(struct http_exchange *x);
+/** No more requests; waits expire, streams end. */
+void pool_begin_stop(struct weir_http_server *server);
+
+/* exchange.c: libmicrohttpd's callbacks */
+void *exchange_begin(void *server, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result exchange_access(void *server, struct MHD_Connection *connection, const char *url,
+                                const char *method, const char *version, const char *upload,
+                                size_t *upload_len, void **exchange);
+void exchange_completed(void *server, struct MHD_Connection *connection, void **exchange,
+                        enum MHD_RequestTerminationCode why);
+void connection_notify(void *server, struct MHD_Connection *connection, void **watch,
+                       enum MHD_ConnectionNotificationCode code);
+
+/* request.c */
+/** Fill method, path, segments, query, headers from the connection. INVALID: a malformed target. */
+weir_status request_fill(struct http_exchange *x, const char *method, struct weir_error *err);
+
+/* response.c */
+void response_init(struct weir_http_response *response);
+void response_fini(struct weir_http_response *response);
+/** Add the common headers and hand over to libmicrohttpd; the exchange's I/O thread only. */
+enum MHD_Result response_queue(struct http_exchange *x);
+
+/* events.c */
+void events_make_response(struct http_exchange *x);
+
+/* listen.c */
+/** A bound, listening, non-blocking socket for "host:port". */
+weir_status listen_open(const char *address, int *out_fd, int *out_port, struct weir_error *err);
+/** Raise the soft limit of open files; the number of connections it allows, at most `wanted`. */
+int listen_allowed_connections(int wanted);
+
+#endif
