@@ -41,6 +41,7 @@ struct weir_drift_config {
     uint64_t seed;           /**< Of the permutation draws. */
 };
 
+/** The simplest statistic that reaches 80 % of the largest: location, spread, else shape. */
 enum weir_drift_kind {
     WEIR_DRIFT_NONE,
     WEIR_DRIFT_LOCATION, /**< The mean moved. */
@@ -57,7 +58,7 @@ struct weir_drift_report {
     double statistic;          /**< Largest of the three, in standard deviations. */
     double p_value;            /**< Smallest possible: 1 / (1 + 10/rate). */
     double effect;             /**< w */
-    enum weir_drift_kind kind; /**< Which statistic was the largest; NONE if not drifted. */
+    enum weir_drift_kind kind; /**< NONE if not drifted. */
     bool is_drifted;           /**< p ≤ rate and w ≥ floor. */
     bool is_confirmed; /**< Drifted in at least k of the last n windows, this one included. */
     double baseline_mean, baseline_stddev, live_mean, live_stddev;
@@ -68,7 +69,7 @@ struct weir_drift_report {
  * @param i_window  Keys the permutation draws, and is copied into the report.
  * @return INVALID if the edges differ, a side has fewer than WEIR_DRIFT_MIN_VALUES values or the
  *         configuration is out of range. is_confirmed is false.
- * Cost: about 60 draws (0.1 ms) when nothing drifted, 10/rate draws (some 10 ms at 0.001) when it
+ * Cost: about 60 draws (0.1 ms) when nothing drifted, 10/rate draws (20 ms at 0.001) when it
  * did.
  */
 weir_status weir_drift_test(const struct weir_histogram *baseline,

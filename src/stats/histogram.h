@@ -5,10 +5,11 @@
  * (e[i−1], e[i]], the last is (e[n−2], +∞). NaN is counted apart. A value type: copy it freely.
  *
  * The usual form is 13 bins made from training data of mean μ and deviation σ: (−∞, μ−2σ], eleven
- * equal bins between, (μ+2σ, +∞); σ = 0 is taken as 0.05. Live data is then counted with the
- * training edges.
+ * equal bins between, (μ+2σ, +∞); σ = 0 is taken as 0.05 (and as 0.05·|μ| where |μ| is so large
+ * that the edges would coincide). Live data is then counted with the training edges.
  *
- * JSON: {"edges":[…],"counts":[…],"nan":n,"mean":μ,"m2":Σ(x−μ)²,"min":…,"max":…}.
+ * JSON: {"edges":[…],"counts":[…],"nan":n,"infinite":n,"mean":μ,"m2":Σ(x−μ)²,"min":…,"max":…}; min
+ * and max are null while empty or infinite.
  */
 #ifndef WEIR_STATS_HISTOGRAM_H
 #define WEIR_STATS_HISTOGRAM_H
@@ -26,8 +27,10 @@ struct weir_histogram {
     uint32_t n_bins; /**< 2 .. WEIR_HISTOGRAM_MAX_BINS */
     double edges[WEIR_HISTOGRAM_MAX_BINS - 1];
     uint64_t counts[WEIR_HISTOGRAM_MAX_BINS];
-    uint64_t n;      /**< Values counted, without NaN. */
-    uint64_t n_nan;  /**< NaN seen: "missing". */
+    uint64_t n;     /**< Values counted, without NaN. */
+    uint64_t n_nan; /**< NaN seen: "missing". */
+    uint64_t
+        n_infinite;  /**< Of n: infinities, counted in the outer bins, left out of mean and m2. */
     double mean;     /**< Of the finite values; 0 while there are none. */
     double m2;       /**< Σ(x − mean)², Welford. */
     double min, max; /**< Of the counted values; NaN while empty. */

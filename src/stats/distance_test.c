@@ -1,0 +1,65 @@
+/* Expected numbers were computed with numpy 2.4 and scipy 1.17 (jensenshannon, norm). */
+#include "stats/distance.h"
+
+#include "base/test_main.h"
+
+#include <math.h>
+
+static struct weir_histogram with_counts(const uint64_t *counts)
+{
+    struct weir_histogram hist;
+    ck_assert_int_eq(weir_histogram_init_linear(&hist, 0, 7, 9), WEIR_OK);
+    for (int i = 0; i < 9; i++) {
+        hist.counts[i] = counts[i];
+        hist.n += counts[i];
+    }
+    return hist;
+}
+
+static const uint64_t p_counts[] = {5, 12, 30, 80, 120, 90, 40, 13, 6};
+static const uint64_t q_counts[] = {1, 3, 10, 20, 25, 40, 30, 22, 0};
+
+START_TEST(each_distance_is_what_scipy_says)
+{
+    struct weir_histogram p = with_counts(p_counts), q = with_counts(q_counts);
+    ck_assert_double_eq_tol(weir_distance_psi(&p, &q), 0.43762498379055653, 1e-12);
+    ck_assert_double_eq_tol(weir_distance_js(&p, &q), 0.26426476928046844, 1e-12);
+    ck_assert_double_eq_tol(weir_distance_ks(&p, &q), 0.23300889691618165, 1e-12);
+    ck_assert_double_eq_tol(weir_distance_rmse(&p, &q), 0.21885154456134862, 1e-12);
+    ck_assert_double_eq_tol(weir_distance_hellinger(&p, &q), 0.22745284499585022, 1e-12);
+    ck_assert_double_eq_tol(weir_distance_mcenter(&p, &q), 0.8275940552002824, 1e-12);
+}
+
+END_TEST
+
+START_TEST(a_histogram_is_at_no_distance_from_itself)
+{
+    struct weir_histogram p = with_counts(p_counts);
+    ck_assert_double_eq(weir_distance_psi(&p, &p), 0);
+    ck_assert_double_eq(weir_distance_js(&p, &p), 0);
+    ck_assert_double_eq(weir_distance_ks(&p, &p), 0);
+    ck_assert_double_eq(weir_distance_rmse(&p, &p), 0);
+    ck_assert_double_eq(weir_distance_hellinger(&p, &p), 0);
+    ck_assert_double_eq(weir_distance_mcenter(&p, &p), 1);
+}
+
+END_TEST
+
+START_TEST(nothing_can_be_said_about_other_edges_or_no_values)
+{
+    struct weir_histogram p = with_counts(p_counts), other = p, empty = p;
+    other.edges[0] -= 1;
+    weir_histogram_init_like(&empty, &p);
+    ck_assert_double_nan(weir_distance_psi(&p, &other));
+    ck_assert_double_nan(weir_distance_ks(&p, &empty));
+    ck_assert_double_nan(weir_distance_mcenter(&empty, &p));
+    ck_assert_double_nan(weir_distance_js(&p, &empty));
+    ck_assert_double_nan(weir_distance_rmse(&p, &other));
+    ck_assert_double_nan(weir_distance_hellinger(&p, &other));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("distance", each_distance_is_what_scipy_says,
+               a_histogram_is_at_no_distance_from_itself,
+               nothing_can_be_said_about_other_edges_or_no_values)
