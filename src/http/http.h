@@ -22,8 +22,8 @@
  *  - silence of idle_timeout_s, or headers not whole within twice that, or a body slower than
  *    4 KiB/s after the first 60 s: the connection is cut. Waits and quiet streams are not silence.
  *  - a stream whose reader is slow is not pulled until its earlier bytes are in the socket (at most
- *    WEIR_HTTP_EVENTS_MAX_BYTES wait in memory), and is cut when it takes nothing for
- * idle_timeout_s.
+ *    WEIR_HTTP_EVENTS_MAX_BYTES wait in memory), and is cut after idle_timeout_s without taking
+ * any.
  *
  * Every answer carries X-Content-Type-Options: nosniff, X-Frame-Options: DENY, Referrer-Policy:
  * no-referrer, the caller's Content-Security-Policy, and Cache-Control: no-store unless the handler
@@ -133,7 +133,6 @@ void weir_http_response_wait(struct weir_http_response *response, uint64_t topic
                              int64_t timeout_ms);
 
 #define WEIR_HTTP_EVENTS_MAX_BYTES (256 * 1024)
-#define WEIR_HTTP_KEEP_ALIVE_MS    15000
 
 /**
  * Produce the next events into `out` (empty, maximum WEIR_HTTP_EVENTS_MAX_BYTES): append whole
@@ -190,6 +189,7 @@ struct weir_http_config {
     int max_queued;      /**< Requests waiting for a handler thread; default 256. */
     int max_connections; /**< Default 4096; lowered (with a warning) to what open files allow. */
     int idle_timeout_s;  /**< Default 30. */
+    int keep_alive_ms;   /**< Quiet of an event stream before a comment is sent; default 15000. */
     uint64_t max_body_bytes;          /**< Default 1 MiB. */
     weir_http_body_rule_fn body_rule; /**< May be NULL. */
     weir_http_admit_fn admit;         /**< May be NULL: uploads begin unasked. */

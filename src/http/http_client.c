@@ -358,7 +358,12 @@ static weir_status perform(struct transfer *t, struct weir_error *err)
         }
         return t->status;
     }
-    return code == CURLE_OK ? WEIR_OK : curl_failure(t, code, err);
+    if (code != CURLE_OK) {
+        return curl_failure(t, code, err);
+    }
+    /* A last line may come without its end. */
+    return t->line.len > 0 ? t->call->line_fn(t->call->line_context, t->line.data, t->line.len)
+                           : WEIR_OK;
 }
 
 weir_status weir_http_client_call(struct weir_http_client *client,

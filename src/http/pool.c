@@ -194,7 +194,7 @@ static void run_pull(struct http_exchange *x)
         x->quiet_since_ms = now;
         hand_back(x, PHASE_ANSWERED);
     } else {
-        await(x, x->quiet_since_ms + WEIR_HTTP_KEEP_ALIVE_MS);
+        await(x, x->quiet_since_ms + x->server->config.keep_alive_ms);
     }
     pthread_mutex_unlock(&server->lock);
 }
@@ -267,7 +267,8 @@ static void expire(struct http_exchange *x, int64_t now)
 
 static int64_t due_of(const struct http_exchange *x)
 {
-    return x->job == JOB_PULL ? x->quiet_since_ms + WEIR_HTTP_KEEP_ALIVE_MS : x->deadline_ms;
+    return x->job == JOB_PULL ? x->quiet_since_ms + x->server->config.keep_alive_ms
+                              : x->deadline_ms;
 }
 
 /* Expire what is due; when is the next one due? Lock held. */
@@ -374,4 +375,6 @@ void pool_stop(struct weir_http_server *server)
     }
     free(server->handler_threads);
     server->handler_threads = NULL;
+    server->n_handler_threads = 0; /* stopping twice is harmless */
+    server->is_started = false;
 }

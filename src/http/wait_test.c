@@ -1,4 +1,371 @@
+#include "http/test_support.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define N_MANY 1000
+
+enum { TOPIC_A = 1, TOPIC_B = 2 };
+
+/* "/wait/N?topics=T&ms=M" answers when value >= N; "/events" streams 1, 2, … value. */
+struct fixture {
+    struct weir_http_server *server;
+    atomic_int value, n_calls, n_pulls, n_freed, n_open_streams;
+    atomic_int batch; /* events of one pull */
+    atomic_int padding;
+};
+
+static struct fixture f;
+
+static int number(const char *text, int fallback)
+{
+    return text != NULL ? (int)strtol(text, NULL, 10) : fallback;
+}
+
+static void handle_wait(struct weir_http_request *request, struct weir_http_response *response)
+{
+    int wanted = number(request->segments[1], 0);
+    f.n_calls++;
+    if (f.value >= wanted) {
+        weir_http_response_text(response, 200, "text/plain", "reached");
+    } else if (request->is_expired) {
+        weir_http_response_text(response, 200, "text/plain", "expired");
+    } else {
+        if (weir_http_request_query(request, "race") != NULL && request->state == NULL) {
+            request->state = request->arena;
+            f.value = wanted; /* what was looked at changes before "wait" is answered */
+            weir_http_wake(f.server, TOPIC_A);
+        }
+        weir_http_response_wait(response,
+                                (uint64_t)number(weir_http_request_query(request, "topics"), 1),
+                                number(weir_http_request_query(request, "ms"), 60000));
+    }
+}
+
+struct stream {
+    int cursor;
+};
+
+static weir_status next_events(void *state, struct weir_buf *out)
+{
+    struct stream *stream = state;
+    f.n_pulls++;
+    for (int i = 0; i < f.batch && stream->cursor < f.value; i++) {
+        char id[16];
+        char data[4096];
+        (void)snprintf(id, sizeof id, "%d", stream->cursor + 1);
+        (void)snprintf(data, sizeof data, "value %d\nline two%0*d", stream->cursor + 1, f.padding,
+                       0);
+        weir_status status = weir_http_event_append(out, "count", id, data);
+        if (status == WEIR_ERR_LIMIT) {
+            break;
+        }
+        ck_assert_int_eq(status, WEIR_OK);
+        stream->cursor++;
+    }
+    return WEIR_OK;
+}
+
+static void free_stream(void *state)
+{
+    f.n_freed++;
+    free(state);
+}
+
+static void handle(void *context, struct weir_http_request *request,
+                   struct weir_http_response *response)
+{
+    (void)context;
+    if (strcmp(request->segments[0], "wait") == 0) {
+        handle_wait(request, response);
+    } else if (strcmp(request->segments[0], "events") == 0) {
+        struct stream *stream = calloc(1, sizeof *stream);
+        stream->cursor = number(weir_http_request_header(request, "Last-Event-ID"), 0);
+        f.n_open_streams++;
+        weir_http_response_events(response, TOPIC_A, next_events, free_stream, stream);
+    } else {
+        weir_http_response_text(response, 200, "text/plain", "other");
+    }
+}
+
+static void start(void)
+{
+    memset(&f, 0, sizeof f);
+    f.batch = 10;
+    f.padding = 1;
+    f.server = serve(&(struct weir_http_config){.n_handlers = 4,
+                                                .max_queued = 2 * N_MANY,
+                                                .max_connections = 3000,
+                                                .idle_timeout_s = 2,
+                                                .keep_alive_ms = 200},
+                     handle, NULL);
+}
+
+static void stop(void)
+{
+    weir_http_server_stop(f.server, 1000);
+    ck_assert_int_eq(f.n_freed, f.n_open_streams);
+}
+
+static int ask(const char *target, const char *headers)
+{
+    char request[512];
+    int fd = connect_to(f.server);
+    (void)snprintf(request, sizeof request,
+                   "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n", target, headers);
+    send_text(fd, request);
+    return fd;
+}
+
+static void await_waiting(int64_t n)
+{
+    struct weir_http_counts counts = {.n_waiting = -1};
+    int64_t give_up_ms = weir_mono_ms() + 20000;
+    while (counts.n_waiting != n) {
+        ck_assert_int_lt(weir_mono_ms(), give_up_ms);
+        weir_http_server_counts(f.server, &counts);
+        (void)usleep(1000); /* only to leave the processor to the server */
+    }
+}
+
+static void expect_answer(int fd, const char *text)
+{
+    char answer[4096];
+    read_until(fd, NULL, answer, sizeof answer);
+    ck_assert_msg(strstr(answer, text) != NULL, "expected %s: %s", text, answer);
+    close(fd);
+}
+
+START_TEST(a_thousand_waiting_requests_hold_no_thread_and_wake_together)
+{
+    static int fds[N_MANY];
+    for (int i = 0; i < N_MANY; i++) {
+        fds[i] = ask("/wait/1", "");
+    }
+    await_waiting(N_MANY);
+    ck_assert_int_eq(f.n_calls, N_MANY);
+    int64_t begin_ms = weir_mono_ms();
+    expect_answer(ask("/other", ""), "other"); /* four handlers, a thousand waits: not blocked */
+    int64_t other_ms = weir_mono_ms() - begin_ms;
+    begin_ms = weir_mono_ms();
+    f.value = 1;
+    weir_http_wake(f.server, TOPIC_A);
+    for (int i = 0; i < N_MANY; i++) {
+        expect_answer(fds[i], "reached");
+    }
+    printf("%d waits woken and answered in %d ms; another request meanwhile: %d ms\n", N_MANY,
+           (int)(weir_mono_ms() - begin_ms), (int)other_ms);
+    ck_assert_int_eq(f.n_calls, 2 * N_MANY);
+}
+
+END_TEST
+
+START_TEST(a_wait_ends_when_its_time_is_over)
+{
+    int64_t begin_ms = weir_mono_ms();
+    expect_answer(ask("/wait/1?ms=150", ""), "expired");
+    ck_assert_int_ge(weir_mono_ms() - begin_ms, 150);
+    expect_answer(ask("/wait/1?ms=0", ""), "expired");
+    expect_answer(ask("/wait/1?ms=-5", ""), "expired");
+}
+
+END_TEST
+
+/* Longer than the idle timeout of 2 s: a wait is not silence. */
+START_TEST(a_wait_outlives_the_idle_timeout)
+{
+    expect_answer(ask("/wait/1?ms=3500", ""), "expired");
+}
+
+END_TEST
+
+START_TEST(a_wake_between_look_and_wait_is_not_lost)
+{
+    int64_t begin_ms = weir_mono_ms();
+    expect_answer(ask("/wait/5?race=1", ""), "reached");
+    ck_assert_int_lt(weir_mono_ms() - begin_ms, 10000);
+    ck_assert_int_eq(f.n_calls, 2);
+}
+
+END_TEST
+
+START_TEST(a_wake_of_another_topic_calls_nobody)
+{
+    int fd = ask("/wait/1?topics=2", "");
+    await_waiting(1);
+    weir_http_wake(f.server, TOPIC_A);
+    ck_assert_int_eq(f.n_calls, 1);
+    await_waiting(1);
+    f.value = 1;
+    weir_http_wake(f.server, TOPIC_B);
+    expect_answer(fd, "reached");
+    ck_assert_int_eq(f.n_calls, 2);
+}
+
+END_TEST
+
+START_TEST(a_waiting_client_may_go_away)
+{
+    int fds[20];
+    for (int i = 0; i < 20; i++) {
+        fds[i] = ask("/wait/1", "");
+    }
+    await_waiting(20);
+    for (int i = 0; i < 20; i += 2) {
+        close(fds[i]);
+    }
+    f.value = 1;
+    weir_http_wake(f.server, WEIR_HTTP_ALL_TOPICS);
+    for (int i = 1; i < 20; i += 2) {
+        expect_answer(fds[i], "reached");
+    }
+}
+
+END_TEST
+
+START_TEST(stop_answers_those_who_wait_and_ends_streams)
+{
+    int waiting = ask("/wait/1", "");
+    int stream = ask("/events", "");
+    await_waiting(2);
+    int64_t begin_ms = weir_mono_ms();
+    weir_http_server_stop(f.server, 10000);
+    ck_assert_int_lt(weir_mono_ms() - begin_ms, 5000);
+    f.server = NULL;
+    expect_answer(waiting, "expired");
+    expect_answer(stream, "\r\n0\r\n"); /* the stream's last chunk: ended in good order */
+}
+
+END_TEST
+
+START_TEST(events_stream_as_they_come_and_resume_after_the_last_id)
+{
+    char text[8192];
+    f.value = 2;
+    int fd = ask("/events", "");
+    read_until(fd, "id: 2\ndata: value 2\ndata: line two0\n\n", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "Content-Type: text/event-stream\r\n"));
+    ck_assert_ptr_nonnull(strstr(text, "event: count\nid: 1\ndata: value 1\ndata: line two0\n\n"));
+    await_waiting(1);
+    f.value = 3;
+    weir_http_wake(f.server, TOPIC_A);
+    read_until(fd, "id: 3\n", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "id: 3\n"));
+    close(fd);
+    f.value = 30; /* more than one batch */
+    fd = ask("/events", "Last-Event-ID: 3\r\n");
+    read_until(fd, "id: 30\n", text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "id: 3\n"));
+    int n = 0;
+    for (const char *at = strstr(text, "id: "); at != NULL; at = strstr(at + 4, "id: ")) {
+        ck_assert_int_eq(strtol(at + 4, NULL, 10), 4 + n++);
+    }
+    ck_assert_int_eq(n, 27);
+    close(fd);
+}
+
+END_TEST
+
+START_TEST(a_quiet_stream_gets_comments_and_notices_that_its_reader_left)
+{
+    char text[4096];
+    int fd = ask("/events", "");
+    read_until(fd, ": keep-alive\n\n", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, ": keep-alive\n\n"));
+    read_until(fd, ": keep-alive\n\n", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, ": keep-alive\n\n"));
+    close(fd);
+    int64_t give_up_ms = weir_mono_ms() + 10000;
+    while (f.n_freed == 0) {
+        ck_assert_int_lt(weir_mono_ms(), give_up_ms);
+        (void)usleep(1000);
+    }
+}
+
+END_TEST
+
+START_TEST(a_slow_reader_is_not_pulled_ahead_and_is_cut)
+{
+    f.batch = 100;
+    f.padding = 2000;
+    f.value = 1000000; /* 2 GB of events, if it were read */
+    int fd = ask("/events", "");
+    int64_t give_up_ms = weir_mono_ms() + 15000;
+    while (f.n_freed == 0) { /* idle_timeout_s without reading */
+        ck_assert_int_lt(weir_mono_ms(), give_up_ms);
+        (void)usleep(1000);
+    }
+    /* What went ahead is what the two sockets' buffers hold: at most a few tens of MB. */
+    printf("%d pulls of about 200 KB before the slow reader was cut\n", (int)f.n_pulls);
+    ck_assert_int_lt(f.n_pulls, 200);
+    close(fd);
+}
+
+END_TEST
+
+static void *waker(void *context)
+{
+    atomic_bool *is_over = context;
+    while (!*is_over) {
+        f.value++;
+        weir_http_wake(f.server, TOPIC_A);
+    }
+    return NULL;
+}
+
+/* Whatever the order of wake, pull and send: every event arrives once, in order. */
+START_TEST(no_event_is_lost_or_doubled_under_a_storm_of_wakes)
+{
+    atomic_bool is_over = false;
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, waker, &is_over), 0);
+    int fds[8];
+    FILE *files[8];
+    for (int i = 0; i < 8; i++) {
+        fds[i] = ask("/events", "");
+        files[i] = fdopen(fds[i], "r");
+        ck_assert_ptr_nonnull(files[i]);
+    }
+    for (int i = 0; i < 8; i++) {
+        char line[4096];
+        int last = 0;
+        while (last < 2000 && fgets(line, sizeof line, files[i]) != NULL) {
+            if (strncmp(line, "id: ", 4) == 0) {
+                ck_assert_int_eq(strtol(line + 4, NULL, 10), ++last);
+            }
+        }
+        ck_assert_int_eq(last, 2000);
+    }
+    is_over = true;
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 8; i++) {
+        (void)fclose(files[i]);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
-    return 0;
+    Suite *suite = suite_create("http waits and events");
+    TCase *tcase = tcase_create("wait");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, start, stop);
+    tcase_add_test(tcase, a_thousand_waiting_requests_hold_no_thread_and_wake_together);
+    tcase_add_test(tcase, a_wait_ends_when_its_time_is_over);
+    tcase_add_test(tcase, a_wait_outlives_the_idle_timeout);
+    tcase_add_test(tcase, a_wake_between_look_and_wait_is_not_lost);
+    tcase_add_test(tcase, a_wake_of_another_topic_calls_nobody);
+    tcase_add_test(tcase, a_waiting_client_may_go_away);
+    tcase_add_test(tcase, stop_answers_those_who_wait_and_ends_streams);
+    tcase_add_test(tcase, events_stream_as_they_come_and_resume_after_the_last_id);
+    tcase_add_test(tcase, a_quiet_stream_gets_comments_and_notices_that_its_reader_left);
+    tcase_add_test(tcase, a_slow_reader_is_not_pulled_ahead_and_is_cut);
+    tcase_add_test(tcase, no_event_is_lost_or_doubled_under_a_storm_of_wakes);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
 }
