@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TLS_PRIORITIES     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -162,6 +163,22 @@ static void destroy(struct weir_http_server *server)
     free(server);
 }
 
+/* 0 for a descriptor that is not open. */
+static uint64_t inode_of(int fd)
+{
+    struct stat info;
+    return fd >= 0 && fstat(fd, &info) == 0 ? (uint64_t)info.st_ino : 0;
+}
+
+/* libmicrohttpd closes the listening socket when it fails to start, but not on every path: close it
+ * only while the number still means that socket. */
+static void close_if_same(int fd, uint64_t inode)
+{
+    if (inode != 0 && inode_of(fd) == inode) {
+        close(fd);
+    }
+}
+
 weir_status weir_http_server_start(const struct weir_http_config *config,
                                    weir_http_handler_fn handler, void *context,
                                    struct weir_http_server **out, struct weir_error *err)
@@ -177,6 +194,7 @@ weir_status weir_http_server_start(const struct weir_http_config *config,
     if (status == WEIR_OK) {
         status = listen_open(server->config.listen, &fd, &server->port, err);
     }
+    uint64_t socket_id = inode_of(fd);
     if (status == WEIR_OK) {
         status = pool_start(server, err);
     }
@@ -184,9 +202,7 @@ weir_status weir_http_server_start(const struct weir_http_config *config,
         status = start_daemon(server, fd, err);
     }
     if (status != WEIR_OK) {
-        if (fd >= 0) {
-            close(fd);
-        }
+        close_if_same(fd, socket_id);
         destroy(server);
         return status;
     }
