@@ -1,0 +1,500 @@
+#!/usr/bin/env python3
+"""A stand-in for the Weir server, for work on the dashboard and for its tests: serves web/dist and made-up data.
+
+    tests/browser/fake_server.py [--port N] [--empty]     then open the link it prints
+
+The tests import FakeServer and drive its state directly: push a decision, cut the streams, refuse all requests.
+Python's standard library only.
+"""
+
+import argparse
+import json
+import queue
+import random
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import fake_data as made
+
+DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
+CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'"
+TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+CSRF = "csrf-of-the-test"
+COOKIE = "session-of-the-test"
+LINK = "link-of-the-test"
+REPLAY = 1000
+STEPS = 400
+
+
+class State:
+    """Everything the server knows. All access under the lock; streams get messages through bounded queues."""
+
+    def __init__(self, is_empty=False, seed=1):
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.rng = random.Random(seed)
+        self.seq = 0
+        self.history = []  # (seq, topic, record): what a reconnecting stream is given
+        self.streams = []
+        self.requests = []  # (method, path, headers, body) of every change
+        self.is_down = False
+        self.faults = {}  # path prefix → (status, code, message)
+        self.decisions, self.events, self.alerts = [], [], []
+        self.runs, self.jobs, self.tasks, self.logs = [], [], {}, {}
+        self.versions, self.candidates, self.nodes, self.ions = [], [], [], []
+        self.frame = 1000
+        self.step = 150
+        if not is_empty:
+            self.fill()
+
+    # ------------------------------------------------------------------------------------------ first contents
+
+    def fill(self):
+        now = time.time()
+        train_job, predict_job = made.make_id(self.rng), made.make_id(self.rng)
+        for number in range(1, 6):
+            is_last = number == 5
+            run = {
+                "id": made.make_id(self.rng),
+                "name": "training",
+                "job": train_job if is_last else made.make_id(self.rng),
+                "status": "running" if is_last else "failed" if number == 2 else "finished",
+                "model": made.MODEL,
+                "dataset_version": f"faces/{number + 2}",
+                "progress": self.step / STEPS if is_last else 0.4 if number == 2 else 1.0,
+                "images_per_second": 1480 + 10 * number,
+                "epoch": 8 if is_last or number == 2 else 20,
+                "epochs": 20,
+                "loss": 0.31 - 0.04 * number,
+                "accuracy": 0.93 + 0.012 * number,
+                "started_ms": made.rfc3339(now - 86400 * (5 - number) - 160),
+                "finished_ms": None if is_last else made.rfc3339(now - 86400 * (5 - number)),
+            }
+            self.runs.append(run)
+            if number not in (2, 5):
+                self.versions.append(made.version(self.rng, len(self.versions) + 1, now - 86400 * (5 - number), run["id"]))
+        self.versions[0]["state"] = "retired"
+        self.versions[1]["state"] = "approved"
+        self.candidates.append(self.candidate(3))
+        self.ions.append(self.ion(train_job, predict_job, now))
+        self.fill_jobs(train_job, predict_job, now)
+        self.nodes += [
+            {"name": "rack1-a", "state": "ready", "last_seen_ms": made.rfc3339(now), "version": "0.1.0",
+             "cpu_model": "AMD EPYC 9354", "cpus": 32, "memory_bytes": 256 << 30, "tasks_running": 3,
+             "accelerators": [{"index": i, "name": "NVIDIA L40S", "memory_bytes": 48 << 30, "used_bytes": (7 + 13 * i) << 30}
+                              for i in range(2)]},
+            {"name": "edge-door", "state": "ready", "last_seen_ms": made.rfc3339(now), "version": "0.1.0",
+             "cpu_model": "Intel N100", "cpus": 4, "memory_bytes": 16 << 30, "tasks_running": 1, "accelerators": []},
+            {"name": "rack1-b", "state": "lost", "last_seen_ms": made.rfc3339(now - 4000), "version": "0.1.0",
+             "cpu_model": "AMD EPYC 9354", "cpus": 32, "memory_bytes": 256 << 30, "tasks_running": 0, "accelerators": []},
+        ]
+        for i in range(60):
+            self.decisions.append(made.decision(self.rng, self.next_frame(), now - 90 + 1.5 * i, 2))
+        for severity, kind, subject, message in (
+            ("info", "ion_applied", made.ION, "ION building-security applied, revision 4"),
+            ("info", "model_registered", "face-embed/2", "face-embed v2 registered by run training"),
+            ("info", "model_served", "entrance", "entrance serves face-embed v2"),
+            ("error", "run_failed", "training", "run training failed: worker 1 on rack1-b was lost"),
+            ("warning", "node_lost", "rack1-b", "node rack1-b was not heard of for 60 s"),
+            ("info", "person_enrolled", "hana", "hana enrolled with 6 photos, gallery people v7"),
+            ("info", "model_registered", "face-embed/3", "face-embed v3 registered by run training"),
+            ("warning", "policy_waits", "face-embed/3", "face-embed v3 waits for approval to go to entrance"),
+            ("warning", "drift", "entrance", "brightness at garage drifted (p = 0.002)"),
+            ("info", "job_started", "training", "training started on rack1-a: 2 workers"),
+        ):
+            self.event(severity, kind, subject, message)
+        self.alerts.append({"id": made.make_id(self.rng), "ion": made.ION, "kind": "drift", "state": "raised",
+                            "message": "Brightness at garage drifted from the baseline of v2 (p = 0.002)",
+                            "raised_ms": made.rfc3339(now - 700), "data": {"p_value": 0.002}})
+        self.alerts.append({"id": made.make_id(self.rng), "ion": None, "kind": "node_lost", "state": "acknowledged",
+                            "message": "Node rack1-b was not heard of for 60 s", "raised_ms": made.rfc3339(now - 4000), "data": None})
+
+    def fill_jobs(self, train_job, predict_job, now):
+        common = {"project": "default", "ion": made.ION, "reason": None, "finished_ms": None}
+        self.jobs += [
+            {**common, "id": train_job, "name": "training", "kind": "train", "state": "running", "pipeline": "training",
+             "created_ms": made.rfc3339(now - 170), "started_ms": made.rfc3339(now - 160)},
+            {**common, "id": predict_job, "name": "entrance", "kind": "predict", "state": "running", "pipeline": "entrance",
+             "created_ms": made.rfc3339(now - 90000), "started_ms": made.rfc3339(now - 89990)},
+            {**common, "id": made.make_id(self.rng), "name": "nightly-evaluation", "kind": "command", "state": "queued", "ion": None,
+             "pipeline": None, "created_ms": made.rfc3339(now - 300), "started_ms": None,
+             "reason": "project default: 4 GPUs requested, 2 guaranteed, 0 borrowable until training ends (about 3 min)"},
+            {**common, "id": made.make_id(self.rng), "name": "training", "kind": "train", "state": "failed", "pipeline": "training",
+             "created_ms": made.rfc3339(now - 259400), "started_ms": made.rfc3339(now - 259360),
+             "finished_ms": made.rfc3339(now - 259200), "reason": "worker 1 on rack1-b was lost"},
+        ]
+        for job, role, count in ((train_job, "worker", 2), (predict_job, "replica", 1)):
+            self.tasks[job] = []
+            for rank in range(count):
+                task = made.make_id(self.rng)
+                self.tasks[job].append({"id": task, "job": job, "role": role, "rank": rank, "attempt": 1,
+                                        "node": "edge-door" if role == "replica" else "rack1-a", "state": "running",
+                                        "pid": 4100 + rank, "exit_code": None, "signal": None, "message": None,
+                                        "started_ms": made.rfc3339(now - 150), "finished_ms": None})
+                self.logs[task] = bytearray()
+                for i in range(40):
+                    self.logs[task] += f"info  {role}_step rank {rank} step {i} loss {2.3 * 0.93 ** i:.4f}\n".encode()
+
+    def ion(self, train_job, predict_job, now):
+        return {
+            "name": made.ION, "project": "default", "state": "running", "revision": 4, "created_ms": made.rfc3339(now - 400000),
+            "pipelines": [
+                {"name": "training", "type": "training", "state": "running", "job": train_job, "dataset": "faces",
+                 "model": made.MODEL, "workers": 2, "parameter_servers": 0, "schedule": "0 0 3 * * *"},
+                {"name": "entrance", "type": "prediction", "state": "running", "job": predict_job, "replicas": 1,
+                 "deployment": {"revision": 9, "model": {"name": made.MODEL, "version": 2},
+                                "gallery": {"dataset": "people", "version": 7}}},
+            ],
+            "links": [{"from": "training", "to": "entrance", "policy": "manual", "serving_version": 2, "pending_versions": [3]}],
+        }
+
+    def candidate(self, number):
+        found = next(one for one in self.versions if one["version"] == number)
+        return {"id": made.make_id(self.rng), "link_from": "training", "link_to": "entrance", "model": made.MODEL,
+                "version": number, "state": "pending", "created_ms": found["created_ms"], "metrics": found["metrics"]}
+
+    def next_frame(self):
+        self.frame += 1
+        return self.frame
+
+    # --------------------------------------------------------------------------------------------- what happens
+
+    def publish(self, topic, record):
+        with self.lock:
+            self.seq += 1
+            self.history = (self.history + [(self.seq, topic, record)])[-REPLAY:]
+            for stream in list(self.streams):
+                try:
+                    stream.put_nowait((self.seq, topic, record))
+                except queue.Full:
+                    self.streams.remove(stream)
+
+    def event(self, severity, kind, subject, message):
+        with self.lock:
+            record = {"seq": len(self.events) + 1, "time_ms": made.rfc3339(time.time()), "severity": severity, "kind": kind,
+                      "project": "default", "ion": made.ION, "subject": subject, "message": message, "data": None}
+            self.events.append(record)
+            self.publish("events", record)
+
+    def push_decision(self, **fields):
+        with self.lock:
+            serving = self.ions[0]["links"][0]["serving_version"]
+            record = {**made.decision(self.rng, self.next_frame(), time.time(), serving), **fields}
+            self.decisions = (self.decisions + [record])[-2000:]
+            self.publish("decisions", record)
+            return record
+
+    def push_version(self):
+        """A training run made a model: it is registered and waits at the link."""
+        with self.lock:
+            number = len(self.versions) + 1
+            self.versions.append(made.version(self.rng, number, time.time(), self.runs[-1]["id"]))
+            self.candidates.append(self.candidate(number))
+            self.ions[0]["links"][0]["pending_versions"].append(number)
+            self.event("info", "model_registered", f"{made.MODEL}/{number}", f"{made.MODEL} v{number} registered by run training")
+            return number
+
+    def serve(self, number):
+        with self.lock:
+            link = self.ions[0]["links"][0]
+            link["serving_version"] = number
+            link["pending_versions"] = [one for one in link["pending_versions"] if one != number]
+            self.ions[0]["pipelines"][1]["deployment"]["model"]["version"] = number
+            self.event("info", "model_served", "entrance", f"entrance serves {made.MODEL} v{number}")
+
+    def append_log(self, task, text):
+        with self.changed:
+            self.logs[task] += text.encode()
+            self.changed.notify_all()
+
+    def advance(self):
+        """One beat of the training run."""
+        with self.lock:
+            run = self.runs[-1]
+            self.step = self.step + 1 if self.step < STEPS else 40
+            last = {one["key"]: one["value"] for one in made.metrics(run["id"], self.step, 0)}
+            run.update(progress=self.step / STEPS, epoch=1 + self.step * 20 // (STEPS + 1), loss=last["loss"], accuracy=last["accuracy"],
+                       images_per_second=last["images_per_second"])
+            self.publish("runs", dict(run))
+            task = self.tasks[run["job"]][0]["id"]
+            self.append_log(task, f"info  train_step step {self.step} loss {run['loss']:.4f} accuracy {run['accuracy']:.4f}\n")
+
+    def cut_streams(self):
+        with self.lock:
+            for stream in self.streams:
+                stream.put(None)
+            self.streams = []
+
+    # ---------------------------------------------------------------------------------------------- the changes
+
+    def decide(self, verb, body):
+        number = body.get("version")
+        with self.lock:
+            for one in self.candidates:
+                if one["version"] == number and verb in ("approve", "reject"):
+                    one["state"] = verb + ("d" if verb == "approve" else "ed")
+            for one in self.versions:
+                if one["version"] == number and verb == "reject":
+                    one["state"] = "rejected"
+            if verb == "reject":
+                link = self.ions[0]["links"][0]
+                link["pending_versions"] = [one for one in link["pending_versions"] if one != number]
+                self.event("info", "model_rejected", f"{made.MODEL}/{number}", f"{made.MODEL} v{number} rejected: {body.get('note', '')}")
+            else:
+                self.serve(number)
+
+    def acknowledge(self, alert_id):
+        with self.lock:
+            for alert in self.alerts:
+                if alert["id"] == alert_id:
+                    alert["state"] = "acknowledged"
+                    self.publish("alerts", dict(alert))
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    state: State
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body=b"", content_type="application/json", headers=()):
+        if not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", CSP)
+        self.send_header("Cache-Control", "no-store")
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def error(self, status, code, message):
+        self.answer(status, {"error": {"status": code, "message": message}})
+
+    def is_refused(self, path):
+        if self.state.is_down:
+            self.close_connection = True
+            self.connection.close()
+            return True
+        for prefix, fault in self.state.faults.items():
+            if path.startswith(prefix):
+                self.error(*fault)
+                return True
+        if path.startswith("/api/v1/") and COOKIE not in (self.headers.get("Cookie") or ""):
+            self.error(401, "UNAUTHENTICATED", "sign in first")
+            return True
+        return False
+
+    # --------------------------------------------------------------------------------------------------- reading
+
+    def do_GET(self):
+        url = urlsplit(self.path)
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        if self.is_refused(url.path):
+            return
+        if url.path == "/login":
+            if query.get("link") == LINK:
+                self.answer(303, headers=[("Location", "/"), ("Set-Cookie", f"weir_session={COOKIE}; HttpOnly; SameSite=Strict; Path=/")])
+            else:
+                self.error(403, "FORBIDDEN", "this link was used already")
+        elif url.path.startswith("/api/v1/"):
+            self.read(unquote(url.path[len("/api/v1/"):]), query)
+        else:
+            name = "index.html" if url.path == "/" else url.path[1:]
+            file = DIST / name
+            if name in ("index.html", "app.js", "app.css") and file.exists():
+                self.answer(200, file.read_bytes(), TYPES[file.suffix])
+            else:
+                self.error(404, "NOT_FOUND", "no such file")
+
+    def read(self, path, query):
+        state = self.state
+        parts = path.split("/")
+        if path == "stream":
+            self.stream(query["topics"].split(","))
+            return
+        if parts[0] == "tasks" and parts[-1] == "log":
+            self.log(parts[1], int(query.get("offset", 0)), float(query.get("wait_s", 0)))
+            return
+        if parts[0] == "decisions" and parts[-1] == "image":
+            self.image(parts[1])
+            return
+        with state.lock:
+            found = self.find(path, parts, query)
+        if found is None:
+            self.error(404, "NOT_FOUND", f"{path} is not there")
+        elif isinstance(found, list):
+            self.answer(200, {"items": found[: int(query.get("limit", 100))], "next": None})
+        else:
+            self.answer(200, found)
+
+    def find(self, path, parts, query):
+        state = self.state
+        lists = {"ions": state.ions, "runs": state.runs[::-1], "jobs": state.jobs, "nodes": state.nodes, "alerts": state.alerts,
+                 "events": state.events[::-1]}
+        if path == "session":
+            return {"user": "admin", "role": "admin", "csrf": CSRF}
+        if path == "models":
+            return [{"name": made.MODEL, "project": "default", "latest_version": len(state.versions)}] if state.versions else []
+        if path == "decisions":
+            wanted = {key: query[key] for key in ("ion", "camera", "verdict", "person") if key in query}
+            return [one for one in reversed(state.decisions) if all((one[key] or "") == value for key, value in wanted.items())]
+        if path == "decisions/summary":
+            times = sorted(one["latency_us"] for one in state.decisions) or [0]
+            counts = {verdict: sum(one["verdict"] == verdict for one in state.decisions) for verdict in ("grant", "deny", "unknown", "error")}
+            return {"total": len(state.decisions), "verdicts": counts,
+                    "latency_us": {"p50": times[len(times) // 2], "p90": times[len(times) * 9 // 10], "p99": times[len(times) * 99 // 100]}}
+        if path in lists:
+            return list(lists[path])
+        if parts[0] == "ions" and parts[-1] == "candidates":
+            return list(state.candidates)
+        if parts[0] == "ions":
+            return next((one for one in state.ions if one["name"] == parts[1]), None)
+        if parts[0] == "models":
+            return list(state.versions)
+        if parts[0] == "runs" and parts[-1] == "metrics":
+            is_last = parts[1] == state.runs[-1]["id"]
+            items = made.metrics(parts[1], state.step if is_last else STEPS, time.time() - 300)
+            key = query.get("key")
+            page = int(query.get("limit", 100))
+            items = [one for one in items if key in (None, one["key"])]
+            start = int(query.get("after", 0))
+            end = start + page
+            return {"items": items[start:end], "next": end if end < len(items) else None}
+        if parts[0] == "jobs" and parts[-1] == "tasks":
+            return list(state.tasks.get(parts[1], []))
+        return None
+
+    def image(self, decision_id):
+        with self.state.lock:
+            found = next((one for one in self.state.decisions if one["id"] == decision_id), None)
+        if found is None or found["image"] is None:
+            self.error(404, "NOT_FOUND", "no picture was kept")
+            return
+        person = found["person"] or "stranger"
+        if len(person) % 2:  # half of the people as graymaps, which the page has to decode itself
+            self.answer(200, made.face_pgm(person), "image/x-portable-graymap")
+        else:
+            self.answer(200, made.face_png(person), "image/png")
+
+    def log(self, task, offset, wait_s):
+        deadline = time.monotonic() + wait_s
+        with self.state.changed:
+            if task not in self.state.logs:
+                self.error(404, "NOT_FOUND", "this task has no log")
+                return
+            while len(self.state.logs[task]) <= offset and time.monotonic() < deadline and not self.state.is_down:
+                self.state.changed.wait(0.2)
+            body = bytes(self.state.logs[task][offset:])
+        self.answer(200, body, "text/plain; charset=utf-8", [("X-Weir-Offset", str(offset + len(body)))])
+
+    def stream(self, topics):
+        last = int(self.headers.get("Last-Event-ID") or 0)
+        mine = queue.Queue(maxsize=10_000)
+        with self.state.lock:
+            missed = [one for one in self.state.history if last and one[0] > last]
+            self.state.streams.append(mine)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            self.wfile.write(b": hello\n\n")
+            for message in missed:
+                self.event(message, topics)
+            self.wfile.flush()
+            while True:
+                try:
+                    message = mine.get(timeout=10)
+                except queue.Empty:
+                    self.wfile.write(b": still here\n\n")
+                    continue
+                if message is None:
+                    return
+                self.event(message, topics)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        finally:
+            with self.state.lock:
+                if mine in self.state.streams:
+                    self.state.streams.remove(mine)
+
+    def event(self, message, topics):
+        seq, topic, record = message
+        if topic in topics:
+            self.wfile.write(f"event: {topic}\nid: {seq}\ndata: {json.dumps(record)}\n\n".encode())
+            self.wfile.flush()
+
+    # --------------------------------------------------------------------------------------------------- changing
+
+    def change(self):
+        path = unquote(urlsplit(self.path).path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.is_refused(path):
+            return
+        with self.state.lock:
+            self.state.requests.append((self.command, path, dict(self.headers), body.decode()))
+        if self.headers.get("X-Weir-Csrf") != CSRF:
+            self.error(403, "FORBIDDEN", "the request does not carry the session's token")
+            return
+        parts = path.split("/")[3:]
+        document = json.loads(body) if body else {}
+        if parts[0] == "ions" and parts[-1] in ("approve", "reject", "rollback"):
+            self.state.decide(parts[-1], document)
+        elif parts[0] == "alerts":
+            self.state.acknowledge(parts[1])
+        elif parts[0] not in ("ions", "jobs", "session"):
+            self.error(404, "NOT_FOUND", "no such thing")
+            return
+        self.answer(200, {})
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = change
+
+
+class FakeServer:
+    def __init__(self, port=0, is_empty=False):
+        self.state = State(is_empty)
+        handler = type("BoundHandler", (Handler,), {"state": self.state})
+        self.http = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        self.login = f"{self.url}/login?link={LINK}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.state.cut_streams()
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", type=int, default=8099)
+    parser.add_argument("--empty", action="store_true", help="a fresh installation: nothing in any list")
+    arguments = parser.parse_args()
+    server = FakeServer(arguments.port, arguments.empty)
+    print(f"dashboard: {server.login}", flush=True)
+    beat = 0
+    while True:
+        time.sleep(0.25)
+        beat += 1
+        if arguments.empty:
+            continue
+        for _ in range(server.state.rng.choice([0, 1, 1, 2])):
+            server.state.push_decision()
+        if beat % 4 == 0:
+            server.state.advance()
+        if beat % 80 == 0:
+            server.state.push_version()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+// Bundles src/ into dist/{index.html,app.js,app.css}. The output depends only on the sources and on the
+// versions in package-lock.json: no times, no paths, no hashes of the machine. check-bundle.sh relies on it.
+import { build } from 'esbuild'
+import { cp, mkdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const web = dirname(fileURLToPath(import.meta.url))
+const out = process.argv[2] ?? join(web, 'dist')
+const LIMIT_BYTES = 200 * 1000
+
+const smallGraphlib = {
+    name: 'small-graphlib',
+    setup(bundler) {
+        bundler.onResolve({ filter: /^@dagrejs\/graphlib$/ }, () => ({ path: join(web, 'src', 'graphlib.cjs') }))
+    },
+}
+
+await mkdir(out, { recursive: true })
+await build({
+    absWorkingDir: web,
+    entryPoints: { app: 'src/main.tsx' },
+    outdir: out,
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    target: ['es2022', 'chrome109', 'firefox115', 'safari16.4'],
+    charset: 'utf8',
+    plugins: [smallGraphlib],
+    legalComments: 'none', // the notices are in THIRD-PARTY.txt, named by the banner
+    banner: { js: '/* Weir dashboard. Contains preact, uPlot and dagre (MIT): see web/THIRD-PARTY.txt */' },
+    logLevel: 'warning',
+})
+await cp(join(web, 'index.html'), join(out, 'index.html'))
+
+let total = 0
+for (const name of ['index.html', 'app.js', 'app.css']) {
+    const { size } = await stat(join(out, name))
+    total += size
+    console.log(`${name.padEnd(12)}${String(size).padStart(8)} bytes`)
+}
+console.log(`${'total'.padEnd(12)}${String(total).padStart(8)} bytes`)
+if (total > LIMIT_BYTES) {
+    console.error(`the bundle is over its limit of ${LIMIT_BYTES} bytes`)
+    process.exit(1)
+}

@@ -1,0 +1,115 @@
+/**
+ * Dialogs on the browser's own <dialog>: showModal() makes the rest of the page inert, so focus cannot leave, and
+ * Escape closes. Focus goes back to what opened it.
+ */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { messageOf } from '../state/http'
+import { Icon } from './icon'
+import { toast } from './toast'
+
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren; wide?: boolean }) {
+    const ref = useRef<HTMLDialogElement>(null)
+    const id = useId()
+    useEffect(() => {
+        const opener = document.activeElement
+        const dialog = ref.current!
+        dialog.showModal()
+        return () => {
+            if (dialog.open) {
+                dialog.close()
+            }
+            if (opener instanceof HTMLElement && opener.isConnected) {
+                opener.focus()
+            }
+        }
+    }, [])
+    return (
+        <dialog
+            ref={ref}
+            class={props.wide ? 'wide' : ''}
+            aria-labelledby={id}
+            onClose={props.onClose}
+            onClick={(event) => event.target === ref.current && ref.current!.close()}
+        >
+            <div class="dialog-body">
+                <header>
+                    <h2 id={id}>{props.title}</h2>
+                    <button type="button" class="icon-button" aria-label="Close" onClick={() => ref.current!.close()}>
+                        <Icon name="cross" />
+                    </button>
+                </header>
+                {props.children}
+            </div>
+        </dialog>
+    )
+}
+
+export interface Question {
+    title: string
+    text: ComponentChildren
+    confirm: string
+    danger?: boolean
+    /** Label of a note field; absent: no note is asked for. */
+    note?: string
+    noteRequired?: boolean
+    done: string // the toast after success
+    act: (note: string) => Promise<void>
+}
+
+/** Asks before a change that matters; stays open with the server's reason when the change is refused. */
+export function Confirm({ question, onClose }: { question: Question; onClose: () => void }) {
+    const [note, setNote] = useState('')
+    const [busy, setBusy] = useState(false)
+    const [error, setError] = useState('')
+    const submit = async (event: Event) => {
+        event.preventDefault()
+        setBusy(true)
+        setError('')
+        try {
+            await question.act(note.trim())
+            toast(question.done)
+            onClose()
+        } catch (failure) {
+            setError(messageOf(failure))
+            setBusy(false)
+        }
+    }
+    return (
+        <Dialog title={question.title} onClose={onClose}>
+            <form onSubmit={submit}>
+                <div class="dialog-text">{question.text}</div>
+                {question.note && (
+                    <label class="field">
+                        <span>
+                            {question.note}
+                            {!question.noteRequired && <span class="muted"> (optional)</span>}
+                        </span>
+                        <textarea
+                            name="note"
+                            rows={3}
+                            maxLength={1000}
+                            required={question.noteRequired ?? false}
+                            value={note}
+                            onInput={(event) => setNote(event.currentTarget.value)}
+                        />
+                    </label>
+                )}
+                {error && (
+                    <p class="failed" role="alert">
+                        <Icon name="warning" />
+                        <span>{error}</span>
+                    </p>
+                )}
+                <footer>
+                    <button type="button" class="button" onClick={onClose}>
+                        Cancel
+                    </button>
+                    <button type="submit" class={`button ${question.danger ? 'danger' : 'primary'}`} disabled={busy}>
+                        {busy ? 'Working…' : question.confirm}
+                    </button>
+                </footer>
+            </form>
+        </Dialog>
+    )
+}

@@ -1,0 +1,85 @@
+/** Events and alerts as lists, shared by the overview and their own screen. */
+import type { Alert, WeirEvent } from '../api'
+import { send, segment } from '../state/http'
+import { alerts } from '../state/store'
+import { words } from '../format'
+import { Ago } from './basics'
+import { StateChip } from './chip'
+import type { Question } from './dialog'
+import { Icon, type IconName } from './icon'
+
+const SEVERITY: Record<string, { icon: IconName; label: string }> = {
+    debug: { icon: 'info', label: 'Debug' },
+    info: { icon: 'info', label: 'Info' },
+    warning: { icon: 'warning', label: 'Warning' },
+    warn: { icon: 'warning', label: 'Warning' },
+    error: { icon: 'warning', label: 'Error' },
+    critical: { icon: 'warning', label: 'Critical' },
+}
+
+export function EventList({ events }: { events: WeirEvent[] }) {
+    return (
+        <ul class="event-list">
+            {events.map((event) => {
+                const severity = SEVERITY[event.severity] ?? SEVERITY['info']!
+                return (
+                    <li key={event.seq} class={`event ${event.severity}`}>
+                        <Icon name={severity.icon} />
+                        <div>
+                            <p>
+                                <span class="hidden">{severity.label}: </span>
+                                {event.message}
+                            </p>
+                            <small class="muted">
+                                {words(event.kind)}
+                                {event.subject ? ` · ${event.subject}` : ''}
+                            </small>
+                        </div>
+                        <small class="muted when">
+                            <Ago time={event.time_ms} />
+                        </small>
+                    </li>
+                )
+            })}
+        </ul>
+    )
+}
+
+export function acknowledgeQuestion(alert: Alert): Question {
+    return {
+        title: 'Acknowledge this alert?',
+        text: <p>{alert.message}</p>,
+        confirm: 'Acknowledge',
+        done: 'Alert acknowledged',
+        act: async () => {
+            await send('POST', `/alerts/${segment(alert.id)}/acknowledge`)
+            await alerts.load()
+        },
+    }
+}
+
+export function AlertList({ items, onAsk }: { items: Alert[]; onAsk: (question: Question) => void }) {
+    return (
+        <ul class="alert-list">
+            {items.map((alert) => (
+                <li key={alert.id} class={`alert ${alert.state}`} data-alert={alert.id}>
+                    <Icon name="warning" />
+                    <div>
+                        <p>{alert.message}</p>
+                        <small class="muted">
+                            {words(alert.kind)}
+                            {alert.ion ? ` · ${alert.ion}` : ''} · <Ago time={alert.raised_ms} />
+                        </small>
+                    </div>
+                    {alert.state === 'raised' ? (
+                        <button type="button" class="button small" onClick={() => onAsk(acknowledgeQuestion(alert))}>
+                            Acknowledge
+                        </button>
+                    ) : (
+                        <StateChip state={alert.state} />
+                    )}
+                </li>
+            ))}
+        </ul>
+    )
+}

@@ -1,0 +1,203 @@
+/** The ION as a live graph: boxes are pipelines and their data, lines are links; a model that moves is seen moving. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Ion, Link, Pipeline, Run } from '../api'
+import { fixed, percent, short, words } from '../format'
+import { linkKey, MOVE_MS, moves } from '../state/moves'
+import { href } from '../state/route'
+import { jobs, now, rate, runs } from '../state/store'
+import { Progress } from './basics'
+import { StateChip, toneOf } from './chip'
+import { Icon } from './icon'
+import { layoutIon, type Box, type GraphEdge, type GraphNode } from './layout_graph'
+
+const isPrediction = (pipeline: Pipeline) => pipeline.type !== 'training'
+
+/** The run that a training pipeline is busy with, else its latest. */
+export function runOf(pipeline: Pipeline, all: Run[]): Run | undefined {
+    const ofJob = pipeline.job ? all.find((run) => run.job === pipeline.job) : undefined
+    return ofJob ?? all.find((run) => run.name === pipeline.name)
+}
+
+function TrainingBody({ pipeline }: { pipeline: Pipeline }) {
+    const run = runOf(pipeline, runs.data.value ?? [])
+    const servers = pipeline.parameter_servers ? ` + ${pipeline.parameter_servers} ps` : ''
+    const isRunning = run !== undefined && toneOf(run.status) === 'busy'
+    const job = jobs.data.value?.find((one) => one.id === pipeline.job)
+    return (
+        <>
+            <p class="node-line">
+                {pipeline.model ?? 'model'} <span class="muted">·</span> {pipeline.workers ?? 1}{' '}
+                {pipeline.workers === 1 ? 'worker' : 'workers'}
+                {servers}
+            </p>
+            {isRunning ? (
+                <>
+                    <Progress value={run.progress} label={`Progress of ${pipeline.name}`} />
+                    <p class="node-line small">
+                        epoch {run.epoch ?? '–'}/{run.epochs ?? '–'} <span class="muted">·</span> {short(run.images_per_second)} img/s{' '}
+                        <span class="muted">·</span> loss {fixed(run.loss)}
+                    </p>
+                </>
+            ) : (
+                <p class="node-line small muted">
+                    {job?.reason || (run ? `last run: accuracy ${percent(run.accuracy)}` : pipeline.schedule ? `next by schedule ${pipeline.schedule}` : 'not trained yet')}
+                </p>
+            )}
+        </>
+    )
+}
+
+function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
+    const perSecond = rate.perSecond(ion.name, pipeline.name)
+    const deployment = pipeline.deployment
+    return (
+        <>
+            <p class="node-line">
+                {deployment?.model ? (
+                    <>
+                        {deployment.model.name} <b>v{deployment.model.version}</b>
+                    </>
+                ) : (
+                    <span class="muted">no model yet</span>
+                )}
+                <span class="muted"> · </span>
+                {pipeline.replicas ?? 1} {pipeline.replicas === 1 ? 'replica' : 'replicas'}
+            </p>
+            <p class="node-rate">
+                <b>{perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</b> <span class="muted">decisions/s</span>
+            </p>
+        </>
+    )
+}
+
+function place(box: Box) {
+    return {
+        left: `${box.x - box.width / 2}px`,
+        top: `${box.y - box.height / 2}px`,
+        width: `${box.width}px`,
+        height: `${box.height}px`,
+    }
+}
+
+function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
+    if (node.kind === 'data') {
+        return (
+            <div class="node data" style={place(node)}>
+                <Icon name="data" />
+                <span>
+                    <b>{node.name}</b>
+                    <small class="muted">{node.detail}</small>
+                </span>
+            </div>
+        )
+    }
+    const { pipeline } = node
+    const target = isPrediction(pipeline) ? href('decisions') : href('training')
+    return (
+        <article class={`node pipeline tone-${toneOf(pipeline.state)}`} style={place(node)} data-pipeline={pipeline.name}>
+            <header>
+                <Icon name={isPrediction(pipeline) ? 'camera' : 'training'} />
+                <h3>
+                    <a href={target}>{pipeline.name}</a>
+                </h3>
+                <StateChip state={pipeline.state} />
+            </header>
+            {isPrediction(pipeline) ? <PredictionBody ion={ion} pipeline={pipeline} /> : <TrainingBody pipeline={pipeline} />}
+        </article>
+    )
+}
+
+function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
+    const move = moves.value[linkKey(ion.name, link.from, link.to)]
+    const isFresh = move !== undefined && now.value - move.at < MOVE_MS + 4_000
+    const pending = link.pending_versions ?? []
+    return (
+        <div class="link-label" style={place(box)} data-link={`${link.from}>${link.to}`}>
+            <span class="policy">{words(link.policy)}</span>
+            {typeof link.serving_version === 'number' ? (
+                <span class={`chip tone-good ${isFresh && move.kind === 'serving' ? 'fresh' : ''}`}>
+                    <Icon name="bolt" size={13} />v{link.serving_version} serving
+                </span>
+            ) : (
+                <span class="chip tone-plain">nothing served</span>
+            )}
+            {pending.slice(0, pending.length > 2 ? 1 : 2).map((version) => (
+                <span key={version} class={`chip tone-warn ${isFresh && move.version === version ? 'fresh' : ''}`}>
+                    <Icon name="clock" size={13} />v{version} waiting
+                </span>
+            ))}
+            {pending.length > 2 && <span class="chip tone-warn">+{pending.length - 1} waiting</span>}
+        </div>
+    )
+}
+
+function EdgeLine({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
+    const target = ion.pipelines.find((pipeline) => pipeline.name === edge.to)
+    const isFlowing = edge.link === null && target !== undefined && toneOf(target.state) === 'busy'
+    return (
+        <path
+            class={`edge ${edge.link ? 'link' : 'flow'} ${isFlowing ? 'flowing' : ''}`}
+            d={edge.path}
+            marker-end={`url(#arrow-${edge.link ? 'link' : 'flow'})`}
+        />
+    )
+}
+
+/** The version that travels along a link after a move. Keyed by time, so that each move starts anew. */
+function Traveller({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
+    const move = edge.link ? moves.value[linkKey(ion.name, edge.link.from, edge.link.to)] : undefined
+    const [done, setDone] = useState(0)
+    useEffect(() => {
+        if (move === undefined) {
+            return undefined
+        }
+        const timer = window.setTimeout(() => setDone(move.at), Math.max(0, move.at + MOVE_MS - Date.now()))
+        return () => window.clearTimeout(timer)
+    }, [move?.at])
+    if (move === undefined || done === move.at || Date.now() - move.at > MOVE_MS) {
+        return null
+    }
+    return (
+        <span key={move.at} class={`traveller ${move.kind}`} style={{ offsetPath: `path("${edge.path}")` }} aria-hidden="true">
+            v{move.version}
+        </span>
+    )
+}
+
+export function IonGraph({ ion }: { ion: Ion }) {
+    const host = useRef<HTMLDivElement>(null)
+    const [width, setWidth] = useState(0)
+    useEffect(() => {
+        const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)))
+        observer.observe(host.current!)
+        return () => observer.disconnect()
+    }, [])
+    const placed = useMemo(() => (width > 0 ? layoutIon(ion, width) : null), [ion, width])
+    return (
+        <div class="graph-host" ref={host} role="group" aria-label={`Pipelines and links of ${ion.name}`}>
+            {placed && (
+                <div class="graph" style={{ width: `${placed.width}px`, height: `${placed.height}px` }}>
+                    <svg width={placed.width} height={placed.height} aria-hidden="true">
+                        <defs>
+                            {['link', 'flow'].map((kind) => (
+                                <marker key={kind} id={`arrow-${kind}`} class={`arrow ${kind}`} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">
+                                    <path d="M0 0L8 4L0 8z" />
+                                </marker>
+                            ))}
+                        </defs>
+                        {placed.edges.map((edge) => (
+                            <EdgeLine key={edge.key} ion={ion} edge={edge} />
+                        ))}
+                    </svg>
+                    {placed.nodes.map((node) => (
+                        <NodeBox key={node.kind === 'data' ? 'd:' + node.name : node.pipeline.name} ion={ion} node={node} />
+                    ))}
+                    {placed.edges.map((edge) => edge.link && edge.label && <LinkLabel key={edge.key} ion={ion} link={edge.link} box={edge.label} />)}
+                    {placed.edges.map((edge) => (
+                        <Traveller key={edge.key} ion={ion} edge={edge} />
+                    ))}
+                </div>
+            )}
+        </div>
+    )
+}

@@ -1,0 +1,117 @@
+/**
+ * The log of one task, followed as it grows by long polls from the last offset. Memory is bounded: the oldest lines go.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError, apiUrl, messageOf, request, segment } from '../state/http'
+import { Icon } from './icon'
+
+const KEEP_CHARS = 256 * 1024
+const WAIT_S = 20
+const RETRY_MS = 3_000
+const NEAR_END_PX = 24
+
+/** Terminal colours and carriage returns say nothing here. */
+function clean(text: string): string {
+    // eslint-disable-next-line no-control-regex
+    return text.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, '').replace(/\r(?!\n)/g, '\n').replace(/\r\n/g, '\n')
+}
+
+/** Drops whole lines from the front until the text fits. */
+export function keepTail(text: string): { text: string; dropped: boolean } {
+    if (text.length <= KEEP_CHARS) {
+        return { text, dropped: false }
+    }
+    const cut = text.indexOf('\n', text.length - KEEP_CHARS)
+    return { text: cut < 0 ? text.slice(-KEEP_CHARS) : text.slice(cut + 1), dropped: true }
+}
+
+const pause = (ms: number, abort: AbortSignal) =>
+    new Promise<void>((resolve) => {
+        const timer = window.setTimeout(resolve, ms)
+        abort.addEventListener('abort', () => {
+            window.clearTimeout(timer)
+            resolve()
+        })
+    })
+
+/** Reads the log for ever (until aborted), handing on what is new and what went wrong. */
+async function follow(task: string, abort: AbortSignal, onText: (text: string) => void, onError: (text: string) => void) {
+    const decoder = new TextDecoder()
+    let offset = 0
+    while (!abort.aborted) {
+        try {
+            const url = apiUrl(`/tasks/${segment(task)}/log`, { offset, wait_s: offset > 0 ? WAIT_S : 0 })
+            const response = await request(url, { signal: abort })
+            const bytes = new Uint8Array(await response.arrayBuffer())
+            const next = Number(response.headers.get('X-Weir-Offset') ?? NaN)
+            const isStuck = bytes.length === 0 && offset === 0
+            offset = Number.isFinite(next) ? next : offset + bytes.length
+            onError('')
+            onText(decoder.decode(bytes, { stream: true }))
+            if (isStuck || bytes.length === 0) {
+                await pause(1_000, abort) // the log is empty so far, or the server did not wait
+            }
+        } catch (error) {
+            if (abort.aborted) {
+                return
+            }
+            onError(error instanceof ApiError && error.httpStatus === 404 ? 'This task has no log yet.' : messageOf(error))
+            await pause(RETRY_MS, abort)
+        }
+    }
+}
+
+export function LogView({ task, title }: { task: string; title: string }) {
+    const [log, setLog] = useState({ text: '', dropped: false })
+    const [error, setError] = useState('')
+    const [following, setFollowing] = useState(true)
+    const pre = useRef<HTMLPreElement>(null)
+
+    useEffect(() => {
+        const abort = new AbortController()
+        setLog({ text: '', dropped: false })
+        void follow(
+            task,
+            abort.signal,
+            (more) =>
+                more &&
+                setLog((old) => {
+                    const tail = keepTail(old.text + clean(more))
+                    return { text: tail.text, dropped: old.dropped || tail.dropped }
+                }),
+            setError,
+        )
+        return () => abort.abort()
+    }, [task])
+
+    useEffect(() => {
+        if (following && pre.current) {
+            pre.current.scrollTop = pre.current.scrollHeight
+        }
+    }, [log, following])
+
+    const onScroll = () => {
+        const element = pre.current!
+        setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX)
+    }
+    return (
+        <section class="log" aria-label={`Log of ${title}`}>
+            <header>
+                <h3>{title}</h3>
+                {error && (
+                    <small class="muted" role="status">
+                        {error}
+                    </small>
+                )}
+                <button type="button" class="button small" aria-pressed={following} onClick={() => setFollowing(!following)}>
+                    <Icon name={following ? 'pause' : 'play'} size={14} />
+                    {following ? 'Following' : 'Follow'}
+                </button>
+            </header>
+            <pre ref={pre} tabIndex={0} role="log" aria-live="off" aria-label={`Log of ${title}`} onScroll={onScroll}>
+                {log.dropped && <span class="muted">… earlier lines are not kept in the page; `weir logs` has them all{'\n'}</span>}
+                {log.text || (error ? '' : 'Waiting for the first line…')}
+            </pre>
+        </section>
+    )
+}

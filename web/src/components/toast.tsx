@@ -1,0 +1,30 @@
+/** Short confirmations at the edge of the page, read out politely. */
+import { signal } from '@preact/signals'
+import { Icon } from './icon'
+
+const SHOW_MS = 5_000
+const KEEP = 3
+
+const toasts = signal<{ id: number; text: string }[]>([])
+let lastId = 0
+
+export function toast(text: string): void {
+    const id = ++lastId
+    toasts.value = [...toasts.value, { id, text }].slice(-KEEP)
+    window.setTimeout(() => {
+        toasts.value = toasts.value.filter((one) => one.id !== id)
+    }, SHOW_MS)
+}
+
+export function Toasts() {
+    return (
+        <div class="toasts" role="status" aria-live="polite">
+            {toasts.value.map((one) => (
+                <div key={one.id} class="toast">
+                    <Icon name="check" />
+                    {one.text}
+                </div>
+            ))}
+        </div>
+    )
+}

@@ -1,0 +1,128 @@
+/** Numbers and times as text. Missing values become an en dash, never "null" or "NaN". */
+import type { Opt, Time } from './api'
+
+export const NONE = '–'
+
+export function millis(time: Opt<Time>): number {
+    if (time === null || time === undefined || time === '') {
+        return NaN
+    }
+    return typeof time === 'number' ? time : Date.parse(time)
+}
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hour12: false })
+
+export function clockTime(time: Opt<Time>): string {
+    const ms = millis(time)
+    return Number.isNaN(ms) ? NONE : CLOCK.format(ms)
+}
+
+export function fullTime(time: Opt<Time>): string {
+    const ms = millis(time)
+    return Number.isNaN(ms) ? NONE : FULL.format(ms)
+}
+
+export function ago(time: Opt<Time>, nowMs: number): string {
+    const ms = millis(time)
+    if (Number.isNaN(ms)) {
+        return NONE
+    }
+    const seconds = Math.round((nowMs - ms) / 1000)
+    if (seconds < 2) {
+        return 'now' // also when the server's clock runs a little ahead of this one
+    }
+    return duration(seconds * 1000) + ' ago'
+}
+
+export function duration(ms: number): string {
+    if (!Number.isFinite(ms) || ms < 0) {
+        return NONE
+    }
+    const seconds = Math.floor(ms / 1000)
+    if (seconds < 60) {
+        return `${seconds} s`
+    }
+    const minutes = Math.floor(seconds / 60)
+    if (minutes < 60) {
+        return `${minutes} min`
+    }
+    const hours = Math.floor(minutes / 60)
+    if (hours < 48) {
+        return minutes % 60 && hours < 10 ? `${hours} h ${minutes % 60} min` : `${hours} h`
+    }
+    return `${Math.floor(hours / 24)} d`
+}
+
+export function span(from: Opt<Time>, to: Opt<Time>, nowMs: number): string {
+    const start = millis(from)
+    const end = millis(to)
+    return duration((Number.isNaN(end) ? nowMs : end) - start)
+}
+
+export function fixed(value: Opt<number>, digits = 3): string {
+    return typeof value === 'number' && Number.isFinite(value) ? value.toFixed(digits) : NONE
+}
+
+/** About three significant digits, thousands separated: 0.0123, 4.56, 1,234. */
+export function short(value: Opt<number>): string {
+    if (typeof value !== 'number' || !Number.isFinite(value)) {
+        return NONE
+    }
+    const size = Math.abs(value)
+    if (size >= 100 || Number.isInteger(value)) {
+        return Math.round(value).toLocaleString('en')
+    }
+    if (size !== 0 && size < 0.001) {
+        return value.toExponential(1)
+    }
+    return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 4)
+}
+
+export function percent(value: Opt<number>, digits = 1): string {
+    return typeof value === 'number' && Number.isFinite(value) ? (value * 100).toFixed(digits) + '%' : NONE
+}
+
+export function latency(us: Opt<number>): string {
+    if (typeof us !== 'number' || !Number.isFinite(us)) {
+        return NONE
+    }
+    if (us < 1000) {
+        return `${Math.round(us)} µs`
+    }
+    return us < 100_000 ? `${(us / 1000).toFixed(1)} ms` : us < 1_000_000 ? `${Math.round(us / 1000)} ms` : `${(us / 1e6).toFixed(2)} s`
+}
+
+export function bytes(value: Opt<number>): string {
+    if (typeof value !== 'number' || !Number.isFinite(value)) {
+        return NONE
+    }
+    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+    let size = value
+    let unit = 0
+    while (size >= 1024 && unit < units.length - 1) {
+        size /= 1024
+        unit++
+    }
+    return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`
+}
+
+/** The part of an id that people compare: UUIDv7 starts with the time, so the end tells them apart. */
+export function shortId(id: Opt<string>): string {
+    return id ? (id.length > 12 ? id.slice(-8) : id) : NONE
+}
+
+export function plainValue(value: unknown): string {
+    if (value === null || value === undefined) {
+        return NONE
+    }
+    if (typeof value === 'number') {
+        return short(value)
+    }
+    return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** "images_per_second" → "images per second" */
+export function words(key: string): string {
+    return key.replace(/[_-]+/g, ' ')
+}

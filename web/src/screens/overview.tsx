@@ -1,0 +1,239 @@
+/** The ION at a glance: what needs a person, the live graph, the stream of decisions, alerts and events. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Decision, DecisionSummary, Ion } from '../api'
+import { COMMANDS } from '../commands'
+import { Ago, Empty, Loaded, PageHead, Panel } from '../components/basics'
+import { StateChip, VERDICTS } from '../components/chip'
+import { DecisionDialog } from '../components/decision_dialog'
+import { DecisionRow } from '../components/decision_row'
+import { Confirm, type Question } from '../components/dialog'
+import { AlertList, EventList } from '../components/event_list'
+import { Icon } from '../components/icon'
+import { IonGraph } from '../components/ion_graph'
+import { latency, percent, plainValue, short, words } from '../format'
+import { pendingCandidates } from '../state/candidates'
+import { get } from '../state/http'
+import { useResource } from '../state/resource'
+import { href } from '../state/route'
+import { decisions, events, ion as chosenIon, ions, now, openAlerts } from '../state/store'
+import { approveQuestion, rejectQuestion, triggerQuestion } from '../state/versions'
+
+const SHOWN_DECISIONS = 12
+const SHOWN_EVENTS = 9
+const SUMMARY_REFRESH_S = 5
+
+type Ask = (question: Question) => void
+
+function Waiting({ ion, ask }: { ion: Ion; ask: Ask }) {
+    const waiting = pendingCandidates.value.filter((one) => one.ion === ion.name)
+    if (waiting.length === 0) {
+        return null
+    }
+    return (
+        <ul class="attention" aria-label="Waiting for your approval">
+            {waiting.slice(0, 3).map((one) => (
+                <li key={one.id}>
+                    <Icon name="models" />
+                    <p>
+                        <b>
+                            {one.model} v{one.version}
+                        </b>{' '}
+                        waits for approval to go to <b>{one.link_to}</b>
+                        <small class="muted">
+                            {Object.entries(one.metrics ?? {})
+                                .slice(0, 3)
+                                .map(([key, value]) => `${words(key)} ${plainValue(value)} · `)}
+                            <Ago time={one.created_ms} />
+                        </small>
+                    </p>
+                    <span class="actions">
+                        <button type="button" class="button small primary" onClick={() => ask(approveQuestion(ion.name, one))}>
+                            Approve<span class="hidden"> version {one.version}</span>
+                        </button>
+                        <button type="button" class="button small" onClick={() => ask(rejectQuestion(ion.name, one))}>
+                            Reject<span class="hidden"> version {one.version}</span>
+                        </button>
+                    </span>
+                </li>
+            ))}
+        </ul>
+    )
+}
+
+function Summary({ ion }: { ion: Ion }) {
+    const summary = useResource(`summary:${ion.name}`, () => get<DecisionSummary>('/decisions/summary', { ion: ion.name }))
+    const beat = Math.floor(now.value / 1000 / SUMMARY_REFRESH_S)
+    useEffect(() => summary.loadSoon(0), [beat])
+    const data = summary.data.value
+    const total = data?.total ?? 0
+    return (
+        <dl class="tiles">
+            {Object.entries(VERDICTS).map(([verdict, { label, icon, tone }]) => {
+                const count = data?.verdicts?.[verdict as Decision['verdict']] ?? 0
+                return (
+                    <div key={verdict} class={`tile tone-${tone}`}>
+                        <dt>
+                            <Icon name={icon} size={14} />
+                            {label}
+                        </dt>
+                        <dd>
+                            {data ? short(count) : '–'} <small class="muted">{total > 0 ? percent(count / total, 0) : ''}</small>
+                        </dd>
+                    </div>
+                )
+            })}
+            <div class="tile wide">
+                <dt>
+                    <Icon name="clock" size={14} />
+                    Latency
+                </dt>
+                <dd>
+                    {latency(data?.latency_us?.p50)} <small class="muted">median</small> {latency(data?.latency_us?.p99)}{' '}
+                    <small class="muted">p99</small>
+                </dd>
+            </div>
+        </dl>
+    )
+}
+
+function LiveDecisions({ ion }: { ion: Ion }) {
+    const [paused, setPaused] = useState<Decision[] | null>(null)
+    const [open, setOpen] = useState<Decision | null>(null)
+    const live = (decisions.data.value ?? []).filter((one) => one.ion === ion.name).slice(0, SHOWN_DECISIONS)
+    const shown = paused ?? live
+    return (
+        <Panel
+            title="Live decisions"
+            class="live"
+            aside={
+                <>
+                    <button
+                        type="button"
+                        class="button small"
+                        aria-pressed={paused !== null}
+                        onClick={() => setPaused(paused ? null : live)}
+                    >
+                        <Icon name={paused ? 'play' : 'pause'} size={14} />
+                        {paused ? 'Resume' : 'Pause'}
+                    </button>
+                    <a class="more" href={href('decisions')}>
+                        All decisions
+                    </a>
+                </>
+            }
+        >
+            <Loaded resource={decisions} rows={6}>
+                {() =>
+                    shown.length === 0 ? (
+                        <Empty icon="camera" title="No decisions yet" command={`weir camera send ${ion.name} PHOTO.jpg`}>
+                            They appear here the moment a camera frame is decided. Send one picture to try it:
+                        </Empty>
+                    ) : (
+                        <ul class="decision-list">
+                            {shown.map((decision) => (
+                                <DecisionRow key={decision.id} decision={decision} onOpen={setOpen} />
+                            ))}
+                        </ul>
+                    )
+                }
+            </Loaded>
+            {open && <DecisionDialog decision={open} onClose={() => setOpen(null)} />}
+        </Panel>
+    )
+}
+
+function IonPicker({ all, current }: { all: Ion[]; current: Ion }) {
+    if (all.length < 2) {
+        return <>{current.name}</>
+    }
+    return (
+        <label class="ion-picker">
+            <span class="hidden">ION</span>
+            <select
+                value={current.name}
+                onChange={(event) => {
+                    location.hash = href('overview', event.currentTarget.value)
+                }}
+            >
+                {all.map((one) => (
+                    <option key={one.name} value={one.name}>
+                        {one.name}
+                    </option>
+                ))}
+            </select>
+        </label>
+    )
+}
+
+function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
+    const [question, setQuestion] = useState<Question | null>(null)
+    const trainings = ion.pipelines.filter((pipeline) => pipeline.type === 'training')
+    const raised = openAlerts.value.filter((alert) => !alert.ion || alert.ion === ion.name)
+    return (
+        <>
+            <PageHead
+                title={<IonPicker all={all} current={ion} />}
+                sub={
+                    <>
+                        <StateChip state={ion.state} /> revision {ion.revision} · project {ion.project} · created <Ago time={ion.created_ms} />
+                    </>
+                }
+            >
+                {trainings.map((pipeline) => (
+                    <button key={pipeline.name} type="button" class="button" onClick={() => setQuestion(triggerQuestion(ion.name, pipeline.name))}>
+                        <Icon name="play" size={14} />
+                        {trainings.length > 1 ? `Train ${pipeline.name}` : 'Train now'}
+                    </button>
+                ))}
+            </PageHead>
+            <Waiting ion={ion} ask={setQuestion} />
+            <section class="panel graph-panel" aria-label="Graph">
+                <IonGraph ion={ion} />
+            </section>
+            <Summary key={ion.name} ion={ion} />
+            <div class="columns">
+                <LiveDecisions key={ion.name} ion={ion} />
+                <div class="side">
+                    <Panel title="Alerts" aside={raised.length > 0 && <span class="count">{raised.length}</span>}>
+                        {raised.length > 0 ? (
+                            <AlertList items={raised.slice(0, 4)} onAsk={setQuestion} />
+                        ) : (
+                            <p class="quiet">
+                                <Icon name="check" /> Nothing needs you.
+                            </p>
+                        )}
+                    </Panel>
+                    <Panel title="Events" aside={<a class="more" href={href('events')}>All events</a>}>
+                        <Loaded resource={events}>
+                            {(items) => {
+                                const shown = items.filter((event) => !event.ion || event.ion === ion.name).slice(0, SHOWN_EVENTS)
+                                return shown.length > 0 ? <EventList events={shown} /> : <p class="quiet">Nothing has happened yet.</p>
+                            }}
+                        </Loaded>
+                    </Panel>
+                </div>
+            </div>
+            {question && <Confirm question={question} onClose={() => setQuestion(null)} />}
+        </>
+    )
+}
+
+export function Overview() {
+    return (
+        <Loaded resource={ions} rows={6}>
+            {(all) => {
+                const ion = chosenIon.value
+                return ion ? (
+                    <IonOverview ion={ion} all={all} />
+                ) : (
+                    <>
+                        <PageHead title="Overview" />
+                        <Empty icon="overview" title="No ION yet" command={COMMANDS.applyIon}>
+                            An ION links a training pipeline to a prediction pipeline, under a policy. Describe one in a file and apply it:
+                        </Empty>
+                    </>
+                )
+            }}
+        </Loaded>
+    )
+}

@@ -1,0 +1,130 @@
+/**
+ * Requests to /api/v1. One place adds the CSRF header, turns every failure into an ApiError with a sentence for
+ * people, and notices that the session has ended.
+ */
+import { signal } from '@preact/signals'
+import type { ErrorBody, List, Opt, Session } from '../api'
+
+export type Auth = 'checking' | 'signed-in' | 'signed-out'
+
+export const auth = signal<Auth>('checking')
+export const session = signal<Session | null>(null)
+
+export class ApiError extends Error {
+    constructor(
+        readonly httpStatus: number, // 0: no answer at all
+        readonly code: string,
+        message: string,
+    ) {
+        super(message)
+    }
+
+    get isNetwork(): boolean {
+        return this.httpStatus === 0
+    }
+}
+
+export type Params = Record<string, Opt<string | number>>
+
+const BASE = '/api/v1'
+const TIMEOUT_MS = 30_000
+
+export function apiUrl(path: string, params: Params = {}): string {
+    const query = new URLSearchParams()
+    for (const [key, value] of Object.entries(params)) {
+        if (value !== null && value !== undefined && value !== '') {
+            query.set(key, String(value))
+        }
+    }
+    const text = query.toString()
+    return BASE + path + (text ? '?' + text : '')
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+    let code = `HTTP ${response.status}`
+    let message = response.statusText || 'the server gave no reason'
+    try {
+        const body = (await response.json()) as Partial<ErrorBody>
+        code = body.error?.status ?? code
+        message = body.error?.message ?? message
+    } catch {
+        // Not one of our error bodies (a proxy in between): the status line has to do.
+    }
+    return new ApiError(response.status, code, message)
+}
+
+/** fetch that throws ApiError for anything but 2xx. The caller may pass its own signal for long polls. */
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+    let response: Response
+    try {
+        response = await fetch(path, {
+            credentials: 'same-origin',
+            ...init,
+            signal: init.signal ?? AbortSignal.timeout(TIMEOUT_MS),
+        })
+    } catch (cause) {
+        if (init.signal?.aborted) {
+            throw cause
+        }
+        throw new ApiError(0, 'NETWORK', 'The server does not answer.')
+    }
+    if (response.status === 401) {
+        auth.value = 'signed-out'
+    }
+    if (!response.ok) {
+        throw await errorOf(response)
+    }
+    return response
+}
+
+export async function get<T>(path: string, params: Params = {}): Promise<T> {
+    const response = await request(apiUrl(path, params), { headers: { Accept: 'application/json' } })
+    return (await response.json()) as T
+}
+
+/** All pages of a list, up to maxPages: the bound keeps a huge list from filling the tab. */
+export async function getAll<T>(path: string, params: Params = {}, maxPages = 1): Promise<T[]> {
+    const items: T[] = []
+    let after: Opt<string | number> = params['after']
+    for (let page = 0; page < maxPages; page++) {
+        const list = await get<List<T>>(path, { ...params, after })
+        items.push(...list.items)
+        after = list.next
+        if (after === null || after === undefined) {
+            break
+        }
+    }
+    return items
+}
+
+/** A change: carries the CSRF token of the session. */
+export async function send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<void> {
+    const headers: Record<string, string> = { 'X-Weir-Csrf': session.value?.csrf ?? '' }
+    if (body !== undefined) {
+        headers['Content-Type'] = 'application/json'
+    }
+    await request(apiUrl(path), { method, headers, body: body === undefined ? null : JSON.stringify(body) })
+}
+
+/** Reads the session; false when nobody is signed in. Network failures are thrown. */
+export async function openSession(): Promise<boolean> {
+    try {
+        session.value = await get<Session>('/session')
+        auth.value = 'signed-in'
+        return true
+    } catch (error) {
+        if (error instanceof ApiError && (error.httpStatus === 401 || error.httpStatus === 403)) {
+            auth.value = 'signed-out'
+            return false
+        }
+        throw error
+    }
+}
+
+export function segment(name: string): string {
+    return encodeURIComponent(name)
+}
+
+export function messageOf(error: unknown): string {
+    return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,240 @@
+/**
+ * What the whole page shares: the lists, kept fresh by the event stream. Screens read signals and never fetch these
+ * themselves. Every list has a bound; the oldest entries go first.
+ */
+import { computed, effect, signal } from '@preact/signals'
+import type { Alert, Decision, Ion, Job, Model, Node, Run, WeirEvent } from '../api'
+import { millis } from '../format'
+import { noteMoves } from './moves'
+import { auth, get, getAll, openSession, segment, send, session } from './http'
+import { RateMeter } from './rate'
+import { Resource } from './resource'
+import { route } from './route'
+import { Stream, type Message } from './stream'
+
+export const KEEP_DECISIONS = 200
+export const KEEP_EVENTS = 200
+const KEEP_ROWS = 500 // runs and jobs
+const FLUSH_MS = 150 // decisions are shown in batches: at hundreds a second a render each would drown the page
+const ION_POLL_MS = 15_000
+
+// ------------------------------------------------------------------------------------------------ resources
+
+export const ions = new Resource<Ion[]>(async () => {
+    const list = await getAll<Ion>('/ions')
+    // A list entry may be a summary; the full document has the pipelines and links.
+    const full = await Promise.all(list.map((ion) => (ion.pipelines ? ion : get<Ion>(`/ions/${segment(ion.name)}`))))
+    noteMoves(full)
+    return full
+})
+export const models = new Resource<Model[]>(() => getAll<Model>('/models'))
+export const nodes = new Resource<Node[]>(() => getAll<Node>('/nodes'))
+export const runs = new Resource<Run[]>(async () => newestRuns(await getAll<Run>('/runs', { limit: KEEP_ROWS })))
+export const jobs = new Resource<Job[]>(async () => newestJobs(await getAll<Job>('/jobs', { limit: KEEP_ROWS })))
+export const alerts = new Resource<Alert[]>(async () => newestAlerts(await getAll<Alert>('/alerts')))
+export const events: Resource<WeirEvent[]> = new Resource(async () =>
+    mergeEvents(events.data.peek() ?? [], await getAll<WeirEvent>('/events', { limit: KEEP_EVENTS })),
+)
+export const decisions: Resource<Decision[]> = new Resource(async () =>
+    mergeDecisions(decisions.data.peek() ?? [], await getAll<Decision>('/decisions', { limit: KEEP_DECISIONS })),
+)
+
+/** Grows by one whenever candidates may have changed: screens that show them reload on it. */
+export const candidatesVersion = signal(0)
+
+export const rate = new RateMeter()
+
+/** Once a second; stops while nobody looks. */
+export const now = signal(Date.now())
+
+// ------------------------------------------------------------------------------------------- the chosen ION
+
+const CHOSEN_KEY = 'weir.ion'
+export const ion = computed<Ion | undefined>(() => {
+    const all = ions.data.value ?? []
+    const wanted = route.value.screen === 'overview' ? route.value.args[0] : undefined
+    return all.find((one) => one.name === (wanted ?? chosen.value)) ?? all[0]
+})
+const chosen = signal(readChosen())
+
+function readChosen(): string {
+    try {
+        return localStorage.getItem(CHOSEN_KEY) ?? ''
+    } catch {
+        return ''
+    }
+}
+
+effect(() => {
+    const wanted = route.value.screen === 'overview' ? route.value.args[0] : undefined
+    if (wanted !== undefined) {
+        chosen.value = wanted
+        try {
+            localStorage.setItem(CHOSEN_KEY, wanted)
+        } catch {
+            // The choice lasts as long as the page.
+        }
+    }
+})
+
+export const openAlerts = computed(() => (alerts.data.value ?? []).filter((alert) => alert.state === 'raised'))
+
+// -------------------------------------------------------------------------------------- order and bounds
+
+function byTimeDown<T>(items: T[], time: (item: T) => number): T[] {
+    return items.sort((a, b) => (time(b) || 0) - (time(a) || 0))
+}
+
+/** Newest first, one per id, at most KEEP_DECISIONS. */
+export function mergeDecisions(have: Decision[], more: Decision[]): Decision[] {
+    const byId = new Map<string, Decision>()
+    for (const decision of [...more, ...have]) {
+        if (!byId.has(decision.id)) {
+            byId.set(decision.id, decision)
+        }
+    }
+    // Ids are UUIDv7: they order what happened in the same millisecond.
+    const order = (a: Decision, b: Decision) => millis(b.time_ms) - millis(a.time_ms) || (a.id < b.id ? 1 : -1)
+    return [...byId.values()].sort(order).slice(0, KEEP_DECISIONS)
+}
+
+export function mergeEvents(have: WeirEvent[], more: WeirEvent[]): WeirEvent[] {
+    const bySeq = new Map(have.map((event) => [event.seq, event]))
+    for (const event of more) {
+        bySeq.set(event.seq, event)
+    }
+    return [...bySeq.values()].sort((a, b) => b.seq - a.seq).slice(0, KEEP_EVENTS)
+}
+
+const newestRuns = (items: Run[]): Run[] => byTimeDown(items, (run) => millis(run.started_ms)).slice(0, KEEP_ROWS)
+const newestJobs = (items: Job[]): Job[] => byTimeDown(items, (job) => millis(job.created_ms)).slice(0, KEEP_ROWS)
+const newestAlerts = (items: Alert[]): Alert[] => byTimeDown(items, (alert) => millis(alert.raised_ms))
+
+/** Replaces or adds one record; fields the message leaves out keep their value. */
+function upsert<T extends { id: string }>(list: Resource<T[]>, record: T, order: (items: T[]) => T[]): void {
+    const have = list.data.peek()
+    if (have === undefined) {
+        return // the list has not been fetched; it will come with this record in it
+    }
+    const old = have.find((one) => one.id === record.id)
+    list.data.value = order([{ ...old, ...record }, ...have.filter((one) => one.id !== record.id)])
+}
+
+// ------------------------------------------------------------------------------------------------ the stream
+
+let waiting: Decision[] = []
+let flushTimer = 0
+
+function flushDecisions(): void {
+    flushTimer = 0
+    const batch = waiting
+    waiting = []
+    decisions.data.value = mergeDecisions(decisions.data.peek() ?? [], batch)
+}
+
+function onDecision(decision: Decision): void {
+    rate.count(decision.ion, decision.pipeline)
+    waiting.push(decision)
+    if (waiting.length > KEEP_DECISIONS) {
+        waiting.shift()
+    }
+    if (flushTimer === 0) {
+        flushTimer = window.setTimeout(flushDecisions, FLUSH_MS)
+    }
+}
+
+function onEvent(event: WeirEvent): void {
+    events.data.value = mergeEvents(events.data.peek() ?? [], [event])
+    ions.loadSoon()
+    candidatesVersion.value++
+    if (event.kind.startsWith('model')) {
+        models.loadSoon()
+    }
+    if (event.kind.startsWith('node')) {
+        nodes.loadSoon()
+    }
+}
+
+const topics: Record<string, (record: unknown) => void> = {
+    decisions: (record) => onDecision(record as Decision),
+    events: (record) => onEvent(record as WeirEvent),
+    runs: (record) => upsert(runs, record as Run, newestRuns),
+    jobs: (record) => {
+        upsert(jobs, record as Job, newestJobs)
+        ions.loadSoon()
+    },
+    alerts: (record) => upsert(alerts, record as Alert, newestAlerts),
+}
+
+function onMessages(messages: Message[]): void {
+    for (const message of messages) {
+        const apply = topics[message.topic]
+        if (apply === undefined) {
+            continue
+        }
+        try {
+            apply(JSON.parse(message.data))
+        } catch (error) {
+            console.warn('a message of the stream was not understood', message.topic, error)
+        }
+    }
+}
+
+function loadAll(): void {
+    for (const resource of [ions, runs, jobs, alerts, events, decisions, models, nodes]) {
+        void resource.load()
+    }
+    candidatesVersion.value++
+}
+
+export const stream = new Stream(Object.keys(topics), onMessages, (isResume) => {
+    if (isResume) {
+        loadAll() // what was missed beyond the server's replay
+    }
+})
+
+// ------------------------------------------------------------------------------------------------------ life
+
+export const startError = signal<string | null>(null)
+
+/** Opens the session and starts everything; retries by itself while the server is away. */
+export async function start(): Promise<void> {
+    try {
+        startError.value = null
+        if (!(await openSession())) {
+            return
+        }
+    } catch (error) {
+        startError.value = String(error instanceof Error ? error.message : error)
+        window.setTimeout(() => void start(), 3_000)
+        return
+    }
+    loadAll()
+    stream.start()
+}
+
+export async function signOut(): Promise<void> {
+    await send('DELETE', '/session')
+    auth.value = 'signed-out'
+}
+
+effect(() => {
+    if (auth.value === 'signed-out') {
+        session.value = null
+        stream.stop()
+    }
+})
+
+window.setInterval(() => {
+    if (!document.hidden) {
+        now.value = Date.now()
+        rate.tick()
+    }
+}, 1_000)
+
+window.setInterval(() => {
+    if (!document.hidden && auth.peek() === 'signed-in') {
+        ions.loadSoon()
+        nodes.loadSoon()
+    }
+}, ION_POLL_MS)

@@ -1,0 +1,95 @@
+/** The changes a person can make to what an ION serves, as questions for the confirmation dialog. */
+import type { Candidate, Ion } from '../api'
+import type { Question } from '../components/dialog'
+import { plainValue, words } from '../format'
+import { send, segment } from './http'
+import { candidatesVersion, ions, models } from './store'
+
+async function change(ion: string, verb: 'approve' | 'reject' | 'rollback', version: number, note: string): Promise<void> {
+    await send('POST', `/ions/${segment(ion)}/${verb}`, note ? { version, note } : { version })
+    candidatesVersion.value++
+    void models.load()
+    await ions.load()
+}
+
+function MetricsLine({ candidate }: { candidate: Candidate }) {
+    const entries = Object.entries(candidate.metrics ?? {})
+    if (entries.length === 0) {
+        return null
+    }
+    return <p class="muted">{entries.map(([key, value]) => `${words(key)} ${plainValue(value)}`).join(' · ')}</p>
+}
+
+export function approveQuestion(ion: string, candidate: Candidate): Question {
+    return {
+        title: `Approve ${candidate.model} v${candidate.version}?`,
+        text: (
+            <>
+                <p>
+                    <b>{candidate.link_to}</b> in {ion} switches to version {candidate.version} without losing a frame.
+                </p>
+                <MetricsLine candidate={candidate} />
+            </>
+        ),
+        confirm: 'Approve',
+        note: 'Note',
+        done: `Version ${candidate.version} approved`,
+        act: (note) => change(ion, 'approve', candidate.version, note),
+    }
+}
+
+export function rejectQuestion(ion: string, candidate: Candidate): Question {
+    return {
+        title: `Reject ${candidate.model} v${candidate.version}?`,
+        text: (
+            <p>
+                Version {candidate.version} will not go to <b>{candidate.link_to}</b>. What is served now stays.
+            </p>
+        ),
+        confirm: 'Reject',
+        danger: true,
+        note: 'Why it is rejected',
+        noteRequired: true,
+        done: `Version ${candidate.version} rejected`,
+        act: (note) => change(ion, 'reject', candidate.version, note),
+    }
+}
+
+export function rollbackQuestion(ion: string, model: string, version: number, serving: number): Question {
+    return {
+        title: `Roll back to ${model} v${version}?`,
+        text: (
+            <p>
+                {ion} serves version {serving} now and will serve version {version} instead.
+            </p>
+        ),
+        confirm: 'Roll back',
+        danger: true,
+        note: 'Why',
+        done: `Rolled back to version ${version}`,
+        act: (note) => change(ion, 'rollback', version, note),
+    }
+}
+
+export function triggerQuestion(ion: string, pipeline: string): Question {
+    return {
+        title: `Start ${pipeline} now?`,
+        text: <p>A new training run of {ion} waits for free slots and starts as soon as it gets them.</p>,
+        confirm: 'Start training',
+        done: `${pipeline} was asked to train`,
+        act: async () => {
+            await send('POST', `/ions/${segment(ion)}/trigger`, { pipeline })
+            await ions.load()
+        },
+    }
+}
+
+/** The pipelines of all IONs that serve this model now: where, and which version. */
+export function servings(all: Ion[], model: string): { ion: string; pipeline: string; version: number }[] {
+    return all.flatMap((ion) =>
+        ion.pipelines.flatMap((pipeline) => {
+            const served = pipeline.deployment?.model
+            return served && served.name === model ? [{ ion: ion.name, pipeline: pipeline.name, version: served.version }] : []
+        }),
+    )
+}
