@@ -11,7 +11,7 @@
  * `from` names the layer (or "input") whose value a layer takes; without it, the layer before. `k:
  * classes` stands for the number of classes of the data, known when the graph is built. Every layer
  * but the last must be used by another. examples/models/lenet.yaml is a whole file; zoo.h makes the
- * built-in models in the same form.
+ * built-in models in the same form. `name` and `description` beside `input` are for people.
  *
  *     type          settings (default)
  *     conv          k, kernel, stride (1), pad (0), bias (true)      kernel, pad: n or [h, w]
@@ -22,8 +22,11 @@
  *     batch_norm relu prelu global_pool l2_normalise                 none
  *     add           from: [a, b]
  *     concat        from: [a, b, …]
- *     loss softmax  (name: loss)
- *     loss margin   scale (16), margin (0.3)  (name: margin)
+ *     loss softmax                                                   none
+ *     loss margin   scale (16), margin (0.3)
+ *
+ * A layer without a name is called after its type and its place ("relu_3"), the loss after its
+ * type.
  *
  * A `weir_model_spec` is such a file, parsed and kept as text; the text (canonical JSON) is what a
  * saved model carries as "weir.graph". A spec is immutable and may be read by any thread.
