@@ -1,12 +1,12 @@
 /**
  * nn: networks as graphs, planned once, then trained and run without allocating.
  *
- * Three nouns. A `weir_graph` is a list of layers over values (images N×C×H×W or vectors N×C); it is
- * built by C functions (below), by a zoo function (zoo.h) or from a declarative file (model_file.h),
- * and holds shapes only. A `weir_net` is a graph planned for a batch size, a back-end and a number of
- * threads: it owns three slabs — weights, weight gradients, activations laid out by lifetime — and a
- * static task graph that its own threads execute, image slice by image slice. An `optimizer`
- * (optimizer.h) turns gradients into new weights.
+ * Three nouns. A `weir_graph` is a list of layers over values (images N×C×H×W or vectors N×C); it
+ * is built by C functions (below), by a zoo function (zoo.h) or from a declarative file
+ * (model_file.h), and holds shapes only. A `weir_net` is a graph planned for a batch size, a
+ * back-end and a number of threads: it owns three slabs — weights, weight gradients, activations
+ * laid out by lifetime — and a static task graph that its own threads execute, image slice by image
+ * slice. An `optimizer` (optimizer.h) turns gradients into new weights.
  *
  *     struct weir_graph *graph;  weir_zoo_build("lenet", &shape, 10, &graph, err);
  *     struct weir_net *net;      weir_net_create(graph, &(struct weir_net_config){.batch = 32,
@@ -18,8 +18,8 @@
  *
  * Dimensions: N images of a batch, C channels, H rows, W columns, K output channels. Element type
  * f32. Input and parameters are plain NCHW / KCHW row-major for the caller; what a back-end keeps
- * inside is its own affair. Results are the same, bit for bit, for any number of threads: work is cut
- * into image slices fixed by the batch alone, and every sum is taken in slice order.
+ * inside is its own affair. Results are the same, bit for bit, for any number of threads: work is
+ * cut into image slices fixed by the batch alone, and every sum is taken in slice order.
  *
  * Threads: a graph or net is used by one thread at a time; the net's own threads never call back,
  * except weir_net_ready_fn. Errors: NOMEM, INVALID (shapes that do not fit: err names the layer).
@@ -49,7 +49,8 @@ struct weir_graph *weir_graph_create(void);
 void weir_graph_destroy(struct weir_graph *graph);
 
 /**
- * Builders. Each adds one layer called `name` (unique; parameters are "<name>.weight", "<name>.bias",
+ * Builders. Each adds one layer called `name` (unique; parameters are "<name>.weight",
+ * "<name>.bias",
  * "<name>.running_mean", "<name>.running_var", as in PyTorch) and returns the value it makes. The
  * first failure (shape, duplicate name, memory) is kept in the graph and every later call returns
  * -1: build, then ask weir_graph_check once.
@@ -57,13 +58,14 @@ void weir_graph_destroy(struct weir_graph *graph);
 weir_value_t weir_graph_input(struct weir_graph *graph, struct weir_shape shape);
 
 struct weir_conv_params {
-    int32_t k;                /**< Output channels. */
+    int32_t k; /**< Output channels. */
     int32_t kernel_h, kernel_w, stride, pad_h, pad_w;
     bool has_bias;
 };
 
 struct weir_pool_params {
-    int32_t kernel, stride, pad; /**< Average pooling counts padded cells as PyTorch's default does. */
+    int32_t kernel, stride,
+        pad; /**< Average pooling counts padded cells as PyTorch's default does. */
 };
 
 weir_value_t weir_graph_conv(struct weir_graph *graph, const char *name, weir_value_t x,
@@ -79,14 +81,16 @@ weir_value_t weir_graph_avg_pool(struct weir_graph *graph, const char *name, wei
                                  const struct weir_pool_params *params);
 weir_value_t weir_graph_global_pool(struct weir_graph *graph, const char *name, weir_value_t x);
 /** Fully connected; an image is flattened in C,H,W order. */
-weir_value_t weir_graph_linear(struct weir_graph *graph, const char *name, weir_value_t x, int32_t k,
-                               bool has_bias);
-weir_value_t weir_graph_add(struct weir_graph *graph, const char *name, weir_value_t a, weir_value_t b);
+weir_value_t weir_graph_linear(struct weir_graph *graph, const char *name, weir_value_t x,
+                               int32_t k, bool has_bias);
+weir_value_t weir_graph_add(struct weir_graph *graph, const char *name, weir_value_t a,
+                            weir_value_t b);
 /** Along C. */
 weir_value_t weir_graph_concat(struct weir_graph *graph, const char *name, const weir_value_t *xs,
                                int32_t n_xs);
 /** Inverted dropout; the mask is a pure function of (seed, step, layer, element). */
-weir_value_t weir_graph_dropout(struct weir_graph *graph, const char *name, weir_value_t x, float rate);
+weir_value_t weir_graph_dropout(struct weir_graph *graph, const char *name, weir_value_t x,
+                                float rate);
 weir_value_t weir_graph_l2_normalise(struct weir_graph *graph, const char *name, weir_value_t x);
 
 /** Ends the graph: mean softmax cross-entropy of logits against integer labels. */
@@ -101,7 +105,8 @@ void weir_graph_margin_loss(struct weir_graph *graph, const char *name, weir_val
                             int32_t n_classes, float scale, float margin);
 
 /** WEIR_OK, or the first failure of a builder with its sentence. */
-weir_status weir_graph_check(const struct weir_graph *graph, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_graph_check(const struct weir_graph *graph,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What the net puts out at inference: logits or the embedding. Per image. */
 struct weir_shape weir_graph_output_shape(const struct weir_graph *graph);
@@ -115,7 +120,8 @@ int64_t weir_graph_n_macs(const struct weir_graph *graph);
 
 /* ---- net --------------------------------------------------------------------------------- */
 
-/** Back-ends: tables of kernels. "reference": slow and obvious, every other is tested against it. */
+/** Back-ends: tables of kernels. "reference": slow and obvious, every other is tested against it.
+ */
 struct weir_backend;
 extern const struct weir_backend weir_reference_backend;
 extern const struct weir_backend weir_onednn_backend;
@@ -125,14 +131,16 @@ const struct weir_backend *weir_backend_find(const char *name);
 
 struct weir_net_config {
     int32_t batch;
-    int32_t n_threads;    /**< Own threads; 0 = one per CPU this process may use. */
-    int32_t n_slices;     /**< Image slices of a batch; 0 = min(batch, 16). Part of the result's bits. */
-    bool is_training;     /**< false: no gradients, batch norm from running statistics. */
-    uint64_t seed;        /**< Of dropout. */
+    int32_t n_threads; /**< Own threads; 0 = one per CPU this process may use. */
+    int32_t
+        n_slices; /**< Image slices of a batch; 0 = min(batch, 16). Part of the result's bits. */
+    bool is_training; /**< false: no gradients, batch norm from running statistics. */
+    uint64_t seed;    /**< Of dropout. */
     const struct weir_backend *backend; /**< NULL = oneDNN. */
     /**
-     * Where the gradient slab comes from (shared or registered memory of `comm`); NULL = own memory.
-     * Called once with the bytes wanted; gives 64-byte aligned zeroed memory that outlives the net.
+     * Where the gradient slab comes from (shared or registered memory of `comm`); NULL = own
+     * memory. Called once with the bytes wanted; gives 64-byte aligned zeroed memory that outlives
+     * the net.
      */
     void *(*alloc_gradients)(void *context, size_t size_bytes);
     void *alloc_context;
@@ -180,27 +188,30 @@ weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn
 
 /** Forward only, inference form, for the first n images (n <= batch). `result` may be NULL; if not,
  *  labels are read. */
-weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_result *result)
-    WEIR_MUST_CHECK;
+weir_status weir_net_forward(struct weir_net *net, int32_t n,
+                             struct weir_step_result *result) WEIR_MUST_CHECK;
 
-/** Size the ready ranges: a range is closed when it holds at least this many bytes. Default 1 MiB. */
+/** Size the ready ranges: a range is closed when it holds at least this many bytes. Default 1 MiB.
+ */
 void weir_net_set_bucket_bytes(struct weir_net *net, size_t bucket_bytes);
 
 /* ---- parameters -------------------------------------------------------------------------- */
 
 struct weir_param {
-    const char *name;   /**< "conv1.weight". Owned by the net. */
+    const char *name; /**< "conv1.weight". Owned by the net. */
     int32_t dims[4];
     int32_t n_dims;
-    size_t first_elem;  /**< Place in the weight slab, and in the gradient slab if trainable. */
+    size_t first_elem; /**< Place in the weight slab, and in the gradient slab if trainable. */
     size_t n_elems;
-    bool is_trainable;  /**< false: running statistics (they lie behind all trainable ones). */
-    bool is_decayed;    /**< Weight decay applies: weights of convolutions and linears, not norms or biases. */
+    bool is_trainable; /**< false: running statistics (they lie behind all trainable ones). */
+    bool is_decayed;   /**< Weight decay applies: weights of convolutions and linears, not norms or
+                          biases. */
 };
 
 /** All parameters, in slab order (backward order for trainable ones). */
 const struct weir_param *weir_net_params(const struct weir_net *net, size_t *out_n);
-/** The slabs: plain row-major f32. Write weights between steps, then call weir_net_weights_changed. */
+/** The slabs: plain row-major f32. Write weights between steps, then call weir_net_weights_changed.
+ */
 float *weir_net_weights(struct weir_net *net, size_t *out_n_elems);
 float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems);
 /** Tell the back-end that weights were written, so that it renews its re-laid-out copies. */

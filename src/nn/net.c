@@ -1,0 +1,208 @@
+#include "net.h"
+
+#include <sched.h>
+
+#define DEFAULT_BUCKET_BYTES ((size_t)1 << 20)
+
+/* Between the memories of two threads: no line and no page of one is prefetched by the other. */
+#define THREAD_GAP_BYTES 4096
+
+const struct weir_backend *weir_backend_find(const char *name)
+{
+    const struct weir_backend *const all[] = {&weir_reference_backend, &weir_onednn_backend};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(all); i++) {
+        if (strcmp(all[i]->name, name) == 0) {
+            return all[i];
+        }
+    }
+    return NULL;
+}
+
+static int32_t n_usable_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* Takes everything small that ops own; run once to count and once to have it. */
+static void take_small(struct weir_net *net)
+{
+    struct slab *slab = &net->small;
+    const struct plan *plan = net->plan;
+    size_t batch = (size_t)plan->batch, n_slices = (size_t)plan->n_slices;
+    net->input = slab_take(slab, batch * op_elems(plan->shapes[plan->input]) * sizeof(float));
+    net->output = slab_take(slab, batch * op_elems(plan->shapes[plan->output]) * sizeof(float));
+    net->labels = slab_take(slab, batch * sizeof(int32_t));
+    net->losses = slab_take(slab, n_slices * sizeof(*net->losses));
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        struct op *op = &net->plan->ops[i].op;
+        size_t channels = op->n_in > 0 ? (size_t)op->in[0].c : 0;
+        if (op->kind == LAYER_BATCH_NORM) {
+            op->saved = slab_take(slab, BN_SAVED_ROWS * channels * sizeof(real));
+        }
+        if (plan->is_training && (op->kind == LAYER_BATCH_NORM || op->kind == LAYER_PRELU)) {
+            op->n_partials = (int32_t)channels * (op->kind == LAYER_BATCH_NORM ? 2 : 1);
+            op->partials = slab_take(slab, n_slices * (size_t)op->n_partials * sizeof(double));
+        }
+        if (plan->is_training && op->kind == LAYER_MAX_POOL) {
+            op->winners = slab_take(slab, batch * op_elems(op->out) * sizeof(int32_t));
+        }
+        if (op->kind == LAYER_MARGIN_LOSS) {
+            size_t n_classes = (size_t)op->n_classes;
+            op->saved = slab_take(slab, n_classes * (channels + 1) * sizeof(real));
+            op->scores = slab_take(slab, batch * n_classes * sizeof(real));
+        }
+        op->dropout_key = net->seed ^ ((uint64_t)(i + 1) * 0x9e3779b97f4a7c15u);
+    }
+}
+
+static bool map_small(struct weir_net *net)
+{
+    take_small(net);
+    size_t size = net->small.used_bytes;
+    if (!slab_map(&net->small, size)) {
+        return false;
+    }
+    take_small(net);
+    return true;
+}
+
+static weir_status map_gradients(struct weir_net *net, const struct weir_net_config *config)
+{
+    size_t size = net->n_gradient_elems * sizeof(float);
+    if (!config->is_training) {
+        return WEIR_OK;
+    }
+    if (config->alloc_gradients) {
+        net->gradients = config->alloc_gradients(config->alloc_context, size);
+    } else if (slab_map(&net->own_gradients, size)) {
+        net->gradients = (float *)(void *)net->own_gradients.base;
+    }
+    /* A net without parameters has nothing to allocate. */
+    return net->gradients || size == 0 ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
+{
+    const struct plan *plan = net->plan;
+    int32_t sizes[2] = {plan_tile_max(plan), plan->batch / plan->n_slices};
+    int32_t n_sizes = sizes[0] == sizes[1] ? 1 : 2;
+    if (net->backend->enter_thread) {
+        net->backend->enter_thread();
+    }
+    for (int32_t i = 0; net->backend->prepare && i < plan->n_ops; i++) {
+        size_t scratch_bytes = 0;
+        struct op *op = &net->plan->ops[i].op;
+        weir_status status = net->backend->prepare(op, sizes, n_sizes, plan->is_training,
+                                                   net->n_threads, &scratch_bytes, err);
+        if (status != WEIR_OK) {
+            weir_error_prefix(err, "layer %s: ", op->name);
+            return status;
+        }
+        net->scratch_bytes = WEIR_MAX(net->scratch_bytes, scratch_bytes);
+    }
+    return WEIR_OK;
+}
+
+static weir_status map_tensors(struct weir_net *net)
+{
+    const struct schedule *a = &net->plan->training, *b = &net->plan->inference;
+    size_t tile_bytes = WEIR_MAX(a->tile_elems, b->tile_elems) * sizeof(float);
+    size_t slab_bytes = WEIR_MAX(a->slab_elems, b->slab_elems) * sizeof(float);
+    net->scratch_bytes = (net->scratch_bytes + 63) / 64 * 64;
+    net->thread_bytes = (tile_bytes + net->scratch_bytes + THREAD_GAP_BYTES + 63) / 64 * 64;
+    bool is_mapped = slab_map(&net->activations, slab_bytes) &&
+                     slab_map(&net->threads, (size_t)net->n_threads * net->thread_bytes);
+    return is_mapped ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+static weir_status build(struct weir_net *net, const struct weir_net_config *config,
+                         struct weir_error *err)
+{
+    WEIR_TRY(net_make_params(net));
+    WEIR_TRY(slab_map(&net->weights, net->n_weight_elems * sizeof(float)) ? WEIR_OK
+                                                                          : WEIR_ERR_NOMEM);
+    WEIR_TRY(map_gradients(net, config));
+    net_bind_params(net);
+    WEIR_TRY(map_small(net) ? WEIR_OK : WEIR_ERR_NOMEM);
+    WEIR_TRY(prepare_ops(net, err));
+    WEIR_TRY(map_tensors(net));
+    WEIR_TRY(net_make_programs(net));
+    int32_t max_stages = WEIR_MAX(net->plan->training.n_stages, net->plan->inference.n_stages);
+    return workers_create(net->n_threads, max_stages, net->backend->enter_thread, &net->workers);
+}
+
+weir_status weir_net_create(const struct weir_graph *graph, const struct weir_net_config *given,
+                            struct weir_net **out, struct weir_error *err)
+{
+    struct weir_net_config config = *given;
+    struct plan *plan;
+    config.backend = config.backend ? config.backend : &weir_onednn_backend;
+    if (config.n_threads < 0 || config.n_threads > 1024) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "n_threads must be 0 to 1024, not %d",
+                              config.n_threads);
+    }
+    WEIR_TRY(plan_create(graph, &config, &plan, err));
+    struct weir_net *net = calloc(1, sizeof(*net));
+    if (!net) {
+        plan_destroy(plan);
+        return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory for a net");
+    }
+    net->plan = plan;
+    net->backend = config.backend;
+    net->n_threads = config.n_threads > 0 ? config.n_threads : n_usable_cpus();
+    net->seed = config.seed;
+    net->ready.bucket_bytes = DEFAULT_BUCKET_BYTES;
+    net->are_statistics_stale = true;
+    weir_status status = build(net, &config, err);
+    if (status != WEIR_OK) {
+        weir_net_destroy(net);
+        return status == WEIR_ERR_NOMEM ? weir_error_set(err, status, "out of memory for a net")
+                                        : status;
+    }
+    *out = net;
+    return WEIR_OK;
+}
+
+void weir_net_destroy(struct weir_net *net)
+{
+    if (!net) {
+        return;
+    }
+    workers_destroy(net->workers);
+    for (int32_t i = 0; net->backend->release && i < net->plan->n_ops; i++) {
+        net->backend->release(&net->plan->ops[i].op);
+    }
+    slab_unmap(&net->weights);
+    slab_unmap(&net->own_gradients);
+    slab_unmap(&net->activations);
+    slab_unmap(&net->small);
+    slab_unmap(&net->threads);
+    free(net->params);
+    free(net->param_names);
+    free((void *)net->ready.is_done);
+    free(net->refresh_fillers);
+    free(net->refresh_ops);
+    plan_destroy(net->plan);
+    free(net);
+}
+
+float *weir_net_input(struct weir_net *net)
+{
+    return net->input;
+}
+
+int32_t *weir_net_labels(struct weir_net *net)
+{
+    return net->labels;
+}
+
+const float *weir_net_output(const struct weir_net *net)
+{
+    return net->output;
+}
+
+int32_t weir_net_batch(const struct weir_net *net)
+{
+    return net->plan->batch;
+}

@@ -1,0 +1,72 @@
+/**
+ * The inside of a net: a plan with memory, threads and a back-end. For the domain's own files.
+ */
+#ifndef WEIR_NN_NET_H
+#define WEIR_NN_NET_H
+
+#include "plan.h"
+#include "slab.h"
+#include "workers.h"
+
+#include <stdatomic.h>
+
+/** What the tiles and fillers of one run need to know. */
+struct net_run {
+    const struct schedule *schedule;
+    bool is_training, has_loss;
+    uint64_t step;
+    double inv_n_labelled;
+    int32_t n_images; /**< Those the caller wants: the loss counts no others. */
+};
+
+/** Announces complete gradient ranges in slab order, whichever thread completes them. */
+struct ready_cursor {
+    weir_net_ready_fn fn;
+    void *context;
+    size_t bucket_bytes;
+    _Atomic bool *is_done;   /**< By row of the parameter table. */
+    _Atomic int32_t n_calls; /**< Unserved completions; who raises it from 0 serves them all. */
+    int32_t i_next;          /**< First parameter not yet seen complete. */
+    size_t first_elem;       /**< Start of the open range. */
+};
+
+struct weir_net {
+    struct plan *plan;
+    const struct weir_backend *backend;
+    struct workers *workers;
+    int32_t n_threads;
+    uint64_t seed;
+
+    struct weir_param *params;
+    char (*param_names)[LAYER_NAME_MAX_BYTES + 16];
+    size_t n_params, n_trainable_params;
+
+    struct slab weights, own_gradients, activations, small, threads;
+    float *gradients;
+    size_t n_weight_elems, n_gradient_elems;
+    float *input, *output;
+    int32_t *labels;
+    struct op_loss *losses; /**< By slice. */
+    size_t thread_bytes, scratch_bytes;
+
+    struct program training, inference, refresh;
+    struct program_filler *refresh_fillers;
+    int32_t *refresh_ops;
+    struct net_run run;
+    struct ready_cursor ready;
+    bool are_statistics_stale; /**< Running statistics moved since batch norms were refreshed. */
+};
+
+/** params.c: the table, slab places and the ops' pointers into it. */
+weir_status net_make_params(struct weir_net *net) WEIR_MUST_CHECK;
+void net_bind_params(struct weir_net *net);
+
+/** net_run.c: the programs of a net whose plan stands. */
+weir_status net_make_programs(struct weir_net *net) WEIR_MUST_CHECK;
+
+/** ready.c */
+void ready_start(struct weir_net *net, weir_net_ready_fn fn, void *context);
+/** All gradients of an op are complete. Any thread. */
+void ready_op_done(struct weir_net *net, const struct op *op);
+
+#endif

@@ -1,0 +1,293 @@
+#include "net.h"
+
+#include <math.h>
+
+static real *at_place(const struct weir_net *net, struct place place, weir_value_t value,
+                      int32_t first, int32_t i_thread)
+{
+    size_t image_elems = op_elems(net->plan->shapes[value]);
+    switch (place.kind) {
+    case PLACE_SLAB:
+        return (real *)(void *)net->activations.base + place.offset + (size_t)first * image_elems;
+    case PLACE_TILE:
+        return (real *)(void *)(net->threads.base + (size_t)i_thread * net->thread_bytes +
+                                net->scratch_bytes) +
+               place.offset;
+    case PLACE_INPUT:
+        return net->input + (size_t)first * image_elems;
+    case PLACE_OUTPUT:
+        return net->output + (size_t)first * image_elems;
+    case PLACE_NONE:
+        break;
+    }
+    return NULL;
+}
+
+/* Everything a kernel of op `o` may touch for images first .. first + n. */
+static struct op_tile make_tile(const struct weir_net *net, const struct plan_op *o,
+                                int32_t i_thread, int32_t i_slice, int32_t first, int32_t n)
+{
+    const struct schedule *s = net->run.schedule;
+    bool is_loss = net->plan->i_loss >= 0 && o == &net->plan->ops[net->plan->i_loss];
+    struct op_tile tile = {.i_thread = i_thread,
+                           .i_slice = i_slice,
+                           .first = first,
+                           .n = n,
+                           .is_training = net->run.is_training,
+                           .step = net->run.step,
+                           .labels = net->labels + first,
+                           .inv_n_labelled = net->run.inv_n_labelled,
+                           .loss = &net->losses[i_slice],
+                           .scratch = net->threads.base + (size_t)i_thread * net->thread_bytes};
+    if (!is_loss) {
+        tile.y = at_place(net, s->data[o->out], o->out, first, i_thread);
+    }
+    for (int32_t j = 0; j < o->op.n_in; j++) {
+        tile.x[j] = at_place(net, s->data[o->in[j]], o->in[j], first, i_thread);
+    }
+    if (o->op.kind == LAYER_INPUT) {
+        tile.x[0] = net->input + (size_t)first * op_elems(o->op.out);
+    }
+    if (!net->run.is_training) {
+        return tile;
+    }
+    tile.dy = is_loss ? NULL : at_place(net, s->gradients[o->out], o->out, first, i_thread);
+    for (int32_t j = 0; j < o->op.n_in; j++) {
+        if (net->plan->needs_gradient[o->in[j]]) {
+            tile.dx[j] = at_place(net, s->gradients[o->in[j]], o->in[j], first, i_thread);
+            tile.dx_adds[j] = o->dx_adds[j];
+        }
+    }
+    return tile;
+}
+
+static weir_status run_task(const struct weir_net *net, struct plan_task task, int32_t i_thread,
+                            int32_t i_slice)
+{
+    const struct plan_op *o = &net->plan->ops[task.i_op];
+    const struct op_kernels *kernels = &net->backend->kernels[o->op.kind];
+    int32_t first = plan_slice_first(net->plan, i_slice);
+    int32_t n = plan_slice_first(net->plan, i_slice + 1) - first;
+    op_tile_fn fn = NULL;
+    switch (task.phase) {
+    case TASK_FORWARD:
+        fn = kernels->forward;
+        break;
+    case TASK_LOSS:
+        fn = net->run.has_loss ? kernels->forward : NULL;
+        break;
+    case TASK_FORWARD_SUMS:
+        fn = kernels->forward_sums;
+        break;
+    case TASK_BACKWARD_SUMS:
+        fn = kernels->backward_sums;
+        break;
+    case TASK_BACKWARD:
+        fn = kernels->backward;
+        break;
+    }
+    if (!fn) {
+        return WEIR_OK;
+    }
+    if (task.phase == TASK_LOSS) {
+        n = WEIR_MIN(n, net->run.n_images - first); /* other tasks compute a slice whole */
+    }
+    struct op_tile tile = make_tile(net, o, i_thread, i_slice, first, n);
+    return fn(&o->op, &tile);
+}
+
+static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, int32_t i_tile)
+{
+    const struct weir_net *net = context;
+    const struct schedule *s = net->run.schedule;
+    for (int32_t i = s->first_task[i_stage]; i < s->first_task[i_stage + 1]; i++) {
+        WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_tile));
+    }
+    return WEIR_OK;
+}
+
+static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
+{
+    struct weir_net *net = context;
+    const struct schedule *s = net->run.schedule;
+    (void)i_thread;
+    for (int32_t i = s->first_combine[i_stage]; i < s->first_combine[i_stage + 1]; i++) {
+        const struct op *op = &net->plan->ops[s->combines[i].i_op].op;
+        const struct op_kernels *kernels = &net->backend->kernels[op->kind];
+        if (s->combines[i].phase == TASK_FORWARD_SUMS) {
+            WEIR_TRY(kernels->forward_combine(op));
+        } else {
+            WEIR_TRY(kernels->backward_combine(op));
+            ready_op_done(net, op);
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
+{
+    struct weir_net *net = context;
+    const struct plan_op *o = &net->plan->ops[net->run.schedule->filler_ops[i_filler]];
+    struct op_tile tile = make_tile(net, o, i_thread, 0, 0, net->plan->batch);
+    WEIR_TRY(net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile));
+    ready_op_done(net, &o->op);
+    return WEIR_OK;
+}
+
+static weir_status run_refresh(void *context, int32_t i_thread, int32_t i_filler)
+{
+    struct weir_net *net = context;
+    const struct op *op = &net->plan->ops[net->refresh_ops[i_filler]].op;
+    (void)i_thread;
+    return net->backend->kernels[op->kind].refresh(op);
+}
+
+static struct program program_of(struct weir_net *net, const struct schedule *s)
+{
+    return (struct program){.stages = s->stages,
+                            .n_stages = s->n_stages,
+                            .fillers = s->fillers,
+                            .n_fillers = s->n_fillers,
+                            .n_tiles = net->plan->n_slices,
+                            .run_tile = run_tile,
+                            .end_stage = end_stage,
+                            .run_filler = run_filler,
+                            .context = net};
+}
+
+weir_status net_make_programs(struct weir_net *net)
+{
+    size_t n_ops = (size_t)net->plan->n_ops;
+    net->refresh_fillers = calloc(n_ops + 1, sizeof(*net->refresh_fillers));
+    net->refresh_ops = calloc(n_ops + 1, sizeof(*net->refresh_ops));
+    if (!net->refresh_fillers || !net->refresh_ops) {
+        return WEIR_ERR_NOMEM;
+    }
+    net->refresh = (struct program){
+        .fillers = net->refresh_fillers, .run_filler = run_refresh, .context = net};
+    for (int32_t i = 0; i < net->plan->n_ops; i++) {
+        if (net->backend->kernels[net->plan->ops[i].op.kind].refresh) {
+            net->refresh_ops[net->refresh.n_fillers++] = i;
+        }
+    }
+    net->training = program_of(net, &net->plan->training);
+    net->inference = program_of(net, &net->plan->inference);
+    return WEIR_OK;
+}
+
+static void enter(const struct weir_net *net)
+{
+    if (net->backend->enter_thread) {
+        net->backend->enter_thread();
+    }
+}
+
+void weir_net_weights_changed(struct weir_net *net)
+{
+    enter(net);
+    /* Refreshing only copies and scales: a back-end that fails here would have failed in create. */
+    weir_status status = workers_run(net->workers, &net->refresh);
+    (void)status;
+    net->are_statistics_stale = false;
+}
+
+/* Inference uses running statistics, which steps move without touching weights. */
+static void refresh_statistics(struct weir_net *net)
+{
+    for (int32_t i = 0; net->are_statistics_stale && i < net->plan->n_ops; i++) {
+        const struct op *op = &net->plan->ops[i].op;
+        if (op->kind == LAYER_BATCH_NORM) {
+            weir_status status = net->backend->kernels[op->kind].refresh(op);
+            (void)status;
+        }
+    }
+    net->are_statistics_stale = false;
+}
+
+/* @return false if a label is out of range. */
+static bool count_labels(const struct weir_net *net, int32_t n, int32_t *out_n_labelled)
+{
+    int32_t n_classes = net->plan->ops[net->plan->i_loss].op.n_classes, n_labelled = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (net->labels[i] < -1 || net->labels[i] >= n_classes) {
+            return false;
+        }
+        n_labelled += net->labels[i] >= 0;
+    }
+    *out_n_labelled = n_labelled;
+    return true;
+}
+
+/* In slice order, so that the sum does not depend on who was first. */
+static struct weir_step_result sum_losses(const struct weir_net *net, int32_t n_slices)
+{
+    struct weir_step_result result = {0, 0, 0};
+    for (int32_t i = 0; i < n_slices; i++) {
+        result.loss += net->losses[i].loss;
+        result.n_correct += net->losses[i].n_correct;
+        result.n_labelled += net->losses[i].n_labelled;
+    }
+    if (result.n_labelled > 0) {
+        result.loss /= result.n_labelled;
+    }
+    return result;
+}
+
+weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn ready,
+                          void *ready_context, struct weir_step_result *out)
+{
+    int32_t n_labelled;
+    if (!net->plan->is_training || !count_labels(net, net->plan->batch, &n_labelled)) {
+        return WEIR_ERR_INVALID;
+    }
+    net->run = (struct net_run){.schedule = &net->plan->training,
+                                .is_training = true,
+                                .has_loss = true,
+                                .n_images = net->plan->batch,
+                                .step = step,
+                                .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
+    enter(net);
+    ready_start(net, ready, ready_context);
+    net->are_statistics_stale = true;
+    WEIR_TRY(workers_run(net->workers, &net->training));
+    if (out) {
+        *out = sum_losses(net, net->plan->n_slices);
+    }
+    return WEIR_OK;
+}
+
+/* Slices that hold the first n images. */
+static int32_t slices_of(const struct plan *plan, int32_t n)
+{
+    int32_t n_slices = 0;
+    while (plan_slice_first(plan, n_slices) < n) {
+        n_slices++;
+    }
+    return n_slices;
+}
+
+weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_result *result)
+{
+    const struct plan *plan = net->plan;
+    int32_t n_labelled = 0, n_slices;
+    if (n < 0 || n > plan->batch || (result && plan->i_loss < 0) ||
+        (result && !count_labels(net, n, &n_labelled))) {
+        return WEIR_ERR_INVALID;
+    }
+    n_slices = slices_of(plan, n);
+    net->run = (struct net_run){.schedule = &plan->inference,
+                                .has_loss = result != NULL,
+                                .n_images = n,
+                                .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
+    enter(net);
+    refresh_statistics(net);
+    struct program program = net->inference;
+    program.n_tiles = n_slices;
+    if (n_slices > 0) {
+        WEIR_TRY(workers_run(net->workers, &program));
+    }
+    if (result) {
+        *result = sum_losses(net, n_slices);
+    }
+    return WEIR_OK;
+}

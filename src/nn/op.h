@@ -1,0 +1,143 @@
+/**
+ * A planned layer ("op") and what its kernels are handed. Back-ends are tables of these kernels.
+ *
+ * A tile is a run of images of one op. All pointers in a tile point at its first image, in the
+ * back-end's layout (NCHW or NHWC; the same for vectors). Everything a kernel may write is either
+ * in the tile, or belongs to the tile's slice (row i_slice of `partials`), so tiles of different
+ * slices run at the same time. Sums over the batch are made by the combine kernels, in slice order.
+ *
+ * The reference kernels are compiled a second time with WEIR_REAL_IS_DOUBLE by their own test.
+ */
+#ifndef WEIR_NN_OP_H
+#define WEIR_NN_OP_H
+
+#include "graph.h"
+
+#ifdef WEIR_REAL_IS_DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+
+#define BATCH_NORM_EPS      1e-5
+#define BATCH_NORM_MOMENTUM 0.1
+#define L2_NORM_EPS         1e-12
+#define PRELU_INITIAL       0.25f
+
+/** Parameters an op may have, by place in op.params. */
+enum { OP_WEIGHT, OP_BIAS, OP_RUNNING_MEAN, OP_RUNNING_VAR, OP_MAX_PARAMS };
+
+struct op_param {
+    real *value;    /**< In the weight slab, plain row-major; NULL if the op has none. */
+    real *gradient; /**< In the gradient slab; NULL if not trainable or not training. */
+    size_t n_elems;
+    int32_t index; /**< Row of the parameter table. */
+};
+
+/** Sums of one slice that the loss adds up. */
+struct op_loss {
+    double loss;
+    int32_t n_correct, n_labelled;
+};
+
+struct op {
+    enum layer_kind kind;
+    char name[LAYER_NAME_MAX_BYTES];
+    int32_t n_in;
+    struct weir_shape in[LAYER_MAX_INPUTS], out;
+    struct weir_conv_params conv;
+    struct weir_pool_params pool;
+    float rate, scale, margin;
+    int32_t n_classes;
+    bool has_relu;     /**< BATCH_NORM: a ReLU follows, done in the same pass. */
+    bool has_residual; /**< BATCH_NORM: in[1] is added before the ReLU. */
+    bool is_channels_last;
+    int32_t batch, n_slices;
+
+    struct op_param params[OP_MAX_PARAMS];
+    /** BATCH_NORM, PRELU: n_slices rows of n_partials doubles, each written by its slice's tile. */
+    double *partials;
+    int32_t n_partials;
+    /** BATCH_NORM: rows mean, inverse deviation, inference scale, inference shift, then the two
+     *  means of the backward pass; C each. MARGIN_LOSS: the class weights over their norms, then
+     *  the norms. */
+    real *saved;
+    /** MAX_POOL, training: which cell of the window won, per output element in its layout. */
+    int32_t *winners;
+    /** MARGIN_LOSS: batch rows of n_classes: cosines, then the loss's gradient by them. */
+    real *scores;
+    uint64_t dropout_key;
+    void *state; /**< The back-end's own. */
+};
+
+/** Rows of `saved` of a batch norm. */
+enum { BN_MEAN, BN_INV_STD, BN_SCALE, BN_SHIFT, BN_MEAN_G, BN_MEAN_GX, BN_SAVED_ROWS };
+
+struct op_tile {
+    int32_t i_thread, i_slice;
+    int32_t first, n; /**< Images first .. first + n of the batch. */
+    const real *x[LAYER_MAX_INPUTS];
+    real *y;
+    const real *dy;
+    real *dx[LAYER_MAX_INPUTS];     /**< NULL: nobody wants it. May be the memory of dy. */
+    bool dx_adds[LAYER_MAX_INPUTS]; /**< Add to what is there instead of overwriting it. */
+    bool is_training;
+    uint64_t step;         /**< Dropout. */
+    const int32_t *labels; /**< Losses: of these images. */
+    double inv_n_labelled; /**< Losses: 1 / labelled images of the whole batch. */
+    struct op_loss *loss;  /**< Losses: row of the slice. */
+    void *scratch;         /**< Of this thread, as many bytes as any op's prepare asked for. */
+};
+
+typedef weir_status (*op_tile_fn)(const struct op *op, const struct op_tile *tile);
+typedef weir_status (*op_batch_fn)(const struct op *op);
+
+/** Kernels of one kind of layer. NULL: there is nothing to do in that phase. */
+struct op_kernels {
+    op_tile_fn forward;           /**< y from x. */
+    op_tile_fn forward_sums;      /**< BATCH_NORM in training: partial sums of x. */
+    op_batch_fn forward_combine;  /**< … and the statistics from them; running statistics. */
+    op_tile_fn backward_sums;     /**< BATCH_NORM: partial sums of dy. */
+    op_batch_fn backward_combine; /**< … and the parameter gradients from them. */
+    op_tile_fn backward;          /**< dx (and row i_slice of partials) from dy, x, y. */
+    /** Parameter gradients; the tile is the whole batch. */
+    op_tile_fn weight_gradient;
+    /** Renew what is derived from the parameters. */
+    op_batch_fn refresh;
+};
+
+struct weir_backend {
+    const char *name;
+    bool is_channels_last;
+    bool can_fuse;                    /**< Understands has_relu and has_residual. */
+    const struct op_kernels *kernels; /**< By layer_kind. */
+    /**
+     * Make op->state for these sizes of tiles (one or two, each > 0) and say how much scratch the
+     * kernels want. NULL: no op has any. Scratch is 64-byte aligned.
+     */
+    weir_status (*prepare)(struct op *op, const int32_t *tile_sizes, int32_t n_tile_sizes,
+                           bool is_training, int32_t n_threads, size_t *out_scratch_bytes,
+                           struct weir_error *err);
+    void (*release)(struct op *op);
+    /** In each thread before its first kernel, and in create's thread around prepare; NULL: none.
+     */
+    void (*enter_thread)(void);
+};
+
+/** Place of element (n, c, h, w) of a tensor in the op's layout. */
+static inline size_t op_at(const struct op *op, struct weir_shape s, int32_t n, int32_t c,
+                           int32_t h, int32_t w)
+{
+    size_t image = (size_t)n * (size_t)s.c * (size_t)s.h * (size_t)s.w;
+    if (op->is_channels_last) {
+        return image + ((size_t)h * (size_t)s.w + (size_t)w) * (size_t)s.c + (size_t)c;
+    }
+    return image + ((size_t)c * (size_t)s.h + (size_t)h) * (size_t)s.w + (size_t)w;
+}
+
+static inline size_t op_elems(struct weir_shape s)
+{
+    return (size_t)s.c * (size_t)s.h * (size_t)s.w;
+}
+
+#endif

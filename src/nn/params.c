@@ -1,0 +1,190 @@
+#include "net.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+
+/* Parameters start on a cache line, so that two never share one between threads. */
+#define ALIGN_ELEMS 16
+
+static size_t align(size_t n_elems)
+{
+    return (n_elems + ALIGN_ELEMS - 1) / ALIGN_ELEMS * ALIGN_ELEMS;
+}
+
+static void add_param(struct weir_net *net, struct op *op, int place, const char *suffix,
+                      int32_t n_dims, const int32_t *dims)
+{
+    size_t i = net->n_params++;
+    struct weir_param *param = &net->params[i];
+    bool is_running = place == OP_RUNNING_MEAN || place == OP_RUNNING_VAR;
+    snprintf(net->param_names[i], sizeof(net->param_names[i]), "%s.%s", op->name, suffix);
+    *param = (struct weir_param){.name = net->param_names[i],
+                                 .n_dims = n_dims,
+                                 .first_elem = net->n_weight_elems,
+                                 .n_elems = 1,
+                                 .is_trainable = !is_running,
+                                 .is_decayed = n_dims > 1};
+    for (int32_t d = 0; d < n_dims; d++) {
+        param->dims[d] = dims[d];
+        param->n_elems *= (size_t)dims[d];
+    }
+    net->n_weight_elems += align(param->n_elems);
+    op->params[place].index = (int32_t)i;
+    op->params[place].n_elems = param->n_elems;
+}
+
+static void add_trainable(struct weir_net *net, struct op *op)
+{
+    const int32_t channels = op->in[0].c;
+    switch (op->kind) {
+    case LAYER_CONV:
+        add_param(net, op, OP_WEIGHT, "weight", 4,
+                  (int32_t[]){op->conv.k, channels, op->conv.kernel_h, op->conv.kernel_w});
+        break;
+    case LAYER_LINEAR:
+        add_param(net, op, OP_WEIGHT, "weight", 2,
+                  (int32_t[]){op->conv.k, (int32_t)op_elems(op->in[0])});
+        break;
+    case LAYER_MARGIN_LOSS:
+        add_param(net, op, OP_WEIGHT, "weight", 2, (int32_t[]){op->n_classes, channels});
+        break;
+    case LAYER_BATCH_NORM:
+        add_param(net, op, OP_WEIGHT, "weight", 1, &channels);
+        add_param(net, op, OP_BIAS, "bias", 1, &channels);
+        break;
+    case LAYER_PRELU:
+        add_param(net, op, OP_WEIGHT, "weight", 1, &channels);
+        break;
+    default:
+        break;
+    }
+    if ((op->kind == LAYER_CONV || op->kind == LAYER_LINEAR) && op->conv.has_bias) {
+        add_param(net, op, OP_BIAS, "bias", 1, &op->conv.k);
+    }
+}
+
+weir_status net_make_params(struct weir_net *net)
+{
+    size_t max_params = (size_t)net->plan->n_ops * OP_MAX_PARAMS + 1;
+    net->params = calloc(max_params, sizeof(*net->params));
+    net->param_names = calloc(max_params, sizeof(*net->param_names));
+    net->ready.is_done = calloc(max_params, sizeof(*net->ready.is_done));
+    if (!net->params || !net->param_names || !net->ready.is_done) {
+        return WEIR_ERR_NOMEM;
+    }
+    for (int32_t i = net->plan->n_ops - 1; i >= 0; i--) {
+        for (int place = 0; place < OP_MAX_PARAMS; place++) {
+            net->plan->ops[i].op.params[place].index = -1;
+        }
+        add_trainable(net, &net->plan->ops[i].op);
+    }
+    net->n_trainable_params = net->n_params;
+    net->n_gradient_elems = net->n_weight_elems;
+    for (int32_t i = net->plan->n_ops - 1; i >= 0; i--) {
+        struct op *op = &net->plan->ops[i].op;
+        if (op->kind == LAYER_BATCH_NORM) {
+            add_param(net, op, OP_RUNNING_MEAN, "running_mean", 1, &op->in[0].c);
+            add_param(net, op, OP_RUNNING_VAR, "running_var", 1, &op->in[0].c);
+        }
+    }
+    return WEIR_OK;
+}
+
+void net_bind_params(struct weir_net *net)
+{
+    for (int32_t i = 0; i < net->plan->n_ops; i++) {
+        for (int place = 0; place < OP_MAX_PARAMS; place++) {
+            struct op_param *p = &net->plan->ops[i].op.params[place];
+            if (p->index >= 0) {
+                const struct weir_param *row = &net->params[p->index];
+                p->value = (float *)(void *)net->weights.base + row->first_elem;
+                p->gradient =
+                    net->gradients && row->is_trainable ? net->gradients + row->first_elem : NULL;
+            }
+        }
+    }
+}
+
+/* FNV-1a: the stream of a parameter's initial values. */
+static uint64_t hash_name(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name; name++) {
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+/* Standard deviation of an op's initial weights: He et al. 2015; over outputs for convolutions (as
+ * PyTorch's ResNet), over inputs for linears; margin weights only have a direction. */
+static double initial_deviation(const struct op *op)
+{
+    switch (op->kind) {
+    case LAYER_CONV:
+        return sqrt(2.0 / ((double)op->conv.k * op->conv.kernel_h * op->conv.kernel_w));
+    case LAYER_LINEAR:
+        return sqrt(2.0 / (double)op_elems(op->in[0]));
+    default:
+        return sqrt(1.0 / op->in[0].c);
+    }
+}
+
+static void fill(float *values, size_t n, float value)
+{
+    for (size_t i = 0; i < n; i++) {
+        values[i] = value;
+    }
+}
+
+static void init_op(struct weir_net *net, const struct op *op, uint64_t seed)
+{
+    const struct op_param *weight = &op->params[OP_WEIGHT];
+    if (op->kind == LAYER_BATCH_NORM) {
+        fill(weight->value, weight->n_elems, 1);
+        fill(op->params[OP_RUNNING_MEAN].value, weight->n_elems, 0);
+        fill(op->params[OP_RUNNING_VAR].value, weight->n_elems, 1);
+    } else if (op->kind == LAYER_PRELU) {
+        fill(weight->value, weight->n_elems, PRELU_INITIAL);
+    } else if (weight->index >= 0) {
+        struct weir_rng rng;
+        double deviation = initial_deviation(op);
+        weir_rng_init(&rng, seed, hash_name(net->params[weight->index].name));
+        for (size_t i = 0; i < weight->n_elems; i++) {
+            weight->value[i] = (float)(deviation * weir_rng_normal(&rng));
+        }
+    }
+    if (op->params[OP_BIAS].index >= 0) {
+        fill(op->params[OP_BIAS].value, op->params[OP_BIAS].n_elems, 0);
+    }
+}
+
+void weir_net_init_weights(struct weir_net *net, uint64_t seed)
+{
+    for (int32_t i = 0; i < net->plan->n_ops; i++) {
+        init_op(net, &net->plan->ops[i].op, seed);
+    }
+    weir_net_weights_changed(net);
+}
+
+const struct weir_param *weir_net_params(const struct weir_net *net, size_t *out_n)
+{
+    *out_n = net->n_params;
+    return net->params;
+}
+
+float *weir_net_weights(struct weir_net *net, size_t *out_n_elems)
+{
+    if (out_n_elems) {
+        *out_n_elems = net->n_weight_elems;
+    }
+    return (float *)(void *)net->weights.base;
+}
+
+float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems)
+{
+    if (out_n_elems) {
+        *out_n_elems = net->gradients ? net->n_gradient_elems : 0;
+    }
+    return net->gradients;
+}

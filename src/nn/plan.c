@@ -1,0 +1,102 @@
+#include "plan.h"
+
+int32_t plan_slice_first(const struct plan *plan, int32_t i_slice)
+{
+    return (int32_t)((int64_t)i_slice * plan->batch / plan->n_slices);
+}
+
+int32_t plan_tile_max(const struct plan *plan)
+{
+    return (plan->batch + plan->n_slices - 1) / plan->n_slices;
+}
+
+static void schedule_fini(struct schedule *s)
+{
+    free(s->tasks);
+    free(s->first_task);
+    free(s->combines);
+    free(s->first_combine);
+    free(s->stages);
+    free(s->filler_ops);
+    free(s->fillers);
+    free(s->data);
+    free(s->gradients);
+}
+
+void plan_destroy(struct plan *plan)
+{
+    if (!plan) {
+        return;
+    }
+    schedule_fini(&plan->training);
+    schedule_fini(&plan->inference);
+    free(plan->ops);
+    free(plan->shapes);
+    free(plan->needs_gradient);
+    free(plan);
+}
+
+static weir_status check_config(const struct weir_graph *graph,
+                                const struct weir_net_config *config, struct weir_error *err)
+{
+    WEIR_TRY(weir_graph_check(graph, err));
+    if (config->batch < 1 || config->batch > 65536) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "batch must be 1 to 65536, not %d",
+                              config->batch);
+    }
+    if (config->n_slices < 0 || config->n_slices > config->batch) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "n_slices must be 0 to the batch %d, not %d",
+                              config->batch, config->n_slices);
+    }
+    if (config->is_training && graph->loss < 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "training needs a graph that ends in a loss");
+    }
+    const struct graph_layer *last = &graph->layers[graph_output(graph)];
+    if (last->out.h != 1 || last->out.w != 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "layer %s: the output must be a vector per image, not %d x %d x %d",
+                              last->name, last->out.c, last->out.h, last->out.w);
+    }
+    for (int32_t i = 0; i < graph->n_layers; i++) {
+        if (shape_elems(graph->layers[i].out) * config->batch > (int64_t)1 << 36) {
+            return weir_error_set(err, WEIR_ERR_LIMIT, "layer %s: too large for a batch of %d",
+                                  graph->layers[i].name, config->batch);
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status make(struct plan *plan, const struct weir_graph *graph,
+                        const struct weir_net_config *config)
+{
+    plan->batch = config->batch;
+    plan->n_slices = config->n_slices > 0 ? config->n_slices : WEIR_MIN(config->batch, 16);
+    plan->is_training = config->is_training;
+    plan->is_channels_last = config->backend->is_channels_last;
+    WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
+    if (plan->is_training) {
+        WEIR_TRY(plan_make_schedule(plan, &plan->training, true));
+        WEIR_TRY(plan_make_places(plan, &plan->training, true));
+    }
+    WEIR_TRY(plan_make_schedule(plan, &plan->inference, false));
+    return plan_make_places(plan, &plan->inference, false);
+}
+
+weir_status plan_create(const struct weir_graph *graph, const struct weir_net_config *config,
+                        struct plan **out, struct weir_error *err)
+{
+    WEIR_TRY(check_config(graph, config, err));
+    struct plan *plan = calloc(1, sizeof(*plan));
+    if (!plan) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory for the plan of a net");
+    }
+    weir_status status = make(plan, graph, config);
+    if (status != WEIR_OK) {
+        plan_destroy(plan);
+        return status == WEIR_ERR_NOMEM
+                   ? weir_error_set(err, status, "out of memory for the plan of a net")
+                   : status;
+    }
+    *out = plan;
+    return WEIR_OK;
+}

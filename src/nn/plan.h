@@ -1,0 +1,100 @@
+/**
+ * Plan: what a graph becomes before the first step. Pure: no threads, no kernels, no tensor memory.
+ *
+ * 1. Layers become ops; batch norm swallows the add and ReLU behind it if the back-end can fuse.
+ * 2. Ops become a schedule: stages of tasks. Within a stage an image slice runs all its tasks in a
+ *    row, while the data is in cache; a stage ends where the whole batch must be known (statistics
+ *    of batch norm). Weight gradients are fillers, opened by the stage that completes their input.
+ * 3. Every tensor gets a place by its lifetime: in the slab shared by all slices, or, if it lives
+ *    and dies inside one stage, in a small arena of the thread that runs the tile.
+ *
+ * A training plan has two schedules over the same ops and memory: training and inference.
+ */
+#ifndef WEIR_NN_PLAN_H
+#define WEIR_NN_PLAN_H
+
+#include "op.h"
+#include "workers.h"
+
+/** Stages that may open after the one that opened a filler, before they wait for it. */
+#define PLAN_FILLER_SLACK 4
+
+enum place_kind { PLACE_NONE, PLACE_SLAB, PLACE_TILE, PLACE_INPUT, PLACE_OUTPUT };
+
+struct place {
+    enum place_kind kind;
+    size_t offset; /**< Elements, of the whole batch (SLAB) or of a tile (TILE). */
+};
+
+enum task_phase { TASK_FORWARD, TASK_FORWARD_SUMS, TASK_LOSS, TASK_BACKWARD_SUMS, TASK_BACKWARD };
+
+struct plan_task {
+    int32_t i_op;
+    enum task_phase phase;
+};
+
+struct plan_op {
+    struct op op;
+    weir_value_t in[LAYER_MAX_INPUTS], out;
+    bool dx_adds[LAYER_MAX_INPUTS];
+};
+
+struct schedule {
+    struct plan_task *tasks; /**< Of all stages, in order. */
+    int32_t *first_task;     /**< n_stages + 1 bounds. */
+    struct plan_task
+        *combines; /**< FORWARD_SUMS or BACKWARD_SUMS: what the end of a stage combines. */
+    int32_t *first_combine;
+    struct program_stage *stages;
+    int32_t n_stages;
+    int32_t *filler_ops;
+    struct program_filler *fillers;
+    int32_t n_fillers;
+    struct place *data, *gradients; /**< By value. */
+    size_t slab_elems, tile_elems;
+};
+
+struct plan {
+    struct plan_op *ops;
+    int32_t n_ops, n_values;
+    struct weir_shape *shapes; /**< By value. */
+    bool *needs_gradient;      /**< By value. */
+    weir_value_t input, output;
+    int32_t i_loss; /**< Op of the loss; -1 = none. */
+    int32_t batch, n_slices;
+    bool is_training, is_channels_last;
+    struct schedule training, inference; /**< training is empty if !is_training. */
+};
+
+/** @return INVALID naming the layer; NOMEM. */
+weir_status plan_create(const struct weir_graph *graph, const struct weir_net_config *config,
+                        struct plan **out, struct weir_error *err) WEIR_MUST_CHECK;
+void plan_destroy(struct plan *plan);
+
+/** First image of slice i (i = n_slices gives the batch). */
+int32_t plan_slice_first(const struct plan *plan, int32_t i_slice);
+/** Images of the largest slice. */
+int32_t plan_tile_max(const struct plan *plan);
+
+/* ---- the parts, each in its own file --------------------------------------------------------- */
+
+/** plan_ops.c: ops, fusion, which values need gradients. */
+weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph,
+                          bool can_fuse) WEIR_MUST_CHECK;
+/** plan_schedule.c: tasks, stages, fillers. */
+weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule,
+                               bool is_training) WEIR_MUST_CHECK;
+/** plan_memory.c: places. */
+weir_status plan_make_places(const struct plan *plan, struct schedule *schedule,
+                             bool is_training) WEIR_MUST_CHECK;
+
+/** What an op's backward tasks and filler read: one row per layer kind, plan_memory.c. */
+struct op_reads {
+    bool backward_x, backward_y, filler_x, filler_dy;
+};
+struct op_reads plan_op_reads(const struct op *op);
+
+/** Does the op have a filler (parameters whose gradients are made over the whole batch)? */
+bool plan_has_filler(const struct op *op);
+
+#endif

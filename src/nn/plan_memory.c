@@ -1,0 +1,341 @@
+#include "plan.h"
+
+#include <string.h>
+
+/* Tensors start on a cache line. */
+#define ALIGN_ELEMS 16
+
+/* Memory shared by values whose lifetimes follow one another in place (y written over x). */
+struct buffer {
+    int32_t first_stage, last_stage; /* first_stage > last_stage: not used */
+    int32_t first_task, last_task;
+    bool is_read_by_filler;
+    size_t image_elems;
+    size_t offset;
+};
+
+/* Buffers 0 .. n_values are data of values, the rest their gradients. */
+struct memory {
+    const struct plan *plan;
+    struct schedule *schedule;
+    bool is_training;
+    int32_t n_buffers;
+    int32_t *buffer_of; /* by buffer: the one it lives in (itself, or in place of another) */
+    int32_t *n_readers; /* by value */
+    struct buffer *buffers;
+    int32_t *stage_of_task;
+};
+
+struct op_reads plan_op_reads(const struct op *op)
+{
+    static const struct op_reads reads[LAYER_KIND_COUNT] = {
+        [LAYER_CONV] = {.filler_x = true, .filler_dy = true},
+        [LAYER_LINEAR] = {.filler_x = true, .filler_dy = true},
+        [LAYER_BATCH_NORM] = {.backward_x = true},
+        [LAYER_RELU] = {.backward_y = true},
+        [LAYER_PRELU] = {.backward_x = true},
+        [LAYER_L2_NORMALISE] = {.backward_x = true},
+        [LAYER_SOFTMAX_LOSS] = {.backward_x = true},
+        [LAYER_MARGIN_LOSS] = {.filler_x = true},
+    };
+    struct op_reads result = reads[op->kind];
+    result.backward_y = result.backward_y || op->has_relu;
+    return result;
+}
+
+static int32_t root(const struct memory *m, int32_t i_buffer)
+{
+    while (m->buffer_of[i_buffer] != i_buffer) {
+        i_buffer = m->buffer_of[i_buffer];
+    }
+    return i_buffer;
+}
+
+static bool is_loss(const struct op *op)
+{
+    return op->kind == LAYER_SOFTMAX_LOSS || op->kind == LAYER_MARGIN_LOSS;
+}
+
+static int32_t gradient_buffer(const struct memory *m, weir_value_t value)
+{
+    return m->plan->n_values + value;
+}
+
+/* May op write its result over in[0]? Nobody must need that later, neither forward nor backward. */
+static bool can_overwrite_x(const struct memory *m, const struct plan_op *o)
+{
+    weir_value_t x = o->in[0];
+    enum layer_kind kind = o->op.kind;
+    bool is_inplace_kind = kind == LAYER_RELU || kind == LAYER_DROPOUT || kind == LAYER_ADD ||
+                           kind == LAYER_PRELU || kind == LAYER_BATCH_NORM;
+    if (!is_inplace_kind || m->n_readers[x] != 1 || x == m->plan->output ||
+        o->out == m->plan->output) {
+        return false;
+    }
+    const struct plan_op *producer = NULL;
+    for (int32_t i = 0; i < m->plan->n_ops; i++) {
+        producer = m->plan->ops[i].out == x ? &m->plan->ops[i] : producer;
+    }
+    if (!producer) {
+        return false; /* the caller's input */
+    }
+    return !m->is_training ||
+           (!plan_op_reads(&producer->op).backward_y && !plan_op_reads(&o->op).backward_x);
+}
+
+/* dy is read by its op alone, so an element-wise op may leave one dx in its place. */
+static int32_t input_over_dy(const struct memory *m, const struct plan_op *o)
+{
+    enum layer_kind kind = o->op.kind;
+    if (kind != LAYER_RELU && kind != LAYER_DROPOUT && kind != LAYER_ADD && kind != LAYER_PRELU &&
+        kind != LAYER_BATCH_NORM) {
+        return -1;
+    }
+    /* The residual first: its gradient is dy behind the ReLU, and usually flows on unchanged. */
+    for (int32_t j = o->op.has_residual ? 1 : 0; j >= 0; j--) {
+        if (m->plan->needs_gradient[o->in[j]] && !o->dx_adds[j]) {
+            return j;
+        }
+    }
+    return -1;
+}
+
+static void merge_in_place(struct memory *m)
+{
+    for (int32_t i = 0; i < m->plan->n_ops; i++) {
+        const struct plan_op *o = &m->plan->ops[i];
+        if (!is_loss(&o->op) && can_overwrite_x(m, o)) {
+            m->buffer_of[o->out] = root(m, o->in[0]);
+        }
+    }
+    for (int32_t i = m->plan->n_ops - 1; m->is_training && i >= 0; i--) {
+        const struct plan_op *o = &m->plan->ops[i];
+        int32_t j = m->plan->needs_gradient[o->out] ? input_over_dy(m, o) : -1;
+        if (j >= 0) {
+            m->buffer_of[gradient_buffer(m, o->in[j])] = root(m, gradient_buffer(m, o->out));
+        }
+    }
+}
+
+static void touch(struct memory *m, int32_t i_buffer, int32_t i_task, int32_t stage)
+{
+    struct buffer *b = &m->buffers[root(m, i_buffer)];
+    b->first_stage = WEIR_MIN(b->first_stage, stage);
+    b->last_stage = WEIR_MAX(b->last_stage, stage);
+    b->first_task = WEIR_MIN(b->first_task, i_task);
+    b->last_task = WEIR_MAX(b->last_task, i_task);
+}
+
+static void touch_backward(struct memory *m, const struct plan_op *o, int32_t i_task, int32_t stage)
+{
+    struct op_reads reads = plan_op_reads(&o->op);
+    if (reads.backward_x) {
+        touch(m, o->in[0], i_task, stage);
+    }
+    if (reads.backward_y) {
+        touch(m, o->out, i_task, stage);
+    }
+    if (!is_loss(&o->op)) {
+        touch(m, gradient_buffer(m, o->out), i_task, stage);
+    }
+}
+
+static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
+{
+    struct plan_task task = m->schedule->tasks[i_task];
+    const struct plan_op *o = &m->plan->ops[task.i_op];
+    switch (task.phase) {
+    case TASK_FORWARD:
+    case TASK_LOSS:
+        for (int32_t j = 0; j < o->op.n_in; j++) {
+            touch(m, o->in[j], i_task, stage);
+        }
+        if (!is_loss(&o->op)) {
+            touch(m, o->out, i_task, stage);
+        }
+        break;
+    case TASK_FORWARD_SUMS:
+        touch(m, o->in[0], i_task, stage);
+        break;
+    case TASK_BACKWARD_SUMS:
+        touch_backward(m, o, i_task, stage);
+        break;
+    case TASK_BACKWARD:
+        touch_backward(m, o, i_task, stage);
+        for (int32_t j = 0; j < o->op.n_in; j++) {
+            if (m->plan->needs_gradient[o->in[j]]) {
+                touch(m, gradient_buffer(m, o->in[j]), i_task, stage);
+            }
+        }
+        break;
+    }
+}
+
+/* A filler may run from the stage that opens it to the one before its deadline. */
+static void touch_fillers(struct memory *m)
+{
+    const struct schedule *s = m->schedule;
+    for (int32_t i = 0; i < s->n_fillers; i++) {
+        const struct plan_op *o = &m->plan->ops[s->filler_ops[i]];
+        struct op_reads reads = plan_op_reads(&o->op);
+        int32_t last = s->fillers[i].deadline - 1;
+        if (reads.filler_x) {
+            touch(m, o->in[0], s->first_task[last], last);
+            m->buffers[root(m, o->in[0])].is_read_by_filler = true;
+        }
+        if (reads.filler_dy) {
+            touch(m, gradient_buffer(m, o->out), s->first_task[last], last);
+            m->buffers[root(m, gradient_buffer(m, o->out))].is_read_by_filler = true;
+        }
+    }
+}
+
+static bool is_tile_local(const struct buffer *b)
+{
+    return b->first_stage == b->last_stage && !b->is_read_by_filler;
+}
+
+static bool do_overlap(const struct buffer *a, const struct buffer *b)
+{
+    if (is_tile_local(a)) {
+        return a->first_task <= b->last_task && b->first_task <= a->last_task;
+    }
+    return a->first_stage <= b->last_stage && b->first_stage <= a->last_stage;
+}
+
+static size_t buffer_elems(const struct memory *m, const struct buffer *b)
+{
+    size_t n =
+        b->image_elems * (size_t)(is_tile_local(b) ? plan_tile_max(m->plan) : m->plan->batch);
+    return (n + ALIGN_ELEMS - 1) / ALIGN_ELEMS * ALIGN_ELEMS;
+}
+
+/* Lowest offset at which `b` meets no placed buffer that lives at the same time. */
+static size_t find_gap(const struct memory *m, const struct buffer *b, int32_t *const order,
+                       int32_t n_placed)
+{
+    size_t offset = 0;
+    for (bool has_moved = true; has_moved;) {
+        has_moved = false;
+        for (int32_t i = 0; i < n_placed; i++) {
+            const struct buffer *other = &m->buffers[order[i]];
+            if (do_overlap(b, other) && offset < other->offset + buffer_elems(m, other) &&
+                other->offset < offset + buffer_elems(m, b)) {
+                offset = other->offset + buffer_elems(m, other);
+                has_moved = true;
+            }
+        }
+    }
+    return offset;
+}
+
+/* Greedy by size: the largest first, each as low as it fits. `order` has room for all buffers. */
+static size_t place_all(struct memory *m, bool is_local, int32_t *order)
+{
+    size_t top = 0;
+    int32_t n_placed = 0;
+    for (;;) {
+        int32_t next = -1;
+        for (int32_t i = 0; i < m->n_buffers; i++) {
+            struct buffer *b = &m->buffers[i];
+            if (b->first_stage <= b->last_stage && b->offset == SIZE_MAX &&
+                is_tile_local(b) == is_local &&
+                (next < 0 || buffer_elems(m, b) > buffer_elems(m, &m->buffers[next]))) {
+                next = i;
+            }
+        }
+        if (next < 0) {
+            return top;
+        }
+        struct buffer *b = &m->buffers[next];
+        b->offset = find_gap(m, b, order, n_placed);
+        order[n_placed++] = next;
+        top = WEIR_MAX(top, b->offset + buffer_elems(m, b));
+    }
+}
+
+static struct place place_of(const struct memory *m, int32_t i_buffer)
+{
+    const struct buffer *b = &m->buffers[root(m, i_buffer)];
+    if (b->offset == SIZE_MAX) {
+        return (struct place){PLACE_NONE, 0};
+    }
+    return (struct place){is_tile_local(b) ? PLACE_TILE : PLACE_SLAB, b->offset};
+}
+
+static void measure(struct memory *m)
+{
+    const struct plan *plan = m->plan;
+    for (int32_t i = 0; i < m->n_buffers; i++) {
+        m->buffer_of[i] = i;
+        m->buffers[i] = (struct buffer){.first_stage = INT32_MAX,
+                                        .last_stage = -1,
+                                        .first_task = INT32_MAX,
+                                        .last_task = -1,
+                                        .image_elems = op_elems(plan->shapes[i % plan->n_values]),
+                                        .offset = SIZE_MAX};
+    }
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        for (int32_t j = 0; j < plan->ops[i].op.n_in; j++) {
+            m->n_readers[plan->ops[i].in[j]]++;
+        }
+    }
+    merge_in_place(m);
+    for (int32_t stage = 0; stage < m->schedule->n_stages; stage++) {
+        for (int32_t i = m->schedule->first_task[stage]; i < m->schedule->first_task[stage + 1];
+             i++) {
+            touch_task(m, i, stage);
+        }
+    }
+    touch_fillers(m);
+    /* The input belongs to the caller unless an op converts it; the output has its own place. */
+    if (plan->n_ops == 0 || plan->ops[0].op.kind != LAYER_INPUT) {
+        m->buffers[plan->input].last_stage = -1;
+    }
+    m->buffers[plan->output].last_stage = -1;
+}
+
+static weir_status place_values(struct memory *m, int32_t *order)
+{
+    struct schedule *s = m->schedule;
+    size_t n_values = (size_t)m->plan->n_values;
+    measure(m);
+    s->slab_elems = place_all(m, false, order);
+    s->tile_elems = place_all(m, true, order);
+    s->data = calloc(n_values, sizeof(*s->data));
+    s->gradients = calloc(n_values, sizeof(*s->gradients));
+    if (!s->data || !s->gradients) {
+        return WEIR_ERR_NOMEM;
+    }
+    for (int32_t v = 0; v < m->plan->n_values; v++) {
+        s->data[v] = place_of(m, v);
+        s->gradients[v] = place_of(m, gradient_buffer(m, v));
+    }
+    if (s->data[m->plan->input].kind == PLACE_NONE) {
+        s->data[m->plan->input].kind = PLACE_INPUT;
+    }
+    s->data[m->plan->output] = (struct place){PLACE_OUTPUT, 0};
+    return WEIR_OK;
+}
+
+weir_status plan_make_places(const struct plan *plan, struct schedule *schedule, bool is_training)
+{
+    size_t n_buffers = 2 * (size_t)plan->n_values;
+    struct memory m = {.plan = plan,
+                       .schedule = schedule,
+                       .is_training = is_training,
+                       .n_buffers = (int32_t)n_buffers,
+                       .buffer_of = calloc(n_buffers, sizeof(int32_t)),
+                       .n_readers = calloc(n_buffers, sizeof(int32_t)),
+                       .buffers = calloc(n_buffers, sizeof(struct buffer))};
+    int32_t *order = calloc(n_buffers, sizeof(int32_t));
+    weir_status status = WEIR_ERR_NOMEM;
+    if (m.buffer_of && m.n_readers && m.buffers && order) {
+        status = place_values(&m, order);
+    }
+    free(m.buffer_of);
+    free(m.n_readers);
+    free(m.buffers);
+    free(order);
+    return status;
+}

@@ -1,0 +1,168 @@
+#include "plan.h"
+
+#include <string.h>
+
+/* How layers fold into ops: by layer, the op-making layer that swallows it, or itself. */
+struct fusion {
+    int32_t *swallowed_by; /* -1: stands for itself */
+    int32_t *n_users;
+    weir_value_t *residual; /* of a batch norm that swallows an add; -1 = none */
+};
+
+static int32_t only_user(const struct weir_graph *graph, const struct fusion *fusion,
+                         weir_value_t value)
+{
+    if (fusion->n_users[value] != 1) {
+        return -1;
+    }
+    for (int32_t i = value + 1; i < graph->n_layers; i++) {
+        for (int32_t j = 0; j < graph->layers[i].n_in; j++) {
+            if (graph->layers[i].in[j] == value) {
+                return i;
+            }
+        }
+    }
+    return -1;
+}
+
+/* bn -> relu, or bn -> add(any other value) -> relu, where nobody else sees what is between. */
+static void fuse_one(const struct weir_graph *graph, struct fusion *fusion, int32_t i_norm)
+{
+    int32_t next = only_user(graph, fusion, i_norm);
+    if (next < 0 || fusion->swallowed_by[next] >= 0) {
+        return;
+    }
+    const struct graph_layer *layer = &graph->layers[next];
+    if (layer->kind == LAYER_RELU) {
+        fusion->swallowed_by[next] = i_norm;
+        return;
+    }
+    int32_t relu = layer->kind == LAYER_ADD ? only_user(graph, fusion, next) : -1;
+    if (relu < 0 || graph->layers[relu].kind != LAYER_RELU || layer->in[0] == layer->in[1]) {
+        return;
+    }
+    fusion->residual[i_norm] = layer->in[0] == i_norm ? layer->in[1] : layer->in[0];
+    fusion->swallowed_by[next] = i_norm;
+    fusion->swallowed_by[relu] = i_norm;
+}
+
+/* The layer whose value an op makes: the last one it has swallowed. */
+static int32_t last_of(const struct weir_graph *graph, const struct fusion *fusion, int32_t i_layer)
+{
+    int32_t last = i_layer;
+    for (int32_t i = i_layer + 1; i < graph->n_layers; i++) {
+        last = fusion->swallowed_by[i] == i_layer ? i : last;
+    }
+    return last;
+}
+
+static void fill_op(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion,
+                    int32_t i_layer, struct plan_op *to)
+{
+    const struct graph_layer *layer = &graph->layers[i_layer];
+    struct op *op = &to->op;
+    op->kind = layer->kind;
+    memcpy(op->name, layer->name, sizeof(op->name));
+    op->n_in = layer->n_in;
+    op->conv = layer->conv;
+    op->pool = layer->pool;
+    op->rate = layer->rate;
+    op->scale = layer->scale;
+    op->margin = layer->margin;
+    op->n_classes = layer->kind == LAYER_MARGIN_LOSS ? layer->n_classes : layer->out.c;
+    op->is_channels_last = plan->is_channels_last;
+    op->batch = plan->batch;
+    op->n_slices = plan->n_slices;
+    for (int32_t i = 0; i < layer->n_in; i++) {
+        to->in[i] = layer->in[i];
+    }
+    to->out = last_of(graph, fusion, i_layer);
+    op->has_relu = layer->kind == LAYER_BATCH_NORM && to->out != i_layer;
+    if (fusion->residual[i_layer] >= 0) {
+        op->has_residual = true;
+        to->in[op->n_in++] = fusion->residual[i_layer];
+    }
+    for (int32_t i = 0; i < op->n_in; i++) {
+        op->in[i] = graph->layers[to->in[i]].out;
+    }
+    op->out = layer->out;
+}
+
+/* An input in C, H, W order is what the back-end wants already, unless channels come last. */
+static bool needs_conversion(const struct plan *plan, struct weir_shape shape)
+{
+    return plan->is_channels_last && shape.c > 1 && (shape.h > 1 || shape.w > 1);
+}
+
+/* Ops in an order in which each comes after what it reads: that of the last layer it holds. */
+static void list_ops(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion)
+{
+    for (int32_t i = 0; i < graph->n_layers; i++) {
+        int32_t first = fusion->swallowed_by[i] >= 0 ? fusion->swallowed_by[i] : i;
+        if (last_of(graph, fusion, first) != i || (graph->layers[i].kind == LAYER_INPUT &&
+                                                   !needs_conversion(plan, graph->layers[i].out))) {
+            continue;
+        }
+        if (i == graph->loss) {
+            plan->i_loss = plan->n_ops;
+        }
+        fill_op(plan, graph, fusion, first, &plan->ops[plan->n_ops++]);
+    }
+}
+
+bool plan_has_filler(const struct op *op)
+{
+    return op->kind == LAYER_CONV || op->kind == LAYER_LINEAR || op->kind == LAYER_PRELU ||
+           op->kind == LAYER_MARGIN_LOSS;
+}
+
+static void mark_gradients(struct plan *plan)
+{
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *o = &plan->ops[i];
+        bool needs = plan_has_filler(&o->op) || o->op.kind == LAYER_BATCH_NORM;
+        for (int32_t j = 0; j < o->op.n_in && o->op.kind != LAYER_INPUT; j++) {
+            needs = needs || plan->needs_gradient[o->in[j]];
+        }
+        plan->needs_gradient[o->out] = needs;
+    }
+}
+
+weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, bool can_fuse)
+{
+    size_t n = (size_t)graph->n_layers;
+    struct fusion fusion = {.swallowed_by = calloc(n, sizeof(int32_t)),
+                            .n_users = calloc(n, sizeof(int32_t)),
+                            .residual = calloc(n, sizeof(weir_value_t))};
+    plan->ops = calloc(n, sizeof(*plan->ops));
+    plan->shapes = calloc(n, sizeof(*plan->shapes));
+    plan->needs_gradient = calloc(n, sizeof(*plan->needs_gradient));
+    weir_status status = WEIR_ERR_NOMEM;
+    if (fusion.swallowed_by && fusion.n_users && fusion.residual && plan->ops && plan->shapes &&
+        plan->needs_gradient) {
+        plan->n_values = graph->n_layers;
+        plan->input = graph->input;
+        plan->output = graph_output(graph);
+        plan->i_loss = -1;
+        for (int32_t i = 0; i < graph->n_layers; i++) {
+            plan->shapes[i] = graph->layers[i].out;
+            fusion.swallowed_by[i] = -1;
+            fusion.residual[i] = -1;
+            for (int32_t j = 0; j < graph->layers[i].n_in; j++) {
+                fusion.n_users[graph->layers[i].in[j]]++;
+            }
+        }
+        for (int32_t i = 0; can_fuse && i < graph->n_layers; i++) {
+            if (graph->layers[i].kind == LAYER_BATCH_NORM) {
+                fuse_one(graph, &fusion, i);
+            }
+        }
+        list_ops(plan, graph, &fusion);
+        mark_gradients(plan);
+        status = WEIR_OK;
+    }
+    free(fusion.swallowed_by);
+    free(fusion.n_users);
+    free(fusion.residual);
+    return status;
+}

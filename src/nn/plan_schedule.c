@@ -1,0 +1,180 @@
+#include "plan.h"
+
+#include <string.h>
+
+/* A task or combine with the stage it was put in, before they are sorted by stage. */
+struct placed {
+    struct plan_task task;
+    int32_t stage;
+};
+
+struct builder {
+    const struct plan *plan;
+    bool is_training;
+    struct placed *tasks, *combines, *fillers;
+    int32_t n_tasks, n_combines, n_fillers;
+    int32_t *data_stage; /* by value: the stage that makes it */
+    int32_t
+        *grad_stage; /* by value: the stage that completes its gradient; -1 = nobody wrote yet */
+    int32_t n_stages;
+};
+
+static void put(struct builder *b, struct placed *list, int32_t *n, int32_t i_op,
+                enum task_phase phase, int32_t stage)
+{
+    list[(*n)++] = (struct placed){{i_op, phase}, stage};
+    b->n_stages = WEIR_MAX(b->n_stages, stage + 1);
+}
+
+static void put_task(struct builder *b, int32_t i_op, enum task_phase phase, int32_t stage)
+{
+    put(b, b->tasks, &b->n_tasks, i_op, phase, stage);
+}
+
+/* Forward: every op as early as its inputs allow; statistics end a stage. */
+static void schedule_forward(struct builder *b)
+{
+    for (int32_t i = 0; i < b->plan->n_ops; i++) {
+        const struct plan_op *o = &b->plan->ops[i];
+        int32_t stage = 0;
+        for (int32_t j = 0; j < o->op.n_in; j++) {
+            stage = WEIR_MAX(stage, b->data_stage[o->in[j]]);
+        }
+        if (o->op.kind == LAYER_BATCH_NORM && b->is_training) {
+            int32_t sums = b->data_stage[o->in[0]];
+            put_task(b, i, TASK_FORWARD_SUMS, sums);
+            put(b, b->combines, &b->n_combines, i, TASK_FORWARD_SUMS, sums);
+            stage = WEIR_MAX(stage, sums + 1);
+        }
+        put_task(b, i, i == b->plan->i_loss ? TASK_LOSS : TASK_FORWARD, stage);
+        b->data_stage[o->out] = stage;
+    }
+}
+
+static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
+{
+    for (int32_t j = 0; j < o->op.n_in && o->op.kind != LAYER_INPUT; j++) {
+        if (plan->needs_gradient[o->in[j]]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Backward of one op. Several readers of a value write its gradient one after the other: the first
+ * overwrites, the others add, never earlier than the one before, so the order of the sum is fixed.
+ */
+static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o)
+{
+    int32_t ready = i == b->plan->i_loss ? b->data_stage[o->out] : b->grad_stage[o->out];
+    int32_t stage = ready;
+    if (o->op.kind == LAYER_BATCH_NORM) {
+        put_task(b, i, TASK_BACKWARD_SUMS, ready);
+        put(b, b->combines, &b->n_combines, i, TASK_BACKWARD_SUMS, ready);
+        stage = ready + 1;
+    }
+    for (int32_t j = 0; j < o->op.n_in; j++) {
+        stage = WEIR_MAX(stage, b->grad_stage[o->in[j]]);
+    }
+    bool has_task = wants_any_dx(b->plan, o) || o->op.kind == LAYER_PRELU;
+    if (has_task) {
+        put_task(b, i, TASK_BACKWARD, stage);
+    }
+    for (int32_t j = o->op.n_in - 1; j >= 0; j--) {
+        if (b->plan->needs_gradient[o->in[j]]) {
+            o->dx_adds[j] = b->grad_stage[o->in[j]] >= 0;
+            b->grad_stage[o->in[j]] = stage;
+        }
+    }
+    if (plan_has_filler(&o->op)) {
+        put(b, b->fillers, &b->n_fillers, i, TASK_BACKWARD,
+            o->op.kind == LAYER_PRELU ? stage : ready);
+    }
+}
+
+static void schedule_backward(struct builder *b, struct plan *plan)
+{
+    for (int32_t i = plan->n_ops - 1; i >= 0; i--) {
+        struct plan_op *o = &plan->ops[i];
+        if (o->op.kind != LAYER_INPUT && plan->needs_gradient[o->out]) {
+            schedule_backward_of(b, i, o);
+        }
+    }
+}
+
+/* Stable sort by stage into `out`, with the bounds of each stage. */
+static void sort_by_stage(const struct placed *list, int32_t n, int32_t n_stages,
+                          struct plan_task *out, int32_t *first)
+{
+    int32_t at = 0;
+    for (int32_t s = 0; s < n_stages; s++) {
+        first[s] = at;
+        for (int32_t i = 0; i < n; i++) {
+            if (list[i].stage == s) {
+                out[at++] = list[i].task;
+            }
+        }
+    }
+    first[n_stages] = at;
+}
+
+static weir_status finish(const struct builder *b, struct schedule *s)
+{
+    size_t n_stages = (size_t)b->n_stages, n_ops = (size_t)b->plan->n_ops;
+    s->n_stages = b->n_stages;
+    s->tasks = calloc((size_t)b->n_tasks + 1, sizeof(*s->tasks));
+    s->first_task = calloc(n_stages + 1, sizeof(int32_t));
+    s->combines = calloc((size_t)b->n_combines + 1, sizeof(*s->combines));
+    s->first_combine = calloc(n_stages + 1, sizeof(int32_t));
+    s->stages = calloc(n_stages + 1, sizeof(*s->stages));
+    s->filler_ops = calloc(n_ops + 1, sizeof(int32_t));
+    s->fillers = calloc(n_ops + 1, sizeof(*s->fillers));
+    if (!s->tasks || !s->first_task || !s->combines || !s->first_combine || !s->stages ||
+        !s->filler_ops || !s->fillers) {
+        return WEIR_ERR_NOMEM;
+    }
+    sort_by_stage(b->tasks, b->n_tasks, s->n_stages, s->tasks, s->first_task);
+    sort_by_stage(b->combines, b->n_combines, s->n_stages, s->combines, s->first_combine);
+    for (int32_t stage = 0; stage < s->n_stages; stage++) {
+        s->stages[stage].i_filler = s->n_fillers;
+        for (int32_t i = 0; i < b->n_fillers; i++) {
+            if (b->fillers[i].stage != stage) {
+                continue;
+            }
+            int32_t deadline = WEIR_MIN(stage + 1 + PLAN_FILLER_SLACK, s->n_stages);
+            s->filler_ops[s->n_fillers] = b->fillers[i].task.i_op;
+            s->fillers[s->n_fillers++].deadline = deadline;
+            s->stages[stage].n_fillers++;
+            s->stages[deadline].n_due++; /* row n_stages is a spare */
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, bool is_training)
+{
+    size_t n_ops = (size_t)plan->n_ops, n_values = (size_t)plan->n_values;
+    struct builder b = {.plan = plan,
+                        .is_training = is_training,
+                        .tasks = calloc(4 * n_ops, sizeof(struct placed)),
+                        .combines = calloc(2 * n_ops, sizeof(struct placed)),
+                        .fillers = calloc(n_ops, sizeof(struct placed)),
+                        .data_stage = calloc(n_values, sizeof(int32_t)),
+                        .grad_stage = calloc(n_values, sizeof(int32_t))};
+    weir_status status = WEIR_ERR_NOMEM;
+    if (b.tasks && b.combines && b.fillers && b.data_stage && b.grad_stage) {
+        memset(b.grad_stage, -1, n_values * sizeof(int32_t));
+        schedule_forward(&b);
+        if (is_training) {
+            schedule_backward(&b, plan);
+        }
+        status = finish(&b, schedule);
+    }
+    free(b.tasks);
+    free(b.combines);
+    free(b.fillers);
+    free(b.data_stage);
+    free(b.grad_stage);
+    return status;
+}

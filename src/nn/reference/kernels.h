@@ -1,0 +1,75 @@
+/**
+ * The reference kernels: every layer as its formula reads, one element at a time, sums in double.
+ * Slow and obvious; every other back-end is tested against them. They work in either layout
+ * (op_at).
+ *
+ * Compiled twice: as `…_f32` into the library, and as `…_f64` into their own test, which compares
+ * gradients with finite differences in double precision.
+ */
+#ifndef WEIR_NN_REFERENCE_KERNELS_H
+#define WEIR_NN_REFERENCE_KERNELS_H
+
+#include "../op.h"
+
+#ifdef WEIR_REAL_IS_DOUBLE
+#define REF(name) ref_##name##_f64
+#else
+#define REF(name) ref_##name##_f32
+#endif
+
+weir_status REF(conv_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(conv_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(conv_weight_gradient)(const struct op *op, const struct op_tile *tile);
+weir_status REF(linear_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(linear_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(linear_weight_gradient)(const struct op *op, const struct op_tile *tile);
+
+weir_status REF(batch_norm_sums)(const struct op *op, const struct op_tile *tile);
+weir_status REF(batch_norm_combine)(const struct op *op);
+weir_status REF(batch_norm_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(batch_norm_backward_sums)(const struct op *op, const struct op_tile *tile);
+weir_status REF(batch_norm_backward_combine)(const struct op *op);
+weir_status REF(batch_norm_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(batch_norm_refresh)(const struct op *op);
+weir_status REF(l2_normalise_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(l2_normalise_backward)(const struct op *op, const struct op_tile *tile);
+
+/** The caller's N, C, H, W input into the op's layout. */
+weir_status REF(input_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(relu_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(relu_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(prelu_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(prelu_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(prelu_weight_gradient)(const struct op *op, const struct op_tile *tile);
+weir_status REF(dropout_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(dropout_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(add_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(add_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(concat_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(concat_backward)(const struct op *op, const struct op_tile *tile);
+
+weir_status REF(max_pool_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(max_pool_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(avg_pool_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(avg_pool_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(global_pool_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(global_pool_backward)(const struct op *op, const struct op_tile *tile);
+
+weir_status REF(softmax_loss_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(softmax_loss_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(margin_loss_refresh)(const struct op *op);
+weir_status REF(margin_loss_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(margin_loss_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct op_tile *tile);
+
+/** The table of all of them, by layer_kind. */
+extern const struct op_kernels REF(kernels)[LAYER_KIND_COUNT];
+
+/** dx = value, or dx += value where the tile asks for it. */
+static inline void ref_put(const struct op_tile *tile, int32_t i_in, size_t at, double value)
+{
+    real *dx = tile->dx[i_in];
+    dx[at] = (real)(tile->dx_adds[i_in] ? (double)dx[at] + value : value);
+}
+
+#endif

@@ -1,0 +1,184 @@
+#include "kernels.h"
+
+#include <math.h>
+
+/* Largest of n scores, the first of equals; -1 if it is not a number, so that NaN is never right.
+ */
+static int32_t argmax(const real *scores, int32_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (isnan(scores[i])) {
+            return -1;
+        }
+        best = scores[i] > scores[best] ? i : best;
+    }
+    return best;
+}
+
+/* log(sum(exp(scale * scores))), stable; NaN stays NaN. */
+static double log_sum_exp(const real *scores, int32_t n, double scale)
+{
+    double largest = scale * (double)scores[0], sum = 0;
+    for (int32_t i = 1; i < n; i++) {
+        double s = scale * (double)scores[i];
+        largest = s > largest || isnan(s) ? s : largest;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        sum += exp(scale * (double)scores[i] - largest);
+    }
+    return largest + log(sum);
+}
+
+weir_status REF(softmax_loss_forward)(const struct op *op, const struct op_tile *tile)
+{
+    int32_t n_classes = op->in[0].c;
+    *tile->loss = (struct op_loss){0, 0, 0};
+    for (int32_t n = 0; n < tile->n; n++) {
+        const real *logits = tile->x[0] + (size_t)n * (size_t)n_classes;
+        int32_t label = tile->labels[n];
+        if (label >= 0) {
+            tile->loss->loss += log_sum_exp(logits, n_classes, 1) - (double)logits[label];
+            tile->loss->n_correct += argmax(logits, n_classes) == label;
+            tile->loss->n_labelled++;
+        }
+    }
+    return WEIR_OK;
+}
+
+/* d loss / d logit = (softmax - [is the label]) / labelled images. */
+weir_status REF(softmax_loss_backward)(const struct op *op, const struct op_tile *tile)
+{
+    int32_t n_classes = op->in[0].c;
+    for (int32_t n = 0; tile->dx[0] && n < tile->n; n++) {
+        const real *logits = tile->x[0] + (size_t)n * (size_t)n_classes;
+        int32_t label = tile->labels[n];
+        double log_sum = label >= 0 ? log_sum_exp(logits, n_classes, 1) : 0;
+        for (int32_t i = 0; i < n_classes; i++) {
+            double g = label >= 0 ? exp((double)logits[i] - log_sum) - (i == label) : 0;
+            ref_put(tile, 0, (size_t)n * (size_t)n_classes + (size_t)i, g * tile->inv_n_labelled);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* ---- additive angular margin ------------------------------------------------------------------
+ */
+
+/* Class weights over their norms, and the norms behind them. */
+weir_status REF(margin_loss_refresh)(const struct op *op)
+{
+    size_t dim = (size_t)op->in[0].c, n_classes = (size_t)op->n_classes;
+    for (size_t k = 0; k < n_classes; k++) {
+        const real *w = op->params[OP_WEIGHT].value + k * dim;
+        double squares = 0;
+        for (size_t i = 0; i < dim; i++) {
+            squares += (double)w[i] * (double)w[i];
+        }
+        double norm = fmax(sqrt(squares), L2_NORM_EPS);
+        for (size_t i = 0; i < dim; i++) {
+            op->saved[k * dim + i] = (real)((double)w[i] / norm);
+        }
+        op->saved[n_classes * dim + k] = (real)norm;
+    }
+    return WEIR_OK;
+}
+
+/*
+ * cos(theta + margin) of c = cos(theta), and its derivative by c. Beyond theta = pi - margin the
+ * cosine would rise again: there c - margin * sin(margin) goes on falling (as InsightFace does).
+ */
+static double with_margin(double c, double margin, double *out_slope)
+{
+    if (c <= cos(M_PI - margin)) {
+        *out_slope = 1;
+        return c - margin * sin(margin);
+    }
+    double sine = sqrt(fmax(1 - c * c, 1e-12));
+    *out_slope = cos(margin) + c * sin(margin) / sine;
+    return c * cos(margin) - sine * sin(margin);
+}
+
+/* One labelled image: cosines in `scores` become the loss's gradient by them. Returns the loss. */
+static double margin_one(const struct op *op, real *scores, int32_t label, double inv_n_labelled)
+{
+    double slope, scale = op->scale;
+    double target = with_margin(scores[label], op->margin, &slope);
+    scores[label] = (real)target;
+    double log_sum = log_sum_exp(scores, op->n_classes, scale);
+    double loss = log_sum - scale * target;
+    for (int32_t k = 0; k < op->n_classes; k++) {
+        double p =
+            k == label ? exp(scale * target - log_sum) : exp(scale * (double)scores[k] - log_sum);
+        double g = scale * (p - (k == label)) * (k == label ? slope : 1);
+        scores[k] = (real)(g * inv_n_labelled);
+    }
+    return loss;
+}
+
+weir_status REF(margin_loss_forward)(const struct op *op, const struct op_tile *tile)
+{
+    size_t dim = (size_t)op->in[0].c, n_classes = (size_t)op->n_classes;
+    *tile->loss = (struct op_loss){0, 0, 0};
+    for (int32_t n = 0; n < tile->n; n++) {
+        real *scores = op->scores + (size_t)(tile->first + n) * n_classes;
+        const real *x = tile->x[0] + (size_t)n * dim;
+        for (size_t k = 0; k < n_classes; k++) {
+            double dot = 0;
+            for (size_t i = 0; i < dim; i++) {
+                dot += (double)x[i] * (double)op->saved[k * dim + i];
+            }
+            scores[k] = (real)dot;
+        }
+        if (tile->labels[n] >= 0) {
+            tile->loss->n_correct += argmax(scores, op->n_classes) == tile->labels[n];
+            tile->loss->n_labelled++;
+            tile->loss->loss += margin_one(op, scores, tile->labels[n], tile->inv_n_labelled);
+        } else {
+            for (size_t k = 0; k < n_classes; k++) {
+                scores[k] = 0;
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status REF(margin_loss_backward)(const struct op *op, const struct op_tile *tile)
+{
+    size_t dim = (size_t)op->in[0].c, n_classes = (size_t)op->n_classes;
+    for (int32_t n = 0; tile->dx[0] && n < tile->n; n++) {
+        const real *g = op->scores + (size_t)(tile->first + n) * n_classes;
+        for (size_t i = 0; i < dim; i++) {
+            double sum = 0;
+            for (size_t k = 0; k < n_classes; k++) {
+                sum += (double)g[k] * (double)op->saved[k * dim + i];
+            }
+            ref_put(tile, 0, (size_t)n * dim + i, sum);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* Through the normalisation of the class weights: dW = (d - w (w.d)) / |W|. */
+weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct op_tile *tile)
+{
+    size_t dim = (size_t)op->in[0].c, n_classes = (size_t)op->n_classes;
+    for (size_t k = 0; k < n_classes; k++) {
+        const real *w = op->saved + k * dim;
+        real *gradient = op->params[OP_WEIGHT].gradient + k * dim;
+        double dot = 0;
+        for (size_t i = 0; i < dim; i++) {
+            double sum = 0;
+            for (size_t n = 0; n < (size_t)tile->n; n++) {
+                sum += (double)op->scores[n * n_classes + k] * (double)tile->x[0][n * dim + i];
+            }
+            gradient[i] = (real)sum;
+            dot += sum * (double)w[i];
+        }
+        for (size_t i = 0; i < dim; i++) {
+            gradient[i] = (real)(((double)gradient[i] - (double)w[i] * dot) /
+                                 (double)op->saved[n_classes * dim + k]);
+        }
+    }
+    return WEIR_OK;
+}

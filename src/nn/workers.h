@@ -1,0 +1,60 @@
+/**
+ * Workers: the threads of one net and the rule by which they take work.
+ *
+ * A program is a row of stages. A stage is n_tiles tasks that may run at once; when the last has
+ * ended, the thread that ran it calls end_stage, and the next stage opens. The end of a stage also
+ * opens *fillers*: tasks off the critical path (weight gradients) that threads take, in order, when
+ * no tile is left. A filler has a deadline: the stage that must not open before it is done (it
+ * overwrites memory the filler reads). Which thread runs what is decided as it happens; what is
+ * computed does not depend on it.
+ *
+ * Threads without work spin for 50 us, then wait in the kernel: an engine that shares its cores
+ * with others must not burn them. The thread that calls workers_run works too, as thread 0; a pool
+ * of one has no thread of its own. A run allocates nothing.
+ */
+#ifndef WEIR_NN_WORKERS_H
+#define WEIR_NN_WORKERS_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct program_stage {
+    int32_t i_filler, n_fillers; /**< Fillers the end of this stage opens: a run of their list. */
+    int32_t n_due;               /**< Fillers whose deadline this stage is. */
+};
+
+struct program_filler {
+    int32_t deadline; /**< Stage that waits for it; n_stages = none. */
+};
+
+struct program {
+    const struct program_stage *stages;
+    int32_t n_stages;
+    const struct program_filler *fillers; /**< In the order in which stages open them. */
+    int32_t n_fillers;
+    int32_t n_tiles; /**< Of every stage. */
+    /** Each returns WEIR_OK or a failure, which workers_run returns; the program still runs out. */
+    weir_status (*run_tile)(void *context, int32_t i_thread, int32_t i_stage, int32_t i_tile);
+    weir_status (*end_stage)(void *context, int32_t i_thread,
+                             int32_t i_stage); /**< NULL: nothing. */
+    weir_status (*run_filler)(void *context, int32_t i_thread, int32_t i_filler);
+    void *context;
+};
+
+struct workers;
+
+/**
+ * @param max_stages    The longest program to come.
+ * @param enter_thread  Called once in each new thread; may be NULL.
+ */
+weir_status workers_create(int32_t n_threads, int32_t max_stages, void (*enter_thread)(void),
+                           struct workers **out) WEIR_MUST_CHECK;
+void workers_destroy(struct workers *workers);
+
+/** Run a program to its end. A program without stages opens all its fillers at once. */
+weir_status workers_run(struct workers *workers, const struct program *program) WEIR_MUST_CHECK;
+
+#endif
