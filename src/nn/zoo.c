@@ -150,7 +150,7 @@ static void resnet18_write(const struct weir_shape *shape, struct weir_buf *out)
     for (int i = 0; i < 8; i++) {
         int i_stage = i / 2;
         bool is_down = i % 2 == 0 && i_stage > 0;
-        char block[16];
+        char block[32];
         (void)snprintf(block, sizeof block, "layer%d.%d", i_stage + 1, i % 2);
         basic_block(out, block, from.text, 64 << i_stage, is_down ? 2 : 1, is_down);
         from = inside(block, "relu2");
