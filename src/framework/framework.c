@@ -1,0 +1,197 @@
+#include "framework/framework.h"
+
+#include <string.h>
+
+/* cgroup v2 weights (1 … 10000): a replica answers people at once, so it beats training. */
+#define WEIGHT_REPLICA          2000
+#define WEIGHT_WORKER           100
+#define WEIGHT_PARAMETER_SERVER 200
+#define STOP_GRACE_MS           5000
+
+struct plan {
+    const struct weir_launch_job *job;
+    struct weir_arena *arena;
+    struct weir_launch *launches;
+    size_t n;
+};
+
+typedef weir_status (*plan_fn)(struct plan *plan, struct weir_error *err);
+
+struct framework {
+    const char *kind;
+    plan_fn plan; /**< NULL: not supported. */
+};
+
+static weir_status spec_int(const json_t *spec, const char *name, int64_t fallback, int64_t lo,
+                            int64_t hi, int64_t *out, struct weir_error *err)
+{
+    const json_t *value = json_object_get(spec, name);
+    if (value == NULL || json_is_null(value)) {
+        *out = fallback;
+        return WEIR_OK;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < lo ||
+        json_integer_value(value) > hi) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.%s: expected an integer from %lld to %lld", name,
+                              (long long)lo, (long long)hi);
+    }
+    *out = json_integer_value(value);
+    return WEIR_OK;
+}
+
+static weir_status plan_room(struct plan *plan, int64_t n_tasks, struct weir_error *err)
+{
+    if (n_tasks > WEIR_FRAMEWORK_TASKS_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "the job has %lld tasks; at most %d are supported",
+                              (long long)n_tasks, WEIR_FRAMEWORK_TASKS_MAX);
+    }
+    plan->launches = WEIR_ARENA_ARRAY(plan->arena, (size_t)n_tasks, struct weir_launch);
+    return WEIR_OK;
+}
+
+/* Takes the reference to `definition`. */
+static void plan_add(struct plan *plan, const char *role, int64_t rank, int64_t cpu_slots,
+                     int64_t cpu_weight, json_t *definition)
+{
+    json_object_set_new(definition, "cpu_weight", json_integer(cpu_weight));
+    if (json_object_get(definition, "stop_grace_ms") == NULL) {
+        json_object_set_new(definition, "stop_grace_ms", json_integer(STOP_GRACE_MS));
+    }
+    plan->launches[plan->n++] = (struct weir_launch){
+        .role = role,
+        .rank = rank,
+        .cpu_slots = cpu_slots,
+        .definition = weir_json_text(definition, plan->arena),
+    };
+    json_decref(definition);
+}
+
+/* A weir-worker that reads its specification from a file. Takes the reference to `spec`. */
+static json_t *worker_definition(const char *role, json_t *spec)
+{
+    char *text = json_dumps(spec, JSON_COMPACT);
+    json_t *definition = json_pack("{s:[s,s,s,s],s:{},s:{s:s}}", "argv", "weir-worker", role,
+                                   "--spec", "spec.json", "env", "files", "spec.json", text);
+    free(text);
+    json_decref(spec);
+    return definition;
+}
+
+static json_t *shared_spec(const struct weir_launch_job *job)
+{
+    json_t *spec = json_deep_copy(job->spec);
+    if (job->server_url != NULL) {
+        json_object_set_new(spec, "server", json_string(job->server_url));
+        json_object_set_new(spec, "token_file", json_string("token"));
+    }
+    json_object_set_new(spec, "job", json_string(job->id));
+    return spec;
+}
+
+static weir_status plan_train(struct plan *plan, struct weir_error *err)
+{
+    int64_t n_workers, n_servers;
+    const struct weir_launch_job *job = plan->job;
+    WEIR_TRY(spec_int(job->spec, "workers", 1, 1, WEIR_FRAMEWORK_TASKS_MAX, &n_workers, err));
+    WEIR_TRY(
+        spec_int(job->spec, "parameter_servers", 0, 0, WEIR_FRAMEWORK_TASKS_MAX, &n_servers, err));
+    WEIR_TRY(plan_room(plan, n_workers + n_servers, err));
+    for (int64_t rank = 0; rank < n_workers + n_servers; rank++) {
+        const char *role = rank < n_workers ? "worker" : "parameter_server";
+        json_t *spec = shared_spec(job);
+        json_object_set_new(spec, "role", json_string(role));
+        json_object_set_new(spec, "rank", json_integer(rank));
+        json_object_set_new(spec, "rendezvous",
+                            json_sprintf("file://%s/rendezvous/%s", job->shared_dir, job->id));
+        json_object_set_new(spec, "secret", json_string(job->secret));
+        if (json_object_get(spec, "checkpoint_dir") == NULL) {
+            json_object_set_new(spec, "checkpoint_dir",
+                                json_sprintf("%s/checkpoints/%s", job->shared_dir, job->id));
+        }
+        plan_add(plan, role, rank, rank < n_workers ? 1 : 0,
+                 rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER,
+                 worker_definition("train", spec));
+    }
+    return WEIR_OK;
+}
+
+static weir_status plan_predict(struct plan *plan, struct weir_error *err)
+{
+    int64_t n_replicas;
+    const struct weir_launch_job *job = plan->job;
+    WEIR_TRY(spec_int(job->spec, "replicas", 1, 1, WEIR_FRAMEWORK_TASKS_MAX, &n_replicas, err));
+    WEIR_TRY(plan_room(plan, n_replicas, err));
+    for (int64_t rank = 0; rank < n_replicas; rank++) {
+        json_t *spec = shared_spec(job);
+        json_object_set_new(spec, "replica", json_sprintf("%s-%lld", job->id, (long long)rank));
+        json_object_set_new(
+            spec, "dir",
+            json_sprintf("%s/replicas/%s-%lld", job->shared_dir, job->id, (long long)rank));
+        plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA, worker_definition("predict", spec));
+    }
+    return WEIR_OK;
+}
+
+static weir_status plan_command(struct plan *plan, struct weir_error *err)
+{
+    static const char *const copied[] = {"argv", "env", "files", "memory_max_bytes",
+                                         "stop_grace_ms"};
+    int64_t n_tasks, cpu_slots;
+    const json_t *spec = plan->job->spec, *argv = json_object_get(spec, "argv");
+    WEIR_TRY(spec_int(spec, "tasks", 1, 1, WEIR_FRAMEWORK_TASKS_MAX, &n_tasks, err));
+    WEIR_TRY(spec_int(spec, "cpu_slots", 1, 0, 1 << 20, &cpu_slots, err));
+    WEIR_TRY(plan_room(plan, n_tasks, err));
+    for (size_t i = 0; i < json_array_size(argv) || i == 0; i++) {
+        if (!json_is_string(json_array_get(argv, i))) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.spec.argv: expected an array of one or more strings");
+        }
+    }
+    for (int64_t rank = 0; rank < n_tasks; rank++) {
+        json_t *definition = json_object();
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
+            json_t *value = json_object_get(spec, copied[i]);
+            if (value != NULL) {
+                json_object_set_new(definition, copied[i], json_deep_copy(value));
+            }
+        }
+        json_t *env = json_object_get(definition, "env");
+        if (env == NULL) {
+            env = json_object();
+            json_object_set_new(definition, "env", env);
+        }
+        json_object_set_new(env, "WEIR_RANK", json_sprintf("%lld", (long long)rank));
+        json_object_set_new(env, "WEIR_SIZE", json_sprintf("%lld", (long long)n_tasks));
+        plan_add(plan, "command", rank, cpu_slots, WEIGHT_WORKER, definition);
+    }
+    return WEIR_OK;
+}
+
+static const struct framework frameworks[] = {
+    {"train", plan_train}, {"predict", plan_predict}, {"command", plan_command},
+    {"pytorch", NULL},     {"tensorflow", NULL},      {"mpi", NULL},
+};
+
+weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_arena *arena,
+                                struct weir_launch **out, size_t *out_n, struct weir_error *err)
+{
+    struct plan plan = {.job = job, .arena = arena};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(frameworks); i++) {
+        if (strcmp(frameworks[i].kind, job->kind) != 0) {
+            continue;
+        }
+        if (frameworks[i].plan == NULL) {
+            return weir_error_set(
+                err, WEIR_ERR_UNSUPPORTED,
+                "jobs of kind \"%s\" are not supported yet: use a \"command\" job", job->kind);
+        }
+        WEIR_TRY(frameworks[i].plan(&plan, err));
+        *out = plan.launches;
+        *out_n = plan.n;
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "$.kind: \"%.40s\" is none of train, predict, command", job->kind);
+}

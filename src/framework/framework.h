@@ -1,0 +1,54 @@
+/**
+ * Framework: what to start for a job of each kind.
+ *
+ * A pure function from a job's specification to the list of its tasks: command line, environment,
+ * files and limits of each, as the agent gets them (docs/architecture.md, "Desired task"). Which
+ * node takes a task and how it is started and watched are decided elsewhere.
+ *
+ *   train    N workers and P parameter servers of one gang, each with its own spec.json
+ *   predict  one replica per requested replica
+ *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
+ *
+ * PyTorch, TensorFlow and MPI jobs are not supported yet and say so.
+ */
+#ifndef WEIR_FRAMEWORK_FRAMEWORK_H
+#define WEIR_FRAMEWORK_FRAMEWORK_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEIR_FRAMEWORK_TASKS_MAX 1024
+
+/** One task to start. */
+struct weir_launch {
+    const char *role; /**< "worker", "parameter_server", "replica" or "command". */
+    int64_t rank;
+    int64_t cpu_slots; /**< What placement reserves; 0: shares what is there, by weight. */
+    char *definition;  /**< JSON:
+                          {"argv","env","files","cpu_weight","memory_max_bytes","stop_grace_ms"}. */
+};
+
+/** What a job is made of; text is borrowed. */
+struct weir_launch_job {
+    const char *id;
+    const char *kind;
+    const json_t *spec;     /**< As the user gave it. */
+    const char *shared_dir; /**< Folder all its tasks can reach: rendezvous and checkpoints. */
+    const char *server_url; /**< NULL: tasks report to nobody. */
+    const char *secret;     /**< Of the rendezvous, 64 hexadecimal digits. */
+};
+
+/**
+ * The tasks of a job, by rank.
+ * @return INVALID with the path of what is wrong in the specification; UNSUPPORTED for a kind that
+ *         is not there; LIMIT for more than WEIR_FRAMEWORK_TASKS_MAX tasks.
+ */
+weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_arena *arena,
+                                struct weir_launch **out, size_t *out_n,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,92 @@
+#include "framework/framework.h"
+
+#include "base/test_main.h"
+
+#include <string.h>
+
+static struct weir_arena arena;
+static struct weir_error err;
+static struct weir_launch *launches;
+static size_t n_launches;
+
+static weir_status plan(const char *kind, const char *spec_text)
+{
+    json_t *spec = json_loads(spec_text, 0, NULL);
+    ck_assert_ptr_nonnull(spec);
+    struct weir_launch_job job = {.id = "j1",
+                                  .kind = kind,
+                                  .spec = spec,
+                                  .shared_dir = "/s",
+                                  .server_url = "http://h:1",
+                                  .secret = "ab"};
+    weir_status status = weir_framework_plan(&job, &arena, &launches, &n_launches, &err);
+    json_decref(spec);
+    return status;
+}
+
+/* Member `name` of the spec.json of task i, as text. */
+static const char *spec_member(size_t i, const char *name)
+{
+    json_t *definition = json_loads(launches[i].definition, 0, NULL);
+    const char *text =
+        json_string_value(json_object_get(json_object_get(definition, "files"), "spec.json"));
+    json_t *spec = json_loads(text, 0, NULL);
+    char *copy = weir_json_text(json_object_get(spec, name), &arena);
+    json_decref(spec);
+    json_decref(definition);
+    return copy;
+}
+
+START_TEST(a_training_is_a_gang_of_workers_then_servers)
+{
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(plan("train", "{\"model\":\"lenet\",\"workers\":2,\"parameter_servers\":1}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 3);
+    ck_assert_str_eq(launches[1].role, "worker");
+    ck_assert_str_eq(launches[2].role, "parameter_server");
+    ck_assert_int_eq(launches[1].cpu_slots, 1);
+    ck_assert_str_eq(spec_member(1, "rank"), "1");
+    ck_assert_str_eq(spec_member(2, "role"), "\"parameter_server\"");
+    ck_assert_str_eq(spec_member(0, "rendezvous"), "\"file:///s/rendezvous/j1\"");
+    ck_assert_str_eq(spec_member(0, "checkpoint_dir"), "\"/s/checkpoints/j1\"");
+    ck_assert_str_eq(spec_member(0, "model"), "\"lenet\"");
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(a_command_keeps_its_words)
+{
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"sh\",\"-c\",\"exit 3\"],\"tasks\":2}"), WEIR_OK);
+    ck_assert_uint_eq(n_launches, 2);
+    json_t *definition = json_loads(launches[1].definition, 0, NULL);
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(definition, "argv"), 2)),
+                     "exit 3");
+    ck_assert_str_eq(
+        json_string_value(json_object_get(json_object_get(definition, "env"), "WEIR_RANK")), "1");
+    json_decref(definition);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(what_cannot_be_started_says_why)
+{
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(plan("pytorch", "{}"), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(plan("dance", "{}"), WEIR_ERR_INVALID);
+    ck_assert_int_eq(plan("train", "{\"workers\":0}"), WEIR_ERR_INVALID);
+    ck_assert_str_eq(err.message, "$.spec.workers: expected an integer from 1 to 1024");
+    ck_assert_int_eq(plan("train", "{\"workers\":1000,\"parameter_servers\":1000}"),
+                     WEIR_ERR_LIMIT);
+    ck_assert_int_eq(plan("command", "{\"argv\":[]}"), WEIR_ERR_INVALID);
+    ck_assert_int_eq(plan("command", "{\"argv\":[1]}"), WEIR_ERR_INVALID);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("framework", a_training_is_a_gang_of_workers_then_servers, a_command_keeps_its_words,
+               what_cannot_be_started_says_why)
