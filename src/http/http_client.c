@@ -84,6 +84,11 @@ void weir_http_client_cancel(struct weir_http_client *client)
     curl_multi_wakeup(client->multi);
 }
 
+void weir_http_client_cancel_clear(struct weir_http_client *client)
+{
+    atomic_store(&client->is_cancelled, false);
+}
+
 static bool is_good(const struct transfer *t)
 {
     long code = 0;

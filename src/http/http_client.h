@@ -38,6 +38,9 @@ void weir_http_client_close(struct weir_http_client *client);
  */
 void weir_http_client_cancel(struct weir_http_client *client);
 
+/** Forget a cancellation that has not ended a call yet. */
+void weir_http_client_cancel_clear(struct weir_http_client *client);
+
 /** One line of a streamed answer, without its line end. Any status but WEIR_OK ends the call with
  * it. */
 typedef weir_status (*weir_http_line_fn)(void *context, const char *line, size_t len);

@@ -1,0 +1,101 @@
+#include "client/client_private.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUIET_TIMEOUT_MS 60000
+
+static weir_status server_has_blob(struct weir_client *client, const char *path, bool *out,
+                                   struct weir_error *err)
+{
+    struct weir_http_call call = {.method = "HEAD", .timeout_ms = client->timeout_ms};
+    struct weir_http_reply reply;
+    WEIR_TRY(client_http(client, &call, path, &reply, err));
+    *out = reply.http_status == 200;
+    weir_http_reply_fini(&reply);
+    return WEIR_OK;
+}
+
+weir_status weir_client_blob_put(struct weir_client *client, const char *file, char *out_sha256,
+                                 struct weir_error *err)
+{
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    uint64_t n_bytes;
+    WEIR_TRY(weir_file_sha256(file, digest, &n_bytes, err));
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    char *path = weir_arena_printf(&arena, "/api/v1/blobs/%s", digest);
+    bool is_there = false;
+    weir_status status = server_has_blob(client, path, &is_there, err);
+    if (status == WEIR_OK && !is_there) {
+        status =
+            weir_client_send_file(client, "PUT", path, "application/octet-stream", file, NULL, err);
+    }
+    weir_arena_fini(&arena);
+    if (status == WEIR_OK) {
+        memcpy(out_sha256, digest, sizeof digest);
+    }
+    return status;
+}
+
+static weir_status download(struct weir_client *client, const char *path, int fd,
+                            struct weir_error *err)
+{
+    struct weir_http_call call = {
+        .method = "GET", .quiet_timeout_ms = QUIET_TIMEOUT_MS, .out_fd = fd};
+    struct weir_http_reply reply;
+    WEIR_TRY(client_http(client, &call, path, &reply, err));
+    weir_status status = WEIR_OK;
+    if (reply.http_status != 200) {
+        status = client_error(&reply, "GET", path, err);
+    } else if (fsync(fd) != 0) {
+        status = weir_error_set_errno(err, errno, "storing a blob");
+    }
+    weir_http_reply_fini(&reply);
+    return status;
+}
+
+static weir_status verify(const char *path, const char *sha256, struct weir_error *err)
+{
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    uint64_t n_bytes;
+    WEIR_TRY(weir_file_sha256(path, digest, &n_bytes, err));
+    if (strcmp(digest, sha256) != 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT,
+                              "blob %s arrived with digest %s: damaged on the way or in the store",
+                              sha256, digest);
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_client_blob_get(struct weir_client *client, const char *sha256, const char *file,
+                                 struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    char *temporary = weir_arena_printf(&arena, "%s.XXXXXX", file);
+    char *path = weir_client_path(&arena, "/api/v1/blobs/{}", &sha256, 1);
+    weir_status status = WEIR_OK;
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        status = weir_error_set_errno(err, errno, "cannot write %s", file);
+    } else {
+        status = download(client, path, fd, err);
+        close(fd);
+        if (status == WEIR_OK) {
+            status = verify(temporary, sha256, err);
+        }
+        if (status == WEIR_OK && rename(temporary, file) != 0) {
+            status = weir_error_set_errno(err, errno, "cannot write %s", file);
+        }
+        if (status != WEIR_OK) {
+            (void)unlink(temporary);
+        }
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
