@@ -1,0 +1,312 @@
+#include "blob/blob.h"
+
+#include "base/uuid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_MAX_BYTES 4096
+#define COPY_BYTES     65536
+
+/** Longest folder name, so that every path below it fits. */
+#define DIR_MAX_BYTES (PATH_MAX_BYTES - 128)
+
+/** Immutable once open, so any thread may use it. */
+struct weir_blobs {
+    char dir[DIR_MAX_BYTES];
+    int lock_fd;
+};
+
+struct weir_blob_writer {
+    struct weir_blobs *blobs;
+    char tmp[PATH_MAX_BYTES];
+    int fd;
+    crypto_hash_sha256_state hash;
+    uint64_t n_bytes;
+    uint64_t max_bytes;
+};
+
+weir_status weir_blobs_open(const char *dir, struct weir_blobs **out, struct weir_error *err)
+{
+    if (strlen(dir) >= DIR_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "blob folder name is too long");
+    }
+    struct weir_blobs *blobs = calloc(1, sizeof(*blobs));
+    if (blobs == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "opening blobs: out of memory");
+    }
+    blobs->lock_fd = -1;
+    (void)snprintf(blobs->dir, sizeof(blobs->dir), "%s", dir);
+    char path[PATH_MAX_BYTES];
+    weir_status status;
+    WEIR_TRY_GOTO(weir_dir_make(dir, 0700, err), status, fail);
+    (void)snprintf(path, sizeof(path), "%s/lock", dir);
+    WEIR_TRY_GOTO(weir_file_lock(path, &blobs->lock_fd, err), status, fail);
+    (void)snprintf(path, sizeof(path), "%s/tmp", dir);
+    WEIR_TRY_GOTO(weir_dir_remove(path, err), status, fail);
+    WEIR_TRY_GOTO(weir_dir_make(path, 0700, err), status, fail);
+    *out = blobs;
+    return WEIR_OK;
+
+fail:
+    weir_blobs_close(blobs);
+    return status;
+}
+
+void weir_blobs_close(struct weir_blobs *blobs)
+{
+    if (blobs == NULL) {
+        return;
+    }
+    if (blobs->lock_fd >= 0) {
+        close(blobs->lock_fd);
+    }
+    free(blobs);
+}
+
+bool weir_blob_name_is_valid(const char *text)
+{
+    return text != NULL && strlen(text) == WEIR_SHA256_TEXT_BYTES - 1 &&
+           strspn(text, "0123456789abcdef") == WEIR_SHA256_TEXT_BYTES - 1;
+}
+
+static weir_status check_name(const char *sha256, struct weir_error *err)
+{
+    if (!weir_blob_name_is_valid(sha256)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "\"%.80s\" is not a SHA-256 (64 lower-case hexadecimal digits)",
+                              sha256 != NULL ? sha256 : "");
+    }
+    return WEIR_OK;
+}
+
+static void name_path(const struct weir_blobs *blobs, const char *sha256, char out[PATH_MAX_BYTES])
+{
+    (void)snprintf(out, PATH_MAX_BYTES, "%s/%.2s/%s", blobs->dir, sha256, sha256);
+}
+
+static weir_status sync_dir(const char *path, struct weir_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "opening %s", path);
+    }
+    int result = fsync(fd);
+    int error = errno;
+    close(fd);
+    return result == 0 ? WEIR_OK : weir_error_set_errno(err, error, "syncing %s", path);
+}
+
+weir_status weir_blob_writer_open(struct weir_blobs *blobs, uint64_t max_bytes,
+                                  struct weir_blob_writer **out, struct weir_error *err)
+{
+    struct weir_blob_writer *writer = calloc(1, sizeof(*writer));
+    if (writer == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "writing a blob: out of memory");
+    }
+    char id[WEIR_UUID_BYTES];
+    weir_uuid_make(id);
+    writer->blobs = blobs;
+    writer->max_bytes = max_bytes;
+    (void)snprintf(writer->tmp, sizeof(writer->tmp), "%s/tmp/%s", blobs->dir, id);
+    writer->fd = open(writer->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
+    if (writer->fd < 0) {
+        weir_status status = weir_error_set_errno(err, errno, "creating %s", writer->tmp);
+        free(writer);
+        return status;
+    }
+    (void)crypto_hash_sha256_init(&writer->hash);
+    *out = writer;
+    return WEIR_OK;
+}
+
+weir_status weir_blob_writer_write(struct weir_blob_writer *writer, const void *data, size_t len,
+                                   struct weir_error *err)
+{
+    if (len > writer->max_bytes - writer->n_bytes) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "the blob is larger than %" PRIu64 " bytes",
+                              writer->max_bytes);
+    }
+    WEIR_TRY(weir_fd_write_all(writer->fd, data, len, err));
+    (void)crypto_hash_sha256_update(&writer->hash, data, len);
+    writer->n_bytes += len;
+    return WEIR_OK;
+}
+
+void weir_blob_writer_abort(struct weir_blob_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    if (writer->fd >= 0) {
+        close(writer->fd);
+    }
+    (void)unlink(writer->tmp);
+    free(writer);
+}
+
+/** Give the synced temporary file its name, durably. */
+static weir_status publish(struct weir_blob_writer *writer, const char *sha256,
+                           struct weir_error *err)
+{
+    char path[PATH_MAX_BYTES], dir[PATH_MAX_BYTES];
+    name_path(writer->blobs, sha256, path);
+    if (access(path, F_OK) == 0) {
+        return WEIR_OK; /* The same bytes are there: the temporary file is dropped. */
+    }
+    (void)snprintf(dir, sizeof(dir), "%s/%.2s", writer->blobs->dir, sha256);
+    if (mkdir(dir, 0700) == 0) {
+        WEIR_TRY(sync_dir(writer->blobs->dir, err));
+    } else if (errno != EEXIST) {
+        return weir_error_set_errno(err, errno, "creating %s", dir);
+    }
+    if (rename(writer->tmp, path) != 0) {
+        return weir_error_set_errno(err, errno, "renaming %s to %s", writer->tmp, path);
+    }
+    return sync_dir(dir, err);
+}
+
+weir_status weir_blob_writer_finish(struct weir_blob_writer *writer, const char *expected,
+                                    char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
+                                    struct weir_error *err)
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    char sha256[WEIR_SHA256_TEXT_BYTES];
+    (void)crypto_hash_sha256_final(&writer->hash, hash);
+    (void)sodium_bin2hex(sha256, sizeof(sha256), hash, sizeof(hash));
+    uint64_t n_bytes = writer->n_bytes;
+    weir_status status = WEIR_OK;
+    if (expected != NULL) {
+        WEIR_TRY_GOTO(check_name(expected, err), status, abort);
+        if (strcmp(expected, sha256) != 0) {
+            status = weir_error_set(err, WEIR_ERR_CORRUPT,
+                                    "these bytes have SHA-256 %s, not the expected %s", sha256,
+                                    expected);
+            goto abort;
+        }
+    }
+    if (fsync(writer->fd) != 0) {
+        status = weir_error_set_errno(err, errno, "syncing %s", writer->tmp);
+        goto abort;
+    }
+    WEIR_TRY_GOTO(publish(writer, sha256, err), status, abort);
+    memcpy(out_sha256, sha256, sizeof(sha256));
+    if (out_bytes != NULL) {
+        *out_bytes = n_bytes;
+    }
+
+abort:
+    weir_blob_writer_abort(writer);
+    return status;
+}
+
+weir_status weir_blob_put(struct weir_blobs *blobs, const void *data, size_t len,
+                          const char *expected, char out_sha256[WEIR_SHA256_TEXT_BYTES],
+                          struct weir_error *err)
+{
+    struct weir_blob_writer *writer;
+    WEIR_TRY(weir_blob_writer_open(blobs, UINT64_MAX, &writer, err));
+    weir_status status = weir_blob_writer_write(writer, data, len, err);
+    if (status != WEIR_OK) {
+        weir_blob_writer_abort(writer);
+        return status;
+    }
+    return weir_blob_writer_finish(writer, expected, out_sha256, NULL, err);
+}
+
+/** Feed the rest of fd to the writer. */
+static weir_status copy(struct weir_blob_writer *writer, int fd, const char *path,
+                        struct weir_error *err)
+{
+    char bytes[COPY_BYTES];
+    for (;;) {
+        ssize_t n = read(fd, bytes, sizeof(bytes));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return weir_error_set_errno(err, errno, "reading %s", path);
+        }
+        if (n == 0) {
+            return WEIR_OK;
+        }
+        WEIR_TRY(weir_blob_writer_write(writer, bytes, (size_t)n, err));
+    }
+}
+
+weir_status weir_blob_put_file(struct weir_blobs *blobs, const char *path, const char *expected,
+                               char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
+                               struct weir_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "opening %s", path);
+    }
+    struct weir_blob_writer *writer;
+    weir_status status = weir_blob_writer_open(blobs, UINT64_MAX, &writer, err);
+    if (status == WEIR_OK) {
+        status = copy(writer, fd, path, err);
+        if (status == WEIR_OK) {
+            status = weir_blob_writer_finish(writer, expected, out_sha256, out_bytes, err);
+        } else {
+            weir_blob_writer_abort(writer);
+        }
+    }
+    close(fd);
+    return status;
+}
+
+bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256)
+{
+    if (!weir_blob_name_is_valid(sha256)) {
+        return false;
+    }
+    char path[PATH_MAX_BYTES];
+    name_path(blobs, sha256, path);
+    return access(path, F_OK) == 0;
+}
+
+weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct weir_arena *arena,
+                           char **out_path, uint64_t *out_bytes, struct weir_error *err)
+{
+    WEIR_TRY(check_name(sha256, err));
+    char path[PATH_MAX_BYTES];
+    name_path(blobs, sha256, path);
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        if (errno == ENOENT) {
+            return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no blob %s", sha256);
+        }
+        return weir_error_set_errno(err, errno, "looking at %s", path);
+    }
+    *out_path = weir_arena_strdup(arena, path);
+    if (out_bytes != NULL) {
+        *out_bytes = (uint64_t)info.st_size;
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_blob_read(struct weir_blobs *blobs, const char *sha256, size_t max_bytes,
+                           struct weir_arena *arena, char **out_data, size_t *out_len,
+                           struct weir_error *err)
+{
+    char *path, *data;
+    size_t len;
+    WEIR_TRY(weir_blob_path(blobs, sha256, arena, &path, NULL, err));
+    WEIR_TRY(weir_file_read(path, max_bytes, arena, &data, &len, err));
+    char actual[WEIR_SHA256_TEXT_BYTES];
+    weir_sha256(data, len, actual);
+    if (strcmp(actual, sha256) != 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT,
+                              "blob %s is damaged: its bytes have SHA-256 %s", sha256, actual);
+    }
+    *out_data = data;
+    *out_len = len;
+    return WEIR_OK;
+}

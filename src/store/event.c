@@ -1,0 +1,56 @@
+#include "store/event.h"
+
+#include "store/stmt.h"
+#include "store/table.h"
+
+// clang-format off
+static const struct weir_field event_fields[] = {
+    WEIR_FIELD(weir_event, seq,     INT,  WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number, in commit order"),
+    WEIR_FIELD(weir_event, time_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it happened"),
+    WEIR_FIELD(weir_event, topic,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Area: ions, jobs, runs, alerts, system …"),
+    WEIR_FIELD(weir_event, kind,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What happened, one word"),
+    WEIR_FIELD(weir_event, subject, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "To what: ion/NAME, job/ID …"),
+    WEIR_FIELD(weir_event, actor,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who did it"),
+    WEIR_FIELD(weir_event, message, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "A sentence"),
+    WEIR_FIELD(weir_event, data,    JSON, WEIR_FIELD_READ_ONLY, "", "Details"),
+};
+static const struct weir_field setting_fields[] = {
+    WEIR_FIELD(weir_setting, key,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Name"),
+    WEIR_FIELD(weir_setting, value,      JSON, WEIR_FIELD_REQUIRED | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Value"),
+    WEIR_FIELD(weir_setting, updated_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last change"),
+};
+// clang-format on
+
+const struct weir_resource weir_event_resource =
+    WEIR_RESOURCE("event", "events", weir_event, event_fields);
+const struct weir_resource weir_setting_resource =
+    WEIR_RESOURCE("setting", "settings", weir_setting, setting_fields);
+
+weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
+                              int64_t *out_seq, struct weir_error *err)
+{
+    struct weir_event numbered = *event;
+    WEIR_TRY(weir_txn_next(txn, "events", &numbered.seq, err));
+    WEIR_TRY(weir_txn_insert(txn, &weir_event_resource, &numbered, err));
+    if (out_seq != NULL) {
+        *out_seq = numbered.seq;
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_setting_get(struct weir_txn *txn, const char *key, struct weir_arena *arena,
+                             char **out_value, struct weir_error *err)
+{
+    struct weir_setting setting;
+    WEIR_TRY(weir_txn_get(txn, &weir_setting_resource, key, arena, &setting, err));
+    *out_value = setting.value;
+    return WEIR_OK;
+}
+
+weir_status weir_setting_put(struct weir_txn *txn, const char *key, const char *value,
+                             int64_t now_ms, struct weir_error *err)
+{
+    const struct weir_setting setting = {
+        .key = (char *)key, .value = (char *)value, .updated_ms = now_ms};
+    return weir_txn_upsert(txn, &weir_setting_resource, &setting, err);
+}

@@ -1,0 +1,179 @@
+#include "store/event.h"
+
+#include "store/store_fixture.h"
+#include "store/table.h"
+
+#include <string.h>
+
+static struct store_fixture fixture;
+
+static void set_up(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){0});
+}
+
+static void tear_down(void)
+{
+    fixture_fini(&fixture);
+}
+
+static weir_status events(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_event event = {
+        .topic = "ions", .kind = "k", .message = "It happened.", .data = "{}"};
+    for (int64_t i = 1; i <= 3; i++) {
+        int64_t seq;
+        event.time_ms = 100 - i; /* The clock may step back: numbers do not. */
+        MUST(weir_event_append(txn, &event, &seq, err));
+        ck_assert_int_eq(seq, i);
+    }
+    MUST(weir_txn_delete(txn, &weir_event_resource, "3", err));
+    int64_t seq;
+    MUST(weir_event_append(txn, &event, &seq, err));
+    ck_assert_int_eq(seq, 4);
+    void *items;
+    size_t n;
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_INT("seq", GT, 1))};
+    MUST(weir_txn_list(txn, &weir_event_resource, &query, &fixture.arena, &items, &n, NULL, err));
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(((struct weir_event *)items)[1].seq, 4);
+    ck_assert_str_eq(((struct weir_event *)items)[0].message, "It happened.");
+    return WEIR_OK;
+}
+
+START_TEST(events_are_numbered_and_no_number_comes_twice)
+{
+    fixture_write(&fixture, events, NULL);
+}
+
+END_TEST
+
+static weir_status alerts(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    bool is_new;
+    struct weir_alert alert = {
+        .id = "1", .key = "drift/a", .severity = "warning", .kind = "drift", .message = "first"};
+    MUST(weir_alert_raise(txn, &alert, 10, &is_new, err));
+    ck_assert(is_new);
+    alert.id = "2";
+    alert.message = "second";
+    MUST(weir_alert_raise(txn, &alert, 20, &is_new, err));
+    ck_assert(!is_new);
+    struct weir_alert out;
+    MUST(weir_txn_get(txn, &weir_alert_resource, "1", &fixture.arena, &out, err));
+    ck_assert_int_eq(out.count, 2);
+    ck_assert_int_eq(out.raised_ms, 10);
+    ck_assert_int_eq(out.last_ms, 20);
+    ck_assert_str_eq(out.message, "second");
+    MUST(weir_alert_acknowledge(txn, "1", "ann", 30, err));
+    MUST(weir_alert_acknowledge(txn, "1", "bob", 40, err));
+    MUST(weir_txn_get(txn, &weir_alert_resource, "1", &fixture.arena, &out, err));
+    ck_assert_str_eq(out.acknowledged_by, "ann");
+    MUST(weir_alert_raise(txn, &alert, 45, &is_new, err));
+    ck_assert(!is_new);
+    ck_assert_int_eq(weir_alert_acknowledge(txn, "9", "bob", 40, err), WEIR_ERR_NOT_FOUND);
+    MUST(weir_alert_resolve(txn, "drift/a", 50, err));
+    MUST(weir_alert_resolve(txn, "drift/a", 60, err));
+    ck_assert_int_eq(weir_alert_acknowledge(txn, "1", "bob", 60, err), WEIR_ERR_CONFLICT);
+    MUST(weir_txn_get(txn, &weir_alert_resource, "1", &fixture.arena, &out, err));
+    ck_assert_int_eq(out.resolved_ms, 50);
+    MUST(weir_alert_raise(txn, &alert, 70, &is_new, err));
+    ck_assert(is_new);
+    alert.severity = "loud";
+    alert.key = "other";
+    ck_assert_int_eq(weir_alert_raise(txn, &alert, 70, &is_new, err), WEIR_ERR_INVALID);
+    return WEIR_OK;
+}
+
+START_TEST(an_alert_is_open_once_per_key_until_it_is_resolved)
+{
+    fixture_write(&fixture, alerts, NULL);
+}
+
+END_TEST
+
+static weir_status outbox(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_outbox *taken;
+    size_t n;
+    int64_t due;
+    MUST(weir_outbox_next_due(txn, &due, err));
+    ck_assert_int_eq(due, INT64_MAX);
+    MUST(weir_outbox_add(txn, "a", "start", "{\"x\":1}", 100, 5, err));
+    MUST(weir_outbox_add(txn, "b", "start", "{}", 50, 5, err));
+    MUST(weir_outbox_add(txn, "a", "start", "{\"x\":2}", 0, 6, err));
+    MUST(weir_outbox_next_due(txn, &due, err));
+    ck_assert_int_eq(due, 50);
+    MUST(weir_outbox_take(txn, 49, 1000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 0);
+    MUST(weir_outbox_take(txn, 100, 1000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(taken[0].key, "a");
+    ck_assert_str_eq(taken[0].payload, "{\"x\":1}");
+    ck_assert_int_eq(taken[0].attempts, 1);
+    struct weir_outbox first = taken[0], second = taken[1];
+    MUST(weir_outbox_take(txn, 1099, 1000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 0);
+    MUST(weir_outbox_done(txn, first.seq, 110, err));
+    MUST(weir_outbox_fail(txn, second.seq, "no luck", 120, 110, err));
+    MUST(weir_outbox_take(txn, 120, 1000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 1);
+    ck_assert_int_eq(taken[0].attempts, 2);
+    ck_assert_str_eq(taken[0].error, "no luck");
+    /* After a crash what was taken is due at once. */
+    MUST(weir_outbox_release(txn, 121, err));
+    MUST(weir_outbox_take(txn, 121, 1000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 1);
+    MUST(weir_outbox_fail(txn, second.seq, "for good", 0, 130, err));
+    MUST(weir_outbox_take(txn, 100000, 1000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 0);
+    /* What was done is not done again. */
+    MUST(weir_outbox_add(txn, "a", "start", "{}", 0, 200, err));
+    MUST(weir_outbox_take(txn, 100000, 1000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 0);
+    ck_assert_int_eq(weir_outbox_done(txn, 99, 1, err), WEIR_ERR_NOT_FOUND);
+    return WEIR_OK;
+}
+
+START_TEST(an_action_is_taken_until_it_is_done_and_never_after)
+{
+    fixture_write(&fixture, outbox, NULL);
+}
+
+END_TEST
+
+static weir_status settings(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    char *value;
+    ck_assert_int_eq(weir_setting_get(txn, "k", &fixture.arena, &value, err), WEIR_ERR_NOT_FOUND);
+    MUST(weir_setting_put(txn, "k", "1", 1, err));
+    MUST(weir_setting_put(txn, "k", "[2]", 2, err));
+    MUST(weir_setting_get(txn, "k", &fixture.arena, &value, err));
+    ck_assert_str_eq(value, "[2]");
+    return WEIR_OK;
+}
+
+START_TEST(the_last_setting_counts)
+{
+    fixture_write(&fixture, settings, NULL);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("event");
+    TCase *tcase = tcase_create("event");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, events_are_numbered_and_no_number_comes_twice);
+    tcase_add_test(tcase, an_alert_is_open_once_per_key_until_it_is_resolved);
+    tcase_add_test(tcase, an_action_is_taken_until_it_is_done_and_never_after);
+    tcase_add_test(tcase, the_last_setting_counts);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}

@@ -1,0 +1,221 @@
+#include "store/identity.h"
+
+#include "base/rng.h"
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <string.h>
+
+// clang-format off
+static const struct weir_field project_fields[] = {
+    WEIR_FIELD(weir_project, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Unique name"),
+    WEIR_FIELD(weir_project, description, TEXT, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "What it is for"),
+    WEIR_FIELD(weir_project, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+};
+static const struct weir_field user_fields[] = {
+    WEIR_FIELD(weir_user, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Unique name"),
+    WEIR_FIELD(weir_user, kind,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "person or service"),
+    WEIR_FIELD(weir_user, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "viewer, operator, scientist, admin, agent or worker"),
+    WEIR_FIELD(weir_user, is_disabled, BOOL, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "May not log in"),
+    WEIR_FIELD(weir_user, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+};
+static const struct weir_field token_fields[] = {
+    WEIR_FIELD(weir_token, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
+    WEIR_FIELD(weir_token, user,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Whose it is"),
+    WEIR_FIELD(weir_token, name,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "What it is for"),
+    WEIR_FIELD(weir_token, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At most this role"),
+    WEIR_FIELD(weir_token, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
+    WEIR_FIELD(weir_token, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+    WEIR_FIELD(weir_token, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent = never"),
+};
+static const struct weir_field session_fields[] = {
+    WEIR_FIELD(weir_session, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
+    WEIR_FIELD(weir_session, user,        TEXT, WEIR_FIELD_READ_ONLY, "", "Who is logged in"),
+    WEIR_FIELD(weir_session, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the cookie"),
+    WEIR_FIELD(weir_session, csrf,        TEXT, WEIR_FIELD_READ_ONLY, "", "What changing requests must repeat in a header"),
+    WEIR_FIELD(weir_session, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it began"),
+    WEIR_FIELD(weir_session, expires_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it ends"),
+};
+static const struct weir_field login_link_fields[] = {
+    WEIR_FIELD(weir_login_link, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
+    WEIR_FIELD(weir_login_link, user,        TEXT, WEIR_FIELD_READ_ONLY, "", "Whom it logs in"),
+    WEIR_FIELD(weir_login_link, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
+    WEIR_FIELD(weir_login_link, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
+    WEIR_FIELD(weir_login_link, expires_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it ends"),
+    WEIR_FIELD(weir_login_link, used_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was used"),
+};
+// clang-format on
+
+const struct weir_resource weir_project_resource =
+    WEIR_RESOURCE("project", "projects", weir_project, project_fields);
+const struct weir_resource weir_user_resource =
+    WEIR_RESOURCE("user", "users", weir_user, user_fields);
+const struct weir_resource weir_token_resource =
+    WEIR_RESOURCE("token", "tokens", weir_token, token_fields);
+const struct weir_resource weir_session_resource =
+    WEIR_RESOURCE("session", "sessions", weir_session, session_fields);
+const struct weir_resource weir_login_link_resource =
+    WEIR_RESOURCE("login link", "login_links", weir_login_link, login_link_fields);
+
+static const char *const role_texts[] = {
+    [WEIR_ROLE_VIEWER] = "viewer",       [WEIR_ROLE_OPERATOR] = "operator",
+    [WEIR_ROLE_SCIENTIST] = "scientist", [WEIR_ROLE_ADMIN] = "admin",
+    [WEIR_ROLE_AGENT] = "agent",         [WEIR_ROLE_WORKER] = "worker",
+};
+
+const char *weir_role_text(enum weir_role role)
+{
+    return role_texts[role];
+}
+
+weir_status weir_role_from_text(const char *text, enum weir_role *out, struct weir_error *err)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(role_texts); i++) {
+        if (text != NULL && strcmp(text, role_texts[i]) == 0) {
+            *out = (enum weir_role)i;
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "\"%s\" is not a role: viewer, operator, scientist, admin, agent, worker",
+                          text != NULL ? text : "");
+}
+
+static bool is_person_role(enum weir_role role)
+{
+    return role <= WEIR_ROLE_ADMIN;
+}
+
+bool weir_role_covers(enum weir_role role, enum weir_role needed)
+{
+    if (role == needed || role == WEIR_ROLE_ADMIN) {
+        return true;
+    }
+    return is_person_role(role) && is_person_role(needed) && role > needed;
+}
+
+void weir_secret_make(char out[WEIR_SECRET_BYTES])
+{
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    static const char prefix[] = "weir_";
+    unsigned char random[WEIR_SECRET_BYTES - sizeof(prefix)];
+    weir_random_bytes(random, sizeof(random));
+    memcpy(out, prefix, sizeof(prefix) - 1);
+    for (size_t i = 0; i < sizeof(random); i++) {
+        out[sizeof(prefix) - 1 + i] = alphabet[random[i] & 63];
+    }
+    out[WEIR_SECRET_BYTES - 1] = '\0';
+}
+
+void weir_secret_hash(const char *secret, char out[WEIR_SHA256_TEXT_BYTES])
+{
+    weir_sha256(secret, strlen(secret), out);
+}
+
+/** The user behind a secret, if they may still log in. */
+static weir_status load_user(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                             struct weir_identity *out, struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_get(txn, &weir_user_resource, name, arena, &out->user, err));
+    if (out->user.is_disabled) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "user \"%s\" is disabled", name);
+    }
+    return weir_role_from_text(out->user.role, &out->role, err);
+}
+
+static weir_status refuse(weir_status status, const char *what, struct weir_error *err)
+{
+    if (status != WEIR_ERR_NOT_FOUND) {
+        return status;
+    }
+    return weir_error_set(err, WEIR_ERR_UNAUTH, "this %s is not valid", what);
+}
+
+weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                struct weir_arena *arena, struct weir_identity *out,
+                                struct weir_error *err)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    weir_secret_hash(secret, hash);
+    struct weir_token token;
+    weir_status status =
+        weir_txn_get_by(txn, &weir_token_resource, "secret_hash", hash, arena, &token, err);
+    if (status != WEIR_OK) {
+        return refuse(status, "token", err);
+    }
+    if (token.expires_ms != 0 && token.expires_ms <= now_ms) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "token \"%s\" has expired", token.name);
+    }
+    struct weir_identity identity = {0};
+    WEIR_TRY(load_user(txn, token.user, arena, &identity, err));
+    enum weir_role limit;
+    WEIR_TRY(weir_role_from_text(token.role, &limit, err));
+    if (weir_role_covers(identity.role, limit)) {
+        identity.role = limit;
+    } else if (!weir_role_covers(limit, identity.role)) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "token \"%s\" is for role %s, which its user "
+                              "does not have",
+                              token.name, token.role);
+    }
+    *out = identity;
+    return WEIR_OK;
+}
+
+weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                  struct weir_arena *arena, struct weir_identity *out,
+                                  struct weir_error *err)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    weir_secret_hash(secret, hash);
+    struct weir_session session;
+    weir_status status =
+        weir_txn_get_by(txn, &weir_session_resource, "secret_hash", hash, arena, &session, err);
+    if (status != WEIR_OK) {
+        return refuse(status, "session", err);
+    }
+    if (session.expires_ms <= now_ms) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "the session has expired: log in again");
+    }
+    struct weir_identity identity = {.csrf = session.csrf};
+    WEIR_TRY(load_user(txn, session.user, arena, &identity, err));
+    *out = identity;
+    return WEIR_OK;
+}
+
+weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                 struct weir_arena *arena, struct weir_login_link *out,
+                                 struct weir_error *err)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    weir_secret_hash(secret, hash);
+    struct weir_login_link link;
+    weir_status status =
+        weir_txn_get_by(txn, &weir_login_link_resource, "secret_hash", hash, arena, &link, err);
+    if (status != WEIR_OK) {
+        return refuse(status, "login link", err);
+    }
+    if (link.used_ms != 0) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "the login link was used already: make a new one");
+    }
+    if (link.expires_ms <= now_ms) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "the login link has expired: make a new one");
+    }
+    link.used_ms = now_ms;
+    WEIR_TRY(weir_txn_update(txn, &weir_login_link_resource, &link, WEIR_FIELDS("used_ms"), err));
+    *out = link;
+    return WEIR_OK;
+}
+
+static const char sql_expire_sessions[] = "DELETE FROM sessions WHERE expires_ms <= :now";
+static const char sql_expire_links[] = "DELETE FROM login_links WHERE expires_ms <= :now";
+
+weir_status weir_identity_expire(struct weir_txn *txn, int64_t now_ms, struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_exec(txn, sql_expire_sessions, WEIR_BINDS(WEIR_BIND_INT("now", now_ms)), NULL,
+                           err));
+    return weir_txn_exec(txn, sql_expire_links, WEIR_BINDS(WEIR_BIND_INT("now", now_ms)), NULL,
+                         err);
+}

@@ -1,0 +1,104 @@
+#include "store/store_fixture.h"
+#include "store/store_private.h"
+
+#include <string.h>
+
+static const struct migration first = {1, "0001_first", "CREATE TABLE a (x TEXT);"};
+static const struct migration second = {2, "0002_second",
+                                        "CREATE TABLE b (x TEXT); INSERT INTO b VALUES ('y');"};
+
+static struct store_fixture fixture;
+static struct connection connection;
+
+static void set_up(void)
+{
+    fixture_init(&fixture);
+    ck_assert_int_eq(connection_open(fixture.path, 0, false, &connection, NULL), WEIR_OK);
+}
+
+static void tear_down(void)
+{
+    connection_close(&connection);
+    fixture_fini(&fixture);
+}
+
+static int64_t query(const char *sql)
+{
+    int64_t n;
+    struct weir_txn txn = {.connection = &connection};
+    ck_assert_int_eq(weir_txn_query_int(&txn, sql, WEIR_NO_BINDS, -1, &n, NULL), WEIR_OK);
+    return n;
+}
+
+START_TEST(migrations_are_applied_once_and_in_order)
+{
+    const struct migration both[] = {first, second};
+    ck_assert_int_eq(migrate(&connection, both, 1, NULL), WEIR_OK);
+    ck_assert_int_eq(migrate(&connection, both, 2, NULL), WEIR_OK);
+    ck_assert_int_eq(migrate(&connection, both, 2, NULL), WEIR_OK);
+    ck_assert_int_eq(query("SELECT count(*) FROM schema_migrations"), 2);
+    ck_assert_int_eq(query("SELECT count(*) FROM b"), 1);
+}
+
+END_TEST
+
+START_TEST(a_changed_migration_is_refused)
+{
+    struct migration changed = first;
+    changed.sql = "CREATE TABLE a (x TEXT, y TEXT);";
+    ck_assert_int_eq(migrate(&connection, &first, 1, NULL), WEIR_OK);
+    ck_assert_int_eq(migrate(&connection, &changed, 1, &fixture.err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "0001_first"));
+}
+
+END_TEST
+
+START_TEST(a_database_of_a_newer_version_is_refused)
+{
+    const struct migration both[] = {first, second};
+    ck_assert_int_eq(migrate(&connection, both, 2, NULL), WEIR_OK);
+    ck_assert_int_eq(migrate(&connection, both, 1, &fixture.err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "newer Weir"));
+}
+
+END_TEST
+
+START_TEST(a_migration_that_fails_leaves_no_trace)
+{
+    const struct migration wrong[] = {
+        first, {2, "0002_wrong", "CREATE TABLE b (x TEXT); INSERT INTO nowhere VALUES (1);"}};
+    ck_assert_int_lt(migrate(&connection, wrong, 2, &fixture.err), 0);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "0002_wrong"));
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "nowhere"));
+    ck_assert_int_eq(query("SELECT count(*) FROM schema_migrations"), 1);
+    ck_assert_int_eq(query("SELECT count(*) FROM sqlite_master WHERE name = 'b'"), 0);
+    const struct migration both[] = {first, second};
+    ck_assert_int_eq(migrate(&connection, both, 2, NULL), WEIR_OK);
+}
+
+END_TEST
+
+START_TEST(the_migrations_of_this_build_apply_and_are_numbered_without_gaps)
+{
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    ck_assert_uint_ge(store_n_migrations, 4);
+    for (size_t i = 0; i < store_n_migrations; i++) {
+        ck_assert_int_eq(store_migrations[i].version, (int64_t)i + 1);
+    }
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("migrate");
+    TCase *tcase = tcase_create("migrate");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, migrations_are_applied_once_and_in_order);
+    tcase_add_test(tcase, a_changed_migration_is_refused);
+    tcase_add_test(tcase, a_database_of_a_newer_version_is_refused);
+    tcase_add_test(tcase, a_migration_that_fails_leaves_no_trace);
+    tcase_add_test(tcase, the_migrations_of_this_build_apply_and_are_numbered_without_gaps);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}

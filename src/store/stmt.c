@@ -1,0 +1,240 @@
+#include "store/stmt.h"
+
+#include "store/store_private.h"
+
+#include <assert.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    }
+    return hash;
+}
+
+/** After one of these SQLite may have undone the whole transaction, so it must not go on. */
+static bool breaks_transaction(weir_status status)
+{
+    return status == WEIR_ERR_NOSPACE || status == WEIR_ERR_IO || status == WEIR_ERR_CORRUPT ||
+           status == WEIR_ERR_NOMEM || status == WEIR_ERR_UNAVAILABLE;
+}
+
+static weir_status fail(struct weir_txn *txn, int code, const char *what, struct weir_error *err)
+{
+    struct weir_error error = {0};
+    weir_status status = connection_error(txn->connection, code, what, &error);
+    if (breaks_transaction(status) && txn->broken.status == WEIR_OK) {
+        txn->broken = error;
+    }
+    if (err != NULL) {
+        *err = error;
+    }
+    return status;
+}
+
+static struct weir_stmt *cache_find(struct connection *connection, const char *sql, uint64_t hash)
+{
+    for (size_t i = 0; i < connection->n_stmts; i++) {
+        struct weir_stmt *stmt = connection->stmts[i];
+        if (stmt->hash == hash && stmt->txn == NULL &&
+            strcmp(sqlite3_sql(stmt->handle), sql) == 0) {
+            return stmt;
+        }
+    }
+    return NULL;
+}
+
+/** Keep a new statement, in place of the least recently used one if there is no room. */
+static void cache_add(struct connection *connection, struct weir_stmt *stmt)
+{
+    size_t i_slot = connection->n_stmts;
+    if (i_slot == STMT_CACHE_MAX) {
+        uint64_t oldest = UINT64_MAX;
+        for (size_t i = 0; i < STMT_CACHE_MAX; i++) {
+            if (connection->stmts[i]->txn == NULL && connection->stmts[i]->last_use < oldest) {
+                oldest = connection->stmts[i]->last_use;
+                i_slot = i;
+            }
+        }
+        if (i_slot == STMT_CACHE_MAX) {
+            return; /* All are in use: this one lives until it is closed. */
+        }
+        sqlite3_finalize(connection->stmts[i_slot]->handle);
+        free(connection->stmts[i_slot]);
+    } else {
+        connection->n_stmts++;
+    }
+    connection->stmts[i_slot] = stmt;
+    stmt->is_cached = true;
+}
+
+static weir_status stmt_new(struct weir_txn *txn, const char *sql, uint64_t hash,
+                            struct weir_stmt **out, struct weir_error *err)
+{
+    struct weir_stmt *stmt = calloc(1, sizeof(*stmt));
+    if (stmt == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "preparing a statement: out of memory");
+    }
+    int code = sqlite3_prepare_v3(txn->connection->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                  &stmt->handle, NULL);
+    if (code != SQLITE_OK || stmt->handle == NULL) {
+        free(stmt);
+        return fail(txn, sqlite3_extended_errcode(txn->connection->db), sql, err);
+    }
+    stmt->hash = hash;
+    cache_add(txn->connection, stmt);
+    *out = stmt;
+    return WEIR_OK;
+}
+
+static weir_status bind_all(struct weir_stmt *stmt, const struct weir_bind *binds, size_t n_binds,
+                            struct weir_error *err)
+{
+    for (size_t i = 0; i < n_binds; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), ":%s", binds[i].name);
+        int i_param = sqlite3_bind_parameter_index(stmt->handle, name);
+        if (i_param == 0) {
+            return weir_error_set(err, WEIR_ERR_INTERNAL, "the statement has no parameter %s: %s",
+                                  name, sqlite3_sql(stmt->handle));
+        }
+        switch (binds[i].type) {
+        case WEIR_BIND_TYPE_TEXT:
+            WEIR_TRY(stmt_bind_text(stmt, i_param, binds[i].text, err));
+            break;
+        case WEIR_BIND_TYPE_INT:
+            WEIR_TRY(stmt_bind_int(stmt, i_param, binds[i].i64, err));
+            break;
+        case WEIR_BIND_TYPE_F64:
+            WEIR_TRY(stmt_bind_f64(stmt, i_param, binds[i].f64, err));
+            break;
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_stmt_open(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
+                           size_t n_binds, struct weir_stmt **out, struct weir_error *err)
+{
+    if (txn->broken.status != WEIR_OK) {
+        if (err != NULL) {
+            *err = txn->broken;
+        }
+        return txn->broken.status;
+    }
+    uint64_t hash = hash_text(sql);
+    struct weir_stmt *stmt = cache_find(txn->connection, sql, hash);
+    if (stmt == NULL) {
+        WEIR_TRY(stmt_new(txn, sql, hash, &stmt, err));
+    }
+    stmt->txn = txn;
+    stmt->last_use = ++txn->connection->n_uses;
+    txn->n_open++;
+    weir_status status = bind_all(stmt, binds, n_binds, err);
+    if (status != WEIR_OK) {
+        weir_stmt_close(stmt);
+        return status;
+    }
+    *out = stmt;
+    return WEIR_OK;
+}
+
+weir_status weir_stmt_rebind(struct weir_stmt *stmt, const struct weir_bind *binds, size_t n_binds,
+                             struct weir_error *err)
+{
+    sqlite3_reset(stmt->handle);
+    sqlite3_clear_bindings(stmt->handle);
+    return bind_all(stmt, binds, n_binds, err);
+}
+
+weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text,
+                           struct weir_error *err)
+{
+    int code = text != NULL ? sqlite3_bind_text(stmt->handle, i_param, text, -1, SQLITE_STATIC)
+                            : sqlite3_bind_null(stmt->handle, i_param);
+    return code == SQLITE_OK ? WEIR_OK : fail(stmt->txn, code, "binding text", err);
+}
+
+weir_status stmt_bind_int(struct weir_stmt *stmt, int i_param, int64_t value,
+                          struct weir_error *err)
+{
+    int code = sqlite3_bind_int64(stmt->handle, i_param, value);
+    return code == SQLITE_OK ? WEIR_OK : fail(stmt->txn, code, "binding an integer", err);
+}
+
+weir_status stmt_bind_f64(struct weir_stmt *stmt, int i_param, double value, struct weir_error *err)
+{
+    int code = isnan(value) ? sqlite3_bind_null(stmt->handle, i_param)
+                            : sqlite3_bind_double(stmt->handle, i_param, value);
+    return code == SQLITE_OK ? WEIR_OK : fail(stmt->txn, code, "binding a number", err);
+}
+
+weir_status weir_stmt_step(struct weir_stmt *stmt, bool *out_has_row, struct weir_error *err)
+{
+    if (stmt->txn->broken.status != WEIR_OK) {
+        if (err != NULL) {
+            *err = stmt->txn->broken;
+        }
+        return stmt->txn->broken.status;
+    }
+    int code = sqlite3_step(stmt->handle);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) {
+        return fail(stmt->txn, code, sqlite3_sql(stmt->handle), err);
+    }
+    *out_has_row = code == SQLITE_ROW;
+    return WEIR_OK;
+}
+
+char *weir_stmt_text(const struct weir_stmt *stmt, int i_column, struct weir_arena *arena)
+{
+    const unsigned char *text = sqlite3_column_text(stmt->handle, i_column);
+    if (text == NULL) {
+        return NULL;
+    }
+    return weir_arena_memdup(arena, text, (size_t)sqlite3_column_bytes(stmt->handle, i_column));
+}
+
+int64_t weir_stmt_int(const struct weir_stmt *stmt, int i_column)
+{
+    return sqlite3_column_int64(stmt->handle, i_column);
+}
+
+double weir_stmt_f64(const struct weir_stmt *stmt, int i_column)
+{
+    if (weir_stmt_is_null(stmt, i_column)) {
+        return NAN;
+    }
+    return sqlite3_column_double(stmt->handle, i_column);
+}
+
+bool weir_stmt_is_null(const struct weir_stmt *stmt, int i_column)
+{
+    return sqlite3_column_type(stmt->handle, i_column) == SQLITE_NULL;
+}
+
+void weir_stmt_close(struct weir_stmt *stmt)
+{
+    if (stmt == NULL) {
+        return;
+    }
+    assert(stmt->txn != NULL && stmt->txn->n_open > 0);
+    stmt->txn->n_open--;
+    stmt->txn = NULL;
+    if (!stmt->is_cached) {
+        sqlite3_finalize(stmt->handle);
+        free(stmt);
+        return;
+    }
+    sqlite3_reset(stmt->handle);
+    sqlite3_clear_bindings(stmt->handle);
+}
+
+void weir_stmt_auto_close(struct weir_stmt **stmt)
+{
+    weir_stmt_close(*stmt);
+}

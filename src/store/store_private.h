@@ -1,0 +1,91 @@
+/**
+ * Inside the store: a connection with its statement cache, and what a transaction is.
+ * The only header of Weir that includes sqlite3.h.
+ */
+#ifndef WEIR_STORE_STORE_PRIVATE_H
+#define WEIR_STORE_STORE_PRIVATE_H
+
+#include "base/buf.h"
+#include "base/status.h"
+#include "store/stmt.h"
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+/** Statements kept prepared per connection; beyond it the least recently used one goes. */
+#define STMT_CACHE_MAX 256
+
+struct weir_stmt {
+    sqlite3_stmt *handle;
+    struct weir_txn *txn; /**< NULL while it lies in the cache. */
+    uint64_t hash;
+    uint64_t last_use;
+    bool is_cached;
+};
+
+/** One SQLite connection; used by one thread at a time. */
+struct connection {
+    sqlite3 *db;
+    struct weir_stmt *stmts[STMT_CACHE_MAX];
+    size_t n_stmts;
+    uint64_t n_uses;
+};
+
+struct weir_txn {
+    struct connection *connection;
+    /** The failure after which SQLite may have undone the whole transaction; it stays. */
+    struct weir_error broken;
+    size_t n_open; /**< Statements opened and not closed. */
+};
+
+/** Open a connection and set it up. `is_reader`: refuses writes. */
+weir_status connection_open(const char *path, uint64_t max_bytes, bool is_reader,
+                            struct connection *out, struct weir_error *err) WEIR_MUST_CHECK;
+void connection_close(struct connection *connection);
+
+/** Run SQL without parameters or results. */
+weir_status connection_exec(struct connection *connection, const char *sql,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Reset every statement that the transaction left open. */
+void connection_release_stmts(struct connection *connection);
+
+/** What a SQLite result code means to the caller; `what` says what was tried. */
+weir_status connection_error(const struct connection *connection, int code, const char *what,
+                             struct weir_error *err);
+
+/** A file of migrations/, embedded. */
+struct migration {
+    int64_t version;
+    const char *name;
+    const char *sql; /**< NUL-terminated. */
+};
+
+/** Apply the migrations that are not there yet, in order, each in one transaction. */
+weir_status migrate(struct connection *connection, const struct migration *migrations,
+                    size_t n_migrations, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** All migrations of this build, in order. */
+extern const struct migration store_migrations[];
+extern const size_t store_n_migrations;
+
+/** Bind a value by position (1, 2 …): for generated SQL. Text is borrowed until close. */
+weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+weir_status stmt_bind_int(struct weir_stmt *stmt, int i_param, int64_t value,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+weir_status stmt_bind_f64(struct weir_stmt *stmt, int i_param, double value,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Rows that the last statement of this connection changed. */
+int64_t txn_changes(const struct weir_txn *txn);
+
+/** Run a transaction function; the status is that of a failure that undid everything, if there was
+ * one. */
+weir_status txn_run(struct weir_txn *txn, weir_txn_fn fn, void *context,
+                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is this thread inside a transaction function? Nesting would wait for itself. */
+bool txn_is_running(void);
+
+#endif

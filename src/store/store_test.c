@@ -1,0 +1,361 @@
+#include "store/store.h"
+
+#include "base/clock.h"
+#include "store/store_fixture.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+
+static const char sql_put[] = "INSERT INTO settings (key, value, updated_ms) VALUES (:key, '1', 0)";
+static const char sql_count[] = "SELECT count(*) FROM settings";
+
+static struct store_fixture fixture;
+
+static void set_up(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){.max_queue = 40});
+}
+
+static void tear_down(void)
+{
+    fixture_fini(&fixture);
+}
+
+/** Insert a row; with fails, only to have it undone. */
+struct put {
+    const char *key;
+    bool fails;
+};
+
+static weir_status put(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct put *row = context;
+    WEIR_TRY(weir_txn_exec(txn, sql_put, WEIR_BINDS(WEIR_BIND_TEXT("key", row->key)), NULL, err));
+    return row->fails ? weir_error_set(err, WEIR_ERR_CONFLICT, "changed my mind") : WEIR_OK;
+}
+
+static weir_status count(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_query_int(txn, sql_count, WEIR_NO_BINDS, -1, context, err);
+}
+
+static int64_t rows(void)
+{
+    int64_t n;
+    fixture_read(&fixture, count, &n);
+    return n;
+}
+
+START_TEST(what_was_written_is_there_after_opening_again)
+{
+    fixture_write(&fixture, put, &(struct put){.key = "a"});
+    ck_assert_int_eq(rows(), 1);
+    weir_store_close(fixture.store);
+    fixture_open(&fixture, (struct weir_store_config){0});
+    ck_assert_int_eq(rows(), 1);
+}
+
+END_TEST
+
+START_TEST(a_transaction_that_fails_leaves_nothing_and_says_why)
+{
+    weir_status status = weir_store_write(fixture.store, put,
+                                          &(struct put){.key = "a", .fails = true}, &fixture.err);
+    ck_assert_int_eq(status, WEIR_ERR_CONFLICT);
+    ck_assert_str_eq(fixture.err.message, "changed my mind");
+    ck_assert_int_eq(rows(), 0);
+    ck_assert_uint_eq(weir_store_change(fixture.store), 0);
+}
+
+END_TEST
+
+#define N_THREADS 8
+#define N_EACH    50
+
+static void *put_many(void *context)
+{
+    size_t i_thread = (size_t)context;
+    for (size_t i = 0; i < N_EACH; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof(key), "%zu/%zu", i_thread, i);
+        bool fails = i % 3 == 0;
+        weir_status status =
+            weir_store_write(fixture.store, put, &(struct put){.key = key, .fails = fails}, NULL);
+        ck_assert_int_eq(status, fails ? WEIR_ERR_CONFLICT : WEIR_OK);
+    }
+    return NULL;
+}
+
+START_TEST(threads_that_write_at_once_each_get_their_own_result)
+{
+    pthread_t threads[N_THREADS];
+    for (size_t i = 0; i < N_THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, put_many, (void *)i), 0);
+    }
+    for (size_t i = 0; i < N_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    ck_assert_int_eq(rows(), N_THREADS * (N_EACH - (N_EACH + 2) / 3));
+}
+
+END_TEST
+
+/** Holds the writer until it is told to go on. */
+struct gate {
+    sem_t is_inside, may_leave;
+};
+
+static weir_status wait_at_gate(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)txn;
+    (void)err;
+    struct gate *gate = context;
+    sem_post(&gate->is_inside);
+    sem_wait(&gate->may_leave);
+    return WEIR_OK;
+}
+
+static void *run_gate(void *context)
+{
+    ck_assert_int_eq(weir_store_write(fixture.store, wait_at_gate, context, NULL), WEIR_OK);
+    return NULL;
+}
+
+struct putter {
+    char key[16];
+    weir_status status;
+};
+
+static void *put_one(void *context)
+{
+    struct putter *putter = context;
+    struct put row = {.key = putter->key};
+    putter->status = weir_store_write(fixture.store, put, &row, NULL);
+    return NULL;
+}
+
+START_TEST(transactions_that_wait_together_share_commits_and_a_full_queue_refuses)
+{
+    struct gate gate;
+    sem_init(&gate.is_inside, 0, 0);
+    sem_init(&gate.may_leave, 0, 0);
+    pthread_t gate_thread, threads[60];
+    struct putter putters[60];
+    pthread_create(&gate_thread, NULL, run_gate, &gate);
+    sem_wait(&gate.is_inside);
+    for (size_t i = 0; i < 60; i++) {
+        (void)snprintf(putters[i].key, sizeof(putters[i].key), "%zu", i);
+        pthread_create(&threads[i], NULL, put_one, &putters[i]);
+    }
+    /* The queue holds 40, so 20 of the 60 must come back while the writer is held. */
+    uint64_t deadline_ms = (uint64_t)weir_mono_ms() + 20000;
+    size_t n_refused = 0;
+    bool is_joined[60] = {false};
+    while (n_refused < 20 && (uint64_t)weir_mono_ms() < deadline_ms) {
+        for (size_t i = 0; i < 60; i++) {
+            if (!is_joined[i] && pthread_tryjoin_np(threads[i], NULL) == 0) {
+                is_joined[i] = true;
+                ck_assert_int_eq(putters[i].status, WEIR_ERR_UNAVAILABLE);
+                n_refused++;
+            }
+        }
+        sched_yield();
+    }
+    ck_assert_uint_eq(n_refused, 20);
+    sem_post(&gate.may_leave);
+    pthread_join(gate_thread, NULL);
+    for (size_t i = 0; i < 60; i++) {
+        if (!is_joined[i]) {
+            pthread_join(threads[i], NULL);
+            ck_assert_int_eq(putters[i].status, WEIR_OK);
+        }
+    }
+    ck_assert_int_eq(rows(), 40);
+    ck_assert_uint_eq(weir_store_change(fixture.store), 1);
+}
+
+END_TEST
+
+static void *put_late(void *context)
+{
+    (void)context;
+    ck_assert_int_eq(weir_store_write(fixture.store, put, &(struct put){.key = "late"}, NULL),
+                     WEIR_OK);
+    return NULL;
+}
+
+static weir_status count_around_a_write(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    int64_t *counts = context;
+    MUST(count(txn, &counts[0], err));
+    pthread_t thread;
+    pthread_create(&thread, NULL, put_late, NULL);
+    pthread_join(thread, NULL);
+    return count(txn, &counts[1], err);
+}
+
+START_TEST(a_reader_keeps_its_snapshot_while_others_write)
+{
+    int64_t counts[2];
+    fixture_read(&fixture, count_around_a_write, counts);
+    ck_assert_int_eq(counts[0], 0);
+    ck_assert_int_eq(counts[1], 0);
+    ck_assert_int_eq(rows(), 1);
+}
+
+END_TEST
+
+static weir_status nest(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)txn;
+    (void)context;
+    return weir_store_read(fixture.store, count, NULL, err);
+}
+
+START_TEST(writing_while_reading_and_nesting_are_refused)
+{
+    ck_assert_int_eq(weir_store_read(fixture.store, put, &(struct put){.key = "a"}, &fixture.err),
+                     WEIR_ERR_DENIED);
+    ck_assert_int_eq(weir_store_write(fixture.store, nest, NULL, &fixture.err), WEIR_ERR_INTERNAL);
+    ck_assert_int_eq(weir_store_read(fixture.store, nest, NULL, &fixture.err), WEIR_ERR_INTERNAL);
+    ck_assert_int_eq(rows(), 0);
+}
+
+END_TEST
+
+static void *wait_for_change(void *context)
+{
+    *(uint64_t *)context = weir_store_wait(fixture.store, 0, 60000);
+    return NULL;
+}
+
+static void note_change(void *context, uint64_t change)
+{
+    *(uint64_t *)context = change;
+}
+
+START_TEST(waiters_and_watches_are_told_of_commits_that_changed_something)
+{
+    int watch;
+    uint64_t seen = 0, waited = 0;
+    ck_assert_int_eq(weir_store_watch(fixture.store, note_change, &seen, &watch, NULL), WEIR_OK);
+    ck_assert_uint_eq(weir_store_wait(fixture.store, 0, 0), 0);
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_change, &waited);
+    int64_t n;
+    fixture_write(&fixture, count, &n); /* Changes nothing. */
+    ck_assert_uint_eq(weir_store_change(fixture.store), 0);
+    fixture_write(&fixture, put, &(struct put){.key = "a"});
+    pthread_join(thread, NULL);
+    ck_assert_uint_eq(waited, 1);
+    weir_store_unwatch(fixture.store, watch);
+    ck_assert_uint_eq(seen, 1);
+    fixture_write(&fixture, put, &(struct put){.key = "b"});
+    ck_assert_uint_eq(weir_store_change(fixture.store), 2);
+    ck_assert_uint_eq(seen, 1);
+}
+
+END_TEST
+
+START_TEST(there_is_a_limit_to_watches)
+{
+    int watch;
+    uint64_t seen;
+    for (int i = 0; i < WEIR_STORE_WATCHES_MAX; i++) {
+        ck_assert_int_eq(weir_store_watch(fixture.store, note_change, &seen, &watch, NULL),
+                         WEIR_OK);
+    }
+    ck_assert_int_eq(weir_store_watch(fixture.store, note_change, &seen, &watch, NULL),
+                     WEIR_ERR_LIMIT);
+}
+
+END_TEST
+
+START_TEST(a_second_server_on_the_same_file_is_refused)
+{
+    struct weir_store *second;
+    ck_assert_int_eq(
+        weir_store_open(&(struct weir_store_config){.path = fixture.path}, &second, &fixture.err),
+        WEIR_ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, fixture.path));
+}
+
+END_TEST
+
+static weir_status many_statements(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    /* More than the cache holds, some left open: all of them must still work. */
+    for (int i = 0; i < 600; i++) {
+        char sql[64];
+        struct weir_stmt *stmt;
+        bool has_row;
+        (void)snprintf(sql, sizeof(sql), "SELECT %d", i);
+        WEIR_TRY(weir_stmt_open(txn, sql, WEIR_NO_BINDS, &stmt, err));
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        ck_assert_int_eq(weir_stmt_int(stmt, 0), i);
+        if (i % 50 != 0) {
+            weir_stmt_close(stmt);
+        }
+    }
+    return WEIR_OK;
+}
+
+START_TEST(the_statement_cache_has_a_bound_and_survives_what_is_left_open)
+{
+    fixture_write(&fixture, many_statements, NULL);
+    fixture_write(&fixture, many_statements, NULL);
+    fixture_write(&fixture, put, &(struct put){.key = "a"});
+    ck_assert_int_eq(rows(), 1);
+}
+
+END_TEST
+
+static weir_status wrong_parameter(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    return weir_txn_exec(txn, sql_put, WEIR_BINDS(WEIR_BIND_TEXT("kay", "a")), NULL, err);
+}
+
+static weir_status take_numbers(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    for (int64_t i = 1; i <= 3; i++) {
+        int64_t number;
+        MUST(weir_txn_next(txn, "tickets", &number, err));
+        ck_assert_int_eq(number, *(int64_t *)context + i);
+    }
+    return WEIR_OK;
+}
+
+START_TEST(unknown_parameters_are_refused_and_counters_count_on)
+{
+    ck_assert_int_eq(weir_store_write(fixture.store, wrong_parameter, NULL, &fixture.err),
+                     WEIR_ERR_INTERNAL);
+    fixture_write(&fixture, take_numbers, &(int64_t){0});
+    fixture_write(&fixture, take_numbers, &(int64_t){3});
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store");
+    TCase *tcase = tcase_create("store");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, what_was_written_is_there_after_opening_again);
+    tcase_add_test(tcase, a_transaction_that_fails_leaves_nothing_and_says_why);
+    tcase_add_test(tcase, threads_that_write_at_once_each_get_their_own_result);
+    tcase_add_test(tcase, transactions_that_wait_together_share_commits_and_a_full_queue_refuses);
+    tcase_add_test(tcase, a_reader_keeps_its_snapshot_while_others_write);
+    tcase_add_test(tcase, writing_while_reading_and_nesting_are_refused);
+    tcase_add_test(tcase, waiters_and_watches_are_told_of_commits_that_changed_something);
+    tcase_add_test(tcase, there_is_a_limit_to_watches);
+    tcase_add_test(tcase, a_second_server_on_the_same_file_is_refused);
+    tcase_add_test(tcase, the_statement_cache_has_a_bound_and_survives_what_is_left_open);
+    tcase_add_test(tcase, unknown_parameters_are_refused_and_counters_count_on);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}

@@ -1,0 +1,71 @@
+#include "store/store_private.h"
+
+/** Set while this thread runs a transaction function. */
+static _Thread_local bool is_in_transaction;
+
+weir_status txn_run(struct weir_txn *txn, weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    is_in_transaction = true;
+    weir_status status = fn(txn, context, err);
+    is_in_transaction = false;
+    if (txn->n_open > 0) {
+        connection_release_stmts(txn->connection);
+    }
+    if (txn->broken.status != WEIR_OK) {
+        /* Whatever fn made of it, its writes are gone. */
+        if (err != NULL) {
+            *err = txn->broken;
+        }
+        return txn->broken.status;
+    }
+    return status;
+}
+
+bool txn_is_running(void)
+{
+    return is_in_transaction;
+}
+
+int64_t txn_changes(const struct weir_txn *txn)
+{
+    return sqlite3_changes64(txn->connection->db);
+}
+
+weir_status weir_txn_exec(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
+                          size_t n_binds, int64_t *out_changes, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql, binds, n_binds, &stmt, err));
+    bool has_row;
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    if (out_changes != NULL) {
+        *out_changes = txn_changes(txn);
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_txn_query_int(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
+                               size_t n_binds, int64_t fallback, int64_t *out,
+                               struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql, binds, n_binds, &stmt, err));
+    bool has_row;
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    *out = has_row && !weir_stmt_is_null(stmt, 0) ? weir_stmt_int(stmt, 0) : fallback;
+    return WEIR_OK;
+}
+
+static const char sql_counter_bump[] =
+    "INSERT INTO counters (name, value) VALUES (:name, 1)"
+    " ON CONFLICT (name) DO UPDATE SET value = counters.value + 1";
+static const char sql_counter_get[] = "SELECT value FROM counters WHERE name = :name";
+
+weir_status weir_txn_next(struct weir_txn *txn, const char *counter, int64_t *out,
+                          struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_exec(txn, sql_counter_bump, WEIR_BINDS(WEIR_BIND_TEXT("name", counter)), NULL,
+                           err));
+    return weir_txn_query_int(txn, sql_counter_get, WEIR_BINDS(WEIR_BIND_TEXT("name", counter)), 0,
+                              out, err);
+}

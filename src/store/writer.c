@@ -1,0 +1,352 @@
+#include "store/writer.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/** Transactions made durable together. */
+#define GROUP_MAX 128
+
+/** A transaction that waits; lies on its caller's stack until it is done. */
+struct request {
+    weir_txn_fn fn;
+    void *context;
+    struct weir_error *err;
+    weir_status status;
+    bool is_done;
+    pthread_cond_t done;
+    struct request *next;
+};
+
+struct watch {
+    weir_store_watch_fn fn; /**< NULL: free. */
+    void *context;
+};
+
+/** `connection` belongs to the thread; everything else is protected by `mutex`. */
+struct writer {
+    struct connection connection;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t submitted; /**< The queue is not empty, or is_stopping. */
+    pthread_cond_t changed;   /**< `change` or n_wakes has grown. */
+    pthread_cond_t notified;  /**< is_notifying has become false. */
+    struct request *head, *tail;
+    size_t n_queued, max_queue;
+    bool is_stopping;
+    uint64_t change;
+    uint64_t n_wakes;
+    struct watch watches[WEIR_STORE_WATCHES_MAX];
+    bool is_notifying; /**< Watch functions are running. */
+};
+
+static void rollback(struct connection *connection)
+{
+    if (sqlite3_get_autocommit(connection->db) == 0) {
+        (void)sqlite3_exec(connection->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+}
+
+static void fail_all(struct request **group, size_t n, const struct weir_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        group[i]->status = error->status;
+        if (group[i]->err != NULL) {
+            *group[i]->err = *error;
+        }
+    }
+}
+
+/**
+ * Run one transaction behind a savepoint.
+ * @return false if the database transaction around it is gone.
+ */
+static bool run_one(struct connection *connection, struct request *request)
+{
+    struct weir_txn txn = {.connection = connection};
+    if (request->err != NULL) {
+        *request->err = (struct weir_error){0};
+    }
+    request->status = connection_exec(connection, "SAVEPOINT one", request->err);
+    if (request->status != WEIR_OK) {
+        return false;
+    }
+    request->status = txn_run(&txn, request->fn, request->context, request->err);
+    if (sqlite3_get_autocommit(connection->db) != 0) {
+        return false;
+    }
+    if (request->status == WEIR_OK) {
+        request->status = connection_exec(connection, "RELEASE one", request->err);
+        return request->status == WEIR_OK;
+    }
+    return sqlite3_exec(connection->db, "ROLLBACK TO one; RELEASE one", NULL, NULL, NULL) ==
+           SQLITE_OK;
+}
+
+/**
+ * Run a group in one database transaction and commit it.
+ * @return false if it came to nothing and `error` says why; statuses are then undefined.
+ */
+static bool run_group(struct connection *connection, struct request **group, size_t n,
+                      struct weir_error *error)
+{
+    *error = (struct weir_error){0};
+    if (connection_exec(connection, "BEGIN IMMEDIATE", error) != WEIR_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!run_one(connection, group[i])) {
+            if (group[i]->status != WEIR_OK && group[i]->err != NULL) {
+                *error = *group[i]->err;
+            }
+            if (error->status == WEIR_OK) {
+                (void)weir_error_set(error,
+                                     group[i]->status != WEIR_OK ? group[i]->status : WEIR_ERR_IO,
+                                     "the database undid the transaction");
+            }
+            rollback(connection);
+            return false;
+        }
+    }
+    if (connection_exec(connection, "COMMIT", error) != WEIR_OK) {
+        rollback(connection);
+        return false;
+    }
+    return true;
+}
+
+/** All at once; if that fails, one by one, so that one too large does not fail its neighbours. */
+static void run_all(struct connection *connection, struct request **group, size_t n)
+{
+    struct weir_error error;
+    if (run_group(connection, group, n, &error)) {
+        return;
+    }
+    if (n == 1) {
+        fail_all(group, 1, &error);
+        return;
+    }
+    weir_log(WEIR_LOG_DEBUG, "store_group_failed", WEIR_KV_STR("error", error.message));
+    for (size_t i = 0; i < n; i++) {
+        if (!run_group(connection, &group[i], 1, &error)) {
+            fail_all(&group[i], 1, &error);
+        }
+    }
+}
+
+/** Call the watches, under no lock. Enters and leaves with the mutex held. */
+static void notify(struct writer *writer)
+{
+    struct watch watches[WEIR_STORE_WATCHES_MAX];
+    uint64_t change = writer->change;
+    memcpy(watches, writer->watches, sizeof(watches));
+    writer->is_notifying = true;
+    pthread_mutex_unlock(&writer->mutex);
+    for (size_t i = 0; i < WEIR_STORE_WATCHES_MAX; i++) {
+        if (watches[i].fn != NULL) {
+            watches[i].fn(watches[i].context, change);
+        }
+    }
+    pthread_mutex_lock(&writer->mutex);
+    writer->is_notifying = false;
+    pthread_cond_broadcast(&writer->notified);
+}
+
+static size_t take_group(struct writer *writer, struct request *group[GROUP_MAX])
+{
+    size_t n = 0;
+    while (writer->head != NULL && n < GROUP_MAX) {
+        group[n++] = writer->head;
+        writer->head = writer->head->next;
+        writer->n_queued--;
+    }
+    if (writer->head == NULL) {
+        writer->tail = NULL;
+    }
+    return n;
+}
+
+static void *writer_main(void *context)
+{
+    struct writer *writer = context;
+    struct request *group[GROUP_MAX];
+    pthread_mutex_lock(&writer->mutex);
+    for (;;) {
+        while (writer->head == NULL && !writer->is_stopping) {
+            pthread_cond_wait(&writer->submitted, &writer->mutex);
+        }
+        if (writer->head == NULL) {
+            break;
+        }
+        size_t n = take_group(writer, group);
+        pthread_mutex_unlock(&writer->mutex);
+
+        int64_t n_before = sqlite3_total_changes64(writer->connection.db);
+        run_all(&writer->connection, group, n);
+        bool has_committed = false;
+        for (size_t i = 0; i < n; i++) {
+            has_committed = has_committed || group[i]->status == WEIR_OK;
+        }
+        /* Rows that were written and undone count too: a watch may look and find nothing new. */
+        bool has_changed =
+            has_committed && sqlite3_total_changes64(writer->connection.db) != n_before;
+
+        pthread_mutex_lock(&writer->mutex);
+        if (has_changed) {
+            writer->change++;
+            pthread_cond_broadcast(&writer->changed);
+        }
+        for (size_t i = 0; i < n; i++) {
+            group[i]->is_done = true;
+            pthread_cond_signal(&group[i]->done);
+        }
+        if (has_changed) {
+            notify(writer);
+        }
+    }
+    pthread_mutex_unlock(&writer->mutex);
+    return NULL;
+}
+
+weir_status writer_start(struct connection *connection, size_t max_queue, struct writer **out,
+                         struct weir_error *err)
+{
+    struct writer *writer = calloc(1, sizeof(*writer));
+    if (writer == NULL) {
+        connection_close(connection);
+        return weir_error_set(err, WEIR_ERR_NOMEM, "starting the writer: out of memory");
+    }
+    writer->connection = *connection;
+    writer->max_queue = max_queue;
+    pthread_mutex_init(&writer->mutex, NULL);
+    pthread_cond_init(&writer->submitted, NULL);
+    pthread_cond_init(&writer->notified, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&writer->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int error = pthread_create(&writer->thread, NULL, writer_main, writer);
+    if (error != 0) {
+        connection_close(&writer->connection);
+        free(writer);
+        return weir_error_set_errno(err, error, "starting the writer");
+    }
+    *out = writer;
+    return WEIR_OK;
+}
+
+void writer_stop(struct writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&writer->mutex);
+    writer->is_stopping = true;
+    pthread_cond_signal(&writer->submitted);
+    pthread_mutex_unlock(&writer->mutex);
+    pthread_join(writer->thread, NULL);
+    connection_close(&writer->connection);
+    pthread_cond_destroy(&writer->changed);
+    pthread_cond_destroy(&writer->notified);
+    pthread_cond_destroy(&writer->submitted);
+    pthread_mutex_destroy(&writer->mutex);
+    free(writer);
+}
+
+weir_status writer_submit(struct writer *writer, weir_txn_fn fn, void *context,
+                          struct weir_error *err)
+{
+    struct request request = {.fn = fn, .context = context, .err = err};
+    pthread_mutex_lock(&writer->mutex);
+    if (writer->n_queued >= writer->max_queue) {
+        pthread_mutex_unlock(&writer->mutex);
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "the store is busy: %zu transactions wait; try again",
+                              writer->max_queue);
+    }
+    pthread_cond_init(&request.done, NULL);
+    if (writer->tail != NULL) {
+        writer->tail->next = &request;
+    } else {
+        writer->head = &request;
+    }
+    writer->tail = &request;
+    writer->n_queued++;
+    pthread_cond_signal(&writer->submitted);
+    while (!request.is_done) {
+        pthread_cond_wait(&request.done, &writer->mutex);
+    }
+    pthread_mutex_unlock(&writer->mutex);
+    pthread_cond_destroy(&request.done);
+    return request.status;
+}
+
+uint64_t writer_change(struct writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    uint64_t change = writer->change;
+    pthread_mutex_unlock(&writer->mutex);
+    return change;
+}
+
+uint64_t writer_wait(struct writer *writer, uint64_t after, int64_t timeout_ms)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += timeout_ms / 1000;
+    deadline.tv_nsec += (timeout_ms % 1000) * 1000000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&writer->mutex);
+    uint64_t n_wakes = writer->n_wakes;
+    int error = 0;
+    while (writer->change <= after && writer->n_wakes == n_wakes && error == 0) {
+        error = pthread_cond_timedwait(&writer->changed, &writer->mutex, &deadline);
+    }
+    uint64_t change = writer->change;
+    pthread_mutex_unlock(&writer->mutex);
+    return change;
+}
+
+void writer_wake(struct writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->n_wakes++;
+    pthread_cond_broadcast(&writer->changed);
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+weir_status writer_watch(struct writer *writer, weir_store_watch_fn fn, void *context,
+                         int *out_watch, struct weir_error *err)
+{
+    pthread_mutex_lock(&writer->mutex);
+    for (int i = 0; i < WEIR_STORE_WATCHES_MAX; i++) {
+        if (writer->watches[i].fn == NULL) {
+            writer->watches[i] = (struct watch){fn, context};
+            pthread_mutex_unlock(&writer->mutex);
+            *out_watch = i;
+            return WEIR_OK;
+        }
+    }
+    pthread_mutex_unlock(&writer->mutex);
+    return weir_error_set(err, WEIR_ERR_LIMIT, "there are %d watches already",
+                          WEIR_STORE_WATCHES_MAX);
+}
+
+void writer_unwatch(struct writer *writer, int watch)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->watches[watch].fn = NULL;
+    while (writer->is_notifying) {
+        pthread_cond_wait(&writer->notified, &writer->mutex);
+    }
+    pthread_mutex_unlock(&writer->mutex);
+}
