@@ -20,7 +20,8 @@
  * …, so it is bit-equal on all ranks, on both transports and in every run.
  *
  * Order: all ranks make the same calls with the same sizes in the same order; posted and blocking
- * calls are carried out in the order in which they were made. Ranks that disagree get INVALID.
+ * calls are carried out in the order in which they were made. Ranks that disagree get INVALID (UCX:
+ * or TIMEOUT, where one waits for what the other never sends).
  *
  * Failure: every call ends by its deadline (config.timeout_ms). A rank that dies or leaves is
  * WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10 ms); one that is
@@ -78,9 +79,10 @@ weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_
                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Leave and free everything, weir_comm_alloc's memory included. Never waits for other ranks (UCX:
- * up to 1 s to hand over what was sent). Ranks that still wait for this one get WEIR_ERR_PEER. NULL
- * is accepted. No other call may be running.
+ * Leave and free everything, weir_comm_alloc's memory included. Does not wait for other ranks (UCX:
+ * up to 1 s, for the others to leave too, so that nothing sent is lost). What is posted and not
+ * done is cancelled. Ranks that still wait for this one get WEIR_ERR_PEER. NULL is accepted. No
+ * other call may be running.
  */
 void weir_comm_destroy(struct weir_comm *comm);
 

@@ -1,0 +1,311 @@
+#include "comm/comm_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "comm/host.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+enum { DEFAULT_TIMEOUT_MS = 60000 };
+
+enum preference { PREFER_AUTO, PREFER_SHM, PREFER_UCX, N_PREFERENCES };
+
+static const char *const preference_names[N_PREFERENCES] = {"auto", "shm", "ucx"};
+
+static weir_status parse_preference(const char *text, enum preference *out, struct weir_error *err)
+{
+    *out = PREFER_AUTO;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    for (int i = 0; i < N_PREFERENCES; i++) {
+        if (strcmp(text, preference_names[i]) == 0) {
+            *out = (enum preference)i;
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "transport \"%s\": expected auto, shm or ucx",
+                          text);
+}
+
+static weir_status check_config(const struct weir_comm_config *config, struct weir_error *err)
+{
+    if (config->size < 1 || config->size > WEIR_COMM_MAX_RANKS) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%d ranks: expected 1 to %d", config->size,
+                              WEIR_COMM_MAX_RANKS);
+    }
+    if (config->rank < 0 || config->rank >= config->size) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "rank %d of %d: expected 0 to %d",
+                              config->rank, config->size, config->size - 1);
+    }
+    if (config->n_servers < 0 || config->n_servers >= config->size) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%d parameter servers among %d ranks leave no worker",
+                              config->n_servers, config->size);
+    }
+    if (config->timeout_ms < 0 || config->join_timeout_ms < 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "a timeout is negative");
+    }
+    if (config->size > 1 && (config->secret == NULL || config->secret[0] == '\0')) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "a group of several ranks needs a secret");
+    }
+    return WEIR_OK;
+}
+
+/* ---- transport choice: every rank decides the same from the same table ---------------------- */
+
+static weir_status open_transport(struct weir_comm *comm, const struct comm_transport *transport,
+                                  struct rendezvous *rdv, struct weir_error *err)
+{
+    comm->transport = transport;
+    weir_status status = transport->open(comm, rdv, err);
+    if (status != WEIR_OK) {
+        transport->close(comm);
+        comm->transport = NULL;
+    }
+    return status;
+}
+
+static weir_status all_same_host(struct weir_comm *comm, struct rendezvous *rdv,
+                                 enum preference preference, bool *out_is_same,
+                                 struct weir_error *err)
+{
+    uint8_t bytes[COMM_HOST_ID_BYTES + 8];
+    char host[COMM_HOST_ID_BYTES];
+    comm_host_id(host);
+    struct wire_writer writer = {.data = bytes, .cap = sizeof bytes};
+    wire_put_u32(&writer, (uint32_t)preference);
+    wire_put_text(&writer, host);
+    struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
+    WEIR_TRY(rendezvous_exchange(rdv, bytes, writer.len, table, err));
+    *out_is_same = true;
+    for (int r = 0; r < comm->size; r++) {
+        struct wire_reader reader = {.data = table[r].data, .left = table[r].len};
+        char other[COMM_HOST_ID_BYTES];
+        uint32_t other_preference = wire_get_u32(&reader);
+        wire_get_text(&reader, other, sizeof other);
+        if (reader.is_bad || other_preference != (uint32_t)preference) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "rank %d asks for another transport than rank %d (%s)", r,
+                                  comm->rank, preference_names[preference]);
+        }
+        *out_is_same = *out_is_same && strcmp(other, host) == 0;
+    }
+    return WEIR_OK;
+}
+
+static weir_status choose_transport(struct weir_comm *comm, struct rendezvous *rdv,
+                                    enum preference preference, struct weir_error *err)
+{
+    bool is_same_host = true;
+    if (rdv != NULL) {
+        WEIR_TRY(all_same_host(comm, rdv, preference, &is_same_host, err));
+    }
+    if (preference == PREFER_SHM && !is_same_host) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "transport shm needs all ranks on one host, under one user and in one "
+            "pid namespace; use auto or ucx");
+    }
+    if (preference == PREFER_UCX || !is_same_host) {
+        return open_transport(comm, &comm_ucx_transport, rdv, err);
+    }
+    weir_status status = open_transport(comm, &comm_shm_transport, rdv, err);
+    if (status == WEIR_ERR_UNSUPPORTED && preference == PREFER_AUTO) {
+        /* Said alike on all ranks: the host forbids what sharing memory takes. */
+        weir_log(WEIR_LOG_DEBUG, "comm_shm_unusable",
+                 WEIR_KV_STR("reason", err == NULL ? "" : err->message));
+        status = open_transport(comm, &comm_ucx_transport, rdv, err);
+    }
+    return status;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static struct weir_comm *allocate(const struct weir_comm_config *config)
+{
+    struct weir_comm *comm = calloc(1, sizeof *comm);
+    if (comm == NULL) {
+        return NULL;
+    }
+    int timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : DEFAULT_TIMEOUT_MS;
+    comm->rank = config->rank;
+    comm->size = config->size;
+    comm->n_workers = config->size - config->n_servers;
+    comm->timeout_ns = (uint64_t)timeout_ms * 1000000;
+    comm->wake_fd = -1;
+    comm->failed_rank = -1;
+    (void)pthread_mutex_init(&comm->lock, NULL);
+    (void)pthread_mutex_init(&comm->failure_lock, NULL);
+    (void)pthread_cond_init(&comm->changed, NULL);
+    return comm;
+}
+
+weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_comm **out,
+                             struct weir_error *err)
+{
+    struct weir_error own;
+    enum preference preference;
+    struct rendezvous *rdv = NULL;
+    err = err == NULL ? &own : err;
+    WEIR_TRY(check_config(config, err));
+    WEIR_TRY(parse_preference(config->transport, &preference, err));
+    struct weir_comm *comm = allocate(config);
+    if (comm == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
+    }
+    weir_status status = WEIR_OK;
+    if (comm->size > 1) {
+        uint64_t join_ns = config->join_timeout_ms > 0 ? (uint64_t)config->join_timeout_ms * 1000000
+                                                       : comm->timeout_ns;
+        status = rendezvous_join(config, weir_mono_ns() + join_ns, &rdv, err);
+    }
+    if (status == WEIR_OK) {
+        status = choose_transport(comm, rdv, preference, err);
+    }
+    rendezvous_close(rdv);
+    if (status == WEIR_OK) {
+        status = comm_queue_start(comm, err);
+    }
+    if (status != WEIR_OK) {
+        weir_comm_destroy(comm);
+        return status;
+    }
+    weir_log(WEIR_LOG_DEBUG, "comm_created", WEIR_KV_INT("rank", comm->rank),
+             WEIR_KV_INT("size", comm->size), WEIR_KV_STR("transport", comm->transport->name));
+    *out = comm;
+    return WEIR_OK;
+}
+
+void weir_comm_destroy(struct weir_comm *comm)
+{
+    if (comm == NULL) {
+        return;
+    }
+    comm_queue_stop(comm);
+    if (comm->transport != NULL) {
+        comm->transport->close(comm);
+    }
+    if (comm->wake_fd >= 0) {
+        (void)close(comm->wake_fd);
+    }
+    (void)pthread_cond_destroy(&comm->changed);
+    (void)pthread_mutex_destroy(&comm->failure_lock);
+    (void)pthread_mutex_destroy(&comm->lock);
+    free(comm);
+}
+
+int weir_comm_rank(const struct weir_comm *comm)
+{
+    return comm->rank;
+}
+
+int weir_comm_size(const struct weir_comm *comm)
+{
+    return comm->size;
+}
+
+int weir_comm_n_workers(const struct weir_comm *comm)
+{
+    return comm->n_workers;
+}
+
+const char *weir_comm_transport(const struct weir_comm *comm)
+{
+    return comm->transport->name;
+}
+
+/* ---- failure --------------------------------------------------------------------------------- */
+
+weir_status comm_fail(struct weir_comm *comm, weir_status status, int rank, const char *fmt, ...)
+{
+    (void)pthread_mutex_lock(&comm->failure_lock);
+    weir_status first = atomic_load(&comm->failed);
+    if (first == WEIR_OK) {
+        va_list args;
+        va_start(args, fmt);
+        (void)vsnprintf(comm->failure.message, sizeof comm->failure.message, fmt, args);
+        va_end(args);
+        comm->failure.status = status;
+        comm->failed_rank = rank;
+        atomic_store(&comm->failed, status);
+        weir_log(WEIR_LOG_DEBUG, "comm_failed", WEIR_KV_INT("rank", comm->rank),
+                 WEIR_KV_STR("reason", comm->failure.message));
+        first = status;
+    }
+    (void)pthread_mutex_unlock(&comm->failure_lock);
+    return first;
+}
+
+weir_status comm_failed(struct weir_comm *comm)
+{
+    return atomic_load(&comm->failed);
+}
+
+weir_status weir_comm_failure(struct weir_comm *comm, int *out_rank, struct weir_error *err)
+{
+    (void)pthread_mutex_lock(&comm->failure_lock);
+    weir_status status = atomic_load(&comm->failed);
+    if (out_rank != NULL) {
+        *out_rank = comm->failed_rank;
+    }
+    if (err != NULL) {
+        *err = comm->failure;
+    }
+    (void)pthread_mutex_unlock(&comm->failure_lock);
+    return status;
+}
+
+uint64_t comm_deadline_ns(const struct weir_comm *comm)
+{
+    return weir_mono_ns() + comm->timeout_ns;
+}
+
+/* ---- collectives: the caller's thread takes the turn ------------------------------------------
+ */
+
+/* A mistake of the caller alone: nothing was sent, the communicator stays good. */
+static weir_status start_collective(struct weir_comm *comm)
+{
+    return comm->rank >= comm->n_workers ? WEIR_ERR_INVALID : comm_turn_take(comm);
+}
+
+weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out)
+{
+    if (bytes == 0) {
+        return WEIR_ERR_INVALID;
+    }
+    WEIR_TRY(start_collective(comm));
+    weir_status status = comm->transport->alloc(comm, bytes, out);
+    comm_turn_give(comm);
+    return status;
+}
+
+weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
+                                enum weir_comm_type type)
+{
+    WEIR_TRY(start_collective(comm));
+    weir_status status = comm->transport->allreduce(comm, buf, n_elems, type);
+    comm_turn_give(comm);
+    return status;
+}
+
+weir_status weir_comm_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root)
+{
+    if (root < 0 || root >= comm->n_workers) {
+        return WEIR_ERR_INVALID;
+    }
+    WEIR_TRY(start_collective(comm));
+    weir_status status = comm->transport->broadcast(comm, buf, bytes, root);
+    comm_turn_give(comm);
+    return status;
+}
+
+weir_status weir_comm_barrier(struct weir_comm *comm)
+{
+    WEIR_TRY(start_collective(comm));
+    weir_status status = comm->transport->barrier(comm);
+    comm_turn_give(comm);
+    return status;
+}

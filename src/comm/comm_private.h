@@ -1,0 +1,118 @@
+/**
+ * Inside a communicator: what comm.c, queue.c and ps.c share with the transports.
+ *
+ * One operation at a time uses the transport: whoever has the "turn" (comm_turn_take, given back by
+ * comm_turn_give) is alone with it, be it a caller's thread or the progress thread. Posted
+ * operations go first. A transport therefore needs no locks of its own.
+ */
+#ifndef WEIR_COMM_COMM_PRIVATE_H
+#define WEIR_COMM_COMM_PRIVATE_H
+
+#include "comm/ps.h"
+#include "comm/rendezvous.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/** What a parameter server's worker sends with a step. */
+enum ps_op { PS_START = 1, PS_STEP, PS_STOP };
+
+struct ps_request {
+    uint64_t op; /**< enum ps_op, as every rank must have it. */
+    uint64_t n_elems;
+    struct weir_ps_step step;
+};
+
+/** The server's side of one request: what the transport needs from ps.c. */
+struct ps_server {
+    weir_ps_update_fn update;
+    void *context;
+    uint64_t idle_ns; /**< Longest wait for a request. */
+};
+
+struct comm_transport {
+    const char *name;
+
+    /** Build, with the rendezvous still open. On failure everything is undone by `close`. */
+    weir_status (*open)(struct weir_comm *comm, struct rendezvous *rdv, struct weir_error *err);
+
+    /** Leave; NULL state is fine. */
+    void (*close)(struct weir_comm *comm);
+
+    /** Make a running operation end at once. Any thread; the communicator is of no use after it. */
+    void (*interrupt)(struct weir_comm *comm);
+
+    /* The collectives. On failure they have called comm_fail and return what it returned. */
+    weir_status (*alloc)(struct weir_comm *comm, size_t bytes, void **out);
+    weir_status (*allreduce)(struct weir_comm *comm, void *buf, size_t n_elems,
+                             enum weir_comm_type type);
+    weir_status (*broadcast)(struct weir_comm *comm, void *buf, size_t bytes, int root);
+    weir_status (*barrier)(struct weir_comm *comm);
+
+    /** Worker: one request to all servers and their answer (gradients or weights may be NULL). */
+    weir_status (*ps_request)(struct weir_comm *comm, const struct ps_request *request,
+                              const float *gradients, float *weights);
+
+    /** Server: take one request, carry it out. *out_op tells which it was. */
+    weir_status (*ps_answer)(struct weir_comm *comm, const struct ps_server *server,
+                             enum ps_op *out_op);
+
+    /** A descriptor that turns readable when `progress` should be called while idle; or -1. */
+    int (*event_fd)(struct weir_comm *comm);
+    void (*progress)(struct weir_comm *comm);
+};
+
+extern const struct comm_transport comm_shm_transport;
+extern const struct comm_transport comm_ucx_transport;
+
+struct posted {
+    float *buf;
+    size_t n_elems;
+};
+
+struct weir_comm {
+    int rank, size, n_workers;
+    uint64_t timeout_ns;
+    const struct comm_transport *transport;
+    void *state; /**< The transport's. */
+
+    pthread_mutex_t lock; /**< Guards the fields down to `progress_thread`. */
+    pthread_cond_t changed;
+    bool is_busy; /**< Somebody has the turn. */
+    bool is_stopping;
+    size_t i_first, n_posted; /**< Ring; the first stays in it while it is being carried out. */
+    struct posted posted[WEIR_COMM_MAX_POSTED];
+    int wake_fd; /**< eventfd that wakes the progress thread. */
+    bool has_thread;
+    pthread_t progress_thread;
+
+    atomic_int failed; /**< 0, or the status of the first failure. */
+    pthread_mutex_t failure_lock;
+    int failed_rank;
+    struct weir_error failure;
+
+    size_t ps_n_elems; /**< Of weir_ps_start; 0 before. Used by whoever has the turn. */
+};
+
+/**
+ * Record the first failure (later ones are dropped) and return its status. Any thread.
+ * @param rank  The rank at fault, or -1.
+ */
+weir_status comm_fail(struct weir_comm *comm, weir_status status, int rank, const char *fmt, ...)
+    WEIR_PRINTF(4, 5);
+
+/** The status of the failure, or WEIR_OK. */
+weir_status comm_failed(struct weir_comm *comm);
+
+/** Now plus the communicator's timeout. */
+uint64_t comm_deadline_ns(const struct weir_comm *comm);
+
+/** Wait for the turn behind everything posted. On failure the turn was not taken. */
+weir_status comm_turn_take(struct weir_comm *comm) WEIR_MUST_CHECK;
+void comm_turn_give(struct weir_comm *comm);
+
+/** Start the progress thread; stop it, interrupting what it still has to do (queue.c). */
+weir_status comm_queue_start(struct weir_comm *comm, struct weir_error *err) WEIR_MUST_CHECK;
+void comm_queue_stop(struct weir_comm *comm);
+
+#endif

@@ -1,0 +1,60 @@
+#include "comm/comm_private.h"
+
+weir_status weir_ps_serve(struct weir_comm *comm, const struct weir_ps_config *config,
+                          weir_ps_update_fn update, void *context)
+{
+    if (comm->rank < comm->n_workers || config->idle_timeout_ms < 0) {
+        return WEIR_ERR_INVALID;
+    }
+    struct ps_server server = {.update = update,
+                               .context = context,
+                               .idle_ns = config->idle_timeout_ms > 0
+                                              ? (uint64_t)config->idle_timeout_ms * 1000000
+                                              : comm->timeout_ns};
+    WEIR_TRY(comm_turn_take(comm));
+    enum ps_op op = PS_STEP;
+    weir_status status = WEIR_OK;
+    while (status == WEIR_OK && op != PS_STOP) {
+        status = comm->transport->ps_answer(comm, &server, &op);
+    }
+    comm_turn_give(comm);
+    return status;
+}
+
+static weir_status request_servers(struct weir_comm *comm, const struct ps_request *request,
+                                   const float *gradients, float *weights)
+{
+    bool has_servers = comm->n_workers < comm->size;
+    if (comm->rank >= comm->n_workers || !has_servers || request->n_elems > SIZE_MAX / 8) {
+        return WEIR_ERR_INVALID;
+    }
+    WEIR_TRY(comm_turn_take(comm));
+    weir_status status = WEIR_ERR_INVALID;
+    if (request->op == PS_START || request->op == PS_STOP || request->n_elems == comm->ps_n_elems) {
+        status = comm->transport->ps_request(comm, request, gradients, weights);
+    }
+    if (status == WEIR_OK && request->op == PS_START) {
+        comm->ps_n_elems = request->n_elems;
+    }
+    comm_turn_give(comm);
+    return status;
+}
+
+weir_status weir_ps_start(struct weir_comm *comm, float *weights, size_t n_elems)
+{
+    struct ps_request request = {.op = PS_START, .n_elems = n_elems};
+    return request_servers(comm, &request, NULL, weights);
+}
+
+weir_status weir_ps_push_pull(struct weir_comm *comm, const float *gradients, float *weights,
+                              size_t n_elems, const struct weir_ps_step *step)
+{
+    struct ps_request request = {.op = PS_STEP, .n_elems = n_elems, .step = *step};
+    return request_servers(comm, &request, gradients, weights);
+}
+
+weir_status weir_ps_stop(struct weir_comm *comm)
+{
+    struct ps_request request = {.op = PS_STOP};
+    return request_servers(comm, &request, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+/** What rendezvous.c (exchange), rendezvous_server.c (rank 0) and rendezvous_client.c share. */
+#ifndef WEIR_COMM_RENDEZVOUS_PRIVATE_H
+#define WEIR_COMM_RENDEZVOUS_PRIVATE_H
+
+#include "comm/address.h"
+#include "comm/link.h"
+#include "comm/rendezvous.h"
+
+struct rendezvous {
+    int rank, size, n_servers, attempt;
+    const char *job_id; /**< Borrowed for rendezvous_join only. */
+    const char *url;    /**< Ditto. */
+    struct address_rendezvous where;
+    struct proof_key key;
+    uint64_t deadline_ns;
+    struct weir_buf table;                  /**< What the last exchange gave. */
+    struct link links[WEIR_COMM_MAX_RANKS]; /**< Rank 0: one per other rank; others: [0]. */
+};
+
+/** Rank 0: listen, publish, admit size - 1 ranks, take the published file away again. */
+weir_status rendezvous_serve(struct rendezvous *rdv, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Other ranks: find rank 0 and be admitted. */
+weir_status rendezvous_connect(struct rendezvous *rdv, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Rank 0: tell every joined rank why this fails. Best effort. */
+void rendezvous_abort(struct rendezvous *rdv, weir_status status, int rank, const char *text);
+
+#endif

@@ -1,0 +1,371 @@
+#include "comm/ucx/ucx_private.h"
+
+#include "base/clock.h"
+
+#include <limits.h>
+#include <poll.h>
+
+enum {
+    NOTICE_MS = 100, /**< How long telling the others may hold up the failure. */
+    GOODBYE_MS = 1000,
+    CLOSE_MS = 1000
+};
+
+static ucp_tag_t make_tag(uint32_t n_op, enum ucx_phase phase, int sender)
+{
+    return (ucp_tag_t)n_op << 32 | (ucp_tag_t)phase << 24 | (ucp_tag_t)sender;
+}
+
+static uint64_t in_ms(unsigned ms)
+{
+    return weir_mono_ns() + ms * UINT64_C(1000000);
+}
+
+/* ---- the list of what is in flight ------------------------------------------------------------
+ */
+
+static void track(struct ucx_state *ucx, struct ucx_request *request, void *handle)
+{
+    request->handle = handle;
+    request->next = ucx->active;
+    request->link = &ucx->active;
+    if (ucx->active != NULL) {
+        ucx->active->link = &request->next;
+    }
+    ucx->active = request;
+}
+
+static void untrack(struct ucx_request *request)
+{
+    *request->link = request->next;
+    if (request->next != NULL) {
+        request->next->link = request->link;
+    }
+    ucp_request_free(request->handle);
+    request->handle = NULL;
+}
+
+/* UCS_INPROGRESS, or how the request ended; then it is no longer in flight. */
+static ucs_status_t test(struct ucx_request *request)
+{
+    ucp_tag_recv_info_t info = {.length = request->bytes};
+    ucs_status_t status = request->is_receive ? ucp_tag_recv_request_test(request->handle, &info)
+                                              : ucp_request_check_status(request->handle);
+    if (status == UCS_INPROGRESS) {
+        return status;
+    }
+    untrack(request);
+    return status == UCS_OK && info.length != request->bytes ? UCS_ERR_MESSAGE_TRUNCATED : status;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------
+ */
+
+/* Let UCX work; after a while without events sleep until there is one. */
+static void progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned *n_idle)
+{
+    if (ucp_worker_progress(ucx->worker) != 0) {
+        *n_idle = 0;
+        return;
+    }
+    if (++*n_idle < ucx->n_spins || ucp_worker_arm(ucx->worker) != UCS_OK) {
+        return;
+    }
+    uint64_t now = weir_mono_ns();
+    uint64_t ms = now >= deadline_ns ? 0 : (deadline_ns - now + 999999) / 1000000;
+    struct pollfd poll_fd = {.fd = ucx->event_fd, .events = POLLIN};
+    (void)poll(&poll_fd, 1, (int)WEIR_MIN(ms, (uint64_t)1000));
+    *n_idle = 0;
+}
+
+void ucx_finish(struct ucx_state *ucx, ucs_status_ptr_t handle, uint64_t deadline_ns)
+{
+    unsigned n_idle = 0;
+    if (!UCS_PTR_IS_PTR(handle)) {
+        return;
+    }
+    while (ucp_request_check_status(handle) == UCS_INPROGRESS && weir_mono_ns() < deadline_ns) {
+        progress_or_sleep(ucx, deadline_ns, &n_idle);
+    }
+    ucp_request_free(handle);
+}
+
+void ucx_close_endpoints(struct ucx_state *ucx)
+{
+    static const ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                              .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    uint64_t deadline_ns = in_ms(CLOSE_MS);
+    unsigned n_idle = 0;
+    for (struct ucx_request *i = ucx->active; i != NULL; i = i->next) {
+        if (i->is_receive) {
+            ucp_request_cancel(ucx->worker, i->handle);
+        }
+    }
+    ucs_status_ptr_t closing[WEIR_COMM_MAX_RANKS];
+    for (int r = 0; r < ucx->comm->size; r++) {
+        closing[r] = NULL;
+        if (ucx->peers[r].ep != NULL) {
+            closing[r] = ucp_ep_close_nbx(ucx->peers[r].ep, &force);
+            ucx->peers[r].ep = NULL;
+        }
+    }
+    for (int r = 0; r < ucx->comm->size; r++) {
+        ucx_finish(ucx, closing[r], deadline_ns);
+    }
+    while (ucx->active != NULL && weir_mono_ns() < deadline_ns) {
+        for (struct ucx_request *i = ucx->active, *next; i != NULL; i = next) {
+            next = i->next;
+            (void)test(i);
+        }
+        if (ucx->active != NULL) {
+            progress_or_sleep(ucx, deadline_ns, &n_idle);
+        }
+    }
+}
+
+/* ---- failure
+ * ------------------------------------------------------------------------------------- */
+
+weir_status ucx_expect_notice(struct ucx_state *ucx)
+{
+    static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
+    void *handle =
+        ucp_tag_recv_nbx(ucx->worker, &ucx->notice, sizeof ucx->notice, make_tag(0, UCX_NOTICE, 0),
+                         (ucp_tag_t)0xff << 24 /* from anybody */, &by_request);
+    if (!UCS_PTR_IS_PTR(handle)) {
+        return comm_fail(ucx->comm, WEIR_ERR_NOMEM, ucx->comm->rank, "no memory for a message");
+    }
+    ucx->notice_request =
+        (struct ucx_request){.rank = -1, .is_receive = true, .bytes = sizeof ucx->notice};
+    track(ucx, &ucx->notice_request, handle);
+    return WEIR_OK;
+}
+
+/* Is there bad news (in ucx->notice)? Goodbyes are noted on the way. */
+static bool has_notice(struct ucx_state *ucx)
+{
+    while (ucx->notice_request.handle != NULL && test(&ucx->notice_request) == UCS_OK) {
+        int rank = ucx->notice.rank;
+        if (ucx->notice.status != WEIR_ERR_END || rank < 0 || rank >= ucx->comm->size) {
+            return true;
+        }
+        ucx->peers[rank].has_left = true;
+        if (ucx_expect_notice(ucx) != WEIR_OK) {
+            return false; /* the failure is seen by whoever waits */
+        }
+    }
+    return false;
+}
+
+/* Tell every rank that can be reached, for a bounded time. */
+static void send_notices(struct ucx_state *ucx, struct ucx_notice notice)
+{
+    static const ucp_request_param_t plain = {.op_attr_mask = 0};
+    struct ucx_notice *copy = &ucx->notice; /* outlives the call, unlike the stack */
+    ucs_status_ptr_t sends[WEIR_COMM_MAX_RANKS];
+    uint64_t deadline_ns = in_ms(NOTICE_MS);
+    *copy = notice;
+    for (int r = 0; r < ucx->comm->size; r++) {
+        const struct ucx_peer *peer = &ucx->peers[r];
+        sends[r] = NULL;
+        if (peer->ep != NULL && peer->broken == UCS_OK && r != notice.rank) {
+            sends[r] = ucp_tag_send_nbx(peer->ep, copy, sizeof *copy,
+                                        make_tag(0, UCX_NOTICE, ucx->comm->rank), &plain);
+        }
+    }
+    for (int r = 0; r < ucx->comm->size; r++) {
+        ucx_finish(ucx, sends[r], deadline_ns);
+    }
+    /* Sent means handed to UCX; only a flush hands it to the wire before the close drops it. */
+    ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
+}
+
+weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const char *what)
+{
+    status = comm_fail(ucx->comm, status, rank, "rank %d%s %s", rank,
+                       rank == ucx->comm->rank ? " (this one)" : "", what);
+    if (ucx->notice_request.handle != NULL) {
+        /* Also stops a notice from arriving in the memory that now holds ours. */
+        ucp_request_cancel(ucx->worker, ucx->notice_request.handle);
+        unsigned n_idle = 0;
+        uint64_t deadline_ns = in_ms(NOTICE_MS);
+        while (test(&ucx->notice_request) == UCS_INPROGRESS && weir_mono_ns() < deadline_ns) {
+            progress_or_sleep(ucx, deadline_ns, &n_idle);
+        }
+    }
+    send_notices(ucx, (struct ucx_notice){.status = status, .rank = rank});
+    ucx_close_endpoints(ucx);
+    return status;
+}
+
+static bool has_everybody_left(const struct ucx_state *ucx)
+{
+    for (int r = 0; r < ucx->comm->size; r++) {
+        const struct ucx_peer *peer = &ucx->peers[r];
+        if (peer->ep != NULL && peer->broken == UCS_OK && !peer->has_left) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void ucx_say_goodbye(struct ucx_state *ucx)
+{
+    static const ucp_request_param_t plain = {.op_attr_mask = 0};
+    uint64_t deadline_ns = in_ms(GOODBYE_MS);
+    unsigned n_idle = 0;
+    ucx->goodbye = (struct ucx_notice){.status = WEIR_ERR_END, .rank = ucx->comm->rank};
+    /* Behind everything sent before, also what takes several messages to deliver. */
+    ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
+    ucs_status_ptr_t sends[WEIR_COMM_MAX_RANKS];
+    for (int r = 0; r < ucx->comm->size; r++) {
+        const struct ucx_peer *peer = &ucx->peers[r];
+        sends[r] = peer->ep == NULL || peer->broken != UCS_OK
+                       ? NULL
+                       : ucp_tag_send_nbx(peer->ep, &ucx->goodbye, sizeof ucx->goodbye,
+                                          make_tag(0, UCX_NOTICE, ucx->comm->rank), &plain);
+    }
+    while (!has_notice(ucx) && !has_everybody_left(ucx) && weir_mono_ns() < deadline_ns) {
+        progress_or_sleep(ucx, deadline_ns, &n_idle);
+    }
+    for (int r = 0; r < ucx->comm->size; r++) {
+        ucx_finish(ucx, sends[r], deadline_ns);
+    }
+    ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
+}
+
+/* Another rank found out first. It has told everybody: pass nothing on. */
+static weir_status fail_as_told(struct ucx_state *ucx)
+{
+    int rank = ucx->notice.rank;
+    weir_status status = ucx->notice.status;
+    const char *self = rank == ucx->comm->rank ? " (this one)" : "";
+    switch (status) {
+    case WEIR_ERR_PEER:
+        status = comm_fail(ucx->comm, status, rank, "rank %d died or left", rank);
+        break;
+    case WEIR_ERR_TIMEOUT:
+        status = comm_fail(ucx->comm, status, rank, "rank %d%s did not answer in time", rank, self);
+        break;
+    default:
+        status = comm_fail(ucx->comm, WEIR_ERR_PEER, rank, "rank %d%s gave up", rank, self);
+        break;
+    }
+    ucx_close_endpoints(ucx);
+    return status;
+}
+
+/* A rank that is gone and from which something is still awaited; -1 if there is none. What has come
+ * but was not looked at yet counts as come. */
+static int find_lost(const struct ucx_state *ucx)
+{
+    for (const struct ucx_request *i = ucx->active; i != NULL; i = i->next) {
+        if (i->rank >= 0 &&
+            (ucx->peers[i->rank].broken != UCS_OK || ucx->peers[i->rank].has_left) &&
+            ucp_request_check_status(i->handle) != UCS_OK) {
+            return i->rank;
+        }
+    }
+    return -1;
+}
+
+/* Is there a reason to stop waiting for `request`? */
+static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request *request,
+                                 uint64_t deadline_ns)
+{
+    if (has_notice(ucx)) {
+        return fail_as_told(ucx);
+    }
+    weir_status failed = comm_failed(ucx->comm);
+    if (failed != WEIR_OK) {
+        ucx_close_endpoints(ucx); /* interrupted */
+        return failed;
+    }
+    int lost = find_lost(ucx);
+    if (lost >= 0) {
+        return ucx_fail(ucx, WEIR_ERR_PEER, lost,
+                        ucx->peers[lost].has_left ? "left the group" : "died or left");
+    }
+    if (weir_mono_ns() >= deadline_ns) {
+        return ucx_fail(ucx, WEIR_ERR_TIMEOUT, request->rank, "did not answer in time");
+    }
+    return WEIR_OK;
+}
+
+/* ---- messages
+ * ------------------------------------------------------------------------------------- */
+
+static weir_status judge(struct ucx_state *ucx, int rank, ucs_status_t status)
+{
+    if (status == UCS_OK) {
+        return WEIR_OK;
+    }
+    if (status == UCS_ERR_MESSAGE_TRUNCATED) {
+        return ucx_fail(ucx, WEIR_ERR_INVALID, rank, "disagrees on the size of the operation");
+    }
+    if (status == UCS_ERR_NO_MEMORY) {
+        return ucx_fail(ucx, WEIR_ERR_NOMEM, ucx->comm->rank, "has no memory for a message");
+    }
+    if (has_notice(ucx)) {
+        return fail_as_told(ucx);
+    }
+    return ucx_fail(ucx, WEIR_ERR_PEER, rank, "died or left");
+}
+
+static weir_status started(struct ucx_state *ucx, struct ucx_request *request,
+                           ucs_status_ptr_t handle)
+{
+    if (UCS_PTR_IS_PTR(handle)) {
+        track(ucx, request, handle);
+        return WEIR_OK;
+    }
+    return judge(ucx, request->rank, UCS_PTR_STATUS(handle));
+}
+
+weir_status ucx_send(struct ucx_state *ucx, int rank, const void *buf, size_t bytes, uint32_t n_op,
+                     enum ucx_phase phase, struct ucx_request *request)
+{
+    static const ucp_request_param_t plain = {.op_attr_mask = 0};
+    const struct ucx_peer *peer = &ucx->peers[rank];
+    *request = (struct ucx_request){.rank = rank, .bytes = bytes};
+    if (peer->ep == NULL || peer->broken != UCS_OK) {
+        return judge(ucx, rank, UCS_ERR_CONNECTION_RESET);
+    }
+    return started(
+        ucx, request,
+        ucp_tag_send_nbx(peer->ep, buf, bytes, make_tag(n_op, phase, ucx->comm->rank), &plain));
+}
+
+weir_status ucx_receive(struct ucx_state *ucx, int rank, void *buf, size_t bytes, uint32_t n_op,
+                        enum ucx_phase phase, struct ucx_request *request)
+{
+    /* Always by request: its end tells how many bytes came. */
+    static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
+    *request = (struct ucx_request){.rank = rank, .is_receive = true, .bytes = bytes};
+    return started(ucx, request,
+                   ucp_tag_recv_nbx(ucx->worker, buf, bytes, make_tag(n_op, phase, rank),
+                                    ~(ucp_tag_t)0, &by_request));
+}
+
+weir_status ucx_wait(struct ucx_state *ucx, struct ucx_request *request, uint64_t deadline_ns)
+{
+    unsigned n_idle = 0;
+    while (request->handle != NULL) {
+        ucs_status_t status = test(request);
+        if (status != UCS_INPROGRESS) {
+            return judge(ucx, request->rank, status);
+        }
+        WEIR_TRY(check_trouble(ucx, request, deadline_ns));
+        progress_or_sleep(ucx, deadline_ns, &n_idle);
+    }
+    return comm_failed(ucx->comm);
+}
+
+weir_status ucx_wait_all(struct ucx_state *ucx, struct ucx_request *requests, size_t n,
+                         uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(ucx_wait(ucx, &requests[i], deadline_ns));
+    }
+    return WEIR_OK;
+}

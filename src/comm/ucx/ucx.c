@@ -1,0 +1,248 @@
+#include "comm/ucx/ucx_private.h"
+
+#include "base/log.h"
+
+#include <sys/mman.h>
+#include <ucs/debug/log_def.h>
+
+enum {
+    SPINS = 200, /**< Rounds of ucp_worker_progress before sleeping. */
+};
+
+/* UCX prints to standard output, where a program's own output belongs. */
+static ucs_log_func_rc_t forward_log(const char *file, unsigned line, const char *function,
+                                     ucs_log_level_t level,
+                                     const ucs_log_component_config_t *component,
+                                     const char *message, va_list args)
+{
+    (void)file;
+    (void)line;
+    (void)component;
+    if (level <= UCS_LOG_LEVEL_WARN) {
+        char text[512];
+        (void)vsnprintf(text, sizeof text, message, args);
+        weir_log(WEIR_LOG_DEBUG, "ucx_message", WEIR_KV_STR("in", function),
+                 WEIR_KV_STR("text", text));
+    }
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+static void push_log_handler(void)
+{
+    ucs_log_push_handler(forward_log);
+}
+
+static void on_endpoint_error(void *argument, ucp_ep_h ep, ucs_status_t status)
+{
+    struct ucx_state *ucx = argument;
+    for (int r = 0; r < ucx->comm->size; r++) {
+        if (ucx->peers[r].ep == ep && ucx->peers[r].broken == UCS_OK) {
+            ucx->peers[r].broken = status;
+            ucx->n_broken++;
+        }
+    }
+}
+
+static weir_status ucx_problem(ucs_status_t status, const char *what, struct weir_error *err)
+{
+    return weir_error_set(err, status == UCS_ERR_NO_MEMORY ? WEIR_ERR_NOMEM : WEIR_ERR_IO, "%s: %s",
+                          what, ucs_status_string(status));
+}
+
+static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    ucp_config_t *config = NULL;
+    (void)pthread_once(&once, push_log_handler);
+    ucs_status_t status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return ucx_problem(status, "reading UCX's configuration", err);
+    }
+    /* The default, 20 s, is how long a lost host goes unnoticed on fabrics without connections. */
+    (void)ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
+    ucp_params_t params = {.field_mask =
+                               UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
+                           .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
+                           .estimated_num_eps = (size_t)ucx->comm->size};
+    status = ucp_init(&params, config, &ucx->context);
+    ucp_config_release(config);
+    if (status != UCS_OK) {
+        return ucx_problem(status, "starting UCX", err);
+    }
+    /* Serialized: several threads, one at a time (the communicator's turn). */
+    ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+    status = ucp_worker_create(ucx->context, &worker, &ucx->worker);
+    if (status == UCS_OK) {
+        status = ucp_worker_get_efd(ucx->worker, &ucx->event_fd);
+    }
+    return status == UCS_OK ? WEIR_OK : ucx_problem(status, "starting a UCX worker", err);
+}
+
+static weir_status allocate_buffers(struct ucx_state *ucx, struct weir_error *err)
+{
+    size_t n_ranks = (size_t)ucx->comm->size, share = UCX_SCRATCH_BYTES / UCX_WINDOW / n_ranks;
+    ucx->chunk_bytes = WEIR_MIN(share, (size_t)UCX_MAX_CHUNK_BYTES);
+    ucx->chunk_bytes = WEIR_MAX(ucx->chunk_bytes, (size_t)UCX_MIN_CHUNK_BYTES) / 64 * 64;
+    ucx->scratch = malloc(UCX_WINDOW * n_ranks * ucx->chunk_bytes);
+    ucx->requests = calloc(UCX_WINDOW * 4 * n_ranks, sizeof *ucx->requests);
+    if (ucx->scratch == NULL || ucx->requests == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator's buffers");
+    }
+    return WEIR_OK;
+}
+
+static weir_status connect_to(struct ucx_state *ucx, int rank, const uint8_t *address,
+                              struct weir_error *err)
+{
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address = (const ucp_address_t *)(const void *)address,
+                              .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                              .err_handler = {.cb = on_endpoint_error, .arg = ucx}};
+    ucs_status_t status = ucp_ep_create(ucx->worker, &params, &ucx->peers[rank].ep);
+    if (status != UCS_OK) {
+        ucx->peers[rank].ep = NULL;
+        (void)ucx_problem(status, "connecting", err);
+        return weir_error_prefix(err, "rank %d to rank %d by UCX: ", ucx->comm->rank, rank);
+    }
+    return WEIR_OK;
+}
+
+/* Exchange addresses and connect everybody with everybody. */
+static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
+                               struct weir_error *err)
+{
+    struct weir_comm *comm = ucx->comm;
+    ucp_address_t *own = NULL;
+    size_t own_bytes = 0;
+    ucs_status_t ucs = ucp_worker_get_address(ucx->worker, &own, &own_bytes);
+    if (ucs != UCS_OK) {
+        return ucx_problem(ucs, "asking UCX for an address", err);
+    }
+    struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
+    weir_status status = rendezvous_exchange(rdv, own, own_bytes, table, err);
+    ucp_worker_release_address(ucx->worker, own);
+    for (int r = 0; r < comm->size && status == WEIR_OK; r++) {
+        if (r == comm->rank) {
+            continue;
+        }
+        /* UCX reads an address as a structure: aligned, and apart from its neighbours. */
+        uint8_t *address = malloc(table[r].len + 1);
+        if (address == NULL) {
+            return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for rank %d's address", r);
+        }
+        memcpy(address, table[r].data, table[r].len);
+        status = table[r].len == 0
+                     ? weir_error_set(err, WEIR_ERR_CORRUPT, "rank %d has no UCX address", r)
+                     : connect_to(ucx, r, address, err);
+        free(address);
+    }
+    return status;
+}
+
+static weir_status ucx_open(struct weir_comm *comm, struct rendezvous *rdv, struct weir_error *err)
+{
+    struct ucx_state *ucx = calloc(1, sizeof *ucx);
+    if (ucx == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
+    }
+    comm->state = ucx;
+    ucx->comm = comm;
+    ucx->event_fd = -1;
+    ucx->n_spins = SPINS;
+    WEIR_TRY(open_context(ucx, err));
+    WEIR_TRY(allocate_buffers(ucx, err));
+    if (rdv == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(connect_all(ucx, rdv, err));
+    weir_status status = ucx_expect_notice(ucx);
+    if (status == WEIR_OK) {
+        status = ucx_meet(ucx, comm->size);
+    }
+    ucx->n_ops = 0; /* servers take part in this one only */
+    if (status != WEIR_OK) {
+        (void)weir_comm_failure(comm, NULL, err);
+    }
+    return status;
+}
+
+static void free_memories(struct ucx_state *ucx)
+{
+    for (int i = 0; i < ucx->n_memories; i++) {
+        if (ucx->memories[i].handle != NULL) {
+            (void)ucp_mem_unmap(ucx->context, ucx->memories[i].handle);
+        }
+        (void)munmap(ucx->memories[i].base, ucx->memories[i].bytes);
+    }
+    free(ucx->memories);
+}
+
+static void ucx_close(struct weir_comm *comm)
+{
+    struct ucx_state *ucx = comm->state;
+    if (ucx == NULL) {
+        return;
+    }
+    if (ucx->worker != NULL) {
+        if (comm_failed(comm) == WEIR_OK && comm->size > 1) {
+            ucx_say_goodbye(ucx);
+        }
+        ucx_close_endpoints(ucx);
+    }
+    if (ucx->context != NULL) {
+        free_memories(ucx);
+    }
+    if (ucx->worker != NULL) {
+        ucp_worker_destroy(ucx->worker);
+    }
+    if (ucx->context != NULL) {
+        ucp_cleanup(ucx->context);
+    }
+    free(ucx->ps_sum);
+    free(ucx->ps_weights);
+    free(ucx->requests);
+    free(ucx->scratch);
+    free(ucx);
+    comm->state = NULL;
+}
+
+/* The waiting thread looks at the failure when it wakes up. */
+static void ucx_interrupt(struct weir_comm *comm)
+{
+    struct ucx_state *ucx = comm->state;
+    (void)comm_fail(comm, WEIR_ERR_CANCELLED, comm->rank, "the communicator is being destroyed");
+    (void)ucp_worker_signal(ucx->worker);
+}
+
+static int ucx_event_fd(struct weir_comm *comm)
+{
+    return ((struct ucx_state *)comm->state)->event_fd;
+}
+
+/* Answer what other ranks need from UCX itself, and arm the descriptor for the next time. */
+static void ucx_progress(struct weir_comm *comm)
+{
+    struct ucx_state *ucx = comm->state;
+    do {
+        while (ucp_worker_progress(ucx->worker) != 0) {
+        }
+    } while (ucp_worker_arm(ucx->worker) == UCS_ERR_BUSY);
+}
+
+const struct comm_transport comm_ucx_transport = {
+    .name = "ucx",
+    .open = ucx_open,
+    .close = ucx_close,
+    .interrupt = ucx_interrupt,
+    .alloc = ucx_alloc,
+    .allreduce = ucx_allreduce,
+    .broadcast = ucx_broadcast,
+    .barrier = ucx_barrier,
+    .ps_request = ucx_ps_request,
+    .ps_answer = ucx_ps_answer,
+    .event_fd = ucx_event_fd,
+    .progress = ucx_progress,
+};
