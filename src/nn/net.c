@@ -90,11 +90,14 @@ static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
     if (net->backend->enter_thread) {
         net->backend->enter_thread();
     }
+    if (net->backend->open) {
+        WEIR_TRY(net->backend->open(net->n_threads, &net->backend_context, err));
+    }
     for (int32_t i = 0; net->backend->prepare && i < plan->n_ops; i++) {
         size_t scratch_bytes = 0;
         struct op *op = &net->plan->ops[i].op;
-        weir_status status = net->backend->prepare(op, sizes, n_sizes, plan->is_training,
-                                                   net->n_threads, &scratch_bytes, err);
+        weir_status status = net->backend->prepare(net->backend_context, op, sizes, n_sizes,
+                                                   plan->is_training, &scratch_bytes, err);
         if (status != WEIR_OK) {
             weir_error_prefix(err, "layer %s: ", op->name);
             return status;
@@ -172,6 +175,9 @@ void weir_net_destroy(struct weir_net *net)
     workers_destroy(net->workers);
     for (int32_t i = 0; net->backend->release && i < net->plan->n_ops; i++) {
         net->backend->release(&net->plan->ops[i].op);
+    }
+    if (net->backend_context) {
+        net->backend->close(net->backend_context);
     }
     slab_unmap(&net->weights);
     slab_unmap(&net->own_gradients);

@@ -33,6 +33,7 @@ struct ready_cursor {
 struct weir_net {
     struct plan *plan;
     const struct weir_backend *backend;
+    void *backend_context;
     struct workers *workers;
     int32_t n_threads;
     uint64_t seed;

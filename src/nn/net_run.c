@@ -138,8 +138,8 @@ static weir_status run_refresh(void *context, int32_t i_thread, int32_t i_filler
 {
     struct weir_net *net = context;
     const struct op *op = &net->plan->ops[net->refresh_ops[i_filler]].op;
-    (void)i_thread;
-    return net->backend->kernels[op->kind].refresh(op);
+    void *scratch = net->threads.base + (size_t)i_thread * net->thread_bytes;
+    return net->backend->kernels[op->kind].refresh(op, i_thread, scratch);
 }
 
 static struct program program_of(struct weir_net *net, const struct schedule *s)
@@ -197,7 +197,7 @@ static void refresh_statistics(struct weir_net *net)
     for (int32_t i = 0; net->are_statistics_stale && i < net->plan->n_ops; i++) {
         const struct op *op = &net->plan->ops[i].op;
         if (op->kind == LAYER_BATCH_NORM) {
-            weir_status status = net->backend->kernels[op->kind].refresh(op);
+            weir_status status = net->backend->kernels[op->kind].refresh(op, 0, net->threads.base);
             (void)status;
         }
     }

@@ -58,8 +58,7 @@ struct op {
     /** BATCH_NORM, PRELU: n_slices rows of n_partials doubles, each written by its slice's tile. */
     double *partials;
     int32_t n_partials;
-    /** BATCH_NORM: rows mean, inverse deviation, inference scale, inference shift, then the two
-     *  means of the backward pass; C each. MARGIN_LOSS: the class weights over their norms, then
+    /** BATCH_NORM: the rows below, C each. MARGIN_LOSS: the class weights over their norms, then
      *  the norms. */
     real *saved;
     /** MAX_POOL, training: which cell of the window won, per output element in its layout. */
@@ -71,7 +70,19 @@ struct op {
 };
 
 /** Rows of `saved` of a batch norm. */
-enum { BN_MEAN, BN_INV_STD, BN_SCALE, BN_SHIFT, BN_MEAN_G, BN_MEAN_GX, BN_SAVED_ROWS };
+enum {
+    BN_MEAN,
+    BN_INV_STD,
+    BN_SCALE, /**< Of inference: y = scale * x + shift. */
+    BN_SHIFT,
+    BN_MEAN_G, /**< Backward: means of dy, and of dy times the normalised x. */
+    BN_MEAN_GX,
+    BN_BATCH_SCALE, /**< A back-end's own: the same two of training … */
+    BN_BATCH_SHIFT,
+    BN_X_FACTOR, /**< … and dx = batch scale * dy + factor * x + shift. */
+    BN_DX_SHIFT,
+    BN_SAVED_ROWS
+};
 
 struct op_tile {
     int32_t i_thread, i_slice;
@@ -103,7 +114,7 @@ struct op_kernels {
     /** Parameter gradients; the tile is the whole batch. */
     op_tile_fn weight_gradient;
     /** Renew what is derived from the parameters. */
-    op_batch_fn refresh;
+    weir_status (*refresh)(const struct op *op, int32_t i_thread, void *scratch);
 };
 
 struct weir_backend {
@@ -111,16 +122,19 @@ struct weir_backend {
     bool is_channels_last;
     bool can_fuse;                    /**< Understands has_relu and has_residual. */
     const struct op_kernels *kernels; /**< By layer_kind. */
+    /** What all ops of a net share; both NULL: nothing. Comes before any prepare. */
+    weir_status (*open)(int32_t n_threads, void **out_context, struct weir_error *err);
+    void (*close)(void *context);
     /**
      * Make op->state for these sizes of tiles (one or two, each > 0) and say how much scratch the
-     * kernels want. NULL: no op has any. Scratch is 64-byte aligned.
+     * kernels want. NULL: no op has any. Scratch is 64-byte aligned. A state half made is left for
+     * release, which is called once for every op.
      */
-    weir_status (*prepare)(struct op *op, const int32_t *tile_sizes, int32_t n_tile_sizes,
-                           bool is_training, int32_t n_threads, size_t *out_scratch_bytes,
+    weir_status (*prepare)(void *context, struct op *op, const int32_t *tile_sizes,
+                           int32_t n_tile_sizes, bool is_training, size_t *out_scratch_bytes,
                            struct weir_error *err);
     void (*release)(struct op *op);
-    /** In each thread before its first kernel, and in create's thread around prepare; NULL: none.
-     */
+    /** In each thread before its first kernel, and in create's thread before open; NULL: none. */
     void (*enter_thread)(void);
 };
 

@@ -1,7 +1,58 @@
+/*
+ * The oneDNN back-end: channels last; convolutions and linears by oneDNN, one thread per call, the
+ * rest by Weir's own vector kernels. What is small (vectors of a loss) is left to the reference.
+ */
 #include "../reference/kernels.h"
+#include "conv.h"
+#include "layers.h"
+#include "primitive.h"
+
+static const struct op_kernels kernels[LAYER_KIND_COUNT] = {
+    [LAYER_INPUT] = {.forward = fast_input_forward},
+    [LAYER_CONV] = {.forward = conv_forward,
+                    .backward = conv_backward,
+                    .weight_gradient = conv_weight_gradient,
+                    .refresh = conv_refresh},
+    [LAYER_LINEAR] = {.forward = conv_forward,
+                      .backward = conv_backward,
+                      .weight_gradient = conv_weight_gradient,
+                      .refresh = conv_refresh},
+    [LAYER_BATCH_NORM] = {.forward_sums = fast_norm_sums,
+                          .forward_combine = fast_norm_combine,
+                          .forward = fast_norm_forward,
+                          .backward_sums = fast_norm_backward_sums,
+                          .backward_combine = fast_norm_backward_combine,
+                          .backward = fast_norm_backward,
+                          .refresh = REF(batch_norm_refresh)},
+    [LAYER_RELU] = {.forward = fast_relu_forward, .backward = fast_relu_backward},
+    [LAYER_PRELU] = {.forward = fast_prelu_forward,
+                     .backward = fast_prelu_backward,
+                     .weight_gradient = REF(prelu_weight_gradient)},
+    [LAYER_MAX_POOL] = {.forward = fast_max_pool_forward, .backward = fast_max_pool_backward},
+    [LAYER_AVG_POOL] = {.forward = REF(avg_pool_forward), .backward = REF(avg_pool_backward)},
+    [LAYER_GLOBAL_POOL] = {.forward = REF(global_pool_forward),
+                           .backward = REF(global_pool_backward)},
+    [LAYER_ADD] = {.forward = fast_add_forward, .backward = fast_add_backward},
+    [LAYER_CONCAT] = {.forward = REF(concat_forward), .backward = REF(concat_backward)},
+    [LAYER_DROPOUT] = {.forward = fast_dropout_forward, .backward = fast_dropout_backward},
+    [LAYER_L2_NORMALISE] = {.forward = REF(l2_normalise_forward),
+                            .backward = REF(l2_normalise_backward)},
+    [LAYER_SOFTMAX_LOSS] = {.forward = REF(softmax_loss_forward),
+                            .backward = REF(softmax_loss_backward)},
+    [LAYER_MARGIN_LOSS] = {.forward = REF(margin_loss_forward),
+                           .backward = REF(margin_loss_backward),
+                           .weight_gradient = REF(margin_loss_weight_gradient),
+                           .refresh = REF(margin_loss_refresh)},
+};
 
 const struct weir_backend weir_onednn_backend = {
     .name = "onednn",
     .is_channels_last = true,
-    .kernels = ref_kernels_f32,
+    .can_fuse = true,
+    .kernels = kernels,
+    .open = dnn_open,
+    .close = dnn_close,
+    .prepare = conv_prepare,
+    .release = conv_release,
+    .enter_thread = dnn_enter_thread,
 };

@@ -30,7 +30,7 @@ weir_status REF(batch_norm_forward)(const struct op *op, const struct op_tile *t
 weir_status REF(batch_norm_backward_sums)(const struct op *op, const struct op_tile *tile);
 weir_status REF(batch_norm_backward_combine)(const struct op *op);
 weir_status REF(batch_norm_backward)(const struct op *op, const struct op_tile *tile);
-weir_status REF(batch_norm_refresh)(const struct op *op);
+weir_status REF(batch_norm_refresh)(const struct op *op, int32_t i_thread, void *scratch);
 weir_status REF(l2_normalise_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(l2_normalise_backward)(const struct op *op, const struct op_tile *tile);
 
@@ -57,7 +57,7 @@ weir_status REF(global_pool_backward)(const struct op *op, const struct op_tile 
 
 weir_status REF(softmax_loss_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(softmax_loss_backward)(const struct op *op, const struct op_tile *tile);
-weir_status REF(margin_loss_refresh)(const struct op *op);
+weir_status REF(margin_loss_refresh)(const struct op *op, int32_t i_thread, void *scratch);
 weir_status REF(margin_loss_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(margin_loss_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct op_tile *tile);

@@ -66,8 +66,10 @@ weir_status REF(softmax_loss_backward)(const struct op *op, const struct op_tile
  */
 
 /* Class weights over their norms, and the norms behind them. */
-weir_status REF(margin_loss_refresh)(const struct op *op)
+weir_status REF(margin_loss_refresh)(const struct op *op, int32_t i_thread, void *scratch)
 {
+    (void)i_thread;
+    (void)scratch;
     size_t dim = (size_t)op->in[0].c, n_classes = (size_t)op->n_classes;
     for (size_t k = 0; k < n_classes; k++) {
         const real *w = op->params[OP_WEIGHT].value + k * dim;

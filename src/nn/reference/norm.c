@@ -79,8 +79,10 @@ weir_status REF(batch_norm_combine)(const struct op *op)
 }
 
 /* What inference needs: y = scale * x + shift from the running statistics. */
-weir_status REF(batch_norm_refresh)(const struct op *op)
+weir_status REF(batch_norm_refresh)(const struct op *op, int32_t i_thread, void *scratch)
 {
+    (void)i_thread;
+    (void)scratch;
     for (int32_t c = 0; c < op->in[0].c; c++) {
         double var = op->params[OP_RUNNING_VAR].value[c],
                mean = op->params[OP_RUNNING_MEAN].value[c];

@@ -1,0 +1,19 @@
+/**
+ * Convolutions and linears by oneDNN, f32, channels last. Weights are kept a second time (a third
+ * time for training) in the blocked layout the primitive likes, renewed by refresh.
+ */
+#ifndef WEIR_NN_ONEDNN_CONV_H
+#define WEIR_NN_ONEDNN_CONV_H
+
+#include "../op.h"
+
+weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes,
+                         int32_t n_tile_sizes, bool is_training, size_t *out_scratch_bytes,
+                         struct weir_error *err);
+void conv_release(struct op *op);
+weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch);
+weir_status conv_forward(const struct op *op, const struct op_tile *tile);
+weir_status conv_backward(const struct op *op, const struct op_tile *tile);
+weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile);
+
+#endif

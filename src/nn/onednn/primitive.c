@@ -1,0 +1,175 @@
+#include "primitive.h"
+
+#include <string.h>
+
+/* libgomp's, which oneDNN brings; <omp.h> is not there for every compiler Weir is checked with. */
+void omp_set_num_threads(int n_threads);
+
+void dnn_enter_thread(void)
+{
+    omp_set_num_threads(1);
+}
+
+weir_status dnn_check(dnnl_status_t status, const char *what, struct weir_error *err)
+{
+    if (status == dnnl_success) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err,
+                          status == dnnl_out_of_memory   ? WEIR_ERR_NOMEM
+                          : status == dnnl_unimplemented ? WEIR_ERR_UNSUPPORTED
+                                                         : WEIR_ERR_INTERNAL,
+                          "oneDNN: %s failed with status %d", what, (int)status);
+}
+
+weir_status dnn_open(int32_t n_threads, void **out_context, struct weir_error *err)
+{
+    struct dnn_context *context = calloc(1, sizeof(*context));
+    if (!context) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
+    }
+    context->n_threads = n_threads;
+    context->streams = calloc((size_t)n_threads, sizeof(*context->streams));
+    weir_status status = context->streams
+                             ? dnn_check(dnnl_engine_create(&context->engine, dnnl_cpu, 0),
+                                         "creating an engine", err)
+                             : weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
+    for (int32_t i = 0; status == WEIR_OK && i < n_threads; i++) {
+        status = dnn_check(
+            dnnl_stream_create(&context->streams[i], context->engine, dnnl_stream_default_flags),
+            "creating a stream", err);
+    }
+    if (status != WEIR_OK) {
+        dnn_close(context);
+        return status;
+    }
+    *out_context = context;
+    return WEIR_OK;
+}
+
+void dnn_close(void *context_pointer)
+{
+    struct dnn_context *context = context_pointer;
+    for (int32_t i = 0; context->streams && i < context->n_threads; i++) {
+        if (context->streams[i]) {
+            dnnl_stream_destroy(context->streams[i]);
+        }
+    }
+    if (context->engine) {
+        dnnl_engine_destroy(context->engine);
+    }
+    free(context->streams);
+    free(context);
+}
+
+/* "ref" code is hundreds of times slower than any other. */
+static bool is_slow(const_dnnl_primitive_desc_t desc)
+{
+    const char *name = NULL;
+    dnnl_status_t status = dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name);
+    return status == dnnl_success && name && strstr(name, "ref");
+}
+
+weir_status primitive_create(const struct dnn_context *context, const void *op_desc,
+                             const struct primitive *hint, struct primitive *p,
+                             struct weir_error *err)
+{
+    dnnl_primitive_attr_t attr;
+    WEIR_TRY(dnn_check(dnnl_primitive_attr_create(&attr), "creating attributes", err));
+    dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success) {
+        status = dnnl_primitive_desc_create(&p->desc, op_desc, attr, context->engine,
+                                            hint ? hint->desc : NULL);
+    }
+    dnnl_primitive_attr_destroy(attr);
+    if (status == dnnl_unimplemented) {
+        p->desc = NULL;
+        return WEIR_OK;
+    }
+    WEIR_TRY(dnn_check(status, "describing a primitive", err));
+    if (is_slow(p->desc)) {
+        return WEIR_OK;
+    }
+    return dnn_check(dnnl_primitive_create(&p->primitive, p->desc), "creating a primitive", err);
+}
+
+weir_status primitive_create_reorder(const struct dnn_context *context,
+                                     const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
+                                     struct primitive *p, struct weir_error *err)
+{
+    dnnl_primitive_attr_t attr;
+    WEIR_TRY(dnn_check(dnnl_primitive_attr_create(&attr), "creating attributes", err));
+    dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success) {
+        status = dnnl_reorder_primitive_desc_create(&p->desc, from, context->engine, to,
+                                                    context->engine, attr);
+    }
+    dnnl_primitive_attr_destroy(attr);
+    WEIR_TRY(dnn_check(status, "describing a reorder", err));
+    return dnn_check(dnnl_primitive_create(&p->primitive, p->desc), "creating a reorder", err);
+}
+
+weir_status primitive_attach(const struct dnn_context *context, struct primitive *p,
+                             const struct primitive_arg *args, int32_t n_args,
+                             struct weir_error *err)
+{
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(p->desc, dnnl_query_scratchpad_md, 0);
+    p->n_threads = context->n_threads;
+    p->n_args = n_args + 1;
+    p->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+    p->args = calloc((size_t)p->n_threads * (size_t)p->n_args, sizeof(*p->args));
+    if (!p->args) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
+    }
+    for (int32_t t = 0; t < p->n_threads; t++) {
+        for (int32_t i = 0; i < p->n_args; i++) {
+            dnnl_exec_arg_t *arg = &p->args[t * p->n_args + i];
+            arg->arg = i < n_args ? args[i].index : DNNL_ARG_SCRATCHPAD;
+            WEIR_TRY(
+                dnn_check(dnnl_memory_create(&arg->memory, i < n_args ? args[i].layout : scratch,
+                                             context->engine, DNNL_MEMORY_NONE),
+                          "creating a memory object", err));
+        }
+    }
+    return WEIR_OK;
+}
+
+void primitive_destroy(struct primitive *p)
+{
+    for (int32_t i = 0; p->args && i < p->n_threads * p->n_args; i++) {
+        if (p->args[i].memory) {
+            dnnl_memory_destroy(p->args[i].memory);
+        }
+    }
+    free(p->args);
+    if (p->primitive) {
+        dnnl_primitive_destroy(p->primitive);
+    }
+    if (p->desc) {
+        dnnl_primitive_desc_destroy(p->desc);
+    }
+    memset(p, 0, sizeof(*p));
+}
+
+const dnnl_memory_desc_t *primitive_layout(const struct primitive *p, dnnl_query_t what)
+{
+    return dnnl_primitive_desc_query_md(p->desc, what, 0);
+}
+
+weir_status primitive_run(const struct dnn_context *context, const struct primitive *p,
+                          int32_t i_thread, void *const *addresses, void *scratch)
+{
+    dnnl_exec_arg_t *args = &p->args[i_thread * p->n_args];
+    for (int32_t i = 0; i < p->n_args; i++) {
+        void *address = i + 1 < p->n_args ? addresses[i] : scratch;
+        if (dnnl_memory_set_data_handle(args[i].memory, address) != dnnl_success) {
+            return WEIR_ERR_INTERNAL;
+        }
+    }
+    dnnl_status_t status =
+        dnnl_primitive_execute(p->primitive, context->streams[i_thread], p->n_args, args);
+    return status == dnnl_success         ? WEIR_OK
+           : status == dnnl_out_of_memory ? WEIR_ERR_NOMEM
+                                          : WEIR_ERR_INTERNAL;
+}

@@ -1,0 +1,77 @@
+/**
+ * Primitives: oneDNN's C API (2.x), as far as Weir needs it. Only this file and conv.c know it.
+ *
+ * A primitive is created for one thread per call, with scratch memory given by the caller, and is
+ * then run by any of the net's threads at once: each has its own memory objects, whose addresses
+ * are set at every run. Creating one is the only thing here that allocates.
+ */
+#ifndef WEIR_NN_ONEDNN_PRIMITIVE_H
+#define WEIR_NN_ONEDNN_PRIMITIVE_H
+
+#include "base/status.h"
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dnn_context {
+    dnnl_engine_t engine;
+    dnnl_stream_t *streams; /**< By thread. */
+    int32_t n_threads;
+};
+
+weir_status dnn_open(int32_t n_threads, void **out_context, struct weir_error *err);
+void dnn_close(void *context);
+
+/** One OpenMP thread for oneDNN's calls from this thread: parallelism is the net's own affair. */
+void dnn_enter_thread(void);
+
+/** oneDNN's status as ours, with a sentence. */
+weir_status dnn_check(dnnl_status_t status, const char *what, struct weir_error *err);
+
+#define PRIMITIVE_MAX_ARGS 5 /* with the scratchpad */
+
+struct primitive {
+    dnnl_primitive_desc_t desc;
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t *args; /**< n_threads rows of n_args; the scratchpad is the last. */
+    int32_t n_args, n_threads;
+    size_t scratch_bytes;
+};
+
+/** One argument of a primitive: its number and shape. */
+struct primitive_arg {
+    int index; /**< DNNL_ARG_… */
+    const dnnl_memory_desc_t *layout;
+};
+
+/**
+ * Create from an operation descriptor; `hint` is the forward primitive of a backward one, or NULL.
+ * Leaves p->primitive NULL, and returns WEIR_OK, if oneDNN only has its slow reference code for it:
+ * Weir's own must then be used. Arguments are attached by primitive_attach.
+ */
+weir_status primitive_create(const struct dnn_context *context, const void *op_desc,
+                             const struct primitive *hint, struct primitive *p,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A copy between two layouts of the same dimensions. */
+weir_status primitive_create_reorder(const struct dnn_context *context,
+                                     const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
+                                     struct primitive *p, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Memory objects for each thread; addresses come with each run. */
+weir_status primitive_attach(const struct dnn_context *context, struct primitive *p,
+                             const struct primitive_arg *args, int32_t n_args,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+void primitive_destroy(struct primitive *p);
+
+/** The layout the primitive chose for an argument ("dnnl_query_weights_md" …). */
+const dnnl_memory_desc_t *primitive_layout(const struct primitive *p, dnnl_query_t what);
+
+/** Run with these addresses, in the order of primitive_attach, and this thread's scratch. */
+weir_status primitive_run(const struct dnn_context *context, const struct primitive *p,
+                          int32_t i_thread, void *const *addresses, void *scratch) WEIR_MUST_CHECK;
+
+#endif
