@@ -87,10 +87,10 @@ def face_pgm(name):
 # -------------------------------------------------------------------------------------------------- records
 
 
-def decision(rng, frame, at, model_version):
+def decision(rng, seq, frame, at, model_version):
     threshold = 0.62
     verdict = rng.choices(["grant", "deny", "unknown", "error"], [70, 9, 18, 3])[0]
-    person, score, error = rng.choice(PEOPLE), None, None
+    person, score, error = rng.choice([one for one in PEOPLE if one != "georg"]), None, None
     if verdict in ("grant", "deny"):
         score = rng.uniform(threshold + 0.03, 0.97)
         person = "georg" if verdict == "deny" else person
@@ -100,6 +100,7 @@ def decision(rng, frame, at, model_version):
         person, error = None, "no face found in the frame"
     return {
         "id": make_id(rng),
+        "seq": seq,
         "ion": ION,
         "pipeline": PIPELINE,
         "replica": "entrance-0",
@@ -126,9 +127,10 @@ def version(rng, number, at, run):
         "id": make_id(rng),
         "model": MODEL,
         "version": number,
-        "state": "registered",
         "run": run,
-        "dataset_version": f"faces/{number + 2}",
+        "blob": "%064x" % rng.getrandbits(256),
+        "dataset": "faces",
+        "dataset_version": number + 2,
         "code_version": "%040x" % rng.getrandbits(160),
         "parameters": {
             "epochs": 20,
@@ -146,13 +148,16 @@ def version(rng, number, at, run):
             "false_accept_rate": round(0.012 - 0.0015 * number, 4),
         },
         "bytes": 4_812_344 + 128 * number,
+        "baseline": None,
+        "created_by": "system",
         "created_ms": rfc3339(at),
     }
 
 
-def metrics(run_id, steps, start):
+def metrics(run_id, steps, start=None):
     """The curves of one run: points for every key and step, deterministic."""
     rng = random.Random(run_id)
+    start = time.time() - 300 if start is None else start
     items = []
     for step in range(1, steps + 1):
         part = step / 400
@@ -161,6 +166,9 @@ def metrics(run_id, steps, start):
             "loss": 2.3 * math.exp(-4 * part) + 0.11 + 0.05 * noise * math.exp(-2 * part),
             "accuracy": min(0.995, 0.985 - 0.9 * math.exp(-5 * part) + 0.012 * noise),
             "images_per_second": 1480 + 60 * noise,
+            "progress": part,
+            "epoch": 1 + step * 20 // 401,
+            "epochs": 20,
         }
         if step % 20 == 0:
             values["validation_loss"] = 2.25 * math.exp(-3.6 * part) + 0.17

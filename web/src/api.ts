@@ -1,13 +1,13 @@
 /**
- * The records the server sends, as the dashboard reads them. This file is the page's side of docs/contracts.txt.
+ * The records the server sends, as the dashboard reads them: the page's side of docs/contracts.txt and of the record
+ * tables in src/{track,job,ion,store}.
  *
  * Conventions
- * - Every time field ends in _ms in its name and is an RFC 3339 string ("2025-11-21T02:00:00.123Z"). A number is
- *   read as milliseconds since 1970, because a replica's own records carry that.
- * - A list answers {"items": [...], "next": cursor | null}. `?after=<next>` asks for the following page.
- *   /decisions and /events answer newest first when `after` is absent.
+ * - Every time field ends in _ms in its name and is an RFC 3339 string ("2025-11-21T02:00:00.123Z"), or null for never.
+ *   A number is read as milliseconds since 1970, because a replica's own records carry that.
+ * - A list answers {"items": [...], "next": cursor | null}; `?cursor=<next>` asks for the following page.
  * - A field marked optional may be absent or null: the page then shows nothing for it, never "undefined".
- * - States are lower-case words. An unknown one is shown as it is, in a neutral colour.
+ * - States are words; the page compares and shows them in lower case, an unknown one in a neutral colour.
  */
 export type Time = string | number
 export type Opt<T> = T | null | undefined
@@ -24,13 +24,14 @@ export interface ErrorBody {
 /** GET /session */
 export interface Session {
     user: string
-    role: string
+    role: string // "viewer" may look only
     csrf: string
+    version?: Opt<string>
 }
 
 // ---------------------------------------------------------------------------------------------------- ions
 
-/** GET /ions, GET /ions/{name} */
+/** GET /ions, GET /ions/{name}. SSE "ions" carries {name} only: something of it changed. */
 export interface Ion {
     name: string
     project: string
@@ -44,8 +45,12 @@ export interface Ion {
 export interface Pipeline {
     name: string
     type: string // "training" | "prediction"
-    state: string
+    state: string // training: IDLE, TRAINING; prediction: WAITING, SERVING
     job?: Opt<string>
+    run?: Opt<string>
+    cause?: Opt<string> // why the running training runs
+    pending_cause?: Opt<string> // a further training is wanted: why
+    next_fire_ms?: Opt<Time>
     dataset?: Opt<string>
     model?: Opt<string>
     workers?: Opt<number>
@@ -69,38 +74,40 @@ export interface Link {
     pending_versions?: Opt<number[]>
 }
 
-/** GET /ions/{name}/candidates: a version waiting for (or past) its policy's verdict. */
+/** GET /ions/{name}/candidates: a model version offered to a link. */
 export interface Candidate {
     id: string
+    link?: Opt<string> // "from:to", sent back with approve and reject
     link_from: string
     link_to: string
     model: string
     version: number
-    state: string // "pending" | "approved" | "rejected" | …
+    state: string // PENDING_REVIEW, APPROVED, SERVING, RETIRED, REJECTED, ROLLED_BACK
     created_ms: Time
     metrics?: Opt<Metrics>
 }
 
 // ------------------------------------------------------------------------------------------------- registry
 
-export type Metrics = Record<string, number | string | null>
+export type Metrics = Record<string, unknown>
 
 /** GET /models */
 export interface Model {
     name: string
     project?: Opt<string>
-    latest_version?: Opt<number>
+    description?: Opt<string>
     created_ms?: Opt<Time>
 }
 
-/** GET /models/{m}/versions */
+/** GET /models/{m}/versions, SSE "models" */
 export interface ModelVersion {
     id: string
     model: string
     version: number
-    state: string
+    state?: Opt<string> // absent: taken from the candidates
     run?: Opt<string>
-    dataset_version?: Opt<string | number>
+    dataset?: Opt<string>
+    dataset_version?: Opt<string | number> // 0: unknown
     code_version?: Opt<string>
     parameters?: Opt<Record<string, unknown>>
     metrics?: Opt<Metrics>
@@ -108,14 +115,18 @@ export interface ModelVersion {
     created_ms: Time
 }
 
-/** GET /runs, SSE topic "runs" */
+/** GET /runs. SSE "runs" carries {id, status} or {id, metrics: MetricPoint[]}. */
 export interface Run {
     id: string
     name: string
     job?: Opt<string>
-    status: string // "running" | "finished" | "failed" | "cancelled"
+    status: string // RUNNING, FINISHED, FAILED, KILLED
+    ion?: Opt<string>
+    pipeline?: Opt<string>
     model?: Opt<string>
+    dataset?: Opt<string>
     dataset_version?: Opt<string | number>
+    code_version?: Opt<string>
     progress?: Opt<number> // 0..1
     images_per_second?: Opt<number>
     epoch?: Opt<number>
@@ -130,17 +141,18 @@ export interface Run {
 export interface MetricPoint {
     key: string
     step: number
-    value: number
-    time_ms: Time
+    value: number | null // null: not a number
+    time_ms?: Opt<Time>
 }
 
 // ------------------------------------------------------------------------------------------------ decisions
 
 export type Verdict = 'grant' | 'deny' | 'unknown' | 'error'
 
-/** GET /decisions, SSE topic "decisions" */
+/** GET /decisions (newest first), SSE "decisions" */
 export interface Decision {
     id: string
+    seq?: Opt<number>
     ion: string
     pipeline: string
     replica?: Opt<string>
@@ -161,25 +173,27 @@ export interface Decision {
     image?: Opt<string> // sha256; null: no picture was kept
 }
 
-/** GET /decisions/summary?ion= */
+/** GET /decisions/summary?ion=&after= */
 export interface DecisionSummary {
-    total: number
+    decisions: number
     verdicts: Partial<Record<Verdict, number>>
-    latency_us?: Opt<{ p50?: Opt<number>; p90?: Opt<number>; p99?: Opt<number> }>
+    latency_ms?: Opt<{ p50?: Opt<number>; p90?: Opt<number>; p99?: Opt<number> }>
 }
 
 // --------------------------------------------------------------------------------------- jobs, nodes, events
 
-/** GET /jobs, SSE topic "jobs" */
+/** GET /jobs, SSE "jobs" */
 export interface Job {
     id: string
     name: string
     kind: string // "train" | "predict" | "command"
-    state: string
+    state: string // PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED, CANCELLED
     project?: Opt<string>
     ion?: Opt<string>
     pipeline?: Opt<string>
-    reason?: Opt<string> // why it waits or failed: one sentence for people
+    run?: Opt<string>
+    reason?: Opt<string> // why it waits, restarts or failed: one sentence for people
+    n_restarts?: Opt<number>
     created_ms?: Opt<Time>
     started_ms?: Opt<Time>
     finished_ms?: Opt<Time>
@@ -193,55 +207,51 @@ export interface Task {
     rank: number
     attempt?: Opt<number>
     node?: Opt<string>
-    state: string
-    pid?: Opt<number>
-    exit_code?: Opt<number>
-    signal?: Opt<number | string>
+    state: string // WAITING, STARTING, RUNNING, STOPPING, EXITED, LOST
+    exit_code?: Opt<number> // -1: none
+    signal?: Opt<number> // 0: none
     message?: Opt<string>
-    started_ms?: Opt<Time>
-    finished_ms?: Opt<Time>
 }
 
-/** GET /nodes */
+/** GET /nodes; SSE "nodes" says only that something changed */
 export interface Node {
     name: string
-    state: string
-    last_seen_ms?: Opt<Time>
-    version?: Opt<string>
-    cpu_model?: Opt<string>
-    cpus?: Opt<number>
+    cpu_slots?: Opt<number>
     memory_bytes?: Opt<number>
-    tasks_running?: Opt<number>
-    accelerators?: Opt<Accelerator[]>
+    n_accelerators?: Opt<number>
+    inventory?: Opt<Record<string, unknown>> // as the agent reported it; "accelerators": Accelerator[] is drawn
+    agent_version?: Opt<string>
+    is_draining?: Opt<boolean>
+    last_seen_ms?: Opt<Time>
 }
 
 export interface Accelerator {
-    index: number
-    name: string
+    index?: Opt<number>
+    name?: Opt<string>
     memory_bytes?: Opt<number>
     used_bytes?: Opt<number>
 }
 
-/** GET /events, SSE topic "events" */
+/** GET /events (newest first), SSE "events" */
 export interface WeirEvent {
     seq: number
     time_ms: Time
-    severity: string // "debug" | "info" | "warning" | "error"
+    topic?: Opt<string>
+    severity?: Opt<string> // absent: taken from the kind
     kind: string
-    project?: Opt<string>
-    ion?: Opt<string>
-    subject?: Opt<string>
+    subject?: Opt<string> // "ion/building-security"
+    actor?: Opt<string>
     message: string
-    data?: Opt<unknown>
 }
 
-/** GET /alerts, SSE topic "alerts" */
+/** GET /alerts. SSE "alerts" carries the record, or only that something changed. */
 export interface Alert {
     id: string
-    ion?: Opt<string>
+    severity?: Opt<string>
     kind: string
+    subject?: Opt<string>
     message: string
-    state: string // "raised" | "acknowledged" | "resolved"
+    state: string // open, acknowledged, resolved
+    count?: Opt<number>
     raised_ms: Time
-    data?: Opt<unknown>
 }

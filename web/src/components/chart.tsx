@@ -1,13 +1,14 @@
 /** Line charts with uPlot, in the page's colours. Redrawn on resize and when the theme changes. */
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
-import 'uplot/dist/uPlot.min.css'
 import type { MetricPoint } from '../api'
-import { short, words } from '../format'
+import { NONE, short, words } from '../format'
 import { shade } from '../state/theme'
 
 const HEIGHT = 190
-const COLOURS = ['--series-1', '--series-2', '--series-3', '--series-4', '--series-5', '--series-6']
+const SERIES = 6 // colours --series-1 … --series-6
+
+const colour = (index: number): string => `--series-${(index % SERIES) + 1}`
 
 function css(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -15,50 +16,65 @@ function css(name: string): string {
 
 /** Points of several keys on one x axis: steps in order, null where a key has no value. */
 export function align(points: MetricPoint[], keys: string[]): uPlot.AlignedData {
-    const steps = [...new Set(points.map((point) => point.step))].sort((a, b) => a - b)
+    const mine = points.filter((point) => keys.includes(point.key))
+    const steps = [...new Set(mine.map((point) => point.step))].sort((a, b) => a - b)
     const place = new Map(steps.map((step, index) => [step, index]))
     const series = keys.map(() => new Array<number | null>(steps.length).fill(null))
-    for (const point of points) {
-        const row = keys.indexOf(point.key)
-        if (row >= 0 && Number.isFinite(point.value)) {
-            series[row]![place.get(point.step)!] = point.value
+    for (const point of mine) {
+        if (typeof point.value === 'number' && Number.isFinite(point.value)) {
+            series[keys.indexOf(point.key)]![place.get(point.step)!] = point.value
         }
     }
     return [steps, ...series]
 }
 
-function options(width: number, keys: string[]): uPlot.Options {
-    const muted = css('--muted')
-    const grid = css('--grid')
+function options(width: number, keys: string[], onCursor: (index: number | null) => void): uPlot.Options {
     const font = `11px ${css('--font')}`
-    const axis = { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { show: false } }
+    const axis = { stroke: css('--muted'), font, grid: { stroke: css('--grid'), width: 1 }, ticks: { show: false } }
+    const label = (tick: number) => Number(tick.toPrecision(4)).toLocaleString('en', { maximumFractionDigits: 6 })
+    // Throughput is judged from zero: its noise must not look like a storm.
+    const y: uPlot.Scale = keys.every((key) => key.includes('per_second')) ? { range: { min: { soft: 0, mode: 1 }, max: { pad: 0.1 } } } : {}
     return {
         width,
         height: HEIGHT,
+        padding: [8, 8, 0, 0],
         cursor: { points: { size: 7 }, drag: { x: true, y: false } },
-        legend: { live: true },
-        scales: { x: { time: false } },
+        legend: { show: false },
+        scales: { x: { time: false }, y },
         axes: [
-            { ...axis, values: (_u, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick.toLocaleString('en') : '')), size: 26 },
-            { ...axis, values: (_u, ticks) => ticks.map((tick) => short(tick)), size: 52 },
+            { ...axis, values: (_u, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? label(tick) : '')), size: 26 },
+            { ...axis, values: (_u, ticks) => ticks.map(label), size: 48 },
         ],
         series: [
-            { label: 'step', value: (_u, value) => (value === null ? '–' : String(value)) },
-            ...keys.map((key, i) => ({
-                label: words(key),
-                stroke: css(COLOURS[i % COLOURS.length]!),
-                width: 1.75,
-                spanGaps: true,
-                points: { show: false },
-                value: (_u: uPlot, value: number | null) => short(value),
-            })),
+            {},
+            ...keys.map((_key, i) => ({ stroke: css(colour(i)), width: 1.75, spanGaps: true, points: { show: false } })),
         ],
+        hooks: { setCursor: [(u) => onCursor(u.cursor.idx ?? null)] },
     }
+}
+
+/** In a chart called "Loss", "validation_loss" is "validation", and "loss" itself is "training". */
+function seriesName(key: string, title: string): string {
+    const name = words(key)
+    const rest = name.replace(title.toLowerCase(), '').trim()
+    return rest === '' ? 'training' : rest
+}
+
+/** The value at the cursor, or the latest one. */
+function valueAt(values: (number | null | undefined)[], index: number | null): number | null {
+    for (let i = index ?? values.length - 1; i >= 0; i--) {
+        const value = values[i]
+        if (typeof value === 'number') {
+            return value
+        }
+    }
+    return null
 }
 
 export function Chart(props: { title: string; points: MetricPoint[]; keys: string[] }) {
     const host = useRef<HTMLDivElement>(null)
     const plot = useRef<uPlot | null>(null)
+    const [cursor, setCursor] = useState<number | null>(null)
     const data = useMemo(() => align(props.points, props.keys), [props.points, props.keys.join()])
     const latest = useRef(data)
     latest.current = data
@@ -66,7 +82,7 @@ export function Chart(props: { title: string; points: MetricPoint[]; keys: strin
 
     useEffect(() => {
         const element = host.current!
-        const chart = new uPlot(options(element.clientWidth || 320, props.keys), latest.current, element)
+        const chart = new uPlot(options(element.clientWidth || 320, props.keys, setCursor), latest.current, element)
         plot.current = chart
         const observer = new ResizeObserver(() => {
             if (element.clientWidth > 0) {
@@ -85,14 +101,21 @@ export function Chart(props: { title: string; points: MetricPoint[]; keys: strin
         plot.current?.setData(data)
     }, [data])
 
-    const last = props.keys.map((key) => {
-        const value = props.points.findLast((point) => point.key === key)?.value
-        return `${words(key)} ${short(value)}`
-    })
+    const step = data[0][cursor ?? data[0].length - 1]
     return (
         <figure class="chart">
-            <figcaption>{props.title}</figcaption>
-            <div ref={host} role="img" aria-label={`${props.title}, last values: ${last.join(', ')}`} />
+            <figcaption>
+                {props.title} <small class="muted">step {step ?? NONE}</small>
+            </figcaption>
+            <p class="legend">
+                {props.keys.map((key, i) => (
+                    <span key={key}>
+                        <span class="dot" style={{ background: `var(${colour(i)})` }} aria-hidden="true" />
+                        {props.keys.length > 1 ? seriesName(key, props.title) : 'value'} <b>{short(valueAt(data[i + 1] as (number | null)[], cursor))}</b>
+                    </span>
+                ))}
+            </p>
+            <div ref={host} role="img" aria-label={`${props.title} by step`} />
         </figure>
     )
 }

@@ -7,10 +7,10 @@ export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'plain' | 'odd'
 
 const TONES: Record<string, Tone> = {}
 const BY_TONE: Record<Exclude<Tone, 'plain'>, string> = {
-    good: 'ready serving succeeded finished completed complete active online up alive approved live healthy resolved done',
-    busy: 'running training starting started deploying evaluating restarting',
-    warn: 'pending waiting queued candidate draining stopping degraded warning acknowledged suspended drifting',
-    bad: 'failed lost error rejected down offline raised dead critical unhealthy',
+    good: 'ready serving succeeded finished active approved resolved',
+    busy: 'running training starting',
+    warn: 'pending pending_review waiting restarting draining stopping acknowledged',
+    bad: 'failed lost killed rejected silent open',
     odd: '',
 }
 for (const [tone, names] of Object.entries(BY_TONE)) {
@@ -19,12 +19,16 @@ for (const [tone, names] of Object.entries(BY_TONE)) {
     }
 }
 
+export function is(state: string, ...words: string[]): boolean {
+    return words.includes(state.toLowerCase())
+}
+
 export function toneOf(state: string): Tone {
     return TONES[state.toLowerCase()] ?? 'plain'
 }
 
 export function StateChip({ state, tone }: { state: Opt<string>; tone?: Tone }) {
-    const text = state || 'unknown'
+    const text = (state || 'unknown').toLowerCase()
     return (
         <span class={`chip tone-${tone ?? toneOf(text)}`}>
             <span class="dot" aria-hidden="true" />

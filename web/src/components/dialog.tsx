@@ -88,6 +88,7 @@ export function Confirm({ question, onClose }: { question: Question; onClose: ()
                         <textarea
                             name="note"
                             rows={3}
+                            autofocus
                             maxLength={1000}
                             required={question.noteRequired ?? false}
                             value={note}
@@ -102,7 +103,7 @@ export function Confirm({ question, onClose }: { question: Question; onClose: ()
                     </p>
                 )}
                 <footer>
-                    <button type="button" class="button" onClick={onClose}>
+                    <button type="button" class="button" autofocus={!question.note} onClick={onClose}>
                         Cancel
                     </button>
                     <button type="submit" class={`button ${question.danger ? 'danger' : 'primary'}`} disabled={busy}>

@@ -4,26 +4,35 @@ import { send, segment } from '../state/http'
 import { alerts } from '../state/store'
 import { words } from '../format'
 import { Ago } from './basics'
-import { StateChip } from './chip'
+import { is, StateChip } from './chip'
 import type { Question } from './dialog'
 import { Icon, type IconName } from './icon'
 
-const SEVERITY: Record<string, { icon: IconName; label: string }> = {
-    debug: { icon: 'info', label: 'Debug' },
+type Severity = 'info' | 'warning' | 'error'
+
+const SEVERITY: Record<Severity, { icon: IconName; label: string }> = {
     info: { icon: 'info', label: 'Info' },
     warning: { icon: 'warning', label: 'Warning' },
-    warn: { icon: 'warning', label: 'Warning' },
     error: { icon: 'warning', label: 'Error' },
-    critical: { icon: 'warning', label: 'Critical' },
+}
+
+/** How much an event matters: as it says, else by its kind. */
+export function severityOf(event: WeirEvent): Severity {
+    const text = event.severity ?? event.kind
+    if (/error|critical|fail|lost|crash/.test(text)) {
+        return 'error'
+    }
+    return /warn|drift|alert|reject|roll|restart|wait|cancel|stale/.test(text) ? 'warning' : 'info'
 }
 
 export function EventList({ events }: { events: WeirEvent[] }) {
     return (
         <ul class="event-list">
             {events.map((event) => {
-                const severity = SEVERITY[event.severity] ?? SEVERITY['info']!
+                const level = severityOf(event)
+                const severity = SEVERITY[level]!
                 return (
-                    <li key={event.seq} class={`event ${event.severity}`}>
+                    <li key={event.seq} class={`event ${level}`}>
                         <Icon name={severity.icon} />
                         <div>
                             <p>
@@ -33,6 +42,7 @@ export function EventList({ events }: { events: WeirEvent[] }) {
                             <small class="muted">
                                 {words(event.kind)}
                                 {event.subject ? ` · ${event.subject}` : ''}
+                                {event.actor && event.actor !== 'system' ? ` · ${event.actor}` : ''}
                             </small>
                         </div>
                         <small class="muted when">
@@ -68,10 +78,11 @@ export function AlertList({ items, onAsk }: { items: Alert[]; onAsk: (question: 
                         <p>{alert.message}</p>
                         <small class="muted">
                             {words(alert.kind)}
-                            {alert.ion ? ` · ${alert.ion}` : ''} · <Ago time={alert.raised_ms} />
+                            {alert.subject ? ` · ${alert.subject}` : ''}
+                            {(alert.count ?? 1) > 1 ? ` · ${alert.count} times` : ''} · <Ago time={alert.raised_ms} />
                         </small>
                     </div>
-                    {alert.state === 'raised' ? (
+                    {is(alert.state, 'open') ? (
                         <button type="button" class="button small" onClick={() => onAsk(acknowledgeQuestion(alert))}>
                             Acknowledge
                         </button>

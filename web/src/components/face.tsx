@@ -6,7 +6,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Decision } from '../api'
 import { apiUrl, request, segment } from '../state/http'
 import { Icon } from './icon'
-import { decodePortable } from './portable'
+import { decodePortable, isPortable } from './portable'
 
 const KEEP = 240 // a little over the decisions kept, so that a visible row is never evicted
 const cache = new Map<string, Promise<string>>()
@@ -17,11 +17,10 @@ function free(url: Promise<string>): void {
 
 async function fetchImage(id: string): Promise<string> {
     const response = await request(apiUrl(`/decisions/${segment(id)}/image`))
-    const type = response.headers.get('Content-Type') ?? ''
-    if (type.includes('portable')) {
-        return URL.createObjectURL(await decodePortable(new Uint8Array(await response.arrayBuffer())))
-    }
-    return URL.createObjectURL(await response.blob())
+    const blob = await response.blob()
+    const bytes = new Uint8Array(await blob.arrayBuffer())
+    // By the bytes, not by Content-Type: the server does not look into a picture to name its kind.
+    return URL.createObjectURL(isPortable(bytes) ? await decodePortable(bytes) : blob)
 }
 
 function imageUrl(decision: Decision): Promise<string> {

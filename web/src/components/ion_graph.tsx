@@ -1,7 +1,7 @@
 /** The ION as a live graph: boxes are pipelines and their data, lines are links; a model that moves is seen moving. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Ion, Link, Pipeline, Run } from '../api'
-import { fixed, percent, short, words } from '../format'
+import { duration, fixed, millis, percent, short, words } from '../format'
 import { linkKey, MOVE_MS, moves } from '../state/moves'
 import { href } from '../state/route'
 import { jobs, now, rate, runs } from '../state/store'
@@ -13,16 +13,17 @@ import { layoutIon, type Box, type GraphEdge, type GraphNode } from './layout_gr
 const isPrediction = (pipeline: Pipeline) => pipeline.type !== 'training'
 
 /** The run that a training pipeline is busy with, else its latest. */
-export function runOf(pipeline: Pipeline, all: Run[]): Run | undefined {
-    const ofJob = pipeline.job ? all.find((run) => run.job === pipeline.job) : undefined
-    return ofJob ?? all.find((run) => run.name === pipeline.name)
+export function runOf(ion: string, pipeline: Pipeline, all: Run[]): Run | undefined {
+    const mine = (run: Run) => (run.pipeline ? run.ion === ion && run.pipeline === pipeline.name : run.name === pipeline.name)
+    return all.find((run) => run.id === pipeline.run || (run.job && run.job === pipeline.job)) ?? all.find(mine)
 }
 
-function TrainingBody({ pipeline }: { pipeline: Pipeline }) {
-    const run = runOf(pipeline, runs.data.value ?? [])
+function TrainingBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
+    const run = runOf(ion.name, pipeline, runs.data.value ?? [])
     const servers = pipeline.parameter_servers ? ` + ${pipeline.parameter_servers} ps` : ''
     const isRunning = run !== undefined && toneOf(run.status) === 'busy'
     const job = jobs.data.value?.find((one) => one.id === pipeline.job)
+    const next = pipeline.next_fire_ms ? `next on schedule in ${duration(millis(pipeline.next_fire_ms) - now.value)}` : ''
     return (
         <>
             <p class="node-line">
@@ -34,14 +35,19 @@ function TrainingBody({ pipeline }: { pipeline: Pipeline }) {
                 <>
                     <Progress value={run.progress} label={`Progress of ${pipeline.name}`} />
                     <p class="node-line small">
-                        epoch {run.epoch ?? '–'}/{run.epochs ?? '–'} <span class="muted">·</span> {short(run.images_per_second)} img/s{' '}
-                        <span class="muted">·</span> loss {fixed(run.loss)}
+                        epoch {run.epoch ?? '–'}/{run.epochs ?? '–'} <span class="muted">·</span> {short(run.images_per_second)} img/s
+                    </p>
+                    <p class="node-line small">
+                        loss {fixed(run.loss)} <span class="muted">·</span> accuracy {percent(run.accuracy)}
                     </p>
                 </>
             ) : (
-                <p class="node-line small muted">
-                    {job?.reason || (run ? `last run: accuracy ${percent(run.accuracy)}` : pipeline.schedule ? `next by schedule ${pipeline.schedule}` : 'not trained yet')}
-                </p>
+                <>
+                    <p class="node-line small muted">
+                        {(toneOf(pipeline.state) === 'busy' && job?.reason) || (run ? `last accuracy ${percent(run.accuracy)}` : 'not trained yet')}
+                    </p>
+                    <p class="node-line small muted">{next}</p>
+                </>
             )}
         </>
     )
@@ -62,6 +68,9 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                 )}
                 <span class="muted"> · </span>
                 {pipeline.replicas ?? 1} {pipeline.replicas === 1 ? 'replica' : 'replicas'}
+            </p>
+            <p class="node-line small">
+                {deployment?.gallery ? `gallery ${deployment.gallery.dataset} v${deployment.gallery.version}` : <span class="muted">no gallery</span>}
             </p>
             <p class="node-rate">
                 <b>{perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</b> <span class="muted">decisions/s</span>
@@ -102,7 +111,7 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
                 </h3>
                 <StateChip state={pipeline.state} />
             </header>
-            {isPrediction(pipeline) ? <PredictionBody ion={ion} pipeline={pipeline} /> : <TrainingBody pipeline={pipeline} />}
+            {isPrediction(pipeline) ? <PredictionBody ion={ion} pipeline={pipeline} /> : <TrainingBody ion={ion} pipeline={pipeline} />}
         </article>
     )
 }
@@ -113,7 +122,9 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
     const pending = link.pending_versions ?? []
     return (
         <div class="link-label" style={place(box)} data-link={`${link.from}>${link.to}`}>
-            <span class="policy">{words(link.policy)}</span>
+            <a class="policy" href={href('models')}>
+                {words(link.policy)}
+            </a>
             {typeof link.serving_version === 'number' ? (
                 <span class={`chip tone-good ${isFresh && move.kind === 'serving' ? 'fresh' : ''}`}>
                     <Icon name="bolt" size={13} />v{link.serving_version} serving

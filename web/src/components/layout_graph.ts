@@ -26,19 +26,15 @@ export interface Layout {
     edges: GraphEdge[]
 }
 
-const PIPELINE_WIDTH = 232
+const PIPELINE = { width: 240, height: 134 }
 const DATA = { width: 136, height: 46 }
 const LABEL_WIDTH = 150
 const MARGIN = 2
 
 type Node = { kind: 'pipeline'; pipeline: Pipeline } | { kind: 'data'; name: string; detail: string }
 
-export function pipelineHeight(pipeline: Pipeline): number {
-    return pipeline.type === 'training' ? 132 : 132
-}
-
 function labelHeight(link: Link): number {
-    return 54 + 24 * Math.min(2, link.pending_versions?.length ?? 0)
+    return 54 + 27 * Math.min(2, link.pending_versions?.length ?? 0)
 }
 
 type Point = { x: number; y: number }
@@ -67,10 +63,9 @@ function round(point: Point): string {
     return `${point.x.toFixed(1)},${point.y.toFixed(1)}`
 }
 
-function arrange(ion: Ion, direction: 'LR' | 'TB', withData: boolean): Layout {
+function arrange(ion: Ion, direction: 'LR' | 'TB', ranksep: number, withData: boolean): Layout {
     const graph = new graphlib.Graph({ multigraph: true })
-    const gap = direction === 'LR' ? { nodesep: 22, ranksep: 34 } : { nodesep: 18, ranksep: 22 }
-    graph.setGraph({ rankdir: direction, marginx: MARGIN, marginy: MARGIN, ...gap })
+    graph.setGraph({ rankdir: direction, marginx: MARGIN, marginy: MARGIN, nodesep: 22, ranksep })
     const what = new Map<string, Node>()
     const put = (id: string, node: Node, size: { width: number; height: number }) => {
         what.set(id, node)
@@ -80,11 +75,11 @@ function arrange(ion: Ion, direction: 'LR' | 'TB', withData: boolean): Layout {
     const names = new Set(ion.pipelines.map((pipeline) => pipeline.name))
     for (const pipeline of ion.pipelines) {
         const id = 'p:' + pipeline.name
-        put(id, { kind: 'pipeline', pipeline }, { width: PIPELINE_WIDTH, height: pipelineHeight(pipeline) })
+        put(id, { kind: 'pipeline', pipeline }, PIPELINE)
         const gallery = pipeline.deployment?.gallery
-        const data = pipeline.type === 'training' ? pipeline.dataset : gallery?.dataset
+        const data = gallery?.dataset ?? pipeline.dataset
         if (withData && data) {
-            put('d:' + data, { kind: 'data', name: data, detail: gallery ? `gallery v${gallery.version}` : 'dataset' }, DATA)
+            put('d:' + data, { kind: 'data', name: data, detail: pipeline.type === 'training' ? 'dataset' : gallery ? `gallery v${gallery.version}` : 'gallery' }, DATA)
             links.set(`d:${data}>${id}`, null)
             graph.setEdge('d:' + data, id, { width: 0, height: 0 }, `d:${data}>${id}`)
         }
@@ -117,17 +112,19 @@ function arrange(ion: Ion, direction: 'LR' | 'TB', withData: boolean): Layout {
     }
 }
 
-/** Left to right where it fits, else without the data boxes, else top to bottom. */
+/** Left to right, as airy as fits, else without the data boxes, else top to bottom. */
 export function layoutIon(ion: Ion, width: number): Layout {
-    const tries: [direction: 'LR' | 'TB', withData: boolean][] = [
-        ['LR', true],
-        ['LR', false],
-        ['TB', true],
-        ['TB', false],
+    const tries: [direction: 'LR' | 'TB', ranksep: number, withData: boolean][] = [
+        ['LR', 90, true],
+        ['LR', 64, true],
+        ['LR', 36, true],
+        ['LR', 36, false],
+        ['TB', 26, true],
+        ['TB', 26, false],
     ]
     let result: Layout | undefined
-    for (const [direction, withData] of tries) {
-        result = arrange(ion, direction, withData)
+    for (const [direction, ranksep, withData] of tries) {
+        result = arrange(ion, direction, ranksep, withData)
         if (result.width <= width) {
             break
         }

@@ -14,12 +14,13 @@ function isSpace(byte: number | undefined): boolean {
     return byte === 32 || (byte !== undefined && byte >= 9 && byte <= 13)
 }
 
+/** Starts with "P5" or "P6". */
+export function isPortable(bytes: Uint8Array): boolean {
+    return bytes[0] === 0x50 && (bytes[1] === 0x35 || bytes[1] === 0x36)
+}
+
 /** Numbers are separated by white space and comments; exactly one white space stands before the pixels. */
 function readHeader(bytes: Uint8Array): Header {
-    const magic = String.fromCharCode(bytes[0] ?? 0, bytes[1] ?? 0)
-    if (magic !== 'P5' && magic !== 'P6') {
-        throw new Error('not a binary portable image')
-    }
     const numbers: number[] = []
     let at = 2
     while (numbers.length < 3 && at < bytes.length) {
@@ -41,7 +42,7 @@ function readHeader(bytes: Uint8Array): Header {
     if (!(width > 0 && height > 0 && width * height <= MAX_PIXELS && max > 0 && max < 65536)) {
         throw new Error('portable image with an impossible header')
     }
-    return { channels: magic === 'P5' ? 1 : 3, width, height, max, start: at + 1 }
+    return { channels: bytes[1] === 0x35 ? 1 : 3, width, height, max, start: at + 1 }
 }
 
 export function portableToRgba(bytes: Uint8Array): ImageData {

@@ -113,7 +113,10 @@ function TopBar() {
                 <div class="menu-body">
                     <p>
                         <b>{session.value?.user}</b>
-                        <small class="muted">{session.value?.role}</small>
+                        <small class="muted">
+                            {session.value?.role}
+                            {session.value?.version ? ` · Weir ${session.value.version}` : ''}
+                        </small>
                     </p>
                     <button type="button" class="button" onClick={() => void signOut()}>
                         Sign out

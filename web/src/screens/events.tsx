@@ -2,11 +2,9 @@
 import { useState } from 'preact/hooks'
 import { Empty, Loaded, PageHead, Panel } from '../components/basics'
 import { Confirm, type Question } from '../components/dialog'
-import { AlertList, EventList } from '../components/event_list'
+import { AlertList, EventList, severityOf } from '../components/event_list'
 import { Icon } from '../components/icon'
 import { alerts, events, KEEP_EVENTS, openAlerts } from '../state/store'
-
-const IMPORTANT = new Set(['warning', 'warn', 'error', 'critical'])
 
 export function Events() {
     const [question, setQuestion] = useState<Question | null>(null)
@@ -51,8 +49,8 @@ export function Events() {
                     {(items) => {
                         const shown = items.filter(
                             (event) =>
-                                (!important || IMPORTANT.has(event.severity)) &&
-                                (needle === '' || `${event.message} ${event.kind} ${event.subject ?? ''} ${event.ion ?? ''}`.toLowerCase().includes(needle)),
+                                (!important || severityOf(event) !== 'info') &&
+                                (needle === '' || `${event.message} ${event.kind} ${event.subject ?? ''} ${event.actor ?? ''}`.toLowerCase().includes(needle)),
                         )
                         if (shown.length > 0) {
                             return (

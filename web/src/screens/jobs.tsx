@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Job, Task } from '../api'
 import { COMMANDS } from '../commands'
 import { Ago, Empty, Facts, Loaded, PageHead, Panel } from '../components/basics'
-import { StateChip, toneOf } from '../components/chip'
+import { is, StateChip, toneOf } from '../components/chip'
 import { Confirm, type Question } from '../components/dialog'
 import { Icon } from '../components/icon'
 import { LogView } from '../components/log_view'
@@ -12,11 +12,12 @@ import { getAll, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
 import { jobs, now } from '../state/store'
+import { canChange } from '../state/versions'
 
 const TASKS_REFRESH_S = 5
 
 export function isOver(state: string): boolean {
-    return ['succeeded', 'failed', 'cancelled', 'canceled', 'finished', 'completed', 'lost'].includes(state)
+    return is(state, 'succeeded', 'failed', 'cancelled')
 }
 
 function cancelQuestion(job: Job): Question {
@@ -40,7 +41,7 @@ function exitText(task: Task): string {
     if (task.signal) {
         return `signal ${task.signal}`
     }
-    return typeof task.exit_code === 'number' ? `exit ${task.exit_code}` : ''
+    return typeof task.exit_code === 'number' && task.exit_code >= 0 && is(task.state, 'exited') ? `exit ${task.exit_code}` : ''
 }
 
 function Tasks({ job, current }: { job: Job; current: string | undefined }) {
@@ -90,7 +91,7 @@ function JobDetail({ job, task }: { job: Job; task: string | undefined }) {
             aside={
                 <>
                     <StateChip state={job.state} />
-                    {!isOver(job.state) && (
+                    {!isOver(job.state) && canChange() && (
                         <button type="button" class="button small" onClick={() => setQuestion(cancelQuestion(job))}>
                             Cancel<span class="hidden"> {job.name}</span>
                         </button>
@@ -103,11 +104,11 @@ function JobDetail({ job, task }: { job: Job; task: string | undefined }) {
                     <p class="why">
                         <Icon name="clock" />
                         <span>
-                            <b>Why it waits:</b> {job.reason}
+                            <b>{job.state.charAt(0) + job.state.slice(1).toLowerCase()}:</b> {job.reason}
                         </span>
                     </p>
                 )}
-                {job.reason && isOver(job.state) && job.state !== 'succeeded' && (
+                {job.reason && isOver(job.state) && !is(job.state, 'succeeded') && (
                     <p class="failed">
                         <Icon name="warning" />
                         <span>{job.reason}</span>
@@ -118,6 +119,8 @@ function JobDetail({ job, task }: { job: Job; task: string | undefined }) {
                         ['Kind', words(job.kind)],
                         ['Project', job.project ?? NONE],
                         ['ION', job.ion ? `${job.ion}${job.pipeline ? ' / ' + job.pipeline : ''}` : NONE],
+                        ['Run', job.run ? <a href={href('training', job.run)}>{shortId(job.run)}</a> : NONE],
+                        ['Restarts', job.n_restarts ?? 0],
                         ['Created', clockTime(job.created_ms)],
                         ['Started', clockTime(job.started_ms)],
                         ['Ran for', job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE],

@@ -3,18 +3,22 @@ import { useEffect, useState } from 'preact/hooks'
 import type { ModelVersion } from '../api'
 import { COMMANDS } from '../commands'
 import { Ago, Empty, Facts, Loaded, PageHead, Panel } from '../components/basics'
-import { StateChip } from '../components/chip'
+import { is, StateChip } from '../components/chip'
 import { Confirm, type Question } from '../components/dialog'
 import { Icon } from '../components/icon'
-import { bytes, fullTime, NONE, plainValue, shortId, words } from '../format'
-import { candidates, pendingCandidates } from '../state/candidates'
+import { bytes, datasetText, fullTime, NONE, plainValue, shortId, words } from '../format'
+import { candidates, type IonCandidate } from '../state/candidates'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
 import { candidatesVersion, ions, models, runs } from '../state/store'
-import { approveQuestion, rejectQuestion, rollbackQuestion, servings } from '../state/versions'
+import { approveQuestion, canChange, rejectQuestion, rollbackQuestion, servings } from '../state/versions'
 
 type Ask = (question: Question) => void
+
+function candidatesOf(version: ModelVersion): IonCandidate[] {
+    return (candidates.data.value ?? []).filter((one) => one.model === version.model && one.version === version.version)
+}
 
 function metricDelta(version: ModelVersion, serving: ModelVersion | undefined, key: string): string {
     const mine = version.metrics?.[key]
@@ -35,7 +39,7 @@ function Lineage({ version, places }: { version: ModelVersion; places: string[] 
                 <Icon name="data" />
                 <span>
                     <small class="muted">dataset version</small>
-                    {version.dataset_version ?? NONE}
+                    {datasetText(version)}
                 </span>
             </li>
             <li>
@@ -65,9 +69,13 @@ function Lineage({ version, places }: { version: ModelVersion; places: string[] 
 }
 
 function VersionActions({ version, ask }: { version: ModelVersion; ask: Ask }) {
-    const pending = pendingCandidates.value.filter((one) => one.model === version.model && one.version === version.version)
+    const mine = candidatesOf(version)
+    const pending = mine.filter((one) => is(one.state, 'pending_review', 'pending'))
+    const past = mine.filter((one) => is(one.state, 'retired', 'rolled_back'))
     const served = servings(ions.data.value ?? [], version.model)
-    const past = served.filter((one) => one.version > version.version && pending.length === 0 && version.state !== 'rejected')
+    if (!canChange()) {
+        return null
+    }
     return (
         <span class="actions">
             {pending.map((one) => (
@@ -82,25 +90,24 @@ function VersionActions({ version, ask }: { version: ModelVersion; ask: Ask }) {
                     </button>
                 </span>
             ))}
-            {past.map((one) => (
-                <button
-                    key={one.ion + one.pipeline}
-                    type="button"
-                    class="button small"
-                    onClick={() => ask(rollbackQuestion(one.ion, version.model, version.version, one.version))}
-                >
-                    <Icon name="undo" size={14} />
-                    Roll back to v{version.version}
-                </button>
-            ))}
+            {past.map((one) => {
+                const now = served.find((place) => place.ion === one.ion && place.pipeline === one.link_to)
+                return (
+                    now && (
+                        <button key={one.id} type="button" class="button small" onClick={() => ask(rollbackQuestion(one.ion, one, now.version))}>
+                            <Icon name="undo" size={14} />
+                            Roll back to v{version.version}
+                        </button>
+                    )
+                )
+            })}
         </span>
     )
 }
 
 function VersionCard({ version, serving, ask }: { version: ModelVersion; serving: ModelVersion | undefined; ask: Ask }) {
     const places = servings(ions.data.value ?? [], version.model).filter((one) => one.version === version.version)
-    const isPending = pendingCandidates.value.some((one) => one.model === version.model && one.version === version.version)
-    const state = places.length > 0 ? 'serving' : isPending ? 'pending' : version.state
+    const state = places.length > 0 ? 'serving' : (candidatesOf(version)[0]?.state ?? version.state ?? 'registered')
     const metrics = Object.entries(version.metrics ?? {})
     const parameters = Object.entries(version.parameters ?? {})
     return (
@@ -194,8 +201,7 @@ export function Models() {
                                                 <a class="item" href={href('models', one.name)} aria-current={one.name === model ? 'true' : undefined}>
                                                     <b>{one.name}</b>
                                                     <small class="muted">
-                                                        {one.latest_version ? `latest v${one.latest_version}` : 'no version'}
-                                                        {one.project ? ` · ${one.project}` : ''}
+                                                        {one.project ?? ''} {one.description ?? ''}
                                                     </small>
                                                 </a>
                                             </li>

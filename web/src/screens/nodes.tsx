@@ -1,54 +1,76 @@
 /** The machines, what they have, and when they were last heard of. */
-import type { Node } from '../api'
+import type { Accelerator, Node } from '../api'
 import { COMMANDS } from '../commands'
 import { Ago, Empty, Facts, Loaded, PageHead } from '../components/basics'
 import { StateChip } from '../components/chip'
 import { Icon } from '../components/icon'
-import { bytes, NONE, percent } from '../format'
-import { nodes } from '../state/store'
+import { bytes, millis, NONE, percent, plainValue, words } from '../format'
+import { nodes, now } from '../state/store'
+
+const SILENT_MS = 60_000 // agents report every few seconds
+
+function stateOf(node: Node): string {
+    if (!(now.value - millis(node.last_seen_ms) < SILENT_MS)) {
+        return 'silent'
+    }
+    return node.is_draining ? 'draining' : 'ready'
+}
+
+/** The single values of what the agent reported; lists and objects need more than a line. */
+function inventoryFacts(node: Node): [string, string][] {
+    return Object.entries(node.inventory ?? {})
+        .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
+        .map(([key, value]) => [words(key), key.endsWith('_bytes') ? bytes(value as number) : plainValue(value)])
+}
+
+function Accelerators({ node }: { node: Node }) {
+    const found = node.inventory?.['accelerators']
+    const items = Array.isArray(found) ? (found as Accelerator[]) : []
+    if (items.length === 0) {
+        const count = node.n_accelerators ?? 0
+        return <p class="quiet">{count > 0 ? `${count} accelerators` : 'No accelerators: tasks run on CPU slots.'}</p>
+    }
+    return (
+        <ul class="accelerators" aria-label="Accelerators">
+            {items.map((one, i) => {
+                const part = one.memory_bytes && typeof one.used_bytes === 'number' ? one.used_bytes / one.memory_bytes : null
+                return (
+                    <li key={i}>
+                        <Icon name="bolt" size={14} />
+                        <span>
+                            {one.index ?? i}: {one.name ?? 'accelerator'}
+                        </span>
+                        <small class="muted">
+                            {bytes(one.memory_bytes)}
+                            {part !== null ? ` · ${percent(part, 0)} used` : ''}
+                        </small>
+                    </li>
+                )
+            })}
+        </ul>
+    )
+}
 
 function NodeCard({ node }: { node: Node }) {
-    const accelerators = node.accelerators ?? []
     return (
         <li class="panel node-card" data-node={node.name}>
             <header class="panel-head">
                 <h2>
                     <Icon name="nodes" /> {node.name}
                 </h2>
-                <StateChip state={node.state} />
+                <StateChip state={stateOf(node)} />
             </header>
             <div class="panel-body">
                 <Facts
                     items={[
                         ['Last heard of', <Ago time={node.last_seen_ms} />],
-                        ['Processor', node.cpu_model ?? NONE],
-                        ['CPU slots', node.cpus ?? NONE],
+                        ['CPU slots', node.cpu_slots ?? NONE],
                         ['Memory', bytes(node.memory_bytes)],
-                        ['Tasks', node.tasks_running ?? NONE],
-                        ['Agent', node.version ?? NONE],
+                        ['Agent', node.agent_version ?? NONE],
+                        ...inventoryFacts(node),
                     ]}
                 />
-                {accelerators.length > 0 ? (
-                    <ul class="accelerators" aria-label="Accelerators">
-                        {accelerators.map((one) => {
-                            const part = one.memory_bytes && typeof one.used_bytes === 'number' ? one.used_bytes / one.memory_bytes : null
-                            return (
-                                <li key={one.index}>
-                                    <Icon name="bolt" size={14} />
-                                    <span>
-                                        {one.index}: {one.name}
-                                    </span>
-                                    <small class="muted">
-                                        {bytes(one.memory_bytes)}
-                                        {part !== null ? ` · ${percent(part, 0)} used` : ''}
-                                    </small>
-                                </li>
-                            )
-                        })}
-                    </ul>
-                ) : (
-                    <p class="quiet">No accelerators: tasks run on CPU slots.</p>
-                )}
+                <Accelerators node={node} />
             </div>
         </li>
     )

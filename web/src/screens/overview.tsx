@@ -1,6 +1,6 @@
 /** The ION at a glance: what needs a person, the live graph, the stream of decisions, alerts and events. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Decision, DecisionSummary, Ion } from '../api'
+import type { Decision, DecisionSummary, Ion, Opt } from '../api'
 import { COMMANDS } from '../commands'
 import { Ago, Empty, Loaded, PageHead, Panel } from '../components/basics'
 import { StateChip, VERDICTS } from '../components/chip'
@@ -16,13 +16,20 @@ import { get } from '../state/http'
 import { useResource } from '../state/resource'
 import { href } from '../state/route'
 import { decisions, events, ion as chosenIon, ions, now, openAlerts } from '../state/store'
-import { approveQuestion, rejectQuestion, triggerQuestion } from '../state/versions'
+import { approveQuestion, canChange, rejectQuestion, triggerQuestion } from '../state/versions'
 
 const SHOWN_DECISIONS = 12
 const SHOWN_EVENTS = 9
 const SUMMARY_REFRESH_S = 5
+const SUMMARY_WINDOW = 5_000
 
 type Ask = (question: Question) => void
+
+/** Everything but what is about another ION. */
+function concerns(subject: Opt<string>, ion: string): boolean {
+    const [noun, name] = (subject ?? '').split('/', 2)
+    return noun !== 'ion' || name === ion
+}
 
 function Waiting({ ion, ask }: { ion: Ion; ask: Ask }) {
     const waiting = pendingCandidates.value.filter((one) => one.ion === ion.name)
@@ -46,7 +53,7 @@ function Waiting({ ion, ask }: { ion: Ion; ask: Ask }) {
                             <Ago time={one.created_ms} />
                         </small>
                     </p>
-                    <span class="actions">
+                    <span class="actions" hidden={!canChange()}>
                         <button type="button" class="button small primary" onClick={() => ask(approveQuestion(ion.name, one))}>
                             Approve<span class="hidden"> version {one.version}</span>
                         </button>
@@ -60,12 +67,18 @@ function Waiting({ ion, ask }: { ion: Ion; ask: Ask }) {
     )
 }
 
+const us = (ms: Opt<number>): Opt<number> => (typeof ms === 'number' ? ms * 1000 : ms)
+
 function Summary({ ion }: { ion: Ion }) {
-    const summary = useResource(`summary:${ion.name}`, () => get<DecisionSummary>('/decisions/summary', { ion: ion.name }))
+    // Over the newest SUMMARY_WINDOW decisions only: it costs the server the same after a year.
+    const summary = useResource(`summary:${ion.name}`, () => {
+        const newest = decisions.data.peek()?.[0]?.seq ?? 0
+        return get<DecisionSummary>('/decisions/summary', { ion: ion.name, after: Math.max(0, newest - SUMMARY_WINDOW) })
+    })
     const beat = Math.floor(now.value / 1000 / SUMMARY_REFRESH_S)
     useEffect(() => summary.loadSoon(0), [beat])
     const data = summary.data.value
-    const total = data?.total ?? 0
+    const total = data?.decisions ?? 0
     return (
         <dl class="tiles">
             {Object.entries(VERDICTS).map(([verdict, { label, icon, tone }]) => {
@@ -88,7 +101,7 @@ function Summary({ ion }: { ion: Ion }) {
                     Latency
                 </dt>
                 <dd>
-                    {latency(data?.latency_us?.p50)} <small class="muted">median</small> {latency(data?.latency_us?.p99)}{' '}
+                    {latency(us(data?.latency_ms?.p50))} <small class="muted">median</small> {latency(us(data?.latency_ms?.p99))}{' '}
                     <small class="muted">p99</small>
                 </dd>
             </div>
@@ -168,7 +181,7 @@ function IonPicker({ all, current }: { all: Ion[]; current: Ion }) {
 function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
     const [question, setQuestion] = useState<Question | null>(null)
     const trainings = ion.pipelines.filter((pipeline) => pipeline.type === 'training')
-    const raised = openAlerts.value.filter((alert) => !alert.ion || alert.ion === ion.name)
+    const raised = openAlerts.value.filter((alert) => concerns(alert.subject, ion.name))
     return (
         <>
             <PageHead
@@ -179,7 +192,7 @@ function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
                     </>
                 }
             >
-                {trainings.map((pipeline) => (
+                {(canChange() ? trainings : []).map((pipeline) => (
                     <button key={pipeline.name} type="button" class="button" onClick={() => setQuestion(triggerQuestion(ion.name, pipeline.name))}>
                         <Icon name="play" size={14} />
                         {trainings.length > 1 ? `Train ${pipeline.name}` : 'Train now'}
@@ -206,7 +219,7 @@ function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
                     <Panel title="Events" aside={<a class="more" href={href('events')}>All events</a>}>
                         <Loaded resource={events}>
                             {(items) => {
-                                const shown = items.filter((event) => !event.ion || event.ion === ion.name).slice(0, SHOWN_EVENTS)
+                                const shown = items.filter((event) => concerns(event.subject, ion.name)).slice(0, SHOWN_EVENTS)
                                 return shown.length > 0 ? <EventList events={shown} /> : <p class="quiet">Nothing has happened yet.</p>
                             }}
                         </Loaded>

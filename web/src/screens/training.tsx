@@ -5,14 +5,15 @@ import { COMMANDS } from '../commands'
 import { Ago, Empty, Facts, Loaded, PageHead, Panel, Progress } from '../components/basics'
 import { StateChip, toneOf } from '../components/chip'
 import { Chart } from '../components/chart'
-import { clockTime, fixed, NONE, percent, shortId, short, span, words } from '../format'
+import { clockTime, datasetText, fixed, NONE, percent, shortId, short, span, words } from '../format'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
-import { now, runs } from '../state/store'
+import { freshMetrics, now, runs } from '../state/store'
+import { connection } from '../state/stream'
 
 const METRIC_PAGES = 20
-const METRICS_REFRESH_MS = 1_500
+const NO_CURVE = new Set(['epoch', 'epochs', 'progress'])
 
 /** Curves that belong in one picture; every other key gets its own. */
 const GROUPS: { title: string; has: (key: string) => boolean }[] = [
@@ -21,8 +22,16 @@ const GROUPS: { title: string; has: (key: string) => boolean }[] = [
     { title: 'Images per second', has: (key) => key.includes('per_second') },
 ]
 
+/** New points after the old ones; a step that is measured again takes the new value. */
+function mergePoints(have: MetricPoint[], more: MetricPoint[]): MetricPoint[] {
+    const again = new Set(more.map((point) => `${point.key} ${point.step}`))
+    const first = Math.min(...more.map((point) => point.step))
+    const kept = have.filter((point) => point.step < first || !again.has(`${point.key} ${point.step}`))
+    return [...kept, ...more]
+}
+
 function chartsOf(points: MetricPoint[]): { title: string; keys: string[] }[] {
-    const keys = [...new Set(points.map((point) => point.key))].sort()
+    const keys = [...new Set(points.map((point) => point.key))].filter((key) => !NO_CURVE.has(key)).sort()
     const grouped = GROUPS.map(({ title, has }) => ({ title, keys: keys.filter(has) })).filter((group) => group.keys.length > 0)
     const taken = new Set(grouped.flatMap((group) => group.keys))
     const others = keys.filter((key) => !taken.has(key)).map((key) => ({ title: words(key), keys: [key] }))
@@ -33,8 +42,13 @@ function Curves({ run }: { run: Run }) {
     const metrics = useResource(`metrics:${run.id}`, () =>
         getAll<MetricPoint>(`/runs/${segment(run.id)}/metrics`, { limit: 1000 }, METRIC_PAGES),
     )
-    // A change of the run's record means new points: fetch them, at most every METRICS_REFRESH_MS.
-    useEffect(() => metrics.loadSoon(METRICS_REFRESH_MS), [run.progress, run.epoch, run.loss, run.status])
+    useEffect(() => {
+        const fresh = freshMetrics.value
+        if (fresh?.run === run.id && metrics.data.value !== undefined) {
+            metrics.data.value = mergePoints(metrics.data.value, fresh.points)
+        }
+    }, [freshMetrics.value])
+    useEffect(() => metrics.loadSoon(), [run.status, connection.value.state === 'live'])
     const charts = useMemo(() => chartsOf(metrics.data.value ?? []), [metrics.data.value])
     return (
         <Loaded resource={metrics} rows={6}>
@@ -69,7 +83,7 @@ function RunDetail({ run }: { run: Run }) {
                 <Facts
                     items={[
                         ['Model', run.model ? <a href={href('models', run.model)}>{run.model}</a> : NONE],
-                        ['Dataset', run.dataset_version ?? NONE],
+                        ['Dataset', datasetText(run)],
                         ['Epoch', `${run.epoch ?? NONE} of ${run.epochs ?? NONE}`],
                         ['Loss', fixed(run.loss, 4)],
                         ['Accuracy', percent(run.accuracy, 2)],

@@ -1,6 +1,7 @@
 /** Versions that wait for a person, over all IONs. */
 import { computed, effect, signal } from '@preact/signals'
 import type { Candidate } from '../api'
+import { is } from '../components/chip'
 import { getAll, segment } from './http'
 import { Resource } from './resource'
 import { candidatesVersion, ions } from './store'
@@ -19,11 +20,9 @@ export const candidates = new Resource<IonCandidate[]>(async () => {
     return lists.flat()
 })
 
-const DECIDED = new Set(['approved', 'rejected', 'superseded', 'serving', 'retired', 'rolled_back', 'live', 'replaced'])
-
 /** Not decided yet: newest first. */
 export const pendingCandidates = computed(() =>
-    (candidates.data.value ?? []).filter((one) => !DECIDED.has(one.state)).sort((a, b) => b.version - a.version),
+    (candidates.data.value ?? []).filter((one) => is(one.state, 'pending_review', 'pending')).sort((a, b) => b.version - a.version),
 )
 
 const ionNames = computed(() => (ions.data.value ?? []).map((ion) => ion.name + ion.revision).join('|'))

@@ -85,12 +85,12 @@ export async function get<T>(path: string, params: Params = {}): Promise<T> {
 /** All pages of a list, up to maxPages: the bound keeps a huge list from filling the tab. */
 export async function getAll<T>(path: string, params: Params = {}, maxPages = 1): Promise<T[]> {
     const items: T[] = []
-    let after: Opt<string | number> = params['after']
+    let cursor: Opt<string | number>
     for (let page = 0; page < maxPages; page++) {
-        const list = await get<List<T>>(path, { ...params, after })
+        const list = await get<List<T>>(path, { ...params, cursor })
         items.push(...list.items)
-        after = list.next
-        if (after === null || after === undefined) {
+        cursor = list.next
+        if (cursor === null || cursor === undefined) {
             break
         }
     }

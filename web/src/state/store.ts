@@ -3,7 +3,8 @@
  * themselves. Every list has a bound; the oldest entries go first.
  */
 import { computed, effect, signal } from '@preact/signals'
-import type { Alert, Decision, Ion, Job, Model, Node, Run, WeirEvent } from '../api'
+import type { Alert, Decision, Ion, Job, MetricPoint, Model, Node, Run, WeirEvent } from '../api'
+import { is } from '../components/chip'
 import { millis } from '../format'
 import { noteMoves } from './moves'
 import { auth, get, getAll, openSession, segment, send, session } from './http'
@@ -14,7 +15,7 @@ import { Stream, type Message } from './stream'
 
 export const KEEP_DECISIONS = 200
 export const KEEP_EVENTS = 200
-const KEEP_ROWS = 500 // runs and jobs
+const KEEP_ROWS = 200 // runs and jobs
 const FLUSH_MS = 150 // decisions are shown in batches: at hundreds a second a render each would drown the page
 const ION_POLL_MS = 15_000
 
@@ -30,8 +31,8 @@ export const ions = new Resource<Ion[]>(async () => {
 export const models = new Resource<Model[]>(() => getAll<Model>('/models'))
 export const nodes = new Resource<Node[]>(() => getAll<Node>('/nodes'))
 export const runs = new Resource<Run[]>(async () => newestRuns(await getAll<Run>('/runs', { limit: KEEP_ROWS })))
-export const jobs = new Resource<Job[]>(async () => newestJobs(await getAll<Job>('/jobs', { limit: KEEP_ROWS })))
-export const alerts = new Resource<Alert[]>(async () => newestAlerts(await getAll<Alert>('/alerts')))
+export const jobs = new Resource<Job[]>(async () => newestJobs(await getAll<Job>('/jobs', { newest: 1, limit: KEEP_ROWS })))
+export const alerts = new Resource<Alert[]>(async () => newestAlerts(await getAll<Alert>('/alerts', { newest: 1, limit: KEEP_ROWS })))
 export const events: Resource<WeirEvent[]> = new Resource(async () =>
     mergeEvents(events.data.peek() ?? [], await getAll<WeirEvent>('/events', { limit: KEEP_EVENTS })),
 )
@@ -77,7 +78,7 @@ effect(() => {
     }
 })
 
-export const openAlerts = computed(() => (alerts.data.value ?? []).filter((alert) => alert.state === 'raised'))
+export const openAlerts = computed(() => (alerts.data.value ?? []).filter((alert) => is(alert.state, 'open')))
 
 // -------------------------------------------------------------------------------------- order and bounds
 
@@ -93,8 +94,7 @@ export function mergeDecisions(have: Decision[], more: Decision[]): Decision[] {
             byId.set(decision.id, decision)
         }
     }
-    // Ids are UUIDv7: they order what happened in the same millisecond.
-    const order = (a: Decision, b: Decision) => millis(b.time_ms) - millis(a.time_ms) || (a.id < b.id ? 1 : -1)
+    const order = (a: Decision, b: Decision) => (b.seq ?? 0) - (a.seq ?? 0) || millis(b.time_ms) - millis(a.time_ms)
     return [...byId.values()].sort(order).slice(0, KEEP_DECISIONS)
 }
 
@@ -110,14 +110,14 @@ const newestRuns = (items: Run[]): Run[] => byTimeDown(items, (run) => millis(ru
 const newestJobs = (items: Job[]): Job[] => byTimeDown(items, (job) => millis(job.created_ms)).slice(0, KEEP_ROWS)
 const newestAlerts = (items: Alert[]): Alert[] => byTimeDown(items, (alert) => millis(alert.raised_ms))
 
-/** Replaces or adds one record; fields the message leaves out keep their value. */
-function upsert<T extends { id: string }>(list: Resource<T[]>, record: T, order: (items: T[]) => T[]): void {
+/** Brings one record up to date; fields the message leaves out keep their value. What is not there yet is fetched. */
+function update<T extends { id: string }>(list: Resource<T[]>, change: Partial<T>): void {
     const have = list.data.peek()
-    if (have === undefined) {
-        return // the list has not been fetched; it will come with this record in it
+    if (!have?.some((one) => one.id === change.id)) {
+        list.loadSoon()
+        return
     }
-    const old = have.find((one) => one.id === record.id)
-    list.data.value = order([{ ...old, ...record }, ...have.filter((one) => one.id !== record.id)])
+    list.data.value = have.map((one) => (one.id === change.id ? { ...one, ...change } : one))
 }
 
 // ------------------------------------------------------------------------------------------------ the stream
@@ -145,29 +145,68 @@ function onDecision(decision: Decision): void {
 
 function onEvent(event: WeirEvent): void {
     events.data.value = mergeEvents(events.data.peek() ?? [], [event])
+    onIonChange()
+}
+
+function onIonChange(): void {
     ions.loadSoon()
     candidatesVersion.value++
-    if (event.kind.startsWith('model')) {
-        models.loadSoon()
+}
+
+/** The newest points of a run, for the curves that show it. */
+export const freshMetrics = signal<{ run: string; points: MetricPoint[] } | null>(null)
+
+const RUN_FIELDS = ['progress', 'epoch', 'epochs', 'loss', 'accuracy', 'images_per_second'] as const
+
+/** Either {id, status} or {id, metrics}: the first may end the run, the second moves its numbers. */
+function onRun(message: Partial<Run> & { id: string; metrics?: MetricPoint[] }): void {
+    const { metrics, ...change } = message
+    if (!Array.isArray(metrics)) {
+        update(runs, change)
+        runs.loadSoon()
+        return
     }
-    if (event.kind.startsWith('node')) {
-        nodes.loadSoon()
+    for (const point of metrics) {
+        const field = RUN_FIELDS.find((name) => name === point.key)
+        if (field !== undefined && point.value !== null) {
+            change[field] = point.value
+        }
+    }
+    update(runs, change)
+    freshMetrics.value = { run: message.id, points: metrics }
+}
+
+function onAlert(alert: Partial<Alert>): void {
+    if (alert.id === undefined) {
+        alerts.loadSoon()
+    } else {
+        update(alerts, alert)
     }
 }
 
 const topics: Record<string, (record: unknown) => void> = {
     decisions: (record) => onDecision(record as Decision),
     events: (record) => onEvent(record as WeirEvent),
-    runs: (record) => upsert(runs, record as Run, newestRuns),
+    runs: (record) => onRun(record as Run),
     jobs: (record) => {
-        upsert(jobs, record as Job, newestJobs)
+        update(jobs, record as Job)
         ions.loadSoon()
     },
-    alerts: (record) => upsert(alerts, record as Alert, newestAlerts),
+    alerts: (record) => onAlert(record as Alert),
+    ions: onIonChange,
+    models: () => {
+        models.loadSoon()
+        onIonChange()
+    },
+    nodes: () => nodes.loadSoon(),
 }
 
 function onMessages(messages: Message[]): void {
     for (const message of messages) {
+        if (message.topic === 'resync') {
+            loadAll() // we fell behind what the server keeps
+            continue
+        }
         const apply = topics[message.topic]
         if (apply === undefined) {
             continue

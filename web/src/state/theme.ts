@@ -30,7 +30,8 @@ effect(() => {
 })
 
 export function nextTheme(): void {
-    theme.value = shade.peek() === 'dark' ? 'light' : 'dark'
+    const wanted = shade.peek() === 'dark' ? 'light' : 'dark'
+    theme.value = (wanted === 'dark') === systemIsDark.peek() ? 'system' : wanted
     try {
         localStorage.setItem(KEY, theme.peek())
     } catch {

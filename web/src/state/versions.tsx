@@ -2,11 +2,17 @@
 import type { Candidate, Ion } from '../api'
 import type { Question } from '../components/dialog'
 import { plainValue, words } from '../format'
-import { send, segment } from './http'
+import { segment, send, session } from './http'
 import { candidatesVersion, ions, models } from './store'
 
-async function change(ion: string, verb: 'approve' | 'reject' | 'rollback', version: number, note: string): Promise<void> {
-    await send('POST', `/ions/${segment(ion)}/${verb}`, note ? { version, note } : { version })
+/** What the page may offer; the server decides again. */
+export function canChange(): boolean {
+    return session.value?.role !== 'viewer'
+}
+
+async function change(ion: string, verb: 'approve' | 'reject' | 'rollback', one: Candidate, note: string): Promise<void> {
+    const link = one.link ?? undefined
+    await send('POST', `/ions/${segment(ion)}/${verb}`, { version: one.version, link, note: note || undefined })
     candidatesVersion.value++
     void models.load()
     await ions.load()
@@ -34,7 +40,7 @@ export function approveQuestion(ion: string, candidate: Candidate): Question {
         confirm: 'Approve',
         note: 'Note',
         done: `Version ${candidate.version} approved`,
-        act: (note) => change(ion, 'approve', candidate.version, note),
+        act: (note) => change(ion, 'approve', candidate, note),
     }
 }
 
@@ -51,11 +57,12 @@ export function rejectQuestion(ion: string, candidate: Candidate): Question {
         note: 'Why it is rejected',
         noteRequired: true,
         done: `Version ${candidate.version} rejected`,
-        act: (note) => change(ion, 'reject', candidate.version, note),
+        act: (note) => change(ion, 'reject', candidate, note),
     }
 }
 
-export function rollbackQuestion(ion: string, model: string, version: number, serving: number): Question {
+export function rollbackQuestion(ion: string, candidate: Candidate, serving: number): Question {
+    const { model, version } = candidate
     return {
         title: `Roll back to ${model} v${version}?`,
         text: (
@@ -67,7 +74,7 @@ export function rollbackQuestion(ion: string, model: string, version: number, se
         danger: true,
         note: 'Why',
         done: `Rolled back to version ${version}`,
-        act: (note) => change(ion, 'rollback', version, note),
+        act: (note) => change(ion, 'rollback', candidate, note),
     }
 }
 
