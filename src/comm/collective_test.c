@@ -9,9 +9,9 @@
 
 static uint64_t seed;
 static const char *const transports[] = {"shm", "ucx"};
-static const size_t sizes[] = {0, 1, 2, 15, 16, 17, 63, 1000, 2047, 2049, 16385, 100003, 700001};
+static const size_t sizes[] = {0, 1, 2, 15, 16, 17, 63, 1000, 2047, 2049, 16385, 100003, 300001};
 
-enum { LARGEST = 700001 };
+enum { LARGEST = 300001 };
 
 static void fill(float *buf, size_t n, uint64_t salt, int rank)
 {

@@ -1,0 +1,323 @@
+/* Ranks that die, freeze, leave or disagree: the others get an error that names them, in time. */
+#include "comm/test_group.h"
+
+#include "base/clock.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+static const char *const transports[] = {"shm", "ucx"};
+
+/* Generous: the machine may be busy. What is measured is printed. */
+enum { SOON_MS = 2000 };
+
+/* Memory that the test and its ranks share. */
+struct board {
+    atomic_int rounds[WEIR_COMM_MAX_RANKS];
+    atomic_ullong at_ns; /**< When the fault was made. */
+    atomic_ullong noticed_ns[WEIR_COMM_MAX_RANKS];
+    atomic_int flag;
+    int victim;
+    weir_status expected;
+};
+
+static struct board *board;
+
+static void board_reset(int victim, weir_status expected)
+{
+    memset(board, 0, sizeof *board);
+    board->victim = victim;
+    board->expected = expected;
+}
+
+/* Wait until a condition on the board holds; the ranks' own alarm ends a hang. */
+#define BOARD_WAIT(condition)                                                                      \
+    while (!(condition)) {                                                                         \
+        (void)poll(NULL, 0, 1);                                                                    \
+    }
+
+static void print_delays(const char *what, const struct test_group *group)
+{
+    for (int r = 0; r < group->size; r++) {
+        unsigned long long noticed = atomic_load(&board->noticed_ns[r]);
+        if (noticed != 0) {
+            printf("%s, %s: rank %d after %.2f ms\n", what, group->transport, r,
+                   (double)(noticed - atomic_load(&board->at_ns)) / 1e6);
+        }
+    }
+}
+
+static bool noticed_soon(const struct test_group *group, int extra_ms)
+{
+    for (int r = 0; r < group->size; r++) {
+        unsigned long long noticed = atomic_load(&board->noticed_ns[r]);
+        if (r != board->victim && noticed - atomic_load(&board->at_ns) >
+                                      (unsigned long long)(SOON_MS + extra_ms) * 1000000) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A failed communicator: same status from every call, and the rank's name. */
+static int check_failed(struct weir_comm *comm, weir_status status)
+{
+    float value = 0;
+    int at_fault = -1;
+    struct weir_error err;
+    void *memory;
+    char name[32];
+    (void)snprintf(name, sizeof name, "rank %d", board->victim);
+    RANK_CHECK(status == board->expected);
+    RANK_CHECK(weir_comm_failure(comm, &at_fault, &err) == board->expected);
+    RANK_CHECK(at_fault == board->victim);
+    RANK_CHECK(err.status == board->expected && strstr(err.message, name) != NULL);
+    RANK_CHECK(weir_comm_allreduce(comm, &value, 1, WEIR_COMM_F32) == board->expected);
+    RANK_CHECK(weir_comm_broadcast(comm, &value, sizeof value, 0) == board->expected);
+    RANK_CHECK(weir_comm_barrier(comm) == board->expected);
+    RANK_CHECK(weir_comm_allreduce_post(comm, &value, 1) == board->expected);
+    RANK_CHECK(weir_comm_wait_all(comm) == board->expected);
+    RANK_CHECK(weir_comm_alloc(comm, 8, &memory) == board->expected);
+    return 0;
+}
+
+/* Sum without end, until it fails as expected. */
+static int sum_until_failure(struct weir_comm *comm, void *context)
+{
+    (void)context;
+
+    enum { N = 300000 };
+
+    int rank = weir_comm_rank(comm);
+    float *buf = NULL;
+    RANK_CHECK(weir_comm_alloc(comm, N * sizeof *buf, (void **)&buf) == WEIR_OK);
+    weir_status status = WEIR_OK;
+    while (status == WEIR_OK) {
+        (void)atomic_fetch_add(&board->rounds[rank], 1);
+        status = weir_comm_allreduce(comm, buf, N, WEIR_COMM_F32);
+    }
+    atomic_store(&board->noticed_ns[rank], weir_mono_ns());
+    return check_failed(comm, status);
+}
+
+static void hurt_while_summing(struct test_group *group, int signal_number)
+{
+    test_group_start(group, sum_until_failure, NULL);
+    BOARD_WAIT(atomic_load(&board->rounds[board->victim]) >= 20);
+    atomic_store(&board->at_ns, weir_mono_ns());
+    ck_assert_int_eq(kill(group->pids[board->victim], signal_number), 0);
+}
+
+START_TEST(a_killed_rank_is_named_to_all_others_at_once)
+{
+    struct test_group group;
+    test_group_init(&group, 4, transports[_i]);
+    board_reset(2, WEIR_ERR_PEER);
+    hurt_while_summing(&group, SIGKILL);
+    for (int r = 0; r < group.size; r++) {
+        ck_assert_int_eq(test_group_wait(&group, r), r == board->victim ? 256 + SIGKILL : 0);
+    }
+    print_delays("killed", &group);
+    ck_assert(noticed_soon(&group, 0));
+    test_group_fini(&group);
+}
+
+END_TEST
+
+START_TEST(a_frozen_rank_is_named_after_the_deadline)
+{
+    struct test_group group;
+    test_group_init(&group, 3, transports[_i]);
+    group.timeout_ms = 300;
+    board_reset(1, WEIR_ERR_TIMEOUT);
+    hurt_while_summing(&group, SIGSTOP);
+    ck_assert_int_eq(test_group_wait(&group, 0), 0);
+    ck_assert_int_eq(test_group_wait(&group, 2), 0);
+    ck_assert_int_eq(kill(group.pids[1], SIGKILL), 0);
+    ck_assert_int_eq(test_group_wait(&group, 1), 256 + SIGKILL);
+    print_delays("frozen, deadline 300 ms", &group);
+    ck_assert(noticed_soon(&group, group.timeout_ms));
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int leave_early(struct weir_comm *comm, void *context)
+{
+    (void)context;
+    int rank = weir_comm_rank(comm);
+    RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
+    if (rank == board->victim) {
+        atomic_store(&board->at_ns, weir_mono_ns());
+        return 0;
+    }
+    weir_status status = weir_comm_barrier(comm);
+    atomic_store(&board->noticed_ns[rank], weir_mono_ns());
+    return check_failed(comm, status);
+}
+
+START_TEST(a_rank_that_leaves_is_named_to_those_who_wait_for_it)
+{
+    struct test_group group;
+    test_group_init(&group, 3, transports[_i]);
+    board_reset(0, WEIR_ERR_PEER);
+    ck_assert_int_eq(test_group_run(&group, leave_early, NULL), 0);
+    print_delays("left", &group);
+    ck_assert(noticed_soon(&group, 0));
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int disagree(struct weir_comm *comm, void *context)
+{
+    (void)context;
+    int64_t values[2] = {0, 0};
+    weir_status status =
+        weir_comm_allreduce(comm, values, weir_comm_rank(comm) == 1 ? 2 : 1, WEIR_COMM_I64);
+    if (strcmp(weir_comm_transport(comm), "shm") == 0) {
+        RANK_CHECK(status == WEIR_ERR_INVALID);
+    } else {
+        /* Who got the wrong size says so; the others hear that it gave up. */
+        RANK_CHECK(status == WEIR_ERR_INVALID || status == WEIR_ERR_PEER);
+    }
+    return 0;
+}
+
+START_TEST(ranks_that_disagree_on_the_size_are_told)
+{
+    struct test_group group;
+    test_group_init(&group, 3, transports[_i]);
+    ck_assert_int_eq(test_group_run(&group, disagree, NULL), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int fill_the_queue(struct weir_comm *comm, void *context)
+{
+    (void)context;
+    static float values[WEIR_COMM_MAX_POSTED];
+    if (weir_comm_rank(comm) == 1) {
+        BOARD_WAIT(atomic_load(&board->flag) != 0);
+    }
+    for (int i = 0; i < WEIR_COMM_MAX_POSTED; i++) {
+        values[i] = (float)i;
+        RANK_CHECK(weir_comm_allreduce_post(comm, &values[i], 1) == WEIR_OK);
+    }
+    if (weir_comm_rank(comm) == 0) {
+        float extra = 0;
+        RANK_CHECK(weir_comm_allreduce_post(comm, &extra, 1) == WEIR_ERR_LIMIT);
+        atomic_store(&board->flag, 1);
+    }
+    RANK_CHECK(weir_comm_wait_all(comm) == WEIR_OK);
+    for (int i = 0; i < WEIR_COMM_MAX_POSTED; i++) {
+        RANK_CHECK(values[i] == 2 * (float)i);
+    }
+    return 0;
+}
+
+START_TEST(posting_never_waits_and_a_full_queue_says_so)
+{
+    struct test_group group;
+    test_group_init(&group, 2, transports[_i]);
+    board_reset(-1, WEIR_OK);
+    ck_assert_int_eq(test_group_run(&group, fill_the_queue, NULL), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int destroy_with_posted(struct weir_comm *comm, void *context)
+{
+    (void)context;
+    static float buf[100000];
+    if (weir_comm_rank(comm) == 1) {
+        /* Does not take part, but is there. */
+        BOARD_WAIT(atomic_load(&board->flag) == 2);
+        return 0;
+    }
+    RANK_CHECK(weir_comm_allreduce_post(comm, buf, 100000) == WEIR_OK);
+    RANK_CHECK(weir_comm_allreduce_post(comm, buf, 100000) == WEIR_OK);
+    atomic_store(&board->flag, 1);
+    return 0; /* test_group destroys; the deadline is a minute away */
+}
+
+START_TEST(destroying_cancels_what_is_posted)
+{
+    struct test_group group;
+    test_group_init(&group, 2, transports[_i]);
+    board_reset(-1, WEIR_OK);
+    test_group_start(&group, destroy_with_posted, NULL);
+    BOARD_WAIT(atomic_load(&board->flag) == 1);
+    uint64_t start_ns = weir_mono_ns();
+    ck_assert_int_eq(test_group_wait(&group, 0), 0);
+    ck_assert_uint_lt(weir_mono_ns() - start_ns, (SOON_MS + 2000) * UINT64_C(1000000));
+    atomic_store(&board->flag, 2);
+    ck_assert_int_eq(test_group_wait(&group, 1), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int count_leftovers(const char *folder, const char *part)
+{
+    DIR *dir = opendir(folder);
+    int n = 0;
+    ck_assert_ptr_nonnull(dir);
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        n += entry->d_name[0] != '.' && strstr(entry->d_name, part) != NULL;
+    }
+    (void)closedir(dir);
+    return n;
+}
+
+START_TEST(nothing_is_left_when_all_ranks_are_killed)
+{
+    struct test_group group;
+    test_group_init(&group, 3, "shm");
+    board_reset(0, WEIR_ERR_PEER);
+    int n_before = count_leftovers("/dev/shm", "weir");
+    test_group_start(&group, sum_until_failure, NULL);
+    BOARD_WAIT(atomic_load(&board->rounds[0]) >= 5);
+    for (int r = 0; r < group.size; r++) {
+        (void)kill(group.pids[r], SIGKILL);
+    }
+    for (int r = 0; r < group.size; r++) {
+        (void)test_group_wait(&group, r);
+    }
+    ck_assert_int_eq(count_leftovers("/dev/shm", "weir"), n_before);
+    ck_assert_int_eq(count_leftovers(group.dir, ""), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+int main(void)
+{
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED) {
+        return 1;
+    }
+    Suite *suite = suite_create("failure");
+    TCase *tcase = tcase_create("failure");
+    tcase_add_loop_test(tcase, a_killed_rank_is_named_to_all_others_at_once, 0, 2);
+    tcase_add_loop_test(tcase, a_frozen_rank_is_named_after_the_deadline, 0, 2);
+    tcase_add_loop_test(tcase, a_rank_that_leaves_is_named_to_those_who_wait_for_it, 0, 2);
+    tcase_add_loop_test(tcase, ranks_that_disagree_on_the_size_are_told, 0, 2);
+    tcase_add_loop_test(tcase, posting_never_waits_and_a_full_queue_says_so, 0, 2);
+    tcase_add_loop_test(tcase, destroying_cancels_what_is_posted, 0, 2);
+    tcase_add_test(tcase, nothing_is_left_when_all_ranks_are_killed);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed != 0;
+}

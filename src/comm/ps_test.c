@@ -1,0 +1,229 @@
+/* Parameter server: the weights are those of a serial program, with momentum kept on the servers.
+ */
+#include "comm/ps.h"
+
+#include "base/clock.h"
+#include "comm/test_group.h"
+
+#include <check.h>
+#include <signal.h>
+
+static const char *const transports[] = {"shm", "ucx"};
+
+enum { STEPS = 6, N_MOST = 300007 };
+
+struct layout {
+    int n_workers, n_servers;
+    size_t n_elems;
+    bool is_shared; /**< Gradients in weir_comm_alloc memory. */
+};
+
+/* SGD with momentum, one element: what both the servers and the serial program do. */
+static void update_one(float *weight, float *momentum, float gradient, double rate)
+{
+    *momentum = 0.9f * *momentum + gradient;
+    *weight -= (float)rate * *momentum;
+}
+
+struct optimizer {
+    float *momentum;
+    size_t first_elem, n_elems;
+    uint64_t next_step;
+};
+
+static weir_status update(void *context, const struct weir_ps_step *step, float *weights,
+                          const float *gradient_sum, size_t first_elem, size_t n_elems)
+{
+    struct optimizer *optimizer = context;
+    if (optimizer->momentum == NULL) {
+        optimizer->momentum = calloc(n_elems, sizeof *optimizer->momentum);
+        optimizer->first_elem = first_elem;
+        optimizer->n_elems = n_elems;
+    }
+    if (step->step != optimizer->next_step++ || optimizer->first_elem != first_elem ||
+        optimizer->n_elems != n_elems) {
+        return WEIR_ERR_INTERNAL;
+    }
+    for (size_t i = 0; i < n_elems; i++) {
+        update_one(&weights[i], &optimizer->momentum[i], gradient_sum[i] / (float)step->n_samples,
+                   step->learning_rate);
+    }
+    return WEIR_OK;
+}
+
+static double rate_of(uint64_t step)
+{
+    return 0.1 / (double)(step + 1);
+}
+
+static int serve(struct weir_comm *comm)
+{
+    struct optimizer optimizer = {.momentum = NULL};
+    struct weir_ps_config config = {.idle_timeout_ms = 0};
+    RANK_CHECK(weir_ps_serve(comm, &config, update, &optimizer) == WEIR_OK);
+    RANK_CHECK(optimizer.n_elems == 0 || optimizer.next_step == STEPS);
+    free(optimizer.momentum);
+    return 0;
+}
+
+static int work(struct weir_comm *comm, const struct layout *layout)
+{
+    size_t n = layout->n_elems;
+    int rank = weir_comm_rank(comm);
+    float *gradients = malloc((n + 1) * sizeof(float)), *plain = gradients;
+    float *weights = malloc((n + 1) * sizeof(float)), *expected = malloc((n + 1) * sizeof(float));
+    float *momentum = calloc(n + 1, sizeof(float));
+    if (layout->is_shared) {
+        RANK_CHECK(weir_comm_alloc(comm, (n + 5) * sizeof(float), (void **)&gradients) == WEIR_OK);
+        gradients += 3;
+    }
+    for (size_t i = 0; i < n; i++) {
+        expected[i] = test_value(1, 0, i);
+        weights[i] = rank == 0 ? expected[i] : -1;
+    }
+    RANK_CHECK(weir_ps_start(comm, weights, n) == WEIR_OK);
+    RANK_CHECK(memcmp(weights, expected, n * sizeof *weights) == 0);
+    for (uint64_t s = 0; s < STEPS; s++) {
+        for (size_t i = 0; i < n; i++) {
+            gradients[i] = test_value(10 + s, rank, i);
+            update_one(&expected[i], &momentum[i], test_sum(10 + s, layout->n_workers, i) / 32.0f,
+                       rate_of(s));
+        }
+        struct weir_ps_step step = {.step = s, .learning_rate = rate_of(s), .n_samples = 32};
+        RANK_CHECK(weir_ps_push_pull(comm, gradients, weights, n, &step) == WEIR_OK);
+        RANK_CHECK(memcmp(weights, expected, n * sizeof *weights) == 0);
+        /* The workers' own collectives go on beside it. */
+        int64_t one = 1;
+        RANK_CHECK(weir_comm_allreduce(comm, &one, 1, WEIR_COMM_I64) == WEIR_OK);
+        RANK_CHECK(one == layout->n_workers);
+    }
+    RANK_CHECK(weir_ps_stop(comm) == WEIR_OK);
+    free(momentum);
+    free(expected);
+    free(weights);
+    free(plain);
+    return 0;
+}
+
+static int run(struct weir_comm *comm, void *context)
+{
+    const struct layout *layout = context;
+    return weir_comm_rank(comm) < layout->n_workers ? work(comm, layout) : serve(comm);
+}
+
+START_TEST(weights_are_those_of_the_serial_program)
+{
+    static const struct layout layouts[] = {
+        {1, 1, 1, false}, {2, 1, 0, true},      {2, 1, 1000, true},    {4, 2, 4099, false},
+        {3, 3, 20, true}, {4, 1, N_MOST, true}, {2, 3, N_MOST, false},
+    };
+    struct layout layout = layouts[_i / 2];
+    struct test_group group;
+    test_group_init(&group, layout.n_workers + layout.n_servers, transports[_i % 2]);
+    group.n_servers = layout.n_servers;
+    ck_assert_int_eq(test_group_run(&group, run, &layout), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+/* ---- failures ---- */
+
+static weir_status never_called(void *context, const struct weir_ps_step *step, float *weights,
+                                const float *gradient_sum, size_t first_elem, size_t n_elems)
+{
+    (void)context;
+    (void)step;
+    (void)weights;
+    (void)gradient_sum;
+    (void)first_elem;
+    (void)n_elems;
+    return WEIR_ERR_INTERNAL;
+}
+
+/* Rank *context kills itself after the start; the others, workers and server, hear of it. */
+static int lose_one(struct weir_comm *comm, void *context)
+{
+    int victim = *(int *)context, at_fault = -1;
+    struct weir_ps_config config = {.idle_timeout_ms = 0};
+    float weights[100] = {0}, gradients[100] = {0};
+    struct weir_ps_step step = {.step = 0, .learning_rate = 1, .n_samples = 1};
+    weir_status status;
+    if (weir_comm_rank(comm) == weir_comm_n_workers(comm)) {
+        if (victim == weir_comm_rank(comm)) {
+            (void)raise(SIGKILL);
+        }
+        status = weir_ps_serve(comm, &config, never_called, NULL);
+    } else {
+        status = weir_ps_start(comm, weights, 100);
+        if (victim == weir_comm_rank(comm)) {
+            (void)raise(SIGKILL);
+        }
+        if (status == WEIR_OK) {
+            status = weir_ps_push_pull(comm, gradients, weights, 100, &step);
+        }
+    }
+    RANK_CHECK(status == WEIR_ERR_PEER);
+    RANK_CHECK(weir_comm_failure(comm, &at_fault, NULL) == WEIR_ERR_PEER && at_fault == victim);
+    return 0;
+}
+
+START_TEST(a_dead_worker_or_server_is_named_to_all)
+{
+    int victim = _i / 2 == 0 ? 1 : 3;
+    struct test_group group;
+    test_group_init(&group, 4, transports[_i % 2]);
+    group.n_servers = 1;
+    uint64_t start_ns = weir_mono_ns();
+    test_group_start(&group, lose_one, &victim);
+    for (int r = 0; r < group.size; r++) {
+        ck_assert_int_eq(test_group_wait(&group, r), r == victim ? 256 + SIGKILL : 0);
+    }
+    ck_assert_uint_lt(weir_mono_ns() - start_ns, UINT64_C(10000000000)); /* deadline: 60 s */
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int fail_update(struct weir_comm *comm, void *context)
+{
+    (void)context;
+    float weights[100] = {0}, gradients[100] = {0};
+    struct weir_ps_config config = {.idle_timeout_ms = 0};
+    struct weir_ps_step step = {.step = 0, .learning_rate = 1, .n_samples = 1};
+    if (weir_comm_rank(comm) == 2) {
+        RANK_CHECK(weir_ps_serve(comm, &config, never_called, NULL) == WEIR_ERR_INTERNAL);
+        return 0;
+    }
+    RANK_CHECK(weir_ps_start(comm, weights, 100) == WEIR_OK);
+    RANK_CHECK(weir_ps_push_pull(comm, gradients, weights, 99, &step) == WEIR_ERR_INVALID);
+    RANK_CHECK(weir_ps_push_pull(comm, gradients, weights, 100, &step) == WEIR_ERR_PEER);
+    return 0;
+}
+
+START_TEST(an_update_that_fails_ends_the_group)
+{
+    struct test_group group;
+    test_group_init(&group, 3, transports[_i]);
+    group.n_servers = 1;
+    ck_assert_int_eq(test_group_run(&group, fail_update, NULL), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ps");
+    TCase *tcase = tcase_create("ps");
+    tcase_add_loop_test(tcase, weights_are_those_of_the_serial_program, 0, 14);
+    tcase_add_loop_test(tcase, a_dead_worker_or_server_is_named_to_all, 0, 4);
+    tcase_add_loop_test(tcase, an_update_that_fails_ends_the_group, 0, 2);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed != 0;
+}
