@@ -118,7 +118,7 @@ weir_status weir_dataset_verify(struct weir_dataset *dataset, weir_dataset_damag
 /**
  * What identifies the content: SHA-256 over one line "<sha256 of the file>  <name>\n" per file, in
  * bytewise order of the names (as `sha256sum` prints them); names are relative to the root, for IDX
- * and lists the last path component. For a folder this is
+ * and lists the last path component (equal ones stay in the list's order). For a folder this is
  * `find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum` if it holds only pictures.
  * Cost: reads every byte of the dataset.
  */

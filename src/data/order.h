@@ -3,7 +3,7 @@
  *
  * An epoch of n samples is a stream of n positions. With shuffle, position p of epoch e holds
  * sample π(seed, e)(p), a keyed pseudo-random permutation: a Feistel network of 8 rounds over the
- * next power of two (at least 16), Philox 4x32-10 as the round function, cycle-walked into [0, n).
+ * next power of two (at least 64), Philox 4x32-10 as the round function, cycle-walked into [0, n).
  *
  * A global batch is B consecutive positions [p, p + B). Rank r of R takes the slots
  * [⌊rB/R⌋, ⌊(r+1)B/R⌋) of it, contiguous; so R workers read exactly what one worker would have
@@ -23,7 +23,7 @@
 
 enum weir_tail {
     WEIR_TAIL_DROP, /**< The rest of the epoch is not used; other samples fall out each epoch. */
-    WEIR_TAIL_PAD,  /**< A last batch with empty slots: label −1, pixels 0. */
+    WEIR_TAIL_PAD,  /**< A last batch with empty slots: label −1, tensor 0. */
 };
 
 struct weir_order {

@@ -1,0 +1,241 @@
+/* Oracles: to_tensor, explicit mirroring and shifting, and laws the random draws must follow. */
+#include "data/augment.h"
+
+#include "base/test_main.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define SIDE 28
+#define LEN  (SIDE * SIDE)
+
+static const struct weir_input grey = {
+    .c = 1, .h = SIDE, .w = SIDE, .mean = {0.25f}, .std = {0.5f}};
+
+/** No two shifts or mirrors of it are alike, and no pixel is black. */
+static struct weir_image make_image(void)
+{
+    struct weir_image image;
+    ck_assert_int_eq(weir_image_init(&image, SIDE, SIDE, 1, NULL), WEIR_OK);
+    for (int i = 0; i < LEN; i++) {
+        image.pixels[i] = (uint8_t)(1 + (i * 37 + i / SIDE * 11) % 255);
+    }
+    return image;
+}
+
+static void apply(enum weir_augment augment, uint64_t seed, uint64_t epoch, uint64_t sample,
+                  const struct weir_image *image, float *out)
+{
+    static float scratch[LEN];
+    struct weir_augment_key key = {seed, epoch, sample};
+    ck_assert_int_eq(weir_augment_apply(augment, key, image, &grey, scratch, out, NULL), WEIR_OK);
+}
+
+START_TEST(none_is_exactly_the_tensor)
+{
+    struct weir_image image = make_image();
+    float tensor[LEN], made[LEN];
+    ck_assert_int_eq(weir_image_to_tensor(&image, &grey, tensor, NULL), WEIR_OK);
+    apply(WEIR_AUGMENT_NONE, 1, 2, 3, &image, made);
+    ck_assert_mem_eq(made, tensor, sizeof tensor);
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(flip_mirrors_half_of_the_samples_and_leaves_the_rest)
+{
+    struct weir_image image = make_image();
+    float tensor[LEN], mirror[LEN], made[LEN];
+    ck_assert_int_eq(weir_image_to_tensor(&image, &grey, tensor, NULL), WEIR_OK);
+    for (int i = 0; i < LEN; i++) {
+        mirror[i] = tensor[i / SIDE * SIDE + SIDE - 1 - i % SIDE];
+    }
+
+    enum { N = 2000 };
+
+    int n_flipped = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        apply(WEIR_AUGMENT_FLIP, 1, 0, i, &image, made);
+        bool is_flipped = memcmp(made, mirror, sizeof made) == 0;
+        ck_assert(is_flipped || memcmp(made, tensor, sizeof made) == 0);
+        n_flipped += is_flipped;
+    }
+    ck_assert_double_lt(fabs(n_flipped - N / 2.0), 5 * sqrt(N / 4.0));
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+/** Where (28,28)-picture `made` lies in the padded one, as (dy+4)*9+(dx+4), +81 if mirrored. */
+static int find_shift(const struct weir_image *image, const float *made)
+{
+    for (int code = 0; code < 162; code++) {
+        int dy = code % 81 / 9 - 4, dx = code % 9 - 4;
+        bool is_same = true;
+        for (int i = 0; i < LEN && is_same; i++) {
+            int y = i / SIDE + dy, x = (code < 81 ? i % SIDE : SIDE - 1 - i % SIDE) + dx;
+            double pixel =
+                x < 0 || y < 0 || x >= SIDE || y >= SIDE ? 0 : image->pixels[y * SIDE + x];
+            is_same = fabs((pixel / 255 - 0.25) / 0.5 - (double)made[i]) < 1e-5;
+        }
+        if (is_same) {
+            return code;
+        }
+    }
+    return -1;
+}
+
+START_TEST(shift_flip_takes_each_of_the_162_crops_equally_often)
+{
+    struct weir_image image = make_image();
+
+    enum { N = 16200 };
+
+    static int count[162];
+    float made[LEN];
+    for (uint64_t i = 0; i < N; i++) {
+        apply(WEIR_AUGMENT_SHIFT_FLIP, 3, 1, i, &image, made);
+        int code = find_shift(&image, made);
+        ck_assert_int_ge(code, 0);
+        count[code]++;
+    }
+    double chi2 = 0;
+    for (int i = 0; i < 162; i++) {
+        chi2 += (count[i] - 100.0) * (count[i] - 100.0) / 100;
+    }
+    printf("chi-square of 162 crops, seed 3: %.1f, 161 degrees\n", chi2);
+    ck_assert_double_lt(fabs(chi2 - 161), 5 * sqrt(2 * 161.0));
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(a_change_depends_on_seed_epoch_and_sample_and_on_nothing_else)
+{
+    struct weir_image image = make_image();
+    float first[LEN], again[LEN], other[LEN];
+    apply(WEIR_AUGMENT_FACE, 7, 8, 9, &image, first);
+    for (uint64_t i = 0; i < 20; i++) {
+        apply(WEIR_AUGMENT_FACE, i, i, i, &image, other); // what came before does not matter
+    }
+    apply(WEIR_AUGMENT_FACE, 7, 8, 9, &image, again);
+    ck_assert_mem_eq(first, again, sizeof first);
+    static const uint64_t keys[][3] = {{6, 8, 9}, {7, 9, 9}, {7, 8, 10}, {9, 8, 7}};
+    for (int i = 0; i < 4; i++) {
+        apply(WEIR_AUGMENT_FACE, keys[i][0], keys[i][1], keys[i][2], &image, other);
+        ck_assert_mem_ne(first, other, sizeof first);
+    }
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+/** Smooth picture: a bright disc off the centre, on grey. */
+static struct weir_image make_disc(double cx, double cy)
+{
+    struct weir_image image;
+    ck_assert_int_eq(weir_image_init(&image, SIDE, SIDE, 1, NULL), WEIR_OK);
+    for (int i = 0; i < LEN; i++) {
+        double dx = i % SIDE - cx, dy = i / SIDE - cy;
+        image.pixels[i] = (uint8_t)(60 + 140 * exp(-(dx * dx + dy * dy) / 18));
+    }
+    return image;
+}
+
+/** Centre of what is brighter than half between the darkest and the brightest pixel. */
+static void find_disc(const float *tensor, double *out_x, double *out_y)
+{
+    float low = tensor[0], high = tensor[0];
+    for (int i = 1; i < LEN; i++) {
+        low = fminf(low, tensor[i]);
+        high = fmaxf(high, tensor[i]);
+    }
+    double n = 0, x = 0, y = 0;
+    for (int i = 0; i < LEN; i++) {
+        if (tensor[i] > (low + high) / 2) {
+            n++;
+            x += i % SIDE;
+            y += i / SIDE;
+        }
+    }
+    *out_x = x / n;
+    *out_y = y / n;
+}
+
+START_TEST(a_face_moves_little_and_keeps_its_range)
+{
+    double centre = (SIDE - 1) / 2.0, sum_x = 0, sum_y = 0;
+    struct weir_image image = make_disc(centre, centre - 6);
+
+    enum { N = 600 };
+
+    int n_far = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        float made[LEN];
+        apply(WEIR_AUGMENT_FACE, 5, 0, i, &image, made);
+        for (int k = 0; k < LEN; k++) {
+            ck_assert(isfinite(made[k]));
+            ck_assert_float_lt(fabsf(made[k] - 0.5f), 1.6f); // 0..1 with a margin for noise
+        }
+        double x, y;
+        find_disc(made, &x, &y);
+        // 12 degrees and 12 % at a radius of 6, and a shift of 6 % of 28 pixels, and a bit of
+        // noise.
+        n_far += hypot(x - centre, y - (centre - 6)) > 6 * 0.21 + 6 * 0.12 + 2.4 + 0.8;
+        sum_x += x - centre;
+        sum_y += y - (centre - 6);
+    }
+    // An erased disc has its centre elsewhere: rare.
+    ck_assert_int_lt(n_far, N / 10);
+    ck_assert_double_lt(fabs(sum_x / N), 0.3);
+    ck_assert_double_lt(fabs(sum_y / N), 0.6);
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(a_face_is_mirrored_half_of_the_time)
+{
+    double centre = (SIDE - 1) / 2.0;
+    struct weir_image image = make_disc(centre - 7, centre);
+
+    enum { N = 1000 };
+
+    int n_right = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        float made[LEN];
+        double x, y;
+        apply(WEIR_AUGMENT_FACE, 6, 0, i, &image, made);
+        find_disc(made, &x, &y);
+        n_right += x > centre;
+    }
+    ck_assert_double_lt(fabs(n_right - N / 2.0), 5 * sqrt(N / 4.0));
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(names_and_policies_map_both_ways)
+{
+    for (unsigned i = 0; i < WEIR_AUGMENT_COUNT; i++) {
+        enum weir_augment back;
+        const char *name = weir_augment_name((enum weir_augment)i);
+        ck_assert_int_eq(weir_augment_from_name(name, &back, NULL), WEIR_OK);
+        ck_assert_int_eq(back, i);
+    }
+    ck_assert_ptr_null(weir_augment_name(WEIR_AUGMENT_COUNT));
+    enum weir_augment augment;
+    struct weir_error err;
+    ck_assert_int_eq(weir_augment_from_name("mirror", &augment, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "shift-flip"));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("augment", none_is_exactly_the_tensor,
+               flip_mirrors_half_of_the_samples_and_leaves_the_rest,
+               shift_flip_takes_each_of_the_162_crops_equally_often,
+               a_change_depends_on_seed_epoch_and_sample_and_on_nothing_else,
+               a_face_moves_little_and_keeps_its_range, a_face_is_mirrored_half_of_the_time,
+               names_and_policies_map_both_ways)

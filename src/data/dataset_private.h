@@ -1,0 +1,48 @@
+/** The dataset's inside, shared by its three files: internal to data. */
+#ifndef WEIR_DATA_DATASET_PRIVATE_H
+#define WEIR_DATA_DATASET_PRIVATE_H
+
+#include "data/dataset.h"
+
+#include <stdatomic.h>
+
+/** Owned strings. */
+struct name_list {
+    char **names;
+    size_t n, cap;
+};
+
+struct weir_dataset {
+    enum weir_dataset_kind kind;
+    char *root; /**< Folder kind; "" otherwise. */
+    size_t n_samples, n_ignored;
+    int32_t *labels;
+    struct name_list files; /**< Folder: relative to root; list: as given; IDX: two paths. */
+    struct name_list classes;
+    uint8_t *idx_pixels; /**< IDX: n_samples × height × width. */
+    int idx_width, idx_height;
+    size_t cache_bytes;
+    atomic_size_t cache_used;
+    _Atomic(struct weir_image *) *cache; /**< Per sample; NULL without a cache. Set once. */
+};
+
+/** Append a copy. @return NOMEM. */
+weir_status name_list_add(struct name_list *list, const char *name);
+
+/** Dataset with nothing in it; weir_dataset_close frees it in any state. */
+struct weir_dataset *dataset_new(enum weir_dataset_kind kind);
+
+weir_status dataset_nomem(struct weir_error *err);
+
+/** Make room for labels and, with cache_bytes, the cache: n_samples is known now. */
+weir_status dataset_seal(struct weir_dataset *dataset, size_t cache_bytes, struct weir_error *err);
+
+/** Fill an IDX dataset from its two files. */
+weir_status idx_load(struct weir_dataset *dataset, const char *images_path, const char *labels_path,
+                     struct weir_error *err);
+
+/** Path of a file of the dataset: root and name joined. @return LIMIT if too long. */
+weir_status dataset_path(const struct weir_dataset *dataset, size_t i_file, char *out, size_t size,
+                         struct weir_error *err);
+
+#endif

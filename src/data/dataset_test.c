@@ -1,0 +1,400 @@
+/* Oracles: `sha256sum` of the shell for digests, Fashion-MNIST's published labels, ORL's own
+ * layout. */
+#include "data/dataset.h"
+
+#include "base/test_main.h"
+#include "data/image_test_data.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static char folder[64];
+
+static void make_folder(void)
+{
+    (void)snprintf(folder, sizeof folder, "/tmp/weir-dataset-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    ck_assert_int_eq(weir_dir_remove(folder, NULL), WEIR_OK);
+}
+
+static void put(const char *name, const void *data, size_t size)
+{
+    char path[256], parent[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(parent, sizeof parent, "%s", path);
+    *strrchr(parent, '/') = '\0';
+    ck_assert_int_eq(weir_dir_make(parent, 0755, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_file_write_atomic(path, data, size, 0644, NULL), WEIR_OK);
+}
+
+static struct weir_dataset *open_folder(size_t cache_bytes)
+{
+    struct weir_dataset *dataset = NULL;
+    struct weir_error err = {0};
+    struct weir_dataset_options options = {.cache_bytes = cache_bytes};
+    ck_assert_msg(weir_dataset_open(folder, &options, &dataset, &err) == WEIR_OK, "%s",
+                  err.message);
+    return dataset;
+}
+
+START_TEST(a_folder_per_class_is_read_in_bytewise_order)
+{
+    static const char *const names[] = {"b/2.png",     "b/10.png",   "B/x.JPG",      "a b/1.pgm",
+                                        "a b/.hidden", ".git/1.png", "b/deep/1.png", "a b/noname",
+                                        "b/notes.txt", "README.png"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bool is_text = strstr(names[i], ".txt") != NULL;
+        put(names[i], is_text ? (const void *)"hello world" : png_grey_file,
+            is_text ? 11 : sizeof png_grey_file);
+    }
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/empty class", folder);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+
+    struct weir_dataset *dataset = open_folder(0);
+    static const char *const classes[] = {"B", "a b", "b", "empty class"};
+    static const char *const files[] = {"B/x.JPG", "a b/1.pgm", "a b/noname", "b/10.png",
+                                        "b/2.png"};
+    static const int32_t labels[] = {0, 1, 1, 2, 2};
+    ck_assert_uint_eq(weir_dataset_n_classes(dataset), 4);
+    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 5);
+    ck_assert_uint_eq(weir_dataset_n_ignored(dataset), 1);
+    ck_assert_int_eq(weir_dataset_get_kind(dataset), WEIR_DATASET_FOLDER);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_str_eq(weir_dataset_class_name(dataset, i), classes[i]);
+        ck_assert_int_eq(weir_dataset_class_index(dataset, classes[i]), i);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        char name[WEIR_SAMPLE_NAME_BYTES];
+        ck_assert_str_eq(weir_dataset_sample_name(dataset, i, name), files[i]);
+        ck_assert_int_eq(weir_dataset_label(dataset, i), labels[i]);
+        struct weir_image image; // by content: "x.JPG" is a PNG
+        ck_assert_int_eq(weir_dataset_read(dataset, i, &image, NULL), WEIR_OK);
+        ck_assert_mem_eq(image.pixels, png_grey_pixels, sizeof png_grey_pixels);
+        weir_image_fini(&image);
+    }
+    ck_assert_int_eq(weir_dataset_label(dataset, 5), -1);
+    ck_assert_ptr_null(weir_dataset_class_name(dataset, 4));
+    ck_assert_int_eq(weir_dataset_class_index(dataset, "c"), -1);
+    weir_dataset_close(dataset);
+}
+
+END_TEST
+
+static void note_damage(void *context, size_t i_sample, const struct weir_error *err)
+{
+    char *text = context;
+    size_t len = strlen(text);
+    (void)snprintf(text + len, 1000 - len, "%zu %s %s\n", i_sample, weir_status_name(err->status),
+                   err->message + strlen(folder) + 1);
+}
+
+START_TEST(verify_names_each_damaged_file_and_reads_on)
+{
+    put("a/1.png", png_rgb_file, sizeof png_rgb_file - 30);
+    put("a/2.png", png_rgb_file, sizeof png_rgb_file);
+    put("a/3.png", "", 0);
+    put("b/1.jpg", jpeg_rgb420_file, sizeof jpeg_rgb420_file - 50);
+    struct weir_dataset *dataset = open_folder(0);
+    char text[1000] = "";
+    size_t n_damaged;
+    ck_assert_int_eq(weir_dataset_verify(dataset, note_damage, text, &n_damaged, NULL), WEIR_OK);
+    ck_assert_uint_eq(n_damaged, 3);
+    ck_assert_ptr_nonnull(strstr(text, "0 CORRUPT a/1.png: PNG: truncated"));
+    ck_assert_ptr_nonnull(strstr(text, "2 UNSUPPORTED a/3.png: empty file"));
+    ck_assert_ptr_nonnull(strstr(text, "3 CORRUPT b/1.jpg: JPEG: "));
+    weir_dataset_close(dataset);
+}
+
+END_TEST
+
+START_TEST(the_digest_is_what_sha256sum_prints)
+{
+    put("s-1/a.pgm", "P5 1 1 255\nA", 12);
+    put("s/b.pgm", "P5 1 1 255\nB", 12); // "s-1/" sorts before "s/"
+    put("s/a.pgm", "P5 1 1 255\nC", 12);
+    struct weir_dataset *dataset = open_folder(0);
+    char digest[WEIR_SHA256_TEXT_BYTES], command[256], expected[WEIR_SHA256_TEXT_BYTES] = "";
+    ck_assert_int_eq(weir_dataset_digest(dataset, digest, NULL), WEIR_OK);
+    (void)snprintf(command, sizeof command,
+                   "cd %s && find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum", folder);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    ck_assert_uint_eq(fread(expected, 1, 64, pipe), 64);
+    (void)pclose(pipe);
+    ck_assert_str_eq(digest, expected);
+    weir_dataset_close(dataset);
+    put("s/a.pgm", "P5 1 1 255\nD", 12);
+    dataset = open_folder(0);
+    ck_assert_int_eq(weir_dataset_digest(dataset, digest, NULL), WEIR_OK);
+    ck_assert_str_ne(digest, expected);
+    weir_dataset_close(dataset);
+}
+
+END_TEST
+
+START_TEST(the_cache_keeps_what_fits_and_gives_views)
+{
+    put("a/1.pgm", "P5 1 1 255\nA", 12);
+    put("a/2.pgm", "P5 1 1 255\nB", 12);
+    struct weir_dataset *dataset = open_folder(sizeof(struct weir_image) + 1); // room for one
+    struct weir_image first, second, again;
+    ck_assert_int_eq(weir_dataset_read(dataset, 0, &first, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dataset_read(dataset, 1, &second, NULL), WEIR_OK);
+    ck_assert(first.is_view);
+    ck_assert(!second.is_view);
+    put("a/1.pgm", "P5 1 1 255\nX", 12); // no longer read
+    ck_assert_int_eq(weir_dataset_read(dataset, 0, &again, NULL), WEIR_OK);
+    ck_assert_ptr_eq(again.pixels, first.pixels);
+    ck_assert_int_eq(again.pixels[0], 'A');
+    weir_image_fini(&again);
+    weir_image_fini(&first);
+    weir_image_fini(&second);
+    weir_dataset_close(dataset);
+}
+
+END_TEST
+
+START_TEST(a_list_keeps_the_callers_order_and_labels)
+{
+    put("x.pgm", "P5 1 1 255\nX", 12);
+    put("y.pgm", "P5 1 1 255\nY", 12);
+    char x[128], y[128];
+    (void)snprintf(x, sizeof x, "%s/x.pgm", folder);
+    (void)snprintf(y, sizeof y, "%s/y.pgm", folder);
+    struct weir_dataset_item items[] = {{y, 1}, {x, 0}, {y, 0}};
+    static const char *const classes[] = {"no", "yes"};
+    struct weir_dataset *dataset;
+    ck_assert_int_eq(weir_dataset_open_list(items, 3, classes, 2, 0, &dataset, NULL), WEIR_OK);
+    static const char pixels[] = "YXY";
+    for (size_t i = 0; i < 3; i++) {
+        struct weir_image image;
+        ck_assert_int_eq(weir_dataset_read(dataset, i, &image, NULL), WEIR_OK);
+        ck_assert_int_eq(image.pixels[0], pixels[i]);
+        ck_assert_int_eq(weir_dataset_label(dataset, i), items[i].label);
+        weir_image_fini(&image);
+    }
+    weir_dataset_close(dataset);
+    items[2].label = 2;
+    ck_assert_int_eq(weir_dataset_open_list(items, 3, classes, 2, 0, &dataset, NULL),
+                     WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_dataset_open_list(items, 0, classes, 2, 0, &dataset, NULL),
+                     WEIR_ERR_INVALID);
+}
+
+END_TEST
+
+static void put_gzip(const char *name, const void *data, unsigned size)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    gzFile file = gzopen(path, "wb");
+    ck_assert_int_eq(gzwrite(file, data, size), (int)size);
+    ck_assert_int_eq(gzclose(file), Z_OK);
+}
+
+static const uint8_t idx_images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2,  0,  0,
+                                     0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+static const uint8_t idx_labels[] = {0, 0, 8, 1, 0, 0, 0, 2, 3, 1};
+
+START_TEST(an_idx_pair_is_found_raw_or_gzip_by_split)
+{
+    put_gzip("train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
+    put("train-labels-idx1-ubyte", idx_labels, sizeof idx_labels);
+    struct weir_dataset *dataset = open_folder(0);
+    ck_assert_int_eq(weir_dataset_get_kind(dataset), WEIR_DATASET_IDX);
+    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 2);
+    ck_assert_uint_eq(weir_dataset_n_classes(dataset), 4);
+    struct weir_image image;
+    ck_assert_int_eq(weir_dataset_read(dataset, 1, &image, NULL), WEIR_OK);
+    ck_assert_int_eq(image.width, 3);
+    ck_assert_int_eq(image.height, 2);
+    ck_assert_mem_eq(image.pixels, idx_images + 16 + 6, 6);
+    ck_assert_int_eq(weir_dataset_label(dataset, 0), 3);
+    char name[WEIR_SAMPLE_NAME_BYTES];
+    ck_assert_str_eq(weir_dataset_sample_name(dataset, 1, name), "train-images-idx3-ubyte.gz[1]");
+    weir_dataset_close(dataset);
+    struct weir_error err;
+    struct weir_dataset_options test = {.kind = WEIR_DATASET_IDX, .split = "test"};
+    ck_assert_int_eq(weir_dataset_open(folder, &test, &dataset, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, "t10k-images-idx3-ubyte"));
+}
+
+END_TEST
+
+static weir_status open_pair(const void *images, size_t n_images, const void *labels,
+                             size_t n_labels)
+{
+    char images_path[128], labels_path[128];
+    put("i", images, n_images);
+    put("l", labels, n_labels);
+    (void)snprintf(images_path, sizeof images_path, "%s/i", folder);
+    (void)snprintf(labels_path, sizeof labels_path, "%s/l", folder);
+    struct weir_dataset *dataset = NULL;
+    struct weir_error err = {0};
+    weir_status status = weir_dataset_open_idx(images_path, labels_path, &dataset, &err);
+    ck_assert((status == WEIR_OK) == (dataset != NULL));
+    ck_assert(status == WEIR_OK || strstr(err.message, folder) != NULL);
+    weir_dataset_close(dataset);
+    return status;
+}
+
+START_TEST(damaged_idx_files_are_refused_by_name)
+{
+    size_t n = sizeof idx_images, m = sizeof idx_labels;
+    ck_assert_int_eq(open_pair(idx_images, n, idx_labels, m), WEIR_OK);
+    for (size_t size = 0; size < n; size++) {
+        ck_assert_int_eq(open_pair(idx_images, size, idx_labels, m), WEIR_ERR_CORRUPT);
+    }
+    ck_assert_int_eq(open_pair(idx_images, n, idx_labels, m - 1), WEIR_ERR_CORRUPT);
+    uint8_t longer[sizeof idx_images + 1] = {0};
+    memcpy(longer, idx_images, n);
+    ck_assert_int_eq(open_pair(longer, n + 1, idx_labels, m), WEIR_ERR_CORRUPT);
+    uint8_t three[] = {0, 0, 8, 1, 0, 0, 0, 3, 3, 1, 0};
+    ck_assert_int_eq(open_pair(idx_images, n, three, sizeof three), WEIR_ERR_CORRUPT);
+    memset(longer + 4, 0xff, 12); // 2^96 bytes
+    ck_assert_int_eq(open_pair(longer, n, idx_labels, m), WEIR_ERR_LIMIT);
+    memset(longer + 4, 0, 4);
+    ck_assert_int_eq(open_pair(longer, n, idx_labels, m), WEIR_ERR_CORRUPT);
+}
+
+END_TEST
+
+START_TEST(a_gzip_with_a_wrong_checksum_is_refused)
+{
+    put_gzip("g", idx_images, sizeof idx_images);
+    char path[128], *bytes;
+    size_t size;
+    (void)snprintf(path, sizeof path, "%s/g", folder);
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(weir_file_read(path, 1000, &arena, &bytes, &size, NULL), WEIR_OK);
+    ck_assert_int_eq(open_pair(bytes, size, idx_labels, sizeof idx_labels), WEIR_OK);
+    for (size_t cut = 1; cut < size; cut++) {
+        ck_assert_int_eq(open_pair(bytes, size - cut, idx_labels, sizeof idx_labels),
+                         WEIR_ERR_CORRUPT);
+    }
+    bytes[size - 8] ^= 1; // CRC-32
+    ck_assert_int_eq(open_pair(bytes, size, idx_labels, sizeof idx_labels), WEIR_ERR_CORRUPT);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(what_is_no_dataset_is_refused_with_a_sentence)
+{
+    struct weir_dataset *dataset;
+    struct weir_error err = {0};
+    struct weir_dataset_options usual = {0};
+    ck_assert_int_eq(weir_dataset_open(folder, &usual, &dataset, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "one sub-folder per class"));
+    put("file", "x", 1);
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/file", folder);
+    ck_assert_int_eq(weir_dataset_open(path, &usual, &dataset, &err), WEIR_ERR_INVALID);
+    (void)snprintf(path, sizeof path, "%s/none", folder);
+    ck_assert_int_eq(weir_dataset_open(path, &usual, &dataset, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, path));
+}
+
+END_TEST
+
+static const char *shared(const char *name)
+{
+    static char path[512];
+    const char *data = getenv("WEIR_SHARED_DATA");
+    (void)snprintf(path, sizeof path, "%s/%s", data == NULL ? "" : data, name);
+    if (access(path, R_OK) != 0) {
+        printf("skipped: no %s\n", path);
+        return NULL;
+    }
+    return path;
+}
+
+START_TEST(fashion_mnist_has_its_published_first_labels)
+{
+    const char *path = shared("fashion-mnist");
+    if (path == NULL) {
+        return;
+    }
+    static const int32_t expected[] = {9, 0, 0, 3, 0, 2, 7, 2, 5, 5};
+    struct weir_dataset *dataset;
+    struct weir_dataset_options usual = {0}, test = {.split = "test"};
+    ck_assert_int_eq(weir_dataset_open(path, &usual, &dataset, NULL), WEIR_OK);
+    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 60000);
+    ck_assert_uint_eq(weir_dataset_n_classes(dataset), 10);
+    for (size_t i = 0; i < 10; i++) {
+        ck_assert_int_eq(weir_dataset_label(dataset, i), expected[i]);
+    }
+    unsigned count[10] = {0};
+    double sum = 0;
+    for (size_t i = 0; i < 60000; i++) {
+        struct weir_image image;
+        ck_assert_int_eq(weir_dataset_read(dataset, i, &image, NULL), WEIR_OK);
+        for (int k = 0; k < 784; k++) {
+            sum += image.pixels[k];
+        }
+        count[weir_dataset_label(dataset, i)]++;
+    }
+    for (int i = 0; i < 10; i++) {
+        ck_assert_uint_eq(count[i], 6000);
+    }
+    ck_assert_double_eq_tol(sum / 60000 / 784 / 255, 0.2860, 5e-5); // the well-known mean
+    weir_dataset_close(dataset);
+    ck_assert_int_eq(weir_dataset_open(path, &test, &dataset, NULL), WEIR_OK);
+    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 10000);
+    weir_dataset_close(dataset);
+}
+
+END_TEST
+
+START_TEST(the_orl_faces_are_people_with_ten_pictures_each)
+{
+    const char *path = shared("orl_faces");
+    if (path == NULL) {
+        return;
+    }
+    struct weir_dataset *dataset;
+    struct weir_dataset_options usual = {0};
+    ck_assert_int_eq(weir_dataset_open(path, &usual, &dataset, NULL), WEIR_OK);
+    // 40 people in all; some copies hold back a few for identification tests.
+    size_t n_classes = weir_dataset_n_classes(dataset);
+    ck_assert_uint_ge(n_classes, 20);
+    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 10 * n_classes);
+    ck_assert_str_eq(weir_dataset_class_name(dataset, 1), "s10"); // bytewise
+    size_t n_damaged;
+    ck_assert_int_eq(weir_dataset_verify(dataset, NULL, NULL, &n_damaged, NULL), WEIR_OK);
+    ck_assert_uint_eq(n_damaged, 0);
+    weir_dataset_close(dataset);
+}
+
+END_TEST
+
+int main(void)
+{
+    const TTest *const in_folder[] = {
+        a_folder_per_class_is_read_in_bytewise_order, verify_names_each_damaged_file_and_reads_on,
+        the_digest_is_what_sha256sum_prints,          the_cache_keeps_what_fits_and_gives_views,
+        a_list_keeps_the_callers_order_and_labels,    an_idx_pair_is_found_raw_or_gzip_by_split,
+        damaged_idx_files_are_refused_by_name,        a_gzip_with_a_wrong_checksum_is_refused,
+        what_is_no_dataset_is_refused_with_a_sentence};
+    Suite *suite = suite_create("dataset");
+    TCase *own = tcase_create("own folder"), *real = tcase_create("real data");
+    tcase_add_checked_fixture(own, make_folder, remove_folder);
+    for (size_t i = 0; i < sizeof in_folder / sizeof in_folder[0]; i++) {
+        tcase_add_test(own, in_folder[i]);
+    }
+    tcase_add_test(real, fashion_mnist_has_its_published_first_labels);
+    tcase_add_test(real, the_orl_faces_are_people_with_ten_pictures_each);
+    tcase_set_timeout(own, 120);
+    tcase_set_timeout(real, 120);
+    suite_add_tcase(suite, own);
+    suite_add_tcase(suite, real);
+    return weir_test_run(suite);
+}

@@ -1,0 +1,33 @@
+/** What image.c asks of each format, and the float resampler: internal to data. */
+#ifndef WEIR_DATA_IMAGE_PRIVATE_H
+#define WEIR_DATA_IMAGE_PRIVATE_H
+
+#include "data/image.h"
+
+/** Are these dimensions within the limits? @return CORRUPT for nothing, LIMIT for too much. */
+weir_status image_check_size(uint64_t width, uint64_t height, struct weir_error *err);
+
+weir_status image_pnm_decode(const uint8_t *data, size_t size, struct weir_image *out,
+                             struct weir_error *err);
+weir_status image_png_decode(const uint8_t *data, size_t size, struct weir_image *out,
+                             struct weir_error *err);
+weir_status image_jpeg_decode(const uint8_t *data, size_t size, struct weir_image *out,
+                              struct weir_error *err);
+
+weir_status image_pnm_encode(const struct weir_image *image, struct weir_buf *buf);
+weir_status image_png_encode(const struct weir_image *image, struct weir_buf *buf,
+                             struct weir_error *err);
+weir_status image_jpeg_encode(const struct weir_image *image, int quality, struct weir_buf *buf,
+                              struct weir_error *err);
+
+/** Bilinear resize to `out`: height × width × image->channels floats on the 0..255 scale. */
+weir_status image_resample(const struct weir_image *image, int width, int height, float *out);
+
+/** Picture as c × h × w floats on the 0..255 scale: resized, channels converted. */
+weir_status image_to_planes(const struct weir_image *image, const struct weir_input *input,
+                            float *out);
+
+/** 0..255 to (value / 255 − mean) / std, in place. */
+void image_normalise_planes(const struct weir_input *input, float *planes);
+
+#endif

@@ -1,0 +1,323 @@
+/* Oracles: pixels that Pillow decoded (image_test_data.h), the raw bytes of the ORL PGM files, and
+ * every strict prefix of a file, which must be refused. */
+#include "data/image.h"
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/test_main.h"
+#include "data/image_test_data.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define N_PICTURES (sizeof pictures / sizeof pictures[0])
+
+START_TEST(every_kind_of_file_decodes_to_the_pixels_pillow_sees)
+{
+    for (size_t i = 0; i < N_PICTURES; i++) {
+        struct weir_image image;
+        struct weir_error err = {0};
+        ck_assert_msg(weir_image_decode(pictures[i].file, pictures[i].size, &image, &err) ==
+                          WEIR_OK,
+                      "%s: %s", pictures[i].name, err.message);
+        ck_assert_int_eq(image.width, pictures[i].width);
+        ck_assert_int_eq(image.height, pictures[i].height);
+        ck_assert_msg(image.channels == pictures[i].channels, "%s", pictures[i].name);
+        // Conversion from CMYK may round by one.
+        int tolerance = strcmp(pictures[i].name, "jpeg_cmyk") == 0 ? 1 : 0;
+        for (int k = 0; k < image.width * image.height * image.channels; k++) {
+            ck_assert_msg(abs(image.pixels[k] - pictures[i].pixels[k]) <= tolerance,
+                          "%s, byte %d: %d, expected %d", pictures[i].name, k, image.pixels[k],
+                          pictures[i].pixels[k]);
+        }
+        weir_image_fini(&image);
+    }
+}
+
+END_TEST
+
+START_TEST(every_strict_prefix_of_a_file_is_refused_with_a_sentence)
+{
+    for (size_t i = 0; i < N_PICTURES; i++) {
+        for (size_t size = 0; size < pictures[i].size; size++) {
+            uint8_t *cut = malloc(size + 1); // on the heap, so that a sanitizer sees an overrun
+            memcpy(cut, pictures[i].file, size);
+            struct weir_image image = {.width = 77};
+            struct weir_error err = {0};
+            weir_status status = weir_image_decode(cut, size, &image, &err);
+            ck_assert_msg(status == WEIR_ERR_CORRUPT ||
+                              (size < 8 && status == WEIR_ERR_UNSUPPORTED),
+                          "%s cut to %zu: status %d", pictures[i].name, size, status);
+            ck_assert_uint_gt(strlen(err.message), 8);
+            ck_assert_int_eq(image.width, 77);
+            free(cut);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(flipped_bits_never_crash_the_decoder)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, 21, 0);
+    for (int trial = 0; trial < 20000; trial++) {
+        size_t i = weir_rng_below(&rng, N_PICTURES);
+        uint8_t *copy = malloc(pictures[i].size);
+        memcpy(copy, pictures[i].file, pictures[i].size);
+        for (uint64_t n = 1 + weir_rng_below(&rng, 4); n > 0; n--) {
+            copy[weir_rng_below(&rng, pictures[i].size)] ^= 1u << weir_rng_below(&rng, 8);
+        }
+        struct weir_image image;
+        if (weir_image_decode(copy, pictures[i].size, &image, NULL) == WEIR_OK) {
+            weir_image_fini(&image);
+        }
+        free(copy);
+    }
+}
+
+END_TEST
+
+struct text_case {
+    const char *file;
+    size_t size;
+    weir_status status;
+    uint8_t pixels[8];
+    int n_pixels;
+};
+
+#define TEXT(s) (s), sizeof(s) - 1
+
+START_TEST(pnm_forms_follow_the_netpbm_manual)
+{
+    static const struct text_case cases[] = {
+        {TEXT("P2 3 1 255\n0 128 255"), WEIR_OK, {0, 128, 255}, 3},
+        {TEXT("P2\n# c\n3 # w\n1\n15\n0 7 15\n"), WEIR_OK, {0, 119, 255}, 3},
+        {TEXT("P3 1 1 1 0 1 1"), WEIR_OK, {0, 255, 255}, 3},
+        {TEXT("P5 3 1 255\nABC"), WEIR_OK, {'A', 'B', 'C'}, 3},
+        {TEXT("P5 3 1 255\nABCtrailing"), WEIR_OK, {'A', 'B', 'C'}, 3},
+        {TEXT("P5 2 1 65535\n\x80\x00\xff\xff"), WEIR_OK, {128, 255}, 2},
+        {TEXT("P5 2 1 100\n\x32\x64"), WEIR_OK, {128, 255}, 2},
+        {TEXT("P6 1 1 255\nRGB"), WEIR_OK, {'R', 'G', 'B'}, 3},
+        {TEXT("P5 2 1 100\n\x32\x65"), WEIR_ERR_CORRUPT, {0}, 0}, // above the maximum
+        {TEXT("P2 1 1 10 11"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P2 2 1 10 1 x"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P5 3 1 255\nAB"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P5 0 1 255\n"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P5 1 1 0\nA"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P5 1 1 65536\nAA"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P5 -1 1 255\nA"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P5 99999999999999999999 1 255\nA"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P5 16385 1 255\nA"), WEIR_ERR_LIMIT, {0}, 0},
+        {TEXT("P6 16384 16384 255\nA"), WEIR_ERR_LIMIT, {0}, 0},
+        {TEXT("P6 8192 8192 255\nA"), WEIR_ERR_CORRUPT, {0}, 0},
+        {TEXT("P4 1 1\nA"), WEIR_ERR_UNSUPPORTED, {0}, 0},
+        {TEXT("P5"), WEIR_ERR_UNSUPPORTED, {0}, 0},
+        {TEXT("GIF89a"), WEIR_ERR_UNSUPPORTED, {0}, 0},
+        {TEXT(""), WEIR_ERR_UNSUPPORTED, {0}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weir_image image;
+        struct weir_error err = {0};
+        weir_status status = weir_image_decode(cases[i].file, cases[i].size, &image, &err);
+        ck_assert_msg(status == cases[i].status, "case %zu: %d %s", i, status, err.message);
+        if (status == WEIR_OK) {
+            ck_assert_int_eq(image.width * image.height * image.channels, cases[i].n_pixels);
+            ck_assert_mem_eq(image.pixels, cases[i].pixels, (size_t)cases[i].n_pixels);
+            weir_image_fini(&image);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(a_header_that_promises_a_giant_is_over_the_limit)
+{
+    // IHDR of the first PNG with a width of 2^30 (the checksum does not fit: any refusal is right).
+    uint8_t copy[200];
+    memcpy(copy, png_grey_file, sizeof png_grey_file);
+    memcpy(copy + 16, "\x40\0\0\0", 4);
+    struct weir_image image;
+    ck_assert_int_ne(weir_image_decode(copy, sizeof png_grey_file, &image, NULL), WEIR_OK);
+    // A JPEG frame header carries no checksum: 65500 x 65500.
+    uint8_t jpeg[2000];
+    memcpy(jpeg, jpeg_grey_file, sizeof jpeg_grey_file);
+    for (size_t i = 0; i + 9 < sizeof jpeg_grey_file; i++) {
+        if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) {
+            memcpy(jpeg + i + 5, "\xff\xdc\xff\xdc", 4);
+        }
+    }
+    ck_assert_int_eq(weir_image_decode(jpeg, sizeof jpeg_grey_file, &image, NULL), WEIR_ERR_LIMIT);
+}
+
+END_TEST
+
+static struct weir_image random_image(int width, int height, int channels, uint64_t seed)
+{
+    struct weir_image image;
+    ck_assert_int_eq(weir_image_init(&image, width, height, channels, NULL), WEIR_OK);
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 0);
+    for (int i = 0; i < width * height * channels; i++) {
+        image.pixels[i] = (uint8_t)weir_rng_u32(&rng);
+    }
+    return image;
+}
+
+START_TEST(lossless_formats_bring_back_every_pixel)
+{
+    static const enum weir_image_format formats[] = {WEIR_IMAGE_FORMAT_PNM, WEIR_IMAGE_FORMAT_PNG};
+
+    for (int i = 0; i < 8; i++) {
+        struct weir_image image = random_image(1 + 13 * i, 1 + 7 * i, i % 2 == 0 ? 1 : 3, 31), back;
+        struct weir_buf buf;
+        weir_buf_init(&buf, 1 << 20);
+        enum weir_image_format format = formats[i / 2 % 2];
+        ck_assert_int_eq(weir_image_encode(&image, format, 0, &buf, NULL), WEIR_OK);
+        ck_assert_int_eq(weir_image_sniff(buf.data, buf.len), format);
+        ck_assert_int_eq(weir_image_decode(buf.data, buf.len, &back, NULL), WEIR_OK);
+        ck_assert_int_eq(back.channels, image.channels);
+        ck_assert_mem_eq(back.pixels, image.pixels,
+                         (size_t)image.width * (size_t)image.height * (size_t)image.channels);
+        weir_buf_fini(&buf);
+        weir_image_fini(&image);
+        weir_image_fini(&back);
+    }
+}
+
+END_TEST
+
+START_TEST(an_encoder_says_when_its_output_does_not_fit)
+{
+    static const enum weir_image_format formats[] = {WEIR_IMAGE_FORMAT_PNM, WEIR_IMAGE_FORMAT_PNG,
+                                                     WEIR_IMAGE_FORMAT_JPEG};
+    struct weir_image image = random_image(50, 50, 3, 32);
+    for (int i = 0; i < 3; i++) {
+        struct weir_buf buf;
+        weir_buf_init(&buf, 300);
+        struct weir_error err = {0};
+        ck_assert_int_eq(weir_image_encode(&image, formats[i], 90, &buf, &err), WEIR_ERR_LIMIT);
+        ck_assert_uint_gt(strlen(err.message), 10);
+        weir_buf_fini(&buf);
+    }
+    struct weir_buf buf;
+    weir_buf_init(&buf, 1 << 20);
+    ck_assert_int_eq(weir_image_encode(&image, WEIR_IMAGE_FORMAT_JPEG, 0, &buf, NULL),
+                     WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_image_encode(&image, WEIR_IMAGE_FORMAT_UNKNOWN, 0, &buf, NULL),
+                     WEIR_ERR_INVALID);
+    weir_buf_fini(&buf);
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(crop_takes_exactly_the_rectangle_and_nothing_outside)
+{
+    struct weir_image image = random_image(11, 8, 3, 33), part;
+    ck_assert_int_eq(weir_image_crop(&image, 4, 2, 7, 6, &part, NULL), WEIR_OK);
+    for (int y = 0; y < 6; y++) {
+        for (int x = 0; x < 7 * 3; x++) {
+            ck_assert_int_eq(part.pixels[y * 21 + x], image.pixels[(y + 2) * 33 + 12 + x]);
+        }
+    }
+    weir_image_fini(&part);
+    static const int bad[][4] = {{-1, 0, 1, 1}, {0, 0, 12, 1}, {5, 0, 7, 1},
+                                 {0, 8, 1, 1},  {0, 0, 0, 1},  {0, 0, 1, INT32_MAX}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_int_eq(
+            weir_image_crop(&image, bad[i][0], bad[i][1], bad[i][2], bad[i][3], &part, NULL),
+            WEIR_ERR_INVALID);
+    }
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(luma_is_bt601)
+{
+    struct weir_image image, grey, rgb;
+    ck_assert_int_eq(weir_image_init(&image, 256, 64, 3, NULL), WEIR_OK);
+    for (int i = 0; i < 256 * 64 * 3; i++) {
+        image.pixels[i] = (uint8_t)(i * 7919 >> 3);
+    }
+    ck_assert_int_eq(weir_image_convert(&image, 1, &grey, NULL), WEIR_OK);
+    for (int i = 0; i < 256 * 64; i++) {
+        const uint8_t *p = image.pixels + 3 * i;
+        double exact = 0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2];
+        ck_assert_double_eq_tol(grey.pixels[i], exact, 0.51);
+    }
+    ck_assert_int_eq(weir_image_convert(&grey, 3, &rgb, NULL), WEIR_OK);
+    ck_assert_int_eq(rgb.pixels[3 * 77 + 1], grey.pixels[77]);
+    weir_image_fini(&rgb);
+    weir_image_fini(&grey);
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(jpeg_of_a_face_stays_close_to_the_pgm_bytes)
+{
+    char path[512];
+    const char *data = getenv("WEIR_SHARED_DATA");
+    (void)snprintf(path, sizeof path, "%s/orl_faces/s1/1.pgm", data == NULL ? "" : data);
+    if (access(path, R_OK) != 0) {
+        printf("skipped: no %s\n", path);
+        return;
+    }
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    char *bytes;
+    size_t size;
+    ck_assert_int_eq(weir_file_read(path, 1 << 20, &arena, &bytes, &size, NULL), WEIR_OK);
+    struct weir_image image, back;
+    ck_assert_int_eq(weir_image_load(path, &image, NULL), WEIR_OK);
+    ck_assert_int_eq(image.width, 92);
+    ck_assert_int_eq(image.height, 112);
+    // The pixels are the file's last 92 x 112 bytes.
+    ck_assert_mem_eq(image.pixels, bytes + size - 92 * 112, 92 * 112);
+    struct weir_buf buf;
+    weir_buf_init(&buf, 1 << 20);
+    ck_assert_int_eq(weir_image_encode(&image, WEIR_IMAGE_FORMAT_JPEG, 90, &buf, NULL), WEIR_OK);
+    ck_assert_uint_lt(buf.len, size / 2);
+    ck_assert_int_eq(weir_image_decode(buf.data, buf.len, &back, NULL), WEIR_OK);
+    double sum = 0;
+    for (int i = 0; i < 92 * 112; i++) {
+        sum += (image.pixels[i] - back.pixels[i]) * (image.pixels[i] - back.pixels[i]);
+    }
+    ck_assert_double_lt(sum / (92 * 112), 10); // 38 dB
+    weir_buf_fini(&buf);
+    weir_image_fini(&image);
+    weir_image_fini(&back);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(errors_of_a_file_name_the_file)
+{
+    char path[] = "/tmp/weir-image-XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(weir_fd_write_all(fd, png_rgb_file, sizeof png_rgb_file - 20, NULL), WEIR_OK);
+    (void)close(fd);
+    struct weir_image image;
+    struct weir_error err = {0};
+    ck_assert_int_eq(weir_image_load(path, &image, &err), WEIR_ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(err.message, path));
+    (void)unlink(path);
+    ck_assert_int_eq(weir_image_load(path, &image, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, path));
+    ck_assert_int_eq(weir_image_load("/tmp", &image, &err), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("image", every_kind_of_file_decodes_to_the_pixels_pillow_sees,
+               every_strict_prefix_of_a_file_is_refused_with_a_sentence,
+               flipped_bits_never_crash_the_decoder, pnm_forms_follow_the_netpbm_manual,
+               a_header_that_promises_a_giant_is_over_the_limit,
+               lossless_formats_bring_back_every_pixel,
+               an_encoder_says_when_its_output_does_not_fit,
+               crop_takes_exactly_the_rectangle_and_nothing_outside, luma_is_bt601,
+               jpeg_of_a_face_stays_close_to_the_pgm_bytes, errors_of_a_file_name_the_file)

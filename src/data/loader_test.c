@@ -1,0 +1,326 @@
+/* Oracle: batches made here, one sample after the other, from order.h, the dataset and augment.h.
+ */
+#include "data/loader.h"
+
+#include "base/test_main.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define N_FILES 53
+#define SIDE    12
+#define LEN     (SIDE * SIDE)
+
+static char folder[64];
+static struct weir_dataset *dataset;
+
+static void write_file(int i, bool is_damaged)
+{
+    char path[128];
+    uint8_t file[64 + LEN];
+    (void)snprintf(path, sizeof path, "%s/c%d", folder, i % 3);
+    ck_assert_int_eq(weir_dir_make(path, 0755, NULL), WEIR_OK);
+    (void)snprintf(path, sizeof path, "%s/c%d/%02d.pgm", folder, i % 3, i);
+    int head = snprintf((char *)file, sizeof file, "P5 %d %d 255\n", SIDE, SIDE);
+    for (int k = 0; k < LEN; k++) {
+        file[head + k] = (uint8_t)(i * 4 + k);
+    }
+    size_t size = (size_t)head + LEN - (is_damaged ? 7 : 0);
+    ck_assert_int_eq(weir_file_write_atomic(path, file, size, 0644, NULL), WEIR_OK);
+}
+
+static void open_dataset(void)
+{
+    weir_dataset_close(dataset);
+    struct weir_dataset_options options = {.cache_bytes = 20 * LEN};
+    ck_assert_int_eq(weir_dataset_open(folder, &options, &dataset, NULL), WEIR_OK);
+    ck_assert_uint_eq(weir_dataset_n_samples(dataset), N_FILES);
+}
+
+static void make_dataset(void)
+{
+    (void)snprintf(folder, sizeof folder, "/tmp/weir-loader-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (int i = 0; i < N_FILES; i++) {
+        write_file(i, false);
+    }
+    dataset = NULL;
+    open_dataset();
+}
+
+static void remove_dataset(void)
+{
+    weir_dataset_close(dataset);
+    ck_assert_int_eq(weir_dir_remove(folder, NULL), WEIR_OK);
+}
+
+static struct weir_loader_config usual(void)
+{
+    return (struct weir_loader_config){
+        .input = {.c = 1, .h = SIDE, .w = SIDE, .mean = {0.5f}, .std = {0.25f}},
+        .batch = 8,
+        .seed = 17,
+        .shuffle = true,
+        .augment = WEIR_AUGMENT_FACE,
+        .n_threads = 2};
+}
+
+static struct weir_loader *create(const struct weir_loader_config *config)
+{
+    struct weir_loader *loader = NULL;
+    struct weir_error err = {0};
+    ck_assert_msg(weir_loader_create(dataset, config, &loader, &err) == WEIR_OK, "%s", err.message);
+    return loader;
+}
+
+/** Is slot `slot` of the batch what position `position` of `epoch` must give? */
+static void check_slot(const struct weir_batch *batch, uint32_t slot,
+                       const struct weir_loader_config *config, uint64_t epoch, uint64_t position)
+{
+    const float *images = batch->images + slot * LEN;
+    if (position >= N_FILES) {
+        ck_assert_int_eq(batch->labels[slot], -1);
+        ck_assert_uint_eq(batch->samples[slot], UINT64_MAX);
+        for (int i = 0; i < LEN; i++) {
+            ck_assert_float_eq(images[i], 0);
+        }
+        return;
+    }
+    uint64_t sample =
+        config->shuffle ? weir_permute(config->seed, epoch, N_FILES, position) : position;
+    ck_assert_uint_eq(batch->samples[slot], sample);
+    ck_assert_int_eq(batch->labels[slot], weir_dataset_label(dataset, sample));
+    struct weir_image image;
+    float scratch[LEN], expected[LEN];
+    ck_assert_int_eq(weir_dataset_read(dataset, sample, &image, NULL), WEIR_OK);
+    struct weir_augment_key key = {config->seed, epoch, sample};
+    ck_assert_int_eq(
+        weir_augment_apply(config->augment, key, &image, &config->input, scratch, expected, NULL),
+        WEIR_OK);
+    weir_image_fini(&image);
+    ck_assert_mem_eq(images, expected, sizeof expected);
+}
+
+START_TEST(batches_are_the_orders_whatever_the_threads_and_the_world_size)
+{
+    static const unsigned n_threads[] = {0, 1, 3};
+    static const uint32_t sizes[] = {1, 2, 3, 5};
+    for (int t = 0; t < 3; t++) {
+        for (int s = 0; s < 4; s++) {
+            for (uint32_t rank = 0; rank < sizes[s]; rank++) {
+                struct weir_loader_config config = usual();
+                config.n_threads = n_threads[t];
+                config.rank = rank;
+                config.size = sizes[s];
+                config.depth = 1 + (unsigned)t;
+                struct weir_loader *loader = create(&config);
+                uint32_t first, n;
+                weir_order_share(8, rank, sizes[s], &first, &n);
+                for (uint64_t b = 0; b < 15; b++) { // 6 whole batches per epoch of 53
+                    struct weir_batch batch;
+                    ck_assert_int_eq(weir_loader_next(loader, &batch, NULL), WEIR_OK);
+                    ck_assert_uint_eq(batch.n_slots, (8 + sizes[s] - 1) / sizes[s]);
+                    ck_assert_uint_eq(batch.n_valid, n);
+                    ck_assert_uint_eq(batch.place.epoch, b / 6);
+                    ck_assert_uint_eq(batch.place.position, b % 6 * 8);
+                    for (uint32_t i = 0; i < batch.n_slots; i++) {
+                        uint64_t position = i < n ? b % 6 * 8 + first + i : N_FILES;
+                        check_slot(&batch, i, &config, b / 6, position);
+                    }
+                }
+                weir_loader_destroy(loader);
+            }
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(evaluation_sees_every_sample_once_and_then_ends)
+{
+    struct weir_loader_config config = usual();
+    config.shuffle = false;
+    config.augment = WEIR_AUGMENT_NONE;
+    config.tail = WEIR_TAIL_PAD;
+    config.n_epochs = 1;
+    for (unsigned t = 0; t < 3; t++) {
+        config.n_threads = t;
+        struct weir_loader *loader = create(&config);
+        struct weir_batch batch;
+        struct weir_error err;
+        uint32_t n_valid = 0;
+        for (uint64_t b = 0; b < 7; b++) {
+            ck_assert_int_eq(weir_loader_next(loader, &batch, NULL), WEIR_OK);
+            for (uint32_t i = 0; i < 8; i++) {
+                check_slot(&batch, i, &config, 0, b * 8 + i);
+            }
+            n_valid += batch.n_valid;
+        }
+        ck_assert_uint_eq(n_valid, N_FILES);
+        ck_assert_int_eq(weir_loader_next(loader, &batch, &err), WEIR_ERR_END);
+        ck_assert_int_eq(weir_loader_next(loader, &batch, &err), WEIR_ERR_END);
+        weir_loader_destroy(loader);
+    }
+}
+
+END_TEST
+
+START_TEST(a_loader_started_at_a_stored_place_goes_on_with_the_same_bits)
+{
+    struct weir_loader_config config = usual();
+    struct weir_loader *whole = create(&config);
+    for (int b = 0; b < 14; b++) {
+        struct weir_batch batch, resumed_batch;
+        ck_assert_int_eq(weir_loader_next(whole, &batch, NULL), WEIR_OK);
+        struct weir_loader_config later = config;
+        later.start = batch.place;
+        later.n_threads = 1;
+        struct weir_loader *resumed = create(&later);
+        ck_assert_int_eq(weir_loader_next(resumed, &resumed_batch, NULL), WEIR_OK);
+        ck_assert_mem_eq(resumed_batch.images, batch.images, 8 * LEN * sizeof(float));
+        ck_assert_mem_eq(resumed_batch.labels, batch.labels, 8 * sizeof(int32_t));
+        ck_assert_uint_eq(resumed_batch.next.epoch, batch.next.epoch);
+        ck_assert_uint_eq(resumed_batch.next.position, batch.next.position);
+        weir_loader_destroy(resumed);
+    }
+    weir_loader_destroy(whole);
+}
+
+END_TEST
+
+START_TEST(a_damaged_file_is_skipped_and_listed_once)
+{
+    write_file(4, true); // c1/04.pgm
+    write_file(30, true);
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/c2/20.pgm", folder);
+    open_dataset();
+    ck_assert_int_eq(unlink(path), 0); // vanishes after the dataset was opened
+    struct weir_loader_config config = usual();
+    config.tail = WEIR_TAIL_PAD;
+    config.n_epochs = 3;
+    struct weir_loader *loader = create(&config);
+    struct weir_batch batch;
+    unsigned n_valid = 0, n_skipped = 0;
+    while (weir_loader_next(loader, &batch, NULL) == WEIR_OK) {
+        n_valid += batch.n_valid;
+        for (uint32_t i = 0; i < batch.n_slots; i++) {
+            n_skipped += batch.labels[i] < 0 && batch.samples[i] != UINT64_MAX;
+        }
+    }
+    ck_assert_uint_eq(n_valid, 3 * (N_FILES - 3));
+    ck_assert_uint_eq(n_skipped, 9);
+    uint64_t damaged[8];
+    ck_assert_uint_eq(weir_loader_damaged(loader, damaged, 8), 3);
+    static const char *const names[] = {"c0/30.pgm", "c1/04.pgm", "c2/20.pgm"};
+    for (int i = 0; i < 3; i++) {
+        char name[WEIR_SAMPLE_NAME_BYTES];
+        ck_assert_str_eq(weir_dataset_sample_name(dataset, damaged[i], name), names[i]);
+    }
+    weir_loader_destroy(loader);
+}
+
+END_TEST
+
+START_TEST(fatal_damage_is_reported_at_its_place_by_name)
+{
+    write_file(4, true);
+    open_dataset();
+    struct weir_loader_config config = usual();
+    config.tail = WEIR_TAIL_PAD;
+    config.on_damage = WEIR_ON_DAMAGE_FATAL;
+    config.shuffle = false;
+    // Classes come first: c0 has 18 files, c1/04.pgm is sample 19, in the third batch.
+    for (unsigned t = 0; t < 4; t++) {
+        config.n_threads = t;
+        struct weir_loader *loader = create(&config);
+        struct weir_batch batch;
+        struct weir_error err = {0};
+        ck_assert_int_eq(weir_loader_next(loader, &batch, &err), WEIR_OK);
+        ck_assert_int_eq(weir_loader_next(loader, &batch, &err), WEIR_OK);
+        ck_assert_int_eq(weir_loader_next(loader, &batch, &err), WEIR_ERR_CORRUPT);
+        ck_assert_ptr_nonnull(strstr(err.message, "c1/04.pgm"));
+        ck_assert_int_eq(weir_loader_next(loader, &batch, &err), WEIR_ERR_CORRUPT);
+        weir_loader_destroy(loader);
+    }
+}
+
+END_TEST
+
+START_TEST(a_loader_can_be_destroyed_at_any_moment)
+{
+    for (unsigned i = 0; i < 60; i++) {
+        struct weir_loader_config config = usual();
+        config.n_threads = i % 4;
+        config.depth = 1 + i % 3;
+        struct weir_loader *loader = create(&config);
+        for (unsigned b = 0; b < i % 5; b++) {
+            struct weir_batch batch;
+            ck_assert_int_eq(weir_loader_next(loader, &batch, NULL), WEIR_OK);
+            batch.images[0] = 1; // the caller may write
+        }
+        weir_loader_destroy(loader);
+    }
+}
+
+END_TEST
+
+START_TEST(two_loaders_share_one_cached_dataset)
+{
+    struct weir_loader_config config = usual();
+    struct weir_loader *a = create(&config), *b = create(&config);
+    for (int i = 0; i < 20; i++) {
+        struct weir_batch x, y;
+        ck_assert_int_eq(weir_loader_next(a, &x, NULL), WEIR_OK);
+        ck_assert_int_eq(weir_loader_next(b, &y, NULL), WEIR_OK);
+        ck_assert_mem_eq(x.images, y.images, 8 * LEN * sizeof(float));
+    }
+    weir_loader_destroy(a);
+    weir_loader_destroy(b);
+}
+
+END_TEST
+
+START_TEST(unusable_configurations_are_refused_with_a_sentence)
+{
+    for (int i = 0; i < 9; i++) {
+        struct weir_loader_config config = usual();
+        config.batch = i == 0 ? 0 : i == 1 ? N_FILES + 1 : 8;
+        config.size = i == 2 ? 9 : i == 3 ? 2 : 1;
+        config.rank = i == 3 ? 2 : 0;
+        config.n_threads = i == 4 ? 1000 : 1;
+        config.depth = i == 5 ? 1000 : 1;
+        config.start.position = i == 6 ? N_FILES + 1 : 0;
+        config.input.std[0] = i == 7 ? 0 : 1;
+        config.augment = i == 8 ? WEIR_AUGMENT_COUNT : WEIR_AUGMENT_NONE;
+        struct weir_loader *loader = NULL;
+        struct weir_error err = {0};
+        ck_assert_msg(weir_loader_create(dataset, &config, &loader, &err) == WEIR_ERR_INVALID,
+                      "case %d", i);
+        ck_assert_uint_gt(strlen(err.message), 10);
+        ck_assert_ptr_null(loader);
+    }
+}
+
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {batches_are_the_orders_whatever_the_threads_and_the_world_size,
+                                  evaluation_sees_every_sample_once_and_then_ends,
+                                  a_loader_started_at_a_stored_place_goes_on_with_the_same_bits,
+                                  a_damaged_file_is_skipped_and_listed_once,
+                                  fatal_damage_is_reported_at_its_place_by_name,
+                                  a_loader_can_be_destroyed_at_any_moment,
+                                  two_loaders_share_one_cached_dataset,
+                                  unusable_configurations_are_refused_with_a_sentence};
+    Suite *suite = suite_create("loader");
+    TCase *tcase = tcase_create("loader");
+    tcase_add_checked_fixture(tcase, make_dataset, remove_dataset);
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        tcase_add_test(tcase, tests[i]);
+    }
+    tcase_set_timeout(tcase, 120);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
