@@ -106,7 +106,7 @@ struct weir_job_state {
 };
 
 enum weir_job_event_type {
-    WEIR_JOB_EVENT_PLACED,       /**< place: node of each task of weir_job_wants. */
+    WEIR_JOB_EVENT_PLACED,       /**< place: a node for each task of weir_job_wants. */
     WEIR_JOB_EVENT_UNPLACED,     /**< text: why it waits. */
     WEIR_JOB_EVENT_TASK_RUNNING, /**< task, attempt, pid. */
     WEIR_JOB_EVENT_TASK_EXITED,  /**< task, attempt, exit_code, signal, text. */
@@ -125,7 +125,8 @@ struct weir_job_event {
     int64_t signal;
     const char *text;
     const char *node;
-    const char *const *place; /**< PLACED: node names, in the order of weir_job_wants. */
+    const char *const
+        *place; /**< PLACED: node names, in the order of weir_job_wants; a service's may be NULL. */
     size_t n_place;
 };
 
@@ -167,8 +168,11 @@ size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t
 /** Is it a service (each task on its own), not a gang? */
 bool weir_job_is_service(const struct weir_job_state *state);
 
-/** When a TICK will next change something; INT64_MAX if never. */
-int64_t weir_job_next_tick_ms(const struct weir_job_state *state);
+/**
+ * When to come back: a TICK then changes something, or weir_job_wants then gives more; INT64_MAX if
+ * never.
+ */
+int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms);
 
 /**
  * Apply one event. Events that no longer matter (an old attempt's report, anything about a job that

@@ -1,0 +1,262 @@
+#include "job/job.h"
+
+#include "store/event.h"
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <string.h>
+
+// clang-format off
+static const struct weir_field node_fields[] = {
+    WEIR_FIELD(weir_node, name,             TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Host name"),
+    WEIR_FIELD(weir_node, cpu_slots,        INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "CPU slots for tasks"),
+    WEIR_FIELD(weir_node, memory_bytes,     INT,  WEIR_FIELD_COLUMN, "bytes", "Memory"),
+    WEIR_FIELD(weir_node, n_accelerators,   INT,  WEIR_FIELD_COLUMN, "", "Accelerators"),
+    WEIR_FIELD(weir_node, inventory,        JSON, 0, "", "What the agent found"),
+    WEIR_FIELD(weir_node, agent_version,    TEXT, WEIR_FIELD_COLUMN, "", "Version of the agent"),
+    WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Takes no new tasks"),
+    WEIR_FIELD(weir_node, desired_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what should run there"),
+    WEIR_FIELD(weir_node, last_seen_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last heartbeat"),
+    WEIR_FIELD(weir_node, created_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "First heartbeat"),
+};
+static const struct weir_field job_fields[] = {
+    WEIR_FIELD(weir_job, id,           TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
+    WEIR_FIELD(weir_job, name,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Name"),
+    WEIR_FIELD(weir_job, project,      TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
+    WEIR_FIELD(weir_job, kind,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "train, predict or command"),
+    WEIR_FIELD(weir_job, spec,         JSON, WEIR_FIELD_REQUIRED, "", "What to run, by kind"),
+    WEIR_FIELD(weir_job, state,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED or CANCELLED"),
+    WEIR_FIELD(weir_job, reason,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Why it waits, restarts or failed"),
+    WEIR_FIELD(weir_job, outcome,      TEXT, WEIR_FIELD_READ_ONLY, "", "While STOPPING: what it will be"),
+    WEIR_FIELD(weir_job, attempt,      INT,  WEIR_FIELD_READ_ONLY, "", "Start of the gang, 1 = first"),
+    WEIR_FIELD(weir_job, max_restarts, INT,  0, "", "How often a failed gang starts again"),
+    WEIR_FIELD(weir_job, n_restarts,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How often it has"),
+    WEIR_FIELD(weir_job, due_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When it restarts"),
+    WEIR_FIELD(weir_job, ion,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "ION it works for"),
+    WEIR_FIELD(weir_job, pipeline,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Pipeline of that ION"),
+    WEIR_FIELD(weir_job, training,     INT,  WEIR_FIELD_READ_ONLY, "", "Number of the training in that pipeline"),
+    WEIR_FIELD(weir_job, run,          TEXT, WEIR_FIELD_READ_ONLY, "", "Tracked run"),
+    WEIR_FIELD(weir_job, created_by,   TEXT, WEIR_FIELD_READ_ONLY, "", "Who submitted it"),
+    WEIR_FIELD(weir_job, created_ms,   TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
+    WEIR_FIELD(weir_job, started_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "When all its tasks ran for the first time"),
+    WEIR_FIELD(weir_job, finished_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was over"),
+};
+static const struct weir_field task_fields[] = {
+    WEIR_FIELD(weir_task, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
+    WEIR_FIELD(weir_task, job,         TEXT, WEIR_FIELD_READ_ONLY, "", "Job"),
+    WEIR_FIELD(weir_task, rank,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number in the gang, from 0"),
+    WEIR_FIELD(weir_task, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "worker, parameter_server, replica or command"),
+    WEIR_FIELD(weir_task, cpu_slots,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "CPU slots it takes"),
+    WEIR_FIELD(weir_task, definition,  JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, "", "For the agent: command, environment, files"),
+    WEIR_FIELD(weir_task, node,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Where it runs"),
+    WEIR_FIELD(weir_task, attempt,     INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Start, 1 = first"),
+    WEIR_FIELD(weir_task, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST"),
+    WEIR_FIELD(weir_task, desired,     TEXT, WEIR_FIELD_READ_ONLY, "", "running or stopped"),
+    WEIR_FIELD(weir_task, pid,         INT,  WEIR_FIELD_READ_ONLY, "", "Process on its node"),
+    WEIR_FIELD(weir_task, exit_code,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "-1 = none"),
+    WEIR_FIELD(weir_task, signal,      INT,  WEIR_FIELD_READ_ONLY, "", "Signal that killed it; 0 = none"),
+    WEIR_FIELD(weir_task, message,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How it ended, in words"),
+    WEIR_FIELD(weir_task, n_restarts,  INT,  WEIR_FIELD_READ_ONLY, "", "Of a replica: since it last ran for a minute"),
+    WEIR_FIELD(weir_task, due_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "Of a waiting replica: not before"),
+    WEIR_FIELD(weir_task, started_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt was placed"),
+    WEIR_FIELD(weir_task, finished_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt ended"),
+};
+// clang-format on
+
+const struct weir_resource weir_node_resource =
+    WEIR_RESOURCE("node", "nodes", weir_node, node_fields);
+const struct weir_resource weir_job_resource = WEIR_RESOURCE("job", "jobs", weir_job, job_fields);
+const struct weir_resource weir_task_resource =
+    WEIR_RESOURCE("task", "tasks", weir_task, task_fields);
+
+#define TASKS_MAX 4096
+
+static const char sql_open_jobs[] =
+    "SELECT id FROM jobs WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+    " ORDER BY created_ms, id";
+static const char sql_wake[] =
+    "UPDATE nodes SET desired_revision = desired_revision + 1 WHERE name = :name";
+static const char sql_used[] = "SELECT sum(cpu_slots) FROM tasks WHERE node = :node"
+                               " AND state IN ('STARTING', 'RUNNING', 'STOPPING')";
+
+bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t server_started_ms,
+                       int64_t timeout_ms)
+{
+    return now_ms - WEIR_MAX(node->last_seen_ms, server_started_ms) >= timeout_ms;
+}
+
+weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
+                                struct weir_error *err)
+{
+    struct weir_node seen = *node;
+    seen.last_seen_ms = now_ms;
+    weir_status status = weir_txn_update(txn, &weir_node_resource, &seen,
+                                         WEIR_FIELDS("cpu_slots", "memory_bytes", "n_accelerators",
+                                                     "inventory", "agent_version", "last_seen_ms"),
+                                         err);
+    if (status != WEIR_ERR_NOT_FOUND) {
+        return status;
+    }
+    seen.is_draining = false;
+    seen.desired_revision = 1;
+    seen.created_ms = now_ms;
+    return weir_txn_insert(txn, &weir_node_resource, &seen, err);
+}
+
+static weir_status append_event(struct weir_txn *txn, const struct weir_job *job, const char *actor,
+                                const char *kind, const char *message, int64_t now_ms,
+                                struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    const struct weir_event event = {.time_ms = now_ms,
+                                     .topic = "jobs",
+                                     .kind = (char *)kind,
+                                     .subject = weir_arena_printf(&arena, "job/%s", job->id),
+                                     .actor = (char *)actor,
+                                     .message = (char *)message};
+    weir_status status = weir_event_append(txn, &event, NULL, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
+                            const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
+                            struct weir_error *err)
+{
+    struct weir_job created = *job;
+    created.state = (char *)weir_job_phase_text(WEIR_JOB_PENDING);
+    created.reason = created.outcome = NULL;
+    created.attempt = created.n_restarts = created.due_ms = 0;
+    created.created_ms = now_ms;
+    created.started_ms = created.finished_ms = 0;
+    WEIR_TRY(weir_txn_insert(txn, &weir_job_resource, &created, err));
+    for (size_t i = 0; i < n_tasks; i++) {
+        const struct weir_task task = {.id = tasks[i].id,
+                                       .job = created.id,
+                                       .rank = tasks[i].rank,
+                                       .role = tasks[i].role,
+                                       .cpu_slots = tasks[i].cpu_slots,
+                                       .definition = tasks[i].definition,
+                                       .state = (char *)weir_task_phase_text(WEIR_TASK_WAITING),
+                                       .desired = "stopped",
+                                       .exit_code = -1};
+        WEIR_TRY(weir_txn_insert(txn, &weir_task_resource, &task, err));
+    }
+    char message[256];
+    (void)snprintf(message, sizeof(message), "Job %.128s (%.16s, %zu tasks) was submitted.",
+                   job->name, job->kind, n_tasks);
+    return append_event(txn, &created, created.created_by, "job_submitted", message, now_ms, err);
+}
+
+weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_arena *arena,
+                          struct weir_job_state *out, struct weir_error *err)
+{
+    struct weir_job_state state;
+    void *tasks;
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, id, arena, &state.job, err));
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("job", EQ, id)),
+                                     .order_by = "rank", .limit = TASKS_MAX};
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_task_resource, &query, arena, &tasks, &state.n_tasks, NULL, err));
+    state.tasks = tasks;
+    *out = state;
+    return WEIR_OK;
+}
+
+weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *state,
+                          const struct weir_job_actions *actions, int64_t now_ms,
+                          struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_update(txn, &weir_job_resource, &state->job,
+                             WEIR_FIELDS("state", "reason", "outcome", "attempt", "n_restarts",
+                                         "due_ms", "run", "started_ms", "finished_ms"),
+                             err));
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
+                                 WEIR_FIELDS("definition", "node", "attempt", "state", "desired",
+                                             "pid", "exit_code", "signal", "message", "n_restarts",
+                                             "due_ms", "started_ms", "finished_ms"),
+                                 err));
+    }
+    for (size_t i = 0; i < actions->n; i++) {
+        const struct weir_job_action *action = &actions->items[i];
+        if (action->type == WEIR_JOB_ACTION_WAKE_NODE) {
+            WEIR_TRY(weir_txn_exec(txn, sql_wake, WEIR_BINDS(WEIR_BIND_TEXT("name", action->node)),
+                                   NULL, err));
+        } else if (action->type == WEIR_JOB_ACTION_EVENT) {
+            WEIR_TRY(append_event(txn, &state->job, "system", action->kind, action->message, now_ms,
+                                  err));
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_job_list_open(struct weir_txn *txn, struct weir_arena *arena, char ***out_ids,
+                               size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql_open_jobs, WEIR_NO_BINDS, &stmt, err));
+    char **ids = NULL;
+    size_t n = 0, cap = 0;
+    for (;;) {
+        bool has_row;
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            break;
+        }
+        if (n == cap) {
+            cap = cap == 0 ? 16 : cap * 2;
+            char **grown = WEIR_ARENA_ARRAY(arena, cap, char *);
+            if (n > 0) {
+                memcpy(grown, ids, n * sizeof(*ids));
+            }
+            ids = grown;
+        }
+        ids[n++] = weir_stmt_text(stmt, 0, arena);
+    }
+    *out_ids = ids;
+    *out_n = n;
+    return WEIR_OK;
+}
+
+weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struct weir_arena *arena,
+                                   struct weir_task **out, size_t *out_n, struct weir_error *err)
+{
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("node", EQ, node),
+                                                  WEIR_FILTER_TEXT("state", NE, "WAITING"),
+                                                  WEIR_FILTER_TEXT("state", NE, "EXITED"),
+                                                  WEIR_FILTER_TEXT("state", NE, "LOST")),
+                                     .limit = TASKS_MAX};
+    void *items;
+    WEIR_TRY(weir_txn_list(txn, &weir_task_resource, &query, arena, &items, out_n, NULL, err));
+    *out = items;
+    return WEIR_OK;
+}
+
+weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t server_started_ms,
+                                  int64_t timeout_ms, struct weir_arena *arena,
+                                  struct weir_place_node **out, size_t *out_n,
+                                  struct weir_error *err)
+{
+    void *items;
+    size_t n;
+    const struct weir_query query = {.limit = WEIR_QUERY_LIMIT_MAX};
+    WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, arena, &items, &n, NULL, err));
+    const struct weir_node *nodes = items;
+    struct weir_place_node *places = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_place_node);
+    for (size_t i = 0; i < n; i++) {
+        int64_t used;
+        WEIR_TRY(weir_txn_query_int(
+            txn, sql_used, WEIR_BINDS(WEIR_BIND_TEXT("node", nodes[i].name)), 0, &used, err));
+        places[i] = (struct weir_place_node){
+            .name = nodes[i].name,
+            .is_live = !nodes[i].is_draining &&
+                       !weir_node_is_lost(&nodes[i], now_ms, server_started_ms, timeout_ms),
+            .cpu_slots = nodes[i].cpu_slots,
+            .cpu_free = WEIR_MAX(nodes[i].cpu_slots - used, 0)};
+    }
+    *out = places;
+    *out_n = n;
+    return WEIR_OK;
+}

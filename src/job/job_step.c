@@ -1,0 +1,583 @@
+#include "job/job_step.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define BACKOFF_FIRST_MS 1000
+#define BACKOFF_MAX_MS   60000
+
+static const char *const job_phase_texts[] = {
+    [WEIR_JOB_PENDING] = "PENDING",   [WEIR_JOB_STARTING] = "STARTING",
+    [WEIR_JOB_RUNNING] = "RUNNING",   [WEIR_JOB_RESTARTING] = "RESTARTING",
+    [WEIR_JOB_STOPPING] = "STOPPING", [WEIR_JOB_SUCCEEDED] = "SUCCEEDED",
+    [WEIR_JOB_FAILED] = "FAILED",     [WEIR_JOB_CANCELLED] = "CANCELLED",
+};
+
+static const char *const task_phase_texts[] = {
+    [WEIR_TASK_WAITING] = "WAITING", [WEIR_TASK_STARTING] = "STARTING",
+    [WEIR_TASK_RUNNING] = "RUNNING", [WEIR_TASK_STOPPING] = "STOPPING",
+    [WEIR_TASK_EXITED] = "EXITED",   [WEIR_TASK_LOST] = "LOST",
+};
+
+const char *weir_job_phase_text(enum weir_job_phase phase)
+{
+    return job_phase_texts[phase];
+}
+
+int weir_job_phase_from_text(const char *text)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(job_phase_texts); i++) {
+        if (text != NULL && strcmp(text, job_phase_texts[i]) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+const char *weir_task_phase_text(enum weir_task_phase phase)
+{
+    return task_phase_texts[phase];
+}
+
+int weir_task_phase_from_text(const char *text)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(task_phase_texts); i++) {
+        if (text != NULL && strcmp(text, task_phase_texts[i]) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+bool weir_job_phase_is_final(enum weir_job_phase phase)
+{
+    return phase == WEIR_JOB_SUCCEEDED || phase == WEIR_JOB_FAILED || phase == WEIR_JOB_CANCELLED;
+}
+
+bool weir_job_is_service(const struct weir_job_state *state)
+{
+    return strcmp(state->job.kind, "predict") == 0;
+}
+
+int64_t weir_job_backoff_ms(int64_t n_restarts)
+{
+    int64_t backoff_ms = BACKOFF_FIRST_MS;
+    for (int64_t i = 1; i < n_restarts && backoff_ms < BACKOFF_MAX_MS; i++) {
+        backoff_ms *= 2;
+    }
+    return WEIR_MIN(backoff_ms, BACKOFF_MAX_MS);
+}
+
+/** What one call of weir_job_step works with. */
+struct step {
+    struct weir_job_state *state;
+    const struct weir_job_event *event;
+    int64_t now_ms;
+    struct weir_arena *arena;
+    struct weir_job_actions *actions;
+};
+
+static enum weir_job_phase phase_of(const struct weir_job_state *state)
+{
+    int phase = weir_job_phase_from_text(state->job.state);
+    return phase < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)phase;
+}
+
+static enum weir_task_phase task_phase(const struct weir_task *task)
+{
+    int phase = weir_task_phase_from_text(task->state);
+    return phase < 0 ? WEIR_TASK_LOST : (enum weir_task_phase)phase;
+}
+
+static void set_phase(struct step *step, enum weir_job_phase phase)
+{
+    step->state->job.state = (char *)weir_job_phase_text(phase);
+}
+
+static void set_task_phase(struct weir_task *task, enum weir_task_phase phase)
+{
+    task->state = (char *)weir_task_phase_text(phase);
+}
+
+static bool is_alive(const struct weir_task *task)
+{
+    enum weir_task_phase phase = task_phase(task);
+    return phase == WEIR_TASK_STARTING || phase == WEIR_TASK_RUNNING || phase == WEIR_TASK_STOPPING;
+}
+
+static bool none_is_alive(const struct weir_job_state *state)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        if (is_alive(&state->tasks[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void act(struct step *step, struct weir_job_action action)
+{
+    struct weir_job_actions *actions = step->actions;
+    if (actions->n == actions->cap) {
+        actions->cap = actions->cap == 0 ? 8 : actions->cap * 2;
+        struct weir_job_action *grown =
+            WEIR_ARENA_ARRAY(step->arena, actions->cap, struct weir_job_action);
+        if (actions->n > 0) {
+            memcpy(grown, actions->items, actions->n * sizeof(*grown));
+        }
+        actions->items = grown;
+    }
+    actions->items[actions->n++] = action;
+}
+
+/** Once per node and step is enough. */
+static void wake(struct step *step, const char *node)
+{
+    for (size_t i = 0; i < step->actions->n; i++) {
+        const struct weir_job_action *action = &step->actions->items[i];
+        if (action->type == WEIR_JOB_ACTION_WAKE_NODE && strcmp(action->node, node) == 0) {
+            return;
+        }
+    }
+    act(step, (struct weir_job_action){.type = WEIR_JOB_ACTION_WAKE_NODE, .node = node});
+}
+
+static void tell(struct step *step, const char *kind, const char *message)
+{
+    act(step,
+        (struct weir_job_action){.type = WEIR_JOB_ACTION_EVENT, .kind = kind, .message = message});
+}
+
+static void finish(struct step *step, enum weir_job_phase phase)
+{
+    static const char *const kinds[] = {[WEIR_JOB_SUCCEEDED] = "job_succeeded",
+                                        [WEIR_JOB_FAILED] = "job_failed",
+                                        [WEIR_JOB_CANCELLED] = "job_cancelled"};
+    static const char *const verbs[] = {[WEIR_JOB_SUCCEEDED] = "succeeded",
+                                        [WEIR_JOB_FAILED] = "failed",
+                                        [WEIR_JOB_CANCELLED] = "was cancelled"};
+    struct weir_job *job = &step->state->job;
+    set_phase(step, phase);
+    job->outcome = NULL;
+    job->finished_ms = step->now_ms;
+    if (phase == WEIR_JOB_SUCCEEDED) {
+        job->reason = NULL;
+    }
+    tell(step, kinds[phase],
+         weir_arena_printf(step->arena, "Job %s %s%s%s.", job->name, verbs[phase],
+                           job->reason != NULL ? ": " : "",
+                           job->reason != NULL ? job->reason : ""));
+    act(step, (struct weir_job_action){.type = WEIR_JOB_ACTION_ENDED,
+                                       .kind = weir_job_phase_text(phase),
+                                       .message = job->reason != NULL ? job->reason : ""});
+}
+
+/** The gang waits for placement again. */
+static void restart_gang(struct step *step)
+{
+    for (size_t i = 0; i < step->state->n_tasks; i++) {
+        struct weir_task *task = &step->state->tasks[i];
+        set_task_phase(task, WEIR_TASK_WAITING);
+        task->node = NULL;
+    }
+    set_phase(step, WEIR_JOB_PENDING);
+}
+
+/** STOPPING and RESTARTING go on when the last task has ended. */
+static void go_on_if_all_ended(struct step *step)
+{
+    if (!none_is_alive(step->state)) {
+        return;
+    }
+    struct weir_job *job = &step->state->job;
+    enum weir_job_phase phase = phase_of(step->state);
+    if (phase == WEIR_JOB_STOPPING) {
+        int outcome = weir_job_phase_from_text(job->outcome);
+        finish(step, outcome < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)outcome);
+    } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
+               step->now_ms >= job->due_ms) {
+        restart_gang(step);
+    }
+}
+
+static void stop_alive(struct step *step)
+{
+    for (size_t i = 0; i < step->state->n_tasks; i++) {
+        struct weir_task *task = &step->state->tasks[i];
+        if (is_alive(task)) {
+            set_task_phase(task, WEIR_TASK_STOPPING);
+            task->desired = "stopped";
+            wake(step, task->node);
+        }
+    }
+}
+
+/** All tasks are to end; then the job is `outcome`. */
+static void stop_job(struct step *step, enum weir_job_phase outcome)
+{
+    step->state->job.outcome = (char *)weir_job_phase_text(outcome);
+    set_phase(step, WEIR_JOB_STOPPING);
+    stop_alive(step);
+    go_on_if_all_ended(step);
+}
+
+/** A task of the gang has failed: all stop; restart if there is a restart left. */
+static void fail_gang(struct step *step, char *reason)
+{
+    struct weir_job *job = &step->state->job;
+    job->reason = reason;
+    if (job->n_restarts >= job->max_restarts) {
+        stop_job(step, WEIR_JOB_FAILED);
+        return;
+    }
+    job->n_restarts++;
+    int64_t backoff_ms = weir_job_backoff_ms(job->n_restarts);
+    job->due_ms = step->now_ms + backoff_ms;
+    set_phase(step, WEIR_JOB_RESTARTING);
+    tell(step, "job_restarting",
+         weir_arena_printf(
+             step->arena, "Job %s restarts (%" PRId64 " of %" PRId64 ") in %" PRId64 " s: %s.",
+             job->name, job->n_restarts, job->max_restarts, backoff_ms / 1000, reason));
+    stop_alive(step);
+    go_on_if_all_ended(step);
+}
+
+/** The phase of a service follows from its replicas. */
+static void refresh_service(struct step *step)
+{
+    struct weir_job *job = &step->state->job;
+    size_t n_running = 0, n_starting = 0, n_restarting = 0;
+    for (size_t i = 0; i < step->state->n_tasks; i++) {
+        const struct weir_task *task = &step->state->tasks[i];
+        n_running += task_phase(task) == WEIR_TASK_RUNNING;
+        n_starting += task_phase(task) == WEIR_TASK_STARTING;
+        n_restarting += task_phase(task) == WEIR_TASK_WAITING && task->attempt > 0;
+    }
+    if (n_running > 0) {
+        if (job->started_ms == 0) {
+            job->started_ms = step->now_ms;
+            tell(step, "job_running", weir_arena_printf(step->arena, "Job %s runs.", job->name));
+        }
+        set_phase(step, WEIR_JOB_RUNNING);
+    } else if (n_starting > 0) {
+        set_phase(step, WEIR_JOB_STARTING);
+    } else {
+        set_phase(step, n_restarting > 0 ? WEIR_JOB_RESTARTING : WEIR_JOB_PENDING);
+    }
+    if (n_running + n_starting == step->state->n_tasks) {
+        job->reason = NULL;
+    }
+}
+
+/** A gang runs when each of its tasks has run. */
+static void refresh_gang(struct step *step)
+{
+    for (size_t i = 0; i < step->state->n_tasks; i++) {
+        enum weir_task_phase phase = task_phase(&step->state->tasks[i]);
+        if (phase != WEIR_TASK_RUNNING && phase != WEIR_TASK_EXITED) {
+            return;
+        }
+    }
+    struct weir_job *job = &step->state->job;
+    if (phase_of(step->state) == WEIR_JOB_STARTING) {
+        set_phase(step, WEIR_JOB_RUNNING);
+        job->started_ms = job->started_ms == 0 ? step->now_ms : job->started_ms;
+        tell(step, "job_running",
+             weir_arena_printf(step->arena, "Job %s runs (attempt %" PRId64 ", %zu tasks).",
+                               job->name, job->attempt, step->state->n_tasks));
+    }
+}
+
+/** A replica has ended: it starts again on its own after its back-off. */
+static void restart_replica(struct step *step, struct weir_task *task, const char *why)
+{
+    bool was_stable = step->now_ms - task->started_ms >= WEIR_JOB_STABLE_MS;
+    task->n_restarts = was_stable ? 1 : task->n_restarts + 1;
+    int64_t backoff_ms = weir_job_backoff_ms(task->n_restarts);
+    task->due_ms = step->now_ms + backoff_ms;
+    wake(step, task->node);
+    task->node = NULL;
+    task->desired = "stopped";
+    set_task_phase(task, WEIR_TASK_WAITING);
+    step->state->job.reason =
+        weir_arena_printf(step->arena, "replica %" PRId64 " restarts: %s", task->rank, why);
+    tell(step, "replica_restarting",
+         weir_arena_printf(step->arena,
+                           "Replica %" PRId64 " of job %s restarts in %" PRId64 " s: %s.",
+                           task->rank, step->state->job.name, backoff_ms / 1000, why));
+}
+
+/** Have all tasks that do the work ended well? Parameter servers only serve them. */
+static bool is_work_done(const struct weir_job_state *state)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        if (strcmp(task->role, "parameter_server") != 0 &&
+            !(task_phase(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *describe_end(struct step *step, const struct weir_task *task)
+{
+    const char *detail = task->message != NULL ? task->message : "";
+    const char *colon = detail[0] != '\0' ? ": " : "";
+    if (task_phase(task) == WEIR_TASK_LOST) {
+        return weir_arena_printf(step->arena, "%s %" PRId64 " was lost%s%s", task->role, task->rank,
+                                 colon, detail);
+    }
+    if (task->signal != 0) {
+        return weir_arena_printf(step->arena, "%s %" PRId64 " was killed by signal %" PRId64 "%s%s",
+                                 task->role, task->rank, task->signal, colon, detail);
+    }
+    return weir_arena_printf(step->arena, "%s %" PRId64 " exited with %" PRId64 "%s%s", task->role,
+                             task->rank, task->exit_code, colon, detail);
+}
+
+/** What follows for the job from tasks that have just ended; `task` is the one to name. */
+static void after_end(struct step *step, struct weir_task *task)
+{
+    enum weir_job_phase phase = phase_of(step->state);
+    bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
+    bool has_succeeded =
+        task_phase(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
+    if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_service(step->state))) {
+        go_on_if_all_ended(step);
+    } else if (weir_job_is_service(step->state)) {
+        restart_replica(step, task, describe_end(step, task));
+        refresh_service(step);
+    } else if (!has_succeeded) {
+        fail_gang(step, describe_end(step, task));
+    } else {
+        refresh_gang(step);
+        if (is_work_done(step->state)) {
+            stop_job(step, WEIR_JOB_SUCCEEDED);
+        }
+    }
+}
+
+static void on_placed(struct step *step, const size_t *wants, size_t n_wants)
+{
+    struct weir_job *job = &step->state->job;
+    bool is_service = weir_job_is_service(step->state);
+    if (!is_service) {
+        job->attempt++;
+        job->reason = NULL;
+        set_phase(step, WEIR_JOB_STARTING);
+    }
+    for (size_t i = 0; i < n_wants; i++) {
+        struct weir_task *task = &step->state->tasks[wants[i]];
+        if (step->event->place[i] == NULL) {
+            continue;
+        }
+        task->node = weir_arena_strdup(step->arena, step->event->place[i]);
+        task->attempt = is_service ? task->attempt + 1 : job->attempt;
+        task->desired = "running";
+        task->pid = 0;
+        task->exit_code = -1;
+        task->signal = 0;
+        task->message = NULL;
+        task->started_ms = step->now_ms;
+        task->finished_ms = 0;
+        set_task_phase(task, WEIR_TASK_STARTING);
+        wake(step, task->node);
+    }
+    if (is_service) {
+        refresh_service(step);
+    }
+}
+
+static void on_running(struct step *step, struct weir_task *task)
+{
+    if (is_alive(task)) {
+        task->pid = step->event->pid;
+    }
+    if (task_phase(task) != WEIR_TASK_STARTING) {
+        return;
+    }
+    set_task_phase(task, WEIR_TASK_RUNNING);
+    if (weir_job_is_service(step->state)) {
+        refresh_service(step);
+        return;
+    }
+    refresh_gang(step);
+}
+
+static void on_end(struct step *step, struct weir_task *task, bool is_lost)
+{
+    if (!is_alive(task)) {
+        return;
+    }
+    task->exit_code = is_lost ? -1 : step->event->exit_code;
+    task->signal = is_lost ? 0 : step->event->signal;
+    task->message = weir_arena_strdup(step->arena, step->event->text);
+    task->finished_ms = step->now_ms;
+    set_task_phase(task, is_lost ? WEIR_TASK_LOST : WEIR_TASK_EXITED);
+    after_end(step, task);
+}
+
+static void on_node_lost(struct step *step)
+{
+    struct weir_task *named = NULL;
+    for (size_t i = 0; i < step->state->n_tasks; i++) {
+        struct weir_task *task = &step->state->tasks[i];
+        if (!is_alive(task) || strcmp(task->node, step->event->node) != 0) {
+            continue;
+        }
+        task->message = weir_arena_printf(step->arena, "node %s is lost", step->event->node);
+        task->exit_code = -1;
+        task->finished_ms = step->now_ms;
+        set_task_phase(task, WEIR_TASK_LOST);
+        if (weir_job_is_service(step->state)) {
+            after_end(step, task);
+        } else {
+            named = named == NULL ? task : named;
+        }
+    }
+    if (named != NULL) {
+        after_end(step, named);
+    }
+}
+
+static void on_cancel(struct step *step)
+{
+    if (phase_of(step->state) == WEIR_JOB_STOPPING) {
+        return; /* It ends anyway, with what it has come to. */
+    }
+    step->state->job.reason = weir_arena_strdup(step->arena, step->event->text);
+    stop_job(step, WEIR_JOB_CANCELLED);
+}
+
+static void on_unplaced(struct step *step)
+{
+    step->state->job.reason = weir_arena_strdup(step->arena, step->event->text);
+}
+
+size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks)
+{
+    enum weir_job_phase phase = phase_of(state);
+    bool is_service = weir_job_is_service(state);
+    size_t n = 0;
+    if (phase == WEIR_JOB_STOPPING || weir_job_phase_is_final(phase) ||
+        (!is_service && phase != WEIR_JOB_PENDING)) {
+        return 0;
+    }
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        if (task_phase(task) == WEIR_TASK_WAITING && (!is_service || task->due_ms <= now_ms)) {
+            out_tasks[n++] = i;
+        }
+    }
+    return n;
+}
+
+int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms)
+{
+    enum weir_job_phase phase = phase_of(state);
+    int64_t next_ms = INT64_MAX;
+    if (weir_job_phase_is_final(phase) || phase == WEIR_JOB_STOPPING) {
+        return next_ms;
+    }
+    if (!weir_job_is_service(state)) {
+        return phase == WEIR_JOB_RESTARTING && none_is_alive(state) ? state->job.due_ms : next_ms;
+    }
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        if (task_phase(task) == WEIR_TASK_WAITING && task->due_ms > now_ms) {
+            next_ms = WEIR_MIN(next_ms, task->due_ms);
+        }
+    }
+    return next_ms;
+}
+
+static struct weir_task *find_task(struct weir_job_state *state, const char *id)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        if (strcmp(state->tasks[i].id, id) == 0) {
+            return &state->tasks[i];
+        }
+    }
+    return NULL;
+}
+
+/** PLACED must name a node for every task of a gang, and as many as are wanted. */
+static weir_status check_placed(const struct step *step, size_t n_wants, struct weir_error *err)
+{
+    if (step->event->n_place != n_wants || n_wants == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "job %s: %zu nodes for %zu tasks that want one",
+                              step->state->job.name, step->event->n_place, n_wants);
+    }
+    for (size_t i = 0; i < n_wants; i++) {
+        if (step->event->place[i] == NULL && !weir_job_is_service(step->state)) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "job %s: task %zu has no node",
+                                  step->state->job.name, i);
+        }
+    }
+    return WEIR_OK;
+}
+
+/** Reports of agents about one task. */
+static weir_status on_report(struct step *step, struct weir_error *err)
+{
+    struct weir_task *task = find_task(step->state, step->event->task);
+    if (task == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "job %s has no task \"%s\"",
+                              step->state->job.name, step->event->task);
+    }
+    if (task->attempt != step->event->attempt) {
+        return WEIR_OK; /* About an attempt that is over. */
+    }
+    if (step->event->type == WEIR_JOB_EVENT_TASK_RUNNING) {
+        on_running(step, task);
+    } else {
+        on_end(step, task, step->event->type == WEIR_JOB_EVENT_TASK_LOST);
+    }
+    return WEIR_OK;
+}
+
+static weir_status on_placement(struct step *step, struct weir_error *err)
+{
+    size_t *wants = WEIR_ARENA_ARRAY(step->arena, step->state->n_tasks + 1, size_t);
+    size_t n_wants = weir_job_wants(step->state, step->now_ms, wants);
+    WEIR_TRY(check_placed(step, n_wants, err));
+    on_placed(step, wants, n_wants);
+    return WEIR_OK;
+}
+
+weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_event *event,
+                          int64_t now_ms, struct weir_arena *arena,
+                          struct weir_job_actions *actions, struct weir_error *err)
+{
+    struct step step = {state, event, now_ms, arena, actions};
+    if (weir_job_phase_is_final(phase_of(state))) {
+        if (event->type == WEIR_JOB_EVENT_CANCEL) {
+            return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is over: %s", state->job.name,
+                                  state->job.state);
+        }
+        return WEIR_OK;
+    }
+    switch (event->type) {
+    case WEIR_JOB_EVENT_PLACED:
+        return on_placement(&step, err);
+    case WEIR_JOB_EVENT_UNPLACED:
+        on_unplaced(&step);
+        break;
+    case WEIR_JOB_EVENT_TASK_RUNNING:
+    case WEIR_JOB_EVENT_TASK_EXITED:
+    case WEIR_JOB_EVENT_TASK_LOST:
+        return on_report(&step, err);
+    case WEIR_JOB_EVENT_NODE_LOST:
+        on_node_lost(&step);
+        break;
+    case WEIR_JOB_EVENT_CANCEL:
+        on_cancel(&step);
+        break;
+    case WEIR_JOB_EVENT_TICK:
+        go_on_if_all_ended(&step);
+        break;
+    }
+    return WEIR_OK;
+}

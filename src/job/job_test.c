@@ -1,0 +1,143 @@
+#include "job/job.h"
+
+#include "store/event.h"
+#include "store/identity.h"
+#include "store/store_fixture.h"
+#include "store/table.h"
+
+#include <string.h>
+
+static struct store_fixture fixture;
+
+static weir_status populate(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    MUST(weir_txn_insert(txn, &weir_project_resource, &(struct weir_project){.name = "default"},
+                         err));
+    const struct weir_task tasks[] = {
+        {.id = "t0", .rank = 0, .role = "worker", .cpu_slots = 2, .definition = "{\"argv\":[]}"},
+        {.id = "t1", .rank = 1, .role = "worker", .cpu_slots = 1},
+    };
+    const struct weir_job job = {.id = "j",
+                                 .name = "train-faces",
+                                 .project = "default",
+                                 .kind = "train",
+                                 .spec = "{}",
+                                 .max_restarts = 2,
+                                 .created_by = "ann"};
+    return weir_job_create(txn, &job, tasks, 2, 1000, err);
+}
+
+static void set_up(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){0});
+    fixture_write(&fixture, populate, NULL);
+}
+
+static void tear_down(void)
+{
+    fixture_fini(&fixture);
+}
+
+static weir_status place_all(struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_job_state state;
+    struct weir_place_node *nodes;
+    size_t n_nodes, wants[2], where[2];
+    MUST(weir_job_load(txn, "j", &fixture.arena, &state, err));
+    ck_assert_uint_eq(weir_job_wants(&state, 2000, wants), 2);
+    MUST(weir_place_nodes_load(txn, 2000, 0, 5000, &fixture.arena, &nodes, &n_nodes, err));
+    ck_assert_uint_eq(n_nodes, 2);
+    int64_t slots[] = {state.tasks[0].cpu_slots, state.tasks[1].cpu_slots};
+    char reason[WEIR_PLACE_REASON_BYTES];
+    ck_assert(weir_place(slots, 2, nodes, n_nodes, where, reason));
+    const char *names[] = {nodes[where[0]].name, nodes[where[1]].name};
+    struct weir_job_actions actions = {0};
+    const struct weir_job_event event = {
+        .type = WEIR_JOB_EVENT_PLACED, .place = names, .n_place = 2};
+    MUST(weir_job_step(&state, &event, 2000, &fixture.arena, &actions, err));
+    return weir_job_save(txn, &state, &actions, 2000, err);
+}
+
+static weir_status life(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_node node = {.name = "a", .cpu_slots = 2, .desired_revision = 77};
+    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    node.name = "b";
+    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    MUST(place_all(txn, err));
+
+    struct weir_task *tasks;
+    size_t n;
+    MUST(weir_task_list_on_node(txn, "a", &fixture.arena, &tasks, &n, err));
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(tasks[0].id, "t0");
+    ck_assert_str_eq(tasks[0].desired, "running");
+    ck_assert_str_eq(tasks[0].definition, "{\"argv\":[]}");
+    MUST(weir_txn_get(txn, &weir_node_resource, "b", &fixture.arena, &node, err));
+    ck_assert_int_eq(node.desired_revision, 2); /* 1 at registration, and one change. */
+    node.cpu_slots = 3;
+    node.desired_revision = 0;
+    MUST(weir_node_heartbeat(txn, &node, 4000, err));
+    MUST(weir_txn_get(txn, &weir_node_resource, "b", &fixture.arena, &node, err));
+    ck_assert_int_eq(node.desired_revision, 2);
+    ck_assert_int_eq(node.cpu_slots, 3);
+
+    struct weir_place_node *nodes;
+    MUST(weir_place_nodes_load(txn, 7000, 0, 5000, &fixture.arena, &nodes, &n, err));
+    ck_assert(!nodes[0].is_live); /* Last seen at 1500. */
+    ck_assert(nodes[1].is_live);
+    ck_assert_int_eq(nodes[0].cpu_free, 0);
+    ck_assert_int_eq(nodes[1].cpu_free, 2);
+    MUST(weir_place_nodes_load(txn, 7000, 6000, 5000, &fixture.arena, &nodes, &n, err));
+    ck_assert(nodes[0].is_live); /* The server itself was away until 6000. */
+
+    char **ids;
+    MUST(weir_job_list_open(txn, &fixture.arena, &ids, &n, err));
+    ck_assert_uint_eq(n, 1);
+    struct weir_job_state state;
+    struct weir_job_actions actions = {0};
+    MUST(weir_job_load(txn, "j", &fixture.arena, &state, err));
+    ck_assert_str_eq(state.job.state, "STARTING");
+    MUST(weir_job_step(&state, &(struct weir_job_event){.type = WEIR_JOB_EVENT_CANCEL, .text = "x"},
+                       8000, &fixture.arena, &actions, err));
+    for (int i = 0; i < 2; i++) {
+        MUST(weir_job_step(&state,
+                           &(struct weir_job_event){.type = WEIR_JOB_EVENT_TASK_EXITED,
+                                                    .task = state.tasks[i].id,
+                                                    .attempt = 1},
+                           8001, &fixture.arena, &actions, err));
+    }
+    MUST(weir_job_save(txn, &state, &actions, 8001, err));
+    MUST(weir_job_list_open(txn, &fixture.arena, &ids, &n, err));
+    ck_assert_uint_eq(n, 0);
+    MUST(weir_task_list_on_node(txn, "a", &fixture.arena, &tasks, &n, err));
+    ck_assert_uint_eq(n, 0);
+    void *items;
+    MUST(weir_txn_list(txn, &weir_event_resource, NULL, &fixture.arena, &items, &n, NULL, err));
+    const struct weir_event *events = items;
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(events[0].kind, "job_submitted");
+    ck_assert_str_eq(events[1].kind, "job_cancelled");
+    ck_assert_str_eq(events[1].subject, "job/j");
+    return WEIR_OK;
+}
+
+START_TEST(a_job_is_stored_placed_seen_by_agents_and_ended)
+{
+    fixture_write(&fixture, life, NULL);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("job");
+    TCase *tcase = tcase_create("job");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, a_job_is_stored_placed_seen_by_agents_and_ended);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
