@@ -1,0 +1,218 @@
+/*
+ * A net goes into a file and comes back: the outputs of the net read must be the bits of the one
+ * that was written, and files that are no model are refused with the reason.
+ */
+#include "nn/net_file.h"
+
+#include "base/file.h"
+#include "base/test_main.h"
+#include "nn/model_file.h"
+#include "nn/safetensors.h"
+#include "nn/zoo.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BATCH 3
+
+static char dir[64], path[96];
+static struct weir_model_spec *spec;
+static struct weir_net *net;
+static struct weir_error err;
+static const char *const labels[] = {"anna", "böse \"Zeichen\"", "c"};
+
+static const struct weir_net_config inference = {
+    .batch = BATCH, .n_threads = 1, .backend = &weir_reference_backend};
+
+static struct weir_net_file_info info_of(const struct weir_model_spec *of)
+{
+    return (struct weir_net_file_info){
+        .input = {.shape = weir_model_spec_input(of), .mean = {0.25f}, .std = {0.1f}},
+        .graph = weir_model_spec_text(of),
+        .labels = labels,
+        .n_labels = 3,
+        .baseline = "{\"brightness\":{}}",
+        .training = "{\"seed\":7}"};
+}
+
+static void make_net(void)
+{
+    const struct weir_shape shape = {1, 32, 24};
+    struct weir_graph *graph = NULL;
+    (void)snprintf(dir, sizeof dir, "/tmp/weir-net-file-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    ck_assert_int_eq(weir_zoo_spec("face-embed", &shape, &spec, &err), WEIR_OK);
+    ck_assert_int_eq(weir_model_spec_build(spec, 3, &graph, &err), WEIR_OK);
+    ck_assert_int_eq(weir_net_create(graph, &inference, &net, &err), WEIR_OK);
+    weir_graph_destroy(graph);
+    weir_net_init_weights(net, 5);
+    struct weir_net_file_info info = info_of(spec);
+    ck_assert_msg(weir_net_file_save(path, net, &info, &err) == WEIR_OK, "%s", err.message);
+}
+
+static void drop_net(void)
+{
+    weir_net_destroy(net);
+    weir_model_spec_destroy(spec);
+    ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
+}
+
+static void fill_input(struct weir_net *of)
+{
+    float *input = weir_net_input(of);
+    for (int i = 0; i < BATCH * 32 * 24; i++) {
+        input[i] = sinf((float)i * 0.37f);
+    }
+}
+
+START_TEST(a_net_read_back_computes_the_same_bits)
+{
+    struct weir_net *read = NULL;
+    struct weir_net_file *file = NULL;
+    ck_assert_msg(weir_net_file_load(path, &inference, &read, &file, &err) == WEIR_OK, "%s",
+                  err.message);
+    fill_input(net);
+    fill_input(read);
+    ck_assert_int_eq(weir_net_forward(net, BATCH, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_net_forward(read, BATCH, NULL), WEIR_OK);
+    ck_assert_mem_eq(weir_net_output(net), weir_net_output(read), BATCH * 128 * sizeof(float));
+
+    const struct weir_net_file_info *info = weir_net_file_info(file);
+    ck_assert_uint_eq(info->n_labels, 3);
+    ck_assert_str_eq(info->labels[1], labels[1]);
+    ck_assert_str_eq(info->graph, weir_model_spec_text(spec));
+    ck_assert_int_eq(info->input.shape.w, 24);
+    ck_assert(info->input.mean[0] == 0.25f && info->input.std[0] == 0.1f);
+    ck_assert_str_eq(info->training, "{\"seed\":7}");
+    ck_assert(weir_graph_is_embedding(weir_net_file_graph(file)));
+    weir_net_destroy(read);
+    weir_net_file_close(file);
+}
+
+END_TEST
+
+START_TEST(brightness_undoes_the_normalisation)
+{
+    /* Two channels worked by hand: pixels 0.25 and 0.75, 0.5 and 0.5. */
+    struct weir_net_input input = {
+        .shape = {3, 1, 2}, .mean = {0.5f, 0.25f, 0}, .std = {0.25f, 0.5f, 1}};
+    const float tensor[] = {-1, 1, 0.5f, 0.5f, 0.5f, 0.5f};
+    ck_assert_double_eq_tol(weir_net_input_brightness(&input, tensor), 0.5, 1e-7);
+}
+
+END_TEST
+
+START_TEST(a_weight_that_is_not_finite_is_neither_written_nor_read)
+{
+    size_t n = 0;
+    const struct weir_param *param = weir_net_params(net, &n);
+    weir_net_weights(net, NULL)[param->first_elem] = NAN;
+    struct weir_net_file_info info = info_of(spec);
+    ck_assert_int_eq(weir_net_file_save(path, net, &info, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, param->name));
+
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    char *bytes = NULL;
+    size_t len = 0;
+    ck_assert_int_eq(weir_file_read(path, 16 << 20, &arena, &bytes, &len, &err), WEIR_OK);
+    const float bad = INFINITY;
+    memcpy(bytes + len - sizeof bad, &bad, sizeof bad);
+    struct weir_net_file *file = NULL;
+    struct weir_net *read = NULL;
+    ck_assert_int_eq(weir_net_file_open_memory(bytes, len, "bad", &file, &err), WEIR_OK);
+    ck_assert_int_eq(weir_net_file_create_net(file, &inference, &read, &err), WEIR_ERR_CORRUPT);
+    weir_net_file_close(file);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+static const struct broken {
+    const char *key, *text; /**< text NULL: left out. */
+    const char *expected;   /**< In the message. */
+} broken[] = {
+    {"weir.graph", NULL, "weir.graph"},
+    {"weir.graph", "{\"input\":[1,4,4],\"layers\":[]}", "weir.graph"},
+    {"weir.input", NULL, "weir.input"},
+    {"weir.input", "{\"c\":1,\"h\":32,\"w\":24,\"mean\":[0],\"std\":[0]}", "std"},
+    {"weir.input", "{\"c\":1,\"h\":32,\"w\":25,\"mean\":[0],\"std\":[1]}", "32×25"},
+    {"weir.input", "{\"c\":1,\"h\":32,\"w\":24,\"mean\":[0],\"std\":[1],\"crop\":\"x\"}", "crop"},
+    {"weir.labels", "[]", "class names"},
+    {"weir.labels", "[1,2]", "class names"},
+    {"weir.baseline", "[]", "weir.baseline"},
+};
+
+START_TEST(metadata_that_is_no_model_is_refused_with_the_reason)
+{
+    const struct broken *row = &broken[_i];
+    struct weir_safetensors_text texts[4] = {
+        {"weir.graph", weir_model_spec_text(spec)},
+        {"weir.input", "{\"c\":1,\"h\":32,\"w\":24,\"mean\":[0],\"std\":[1]}"},
+        {"weir.labels", "[\"a\"]"},
+        {"weir.baseline", "{}"}};
+    size_t n = 0;
+    for (size_t i = 0; i < 4; i++) {
+        bool is_row = strcmp(texts[i].key, row->key) == 0;
+        if (is_row && row->text == NULL) {
+            continue;
+        }
+        texts[n] = is_row ? (struct weir_safetensors_text){row->key, row->text} : texts[i];
+        n++;
+    }
+    void *bytes = NULL;
+    size_t len = 0;
+    struct weir_net_file *file = NULL;
+    ck_assert_int_eq(weir_safetensors_encode(NULL, 0, texts, n, &bytes, &len, &err), WEIR_OK);
+    ck_assert_int_eq(weir_net_file_open_memory(bytes, len, "it", &file, &err), WEIR_ERR_INVALID);
+    ck_assert_msg(strstr(err.message, row->expected) != NULL, "%s", err.message);
+    free(bytes);
+}
+
+END_TEST
+
+START_TEST(a_missing_or_misshapen_tensor_is_named)
+{
+    struct weir_safetensors_text texts[] = {
+        {"weir.graph", "{\"input\":[1,2,2],\"layers\":[{\"name\":\"fc\",\"type\":\"linear\","
+                       "\"k\":\"classes\"}],\"loss\":{\"type\":\"softmax\"}}"},
+        {"weir.input", "{\"c\":1,\"h\":2,\"w\":2,\"mean\":[0],\"std\":[1]}"},
+        {"weir.labels", "[\"a\",\"b\"]"}};
+    const float data[8] = {0};
+    struct weir_safetensors_tensor tensors[] = {
+        {.name = "fc.weight", .dims = {4, 2}, .n_dims = 2, .data = data},
+        {.name = "fc.bias", .dims = {2}, .n_dims = 1, .data = data}};
+    for (int i = 0; i < 2; i++) {
+        void *bytes = NULL;
+        size_t len = 0;
+        struct weir_net_file *file = NULL;
+        struct weir_net *read = NULL;
+        ck_assert_int_eq(weir_safetensors_encode(tensors + i, 1, texts, 3, &bytes, &len, &err),
+                         WEIR_OK);
+        ck_assert_int_eq(weir_net_file_open_memory(bytes, len, "it", &file, &err), WEIR_OK);
+        ck_assert_int_eq(weir_net_file_create_net(file, &inference, &read, &err), WEIR_ERR_CORRUPT);
+        ck_assert_ptr_nonnull(strstr(err.message, "fc."));
+        weir_net_file_close(file);
+        free(bytes);
+    }
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("net_file");
+    TCase *tcase = tcase_create("net_file");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, make_net, drop_net);
+    tcase_add_test(tcase, a_net_read_back_computes_the_same_bits);
+    tcase_add_test(tcase, brightness_undoes_the_normalisation);
+    tcase_add_test(tcase, a_weight_that_is_not_finite_is_neither_written_nor_read);
+    tcase_add_test(tcase, a_missing_or_misshapen_tensor_is_named);
+    tcase_add_loop_test(tcase, metadata_that_is_no_model_is_refused_with_the_reason, 0,
+                        (int)WEIR_ARRAY_LEN(broken));
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
