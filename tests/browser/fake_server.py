@@ -41,6 +41,7 @@ class State:
         self.history = []  # (seq, topic, record): what a reconnecting stream is given
         self.streams = []
         self.requests = []  # (method, path, headers, body) of every change
+        self.resumes = []  # Last-Event-ID of every stream that was opened
         self.is_down = False
         self.faults = {}  # path prefix → (status, code, message)
         self.decisions, self.events, self.alerts = [], [], []
@@ -291,8 +292,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         for name, value in headers:
             self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
+        try:
+            self.end_headers()
+            self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the reader went to another page while it waited
 
     def error(self, status, code, message):
         self.answer(status, {"error": {"status": code, "message": message}})
@@ -405,10 +409,7 @@ class Handler(BaseHTTPRequestHandler):
             while len(self.state.logs[task]) <= offset and time.monotonic() < deadline and not self.state.is_down:
                 self.state.changed.wait(0.2)
             body = bytes(self.state.logs[task][offset:])
-        try:
-            self.answer(200, body, "text/plain; charset=utf-8", [("X-Weir-Offset", str(offset + len(body)))])
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the reader went to another page while it waited
+        self.answer(200, body, "text/plain; charset=utf-8", [("X-Weir-Offset", str(offset + len(body)))])
 
     def stream(self, topics):
         last = int(self.headers.get("Last-Event-ID") or 0)
@@ -416,6 +417,7 @@ class Handler(BaseHTTPRequestHandler):
         with self.state.lock:
             missed = [one for one in self.state.history if last and one[0] > last]
             self.state.streams.append(mine)
+            self.state.resumes.append(last)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")

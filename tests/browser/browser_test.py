@@ -1,0 +1,500 @@
+#!/usr/bin/python3
+"""The dashboard in a real Chromium.
+
+    tests/browser/browser_test.py                                       against the stand-in server (fake_server.py)
+    WEIR_LOGIN_LINK=http://…/login?link=… tests/browser/browser_test.py   a smoke test against a real one
+    (with WEIR_URL too: where the dashboard is, if that is not where the link leads)
+
+Exit: 0 passed, 1 failed, 77 skipped (no Chromium, chromedriver or Selenium).
+"""
+
+import json
+import os
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import page as browser
+from fake_server import COOKIE, CSRF, DIST, LINK, FakeServer
+
+SKIPPED = 77
+SCREENS = ["overview", "training", "models", "decisions", "jobs", "events", "nodes"]
+
+shared = None  # one browser for all tests: starting one takes seconds
+
+
+def setUpModule():
+    global shared
+    shared = browser.Page()
+
+
+def tearDownModule():
+    shared.close()
+
+
+class WithPage(unittest.TestCase):
+    is_empty = False
+
+    def setUp(self):
+        self.page = shared
+        self.page.resize(1280, 900)
+        self.page.media()
+        self.server = FakeServer(is_empty=self.is_empty)
+        self.state = self.server.state
+        self.page.driver.get(self.server.login)
+        self.page.one(".topbar")
+        self.page.js("localStorage.clear()")
+        self.page.until(lambda: self.page.text(".connection") == "Live", "the stream")
+        self.may_fail_requests = False
+
+    def tearDown(self):
+        errors = self.page.console_errors()
+        if self.may_fail_requests:  # the browser reports each refused request; scripts still must not fail
+            errors = [one for one in errors if one["source"] != "network"]
+        self.page.driver.get("about:blank")
+        self.server.close()
+        self.assertEqual(errors, [], "the console must stay clean")
+
+    def last_request(self):
+        self.page.until(lambda: self.state.requests, "a request that changes something")
+        return self.state.requests[-1]
+
+
+class LiveTest(WithPage):
+    def test_decisions_appear_live_from_the_stream(self):
+        page = self.page
+        for verdict, label in (("grant", "Grant"), ("deny", "Deny"), ("unknown", "Unknown"), ("error", "Error")):
+            record = self.state.push_decision(verdict=verdict, person=f"zoe-{verdict}", score=0.714, threshold=0.5, error=None)
+            row = f'[data-decision="{record["id"]}"]'
+            page.one(row)
+            self.assertEqual(page.text(row + " .verdict"), label)
+            self.assertEqual(len(page.all(row + " .verdict svg")), 1, "colour alone does not tell a verdict")
+            self.assertIn("0.71 ≥ 0.50", page.text(row + " .score"))
+            self.assertIn(f"model v{record['model_version']}", page.text(row))
+            self.assertIn("gallery v7", page.text(row))
+            if verdict != "error":
+                self.assertIn(f"zoe-{verdict}", page.text(row))
+        colours = page.js("""return [...document.querySelectorAll('.decision')].slice(0, 4)
+            .map((row) => getComputedStyle(row.querySelector('.verdict')).color)""")
+        self.assertEqual(len(set(colours)), 4, colours)
+        first = page.js("return document.querySelector('.decision').dataset.decision")
+        self.assertEqual(first, record["id"], "the newest comes first")
+
+    def test_faces_are_drawn_from_png_and_from_graymap(self):
+        for person in ("even", "odd"):  # the length of the name decides the format, see fake_server
+            record = self.state.push_decision(verdict="grant", person=person, image=f"{len(person):064x}")
+            image = f'[data-decision="{record["id"]}"] img'
+            self.page.one(image)
+            size = "const i = document.querySelector(arguments[0]); return i ? [i.naturalWidth, i.naturalHeight] : []"
+            self.page.until(lambda: self.page.js(size, image) == [92, 112], f"the face of {person}")
+            self.assertIn(person, self.page.one(image).get_attribute("alt"))
+
+    def test_pause_holds_the_list_and_resume_catches_up(self):
+        page = self.page
+        page.button("Pause").click()
+        record = self.state.push_decision()
+        page.until(lambda: page.text(".node-rate").split()[0] != "0.0", "the rate, which goes on")
+        self.assertEqual(page.all(f'[data-decision="{record["id"]}"]'), [])
+        page.button("Resume").click()
+        page.one(f'[data-decision="{record["id"]}"]')
+
+    def test_memory_is_bounded_to_two_hundred_decisions(self):
+        self.page.go("decisions")
+        for _ in range(450):
+            last = self.state.push_decision(image=None)
+        self.page.one(f'[data-decision="{last["id"]}"]')
+        self.assertEqual(len(self.page.all(".decision")), 200)
+
+    def test_filters_narrow_the_decisions(self):
+        page = self.page
+        page.go("decisions")
+        page.one('select[name=verdict] option[value="deny"]').click()
+        page.until(lambda: set(page.texts(".decision .verdict")) == {"Deny"}, "only denials")
+        self.assertIn("verdict=deny", page.js("return location.hash"))
+        self.state.push_decision(verdict="grant", person="not-to-be-seen")
+        seen = self.state.push_decision(verdict="deny", person="vera", camera="garage", score=0.9)
+        page.one(f'[data-decision="{seen["id"]}"]')
+        self.assertEqual(set(page.texts(".decision .verdict")), {"Deny"})
+        page.one("input[name=person]").send_keys("VER")
+        page.until(lambda: page.texts(".decision .who b") == ["vera"], "only vera")
+        page.button("Clear").click()
+        page.until(lambda: len(page.all(".decision")) > 50, "all decisions again")
+
+    def test_a_decision_opens_with_all_its_details(self):
+        page = self.page
+        record = self.state.push_decision(verdict="grant", person="ada", camera="garage", latency_us=4321, durable_us=777)
+        page.one(f'[data-decision="{record["id"]}"] button').click()
+        for text in ("garage", "ada", "4.3 ms", "777 µs", record["id"], "v7"):
+            page.has_text("dialog", text)
+
+    def test_the_graph_shows_the_running_pipelines_and_a_model_that_moves(self):
+        page = self.page
+        page.has_text('[data-pipeline="training"]', "epoch")
+        page.has_text('[data-pipeline="entrance"]', "face-embed v2")
+        page.has_text('[data-link="training>entrance"]', "v2 serving")
+        number = self.state.push_version()
+        page.one(".traveller.pending")
+        page.has_text('[data-link="training>entrance"]', f"v{number} waiting")
+        self.state.serve(number)
+        page.one(".traveller.serving")
+        page.has_text('[data-link="training>entrance"]', f"v{number} serving")
+        page.has_text('[data-pipeline="entrance"]', f"face-embed v{number}")
+
+    def test_curves_grow_while_a_run_trains(self):
+        page = self.page
+        page.go("training")
+        page.until(lambda: len(page.all(".chart canvas")) == 3, "three charts")
+        self.assertEqual([text.split("\n")[0].split(" step")[0].strip() for text in page.texts(".chart figcaption")],
+                         ["Loss", "Accuracy", "Images per second"])
+        for _ in range(3):
+            self.state.advance()
+        page.has_text(".chart figcaption", f"step {self.state.step}")
+        drawn = page.js("""const c = document.querySelector('.chart canvas')
+            return new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size""")
+        self.assertGreater(drawn, 8, "the canvas must not be blank")
+
+    def test_the_log_of_a_task_follows_and_stays_bounded(self):
+        page = self.page
+        page.go("jobs")
+        task = self.state.tasks[self.state.jobs[0]["id"]][0]["id"]
+        page.has_text(".log pre", "worker_step rank 0 step 39")
+        self.state.append_log(task, "the \x1b[31mlatest\x1b[0m line\n")
+        page.has_text(".log pre", "the latest line")
+        at_end = "const p = document.querySelector('.log pre'); return p.scrollHeight - p.scrollTop - p.clientHeight < 30"
+        page.until(lambda: page.js(at_end), "the end of the log in view")
+        self.state.append_log(task, "x" * 99 + "\n" + ("y" * 99 + "\n") * 9000 + "and the end\n")
+        page.has_text(".log pre", "and the end")
+        self.assertLess(page.js("return document.querySelector('.log pre').textContent.length"), 300_000)
+        self.assertIn("earlier lines are not kept", page.text(".log pre"))
+
+    def test_a_waiting_job_says_why(self):
+        page = self.page
+        page.go("jobs")
+        waiting = next(job for job in self.state.jobs if job["state"] == "PENDING")
+        page.one(f'a[href$="{waiting["id"]}"]').click()
+        page.has_text(".why", waiting["reason"])
+
+
+class ChangeTest(WithPage):
+    def test_approve_sends_the_right_request_with_the_csrf_header(self):
+        page = self.page
+        page.button("Approve version 3").click()
+        page.one("dialog textarea").send_keys("looks good")
+        page.button("Approve", "dialog").click()
+        method, path, headers, body = self.last_request()
+        self.assertEqual((method, path), ("POST", "/api/v1/ions/building-security/approve"))
+        self.assertEqual(headers.get("X-Weir-Csrf"), CSRF)
+        self.assertEqual(headers.get("Content-Type"), "application/json")
+        self.assertEqual(json.loads(body), {"version": 3, "link": "training:entrance", "note": "looks good"})
+        page.has_text(".toasts", "Version 3 approved")
+        page.until(lambda: not page.all("dialog"), "the dialog to close")
+        page.has_text('[data-link="training>entrance"]', "v3 serving")
+        page.until(lambda: not page.all(".attention"), "the request for approval to go")
+
+    def test_reject_asks_for_a_reason_first(self):
+        page = self.page
+        page.go("models")
+        page.button("Reject version 3 for building-security").click()
+        page.one("dialog textarea")
+        page.button("Reject", "dialog").click()
+        self.assertEqual(self.state.requests, [])
+        page.one("dialog textarea").send_keys("misses hats")
+        page.button("Reject", "dialog").click()
+        _, path, headers, body = self.last_request()
+        self.assertEqual(path, "/api/v1/ions/building-security/reject")
+        self.assertEqual(headers.get("X-Weir-Csrf"), CSRF)
+        self.assertEqual(json.loads(body)["note"], "misses hats")
+        page.has_text('[data-version="3"]', "rejected")
+
+    def test_roll_back_goes_to_a_version_that_served(self):
+        page = self.page
+        page.go("models")
+        page.has_text('[data-version="2"]', "serving")
+        page.button("Roll back to v1").click()
+        page.button("Roll back", "dialog").click()
+        method, path, _, body = self.last_request()
+        self.assertEqual((method, path), ("POST", "/api/v1/ions/building-security/rollback"))
+        self.assertEqual(json.loads(body), {"version": 1, "link": "training:entrance"})
+        page.has_text('[data-version="1"]', "serving")
+
+    def test_lineage_names_data_run_code_and_parameters(self):
+        page = self.page
+        page.go("models")
+        version = self.state.versions[1]
+        for text in ("faces v4", version["code_version"][:12], "building-security / entrance", "accuracy", "Parameters (8)"):
+            page.has_text('[data-version="2"]', text)
+
+    def test_a_refused_change_keeps_the_dialog_with_the_reason(self):
+        page = self.page
+        self.may_fail_requests = True
+        self.state.faults["/api/v1/ions/building-security/trigger"] = (409, "QUOTA_EXCEEDED", "quota exceeded: 0 slots left")
+        page.button("Train now").click()
+        page.button("Start training", "dialog").click()
+        page.has_text("dialog [role=alert]", "quota exceeded: 0 slots left")
+        self.state.faults.clear()
+        page.button("Start training", "dialog").click()
+        _, path, _, body = self.last_request()
+        self.assertEqual((path, json.loads(body)), ("/api/v1/ions/building-security/trigger", {"pipeline": "training"}))
+        page.until(lambda: not page.all("dialog"), "the dialog to close")
+
+    def test_an_alert_is_acknowledged(self):
+        page = self.page
+        alert = next(one for one in self.state.alerts if one["state"] == "open")
+        page.go("events")
+        page.button("Acknowledge", f'[data-alert="{alert["id"]}"]').click()
+        page.button("Acknowledge", "dialog").click()
+        _, path, headers, _ = self.last_request()
+        self.assertEqual(path, f"/api/v1/alerts/{alert['id']}/acknowledge")
+        self.assertEqual(headers.get("X-Weir-Csrf"), CSRF)
+        page.has_text(f'[data-alert="{alert["id"]}"]', "acknowledged")
+
+    def test_a_job_is_cancelled_after_a_question(self):
+        page = self.page
+        page.go("jobs")
+        page.button("Cancel training").click()
+        page.button("Cancel the job", "dialog").click()
+        _, path, _, _ = self.last_request()
+        self.assertEqual(path, f"/api/v1/jobs/{self.state.jobs[0]['id']}/cancel")
+
+
+class TroubleTest(WithPage):
+    def test_a_lost_connection_is_said_and_resumed_without_a_gap(self):
+        page = self.page
+        self.may_fail_requests = True
+        before = self.state.push_decision()
+        page.one(f'[data-decision="{before["id"]}"]')
+        seen = self.state.seq
+        self.state.is_down = True
+        self.state.cut_streams()
+        page.has_text(".banner", "Connection lost")
+        self.assertEqual(page.text(".connection"), "Offline")
+        missed = self.state.push_decision()
+        self.state.is_down = False
+        page.one(f'[data-decision="{missed["id"]}"]')
+        page.until(lambda: not page.all(".banner"), "the banner to go")
+        self.assertEqual(page.text(".connection"), "Live")
+        self.assertEqual(self.state.resumes[-1], seen, "Last-Event-ID of the reconnect")
+
+    def test_a_failed_list_can_be_tried_again(self):
+        page = self.page
+        self.may_fail_requests = True
+        self.state.faults["/api/v1/runs"] = (503, "UNAVAILABLE", "the store is being migrated")
+        page.driver.refresh()
+        page.go("training")
+        page.has_text(".failed", "the store is being migrated")
+        self.state.faults.clear()
+        page.button("Try again").click()
+        page.one(".chart canvas")
+        self.assertEqual(page.all(".failed"), [])
+
+    def test_without_a_session_the_page_says_how_to_sign_in(self):
+        page = self.page
+        self.may_fail_requests = True
+        page.driver.delete_all_cookies()
+        page.driver.get(self.server.url)
+        page.has_text("h1", "Sign in")
+        page.has_text(".command", "weir login")
+        page.driver.get(f"{self.server.url}/login?link={LINK}")
+        page.one(".topbar")
+        self.assertEqual(page.driver.get_cookie("weir_session")["value"], COOKIE)
+
+    def test_an_unknown_page_does_not_break(self):
+        self.page.js("location.hash = '#/nonsense/%E0%A4%A'")
+        self.page.has_text("main", "There is no such page")
+
+
+class EmptyTest(WithPage):
+    is_empty = True
+
+    def test_every_empty_screen_says_what_to_do_next(self):
+        page = self.page
+        for screen, text, command in (
+            ("overview", "No ION yet", "weir"),
+            ("training", "No runs yet", "weir train"),
+            ("models", "No models yet", "weir train"),
+            ("decisions", "No decisions yet", ""),
+            ("jobs", "No jobs yet", "weir"),
+            ("events", "Nothing has happened yet", ""),
+            ("nodes", "No node has registered", "weir agent"),
+        ):
+            page.go(screen)
+            page.has_text(".empty", text)
+            self.assertTrue(page.text(".command code").startswith(command), screen)
+            self.assertEqual(page.weak_texts(), [])
+
+
+class AccessTest(WithPage):
+    def test_the_keyboard_alone_reaches_and_rejects_a_model(self):
+        from selenium.webdriver.common.keys import Keys
+
+        page = self.page
+        page.press(Keys.TAB)
+        self.assertEqual(page.focused(), "Skip to the content")
+        shown = page.js("return document.activeElement.getBoundingClientRect().top >= 0")
+        self.assertTrue(shown, "the skip link must be seen when it has the focus")
+        page.press(Keys.ENTER)
+        self.assertEqual(page.js("return document.activeElement.id"), "main")
+        page.press(Keys.TAB)
+        self.assertEqual(page.focused(), "Train now", "the first control of the content")
+        outline = page.js("return getComputedStyle(document.activeElement).outlineStyle")
+        self.assertEqual(outline, "solid", "the focus must be seen")
+        for _ in range(2):
+            page.press(Keys.TAB)
+        self.assertEqual(page.focused(), "Reject version 3")
+        page.press(Keys.ENTER)
+        page.one("dialog[open]")
+        self.assertEqual(page.js("return document.activeElement.name"), "note", "focus starts at the note")
+        for _ in range(12):
+            page.press(Keys.TAB)
+            inside = page.js("return document.activeElement === document.body || !!document.activeElement.closest('dialog')")
+            self.assertTrue(inside, f"the dialog must keep the focus, now at {page.focused()}")
+        page.press(Keys.ESCAPE)
+        page.until(lambda: not page.all("dialog"), "Escape to close the dialog")
+        self.assertEqual(page.focused(), "Reject version 3", "focus goes back to what opened the dialog")
+        page.press(Keys.ENTER)
+        page.one("dialog[open]")
+        page.press("too few hats", Keys.TAB, Keys.TAB, Keys.ENTER)
+        self.assertEqual(json.loads(self.last_request()[3])["note"], "too few hats")
+
+    def test_a_change_of_screen_moves_focus_and_title(self):
+        self.page.go("models")
+        self.assertEqual(self.page.focused(), "Models")
+        self.assertEqual(self.page.js("return document.title"), "Models · Weir")
+        self.assertEqual(self.page.texts('.nav [aria-current="page"] span')[0], "Models")
+
+    def test_every_control_has_a_name_and_every_id_is_unique(self):
+        for screen in SCREENS:
+            self.page.go(screen)
+            nameless = self.page.js("""return [...document.querySelectorAll('button, a[href], input, select, textarea, summary')]
+                .filter((e) => !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))
+                .map((e) => e.outerHTML.slice(0, 120))""")
+            self.assertEqual(nameless, [], screen)
+            ids = self.page.js("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
+            self.assertEqual(sorted(ids), sorted(set(ids)), screen)
+            self.assertEqual(len(self.page.all("h1")), 1, screen)
+
+    def test_no_screen_scrolls_sideways_on_a_phone(self):
+        page = self.page
+        page.resize(360, 740)
+        self.state.push_decision(person="x" * 60, camera="a-camera-with-a-very-long-name-indeed" * 2, verdict="grant")
+        for screen in SCREENS:
+            page.go(screen)
+            self.assertLessEqual(page.overflow_px(), 0, screen)
+        page.go("overview")
+        page.js("document.querySelector('.decision button').scrollIntoView({block: 'center'})")  # from behind the bar
+        page.one(".decision button").click()
+        page.one("dialog[open]")
+        self.assertLessEqual(page.overflow_px(), 0, "dialog")
+        self.assertLessEqual(page.js("const d = document.querySelector('dialog'); return d.scrollWidth - d.clientWidth"), 0)
+
+    def test_text_is_readable_in_light_and_in_dark(self):
+        page = self.page
+        page.media(motion="reduce")
+        seen = {}
+        for shade in ("light", "dark"):
+            page.media(shade, "reduce")
+            for screen in SCREENS:
+                page.go(screen)
+                self.assertEqual(page.weak_texts(), [], f"{screen}, {shade}")
+            seen[shade] = page.js("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+            page.go("overview")
+            page.button("Reject version 3").click()
+            page.one("dialog[open]")
+            self.assertEqual(page.weak_texts(), [], f"dialog, {shade}")
+            page.button("Cancel", "dialog").click()
+        self.assertNotEqual(seen["light"], seen["dark"])
+        self.assertLess(sum(map(int, seen["dark"][0][4:-1].split(","))), 120, "dark is dark")
+
+    def test_the_theme_button_overrides_the_system_and_is_remembered(self):
+        page = self.page
+        background = "return getComputedStyle(document.body).backgroundColor"
+        light = page.js(background)
+        page.button("Switch to dark colours").click()
+        page.until(lambda: page.js(background) != light, "the other colours")
+        dark = page.js(background)
+        page.driver.refresh()
+        page.one(".topbar")
+        self.assertEqual(page.js(background), dark)
+        page.button("Switch to light colours").click()
+        page.until(lambda: page.js(background) == light, "the first colours")
+
+    def test_reduced_motion_stops_every_animation(self):
+        page = self.page
+        page.until(lambda: page.js("return document.getAnimations().length") > 0, "animations when they are welcome")
+        page.media(motion="reduce")
+        self.state.push_version()
+        page.has_text('[data-link="training>entrance"]', "waiting")
+        self.state.push_decision()
+        page.until(lambda: page.js("return document.getAnimations().length") == 0, "no animation")
+
+
+class BundleTest(unittest.TestCase):
+    def test_the_bundle_names_no_other_host_and_stays_small(self):
+        total = 0
+        for name in ("index.html", "app.js", "app.css"):
+            content = (DIST / name).read_bytes()
+            total += len(content)
+            for scheme in (b"http://", b"https://"):
+                # The one that is not an address to fetch is SVG's namespace.
+                found = content.replace(b"http://www.w3.org/", b"").count(scheme)
+                self.assertEqual(found, 0, f"{scheme} in {name}")
+        self.assertLess(total, 200_000)
+
+
+class SmokeTest(unittest.TestCase):
+    """Against a real server: what holds for any contents."""
+
+    def test_every_screen_of_a_real_server_works(self):
+        page = shared
+        page.driver.get(os.environ["WEIR_LOGIN_LINK"])
+        if os.environ.get("WEIR_URL"):
+            page.driver.get(os.environ["WEIR_URL"])
+        page.one(".topbar")
+        page.until(lambda: page.text(".connection") == "Live", "the stream")
+        page.media(motion="reduce")
+        for width in (1280, 360):
+            page.resize(width, 900)
+            for screen in SCREENS:
+                page.go(screen)
+                self.assertEqual(page.texts(".failed"), [], screen)
+                self.assertLessEqual(page.overflow_px(), 0, f"{screen}, {width}")
+                self.assertEqual(page.weak_texts(), [], screen)
+                for word in ("undefined", "NaN", "[object"):
+                    self.assertNotIn(word, page.text("main"), screen)
+        self.assertEqual(page.console_errors(), [])
+
+
+def missing():
+    for file in (browser.CHROMIUM, browser.DRIVER):
+        if not os.access(file, os.X_OK):
+            return f"{file} is not installed"
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        return "python3-selenium is not installed (run with /usr/bin/python3)"
+    return None
+
+
+def main():
+    reason = missing()
+    if reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
+    cases = [SmokeTest] if is_smoke else [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
+    wanted = sys.argv[1:]
+    suite = unittest.TestSuite()
+    for case in cases:
+        for test in unittest.defaultTestLoader.loadTestsFromTestCase(case):
+            if not wanted or any(word in test.id() for word in wanted):
+                suite.addTest(test)
+    start = time.monotonic()
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    print(f"{result.testsRun} browser tests in {time.monotonic() - start:.0f} s")
+    return 0 if result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
