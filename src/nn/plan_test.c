@@ -1,0 +1,235 @@
+/*
+ * The memory plan by a second, simpler model: run the schedule task by task over a map that says
+ * which tensor was last written to each cell, and ask at every read whether the tensor is still
+ * there, for every image of it. Weight gradients run as early and as late as the schedule allows.
+ */
+#include "plan.h"
+
+#include "base/test_main.h"
+#include "random_graph_test.h"
+
+#include <string.h>
+
+/* A tensor: data of value v, or its gradient (v + n_values). */
+struct model {
+    const struct plan *plan;
+    const struct schedule *s;
+    int32_t *slab, *tile; /* by element: tensor last written there, plus one */
+    const char *where;
+};
+
+static struct place place_of(const struct model *m, int32_t tensor)
+{
+    int32_t n = m->plan->n_values;
+    return tensor < n ? m->s->data[tensor] : m->s->gradients[tensor - n];
+}
+
+static int32_t *cells(const struct model *m, int32_t tensor, int32_t first, size_t *out_n,
+                      int32_t n)
+{
+    struct place place = place_of(m, tensor);
+    size_t image = op_elems(m->plan->shapes[tensor % m->plan->n_values]);
+    *out_n = image * (size_t)n;
+    if (place.kind == PLACE_SLAB) {
+        return m->slab + place.offset + image * (size_t)first;
+    }
+    return place.kind == PLACE_TILE ? m->tile + place.offset : NULL;
+}
+
+static void write_tensor(const struct model *m, int32_t tensor, int32_t first, int32_t n)
+{
+    size_t n_cells;
+    int32_t *at = cells(m, tensor, first, &n_cells, n);
+    for (size_t i = 0; at && i < n_cells; i++) {
+        at[i] = tensor + 1;
+    }
+}
+
+static void read_tensor(const struct model *m, int32_t tensor, int32_t first, int32_t n)
+{
+    size_t n_cells;
+    int32_t *at = cells(m, tensor, first, &n_cells, n);
+    for (size_t i = 0; at && i < n_cells; i++) {
+        if (at[i] != tensor + 1) { /* an assertion per cell would be slow: Check reports each */
+            ck_abort_msg("%s: tensor %d was overwritten by %d (image %d)", m->where, tensor,
+                         at[i] - 1, first);
+        }
+    }
+}
+
+/* What each kind of task must find and what it leaves; written from op.h, not from the planner. */
+static void model_task(const struct model *m, struct plan_task task, int32_t first, int32_t n)
+{
+    const struct plan_op *o = &m->plan->ops[task.i_op];
+    int32_t n_values = m->plan->n_values;
+    bool is_backward = task.phase == TASK_BACKWARD || task.phase == TASK_BACKWARD_SUMS;
+    bool is_loss = task.i_op == m->plan->i_loss;
+    int32_t n_read = task.phase == TASK_FORWARD_SUMS ? 1 : o->op.n_in;
+    for (int32_t j = 0; !is_backward && j < n_read; j++) {
+        read_tensor(m, o->in[j], first, n);
+    }
+    if (task.phase == TASK_FORWARD) {
+        write_tensor(m, o->out, first, n);
+    }
+    if (!is_backward) {
+        return;
+    }
+    enum layer_kind kind = o->op.kind;
+    if (kind == LAYER_BATCH_NORM || kind == LAYER_PRELU || kind == LAYER_L2_NORMALISE ||
+        kind == LAYER_SOFTMAX_LOSS) {
+        read_tensor(m, o->in[0], first, n);
+    }
+    if (kind == LAYER_RELU || o->op.has_relu) {
+        read_tensor(m, o->out, first, n);
+    }
+    if (!is_loss) {
+        read_tensor(m, n_values + o->out, first, n);
+    }
+    for (int32_t j = 0; task.phase == TASK_BACKWARD && j < o->op.n_in; j++) {
+        if (m->plan->needs_gradient[o->in[j]] && o->dx_adds[j] &&
+            (j == o->op.n_in - 1 || o->in[j] != o->in[j + 1])) {
+            bool is_own = false; /* the same value, written by this very task for a later input */
+            for (int32_t i = j + 1; i < o->op.n_in; i++) {
+                is_own = is_own || o->in[i] == o->in[j];
+            }
+            if (!is_own) {
+                read_tensor(m, n_values + o->in[j], first, n);
+            }
+        }
+    }
+    for (int32_t j = 0; task.phase == TASK_BACKWARD && j < o->op.n_in; j++) {
+        if (m->plan->needs_gradient[o->in[j]]) {
+            write_tensor(m, n_values + o->in[j], first, n);
+        }
+    }
+}
+
+static void model_filler(const struct model *m, int32_t i_filler)
+{
+    const struct plan_op *o = &m->plan->ops[m->s->filler_ops[i_filler]];
+    if (o->op.kind == LAYER_CONV || o->op.kind == LAYER_LINEAR) {
+        read_tensor(m, o->in[0], 0, m->plan->batch);
+        read_tensor(m, m->plan->n_values + o->out, 0, m->plan->batch);
+    } else if (o->op.kind == LAYER_MARGIN_LOSS) {
+        read_tensor(m, o->in[0], 0, m->plan->batch);
+    }
+}
+
+/* Fillers that are due before stage `stage` opens (late), or that stage - 1 has opened (early). */
+static void model_fillers(const struct model *m, int32_t stage, bool is_late, bool *is_done)
+{
+    for (int32_t i = 0; i < m->s->n_fillers; i++) {
+        int32_t opened_by = 0;
+        while (i >= m->s->stages[opened_by].i_filler + m->s->stages[opened_by].n_fillers) {
+            opened_by++;
+        }
+        if (!is_done[i] && (is_late ? m->s->fillers[i].deadline <= stage : opened_by < stage)) {
+            model_filler(m, i);
+            is_done[i] = true;
+        }
+    }
+}
+
+static void check_schedule(const struct plan *plan, const struct schedule *s, bool is_late,
+                           const char *where)
+{
+    struct model m = {.plan = plan,
+                      .s = s,
+                      .slab = calloc(s->slab_elems + 1, sizeof(int32_t)),
+                      .tile = calloc(s->tile_elems + 1, sizeof(int32_t)),
+                      .where = where};
+    bool *is_done = calloc((size_t)s->n_fillers + 1, sizeof(bool));
+    if (s->data[plan->input].kind == PLACE_SLAB) {
+        ck_assert_int_eq(plan->ops[0].op.kind, LAYER_INPUT);
+    }
+    for (int32_t stage = 0; stage < s->n_stages; stage++) {
+        model_fillers(&m, stage, is_late, is_done);
+        /* Slices of a stage may run in any order: odd stages go backwards. */
+        for (int32_t i = 0; i < plan->n_slices; i++) {
+            int32_t slice = stage % 2 ? plan->n_slices - 1 - i : i;
+            int32_t first = plan_slice_first(plan, slice);
+            for (int32_t t = s->first_task[stage]; t < s->first_task[stage + 1]; t++) {
+                model_task(&m, s->tasks[t], first, plan_slice_first(plan, slice + 1) - first);
+            }
+            memset(m.tile, 0, s->tile_elems * sizeof(int32_t)); /* another thread's next */
+        }
+    }
+    model_fillers(&m, s->n_stages, is_late, is_done);
+    for (int32_t i = 0; i < s->n_fillers; i++) {
+        ck_assert(is_done[i]);
+    }
+    free(m.slab);
+    free(m.tile);
+    free(is_done);
+}
+
+START_TEST(no_tensor_is_overwritten_while_it_is_needed)
+{
+    const struct weir_backend *backends[] = {&weir_reference_backend, &weir_onednn_backend};
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 8), NULL);
+        struct weir_error err = {0};
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(backends); i++) {
+            struct weir_net_config config = {
+                .batch = 5, .n_slices = 3, .is_training = true, .backend = backends[i]};
+            struct plan *plan;
+            char where[64];
+            ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "seed %d: %s",
+                          (int)seed, err.message);
+            snprintf(where, sizeof(where), "seed %d, %s", (int)seed, backends[i]->name);
+            check_schedule(plan, &plan->training, true, where);
+            check_schedule(plan, &plan->training, false, where);
+            check_schedule(plan, &plan->inference, true, where);
+            plan_destroy(plan);
+        }
+        weir_graph_destroy(graph);
+    }
+}
+
+END_TEST
+
+/* x -> n times (conv, bn, relu) -> loss. */
+static struct weir_graph *deep_graph(int n)
+{
+    struct weir_graph *graph = weir_graph_create();
+    weir_value_t x = weir_graph_input(graph, (struct weir_shape){8, 8, 8});
+    for (int i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "conv%d", i);
+        x = weir_graph_conv(graph, name, x, &(struct weir_conv_params){8, 3, 3, 1, 1, 1, false});
+        snprintf(name, sizeof(name), "bn%d", i);
+        x = weir_graph_batch_norm(graph, name, x);
+        snprintf(name, sizeof(name), "relu%d", i);
+        x = weir_graph_relu(graph, name, x);
+    }
+    x = weir_graph_linear(graph, "fc", x, 4, true);
+    weir_graph_softmax_loss(graph, "loss", x);
+    return graph;
+}
+
+START_TEST(memory_grows_as_lifetimes_ask)
+{
+    size_t image = 8 * 8 * 8, batch = 16;
+    for (int n = 10; n <= 40; n += 30) {
+        struct weir_graph *graph = deep_graph(n);
+        struct weir_net_config config = {
+            .batch = (int32_t)batch, .is_training = true, .backend = &weir_onednn_backend};
+        struct plan *plan;
+        ck_assert_int_eq(plan_create(graph, &config, &plan, NULL), WEIR_OK);
+        /* Training keeps two tensors per layer and a handful of gradients, however deep. */
+        size_t kept = 2 * (size_t)n * image * batch;
+        ck_assert_uint_ge(plan->training.slab_elems, kept - 2 * image * batch);
+        ck_assert_uint_le(plan->training.slab_elems,
+                          kept + (PLAN_FILLER_SLACK + 4) * image * batch);
+        /* Inference keeps nothing for the batch and two tensors per tile. */
+        ck_assert_uint_eq(plan->inference.slab_elems, 0);
+        ck_assert_uint_le(plan->inference.tile_elems, 2 * image);
+        ck_assert_int_eq(plan->inference.n_stages, 1);
+        plan_destroy(plan);
+        weir_graph_destroy(graph);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("plan", no_tensor_is_overwritten_while_it_is_needed, memory_grows_as_lifetimes_ask)
