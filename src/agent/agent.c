@@ -1,0 +1,291 @@
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/record.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define HEARTBEAT_MS    5000
+#define TICK_MS         1000
+#define DIR_MAX_BYTES   800 /* so that every path below it fits into TASK_PATH_BYTES */
+#define MIN_TICK_MS     20  /* events that come in a burst are looked at together */
+#define CHUNKS_PER_TURN 8   /* of one log, before the others and the heartbeat get their turn */
+
+/* Do what the plan says about one attempt. True: there is more to do at once. */
+static bool act(struct agent *agent, struct attempt *a, unsigned actions)
+{
+    struct weir_error err;
+    bool has_more = false;
+    weir_status status = WEIR_OK;
+    if ((actions & PLAN_STOP) != 0) {
+        status = task_stop_write(a->dir, a->stop_grace_ms, &err);
+        if (status != WEIR_OK) {
+            weir_log(WEIR_LOG_ERROR, "task_not_stopped", WEIR_KV_STR("task", a->id),
+                     WEIR_KV_STR("error", err.message));
+        }
+    }
+    if ((actions & PLAN_SUPERVISE) != 0 && status == WEIR_OK) {
+        status = spawn_supervisor(agent->executable, a->dir, &a->supervisor, &err);
+        a->spawned_ms = weir_mono_ms(); /* also after a failure: not at once again */
+        if (status != WEIR_OK) {
+            weir_log(WEIR_LOG_ERROR, "task_not_started", WEIR_KV_STR("task", a->id),
+                     WEIR_KV_STR("error", err.message));
+        }
+    }
+    if ((actions & PLAN_REPORT_RUNNING) != 0 && !report_is_quiet(agent)) {
+        (void)report_running(agent, a);
+    }
+    for (int i = 0; (actions & PLAN_SHIP_LOG) != 0 && i < CHUNKS_PER_TURN; i++) {
+        has_more = false;
+        if (report_is_quiet(agent) || report_log(agent, a, &has_more) != WEIR_OK || !has_more) {
+            break;
+        }
+    }
+    if ((actions & PLAN_REPORT_EXIT) != 0 && !report_is_quiet(agent)) {
+        (void)report_exit(agent, a);
+    }
+    if ((actions & PLAN_REMOVE) != 0) {
+        attempts_remove(agent, a);
+    }
+    return has_more;
+}
+
+static void take_wish(struct agent *agent)
+{
+    uint64_t n;
+    (void)!read(agent->event_fd, &n, sizeof n);
+    pthread_mutex_lock(&agent->lock);
+    struct wish latest = agent->latest_wish;
+    agent->latest_wish.document = NULL;
+    pthread_mutex_unlock(&agent->lock);
+    if (latest.document != NULL) {
+        json_decref(agent->wish.document);
+        agent->wish = latest;
+        attempts_apply_wish(agent);
+    }
+}
+
+/* One look at everything. Returns how long nothing needs to be looked at, unless an event comes. */
+static int64_t turn(struct agent *agent)
+{
+    int64_t now = weir_mono_ms();
+    bool has_more = false;
+    bool is_unsettled = false;
+    take_wish(agent);
+    if (now >= agent->next_heartbeat_ms && !report_is_quiet(agent)) {
+        (void)report_heartbeat(agent);
+        int64_t every_ms = agent->config->heartbeat_ms;
+        agent->next_heartbeat_ms = now + (every_ms > 0 ? every_ms : HEARTBEAT_MS);
+    }
+    struct attempt *next;
+    for (struct attempt *a = agent->attempts; a != NULL && !atomic_load(&agent->is_stopping);
+         a = next) {
+        next = a->next;
+        attempts_observe(agent, a);
+        unsigned actions = agent_plan(a->wish, &a->seen);
+        /* Shipping a running task's log is asked for all the time: it waits for events. */
+        bool is_settled =
+            !a->seen.is_supervised && a->seen.has_exit && (actions & ~(unsigned)PLAN_SHIP_LOG) == 0;
+        is_unsettled = is_unsettled || !is_settled;
+        has_more = act(agent, a, actions) || has_more;
+        /* The end of the log, the exit and the removal follow each other without a pause. */
+        if ((actions & (PLAN_SHIP_LOG | PLAN_REPORT_EXIT)) != 0 && a->has_exit_record &&
+            (actions & PLAN_REMOVE) == 0) {
+            has_more = has_more || (agent_plan(a->wish, &a->seen) & ~(unsigned)PLAN_SHIP_LOG) != 0;
+        }
+    }
+    now = weir_mono_ms();
+    int64_t until_ms = WEIR_MAX(agent->next_heartbeat_ms, agent->quiet_until_ms);
+    if (is_unsettled) {
+        until_ms = WEIR_MIN(until_ms, now + TICK_MS);
+    }
+    return has_more && !report_is_quiet(agent) ? 0 : until_ms - now;
+}
+
+static void loop(struct agent *agent)
+{
+    while (!atomic_load(&agent->is_stopping)) {
+        int64_t wait_ms = turn(agent);
+        struct pollfd fds[] = {{.fd = agent->event_fd, .events = POLLIN},
+                               {.fd = agent->inotify_fd, .events = POLLIN}};
+        if (wait_ms > 0) {
+            (void)poll(fds, 1, MIN_TICK_MS);
+            (void)poll(fds, WEIR_ARRAY_LEN(fds), (int)WEIR_MIN(wait_ms, (int64_t)60000));
+        }
+        char events[4096];
+        while (read(agent->inotify_fd, events, sizeof events) > 0) {
+        }
+    }
+}
+
+/* Waits for stop_fd, then ends the calls in progress. */
+static void *stop_main(void *context)
+{
+    struct agent *agent = context;
+    struct pollfd fds[] = {{.fd = agent->config->stop_fd, .events = POLLIN},
+                           {.fd = agent->wake_fd, .events = POLLIN}};
+    while (fds[0].revents == 0 && fds[1].revents == 0) {
+        (void)poll(fds, WEIR_ARRAY_LEN(fds), -1);
+    }
+    uint64_t one = 1;
+    atomic_store(&agent->is_stopping, true);
+    (void)!write(agent->wake_fd, &one, sizeof one);
+    (void)!write(agent->event_fd, &one, sizeof one);
+    weir_client_cancel(agent->client);
+    weir_client_cancel(agent->wish_client);
+    return NULL;
+}
+
+static weir_status run_threads(struct agent *agent, struct weir_error *err)
+{
+    pthread_t wish_thread;
+    pthread_t stop_thread;
+    int rc = pthread_create(&stop_thread, NULL, stop_main, agent);
+    if (rc != 0) {
+        return weir_error_set_errno(err, rc, "cannot start the agent's threads");
+    }
+    rc = pthread_create(&wish_thread, NULL, wish_main, agent);
+    if (rc == 0) {
+        loop(agent);
+    }
+    uint64_t one = 1;
+    (void)!write(agent->wake_fd, &one, sizeof one);
+    pthread_join(stop_thread, NULL);
+    if (rc == 0) {
+        pthread_join(wish_thread, NULL);
+        return WEIR_OK;
+    }
+    return weir_error_set_errno(err, rc, "cannot start the agent's threads");
+}
+
+static weir_status open_clients(struct agent *agent, struct weir_error *err)
+{
+    const struct weir_agent_config *config = agent->config;
+    char path[TASK_PATH_BYTES];
+    struct weir_client_config client = {
+        .server = config->server,
+        .token = config->token,
+        .token_file =
+            config->token_file != NULL ? config->token_file : task_path(path, config->dir, "token"),
+        .ca_file = config->ca_file,
+        .timeout_ms = CALL_TIMEOUT_MS,
+    };
+    WEIR_TRY(weir_client_open(&client, &agent->client, err));
+    return weir_client_open(&client, &agent->wish_client, err);
+}
+
+/* agent.json: who is at work in this folder, for people and for the cluster driver. */
+static weir_status write_agent_file(const struct agent *agent, struct weir_error *err)
+{
+    char path[TASK_PATH_BYTES];
+    struct process_id self = {0};
+    (void)process_identify(getpid(), &self);
+    json_t *record =
+        json_pack("{s:I, s:I, s:s, s:s, s:s}", "pid", (json_int_t)self.pid, "start_time",
+                  (json_int_t)self.start_time, "node", agent->config->node, "server",
+                  agent->config->server, "version", WEIR_VERSION);
+    char *text = json_dumps(record, JSON_INDENT(1));
+    json_decref(record);
+    weir_status status = weir_file_write_atomic(task_path(path, agent->config->dir, "agent.json"),
+                                                text, strlen(text), 0644, err);
+    free(text);
+    return status;
+}
+
+static weir_status open_folder(struct agent *agent, struct weir_error *err)
+{
+    const struct weir_agent_config *config = agent->config;
+    char path[TASK_PATH_BYTES];
+    WEIR_TRY(weir_dir_make(agent->tasks_dir, 0700, err));
+    weir_status status = weir_file_lock(task_path(path, config->dir, "lock"), &agent->lock_fd, err);
+    if (status == WEIR_ERR_CONFLICT) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT, "an agent is already running from %s",
+                              config->dir);
+    }
+    return status == WEIR_OK ? write_agent_file(agent, err) : status;
+}
+
+static weir_status open_agent(struct agent *agent, struct weir_error *err)
+{
+    const struct weir_agent_config *config = agent->config;
+    char dir[PATH_MAX];
+    if (config->node == NULL || !weir_name_is_valid(config->node)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "node name \"%.80s\": expected lower-case letters, digits, . _ -",
+                              config->node != NULL ? config->node : "");
+    }
+    WEIR_TRY(weir_dir_make(config->dir, 0700, err));
+    if (realpath(config->dir, dir) == NULL) {
+        return weir_error_set_errno(err, errno, "cannot use the folder %s", config->dir);
+    }
+    if (strlen(dir) > DIR_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "the folder's path is longer than %d bytes: %s", DIR_MAX_BYTES, dir);
+    }
+    /* Absolute: supervisors and tasks have other working directories. */
+    agent->tasks_dir = weir_xalloc(strlen(dir) + sizeof "/tasks");
+    (void)snprintf(agent->tasks_dir, strlen(dir) + sizeof "/tasks", "%s/tasks", dir);
+    WEIR_TRY(open_folder(agent, err));
+    WEIR_TRY(open_clients(agent, err));
+    agent->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    agent->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    agent->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (agent->event_fd < 0 || agent->wake_fd < 0 || agent->inotify_fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot make event descriptors");
+    }
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    agent->executable = weir_xstrdup(config->executable != NULL ? config->executable : self);
+    if (config->isolation == NULL || strcmp(config->isolation, "none") != 0) {
+        weir_isolation_prepare();
+    }
+    return WEIR_OK;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_error *err)
+{
+    struct agent agent = {.config = config,
+                          .lock_fd = -1,
+                          .event_fd = -1,
+                          .wake_fd = -1,
+                          .inotify_fd = -1,
+                          .backoff = {.base_ms = 100, .max_ms = 5000}};
+    pthread_mutex_init(&agent.lock, NULL);
+    weir_status status = open_agent(&agent, err);
+    if (status == WEIR_OK) {
+        weir_log(WEIR_LOG_INFO, "agent_started", WEIR_KV_STR("node", config->node),
+                 WEIR_KV_STR("server", config->server), WEIR_KV_STR("dir", config->dir));
+        attempts_scan(&agent);
+        status = run_threads(&agent, err);
+        weir_log_event(WEIR_LOG_INFO, "agent_stopped");
+    }
+    attempts_free(&agent);
+    json_decref(agent.wish.document);
+    json_decref(agent.latest_wish.document);
+    weir_client_close(agent.client);
+    weir_client_close(agent.wish_client);
+    close_fd(agent.event_fd);
+    close_fd(agent.wake_fd);
+    close_fd(agent.inotify_fd);
+    close_fd(agent.lock_fd);
+    free(agent.executable);
+    free(agent.tasks_dir);
+    pthread_mutex_destroy(&agent.lock);
+    return status;
+}

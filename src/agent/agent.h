@@ -1,0 +1,83 @@
+/**
+ * Agent: what starts and watches the tasks on one node.
+ *
+ * The server says what should run here ("desired tasks", docs/architecture.md); the agent makes it
+ * so, level-triggered: it compares the wish with what is on disk and in the process table, again
+ * and again, and never remembers anything that it could not find out anew. It works on while the
+ * server is away, and a task runs on while the agent is away.
+ *
+ *     weir server ←HTTP→ weir agent ──starts──→ weir agent --supervise DIR ──parent of──→ task
+ *                        (one per node)         (one per task attempt; outlives the agent)
+ *
+ * Each (task, attempt) has a folder TASKS/<task>.<attempt>/ :
+ *   task.json   what to start, as the server said it             written by the agent
+ *   lock        held by the supervisor as long as it lives
+ *   work/       working directory of the task, with its files    written by the supervisor
+ *   run.json    identity of the process: pid, start time, boot,  … before the program is executed
+ *               control groups
+ *   log         what the task wrote to standard output and error
+ *   stop        {"grace_ms"}: please stop it                      written by the agent
+ *   exit.json   how it ended                                      … after the log is complete
+ *
+ * Exactly once: whoever holds the lock looks for run.json first; where it is, the program is never
+ * started again. The program itself waits until run.json is durable. So after any crash between any
+ * two steps an attempt has been started once, or not at all and can still be, or (the supervisor
+ * died) has been started at most once and is reported as lost. A new try is a new attempt, made by
+ * the server. Exits are on disk before they are reported, and are reported until the server has
+ * acknowledged them; a folder goes when the server no longer lists its attempt.
+ *
+ * Identity is never a bare pid: signals go through a pidfd whose process was checked to be the one
+ * meant (start time, control group). Stopping is SIGTERM to every process of the task, then, after
+ * its grace, SIGKILL; when the task's own process ends, whatever it left behind is killed. The
+ * supervisor adopts orphans (PR_SET_CHILD_SUBREAPER), so this holds without control groups too.
+ *
+ * Maximums: a log holds log_max_bytes (default 64 MiB): its beginning, one line that counts what
+ * was left out, and its last 64 KiB. 1024 attempts per node; more are refused and logged.
+ *
+ * A service manager must not kill supervisors with the agent: systemd needs KillMode=process.
+ */
+#ifndef WEIR_AGENT_AGENT_H
+#define WEIR_AGENT_AGENT_H
+
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+/** NULL or 0 means the default. Strings are borrowed for the call. */
+struct weir_agent_config {
+    const char *dir;        /**< The agent's folder; made if it is not there. */
+    const char *server;     /**< "http://127.0.0.1:8440". */
+    const char *token;      /**< NULL: the first line of token_file. */
+    const char *token_file; /**< NULL: dir/token. */
+    const char *ca_file;    /**< Authorities to trust for https; NULL: the system's. */
+    const char *node;       /**< This node's name: [a-z0-9._-]. */
+    /** Body of PUT /api/v1/nodes/{name}: {"cpu_slots","memory_bytes","n_accelerators","inventory"};
+     *  "agent_version" is added. */
+    const json_t *inventory;
+    const char *executable; /**< The program to run supervisors with; NULL: this one. */
+    const char *isolation;  /**< "auto" (control groups where they can be used) or "none". */
+    int64_t heartbeat_ms;   /**< Default 5000. */
+    int64_t poll_wait_s;    /**< How long the server may hold the wish back; default 20. */
+    int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */
+    int stop_fd;            /**< Readable: return. Must be given. */
+};
+
+/**
+ * Be the agent of this node until stop_fd is readable. Tasks run on after it returns.
+ * @return WEIR_OK when stopped; CONFLICT if another agent has this folder; INVALID for a bad name
+ * or server; errors of the folder. A server that cannot be reached is no error: it is tried again,
+ * for ever, and logged.
+ */
+weir_status weir_agent_run(const struct weir_agent_config *config,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * What `weir agent --supervise DIR` does: start the attempt in DIR, unless it was started before,
+ * and write down how it ends. Changes process-wide state (signal mask, subreaper): call it from
+ * main.
+ * @return the exit status of the supervisor: 0, or 1 if it could not even write exit.json.
+ */
+int weir_agent_supervise(const char *task_dir);
+
+#endif

@@ -1,0 +1,91 @@
+/** Inside of the agent: its threads and what they share. */
+#ifndef WEIR_AGENT_AGENT_PRIVATE_H
+#define WEIR_AGENT_AGENT_PRIVATE_H
+
+#include "agent/agent.h"
+#include "agent/plan.h"
+#include "agent/task.h"
+#include "client/client.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define ATTEMPTS_MAX      1024
+#define LOG_CHUNK_BYTES   ((size_t)256 << 10)
+#define SPAWN_PATIENCE_MS 3000 /* from starting a supervisor until it must hold its lock */
+#define CALL_TIMEOUT_MS   10000
+
+/** One wish of the server, as a whole. */
+struct wish {
+    json_t *document;    /* {"revision","tasks"} */
+    int64_t asked_at_ms; /* monotonic: when it was asked for */
+};
+
+/** One attempt as the agent knows it; all of it can be found out anew. Main thread only. */
+struct attempt {
+    char id[TASK_ID_MAX_BYTES];
+    int64_t number;
+    char dir[TASK_PATH_BYTES];
+    struct plan_seen seen;
+    enum plan_wish wish;
+    int64_t stop_grace_ms;
+    int64_t spawned_ms; /* 0: not by this agent */
+    pid_t supervisor;   /* child of this process to be reaped, or 0 */
+    bool has_exit_record;
+    struct task_exit exit;
+    int64_t log_offset; /* what the server has; -1: not asked yet */
+    int n_log_failures;
+    int64_t exit_acknowledged_ms;
+    struct attempt *next;
+};
+
+struct agent {
+    const struct weir_agent_config *config;
+    char *tasks_dir, *executable;
+    int lock_fd;
+    struct attempt *attempts;
+    size_t n_attempts;
+
+    struct weir_client *client; /* of the main thread */
+    struct weir_backoff backoff;
+    int64_t quiet_until_ms; /* no calls before this: the server is away */
+    bool is_server_away;
+    int64_t next_heartbeat_ms;
+    int inotify_fd;
+
+    struct weir_client *wish_client; /* of the wish thread */
+    pthread_mutex_t lock;
+    struct wish latest_wish; /* lock; the newest one, not yet taken by the main thread */
+    int event_fd;            /* a wish came, or the agent is to stop */
+    int wake_fd;             /* ends the stop thread */
+    atomic_bool is_stopping;
+
+    struct wish wish; /* main thread: the one that holds */
+};
+
+/* wish.c: the thread that asks the server what should run here */
+void *wish_main(void *agent);
+
+/* spawn.c */
+/** Start a supervisor for a folder, in a session of its own; its pid in *out_pid. */
+weir_status spawn_supervisor(const char *executable, const char *task_dir, pid_t *out_pid,
+                             struct weir_error *err);
+
+/* attempts.c: the attempts on disk and in the wish */
+void attempts_scan(struct agent *agent);
+void attempts_apply_wish(struct agent *agent);
+void attempts_observe(struct agent *agent, struct attempt *attempt);
+void attempts_remove(struct agent *agent, struct attempt *attempt);
+void attempts_free(struct agent *agent);
+
+/* report.c: calls to the server. Each returns what the call returned; a failure that can be cured
+ * by waiting makes the agent quiet for a while. */
+bool report_is_quiet(const struct agent *agent);
+weir_status report_heartbeat(struct agent *agent);
+weir_status report_running(struct agent *agent, struct attempt *attempt);
+weir_status report_exit(struct agent *agent, struct attempt *attempt);
+/** One chunk; *out_more: there is more to be sent at once. */
+weir_status report_log(struct agent *agent, struct attempt *attempt, bool *out_more);
+
+#endif

@@ -1,0 +1,222 @@
+/* The attempts this node knows: found on disk, named by the wish, observed in the folders. */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+
+static struct attempt *find(struct agent *agent, const char *id, int64_t number)
+{
+    for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
+        if (a->number == number && strcmp(a->id, id) == 0) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+/* Remember an attempt; NULL if there are too many. */
+static struct attempt *add(struct agent *agent, const char *id, int64_t number)
+{
+    if (agent->n_attempts == ATTEMPTS_MAX) {
+        weir_log(WEIR_LOG_ERROR, "too_many_attempts", WEIR_KV_STR("task", id),
+                 WEIR_KV_INT("max", ATTEMPTS_MAX));
+        return NULL;
+    }
+    struct attempt *a = weir_xalloc(sizeof *a);
+    memset(a, 0, sizeof *a);
+    (void)snprintf(a->id, sizeof a->id, "%s", id);
+    (void)snprintf(a->dir, sizeof a->dir, "%s/%s.%lld", agent->tasks_dir, id, (long long)number);
+    a->number = number;
+    a->log_offset = -1;
+    a->stop_grace_ms = TASK_STOP_GRACE_MS;
+    a->next = agent->attempts;
+    agent->attempts = a;
+    agent->n_attempts++;
+    return a;
+}
+
+static void watch(struct agent *agent, const struct attempt *a)
+{
+    (void)inotify_add_watch(agent->inotify_fd, a->dir, IN_MOVED_TO | IN_MODIFY);
+}
+
+/* A folder without task.json is one whose making was interrupted: nothing can have been started. */
+void attempts_scan(struct agent *agent)
+{
+    DIR *dir = opendir(agent->tasks_dir);
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        char id[TASK_ID_MAX_BYTES];
+        int64_t number;
+        if (!task_key_parse(entry->d_name, id, &number)) {
+            continue;
+        }
+        struct attempt *a = add(agent, id, number);
+        if (a != NULL) {
+            watch(agent, a);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+/* Make the folder and its task.json, unless they are there. */
+static weir_status write_task(const struct agent *agent, const struct attempt *a,
+                              const json_t *task, struct weir_error *err)
+{
+    const struct weir_agent_config *config = agent->config;
+    char path[TASK_PATH_BYTES];
+    if (task_has(a->dir, "task.json")) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_dir_make(a->dir, 0700, err));
+    json_t *copy = json_deep_copy(task);
+    json_object_set_new(copy, "isolation",
+                        json_string(config->isolation != NULL ? config->isolation : "auto"));
+    if (config->log_max_bytes > 0) {
+        json_object_set_new(copy, "log_max_bytes", json_integer(config->log_max_bytes));
+    }
+    char *text = json_dumps(copy, JSON_INDENT(1));
+    json_decref(copy);
+    weir_status status =
+        weir_file_write_atomic(task_path(path, a->dir, "task.json"), text, strlen(text), 0600, err);
+    free(text);
+    return status;
+}
+
+/* One task of the wish. A task that cannot be read is refused: its exit says why. */
+static void apply_task(struct agent *agent, const json_t *object)
+{
+    struct weir_arena arena;
+    struct weir_error err;
+    struct task task = {0};
+    weir_arena_init(&arena, 0);
+    const char *id = json_string_value(json_object_get(object, "id"));
+    int64_t number = json_integer_value(json_object_get(object, "attempt"));
+    weir_status status = task_from_json(object, &arena, &task, &err);
+    char key[TASK_ID_MAX_BYTES + 16];
+    char checked_id[TASK_ID_MAX_BYTES];
+    (void)snprintf(key, sizeof key, "%.63s.%lld", id != NULL ? id : "", (long long)number);
+    if (!task_key_parse(key, checked_id, &number) || (id != NULL && strcmp(id, checked_id) != 0)) {
+        weir_log(WEIR_LOG_ERROR, "task_refused", WEIR_KV_STR("error", err.message));
+        weir_arena_fini(&arena);
+        return;
+    }
+    const char *desired = json_string_value(json_object_get(object, "desired"));
+    bool is_wanted =
+        status == WEIR_OK ? task.is_wanted : desired == NULL || strcmp(desired, "stopped") != 0;
+    struct attempt *a = find(agent, checked_id, number);
+    if (a == NULL) {
+        a = add(agent, checked_id, number);
+    }
+    if (a != NULL) {
+        a->wish = is_wanted ? PLAN_WISH_RUN : PLAN_WISH_STOP;
+        a->stop_grace_ms = status == WEIR_OK ? task.stop_grace_ms : TASK_STOP_GRACE_MS;
+        /* An unreadable task is handed on: its supervisor writes down why it cannot be started. */
+        status = write_task(agent, a, object, &err);
+        if (status != WEIR_OK) {
+            weir_log(WEIR_LOG_ERROR, "task_not_stored", WEIR_KV_STR("task", checked_id),
+                     WEIR_KV_STR("error", err.message));
+            a->wish = PLAN_WISH_UNKNOWN; /* tried again with the next wish */
+        } else {
+            watch(agent, a);
+        }
+    }
+    weir_arena_fini(&arena);
+}
+
+void attempts_apply_wish(struct agent *agent)
+{
+    for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
+        a->wish = PLAN_WISH_ABSENT;
+    }
+    size_t i;
+    json_t *task;
+    json_array_foreach(json_object_get(agent->wish.document, "tasks"), i, task)
+    {
+        apply_task(agent, task);
+    }
+    for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
+        a->seen.is_forgotten = a->wish == PLAN_WISH_ABSENT && a->exit_acknowledged_ms > 0 &&
+                               agent->wish.asked_at_ms > a->exit_acknowledged_ms;
+    }
+}
+
+static void reap(struct attempt *a)
+{
+    int status;
+    if (a->supervisor > 0 && waitpid(a->supervisor, &status, WNOHANG) != 0) {
+        a->supervisor = 0;
+        a->spawned_ms = 0; /* it is over: if there is work left, another one may start */
+    }
+}
+
+static bool is_crowded(const struct agent *agent, const struct attempt *a)
+{
+    for (const struct attempt *other = agent->attempts; other != NULL; other = other->next) {
+        if (other != a && strcmp(other->id, a->id) == 0 && !task_has(other->dir, "exit.json") &&
+            (task_has(other->dir, "run.json") || task_is_supervised(other->dir))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void attempts_observe(struct agent *agent, struct attempt *a)
+{
+    struct plan_seen *seen = &a->seen;
+    reap(a);
+    if (a->has_exit_record) {
+        return; /* nothing in the folder changes any more */
+    }
+    /* The lock before the files: a supervisor writes its record, then lets go of the lock. */
+    bool is_spawning = a->spawned_ms > 0 && weir_mono_ms() - a->spawned_ms < SPAWN_PATIENCE_MS;
+    seen->is_supervised = is_spawning || task_is_supervised(a->dir);
+    seen->has_run = task_has(a->dir, "run.json");
+    seen->has_exit = task_has(a->dir, "exit.json");
+    seen->has_stop = task_has(a->dir, "stop");
+    seen->is_crowded = !seen->has_run && !seen->has_exit && is_crowded(agent, a);
+    if (seen->has_exit && task_exit_read(a->dir, &a->exit, NULL) == WEIR_OK) {
+        a->has_exit_record = true;
+        seen->is_log_complete = a->exit.log_bytes == 0;
+    }
+}
+
+static void unlink_attempt(struct agent *agent, struct attempt *attempt)
+{
+    for (struct attempt **link = &agent->attempts; *link != NULL; link = &(*link)->next) {
+        if (*link == attempt) {
+            *link = attempt->next;
+            agent->n_attempts--;
+            break;
+        }
+    }
+}
+
+void attempts_remove(struct agent *agent, struct attempt *attempt)
+{
+    struct weir_error err;
+    if (weir_dir_remove(attempt->dir, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "task_folder_not_removed", WEIR_KV_STR("dir", attempt->dir),
+                 WEIR_KV_STR("error", err.message));
+        return;
+    }
+    unlink_attempt(agent, attempt);
+    free(attempt);
+}
+
+void attempts_free(struct agent *agent)
+{
+    while (agent->attempts != NULL) {
+        struct attempt *a = agent->attempts;
+        agent->attempts = a->next;
+        free(a);
+    }
+}

@@ -1,0 +1,218 @@
+#include "agent/launch.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { LIMIT_CPU = 1, LIMIT_MEMORY = 2 };
+
+weir_status launch_prepare(const char *dir, const struct task *task, struct weir_arena *arena,
+                           struct weir_error *err)
+{
+    char *work = weir_arena_printf(arena, "%s/work", dir);
+    WEIR_TRY(weir_dir_make(work, 0700, err));
+    for (size_t i = 0; i < task->n_files; i++) {
+        const struct task_pair *file = &task->files[i];
+        const char *slash = strrchr(file->name, '/');
+        if (slash != NULL) {
+            char *folder =
+                weir_arena_printf(arena, "%s/%.*s", work, (int)(slash - file->name), file->name);
+            WEIR_TRY(weir_dir_make(folder, 0700, err));
+        }
+        char *path = weir_arena_printf(arena, "%s/%s", work, file->name);
+        WEIR_TRY(weir_file_write_atomic(path, file->value, strlen(file->value), 0600, err));
+    }
+    return WEIR_OK;
+}
+
+/* What a task inherits of the agent's environment: where programs are and how people read, nothing
+ * that could be a secret. */
+static bool is_inherited(const char *entry)
+{
+    static const char *const names[] = {"PATH=", "HOME=", "USER=",   "LOGNAME=",        "SHELL=",
+                                        "LANG=", "TZ=",   "TMPDIR=", "LD_LIBRARY_PATH="};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        if (strncmp(entry, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return strncmp(entry, "LC_", 3) == 0;
+}
+
+static char **make_environment(const struct task *task, struct weir_arena *arena)
+{
+    size_t n_inherited = 0;
+    while (environ[n_inherited] != NULL) {
+        n_inherited++;
+    }
+    char **env = WEIR_ARENA_ARRAY(arena, n_inherited + task->n_env + 8, char *);
+    size_t n = 0;
+    for (size_t i = 0; i < task->n_env; i++) { /* first, so that they win over inherited ones */
+        env[n++] = weir_arena_printf(arena, "%s=%s", task->env[i].name, task->env[i].value);
+    }
+    const struct task_pair own[] = {
+        {"WEIR_TASK", task->id},
+        {"WEIR_JOB", task->job},
+        {"WEIR_ROLE", task->role},
+        {"WEIR_ATTEMPT", weir_arena_printf(arena, "%lld", (long long)task->attempt)},
+        {"WEIR_RANK", weir_arena_printf(arena, "%lld", (long long)task->rank)},
+        {"WEIR_TASK_KEY", task_key(arena, task->id, task->attempt)},
+    };
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
+        env[n++] = weir_arena_printf(arena, "%s=%s", own[i].name, own[i].value);
+    }
+    for (size_t i = 0; i < n_inherited; i++) {
+        size_t name_len = strcspn(environ[i], "=") + 1;
+        bool is_new = is_inherited(environ[i]);
+        for (size_t j = 0; is_new && j < n; j++) {
+            is_new = strncmp(env[j], environ[i], name_len) != 0;
+        }
+        if (is_new) {
+            env[n++] = environ[i];
+        }
+    }
+    return env;
+}
+
+/* "weir-worker" and "weir" mean the ones beside this program, if they are there. */
+static const char *resolve_program(const char *name, struct weir_arena *arena)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0 || (strcmp(name, "weir-worker") != 0 && strcmp(name, "weir") != 0)) {
+        return name;
+    }
+    self[n] = '\0';
+    char *slash = strrchr(self, '/');
+    *slash = '\0';
+    const char *beside = weir_arena_printf(arena, "%s/%s", self, name);
+    return access(beside, X_OK) == 0 ? beside : name;
+}
+
+static void write_score(const char *text)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, text, strlen(text));
+        close(fd);
+    }
+}
+
+struct child_plan {
+    const char *program, *work;
+    char **argv, **env;
+    const struct task *task;
+    int null_fd, log_fd, barrier_fd, status_fd;
+};
+
+/* In the child: wait for the word to go, then become the program. */
+static _Noreturn void child_main(const struct child_plan *plan)
+{
+    unsigned char limits;
+    sigset_t none;
+    (void)setsid();
+    if (read(plan->barrier_fd, &limits, 1) != 1) {
+        _exit(0); /* the supervisor ended, or thought better of it */
+    }
+    if ((limits & LIMIT_CPU) != 0) {
+        weir_isolation_limit_self(plan->task->cpu_weight, 0);
+    }
+    if ((limits & LIMIT_MEMORY) != 0) {
+        weir_isolation_limit_self(0, plan->task->memory_max_bytes);
+    }
+    write_score("0"); /* unlike its supervisor, it may be chosen when memory is out */
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    if (dup2(plan->null_fd, 0) == 0 && dup2(plan->log_fd, 1) == 1 && dup2(plan->log_fd, 2) == 2 &&
+        chdir(plan->work) == 0) {
+        environ = plan->env;
+        (void)execvp(plan->program, plan->argv);
+    }
+    int errno_value = errno;
+    (void)!write(plan->status_fd, &errno_value, sizeof errno_value);
+    _exit(127);
+}
+
+static void close_pair(int fds[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+}
+
+weir_status launch_fork(const char *dir, const struct task *task, struct weir_arena *arena,
+                        struct launch *out, struct weir_error *err)
+{
+    int output[2] = {-1, -1};
+    int barrier[2] = {-1, -1};
+    int status[2] = {-1, -1};
+    char work[TASK_PATH_BYTES];
+    struct child_plan plan = {.program = resolve_program(task->argv[0], arena),
+                              .work = task_path(work, dir, "work"),
+                              .argv = task->argv,
+                              .env = make_environment(task, arena),
+                              .task = task,
+                              .null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    pid_t pid = -1;
+    if (plan.null_fd >= 0 && pipe2(output, O_CLOEXEC) == 0 && pipe2(barrier, O_CLOEXEC) == 0 &&
+        pipe2(status, O_CLOEXEC) == 0 && fcntl(output[0], F_SETFL, O_NONBLOCK) == 0) {
+        pid = fork();
+    }
+    if (pid == 0) {
+        close(barrier[1]); /* else it would never see the end of it */
+        plan.log_fd = output[1];
+        plan.barrier_fd = barrier[0];
+        plan.status_fd = status[1];
+        child_main(&plan);
+    }
+    int errno_value = errno;
+    if (plan.null_fd >= 0) {
+        close(plan.null_fd);
+    }
+    if (pid < 0) {
+        close_pair(output);
+        close_pair(barrier);
+        close_pair(status);
+        return weir_error_set_errno(err, errno_value, "cannot start a process for task %s",
+                                    task->id);
+    }
+    close(output[1]);
+    close(barrier[0]);
+    close(status[1]);
+    *out = (struct launch){
+        .pid = pid, .log_fd = output[0], .barrier_fd = barrier[1], .status_fd = status[0]};
+    return WEIR_OK;
+}
+
+int launch_release(struct launch *launch, bool limit_cpu, bool limit_memory)
+{
+    unsigned char limits =
+        (unsigned char)((limit_cpu ? LIMIT_CPU : 0) | (limit_memory ? LIMIT_MEMORY : 0));
+    (void)!write(launch->barrier_fd, &limits, 1);
+    close(launch->barrier_fd);
+    int errno_value = 0;
+    ssize_t n;
+    do {
+        n = read(launch->status_fd, &errno_value, sizeof errno_value); /* 0: it was executed */
+    } while (n < 0 && errno == EINTR);
+    close(launch->status_fd);
+    return n == (ssize_t)sizeof errno_value ? errno_value : 0;
+}
+
+void launch_abandon(struct launch *launch)
+{
+    close(launch->barrier_fd);
+    close(launch->status_fd);
+    close(launch->log_fd);
+}

@@ -1,0 +1,205 @@
+/* What the agent tells the server. Everything here may be told twice. */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOG_FAILURES_MAX 3
+
+bool report_is_quiet(const struct agent *agent)
+{
+    return weir_mono_ms() < agent->quiet_until_ms;
+}
+
+/* After every call: a server that is away is left alone for a while, and that is logged once. */
+static void note(struct agent *agent, weir_status status, const struct weir_error *err)
+{
+    bool is_away = weir_client_can_retry(status);
+    if (is_away) {
+        agent->quiet_until_ms = weir_mono_ms() + weir_backoff_next_ms(&agent->backoff);
+    } else if (status != WEIR_ERR_CANCELLED) {
+        weir_backoff_reset(&agent->backoff);
+    }
+    if (is_away && !agent->is_server_away) {
+        weir_log(WEIR_LOG_WARN, "server_away", WEIR_KV_STR("error", err->message));
+    } else if (status == WEIR_OK && agent->is_server_away) {
+        weir_log(WEIR_LOG_INFO, "server_back", WEIR_KV_STR("server", agent->config->server));
+    }
+    if (status == WEIR_OK || is_away) {
+        agent->is_server_away = is_away;
+    }
+}
+
+/* Will the same call never succeed? Trouble with the token is cured by people: keep trying. */
+static bool is_final(weir_status status)
+{
+    return status == WEIR_ERR_NOT_FOUND || status == WEIR_ERR_CONFLICT ||
+           status == WEIR_ERR_INVALID || status == WEIR_ERR_EXISTS || status == WEIR_ERR_CORRUPT ||
+           status == WEIR_ERR_UNSUPPORTED;
+}
+
+weir_status report_heartbeat(struct agent *agent)
+{
+    struct weir_error err;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    json_t *body =
+        agent->config->inventory != NULL ? json_deep_copy(agent->config->inventory) : json_object();
+    json_object_set_new(body, "agent_version", json_string(WEIR_VERSION));
+    char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
+    weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
+    json_decref(body);
+    weir_arena_fini(&arena);
+    note(agent, status, &err);
+    if (status != WEIR_OK && !weir_client_can_retry(status) && status != WEIR_ERR_CANCELLED) {
+        weir_log(WEIR_LOG_ERROR, "node_not_registered", WEIR_KV_STR("error", err.message));
+    }
+    return status;
+}
+
+/* PUT the status of an attempt; OK also if the server will never want it. Takes `body`. */
+static weir_status put_status(struct agent *agent, const struct attempt *a, json_t *body)
+{
+    struct weir_error err;
+    struct weir_arena arena;
+    const char *id = a->id;
+    weir_arena_init(&arena, 0);
+    char *path = weir_client_path(&arena, "/api/v1/tasks/{}/status", &id, 1);
+    weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
+    json_decref(body);
+    weir_arena_fini(&arena);
+    note(agent, status, &err);
+    if (is_final(status)) {
+        weir_log(WEIR_LOG_WARN, "status_refused", WEIR_KV_STR("task", a->id),
+                 WEIR_KV_INT("attempt", a->number), WEIR_KV_STR("error", err.message));
+        return WEIR_OK;
+    }
+    return status;
+}
+
+weir_status report_running(struct agent *agent, struct attempt *a)
+{
+    struct task_run run;
+    WEIR_TRY(task_run_read(a->dir, &run, NULL));
+    weir_status status = put_status(
+        agent, a,
+        json_pack("{s:I, s:s, s:I, s:I}", "attempt", (json_int_t)a->number, "state", "running",
+                  "pid", (json_int_t)run.process.pid, "time_ms", (json_int_t)run.time_ms));
+    if (status == WEIR_OK) {
+        a->seen.reported = PLAN_REPORTED_RUNNING;
+    }
+    return status;
+}
+
+weir_status report_exit(struct agent *agent, struct attempt *a)
+{
+    const struct task_exit *record = &a->exit;
+    json_t *body =
+        json_pack("{s:I, s:s, s:I, s:i, s:i, s:s, s:I, s:I, s:I}", "attempt", (json_int_t)a->number,
+                  "state", record->is_lost ? "lost" : "exited", "pid", (json_int_t)record->pid,
+                  "exit_code", record->exit_code, "signal", record->signal, "message",
+                  record->message, "time_ms", (json_int_t)record->time_ms, "max_rss_bytes",
+                  (json_int_t)record->max_rss_bytes, "cpu_ms", (json_int_t)record->cpu_ms);
+    weir_status status = put_status(agent, a, body);
+    if (status == WEIR_OK) {
+        a->seen.reported = PLAN_REPORTED_EXIT;
+        a->exit_acknowledged_ms = weir_mono_ms();
+        weir_log(WEIR_LOG_INFO, "task_ended", WEIR_KV_STR("task", a->id),
+                 WEIR_KV_INT("attempt", a->number), WEIR_KV_INT("exit_code", record->exit_code),
+                 WEIR_KV_INT("signal", record->signal), WEIR_KV_STR("message", record->message));
+    }
+    return status;
+}
+
+/* Bytes [offset, offset + LOG_CHUNK_BYTES) of the log; *out_size: of the file now. */
+static weir_status read_chunk(const struct attempt *a, int64_t offset, char *chunk, size_t *out_n,
+                              int64_t *out_size)
+{
+    char path[TASK_PATH_BYTES];
+    struct stat info;
+    int fd = open(task_path(path, a->dir, "log"), O_RDONLY | O_CLOEXEC);
+    ssize_t n = 0;
+    *out_size = 0;
+    if (fd >= 0) {
+        *out_size = fstat(fd, &info) == 0 ? (int64_t)info.st_size : 0;
+        n = pread(fd, chunk, LOG_CHUNK_BYTES, (off_t)offset);
+        close(fd);
+    }
+    *out_n = n > 0 ? (size_t)n : 0;
+    return n < 0 ? WEIR_ERR_IO : WEIR_OK;
+}
+
+/* What the server's answer says about how much it has. */
+static void take_offset(struct attempt *a, const json_t *answer, int64_t sent_to, int64_t size)
+{
+    const json_t *offset = json_object_get(answer, "offset");
+    int64_t has = json_is_integer(offset) ? json_integer_value(offset) : sent_to;
+    a->log_offset = WEIR_MAX((int64_t)0, WEIR_MIN(has, size));
+}
+
+static void note_log(struct agent *agent, struct attempt *a, weir_status status, int http_status,
+                     const struct weir_error *err)
+{
+    if (status == WEIR_OK || http_status == 409) {
+        a->n_log_failures = 0;
+        a->seen.is_log_stuck = false;
+        note(agent, WEIR_OK, err);
+        return;
+    }
+    note(agent, status, err);
+    if (weir_client_can_retry(status) && http_status == 0) {
+        return; /* nobody answered: the exit could not be told either */
+    }
+    a->n_log_failures++;
+    a->seen.is_log_stuck = a->n_log_failures >= LOG_FAILURES_MAX;
+    if (is_final(status) || status == WEIR_ERR_LIMIT) {
+        a->seen.is_log_complete = true;
+        weir_log(WEIR_LOG_WARN, "log_refused", WEIR_KV_STR("task", a->id),
+                 WEIR_KV_STR("error", err->message));
+    }
+}
+
+/* Send a chunk from log_offset on; at first an empty one, to ask how much the server has. */
+weir_status report_log(struct agent *agent, struct attempt *a, bool *out_more)
+{
+    static char chunk[LOG_CHUNK_BYTES];
+    bool is_probe = a->log_offset < 0;
+    int64_t offset = is_probe ? 0 : a->log_offset;
+    int64_t size = 0;
+    size_t n = 0;
+    *out_more = false;
+    WEIR_TRY(read_chunk(a, offset, chunk, &n, &size));
+    n = is_probe ? 0 : n;
+    if (!is_probe && n == 0) {
+        a->seen.is_log_complete = a->has_exit_record;
+        return WEIR_OK;
+    }
+    struct weir_error err;
+    struct weir_arena arena;
+    const char *id = a->id;
+    weir_arena_init(&arena, 0);
+    char *base = weir_client_path(&arena, "/api/v1/tasks/{}/log", &id, 1);
+    char *path = weir_arena_printf(&arena, "%s?offset=%lld&attempt=%lld", base, (long long)offset,
+                                   (long long)a->number);
+    json_t *answer = NULL;
+    int http_status = 0;
+    weir_status status = weir_client_call_raw(agent->client, "POST", path, "text/plain", chunk, n,
+                                              &http_status, &answer, &err);
+    weir_arena_fini(&arena);
+    if (status == WEIR_OK || http_status == 409) {
+        take_offset(a, answer, offset + (int64_t)n, size);
+        *out_more = a->log_offset < size;
+    }
+    json_decref(answer);
+    note_log(agent, a, status, http_status, &err);
+    if (a->has_exit_record && a->log_offset >= size) {
+        a->seen.is_log_complete = true;
+    }
+    return http_status == 409 ? WEIR_OK : status;
+}

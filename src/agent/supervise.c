@@ -1,0 +1,449 @@
+/* The supervisor: parent of one task attempt; see agent.h for what it promises. */
+#include "agent/agent.h"
+
+#include "agent/launch.h"
+#include "agent/log_sink.h"
+#include "agent/task.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOCK_PATIENCE_MS     2000 /* the agent's look at the lock is over in microseconds */
+#define TICK_MS              1000
+#define KILL_TICK_MS         50
+#define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
+#define DRAIN_PATIENCE_MS    500
+#define RECORD_PATIENCE_MS   60000 /* full disk */
+#define MEMBERS_MAX          4096
+
+struct supervisor {
+    const char *dir;
+    struct weir_arena arena;
+    struct task task;
+    struct weir_group group;
+    struct log_sink log;
+    int log_fd, signal_fd, inotify_fd;
+    pid_t pid;
+    bool is_over; /* the task's own process has ended */
+    int wait_status;
+    struct rusage usage;
+    bool is_stopping, is_killing;
+    int64_t grace_ms, kill_at_ms;
+    const char *stop_reason;
+};
+
+/* Signal every process of the task: members of its group, and descendants of this process. */
+static size_t signal_all(const struct supervisor *s, int signal_number)
+{
+    static struct process_id ids[MEMBERS_MAX];
+    static pid_t pids[MEMBERS_MAX];
+    size_t n = process_descendants(getpid(), ids, MEMBERS_MAX);
+    size_t n_group =
+        WEIR_MIN(weir_group_members(&s->group, pids, MEMBERS_MAX), (size_t)MEMBERS_MAX);
+    for (size_t i = 0; i < n_group && n < MEMBERS_MAX; i++) {
+        bool is_known = false;
+        for (size_t j = 0; j < n && !is_known; j++) {
+            is_known = ids[j].pid == pids[i];
+        }
+        struct process_id id;
+        /* The group is asked again after the identity was taken: the pid was in it all the time. */
+        if (!is_known && process_identify(pids[i], &id) && weir_group_has(&s->group, pids[i])) {
+            ids[n++] = id;
+        }
+    }
+    size_t n_alive = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_alive += process_signal(&ids[i], signal_number);
+    }
+    return n_alive;
+}
+
+static size_t kill_all(const struct supervisor *s)
+{
+    weir_group_kill(&s->group);
+    return signal_all(s, SIGKILL);
+}
+
+/* Wait for an event, at most timeout_ms. */
+static void wait_event(const struct supervisor *s, int64_t timeout_ms)
+{
+    struct pollfd fds[] = {{.fd = s->signal_fd, .events = POLLIN},
+                           {.fd = s->inotify_fd, .events = POLLIN},
+                           {.fd = s->log_fd, .events = POLLIN}};
+    (void)poll(fds, WEIR_ARRAY_LEN(fds), (int)WEIR_MAX((int64_t)0, timeout_ms));
+}
+
+/* Collect children that have ended: the task's own process, and orphans that were adopted. */
+static void reap(struct supervisor *s)
+{
+    int status;
+    struct rusage usage;
+    pid_t pid;
+    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+        if (pid == s->pid) {
+            s->is_over = true;
+            s->wait_status = status;
+            s->usage = usage;
+        }
+    }
+}
+
+/* Take what the task has written; false at the end of the stream. */
+static bool read_log(struct supervisor *s)
+{
+    char bytes[65536];
+    while (s->log_fd >= 0) {
+        ssize_t n = read(s->log_fd, bytes, sizeof bytes);
+        if (n > 0) {
+            log_sink_write(&s->log, bytes, (size_t)n);
+            continue;
+        }
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return true;
+        }
+        close(s->log_fd);
+        s->log_fd = -1;
+    }
+    return false;
+}
+
+static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reason)
+{
+    if (!s->is_stopping) {
+        s->is_stopping = true;
+        s->grace_ms = grace_ms;
+        s->kill_at_ms = weir_mono_ms() + grace_ms;
+        s->stop_reason = reason;
+        (void)signal_all(s, SIGTERM);
+    }
+}
+
+static void look_for_stop(struct supervisor *s)
+{
+    char events[4096];
+    while (read(s->inotify_fd, events, sizeof events) > 0) {
+    }
+    int64_t grace_ms;
+    if (!s->is_stopping && task_stop_read(s->dir, &grace_ms)) {
+        begin_stop(s, grace_ms, "stopped");
+    }
+}
+
+static void take_signals(struct supervisor *s)
+{
+    struct signalfd_siginfo info;
+    while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGCHLD) {
+            begin_stop(s, s->task.stop_grace_ms, "stopped: its supervisor was told to end");
+        }
+    }
+}
+
+/* Until the task's own process has ended. */
+static void watch(struct supervisor *s)
+{
+    while (!s->is_over) {
+        int64_t timeout_ms = TICK_MS;
+        if (s->is_stopping) {
+            int64_t left_ms = s->kill_at_ms - weir_mono_ms();
+            if (left_ms <= 0) {
+                s->is_killing = true;
+                (void)kill_all(s);
+                left_ms = KILL_TICK_MS;
+            }
+            timeout_ms = WEIR_MIN(timeout_ms, left_ms);
+        }
+        wait_event(s, timeout_ms);
+        take_signals(s);
+        look_for_stop(s);
+        (void)read_log(s);
+        reap(s);
+    }
+}
+
+/* Whatever the task left behind ends with it. Returns how many processes could not be killed. */
+static size_t kill_leftovers(struct supervisor *s)
+{
+    close(s->inotify_fd); /* it is over: no request matters any more */
+    s->inotify_fd = -1;
+    int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
+    size_t n = kill_all(s);
+    while (n > 0 && weir_mono_ms() < give_up_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        (void)read_log(s);
+        reap(s);
+        n = kill_all(s);
+    }
+    int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
+    while (read_log(s) && weir_mono_ms() < drain_until_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        reap(s);
+    }
+    return n;
+}
+
+static void explain_exit(const struct supervisor *s, size_t n_left, struct task_exit *record)
+{
+    char *out = record->message;
+    size_t size = sizeof record->message;
+    if (weir_group_oom_kills(&s->group) > 0 && record->signal == SIGKILL) {
+        (void)snprintf(out, size, "killed: over its memory limit of %lld bytes",
+                       (long long)s->task.memory_max_bytes);
+    } else if (s->is_killing) {
+        (void)snprintf(out, size, "%s; killed after %lld ms of grace", s->stop_reason,
+                       (long long)s->grace_ms);
+    } else if (s->is_stopping) {
+        (void)snprintf(out, size, "%s", s->stop_reason);
+    } else if (record->signal != 0) {
+        (void)snprintf(out, size, "ended by signal %d (%s)", record->signal,
+                       strsignal(record->signal));
+    } else if (n_left > 0) {
+        (void)snprintf(out, size, "%zu of its processes could not be killed", n_left);
+    }
+}
+
+static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exit *record)
+{
+    bool is_signal = WIFSIGNALED(s->wait_status);
+    *record = (struct task_exit){
+        .pid = s->pid,
+        .exit_code = is_signal ? -1 : WEXITSTATUS(s->wait_status),
+        .signal = is_signal ? WTERMSIG(s->wait_status) : 0,
+        .time_ms = weir_time_ms(),
+        .max_rss_bytes = (int64_t)s->usage.ru_maxrss * 1024,
+        .cpu_ms = (int64_t)(s->usage.ru_utime.tv_sec + s->usage.ru_stime.tv_sec) * 1000 +
+                  (s->usage.ru_utime.tv_usec + s->usage.ru_stime.tv_usec) / 1000,
+    };
+    explain_exit(s, n_left, record);
+}
+
+/* exit.json, tried again while the disk is full. */
+static weir_status write_exit(const struct supervisor *s, const struct task_exit *record)
+{
+    struct weir_error err;
+    int64_t give_up_ms = weir_mono_ms() + RECORD_PATIENCE_MS;
+    weir_status status = task_exit_write(s->dir, record, &err);
+    while (status != WEIR_OK && weir_mono_ms() < give_up_ms) {
+        (void)poll(NULL, 0, TICK_MS);
+        status = task_exit_write(s->dir, record, &err);
+    }
+    if (status != WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "exit_not_recorded", WEIR_KV_STR("dir", s->dir),
+                 WEIR_KV_STR("error", err.message));
+    }
+    return status;
+}
+
+/* The program was never started: exit statuses as a shell gives them. */
+static weir_status write_not_started(const struct supervisor *s, int exit_code, int signal_number,
+                                     const char *message)
+{
+    struct task_exit record = {
+        .exit_code = exit_code, .signal = signal_number, .time_ms = weir_time_ms()};
+    (void)snprintf(record.message, sizeof record.message, "%s", message);
+    return write_exit(s, &record);
+}
+
+/* An earlier supervisor began this attempt and did not live to see its end. */
+static weir_status settle_lost(struct supervisor *s)
+{
+    struct task_run run;
+    struct task_exit record = {.is_lost = true, .exit_code = -1, .time_ms = weir_time_ms()};
+    char boot_id[PROCESS_BOOT_ID_BYTES];
+    const char *why = "its record cannot be read";
+    if (task_run_read(s->dir, &run, NULL) == WEIR_OK) {
+        record.pid = run.process.pid;
+        process_boot_id(boot_id);
+        why = "its supervisor ended before it; what was left of it was killed";
+        if (strcmp(boot_id, run.boot_id) != 0) {
+            why = "the machine was restarted";
+        } else {
+            static struct process_id ids[MEMBERS_MAX];
+            const char *slash = strrchr(s->dir, '/');
+            char marker[TASK_PATH_BYTES];
+            (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s",
+                           slash != NULL ? slash + 1 : s->dir);
+            (void)process_signal(&run.process, SIGKILL);
+            weir_group_kill(&run.group);
+            size_t n = process_with_environment(marker, ids, MEMBERS_MAX);
+            for (size_t i = 0; i < n; i++) {
+                (void)process_signal(&ids[i], SIGKILL);
+            }
+            for (int i = 0; i < 20 && weir_group_members(&run.group, NULL, 0) > 0; i++) {
+                weir_group_kill(&run.group);
+                (void)poll(NULL, 0, KILL_TICK_MS);
+            }
+            weir_group_remove(&run.group);
+        }
+    }
+    (void)snprintf(record.message, sizeof record.message, "lost: %s", why);
+    return write_exit(s, &record);
+}
+
+/* Signals and stop requests arrive as readable descriptors. */
+static weir_status open_events(struct supervisor *s, struct weir_error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGQUIT);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (s->signal_fd < 0 || s->inotify_fd < 0 ||
+        inotify_add_watch(s->inotify_fd, s->dir, IN_MOVED_TO) < 0 ||
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+        return weir_error_set_errno(err, errno, "cannot watch the task");
+    }
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) { /* the one that must survive to tell; needs privileges */
+        (void)!write(fd, "-900", 4);
+        close(fd);
+    }
+    return WEIR_OK;
+}
+
+/* Put the held process into its group and write down who it is. */
+static weir_status record_run(struct supervisor *s, const struct launch *launch,
+                              struct weir_error *err)
+{
+    struct task_run run = {.time_ms = weir_time_ms()};
+    struct weir_error why;
+    if (weir_group_add(&s->group, launch->pid, &why) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "group_not_joined", WEIR_KV_STR("task", s->task.id),
+                 WEIR_KV_STR("error", why.message));
+        s->group.has_cpu_limit = false;
+        s->group.has_memory_limit = false;
+    }
+    run.group = s->group;
+    process_boot_id(run.boot_id);
+    if (!process_identify(launch->pid, &run.process)) {
+        return weir_error_set(err, WEIR_ERR_IO, "the new process cannot be identified");
+    }
+    return task_run_write(s->dir, &run, err);
+}
+
+static weir_status start(struct supervisor *s, struct launch *launch, struct weir_error *err)
+{
+    char path[TASK_PATH_BYTES];
+    struct weir_isolation isolation = {0};
+    const char *slash = strrchr(s->dir, '/');
+    WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
+    WEIR_TRY(open_events(s, err));
+    if (s->task.is_isolated) {
+        weir_isolation_probe(&isolation);
+    }
+    weir_group_create(&isolation, slash != NULL ? slash + 1 : s->dir, s->task.cpu_weight,
+                      s->task.memory_max_bytes, &s->group);
+    WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
+    weir_status status = launch_fork(s->dir, &s->task, &s->arena, launch, err);
+    if (status == WEIR_OK) {
+        s->pid = launch->pid;
+        s->log_fd = launch->log_fd;
+        status = record_run(s, launch, err);
+        if (status != WEIR_OK) {
+            s->log_fd = -1;
+            launch_abandon(launch);
+        }
+    }
+    if (status != WEIR_OK) {
+        log_sink_close(&s->log);
+    }
+    return status;
+}
+
+/* Start the program, be its parent, write down its end. */
+static weir_status run_task(struct supervisor *s)
+{
+    struct weir_error err;
+    struct launch launch;
+    weir_status status = start(s, &launch, &err);
+    if (status != WEIR_OK) {
+        weir_group_remove(&s->group);
+        return write_not_started(s, 126, 0, err.message);
+    }
+    int errno_value = launch_release(&launch, !s->group.has_cpu_limit, !s->group.has_memory_limit);
+    watch(s);
+    size_t n_left = kill_leftovers(s);
+    log_sink_close(&s->log);
+    struct task_exit record;
+    fill_exit(s, n_left, &record);
+    record.log_bytes = s->log.n_written;
+    if (errno_value != 0) {
+        record.exit_code = errno_value == ENOENT ? 127 : 126;
+        (void)snprintf(record.message, sizeof record.message, "cannot start \"%.100s\": %s",
+                       s->task.argv[0], strerror(errno_value));
+    }
+    weir_group_remove(&s->group);
+    return write_exit(s, &record);
+}
+
+/* The lock is held: which of the steps has this attempt behind it? */
+static weir_status settle(struct supervisor *s)
+{
+    char path[TASK_PATH_BYTES];
+    struct weir_error err;
+    int64_t grace_ms;
+    if (task_has(s->dir, "exit.json")) {
+        return WEIR_OK;
+    }
+    if (task_has(s->dir, "run.json")) {
+        return settle_lost(s);
+    }
+    if (task_stop_read(s->dir, &grace_ms)) {
+        return write_not_started(s, -1, SIGTERM, "stopped before it was started");
+    }
+    json_t *object;
+    if (weir_json_load(task_path(path, s->dir, "task.json"), TASK_RECORD_MAX_BYTES, &object,
+                       &err) != WEIR_OK) {
+        return write_not_started(s, 126, 0, err.message);
+    }
+    weir_status status = task_from_json(object, &s->arena, &s->task, &err);
+    json_decref(object);
+    return status == WEIR_OK ? run_task(s) : write_not_started(s, 126, 0, err.message);
+}
+
+int weir_agent_supervise(const char *task_dir)
+{
+    struct supervisor s = {.dir = task_dir, .log_fd = -1, .signal_fd = -1, .inotify_fd = -1};
+    char path[TASK_PATH_BYTES];
+    struct weir_error err;
+    int lock_fd;
+    int64_t give_up_ms = weir_mono_ms() + LOCK_PATIENCE_MS;
+    weir_status status = WEIR_ERR_CONFLICT;
+    if (!weir_path_is_dir(task_dir)) {
+        return 0; /* removed: the attempt is over and forgotten */
+    }
+    while (status == WEIR_ERR_CONFLICT && weir_mono_ms() < give_up_ms) {
+        status = weir_file_lock(task_path(path, task_dir, "lock"), &lock_fd, &err);
+        if (status == WEIR_ERR_CONFLICT) {
+            (void)poll(NULL, 0, KILL_TICK_MS);
+        }
+    }
+    if (status != WEIR_OK) {
+        return status == WEIR_ERR_CONFLICT ? 0 : 1; /* another one is at it */
+    }
+    weir_arena_init(&s.arena, 0);
+    status = settle(&s);
+    weir_arena_fini(&s.arena);
+    close(lock_fd);
+    return status == WEIR_OK ? 0 : 1;
+}

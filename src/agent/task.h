@@ -1,0 +1,92 @@
+/**
+ * A task attempt: its description, and the records in its folder (see agent.h for the folder).
+ */
+#ifndef WEIR_AGENT_TASK_H
+#define WEIR_AGENT_TASK_H
+
+#include "agent/isolation.h"
+#include "agent/process.h"
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TASK_LOG_MAX_BYTES    ((int64_t)64 << 20)
+#define TASK_RECORD_MAX_BYTES ((size_t)8 << 20)
+#define TASK_ID_MAX_BYTES     64
+#define TASK_STOP_GRACE_MS    5000
+
+struct task_pair {
+    const char *name, *value;
+};
+
+/** What to start; everything in the arena it was read into. */
+struct task {
+    const char *id, *job, *role;
+    int64_t attempt, rank;
+    char **argv; /**< NULL at the end; at least one word. */
+    struct task_pair *env;
+    size_t n_env;
+    struct task_pair *files; /**< Name (relative, without "..") and content. */
+    size_t n_files;
+    int64_t cpu_weight, memory_max_bytes, stop_grace_ms, log_max_bytes;
+    bool is_wanted;   /**< "desired" is "running". */
+    bool is_isolated; /**< "isolation" is not "none". */
+};
+
+/** Read a desired task. INVALID names the key: a task that cannot be understood is never started.
+ */
+weir_status task_from_json(const json_t *object, struct weir_arena *arena, struct task *out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** "<id>.<attempt>": name of the folder, of the control group, and of the environment marker. */
+char *task_key(struct weir_arena *arena, const char *id, int64_t attempt);
+
+/** The id and attempt in a folder's name; false if it is not one of ours. */
+bool task_key_parse(const char *key, char id[TASK_ID_MAX_BYTES], int64_t *out_attempt);
+
+/** run.json */
+struct task_run {
+    struct process_id process;
+    char boot_id[PROCESS_BOOT_ID_BYTES];
+    struct weir_group group;
+    int64_t time_ms;
+};
+
+weir_status task_run_write(const char *dir, const struct task_run *run,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+weir_status task_run_read(const char *dir, struct task_run *out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** exit.json */
+struct task_exit {
+    bool is_lost;      /**< Nobody saw how it ended. */
+    int64_t pid;       /**< 0: it was never started. */
+    int exit_code;     /**< -1: killed by a signal, or lost. */
+    int signal;        /**< 0: none. */
+    char message[256]; /**< "" if there is nothing to say. */
+    int64_t time_ms;
+    int64_t log_bytes, max_rss_bytes, cpu_ms;
+};
+
+weir_status task_exit_write(const char *dir, const struct task_exit *record,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+weir_status task_exit_read(const char *dir, struct task_exit *out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** stop: write the request, and read its grace (false: there is no request). */
+weir_status task_stop_write(const char *dir, int64_t grace_ms,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+bool task_stop_read(const char *dir, int64_t *out_grace_ms);
+
+/** dir/name in a caller's buffer. */
+#define TASK_PATH_BYTES 1024
+const char *task_path(char out[TASK_PATH_BYTES], const char *dir, const char *name);
+bool task_has(const char *dir, const char *name);
+
+/** Is a supervisor there (is the lock held)? Takes and frees the lock for a moment if not. */
+bool task_is_supervised(const char *dir);
+
+#endif

@@ -1,0 +1,79 @@
+/* The thread that holds a long poll on "what should run on this node". */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Pause that the end of the agent interrupts: wake_fd becomes readable then. */
+static void pause_ms(struct agent *agent, int64_t ms)
+{
+    struct pollfd fd = {.fd = agent->wake_fd, .events = POLLIN};
+    (void)poll(&fd, 1, (int)ms);
+}
+
+/* Hand a wish to the main thread. An older one that it has not taken is outdated. */
+static void publish(struct agent *agent, json_t *document, int64_t asked_at_ms)
+{
+    uint64_t one = 1;
+    pthread_mutex_lock(&agent->lock);
+    json_decref(agent->latest_wish.document);
+    agent->latest_wish = (struct wish){document, asked_at_ms};
+    pthread_mutex_unlock(&agent->lock);
+    (void)!write(agent->event_fd, &one, sizeof one);
+}
+
+static weir_status ask(struct agent *agent, int64_t revision, json_t **out, struct weir_error *err)
+{
+    const struct weir_agent_config *config = agent->config;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    int64_t wait_s = config->poll_wait_s > 0 ? config->poll_wait_s : 20;
+    char *node = weir_client_path(&arena, "/api/v1/nodes/{}/desired", &config->node, 1);
+    char *path = weir_arena_printf(&arena, "%s?after=%lld&wait_s=%lld", node, (long long)revision,
+                                   (long long)wait_s);
+    weir_client_set_timeout(agent->wish_client, wait_s * 1000 + CALL_TIMEOUT_MS);
+    json_t *document = NULL;
+    weir_status status = weir_client_call(agent->wish_client, "GET", path, NULL, &document, err);
+    if (status == WEIR_OK && (!json_is_array(json_object_get(document, "tasks")) ||
+                              !json_is_integer(json_object_get(document, "revision")))) {
+        json_decref(document);
+        status = weir_error_set(err, WEIR_ERR_CORRUPT,
+                                "the server's answer has no \"revision\" and \"tasks\"");
+    }
+    weir_arena_fini(&arena);
+    if (status == WEIR_OK) {
+        *out = document;
+    }
+    return status;
+}
+
+void *wish_main(void *context)
+{
+    struct agent *agent = context;
+    struct weir_backoff backoff = {.base_ms = 100, .max_ms = 5000};
+    int64_t revision = -1;
+    weir_status last = WEIR_OK;
+    while (!atomic_load(&agent->is_stopping)) {
+        struct weir_error err;
+        json_t *document;
+        int64_t asked_at_ms = weir_mono_ms();
+        weir_status status = ask(agent, revision, &document, &err);
+        if (status == WEIR_OK) {
+            revision = json_integer_value(json_object_get(document, "revision"));
+            publish(agent, document, asked_at_ms);
+            weir_backoff_reset(&backoff);
+        } else if (status != WEIR_ERR_CANCELLED) {
+            if (status != last) { /* once per kind of trouble, not once per try */
+                weir_log(WEIR_LOG_WARN, "agent_has_no_wish", WEIR_KV_STR("error", err.message));
+            }
+            revision = -1; /* it may be another server, or an older state of it */
+            pause_ms(agent, weir_backoff_next_ms(&backoff));
+        }
+        last = status;
+    }
+    return NULL;
+}
