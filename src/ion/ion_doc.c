@@ -1,0 +1,467 @@
+#include "ion/ion_doc.h"
+
+#include "base/record.h"
+
+#include <string.h>
+
+#define TASKS_MAX 1024
+
+/* What a person writes, as records: from these tables come types, unknown fields and missing ones.
+ */
+
+struct document {
+    char *kind, *name, *project, *pipelines, *links;
+};
+
+struct training {
+    char *name, *type, *dataset, *model, *parameters, *triggers;
+    int64_t workers, parameter_servers, max_restarts;
+};
+
+struct triggers {
+    bool manual, new_data;
+    char *schedule;
+};
+
+struct prediction {
+    char *name, *type, *source, *gallery, *sinks;
+    int64_t replicas;
+};
+
+struct gallery {
+    char *dataset, *unlisted;
+    double false_accept_rate;
+};
+
+struct endpoint {
+    char *kind, *path;
+};
+
+struct link {
+    char *from, *to, *policy;
+};
+
+// clang-format off
+static const struct weir_field document_fields[] = {
+    WEIR_FIELD(document, kind,      TEXT, 0, "", "ion"),
+    WEIR_FIELD(document, name,      TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "unique name"),
+    WEIR_FIELD(document, project,   TEXT, WEIR_FIELD_NAME, "", "project"),
+    WEIR_FIELD(document, pipelines, JSON, WEIR_FIELD_REQUIRED, "", "list of pipelines"),
+    WEIR_FIELD(document, links,     JSON, 0, "", "list of links"),
+};
+static const struct weir_field training_fields[] = {
+    WEIR_FIELD(training, name,              TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
+    WEIR_FIELD(training, type,              TEXT, WEIR_FIELD_REQUIRED, "", "training or prediction"),
+    WEIR_FIELD(training, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset to learn from"),
+    WEIR_FIELD(training, model,             TEXT, WEIR_FIELD_REQUIRED, "", "zoo name or model file"),
+    WEIR_FIELD(training, workers,           INT,  0, "", "data-parallel workers"),
+    WEIR_FIELD(training, parameter_servers, INT,  0, "", "parameter servers; 0 = all-reduce"),
+    WEIR_FIELD(training, max_restarts,      INT,  0, "", "restarts after a failure"),
+    WEIR_FIELD(training, parameters,        JSON, 0, "", "training parameters"),
+    WEIR_FIELD(training, triggers,          JSON, 0, "", "when to train"),
+};
+static const struct weir_field triggers_fields[] = {
+    WEIR_FIELD(triggers, manual,   BOOL, 0, "", "by hand"),
+    WEIR_FIELD(triggers, new_data, BOOL, 0, "", "on a new version of the dataset"),
+    WEIR_FIELD(triggers, schedule, TEXT, 0, "", "cron with a seconds field, UTC"),
+};
+static const struct weir_field prediction_fields[] = {
+    WEIR_FIELD(prediction, name,     TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
+    WEIR_FIELD(prediction, type,     TEXT, WEIR_FIELD_REQUIRED, "", "training or prediction"),
+    WEIR_FIELD(prediction, replicas, INT,  0, "", "processes"),
+    WEIR_FIELD(prediction, source,   JSON, WEIR_FIELD_REQUIRED, "", "where frames come from"),
+    WEIR_FIELD(prediction, gallery,  JSON, 0, "", "known people"),
+    WEIR_FIELD(prediction, sinks,    JSON, 0, "", "where decisions go"),
+};
+static const struct weir_field gallery_fields[] = {
+    WEIR_FIELD(gallery, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset of known people"),
+    WEIR_FIELD(gallery, false_accept_rate, F64,  0, "", "share of strangers taken for someone"),
+    { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct gallery, unlisted),
+      .unit = "", .doc = "allow, deny or unknown: of a known person on no list" },
+};
+static const struct weir_field endpoint_fields[] = {
+    WEIR_FIELD(endpoint, kind, TEXT, WEIR_FIELD_REQUIRED, "", "kind"),
+    WEIR_FIELD(endpoint, path, TEXT, 0, "", "path"),
+};
+static const struct weir_field link_fields[] = {
+    WEIR_FIELD(link, from,   TEXT, WEIR_FIELD_REQUIRED, "", "training pipeline"),
+    WEIR_FIELD(link, to,     TEXT, WEIR_FIELD_REQUIRED, "", "prediction pipeline"),
+    WEIR_FIELD(link, policy, TEXT, 0, "", "always-update or manual"),
+};
+// clang-format on
+
+static const struct weir_resource document_resource =
+    WEIR_RESOURCE("ION document", "", document, document_fields);
+static const struct weir_resource training_resource =
+    WEIR_RESOURCE("training pipeline", "", training, training_fields);
+static const struct weir_resource triggers_resource =
+    WEIR_RESOURCE("triggers object", "", triggers, triggers_fields);
+static const struct weir_resource prediction_resource =
+    WEIR_RESOURCE("prediction pipeline", "", prediction, prediction_fields);
+static const struct weir_resource gallery_resource =
+    WEIR_RESOURCE("gallery", "", gallery, gallery_fields);
+static const struct weir_resource source_resource =
+    WEIR_RESOURCE("source", "", endpoint, endpoint_fields);
+static const struct weir_resource sink_resource =
+    WEIR_RESOURCE("sink", "", endpoint, endpoint_fields);
+static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link, link_fields);
+
+static const char *const policy_texts[] = {
+    [WEIR_POLICY_ALWAYS_UPDATE] = "always-update",
+    [WEIR_POLICY_MANUAL] = "manual",
+};
+
+/** Policies of the design that this version does not have yet: refused by name, not as a typo. */
+static const char *const later_policies[] = {"always-reject", "evaluate", "shadow", "canary", "ab",
+                                             "rate-limit",    "freeze",   "expiry"};
+
+const char *weir_policy_text(enum weir_policy policy)
+{
+    return policy_texts[policy];
+}
+
+/** What every part of the reading needs: where we are ("$.pipelines[0]") and where text goes. */
+struct reader {
+    char *path;
+    struct weir_arena *arena;
+    struct weir_error *err;
+};
+
+static struct reader reader_at(const struct reader *parent, const char *key, size_t index)
+{
+    struct reader child = *parent;
+    child.path = index == SIZE_MAX
+                     ? weir_arena_printf(parent->arena, "%s.%s", parent->path, key)
+                     : weir_arena_printf(parent->arena, "%s.%s[%zu]", parent->path, key, index);
+    return child;
+}
+
+/** Fill a record from an object; the record's paths ("$.workers") become ours. */
+static weir_status read_object(const struct reader *reader, const struct weir_resource *resource,
+                               const json_t *object, void *out)
+{
+    struct weir_error cause = {0};
+    weir_status status =
+        weir_record_from_json(resource, object, WEIR_RECORD_CREATE, reader->arena, out, &cause);
+    if (status == WEIR_OK) {
+        return WEIR_OK;
+    }
+    const char *rest = cause.message[0] == '$' ? cause.message + 1 : cause.message;
+    return weir_error_set(reader->err, status, "%s%s", reader->path, rest);
+}
+
+static weir_status check_range(const struct reader *reader, const char *key, int64_t value,
+                               int64_t min, int64_t max)
+{
+    if (value < min || value > max) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.%s: %lld is not in %lld to %lld",
+                              reader->path, key, (long long)value, (long long)min, (long long)max);
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_triggers(const struct reader *parent, const json_t *json,
+                                 struct weir_ion_doc_pipeline *out)
+{
+    struct triggers triggers = {.manual = true};
+    if (json != NULL && !json_is_null(json)) {
+        struct reader reader = reader_at(parent, "triggers", SIZE_MAX);
+        WEIR_TRY(read_object(&reader, &triggers_resource, json, &triggers));
+        if (triggers.schedule != NULL) {
+            struct weir_error cause = {0};
+            weir_status status = weir_cron_parse(triggers.schedule, &out->cron, &cause);
+            if (status != WEIR_OK) {
+                return weir_error_set(reader.err, status, "%s.schedule: %s", reader.path,
+                                      cause.message);
+            }
+        }
+    }
+    out->on_manual = triggers.manual;
+    out->on_new_data = triggers.new_data;
+    out->schedule = triggers.schedule;
+    return WEIR_OK;
+}
+
+static weir_status read_training(const struct reader *reader, const json_t *json,
+                                 struct weir_ion_doc_pipeline *out)
+{
+    struct training training = {.workers = 1, .max_restarts = 3};
+    WEIR_TRY(read_object(reader, &training_resource, json, &training));
+    WEIR_TRY(check_range(reader, "workers", training.workers, 1, TASKS_MAX));
+    WEIR_TRY(check_range(reader, "parameter_servers", training.parameter_servers, 0, TASKS_MAX));
+    WEIR_TRY(check_range(reader, "max_restarts", training.max_restarts, 0, 1000));
+    const json_t *parameters = json_object_get(json, "parameters");
+    if (parameters != NULL && !json_is_null(parameters) && !json_is_object(parameters)) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.parameters: expected an object",
+                              reader->path);
+    }
+    *out = (struct weir_ion_doc_pipeline){
+        .name = training.name,
+        .type = WEIR_PIPELINE_TRAINING,
+        .dataset = training.dataset,
+        .model = training.model,
+        .workers = training.workers,
+        .parameter_servers = training.parameter_servers,
+        .max_restarts = training.max_restarts,
+        .parameters = training.parameters != NULL ? training.parameters : "{}",
+    };
+    return read_triggers(reader, json_object_get(json, "triggers"), out);
+}
+
+/** {kind, path}: the first kind needs no path, the second does; "" = there is no such kind. */
+static weir_status read_endpoint(const struct reader *reader, const struct weir_resource *resource,
+                                 const json_t *json, const char *kind_plain, const char *kind_path)
+{
+    struct endpoint endpoint = {0};
+    WEIR_TRY(read_object(reader, resource, json, &endpoint));
+    bool needs_path = strcmp(endpoint.kind, kind_path) == 0;
+    if (!needs_path && (kind_plain[0] == '\0' || strcmp(endpoint.kind, kind_plain) != 0)) {
+        return weir_error_set(reader->err, WEIR_ERR_UNSUPPORTED,
+                              "%s.kind: \"%s\" is not a %s of this version: it has %s%s%s",
+                              reader->path, endpoint.kind, resource->name, kind_plain,
+                              kind_plain[0] != '\0' ? " and " : "", kind_path);
+    }
+    if (needs_path != (endpoint.path != NULL && endpoint.path[0] != '\0')) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.path: a %s of kind \"%s\" %s",
+                              reader->path, resource->name, endpoint.kind,
+                              needs_path ? "needs a path" : "has no path");
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_sinks(const struct reader *parent, const json_t *sinks)
+{
+    if (sinks == NULL || json_is_null(sinks)) {
+        return WEIR_OK;
+    }
+    if (!json_is_array(sinks)) {
+        return weir_error_set(parent->err, WEIR_ERR_INVALID, "%s.sinks: expected an array",
+                              parent->path);
+    }
+    for (size_t i = 0; i < json_array_size(sinks); i++) {
+        struct reader reader = reader_at(parent, "sinks", i);
+        WEIR_TRY(read_endpoint(&reader, &sink_resource, json_array_get(sinks, i), "", "jsonl"));
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_gallery(const struct reader *parent, const json_t *json,
+                                struct weir_ion_doc_pipeline *out)
+{
+    if (json == NULL || json_is_null(json)) {
+        return WEIR_OK;
+    }
+    struct reader reader = reader_at(parent, "gallery", SIZE_MAX);
+    struct gallery gallery = {.unlisted = "unknown", .false_accept_rate = 0.01};
+    WEIR_TRY(read_object(&reader, &gallery_resource, json, &gallery));
+    if (!(gallery.false_accept_rate > 0 && gallery.false_accept_rate < 1)) {
+        return weir_error_set(reader.err, WEIR_ERR_INVALID,
+                              "%s.false_accept_rate: %g is not between 0 and 1", reader.path,
+                              gallery.false_accept_rate);
+    }
+    const char *unlisted = gallery.unlisted != NULL ? gallery.unlisted : "";
+    if (strcmp(unlisted, "allow") != 0 && strcmp(unlisted, "deny") != 0 &&
+        strcmp(unlisted, "unknown") != 0) {
+        return weir_error_set(reader.err, WEIR_ERR_INVALID,
+                              "%s.default: \"%s\" is not allow, deny or unknown", reader.path,
+                              unlisted);
+    }
+    out->gallery_dataset = gallery.dataset;
+    out->gallery_default = gallery.unlisted;
+    out->false_accept_rate = gallery.false_accept_rate;
+    return WEIR_OK;
+}
+
+static weir_status read_prediction(const struct reader *reader, const json_t *json,
+                                   struct weir_ion_doc_pipeline *out)
+{
+    struct prediction prediction = {.replicas = 1};
+    WEIR_TRY(read_object(reader, &prediction_resource, json, &prediction));
+    WEIR_TRY(check_range(reader, "replicas", prediction.replicas, 1, TASKS_MAX));
+    struct reader source = reader_at(reader, "source", SIZE_MAX);
+    WEIR_TRY(read_endpoint(&source, &source_resource, json_object_get(json, "source"), "http",
+                           "directory"));
+    WEIR_TRY(read_sinks(reader, json_object_get(json, "sinks")));
+    *out = (struct weir_ion_doc_pipeline){
+        .name = prediction.name,
+        .type = WEIR_PIPELINE_PREDICTION,
+        .replicas = prediction.replicas,
+        .source = prediction.source,
+        .sinks = prediction.sinks != NULL ? prediction.sinks : "[]",
+    };
+    return read_gallery(reader, json_object_get(json, "gallery"), out);
+}
+
+static weir_status read_pipeline(const struct reader *reader, const json_t *json,
+                                 struct weir_ion_doc_pipeline *out)
+{
+    const char *type = json_string_value(json_object_get(json, "type"));
+    if (type == NULL) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s.type: expected \"training\" or \"prediction\"", reader->path);
+    }
+    if (strcmp(type, "training") == 0) {
+        return read_training(reader, json, out);
+    }
+    if (strcmp(type, "prediction") == 0) {
+        return read_prediction(reader, json, out);
+    }
+    return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                          "%s.type: \"%.40s\" is not \"training\" or \"prediction\"", reader->path,
+                          type);
+}
+
+static weir_status read_pipelines(const struct reader *root, const json_t *json,
+                                  struct weir_ion_doc *doc)
+{
+    size_t n = json_array_size(json);
+    if (!json_is_array(json) || n == 0 || n > WEIR_ION_PIPELINES_MAX) {
+        return weir_error_set(root->err, WEIR_ERR_INVALID,
+                              "%s.pipelines: expected an array of 1 to %d pipelines", root->path,
+                              WEIR_ION_PIPELINES_MAX);
+    }
+    doc->pipelines = WEIR_ARENA_ARRAY(root->arena, n, struct weir_ion_doc_pipeline);
+    for (size_t i = 0; i < n; i++) {
+        struct reader reader = reader_at(root, "pipelines", i);
+        struct weir_ion_doc_pipeline pipeline = {0};
+        WEIR_TRY(read_pipeline(&reader, json_array_get(json, i), &pipeline));
+        if (weir_ion_doc_pipeline(doc, pipeline.name) != NULL) {
+            return weir_error_set(root->err, WEIR_ERR_INVALID,
+                                  "%s.name: there are two pipelines \"%s\"", reader.path,
+                                  pipeline.name);
+        }
+        doc->pipelines[doc->n_pipelines++] = pipeline;
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_policy(const struct reader *reader, const char *text, enum weir_policy *out)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(policy_texts); i++) {
+        if (strcmp(text, policy_texts[i]) == 0) {
+            *out = (enum weir_policy)i;
+            return WEIR_OK;
+        }
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(later_policies); i++) {
+        if (strcmp(text, later_policies[i]) == 0) {
+            return weir_error_set(reader->err, WEIR_ERR_UNSUPPORTED,
+                                  "%s.policy: \"%s\" is not in this version: it has always-update "
+                                  "and manual",
+                                  reader->path, text);
+        }
+    }
+    return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                          "%s.policy: \"%.40s\" is not always-update or manual", reader->path,
+                          text);
+}
+
+/** One end of a link must be a pipeline of the type. */
+static weir_status check_end(const struct reader *reader, const struct weir_ion_doc *doc,
+                             const char *key, const char *name, enum weir_pipeline_type type)
+{
+    const struct weir_ion_doc_pipeline *pipeline = weir_ion_doc_pipeline(doc, name);
+    if (pipeline == NULL) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s.%s: there is no pipeline \"%.63s\"", reader->path, key, name);
+    }
+    if (pipeline->type != type) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s.%s: \"%s\" is not a %s pipeline: links lead from training to "
+                              "prediction",
+                              reader->path, key, name,
+                              type == WEIR_PIPELINE_TRAINING ? "training" : "prediction");
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_link(const struct reader *reader, const json_t *json,
+                             const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
+{
+    struct link link = {.policy = "manual"};
+    WEIR_TRY(read_object(reader, &link_resource, json, &link));
+    WEIR_TRY(check_end(reader, doc, "from", link.from, WEIR_PIPELINE_TRAINING));
+    WEIR_TRY(check_end(reader, doc, "to", link.to, WEIR_PIPELINE_PREDICTION));
+    const struct weir_ion_doc_link *other = weir_ion_doc_link_into(doc, link.to);
+    if (other != NULL) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s.to: two links lead into \"%s\" (the other from \"%s\"): a "
+                              "prediction pipeline serves the models of one",
+                              reader->path, link.to, other->from);
+    }
+    struct weir_ion_doc_link read = {.from = link.from, .to = link.to};
+    WEIR_TRY(read_policy(reader, link.policy != NULL ? link.policy : "", &read.policy));
+    read.id = weir_arena_printf(reader->arena, "%s:%s", link.from, link.to);
+    *out = read;
+    return WEIR_OK;
+}
+
+static weir_status read_links(const struct reader *root, const json_t *json,
+                              struct weir_ion_doc *doc)
+{
+    size_t n = json_array_size(json);
+    if (json != NULL && !json_is_null(json) && (!json_is_array(json) || n > WEIR_ION_LINKS_MAX)) {
+        return weir_error_set(root->err, WEIR_ERR_INVALID,
+                              "%s.links: expected an array of at most %d links", root->path,
+                              WEIR_ION_LINKS_MAX);
+    }
+    doc->links = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_link);
+    for (size_t i = 0; i < n; i++) {
+        struct reader reader = reader_at(root, "links", i);
+        WEIR_TRY(read_link(&reader, json_array_get(json, i), doc, &doc->links[doc->n_links]));
+        doc->n_links++;
+    }
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
+        if (pipeline->type == WEIR_PIPELINE_PREDICTION &&
+            weir_ion_doc_link_into(doc, pipeline->name) == NULL) {
+            return weir_error_set(
+                root->err, WEIR_ERR_INVALID,
+                "%s.pipelines[%zu]: no link leads into \"%s\": it would never get "
+                "a model",
+                root->path, i, pipeline->name);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
+                               struct weir_ion_doc *out, struct weir_error *err)
+{
+    struct reader root = {.path = "$", .arena = arena, .err = err};
+    struct document top = {.kind = "ion", .project = "default"};
+    struct weir_ion_doc doc = {0};
+    WEIR_TRY(read_object(&root, &document_resource, document, &top));
+    if (top.kind == NULL || strcmp(top.kind, "ion") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.kind: \"%.40s\" is not \"ion\"",
+                              top.kind != NULL ? top.kind : "");
+    }
+    doc.name = top.name;
+    doc.project = top.project != NULL ? top.project : "default";
+    WEIR_TRY(read_pipelines(&root, json_object_get(document, "pipelines"), &doc));
+    WEIR_TRY(read_links(&root, json_object_get(document, "links"), &doc));
+    *out = doc;
+    return WEIR_OK;
+}
+
+const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_doc *doc,
+                                                          const char *name)
+{
+    for (size_t i = 0; name != NULL && i < doc->n_pipelines; i++) {
+        if (strcmp(doc->pipelines[i].name, name) == 0) {
+            return &doc->pipelines[i];
+        }
+    }
+    return NULL;
+}
+
+const struct weir_ion_doc_link *weir_ion_doc_link_into(const struct weir_ion_doc *doc,
+                                                       const char *to)
+{
+    for (size_t i = 0; i < doc->n_links; i++) {
+        if (strcmp(doc->links[i].to, to) == 0) {
+            return &doc->links[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,185 @@
+#include "ion/ion_doc.h"
+
+#include "base/test_main.h"
+
+#include <string.h>
+
+static struct weir_arena arena;
+static struct weir_error err;
+
+static weir_status parse(const char *yaml, struct weir_ion_doc *out)
+{
+    json_t *json;
+    weir_status status = weir_yaml_parse(yaml, strlen(yaml), "test", false, &json, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    status = weir_ion_doc_parse(json, &arena, out, &err);
+    json_decref(json);
+    return status;
+}
+
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+}
+
+static void tear_down(void)
+{
+    weir_arena_fini(&arena);
+}
+
+START_TEST(the_reference_document_is_read_as_it_is_written)
+{
+    struct weir_ion_doc doc;
+    weir_status status =
+        parse("kind: ion\n"
+              "name: building-security\n"
+              "project: default\n"
+              "pipelines:\n"
+              "  - name: training\n"
+              "    type: training\n"
+              "    dataset: faces\n"
+              "    model: face-embed\n"
+              "    workers: 2\n"
+              "    parameter_servers: 1\n"
+              "    parameters: {epochs: 20, batch_size: 32}\n"
+              "    triggers: {manual: true, new_data: true, schedule: \"0 0 3 * * *\"}\n"
+              "  - name: entrance\n"
+              "    type: prediction\n"
+              "    replicas: 2\n"
+              "    source: {kind: directory, path: /frames}\n"
+              "    gallery: {dataset: people, false_accept_rate: 0.001, default: allow}\n"
+              "    sinks: [{kind: jsonl, path: /out.jsonl}]\n"
+              "links:\n"
+              "  - {from: training, to: entrance, policy: always-update}\n",
+              &doc);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    ck_assert_str_eq(doc.name, "building-security");
+    ck_assert_uint_eq(doc.n_pipelines, 2);
+    const struct weir_ion_doc_pipeline *training = weir_ion_doc_pipeline(&doc, "training");
+    ck_assert_int_eq(training->workers, 2);
+    ck_assert_int_eq(training->parameter_servers, 1);
+    ck_assert_ptr_nonnull(strstr(training->parameters, "\"batch_size\""));
+    ck_assert(training->on_manual && training->on_new_data);
+    int64_t next_ms;
+    ck_assert_int_eq(weir_cron_next(&training->cron, 0, &next_ms), WEIR_OK);
+    ck_assert_int_eq(next_ms, 3 * 3600000);
+    const struct weir_ion_doc_pipeline *entrance = weir_ion_doc_pipeline(&doc, "entrance");
+    ck_assert_int_eq(entrance->replicas, 2);
+    ck_assert_str_eq(entrance->gallery_dataset, "people");
+    ck_assert_double_eq(entrance->false_accept_rate, 0.001);
+    ck_assert_str_eq(entrance->gallery_default, "allow");
+    const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&doc, "entrance");
+    ck_assert_str_eq(link->id, "training:entrance");
+    ck_assert_int_eq(link->policy, WEIR_POLICY_ALWAYS_UPDATE);
+}
+
+END_TEST
+
+#define TRAINING              "{name: t, type: training, dataset: d, model: m}"
+#define PREDICTION            "{name: p, type: prediction, source: {kind: http}}"
+#define LINK                  "{from: t, to: p}"
+#define DOC(pipelines, links) "{kind: ion, name: x, pipelines: [" pipelines "], links: [" links "]}"
+
+START_TEST(what_is_left_out_has_its_default)
+{
+    struct weir_ion_doc doc;
+    ck_assert_msg(parse(DOC(TRAINING ", " PREDICTION, LINK), &doc) == WEIR_OK, "%s", err.message);
+    ck_assert_str_eq(doc.project, "default");
+    ck_assert_int_eq(doc.pipelines[0].workers, 1);
+    ck_assert(doc.pipelines[0].on_manual && !doc.pipelines[0].on_new_data);
+    ck_assert_str_eq(doc.pipelines[0].parameters, "{}");
+    ck_assert_ptr_null(doc.pipelines[0].schedule);
+    ck_assert_int_eq(doc.pipelines[1].replicas, 1);
+    ck_assert_str_eq(doc.pipelines[1].sinks, "[]");
+    ck_assert_ptr_null(doc.pipelines[1].gallery_dataset);
+    ck_assert_int_eq(doc.links[0].policy, WEIR_POLICY_MANUAL); /* Nothing goes live unasked. */
+}
+
+END_TEST
+
+static const struct {
+    const char *yaml, *message;
+    weir_status status;
+} wrong[] = {
+    {"[]", "$: expected an object", WEIR_ERR_INVALID},
+    {"{name: x, pipelines: [], colour: red}", "$.colour: unknown field", WEIR_ERR_INVALID},
+    {"{pipelines: [" TRAINING "]}", "$.name: missing", WEIR_ERR_INVALID},
+    {"{name: Big One, pipelines: [" TRAINING "]}", "$.name: \"Big One\" is not a name",
+     WEIR_ERR_INVALID},
+    {"{kind: job, name: x, pipelines: [" TRAINING "]}", "$.kind: \"job\" is not", WEIR_ERR_INVALID},
+    {"{name: x, pipelines: []}", "$.pipelines: expected an array of 1 to", WEIR_ERR_INVALID},
+    {"{name: x, pipelines: {}}", "$.pipelines: expected an array of 1 to", WEIR_ERR_INVALID},
+    {DOC("3", ""), "$.pipelines[0].type: expected", WEIR_ERR_INVALID},
+    {DOC("{name: t, type: magic}", ""), "$.pipelines[0].type: \"magic\"", WEIR_ERR_INVALID},
+    {DOC("{name: t, type: training, model: m}", ""), "$.pipelines[0].dataset: missing",
+     WEIR_ERR_INVALID},
+    {DOC("{name: t, type: training, dataset: d, model: m, workers: two}", ""),
+     "$.pipelines[0].workers: expected integer, got string", WEIR_ERR_INVALID},
+    {DOC("{name: t, type: training, dataset: d, model: m, workers: 0}", ""),
+     "$.pipelines[0].workers: 0 is not in 1 to 1024", WEIR_ERR_INVALID},
+    {DOC("{name: t, type: training, dataset: d, model: m, replicas: 1}", ""),
+     "$.pipelines[0].replicas: unknown field of a training pipeline", WEIR_ERR_INVALID},
+    {DOC("{name: t, type: training, dataset: d, model: m, parameters: [1]}", ""),
+     "$.pipelines[0].parameters: expected an object", WEIR_ERR_INVALID},
+    {DOC("{name: t, type: training, dataset: d, model: m, triggers: {often: true}}", ""),
+     "$.pipelines[0].triggers.often: unknown field", WEIR_ERR_INVALID},
+    {DOC("{name: t, type: training, dataset: d, model: m, triggers: {schedule: 0 61 * * * ?}}", ""),
+     "$.pipelines[0].triggers.schedule: schedule \"0 61 * * * ?\": minute 61", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " TRAINING, ""), "$.pipelines[1].name: there are two pipelines \"t\"",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction}", LINK), "$.pipelines[1].source: missing",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: rtsp}}", LINK),
+     "$.pipelines[1].source.kind: \"rtsp\" is not a source of this version", WEIR_ERR_UNSUPPORTED},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: directory}}", LINK),
+     "$.pipelines[1].source.path: a source of kind \"directory\" needs a path", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http, path: /x}}", LINK),
+     "has no path", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, sinks: [{kind: kafka}]}",
+         LINK),
+     "$.pipelines[1].sinks[0].kind: \"kafka\"", WEIR_ERR_UNSUPPORTED},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
+                  "false_accept_rate: 2}}",
+         LINK),
+     "$.pipelines[1].gallery.false_accept_rate: 2 is not between 0 and 1", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
+                  "default: maybe}}",
+         LINK),
+     "$.pipelines[1].gallery.default: \"maybe\"", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, ""), "$.pipelines[1]: no link leads into \"p\"",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: t, to: q}"), "$.links[0].to: there is no pipeline \"q\"",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: p, to: p}"), "$.links[0].from: \"p\" is not a training",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, LINK ", " LINK), "$.links[1].to: two links lead into \"p\"",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: canary}"),
+     "$.links[0].policy: \"canary\" is not in this version", WEIR_ERR_UNSUPPORTED},
+    {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: yolo}"), "$.links[0].policy: \"yolo\"",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: t}"), "$.links[0].to: missing", WEIR_ERR_INVALID},
+};
+
+START_TEST(what_is_wrong_is_named_by_its_place)
+{
+    struct weir_ion_doc doc;
+    weir_status status = parse(wrong[_i].yaml, &doc);
+    ck_assert_msg(status == wrong[_i].status, "%s: %s", wrong[_i].yaml, err.message);
+    ck_assert_msg(strstr(err.message, wrong[_i].message) != NULL, "%s", err.message);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ion_doc");
+    TCase *tcase = tcase_create("ion_doc");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
+    tcase_add_test(tcase, what_is_left_out_has_its_default);
+    tcase_add_loop_test(tcase, what_is_wrong_is_named_by_its_place, 0,
+                        sizeof(wrong) / sizeof(wrong[0]));
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
