@@ -305,77 +305,6 @@ START_TEST(what_is_no_dataset_is_refused_with_a_sentence)
 
 END_TEST
 
-static const char *shared(const char *name)
-{
-    static char path[512];
-    const char *data = getenv("WEIR_SHARED_DATA");
-    (void)snprintf(path, sizeof path, "%s/%s", data == NULL ? "" : data, name);
-    if (access(path, R_OK) != 0) {
-        printf("skipped: no %s\n", path);
-        return NULL;
-    }
-    return path;
-}
-
-START_TEST(fashion_mnist_has_its_published_first_labels)
-{
-    const char *path = shared("fashion-mnist");
-    if (path == NULL) {
-        return;
-    }
-    static const int32_t expected[] = {9, 0, 0, 3, 0, 2, 7, 2, 5, 5};
-    struct weir_dataset *dataset;
-    struct weir_dataset_options usual = {0}, test = {.split = "test"};
-    ck_assert_int_eq(weir_dataset_open(path, &usual, &dataset, NULL), WEIR_OK);
-    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 60000);
-    ck_assert_uint_eq(weir_dataset_n_classes(dataset), 10);
-    for (size_t i = 0; i < 10; i++) {
-        ck_assert_int_eq(weir_dataset_label(dataset, i), expected[i]);
-    }
-    unsigned count[10] = {0};
-    double sum = 0;
-    for (size_t i = 0; i < 60000; i++) {
-        struct weir_image image;
-        ck_assert_int_eq(weir_dataset_read(dataset, i, &image, NULL), WEIR_OK);
-        for (int k = 0; k < 784; k++) {
-            sum += image.pixels[k];
-        }
-        count[weir_dataset_label(dataset, i)]++;
-    }
-    for (int i = 0; i < 10; i++) {
-        ck_assert_uint_eq(count[i], 6000);
-    }
-    ck_assert_double_eq_tol(sum / 60000 / 784 / 255, 0.2860, 5e-5); // the well-known mean
-    weir_dataset_close(dataset);
-    ck_assert_int_eq(weir_dataset_open(path, &test, &dataset, NULL), WEIR_OK);
-    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 10000);
-    weir_dataset_close(dataset);
-}
-
-END_TEST
-
-START_TEST(the_orl_faces_are_people_with_ten_pictures_each)
-{
-    const char *path = shared("orl_faces");
-    if (path == NULL) {
-        return;
-    }
-    struct weir_dataset *dataset;
-    struct weir_dataset_options usual = {0};
-    ck_assert_int_eq(weir_dataset_open(path, &usual, &dataset, NULL), WEIR_OK);
-    // 40 people in all; some copies hold back a few for identification tests.
-    size_t n_classes = weir_dataset_n_classes(dataset);
-    ck_assert_uint_ge(n_classes, 20);
-    ck_assert_uint_eq(weir_dataset_n_samples(dataset), 10 * n_classes);
-    ck_assert_str_eq(weir_dataset_class_name(dataset, 1), "s10"); // bytewise
-    size_t n_damaged;
-    ck_assert_int_eq(weir_dataset_verify(dataset, NULL, NULL, &n_damaged, NULL), WEIR_OK);
-    ck_assert_uint_eq(n_damaged, 0);
-    weir_dataset_close(dataset);
-}
-
-END_TEST
-
 int main(void)
 {
     const TTest *const in_folder[] = {
@@ -385,16 +314,12 @@ int main(void)
         damaged_idx_files_are_refused_by_name,        a_gzip_with_a_wrong_checksum_is_refused,
         what_is_no_dataset_is_refused_with_a_sentence};
     Suite *suite = suite_create("dataset");
-    TCase *own = tcase_create("own folder"), *real = tcase_create("real data");
+    TCase *own = tcase_create("own folder");
     tcase_add_checked_fixture(own, make_folder, remove_folder);
     for (size_t i = 0; i < sizeof in_folder / sizeof in_folder[0]; i++) {
         tcase_add_test(own, in_folder[i]);
     }
-    tcase_add_test(real, fashion_mnist_has_its_published_first_labels);
-    tcase_add_test(real, the_orl_faces_are_people_with_ten_pictures_each);
     tcase_set_timeout(own, 120);
-    tcase_set_timeout(real, 120);
     suite_add_tcase(suite, own);
-    suite_add_tcase(suite, real);
     return weir_test_run(suite);
 }

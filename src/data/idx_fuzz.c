@@ -27,14 +27,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct weir_error err = {0};
     if (weir_dataset_open_idx(images_path, labels_path, &dataset, &err) == WEIR_OK) {
         struct weir_image image;
-        volatile unsigned sum = 0; // touch every pixel that is promised
         for (size_t i = 0; i < weir_dataset_n_samples(dataset); i++) {
             if (weir_dataset_read(dataset, i, &image, &err) != WEIR_OK) {
                 abort();
             }
-            for (size_t k = 0; k < (size_t)image.width * (size_t)image.height; k++) {
-                sum += image.pixels[k];
-            }
+            char digest[WEIR_SHA256_TEXT_BYTES]; // reads every pixel that is promised
+            weir_sha256(image.pixels, (size_t)image.width * (size_t)image.height, digest);
         }
         weir_dataset_close(dataset);
     } else if (err.message[0] == '\0') {
