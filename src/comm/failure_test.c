@@ -133,14 +133,14 @@ START_TEST(a_frozen_rank_is_named_after_the_deadline)
 {
     struct test_group group;
     test_group_init(&group, 3, transports[_i]);
-    group.timeout_ms = 300;
+    group.timeout_ms = 1000; /* a busy machine holds up healthy ranks too */
     board_reset(1, WEIR_ERR_TIMEOUT);
     hurt_while_summing(&group, SIGSTOP);
     ck_assert_int_eq(test_group_wait(&group, 0), 0);
     ck_assert_int_eq(test_group_wait(&group, 2), 0);
     ck_assert_int_eq(kill(group.pids[1], SIGKILL), 0);
     ck_assert_int_eq(test_group_wait(&group, 1), 256 + SIGKILL);
-    print_delays("frozen, deadline 300 ms", &group);
+    print_delays("frozen, deadline 1000 ms", &group);
     ck_assert(noticed_soon(&group, group.timeout_ms));
     test_group_fini(&group);
 }

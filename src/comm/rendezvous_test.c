@@ -187,7 +187,7 @@ END_TEST
 START_TEST(rank_0_names_who_is_missing_and_counts_the_refused)
 {
     struct rank server = make_rank(0, 3), impostor = make_rank(1, 3);
-    server.join_ms = 500;
+    server.join_ms = 1500;
     impostor.config.secret = "open barley";
     start(&server);
     join_here(&impostor);
@@ -293,7 +293,7 @@ START_TEST(a_file_whose_writer_is_gone_is_not_believed)
     struct rank other_job = make_rank(0, 2), early = make_rank(1, 2);
     other_job.config.rendezvous = where;
     other_job.config.secret = "another secret";
-    other_job.join_ms = 1500;
+    other_job.join_ms = 3000;
     early.join_ms = 300;
     write_stale_file(port);
     join_here(&early);

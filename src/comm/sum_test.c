@@ -57,7 +57,7 @@ START_TEST(f32_sums_are_those_of_a_serial_loop_in_source_order)
             for (int r = 0; r < n_sources; r++) {
                 for (size_t i = 0; i < N; i++) {
                     float expected = i < n ? test_sum(7, n_sources, i) : test_value(7, r, i);
-                    ck_assert(memcmp(&data[r][i], &expected, sizeof expected) == 0);
+                    ck_assert(test_is_same(data[r][i], expected));
                 }
             }
         }

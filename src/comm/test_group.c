@@ -1,7 +1,6 @@
 #include "comm/test_group.h"
 
 #include "base/file.h"
-#include "base/rng.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -90,12 +89,19 @@ int test_group_run(struct test_group *group, test_rank_fn function, void *contex
     return n_failed;
 }
 
+/* splitmix64's finaliser: cheap, because tests make many millions of values. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
 float test_value(uint64_t seed, int rank, size_t i)
 {
-    uint32_t words[4];
-    weir_philox(seed, (uint64_t)rank, i, words);
-    float unit = (float)(words[0] >> 8) / 16777216.0f - 0.5f;
-    return unit * (float)(1u << (words[1] & 15));
+    uint64_t bits = mix(i + mix(seed + (uint64_t)rank * UINT64_C(0x9e3779b97f4a7c15)));
+    float unit = (float)(bits >> 40) / 16777216.0f - 0.5f;
+    return unit * (float)(1u << (bits & 15));
 }
 
 float test_sum(uint64_t seed, int n_ranks, size_t i)
@@ -105,4 +111,12 @@ float test_sum(uint64_t seed, int n_ranks, size_t i)
         sum += test_value(seed, r, i);
     }
     return sum;
+}
+
+bool test_is_same(float a, float b)
+{
+    uint32_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof bits_a);
+    memcpy(&bits_b, &b, sizeof bits_b);
+    return bits_a == bits_b;
 }

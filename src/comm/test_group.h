@@ -48,4 +48,7 @@ float test_value(uint64_t seed, int rank, size_t i);
 /** The serial sum in rank order. */
 float test_sum(uint64_t seed, int n_ranks, size_t i);
 
+/** The same bits? (Zeros have a sign, and rounding must not differ at all.) */
+bool test_is_same(float a, float b);
+
 #endif

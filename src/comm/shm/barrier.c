@@ -11,6 +11,8 @@
 /* Gates: bit 0 = broken, the rest counts rounds. */
 enum { GATE_BROKEN = 1, GATE_ROUND = 2 };
 
+enum { SPINS_LEAST = 32 };
+
 /* Shared futexes (no FUTEX_PRIVATE_FLAG): the waiters are in other processes. */
 static void futex_wait(atomic_uint *word, unsigned expected, uint64_t wait_ns)
 {
@@ -93,15 +95,19 @@ static weir_status fail_late(struct shm_state *shm, enum shm_group group)
     return fail_as_blamed(shm);
 }
 
-/* Spin for a while; true when the round is over or broken. */
-static bool spin(const struct shm_state *shm, atomic_uint *gate, unsigned before)
+/* Spin for a while; true when the round is over or broken. Where spinning did not help the next one
+ * is half as long, where it did twice: beside a busy neighbour it only takes the core away. */
+static bool spin(struct shm_state *shm, atomic_uint *gate, unsigned before)
 {
+    unsigned least = WEIR_MIN(shm->n_spins_most, (unsigned)SPINS_LEAST);
     for (unsigned i = 0; i < shm->n_spins; i++) {
         if (atomic_load_explicit(gate, memory_order_acquire) != before) {
+            shm->n_spins = WEIR_MIN(2 * shm->n_spins, shm->n_spins_most);
             return true;
         }
         pause_core();
     }
+    shm->n_spins = WEIR_MAX(shm->n_spins / 2, least);
     return false;
 }
 

@@ -62,7 +62,7 @@ static weir_status shm_open_group(struct weir_comm *comm, struct rendezvous *rdv
     for (int r = 0; r < WEIR_COMM_MAX_RANKS; r++) {
         shm->watcher.pid_fds[r] = -1;
     }
-    shm->n_spins = comm->size <= comm_n_cores() ? SPINS : 0;
+    shm->n_spins = shm->n_spins_most = comm->size <= comm_n_cores() ? SPINS : 0;
     weir_status status = comm->rank == 0 ? shm_segment_create(shm, err) : WEIR_OK;
     if (rdv == NULL) {
         return status;

@@ -101,8 +101,8 @@ struct shm_state {
     struct shm_header *header;
     size_t head_bytes; /**< Header, ranks and stages: one mapping. */
     uint8_t *stages;
-    unsigned n_spins;
-    uint64_t n_ops; /**< Meetings of the workers so far; equal on all. */
+    unsigned n_spins, n_spins_most; /**< Now; 0 with more ranks than cores. */
+    uint64_t n_ops;                 /**< Meetings of the workers so far; equal on all. */
     int n_regions;
     struct shm_region regions[SHM_MAX_REGIONS];
     struct shm_watcher watcher;

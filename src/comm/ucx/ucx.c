@@ -10,6 +10,8 @@ enum {
 };
 
 /* UCX prints to standard output, where a program's own output belongs. */
+WEIR_PRINTF(6, 0)
+
 static ucs_log_func_rc_t forward_log(const char *file, unsigned line, const char *function,
                                      ucs_log_level_t level,
                                      const ucs_log_component_config_t *component,
