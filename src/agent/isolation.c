@@ -324,14 +324,11 @@ size_t weir_group_members(const struct weir_group *group, pid_t *pids, size_t ma
         int pid;
         while (file != NULL && fscanf(file, "%d", &pid) == 1) {
             bool is_new = true;
-            for (size_t j = 0; j < n && j < max; j++) {
+            for (size_t j = 0; j < n; j++) {
                 is_new = is_new && pids[j] != (pid_t)pid;
             }
-            if (is_new) {
-                if (n < max) {
-                    pids[n] = (pid_t)pid;
-                }
-                n++;
+            if (is_new && n < max) {
+                pids[n++] = (pid_t)pid;
             }
         }
         if (file != NULL) {
@@ -344,8 +341,7 @@ size_t weir_group_members(const struct weir_group *group, pid_t *pids, size_t ma
 bool weir_group_has(const struct weir_group *group, pid_t pid)
 {
     pid_t pids[1024];
-    size_t n =
-        WEIR_MIN(weir_group_members(group, pids, WEIR_ARRAY_LEN(pids)), WEIR_ARRAY_LEN(pids));
+    size_t n = weir_group_members(group, pids, WEIR_ARRAY_LEN(pids));
     for (size_t i = 0; i < n; i++) {
         if (pids[i] == pid) {
             return true;
@@ -360,8 +356,7 @@ void weir_group_kill(const struct weir_group *group)
         (void)write_file(group->dirs[i], "cgroup.kill", "1"); /* only version 2 has the file */
     }
     pid_t pids[1024];
-    size_t n =
-        WEIR_MIN(weir_group_members(group, pids, WEIR_ARRAY_LEN(pids)), WEIR_ARRAY_LEN(pids));
+    size_t n = weir_group_members(group, pids, WEIR_ARRAY_LEN(pids));
     for (size_t i = 0; i < n; i++) {
         int fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
         /* Membership is asked again now that the descriptor holds on to one process. */

@@ -61,7 +61,7 @@ void weir_group_create(const struct weir_isolation *isolation, const char *name,
 weir_status weir_group_add(const struct weir_group *group, pid_t pid,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The processes in it: at most `max` go to pids; returns how many there are. */
+/** The processes in it, each once; at most `max` (> 0) of them. Returns how many went to pids. */
 size_t weir_group_members(const struct weir_group *group, pid_t *pids, size_t max);
 
 /** Is the process in it? */

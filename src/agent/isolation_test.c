@@ -1,4 +1,170 @@
-int main(void)
+#include "agent/isolation.h"
+
+#include "agent/process.h"
+#include "base/test_main.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Texts of real machines: Debian 12 with systemd; a hybrid; a v1 container; a v2 container. */
+static const char v2_mounts[] = "sysfs /sys sysfs rw 0 0\n"
+                                "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nsdelegate 0 0\n";
+static const char v2_cgroups[] = "0::/system.slice/weir.service\n";
+static const char hybrid_mounts[] =
+    "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n"
+    "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n"
+    "cgroup /sys/fs/cgroup/cpuset cgroup rw,relatime,cpuset 0 0\n"
+    "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
+    "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
+static const char hybrid_cgroups[] = "5:cpuset:/\n4:memory:/a/b\n3:cpu,cpuacct:/\n"
+                                     "1:name=systemd:/x\n0::/\n";
+
+START_TEST(a_process_finds_its_own_group_in_each_hierarchy)
 {
-    return 0;
+    char dir[256];
+    ck_assert(weir_isolation_own_dir(v2_mounts, v2_cgroups, "", dir, sizeof dir));
+    ck_assert_str_eq(dir, "/sys/fs/cgroup/system.slice/weir.service");
+    ck_assert(!weir_isolation_own_dir(v2_mounts, v2_cgroups, "cpu", dir, sizeof dir));
+    ck_assert(weir_isolation_own_dir(hybrid_mounts, hybrid_cgroups, "cpu", dir, sizeof dir));
+    ck_assert_str_eq(dir, "/sys/fs/cgroup/cpu,cpuacct");
+    ck_assert(weir_isolation_own_dir(hybrid_mounts, hybrid_cgroups, "memory", dir, sizeof dir));
+    ck_assert_str_eq(dir, "/sys/fs/cgroup/memory/a/b");
+    ck_assert(weir_isolation_own_dir(hybrid_mounts, hybrid_cgroups, "", dir, sizeof dir));
+    ck_assert_str_eq(dir, "/sys/fs/cgroup/unified");
+    ck_assert(!weir_isolation_own_dir(hybrid_mounts, hybrid_cgroups, "set", dir, sizeof dir));
+    ck_assert(!weir_isolation_own_dir("", "", "", dir, sizeof dir));
 }
+
+END_TEST
+
+START_TEST(weights_become_nice_values)
+{
+    ck_assert_int_eq(weir_isolation_nice(100), 0);
+    ck_assert_int_eq(weir_isolation_nice(80), 1); /* a nice level is a factor of 1.25 */
+    ck_assert_int_eq(weir_isolation_nice(125), -1);
+    ck_assert_int_eq(weir_isolation_nice(1), 19);
+    ck_assert_int_eq(weir_isolation_nice(10000), -20);
+}
+
+END_TEST
+
+static pid_t start_sleeper(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    ck_assert_int_gt(pid, 0);
+    return pid;
+}
+
+static int64_t read_number(const char *dir, const char *name)
+{
+    char path[WEIR_GROUP_PATH_BYTES + 64];
+    char text[64] = "";
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return -1;
+    }
+    (void)!fgets(text, sizeof text, file);
+    (void)fclose(file);
+    return strtoll(text, NULL, 10);
+}
+
+START_TEST(a_group_holds_limits_and_kills_its_members)
+{
+    struct weir_isolation isolation;
+    struct weir_group group;
+    char name[64];
+    char text[256];
+    weir_isolation_probe(&isolation);
+    weir_isolation_describe(&isolation, text, sizeof text);
+    printf("%s\n", text);
+    (void)snprintf(name, sizeof name, "test.%d", (int)getpid());
+    weir_group_create(&isolation, name, 50, 64 << 20, &group);
+    if (group.n_dirs == 0) {
+        printf("no control groups can be made here: not tested\n");
+        return;
+    }
+    for (size_t i = 0; i < group.n_dirs; i++) {
+        int64_t shares = read_number(group.dirs[i], "cpu.shares");
+        int64_t limit = read_number(group.dirs[i], "memory.limit_in_bytes");
+        ck_assert(shares == -1 || shares == 512);
+        ck_assert(limit == -1 || limit == 64 << 20);
+    }
+    pid_t pids[3];
+    pid_t members[8];
+    for (int i = 0; i < 3; i++) {
+        pids[i] = start_sleeper();
+        ck_assert_int_eq(weir_group_add(&group, pids[i], NULL), WEIR_OK);
+        ck_assert(weir_group_has(&group, pids[i]));
+    }
+    ck_assert(!weir_group_has(&group, getpid()));
+    ck_assert_uint_eq(weir_group_members(&group, members, 8), 3);
+    weir_group_kill(&group);
+    for (int i = 0; i < 3; i++) {
+        int status;
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+    }
+    ck_assert_uint_eq(weir_group_members(&group, members, 8), 0);
+    weir_group_remove(&group);
+    ck_assert_int_ne(access(group.dirs[0], F_OK), 0);
+}
+
+END_TEST
+
+START_TEST(an_identity_does_not_match_another_process_with_the_same_pid)
+{
+    struct process_id id;
+    pid_t pid = start_sleeper();
+    ck_assert(process_identify(pid, &id));
+    ck_assert(process_is_alive(&id));
+    struct process_id stranger = {.pid = pid, .start_time = id.start_time - 1};
+    ck_assert(!process_is_alive(&stranger));
+    ck_assert(!process_signal(&stranger, SIGKILL));
+    ck_assert(process_is_alive(&id));
+    ck_assert(process_signal(&id, SIGKILL));
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(!process_is_alive(&id));
+    ck_assert(!process_signal(&id, SIGKILL));
+}
+
+END_TEST
+
+START_TEST(descendants_are_found_through_generations)
+{
+    int ready[2];
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() == 0) {
+            (void)setsid(); /* leaving the session does not hide it */
+            (void)!write(ready[1], "x", 1);
+        }
+        (void)pause();
+        _exit(0);
+    }
+    char byte;
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    struct process_id ids[16];
+    size_t n = process_descendants(getpid(), ids, 16);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(ids[0].pid, child);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert(process_signal(&ids[i], SIGKILL));
+    }
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("agent isolation", a_process_finds_its_own_group_in_each_hierarchy,
+               weights_become_nice_values, a_group_holds_limits_and_kills_its_members,
+               an_identity_does_not_match_another_process_with_the_same_pid,
+               descendants_are_found_through_generations)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -134,6 +135,8 @@ static _Noreturn void child_main(const struct child_plan *plan)
     (void)signal(SIGPIPE, SIG_DFL);
     if (dup2(plan->null_fd, 0) == 0 && dup2(plan->log_fd, 1) == 1 && dup2(plan->log_fd, 2) == 2 &&
         chdir(plan->work) == 0) {
+        /* Whatever the agent inherited from elsewhere is not the task's. */
+        (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         environ = plan->env;
         (void)execvp(plan->program, plan->argv);
     }

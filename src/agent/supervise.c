@@ -50,8 +50,7 @@ static size_t signal_all(const struct supervisor *s, int signal_number)
     static struct process_id ids[MEMBERS_MAX];
     static pid_t pids[MEMBERS_MAX];
     size_t n = process_descendants(getpid(), ids, MEMBERS_MAX);
-    size_t n_group =
-        WEIR_MIN(weir_group_members(&s->group, pids, MEMBERS_MAX), (size_t)MEMBERS_MAX);
+    size_t n_group = weir_group_members(&s->group, pids, MEMBERS_MAX);
     for (size_t i = 0; i < n_group && n < MEMBERS_MAX; i++) {
         bool is_known = false;
         for (size_t j = 0; j < n && !is_known; j++) {
@@ -277,13 +276,14 @@ static weir_status settle_lost(struct supervisor *s)
             char marker[TASK_PATH_BYTES];
             (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s",
                            slash != NULL ? slash + 1 : s->dir);
+            pid_t member;
             (void)process_signal(&run.process, SIGKILL);
             weir_group_kill(&run.group);
             size_t n = process_with_environment(marker, ids, MEMBERS_MAX);
             for (size_t i = 0; i < n; i++) {
                 (void)process_signal(&ids[i], SIGKILL);
             }
-            for (int i = 0; i < 20 && weir_group_members(&run.group, NULL, 0) > 0; i++) {
+            for (int i = 0; i < 20 && weir_group_members(&run.group, &member, 1) > 0; i++) {
                 weir_group_kill(&run.group);
                 (void)poll(NULL, 0, KILL_TICK_MS);
             }

@@ -1,4 +1,402 @@
-int main(void)
+#include "agent/agent.h"
+
+#include "agent/task.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/test_main.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* This program is also the supervisor, and a task that wants memory: see main. */
+
+extern char **environ;
+
+static char root[64];
+static char dir[128]; /* of the attempt "t1.1" */
+static char self[512];
+static char log_text[1 << 20];
+
+static void start(void)
 {
+    strncpy(root, "/tmp/weir-supervise-XXXXXX", sizeof root - 1);
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    (void)snprintf(dir, sizeof dir, "%s/t1.1", root);
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    ck_assert_int_gt(n, 0);
+    self[n] = '\0';
+}
+
+static void stop(void)
+{
+    ck_assert_int_eq(weir_dir_remove(root, NULL), WEIR_OK);
+}
+
+/* task.json with members added to those that every task has. Takes `more`. */
+static void write_task(json_t *argv, json_t *more)
+{
+    char path[TASK_PATH_BYTES];
+    json_t *task =
+        json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:o}", "id", "t1", "job", "j1", "attempt", 1,
+                  "role", "command", "rank", 0, "desired", "running", "argv", argv);
+    json_object_update(task, more);
+    json_decref(more);
+    char *text = json_dumps(task, 0);
+    ck_assert_int_eq(
+        weir_file_write_atomic(task_path(path, dir, "task.json"), text, strlen(text), 0600, NULL),
+        WEIR_OK);
+    free(text);
+    json_decref(task);
+}
+
+static void write_script(const char *script, json_t *more)
+{
+    write_task(json_pack("[s,s,s]", "/bin/sh", "-c", script), more);
+}
+
+/* Loop tests run with control groups (0) and without (1). */
+static json_t *with_isolation(int i)
+{
+    return json_pack("{s:s}", "isolation", i == 0 ? "auto" : "none");
+}
+
+static pid_t supervise(void)
+{
+    char *const argv[] = {self, "agent", "--supervise", dir, NULL};
+    pid_t pid;
+    ck_assert_int_eq(posix_spawn(&pid, self, NULL, NULL, argv, environ), 0);
+    return pid;
+}
+
+static struct task_exit end_of(pid_t supervisor)
+{
+    struct task_exit record;
+    struct weir_error err = {0};
+    int status;
+    ck_assert_int_eq(waitpid(supervisor, &status, 0), supervisor);
+    ck_assert_int_eq(status, 0);
+    weir_status read = task_exit_read(dir, &record, &err);
+    ck_assert_msg(read == WEIR_OK, "%s", err.message);
+    return record;
+}
+
+static struct task_exit run(void)
+{
+    return end_of(supervise());
+}
+
+static const char *read_text(const char *name)
+{
+    char path[TASK_PATH_BYTES];
+    FILE *file = fopen(task_path(path, dir, name), "re");
+    size_t n = file != NULL ? fread(log_text, 1, sizeof log_text - 1, file) : 0;
+    log_text[n] = '\0';
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return log_text;
+}
+
+static void await_file(const char *name)
+{
+    int64_t give_up_ms = weir_mono_ms() + 20000;
+    while (!task_has(dir, name)) {
+        ck_assert_msg(weir_mono_ms() < give_up_ms, "no %s", name);
+        (void)usleep(1000);
+    }
+}
+
+static size_t count_processes(void)
+{
+    struct process_id ids[64];
+    return process_with_environment("WEIR_TASK_KEY=t1.1", ids, 64);
+}
+
+START_TEST(exit_status_and_output_are_recorded)
+{
+    write_script("echo out; echo err >&2; exit 3", json_object());
+    struct task_exit end = run();
+    ck_assert_int_eq(end.exit_code, 3);
+    ck_assert_int_eq(end.signal, 0);
+    ck_assert(!end.is_lost);
+    ck_assert_str_eq(end.message, "");
+    ck_assert_str_eq(read_text("log"), "out\nerr\n");
+    ck_assert_int_eq(end.log_bytes, 8);
+    ck_assert_int_gt(end.max_rss_bytes, 100000);
+    struct task_run begin;
+    ck_assert_int_eq(task_run_read(dir, &begin, NULL), WEIR_OK);
+    ck_assert_int_eq(begin.process.pid, end.pid);
+}
+
+END_TEST
+
+START_TEST(a_signal_is_told_from_an_exit)
+{
+    write_script("kill -SEGV $$", json_object());
+    struct task_exit end = run();
+    ck_assert_int_eq(end.exit_code, -1);
+    ck_assert_int_eq(end.signal, SIGSEGV);
+    ck_assert_ptr_nonnull(strstr(end.message, "signal 11"));
+}
+
+END_TEST
+
+START_TEST(what_cannot_be_started_ends_as_in_a_shell)
+{
+    write_task(json_pack("[s]", "weir-no-such-program"), json_object());
+    struct task_exit end = run();
+    ck_assert_int_eq(end.exit_code, 127);
+    ck_assert_ptr_nonnull(strstr(end.message, "weir-no-such-program"));
+    char path[TASK_PATH_BYTES];
+    (void)unlink(task_path(path, dir, "exit.json"));
+    (void)unlink(task_path(path, dir, "run.json"));
+    write_task(json_pack("[s]", "/etc/passwd"), json_object());
+    ck_assert_int_eq(run().exit_code, 126);
+    (void)unlink(task_path(path, dir, "exit.json"));
+    (void)unlink(task_path(path, dir, "run.json"));
+    write_task(json_array(), json_object());
+    end = run();
+    ck_assert_int_eq(end.exit_code, 126);
+    ck_assert_int_eq(end.pid, 0);
+    ck_assert_ptr_nonnull(strstr(end.message, "$.argv"));
+}
+
+END_TEST
+
+START_TEST(the_task_finds_its_files_folder_and_variables_but_no_secrets_of_the_agent)
+{
+    ck_assert_int_eq(setenv("WEIR_TOKEN", "secret", 1), 0);
+    write_script("cat spec.json sub/x; pwd; env; stat -c %a spec.json; cat <&0; ls /proc/self/fd",
+                 json_pack("{s:{s:s,s:s}, s:{s:s}}", "files", "spec.json", "{\"a\":1}", "sub/x",
+                           "sub\n", "env", "MINE", "yes"));
+    ck_assert_int_eq(run().exit_code, 0);
+    const char *text = read_text("log");
+    char pwd[256];
+    (void)snprintf(pwd, sizeof pwd, "{\"a\":1}sub\n%s/work\n", dir);
+    ck_assert_msg(strncmp(text, pwd, strlen(pwd)) == 0, "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, "MINE=yes\n"));
+    ck_assert_ptr_nonnull(strstr(text, "WEIR_TASK=t1\n"));
+    ck_assert_ptr_nonnull(strstr(text, "WEIR_TASK_KEY=t1.1\n"));
+    ck_assert_ptr_nonnull(strstr(text, "PATH="));
+    ck_assert_ptr_null(strstr(text, "secret"));
+    /* No descriptor of the supervisor but 0, 1, 2 (3 is ls's own). */
+    ck_assert_msg(strstr(text, "600\n0\n1\n2\n3\n") != NULL, "%s", text);
+    ck_assert_ptr_null(strstr(text, "\n4\n"));
+}
+
+END_TEST
+
+START_TEST(an_attempt_is_started_once_however_many_supervisors_come)
+{
+    write_script("echo once >> ../count; exit 7", json_object());
+    pid_t supervisors[8];
+    for (int i = 0; i < 8; i++) {
+        supervisors[i] = supervise();
+    }
+    for (int i = 0; i < 8; i++) {
+        ck_assert_int_eq(waitpid(supervisors[i], NULL, 0), supervisors[i]);
+    }
+    ck_assert_int_eq(run().exit_code, 7);
+    ck_assert_str_eq(read_text("count"), "once\n");
+}
+
+END_TEST
+
+START_TEST(a_task_whose_supervisor_was_killed_is_lost_and_leaves_nothing)
+{
+    write_script("setsid sh -c 'trap \"\" TERM; while :; do sleep 10; done' & "
+                 "echo > ../ready; sleep 1000",
+                 with_isolation(_i));
+    pid_t supervisor = supervise();
+    await_file("ready");
+    struct task_run begin;
+    ck_assert_int_eq(task_run_read(dir, &begin, NULL), WEIR_OK);
+    ck_assert(process_is_alive(&begin.process));
+    ck_assert_int_eq(kill(supervisor, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(supervisor, NULL, 0), supervisor);
+    ck_assert(process_is_alive(&begin.process));
+    struct task_exit end = run();
+    ck_assert(end.is_lost);
+    ck_assert_int_eq(end.exit_code, -1);
+    ck_assert_ptr_nonnull(strstr(end.message, "supervisor"));
+    int64_t give_up_ms = weir_mono_ms() + 10000;
+    while (count_processes() > 0 && weir_mono_ms() < give_up_ms) {
+        (void)usleep(1000);
+    }
+    ck_assert_uint_eq(count_processes(), 0);
+    for (size_t i = 0; i < begin.group.n_dirs; i++) {
+        ck_assert_int_ne(access(begin.group.dirs[i], F_OK), 0);
+    }
+}
+
+END_TEST
+
+START_TEST(a_task_of_another_boot_is_lost_and_no_process_is_touched)
+{
+    write_script("exit 0", json_object());
+    struct task_run run_record = {.boot_id = "another", .time_ms = 1};
+    ck_assert(process_identify(getpid(), &run_record.process)); /* would be us */
+    ck_assert_int_eq(task_run_write(dir, &run_record, NULL), WEIR_OK);
+    struct task_exit end = run();
+    ck_assert(end.is_lost);
+    ck_assert_ptr_nonnull(strstr(end.message, "restarted"));
+}
+
+END_TEST
+
+START_TEST(stop_asks_first)
+{
+    write_script("trap 'echo bye; exit 5' TERM; echo > ../ready; while :; do sleep 0.05; done",
+                 with_isolation(_i));
+    pid_t supervisor = supervise();
+    await_file("ready");
+    ck_assert_int_eq(task_stop_write(dir, 20000, NULL), WEIR_OK);
+    struct task_exit end = end_of(supervisor);
+    ck_assert_int_eq(end.exit_code, 5);
+    ck_assert_str_eq(end.message, "stopped");
+    ck_assert_ptr_nonnull(strstr(read_text("log"), "bye\n"));
+}
+
+END_TEST
+
+START_TEST(stop_kills_grandchildren_that_ignore_it_after_the_grace)
+{
+    write_script("trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do sleep 10; done' &) ; "
+                 "(sh -c 'trap \"\" TERM; echo > ../ready; while :; do sleep 10; done' &) ; "
+                 "while :; do sleep 10; done",
+                 with_isolation(_i));
+    pid_t supervisor = supervise();
+    await_file("ready");
+    ck_assert_uint_ge(count_processes(), 3);
+    int64_t begin_ms = weir_mono_ms();
+    ck_assert_int_eq(task_stop_write(dir, 300, NULL), WEIR_OK);
+    struct task_exit end = end_of(supervisor);
+    ck_assert_int_ge(weir_mono_ms() - begin_ms, 300);
+    ck_assert_int_eq(end.signal, SIGKILL);
+    ck_assert_str_eq(end.message, "stopped; killed after 300 ms of grace");
+    ck_assert_uint_eq(count_processes(), 0);
+}
+
+END_TEST
+
+START_TEST(what_a_task_leaves_behind_ends_with_it)
+{
+    write_script("(setsid sleep 1000 &) ; sleep 1000 & exit 0", with_isolation(_i));
+    ck_assert_int_eq(run().exit_code, 0);
+    ck_assert_uint_eq(count_processes(), 0);
+}
+
+END_TEST
+
+START_TEST(a_task_stopped_before_its_start_never_runs)
+{
+    write_script("echo > ../ran", json_object());
+    ck_assert_int_eq(task_stop_write(dir, 100, NULL), WEIR_OK);
+    struct task_exit end = run();
+    ck_assert_int_eq(end.signal, SIGTERM);
+    ck_assert_ptr_nonnull(strstr(end.message, "before"));
+    ck_assert(!task_has(dir, "ran"));
+    ck_assert(!task_has(dir, "run.json"));
+}
+
+END_TEST
+
+START_TEST(a_long_log_keeps_its_beginning_its_end_and_the_count)
+{
+    /* 200000 lines of 7 bytes: 1.4 MB into 256 KiB. */
+    write_script("seq 100000 299999", json_pack("{s:i}", "log_max_bytes", 1 << 18));
+    ck_assert_int_eq(run().exit_code, 0);
+    const char *text = read_text("log");
+    size_t len = strlen(text);
+    ck_assert_uint_le(len, 1 << 18);
+    ck_assert_uint_ge(len, 1 << 17);
+    ck_assert_int_eq(strncmp(text, "100000\n100001\n", 14), 0);
+    ck_assert_str_eq(text + len - 14, "299998\n299999\n");
+    const char *note = strstr(text, "\n[weir: ");
+    ck_assert_ptr_nonnull(note);
+    long long n_left_out = strtoll(note + 8, NULL, 10);
+    size_t note_len = strcspn(note + 1, "\n") + 2;
+    ck_assert_int_eq((long long)(len - note_len) + n_left_out, 1400000);
+}
+
+END_TEST
+
+START_TEST(a_task_over_its_memory_limit_ends_and_says_so)
+{
+    struct weir_isolation isolation;
+    weir_isolation_probe(&isolation);
+    json_t *more = with_isolation(_i);
+    json_object_set_new(more, "memory_max_bytes", json_integer(64 << 20));
+    write_task(json_pack("[s,s,s]", self, "allocate", "256"), more);
+    struct task_exit end = run();
+    if (_i == 0 && (isolation.v2_memory || isolation.v1_memory[0] != '\0')) {
+        ck_assert_int_eq(end.signal, SIGKILL);
+        ck_assert_str_eq(end.message, "killed: over its memory limit of 67108864 bytes");
+    } else {
+        ck_assert_int_ne(end.exit_code, 0); /* RLIMIT_DATA: malloc finds nothing */
+    }
+}
+
+END_TEST
+
+START_TEST(a_supervisor_that_is_told_to_end_stops_its_task_in_good_order)
+{
+    write_script("trap 'exit 6' TERM; echo > ../ready; while :; do sleep 0.05; done",
+                 json_object());
+    pid_t supervisor = supervise();
+    await_file("ready");
+    ck_assert_int_eq(kill(supervisor, SIGTERM), 0);
+    ck_assert_int_eq(end_of(supervisor).exit_code, 6);
+}
+
+END_TEST
+
+static int allocate(size_t megabytes)
+{
+    for (size_t i = 0; i < megabytes; i++) {
+        char *bytes = malloc(1 << 20);
+        if (bytes == NULL) {
+            return 9;
+        }
+        memset(bytes, (int)i + 1, 1 << 20);
+        __asm__ volatile("" : : "r"(bytes) : "memory"); /* keep the writes */
+    }
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "agent") == 0) {
+        return weir_agent_supervise(argv[3]);
+    }
+    if (argc == 3 && strcmp(argv[1], "allocate") == 0) {
+        return allocate((size_t)strtoul(argv[2], NULL, 10));
+    }
+    Suite *suite = suite_create("agent supervise");
+    TCase *tcase = tcase_create("supervise");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, start, stop);
+    tcase_add_test(tcase, exit_status_and_output_are_recorded);
+    tcase_add_test(tcase, a_signal_is_told_from_an_exit);
+    tcase_add_test(tcase, what_cannot_be_started_ends_as_in_a_shell);
+    tcase_add_test(tcase,
+                   the_task_finds_its_files_folder_and_variables_but_no_secrets_of_the_agent);
+    tcase_add_test(tcase, an_attempt_is_started_once_however_many_supervisors_come);
+    tcase_add_loop_test(tcase, a_task_whose_supervisor_was_killed_is_lost_and_leaves_nothing, 0, 2);
+    tcase_add_test(tcase, a_task_of_another_boot_is_lost_and_no_process_is_touched);
+    tcase_add_loop_test(tcase, stop_asks_first, 0, 2);
+    tcase_add_loop_test(tcase, stop_kills_grandchildren_that_ignore_it_after_the_grace, 0, 2);
+    tcase_add_loop_test(tcase, what_a_task_leaves_behind_ends_with_it, 0, 2);
+    tcase_add_test(tcase, a_task_stopped_before_its_start_never_runs);
+    tcase_add_test(tcase, a_long_log_keeps_its_beginning_its_end_and_the_count);
+    tcase_add_loop_test(tcase, a_task_over_its_memory_limit_ends_and_says_so, 0, 2);
+    tcase_add_test(tcase, a_supervisor_that_is_told_to_end_stops_its_task_in_good_order);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
 }

@@ -62,11 +62,11 @@ weir_status task_run_read(const char *dir, struct task_run *out,
 
 /** exit.json */
 struct task_exit {
-    bool is_lost;      /**< Nobody saw how it ended. */
-    int64_t pid;       /**< 0: it was never started. */
-    int exit_code;     /**< -1: killed by a signal, or lost. */
-    int signal;        /**< 0: none. */
-    char message[256]; /**< "" if there is nothing to say. */
+    bool is_lost;                           /**< Nobody saw how it ended. */
+    int64_t pid;                            /**< 0: it was never started. */
+    int exit_code;                          /**< -1: killed by a signal, or lost. */
+    int signal;                             /**< 0: none. */
+    char message[WEIR_ERROR_MESSAGE_BYTES]; /**< "" if there is nothing to say. */
     int64_t time_ms;
     int64_t log_bytes, max_rss_bytes, cpu_ms;
 };
