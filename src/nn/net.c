@@ -52,7 +52,7 @@ static void take_small(struct weir_net *net)
             op->saved = slab_take(slab, n_classes * (channels + 1) * sizeof(real));
             op->scores = slab_take(slab, batch * n_classes * sizeof(real));
         }
-        op->dropout_key = net->seed ^ ((uint64_t)(i + 1) * 0x9e3779b97f4a7c15u);
+        op->dropout_key = net->seed ^ net_hash_name(op->name);
     }
 }
 

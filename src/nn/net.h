@@ -61,6 +61,8 @@ struct weir_net {
 /** params.c: the table, slab places and the ops' pointers into it. */
 weir_status net_make_params(struct weir_net *net) WEIR_MUST_CHECK;
 void net_bind_params(struct weir_net *net);
+/** FNV-1a: the stream of random numbers that belongs to a parameter or layer of this name. */
+uint64_t net_hash_name(const char *name);
 
 /** net_run.c: the programs of a net whose plan stands. */
 weir_status net_make_programs(struct weir_net *net) WEIR_MUST_CHECK;

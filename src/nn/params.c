@@ -73,19 +73,25 @@ weir_status net_make_params(struct weir_net *net)
     if (!net->params || !net->param_names || !net->ready.is_done) {
         return WEIR_ERR_NOMEM;
     }
-    for (int32_t i = net->plan->n_ops - 1; i >= 0; i--) {
+    for (int32_t i = 0; i < net->plan->n_ops; i++) {
         for (int place = 0; place < OP_MAX_PARAMS; place++) {
             net->plan->ops[i].op.params[place].index = -1;
         }
-        add_trainable(net, &net->plan->ops[i].op);
+    }
+    /* By layer, not by op: the order must not depend on what a back-end can fuse. */
+    for (int32_t i = net->plan->n_values - 1; i >= 0; i--) {
+        struct plan_op *o = plan_find_op(net->plan, i);
+        if (o) {
+            add_trainable(net, &o->op);
+        }
     }
     net->n_trainable_params = net->n_params;
     net->n_gradient_elems = net->n_weight_elems;
-    for (int32_t i = net->plan->n_ops - 1; i >= 0; i--) {
-        struct op *op = &net->plan->ops[i].op;
-        if (op->kind == LAYER_BATCH_NORM) {
-            add_param(net, op, OP_RUNNING_MEAN, "running_mean", 1, &op->in[0].c);
-            add_param(net, op, OP_RUNNING_VAR, "running_var", 1, &op->in[0].c);
+    for (int32_t i = net->plan->n_values - 1; i >= 0; i--) {
+        struct plan_op *o = plan_find_op(net->plan, i);
+        if (o && o->op.kind == LAYER_BATCH_NORM) {
+            add_param(net, &o->op, OP_RUNNING_MEAN, "running_mean", 1, &o->op.in[0].c);
+            add_param(net, &o->op, OP_RUNNING_VAR, "running_var", 1, &o->op.in[0].c);
         }
     }
     return WEIR_OK;
@@ -106,8 +112,7 @@ void net_bind_params(struct weir_net *net)
     }
 }
 
-/* FNV-1a: the stream of a parameter's initial values. */
-static uint64_t hash_name(const char *name)
+uint64_t net_hash_name(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *name; name++) {
@@ -149,7 +154,7 @@ static void init_op(struct weir_net *net, const struct op *op, uint64_t seed)
     } else if (weight->index >= 0) {
         struct weir_rng rng;
         double deviation = initial_deviation(op);
-        weir_rng_init(&rng, seed, hash_name(net->params[weight->index].name));
+        weir_rng_init(&rng, seed, net_hash_name(net->params[weight->index].name));
         for (size_t i = 0; i < weight->n_elems; i++) {
             weight->value[i] = (float)(deviation * weir_rng_normal(&rng));
         }

@@ -36,6 +36,7 @@ struct plan_task {
 struct plan_op {
     struct op op;
     weir_value_t in[LAYER_MAX_INPUTS], out;
+    int32_t i_layer; /**< The graph's layer it stands for (the first, if it holds several). */
     bool dx_adds[LAYER_MAX_INPUTS];
 };
 
@@ -93,6 +94,9 @@ struct op_reads {
     bool backward_x, backward_y, filler_x, filler_dy;
 };
 struct op_reads plan_op_reads(const struct op *op);
+
+/** The op that stands for a layer; NULL if another has swallowed it. */
+struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer);
 
 /** Does the op have a filler (parameters whose gradients are made over the whole batch)? */
 bool plan_has_filler(const struct op *op);

@@ -61,6 +61,7 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
 {
     const struct graph_layer *layer = &graph->layers[i_layer];
     struct op *op = &to->op;
+    to->i_layer = i_layer;
     op->kind = layer->kind;
     memcpy(op->name, layer->name, sizeof(op->name));
     op->n_in = layer->n_in;
@@ -108,6 +109,16 @@ static void list_ops(struct plan *plan, const struct weir_graph *graph, const st
         }
         fill_op(plan, graph, fusion, first, &plan->ops[plan->n_ops++]);
     }
+}
+
+struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer)
+{
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        if (plan->ops[i].i_layer == i_layer) {
+            return &plan->ops[i];
+        }
+    }
+    return NULL;
 }
 
 bool plan_has_filler(const struct op *op)

@@ -31,13 +31,15 @@ static inline int32_t rg_pick(struct random_graph *g, int32_t n)
     return (int32_t)weir_rng_below(&g->rng, (uint64_t)n);
 }
 
+/* A bias only where no batch norm can follow at once: it would take the bias out again, and leave a
+ * gradient that is nothing but rounding. */
 static inline weir_value_t rg_conv(struct random_graph *g, weir_value_t x, int32_t k,
-                                   int32_t stride)
+                                   int32_t stride, bool can_have_bias)
 {
     static const int32_t kernels[] = {1, 3, 5};
     int32_t kernel = kernels[rg_pick(g, 3)];
     struct weir_conv_params p = {
-        k, kernel, kernel, stride, kernel / 2, kernel / 2, rg_pick(g, 2) == 0};
+        k, kernel, kernel, stride, kernel / 2, kernel / 2, rg_pick(g, 2) == 0 && can_have_bias};
     return weir_graph_conv(g->graph, rg_name(g), x, &p);
 }
 
@@ -49,16 +51,16 @@ static inline weir_value_t rg_residual(struct random_graph *g, weir_value_t x, i
     bool is_shortcut_first = rg_pick(g, 2) == 0;
     weir_value_t shortcut = x, y;
     if (has_projection && is_shortcut_first) {
-        shortcut = rg_conv(g, x, k, stride);
+        shortcut = rg_conv(g, x, k, stride, false);
         shortcut = weir_graph_batch_norm(g->graph, rg_name(g), shortcut);
     }
-    y = rg_conv(g, x, k, stride);
+    y = rg_conv(g, x, k, stride, false);
     y = weir_graph_batch_norm(g->graph, rg_name(g), y);
     y = weir_graph_relu(g->graph, rg_name(g), y);
-    y = rg_conv(g, y, k, 1);
+    y = rg_conv(g, y, k, 1, false);
     y = weir_graph_batch_norm(g->graph, rg_name(g), y);
     if (has_projection && !is_shortcut_first) {
-        shortcut = rg_conv(g, x, k, stride);
+        shortcut = rg_conv(g, x, k, stride, false);
         shortcut = weir_graph_batch_norm(g->graph, rg_name(g), shortcut);
     }
     y = rg_pick(g, 2) == 0 ? weir_graph_add(g->graph, rg_name(g), shortcut, y)
@@ -74,7 +76,7 @@ static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32
     switch (rg_pick(g, 9)) {
     case 0:
         *k = 1 + rg_pick(g, 20);
-        y = rg_conv(g, x, *k, 1);
+        y = rg_conv(g, x, *k, 1, true);
         return weir_graph_relu(graph, rg_name(g), y);
     case 1:
         return rg_residual(g, x, *k, false);
@@ -82,12 +84,12 @@ static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32
         *k = 1 + rg_pick(g, 20);
         return rg_residual(g, x, *k, true);
     case 3:
-        y = rg_conv(g, x, 3, 1);
+        y = rg_conv(g, x, 3, 1, false);
         x = weir_graph_concat(graph, rg_name(g), (weir_value_t[]){x, y, x}, 3);
         *k = 2 * *k + 3;
         return x;
     case 4:
-        x = rg_conv(g, x, *k, 1);
+        x = rg_conv(g, x, *k, 1, true);
         return weir_graph_prelu(graph, rg_name(g), x);
     case 5:
         return weir_graph_avg_pool(graph, rg_name(g), x, &(struct weir_pool_params){3, 1, 1});
