@@ -14,7 +14,7 @@ add_compile_definitions(_GNU_SOURCE WEIR_VERSION="${PROJECT_VERSION}")
 add_compile_options(
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef
   -fvisibility=hidden -fno-common -fstack-protector-strong -fstack-clash-protection
-  -include ${CMAKE_SOURCE_DIR}/src/base/banned.h)
+  "$<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_SOURCE_DIR}/src/base/banned.h>")
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed)
 if(WEIR_WERROR)
   add_compile_options(-Werror)

@@ -1,0 +1,35 @@
+#!/bin/sh
+# run.sh: starts Weir with a state folder under build/ and plays the reference use case until
+# interrupted. Nothing is left running.
+set -eu
+cd "$(dirname "$0")/.."
+state=$PWD/build/run
+mkdir -p "$state"
+
+build/weir server --state "$state" --listen 127.0.0.1:0 2>"$state/server.log" &
+server=$!
+stop() {
+    trap - EXIT INT TERM
+    build/weir delete ion building-security --state "$state" >/dev/null 2>&1 || true
+    sleep 2
+    kill "$server" 2>/dev/null || true
+    pkill -TERM -f "weir agent --dir=$state/agent" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+tries=0
+until build/weir get nodes --state "$state" >/dev/null 2>&1; do
+    if ! kill -0 "$server" 2>/dev/null || [ $tries -gt 100 ]; then
+        echo "The server did not start; its log:" >&2
+        tail -n 20 "$state/server.log" >&2
+        exit 1
+    fi
+    tries=$((tries + 1))
+    sleep 0.1
+done
+
+echo "The dashboard (this link works once):"
+build/weir login --state "$state"
+build/weir demo building-security --state "$state" "$@"

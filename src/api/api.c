@@ -1,0 +1,392 @@
+#include "api/api.h"
+
+#include "api/api_private.h"
+#include "api/control.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define API_UPLOAD_MAX_BYTES ((uint64_t)4 << 30)
+
+const char weir_api_content_security_policy[] =
+    "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
+                            struct weir_error *err)
+{
+    (void)err;
+    struct weir_api *api = weir_xalloc(sizeof *api);
+    api->store = config->store;
+    api->blobs = config->blobs;
+    api->clock = config->clock != NULL ? config->clock : &weir_system_clock;
+    api->state_dir = weir_xstrdup(config->state_dir);
+    api->worker_token = weir_xstrdup(config->worker_token != NULL ? config->worker_token : "");
+    api->server_url = weir_xstrdup(config->server_url != NULL ? config->server_url : "");
+    api->poke = config->poke;
+    api->poke_context = config->poke_context;
+    api->feed = feed_create();
+    api->watch = -1;
+    *out = api;
+    return WEIR_OK;
+}
+
+void weir_api_destroy(struct weir_api *api)
+{
+    if (api == NULL) {
+        return;
+    }
+    if (api->watch >= 0) {
+        weir_store_unwatch(api->store, api->watch);
+    }
+    feed_destroy(api->feed);
+    free(api->state_dir);
+    free(api->worker_token);
+    free(api->server_url);
+    free(api);
+}
+
+static void on_commit(void *context, uint64_t change)
+{
+    (void)change;
+    weir_api_wake(context);
+}
+
+void weir_api_attach(struct weir_api *api, struct weir_http_server *http, const char *url)
+{
+    struct weir_error err;
+    api->http = http;
+    free(api->server_url);
+    api->server_url = weir_xstrdup(url);
+    if (weir_store_watch(api->store, on_commit, api, &api->watch, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "api_watch_failed", WEIR_KV_STR("error", err.message));
+    }
+}
+
+void weir_api_wake(struct weir_api *api)
+{
+    if (api->http != NULL) {
+        weir_http_wake(api->http, WEIR_HTTP_ALL_TOPICS);
+    }
+}
+
+void weir_api_publish(struct weir_api *api, const char *topic, const json_t *record)
+{
+    int index = feed_topic_from_text(topic);
+    char *text = json_dumps(record, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (index >= 0 && text != NULL) {
+        feed_publish(api->feed, (enum feed_topic)index, text);
+        weir_api_wake(api);
+    }
+    free(text);
+}
+
+/* ---- small answers ------------------------------------------------------------------------- */
+
+void api_answer(struct api_call *call, json_t *value)
+{
+    weir_http_response_json(call->response, 200, value);
+}
+
+void api_answer_record(struct api_call *call, const struct weir_resource *resource,
+                       const void *record)
+{
+    api_answer(call, weir_record_to_json(resource, record));
+}
+
+void api_answer_list(struct api_call *call, const struct weir_resource *resource, const void *items,
+                     size_t n_items, const char *next)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < n_items; i++) {
+        json_array_append_new(
+            array, weir_record_to_json(resource, (const char *)items + i * resource->size));
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", array, "next", next));
+}
+
+weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
+                          int64_t lo, int64_t hi, int64_t *out, struct weir_error *err)
+{
+    const char *text = weir_http_request_query(call->request, name);
+    if (text == NULL) {
+        *out = fallback;
+        return WEIR_OK;
+    }
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || value < lo || value > hi) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "query parameter %s: expected an integer from %lld to %lld, got \"%.40s\"", name,
+            (long long)lo, (long long)hi, text);
+    }
+    *out = value;
+    return WEIR_OK;
+}
+
+weir_status api_body_text(const struct api_call *call, const char *name, const char **out,
+                          struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, name);
+    if (value != NULL && !json_is_null(value) && !json_is_string(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected string", name);
+    }
+    *out = json_string_value(value);
+    return WEIR_OK;
+}
+
+weir_status api_body_int(const struct api_call *call, const char *name, int64_t fallback,
+                         int64_t *out, struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, name);
+    if (value != NULL && !json_is_null(value) && !json_is_integer(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected integer", name);
+    }
+    *out = json_is_integer(value) ? json_integer_value(value) : fallback;
+    return WEIR_OK;
+}
+
+weir_status api_body_only(const struct api_call *call, const char *const *names,
+                          struct weir_error *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(call->body, key, value)
+    {
+        bool is_known = false;
+        for (const char *const *name = names; *name != NULL && !is_known; name++) {
+            is_known = strcmp(*name, key) == 0;
+        }
+        if (!is_known) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%.80s: unknown field", key);
+        }
+    }
+    return WEIR_OK;
+}
+
+struct control api_control(struct api_call *call)
+{
+    return (struct control){.arena = call->arena,
+                            .now_ms = call->now_ms,
+                            .actor = call->actor,
+                            .state_dir = call->api->state_dir,
+                            .server_url = call->api->server_url,
+                            .publish = call->publish};
+}
+
+/* ---- dispatch ------------------------------------------------------------------------------ */
+
+/* Does the pattern fit the path? "{name}" takes one segment. */
+static bool pattern_fits(const char *pattern, const struct weir_http_request *request,
+                         const char *params[API_MAX_PARAMS])
+{
+    size_t i_segment = 0, n_params = 0;
+    for (const char *p = pattern; *p != '\0';) {
+        p += *p == '/';
+        size_t len = strcspn(p, "/");
+        if (len == 0) {
+            break;
+        }
+        if (i_segment == request->n_segments) {
+            return false;
+        }
+        const char *segment = request->segments[i_segment++];
+        if (*p == '{') {
+            params[n_params++] = segment;
+        } else if (strlen(segment) != len || memcmp(segment, p, len) != 0) {
+            return false;
+        }
+        p += len;
+    }
+    return i_segment == request->n_segments;
+}
+
+static bool method_fits(const struct api_route *route, const char *method)
+{
+    return strcmp(route->method, method) == 0 ||
+           (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+}
+
+/* The route of a request; *out_other_method says that the path exists for another method. */
+static const struct api_route *find_route(const struct weir_http_request *request,
+                                          const char *params[API_MAX_PARAMS],
+                                          bool *out_other_method)
+{
+    *out_other_method = false;
+    for (size_t i = 0; i < api_n_routes; i++) {
+        if (!pattern_fits(api_routes[i].pattern, request, params)) {
+            continue;
+        }
+        if (method_fits(&api_routes[i], request->method)) {
+            return &api_routes[i];
+        }
+        *out_other_method = true;
+    }
+    return NULL;
+}
+
+static weir_status check_role(const struct api_call *call, struct weir_error *err)
+{
+    enum weir_role role = call->identity.role;
+    if (weir_role_covers(role, call->route->role) ||
+        (call->route->also != WEIR_ROLE_VIEWER && weir_role_covers(role, call->route->also))) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "%s %s needs the role \"%s\"; \"%s\" has the role \"%s\": ask an admin",
+                          call->route->method, call->route->pattern,
+                          weir_role_text(call->route->role), call->actor, weir_role_text(role));
+}
+
+static weir_status parse_body(struct api_call *call, struct weir_error *err)
+{
+    if (call->route->flags & (API_UPLOAD | API_BYTES_IN)) {
+        return WEIR_OK;
+    }
+    bool is_change =
+        strcmp(call->request->method, "GET") != 0 && strcmp(call->request->method, "HEAD") != 0;
+    if (!is_change) {
+        return WEIR_OK;
+    }
+    if (call->request->body_len == 0) {
+        call->body = json_object();
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_json_parse(call->request->body, call->request->body_len, "request body",
+                             &call->body, err));
+    if (!json_is_object(call->body)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "request body: expected a JSON object");
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_in_transaction(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct api_call *call = context;
+    json_array_clear(call->publish);
+    return call->route->fn(call, txn, err);
+}
+
+static weir_status run_route(struct api_call *call, struct weir_error *err)
+{
+    switch (call->route->access) {
+    case API_READ:
+        return weir_store_read(call->api->store, run_in_transaction, call, err);
+    case API_WRITE:
+        return weir_store_write(call->api->store, run_in_transaction, call, err);
+    default:
+        return run_in_transaction(NULL, call, err);
+    }
+}
+
+static void send_published(struct api_call *call)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(call->publish, i, entry)
+    {
+        weir_api_publish(call->api, json_string_value(json_array_get(entry, 0)),
+                         json_array_get(entry, 1));
+    }
+    if ((call->route->flags & API_POKE) && call->api->poke != NULL) {
+        call->api->poke(call->api->poke_context);
+    }
+}
+
+static weir_status prepare(struct api_call *call, struct weir_error *err)
+{
+    bool has_other_method;
+    call->route = find_route(call->request, call->params, &has_other_method);
+    if (call->route == NULL && has_other_method) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s is not supported for %.120s",
+                              call->request->method, call->request->path);
+    }
+    if (call->route == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "there is no %.120s; GET /api/v1/openapi.json "
+                              "lists what there is",
+                              call->request->path);
+    }
+    if (call->route->flags & API_OPEN) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(api_identify(call, err));
+    return check_role(call, err);
+}
+
+static void call_init(struct api_call *call, struct weir_api *api,
+                      struct weir_http_request *request, struct weir_http_response *response)
+{
+    *call = (struct api_call){.api = api,
+                              .request = request,
+                              .response = response,
+                              .arena = request->arena,
+                              .actor = "nobody"};
+    call->now_ms = weir_clock_now_ms(api->clock);
+}
+
+void weir_api_handle(void *context, struct weir_http_request *request,
+                     struct weir_http_response *response)
+{
+    struct api_call call;
+    struct weir_error err = {0};
+    call_init(&call, context, request, response);
+    if (api_page(&call)) {
+        return;
+    }
+    call.publish = json_array();
+    weir_status status = prepare(&call, &err);
+    if (status == WEIR_OK) {
+        status = parse_body(&call, &err);
+    }
+    if (status == WEIR_OK) {
+        status = run_route(&call, &err);
+    }
+    if (status == WEIR_OK) {
+        send_published(&call);
+    } else {
+        weir_http_response_error(response, &err);
+        if (status == WEIR_ERR_UNAUTH) {
+            weir_http_response_header(response, "WWW-Authenticate", "Bearer realm=\"weir\"");
+        }
+        if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
+            weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", request->method),
+                     WEIR_KV_STR("path", request->path), WEIR_KV_STR("error", err.message));
+        }
+    }
+    json_decref(call.body);
+    json_decref(call.publish);
+}
+
+void weir_api_body_rule(void *context, const struct weir_http_request *request,
+                        struct weir_http_body_rule *rule)
+{
+    (void)context;
+    const char *params[API_MAX_PARAMS];
+    bool has_other_method;
+    const struct api_route *route = find_route(request, params, &has_other_method);
+    if (route == NULL) {
+        return;
+    }
+    if (route->max_body_bytes != 0) {
+        rule->max_bytes = route->max_body_bytes;
+    }
+    if (route->flags & API_UPLOAD) {
+        rule->to_file = true;
+        rule->max_bytes = API_UPLOAD_MAX_BYTES;
+    }
+}
+
+void weir_api_admit(void *context, struct weir_http_request *request,
+                    struct weir_http_response *response)
+{
+    struct api_call call;
+    struct weir_error err = {0};
+    call_init(&call, context, request, response);
+    if (prepare(&call, &err) != WEIR_OK) {
+        weir_http_response_error(response, &err);
+    }
+}

@@ -1,0 +1,71 @@
+/**
+ * The REST API: routes, authorisation, OpenAPI.
+ *
+ * One const table (routes.c) lists every route: method, path, who may call it, whether it reads or
+ * writes, what goes in and comes out, and the function that answers. The dispatcher identifies the
+ * caller, checks the role, opens the transaction the route asks for and calls that function, so no
+ * route can forget either. The same table gives GET /api/v1/openapi.json.
+ *
+ *     weir_api_create(&config, &api, err);
+ *     weir_http_server_start(&http_config, weir_api_handle, api, &http, err);
+ *     weir_api_attach(api, http);
+ *
+ * Threads: every function may run on many threads at once. The API owns none of what its
+ * configuration points to.
+ */
+#ifndef WEIR_API_API_H
+#define WEIR_API_API_H
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "blob/blob.h"
+#include "http/http.h"
+#include "store/store.h"
+
+struct weir_api;
+
+struct weir_api_config {
+    struct weir_store *store;
+    struct weir_blobs *blobs;
+    const struct weir_clock *clock; /**< NULL = the system's. */
+    const char *state_dir;          /**< Uploaded datasets and task logs live in it. Copied. */
+    const char *worker_token;       /**< Given to every task, so that it can report. Copied. */
+    const char *server_url;         /**< What tasks call. Copied; may be set later by attach. */
+    void (*poke)(void *context);    /**< Called after a write that the engine should look at. */
+    void *poke_context;
+};
+
+weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+void weir_api_destroy(struct weir_api *api);
+
+/** The server that answers: its waiting requests are woken after each commit. Before the first
+ *  request. `url` is what tasks are told to call. */
+void weir_api_attach(struct weir_api *api, struct weir_http_server *http, const char *url);
+
+/** Handler, body rule and upload admission for weir_http_config; context is the API. */
+void weir_api_handle(void *context, struct weir_http_request *request,
+                     struct weir_http_response *response);
+void weir_api_body_rule(void *context, const struct weir_http_request *request,
+                        struct weir_http_body_rule *rule);
+void weir_api_admit(void *context, struct weir_http_request *request,
+                    struct weir_http_response *response);
+
+/** The OpenAPI 3.0 document of the routes; a new reference. */
+json_t *weir_api_openapi(void);
+
+/** What browsers are told they may load: the page's own files only. */
+extern const char weir_api_content_security_policy[];
+
+/**
+ * Tell live streams (GET /api/v1/stream) that something changed: `record` (borrowed) goes out under
+ * `topic` ("runs", "jobs", "alerts", "ions", "models", "nodes") to whoever listens. Events and
+ * decisions need no call: they are read from the store.
+ */
+void weir_api_publish(struct weir_api *api, const char *topic, const json_t *record);
+
+/** Wake requests and streams that wait, for changes that are no commit (a task's log grew). */
+void weir_api_wake(struct weir_api *api);
+
+#endif

@@ -1,0 +1,180 @@
+/** What the files of the API share: a call, a route, and small answers. */
+#ifndef WEIR_API_API_PRIVATE_H
+#define WEIR_API_API_PRIVATE_H
+
+#include "api/api.h"
+#include "api/feed.h"
+#include "base/record.h"
+#include "store/identity.h"
+#include "store/table.h"
+
+#include <pthread.h>
+
+#define API_MAX_PARAMS 4
+
+struct weir_api {
+    struct weir_store *store;
+    struct weir_blobs *blobs;
+    const struct weir_clock *clock;
+    char *state_dir, *worker_token, *server_url;
+    void (*poke)(void *context);
+    void *poke_context;
+    struct weir_http_server *http;
+    struct feed *feed;
+    int watch; /**< Of the store; -1 before attach. */
+};
+
+/** One request on its way through a route. */
+struct api_call {
+    struct weir_api *api;
+    const struct api_route *route;
+    struct weir_http_request *request;
+    struct weir_http_response *response;
+    struct weir_arena *arena; /**< The request's. */
+    struct weir_identity identity;
+    const char *actor; /**< identity.user.name */
+    const char *params[API_MAX_PARAMS];
+    json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
+    int64_t now_ms;
+    json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
+                        durable. Emptied before each run of the transaction. */
+};
+
+enum api_access {
+    API_NONE,  /**< No transaction: txn is NULL; the function opens its own. */
+    API_READ,  /**< On a snapshot. */
+    API_WRITE, /**< Durable when the answer leaves; may run twice. */
+};
+
+typedef weir_status (*api_fn)(struct api_call *call, struct weir_txn *txn, struct weir_error *err);
+
+enum api_flags {
+    API_OPEN = 1 << 0,      /**< Needs no identity. */
+    API_LIST = 1 << 1,      /**< Answers {"items":[…],"next"}. */
+    API_UPLOAD = 1 << 2,    /**< Body is bytes, to a file. */
+    API_BYTES_IN = 1 << 3,  /**< Body is bytes, in memory. */
+    API_BYTES_OUT = 1 << 4, /**< Answers bytes, not JSON. */
+    API_POKE = 1 << 5,      /**< The engine should look after it. */
+    API_EVENTS = 1 << 6,    /**< Answers a stream of server-sent events. */
+};
+
+/** Query parameters a route takes, for the document: "limit", "after" … separated by blanks. */
+struct api_route {
+    const char *method;
+    const char *pattern; /**< "/api/v1/jobs/{id}" */
+    const char *summary;
+    enum weir_role role; /**< Least role. */
+    enum weir_role also; /**< A second one that may call it too (AGENT or WORKER). */
+    enum api_access access;
+    unsigned flags;
+    const struct weir_resource *in;  /**< Record in the body, or NULL. */
+    const struct weir_resource *out; /**< Record of the answer or of its items, or NULL. */
+    const char *query;               /**< Query parameters, or NULL. */
+    uint64_t max_body_bytes;         /**< 0 = 1 MiB. */
+    api_fn fn;
+};
+
+extern const struct api_route api_routes[];
+extern const size_t api_n_routes;
+
+/* Route functions, by file. */
+#define API_FN(name)                                                                               \
+    weir_status name(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+
+API_FN(api_session_get);
+API_FN(api_session_delete);
+API_FN(api_session_link);
+API_FN(api_login);
+API_FN(api_token_create);
+API_FN(api_user_create);
+API_FN(api_project_create);
+API_FN(api_health);
+API_FN(api_openapi_get);
+API_FN(api_list);
+API_FN(api_get);
+API_FN(api_delete);
+API_FN(api_dataset_create);
+API_FN(api_dataset_file_put);
+API_FN(api_dataset_file_delete);
+API_FN(api_dataset_class_delete);
+API_FN(api_dataset_version_create);
+API_FN(api_dataset_versions);
+API_FN(api_job_create);
+API_FN(api_job_cancel);
+API_FN(api_job_tasks);
+API_FN(api_task_log_get);
+API_FN(api_task_log_append);
+API_FN(api_task_status);
+API_FN(api_node_put);
+API_FN(api_node_desired);
+API_FN(api_run_list);
+API_FN(api_run_get);
+API_FN(api_run_update);
+API_FN(api_metrics_get);
+API_FN(api_metrics_put);
+API_FN(api_model_versions);
+API_FN(api_model_version_get);
+API_FN(api_model_register);
+API_FN(api_blob_put);
+API_FN(api_blob_get);
+API_FN(api_ion_apply);
+API_FN(api_ion_list);
+API_FN(api_ion_get);
+API_FN(api_ion_delete);
+API_FN(api_ion_trigger);
+API_FN(api_ion_approve);
+API_FN(api_ion_reject);
+API_FN(api_ion_rollback);
+API_FN(api_ion_candidates);
+API_FN(api_policy_decisions);
+API_FN(api_deployment_get);
+API_FN(api_members_get);
+API_FN(api_member_put);
+API_FN(api_member_delete);
+API_FN(api_decisions_put);
+API_FN(api_decisions_get);
+API_FN(api_decision_image);
+API_FN(api_decisions_summary);
+API_FN(api_health_report);
+API_FN(api_events_get);
+API_FN(api_alert_acknowledge);
+API_FN(api_stream);
+
+/* Small things every route needs. */
+
+/** Answer one record / JSON value with 200; takes the reference. */
+void api_answer(struct api_call *call, json_t *value);
+void api_answer_record(struct api_call *call, const struct weir_resource *resource,
+                       const void *record);
+
+/** Answer {"items": […], "next": …} from an array of records. */
+void api_answer_list(struct api_call *call, const struct weir_resource *resource, const void *items,
+                     size_t n_items, const char *next);
+
+/** Integer query parameter within [lo, hi]; `fallback` if absent. */
+weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
+                          int64_t lo, int64_t hi, int64_t *out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Member of the JSON body: text (NULL if absent or null) or integer. */
+weir_status api_body_text(const struct api_call *call, const char *name, const char **out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+weir_status api_body_int(const struct api_call *call, const char *name, int64_t fallback,
+                         int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Refuse members of the body that are not among `names` (ended by NULL). */
+weir_status api_body_only(const struct api_call *call, const char *const *names,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Control with this call's arena, time, actor and publish list (borrowed). */
+struct control;
+struct control api_control(struct api_call *call);
+
+/** Who calls? Identity from token or session; checks the CSRF header of a session's changes. */
+weir_status api_identify(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Answer one of the page's files ("/", "/app.js" …), or the way to the login page for who has no
+ *  session; false if the path is none of them. */
+bool api_page(struct api_call *call);
+
+#endif

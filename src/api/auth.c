@@ -1,0 +1,211 @@
+/** Who calls: tokens, sessions, one-time login links. */
+#include "api/api_private.h"
+
+#include "base/uuid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SESSION_MS    ((int64_t)12 * 3600 * 1000)
+#define LOGIN_LINK_MS ((int64_t)15 * 60 * 1000)
+
+struct identify {
+    struct api_call *call;
+    const char *token, *session;
+};
+
+static weir_status identify_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct identify *who = context;
+    struct api_call *call = who->call;
+    if (who->token != NULL) {
+        return weir_token_identify(txn, who->token, call->now_ms, call->arena, &call->identity,
+                                   err);
+    }
+    return weir_session_identify(txn, who->session, call->now_ms, call->arena, &call->identity,
+                                 err);
+}
+
+/* A change that comes with a cookie must also show the session's CSRF value, which another site's
+ * page cannot read. */
+static weir_status check_csrf(const struct api_call *call, struct weir_error *err)
+{
+    const char *method = call->request->method;
+    if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) {
+        return WEIR_OK;
+    }
+    const char *given = weir_http_request_header(call->request, "X-Weir-Csrf");
+    if (given == NULL || call->identity.csrf == NULL || strcmp(given, call->identity.csrf) != 0) {
+        return weir_error_set(
+            err, WEIR_ERR_DENIED,
+            "a change from a browser session needs the header X-Weir-Csrf with the "
+            "value of GET /api/v1/session");
+    }
+    return WEIR_OK;
+}
+
+weir_status api_identify(struct api_call *call, struct weir_error *err)
+{
+    static const char bearer[] = "Bearer ";
+    struct identify who = {.call = call};
+    const char *header = weir_http_request_header(call->request, "Authorization");
+    if (header != NULL && strncmp(header, bearer, strlen(bearer)) == 0) {
+        who.token = header + strlen(bearer);
+    }
+    who.session = weir_http_request_cookie(call->request, "weir_session");
+    if (who.token == NULL && who.session == NULL) {
+        return weir_error_set(
+            err, WEIR_ERR_UNAUTH,
+            "no token and no session: send \"Authorization: Bearer weir_…\", or log "
+            "in with the link that `weir login` prints");
+    }
+    WEIR_TRY(weir_store_read(call->api->store, identify_in, &who, err));
+    call->actor = call->identity.user.name;
+    return who.token == NULL ? check_csrf(call, err) : WEIR_OK;
+}
+
+weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    (void)err;
+    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s}", "user", call->actor, "role",
+                               weir_role_text(call->identity.role), "csrf", call->identity.csrf,
+                               "version", WEIR_VERSION));
+    return WEIR_OK;
+}
+
+weir_status api_session_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const char *secret = weir_http_request_cookie(call->request, "weir_session");
+    if (secret != NULL) {
+        char hash[WEIR_SHA256_TEXT_BYTES];
+        struct weir_session session;
+        weir_secret_hash(secret, hash);
+        WEIR_TRY(weir_txn_get_by(txn, &weir_session_resource, "secret_hash", hash, call->arena,
+                                 &session, err));
+        WEIR_TRY(weir_txn_delete(txn, &weir_session_resource, session.id, err));
+    }
+    weir_http_response_empty(call->response);
+    weir_http_response_header(call->response, "Set-Cookie",
+                              "weir_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+    return WEIR_OK;
+}
+
+weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
+    weir_secret_make(secret);
+    weir_secret_hash(secret, hash);
+    weir_uuid_make(id);
+    struct weir_login_link link = {.id = id,
+                                   .user = call->identity.user.name,
+                                   .secret_hash = hash,
+                                   .created_ms = call->now_ms,
+                                   .expires_ms = call->now_ms + LOGIN_LINK_MS};
+    WEIR_TRY(weir_txn_insert(txn, &weir_login_link_resource, &link, err));
+    char *url = weir_arena_printf(call->arena, "%s/login?link=%s", call->api->server_url, secret);
+    api_answer(call, json_pack("{s:s,s:i}", "url", url, "expires_s", (int)(LOGIN_LINK_MS / 1000)));
+    return WEIR_OK;
+}
+
+/* One page for a link that does not work: people see it, not programs. */
+static void refuse_link(struct api_call *call, const char *why)
+{
+    char *page = weir_arena_printf(
+        call->arena,
+        "<!doctype html><meta charset=utf-8><meta name=viewport content=\"width=device-width\">"
+        "<title>Weir: log in</title><body style=\"font:16px system-ui;max-width:34rem;margin:4rem "
+        "auto;"
+        "padding:0 1rem\"><h1>Log in to Weir</h1><p>%s</p><p>Get a new link on the server's "
+        "machine "
+        "with</p><pre>weir login</pre>",
+        why);
+    weir_http_response_text(call->response, 401, "text/html; charset=utf-8", page);
+}
+
+weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const char *secret = weir_http_request_query(call->request, "link");
+    struct weir_login_link link;
+    struct weir_error reason = {0};
+    if (secret == NULL) {
+        refuse_link(call, "This page opens with a one-time link.");
+        return WEIR_OK;
+    }
+    if (weir_login_link_take(txn, secret, call->now_ms, call->arena, &link, &reason) != WEIR_OK) {
+        refuse_link(call, "This link was used before or is too old.");
+        return WEIR_OK;
+    }
+    char session_secret[WEIR_SECRET_BYTES], csrf[WEIR_SECRET_BYTES];
+    char hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
+    weir_secret_make(session_secret);
+    weir_secret_make(csrf);
+    weir_secret_hash(session_secret, hash);
+    weir_uuid_make(id);
+    struct weir_session session = {.id = id,
+                                   .user = link.user,
+                                   .secret_hash = hash,
+                                   .csrf = csrf,
+                                   .created_ms = call->now_ms,
+                                   .expires_ms = call->now_ms + SESSION_MS};
+    WEIR_TRY(weir_txn_insert(txn, &weir_session_resource, &session, err));
+    weir_http_response_redirect(call->response, "/");
+    weir_http_response_header(
+        call->response, "Set-Cookie",
+        weir_arena_printf(call->arena,
+                          "weir_session=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s",
+                          session_secret, (long long)(SESSION_MS / 1000),
+                          call->request->is_tls ? "; Secure" : ""));
+    return WEIR_OK;
+}
+
+weir_status api_project_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_project project = {0};
+    WEIR_TRY(weir_record_from_json(&weir_project_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &project, err));
+    project.created_ms = call->now_ms;
+    WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
+    api_answer_record(call, &weir_project_resource, &project);
+    return WEIR_OK;
+}
+
+weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_user user = {.kind = "person"};
+    enum weir_role role;
+    WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_CREATE, call->arena,
+                                   &user, err));
+    WEIR_TRY(weir_role_from_text(user.role, &role, err));
+    user.created_ms = call->now_ms;
+    WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
+    api_answer_record(call, &weir_user_resource, &user);
+    return WEIR_OK;
+}
+
+weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_token token = {0};
+    char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
+    enum weir_role role;
+    WEIR_TRY(weir_record_from_json(&weir_token_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &token, err));
+    if (token.user == NULL) {
+        token.user = weir_arena_strdup(call->arena, call->actor);
+    }
+    if (token.role == NULL) {
+        token.role = weir_arena_strdup(call->arena, "viewer");
+    }
+    WEIR_TRY(weir_role_from_text(token.role, &role, err));
+    weir_secret_make(secret);
+    weir_secret_hash(secret, hash);
+    weir_uuid_make(id);
+    token.id = id;
+    token.secret_hash = hash;
+    token.created_ms = call->now_ms;
+    WEIR_TRY(weir_txn_insert(txn, &weir_token_resource, &token, err));
+    json_t *answer = weir_record_to_json(&weir_token_resource, &token);
+    json_object_set_new(answer, "secret", json_string(secret));
+    api_answer(call, answer);
+    return WEIR_OK;
+}

@@ -1,0 +1,192 @@
+#include "api/control.h"
+
+#include "base/uuid.h"
+#include "store/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void control_publish(struct control *control, const char *topic, json_t *record)
+{
+    json_array_append_new(control->publish, json_pack("[s,o]", topic, record));
+}
+
+weir_status control_log(struct control *control, struct weir_txn *txn, const char *topic,
+                        const char *kind, const char *subject, const char *message,
+                        struct weir_error *err)
+{
+    struct weir_event event = {
+        .time_ms = control->now_ms,
+        .topic = weir_arena_strdup(control->arena, topic),
+        .kind = weir_arena_strdup(control->arena, kind),
+        .subject = weir_arena_strdup(control->arena, subject),
+        .actor = weir_arena_strdup(control->arena, control->actor),
+        .message = weir_arena_strdup(control->arena, message),
+    };
+    return weir_event_append(txn, &event, NULL, err);
+}
+
+weir_status control_ion_event(struct control *control, struct weir_txn *txn, const char *ion,
+                              const struct weir_ion_event *event, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    struct weir_ion_actions actions = {0};
+    WEIR_TRY(weir_ion_load(txn, ion, control->arena, &state, err));
+    WEIR_TRY(weir_ion_step(&state, event, control->now_ms, control->arena, &actions, err));
+    WEIR_TRY(weir_ion_save(txn, &state, &actions, control->now_ms, err));
+    if (actions.n > 0) {
+        control_publish(control, "ions", json_pack("{s:s}", "name", ion));
+    }
+    return WEIR_OK;
+}
+
+/* A job is over: its run ends, its ION learns of it, a failure needs a person. */
+static weir_status end_run(struct control *control, struct weir_txn *txn,
+                           const struct weir_job *job, struct weir_error *err)
+{
+    if (job->run == NULL) {
+        return WEIR_OK;
+    }
+    struct weir_run run;
+    WEIR_TRY(weir_txn_get(txn, &weir_run_resource, job->run, control->arena, &run, err));
+    bool is_success = strcmp(job->state, "SUCCEEDED") == 0;
+    bool is_cancelled = strcmp(job->state, "CANCELLED") == 0;
+    run.status = is_success ? "FINISHED" : is_cancelled ? "KILLED" : "FAILED";
+    run.finished_ms = control->now_ms;
+    WEIR_TRY(
+        weir_txn_update(txn, &weir_run_resource, &run, WEIR_FIELDS("status", "finished_ms"), err));
+    control_publish(control, "runs", json_pack("{s:s,s:s}", "id", run.id, "status", run.status));
+    return WEIR_OK;
+}
+
+static weir_status end_job(struct control *control, struct weir_txn *txn,
+                           const struct weir_job *job, struct weir_error *err)
+{
+    WEIR_TRY(end_run(control, txn, job, err));
+    bool is_success = strcmp(job->state, "SUCCEEDED") == 0;
+    if (strcmp(job->state, "FAILED") == 0) {
+        struct weir_alert alert = {
+            .key = weir_arena_printf(control->arena, "job_failed:%s", job->id),
+            .severity = "critical",
+            .kind = "job_failed",
+            .subject = weir_arena_printf(control->arena, "job/%s", job->id),
+            .message = weir_arena_printf(control->arena, "Job %s failed: %s", job->name,
+                                         job->reason != NULL ? job->reason : "no reason is known"),
+        };
+        char id[WEIR_UUID_BYTES];
+        weir_uuid_make(id);
+        alert.id = id;
+        WEIR_TRY(weir_alert_raise(txn, &alert, control->now_ms, NULL, err));
+        control_publish(control, "alerts", json_pack("{s:s}", "kind", alert.kind));
+    }
+    if (job->ion == NULL || strcmp(job->kind, "train") != 0) {
+        return WEIR_OK;
+    }
+    struct weir_ion_event event = {
+        .type = is_success ? WEIR_ION_EVENT_FINISHED : WEIR_ION_EVENT_FAILED,
+        .pipeline = job->pipeline,
+        .training = job->training,
+        .note = job->reason,
+        .actor = control->actor,
+    };
+    return control_ion_event(control, txn, job->ion, &event, err);
+}
+
+weir_status control_job_event(struct control *control, struct weir_txn *txn, const char *job,
+                              const struct weir_job_event *event, struct weir_error *err)
+{
+    struct weir_job_state state;
+    struct weir_job_actions actions = {0};
+    WEIR_TRY(weir_job_load(txn, job, control->arena, &state, err));
+    WEIR_TRY(weir_job_step(&state, event, control->now_ms, control->arena, &actions, err));
+    WEIR_TRY(weir_job_save(txn, &state, &actions, control->now_ms, err));
+    for (size_t i = 0; i < actions.n; i++) {
+        if (actions.items[i].type == WEIR_JOB_ACTION_ENDED) {
+            WEIR_TRY(end_job(control, txn, &state.job, err));
+        }
+    }
+    if (actions.n > 0) {
+        control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &state.job));
+    }
+    return WEIR_OK;
+}
+
+/* ---- models and datasets --------------------------------------------------------------------- */
+
+weir_status control_model_register(struct control *control, struct weir_txn *txn,
+                                   const struct weir_model_version *version,
+                                   struct weir_model_version *out, struct weir_error *err)
+{
+    struct weir_run run = {0};
+    bool is_new;
+    const char *project = "default";
+    if (version->run != NULL) {
+        WEIR_TRY(weir_txn_get(txn, &weir_run_resource, version->run, control->arena, &run, err));
+        project = run.project;
+    }
+    WEIR_TRY(weir_model_register(txn, version, project, control->now_ms, control->arena, out,
+                                 &is_new, err));
+    if (!is_new) {
+        return WEIR_OK;
+    }
+    char *subject =
+        weir_arena_printf(control->arena, "model/%s/%lld", out->model, (long long)out->version);
+    WEIR_TRY(control_log(
+        control, txn, "models", "model_registered", subject,
+        weir_arena_printf(control->arena, "Model %s version %lld is registered%s%s", out->model,
+                          (long long)out->version, version->run != NULL ? ", made by run " : "",
+                          version->run != NULL ? version->run : ""),
+        err));
+    control_publish(control, "models", weir_record_to_json(&weir_model_version_resource, out));
+    if (run.ion == NULL || run.pipeline == NULL) {
+        return WEIR_OK;
+    }
+    struct weir_ion_event event = {
+        .type = WEIR_ION_EVENT_MODEL,
+        .actor = control->actor,
+        .pipeline = run.pipeline,
+        .model = out->model,
+        .model_version = out->id,
+        .version = out->version,
+        .blob = out->blob,
+        .metrics = out->metrics,
+    };
+    return control_ion_event(control, txn, run.ion, &event, err);
+}
+
+static bool doc_uses_dataset(const struct weir_ion_doc *doc, const char *dataset)
+{
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *p = &doc->pipelines[i];
+        if ((p->dataset != NULL && strcmp(p->dataset, dataset) == 0) ||
+            (p->gallery_dataset != NULL && strcmp(p->gallery_dataset, dataset) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+weir_status control_dataset_changed(struct control *control, struct weir_txn *txn,
+                                    const struct weir_dataset *dataset,
+                                    const struct weir_dataset_version *version,
+                                    struct weir_error *err)
+{
+    char **names;
+    size_t n;
+    WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
+    struct weir_ion_dataset changed = {dataset->name, version->version, dataset->path,
+                                       version->digest, version->blob};
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_DATASET,
+                                   .actor = control->actor,
+                                   .datasets = &changed,
+                                   .n_datasets = 1};
+    for (size_t i = 0; i < n; i++) {
+        struct weir_ion_state state;
+        WEIR_TRY(weir_ion_load(txn, names[i], control->arena, &state, err));
+        if (doc_uses_dataset(&state.doc, dataset->name)) {
+            WEIR_TRY(control_ion_event(control, txn, names[i], &event, err));
+        }
+    }
+    return WEIR_OK;
+}

@@ -1,0 +1,78 @@
+/**
+ * Control: transactions that cross nouns. A job that ends ends its run and tells its ION; a model
+ * version that is registered is offered to the ION that trained it; a training that an ION wants
+ * becomes a run and a job. Routes and the server's engine call these inside their own write
+ * transaction, so that each decision and all that follows from it is one commit.
+ */
+#ifndef WEIR_API_CONTROL_H
+#define WEIR_API_CONTROL_H
+
+#include "base/json.h"
+#include "ion/ion.h"
+#include "job/job.h"
+#include "store/event.h"
+#include "track/track.h"
+
+/** What a control transaction needs beside the transaction. */
+struct control {
+    struct weir_arena *arena;
+    int64_t now_ms;
+    const char *actor;
+    const char *state_dir;
+    const char *server_url;
+    json_t *publish; /**< Array of [topic name, record] for weir_api_publish after the commit. */
+};
+
+/** Queue a record for the live streams; takes the reference. */
+void control_publish(struct control *control, const char *topic, json_t *record);
+
+/** Apply an event to a job, and what follows from its end. */
+weir_status control_job_event(struct control *control, struct weir_txn *txn, const char *job,
+                              const struct weir_job_event *event,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Apply an event to an ION. */
+weir_status control_ion_event(struct control *control, struct weir_txn *txn, const char *ion,
+                              const struct weir_ion_event *event,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What a new job is made from. Text is borrowed. */
+struct control_job {
+    const char *name, *project, *kind;
+    const json_t *spec;
+    int64_t max_restarts;
+    const char *ion, *pipeline; /**< NULL for a job of its own. */
+    int64_t training;
+};
+
+/**
+ * Create a job, its tasks, and (for training) its run.
+ * @param out  The job's record; its text lies in the control's arena.
+ */
+weir_status control_job_create(struct control *control, struct weir_txn *txn,
+                               const struct control_job *wanted, struct weir_job *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Carry out one outbox action ("start_training", "stop_training", "start_prediction",
+ *  "stop_prediction"). An action that has become pointless is WEIR_OK. */
+weir_status control_execute(struct control *control, struct weir_txn *txn, const char *kind,
+                            const char *payload, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Register a model version and offer it to the ION whose run made it. */
+weir_status control_model_register(struct control *control, struct weir_txn *txn,
+                                   const struct weir_model_version *version,
+                                   struct weir_model_version *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Tell every ION that uses the dataset of its new version. */
+weir_status control_dataset_changed(struct control *control, struct weir_txn *txn,
+                                    const struct weir_dataset *dataset,
+                                    const struct weir_dataset_version *version,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Append an event and publish nothing: streams read events from the store. */
+weir_status control_log(struct control *control, struct weir_txn *txn, const char *topic,
+                        const char *kind, const char *subject, const char *message,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,325 @@
+/** Jobs come from people and from IONs; both are made here, with their run and their tasks. */
+#include "api/control.h"
+
+#include "base/rng.h"
+#include "base/uuid.h"
+#include "framework/framework.h"
+#include "store/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECRET_BYTES 32
+
+static char *random_hex(struct weir_arena *arena)
+{
+    unsigned char bytes[SECRET_BYTES];
+    char *text = weir_arena_alloc(arena, 2 * SECRET_BYTES + 1);
+    weir_random_bytes(bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        (void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return text;
+}
+
+static char *make_id(struct weir_arena *arena)
+{
+    char *id = weir_arena_alloc(arena, WEIR_UUID_BYTES);
+    weir_uuid_make(id);
+    return id;
+}
+
+static const char *spec_text(const json_t *spec, const char *name)
+{
+    return json_string_value(json_object_get(spec, name));
+}
+
+/* The tracked run of a training; its id goes into the specification, so that workers report to it.
+ */
+static weir_status create_run(struct control *control, struct weir_txn *txn,
+                              const struct control_job *wanted, const char *job, json_t *spec,
+                              char **out_run, struct weir_error *err)
+{
+    struct weir_run run = {
+        .id = make_id(control->arena),
+        .name = weir_arena_strdup(control->arena, wanted->name),
+        .project = weir_arena_strdup(control->arena, wanted->project),
+        .kind = "train",
+        .status = "RUNNING",
+        .job = weir_arena_strdup(control->arena, job),
+        .ion = weir_arena_strdup(control->arena, wanted->ion),
+        .pipeline = weir_arena_strdup(control->arena, wanted->pipeline),
+        .dataset = weir_arena_strdup(control->arena, spec_text(spec, "dataset")),
+        .dataset_version = json_integer_value(json_object_get(spec, "dataset_version")),
+        .code_version = weir_arena_strdup(control->arena, spec_text(spec, "code_version")),
+        .parameters = weir_json_text(spec, control->arena),
+        .created_by = weir_arena_strdup(control->arena, control->actor),
+        .created_ms = control->now_ms,
+    };
+    WEIR_TRY(weir_txn_insert(txn, &weir_run_resource, &run, err));
+    json_object_set_new(spec, "run", json_string(run.id));
+    control_publish(control, "runs", weir_record_to_json(&weir_run_resource, &run));
+    *out_run = run.id;
+    return WEIR_OK;
+}
+
+/* A dataset given by name becomes its folder and its latest version; a path stays as it is. */
+static weir_status resolve_dataset(struct control *control, struct weir_txn *txn, json_t *spec,
+                                   struct weir_error *err)
+{
+    const char *name = spec_text(spec, "dataset");
+    struct weir_dataset dataset;
+    struct weir_dataset_version version;
+    if (name == NULL || json_object_get(spec, "data") != NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_get(txn, &weir_dataset_resource, name, control->arena, &dataset, err));
+    WEIR_TRY(weir_dataset_version_get(txn, name, 0, control->arena, &version, err));
+    json_object_set_new(spec, "data", json_string(dataset.path));
+    json_object_set_new(spec, "dataset_version", json_integer(version.version));
+    return WEIR_OK;
+}
+
+static weir_status insert_job(struct control *control, struct weir_txn *txn,
+                              const struct control_job *wanted, struct weir_job *job,
+                              const json_t *spec, struct weir_error *err)
+{
+    char *secret = random_hex(control->arena);
+    struct weir_launch_job launch_job = {.id = job->id,
+                                         .kind = job->kind,
+                                         .spec = spec,
+                                         .shared_dir = control->state_dir,
+                                         .server_url = control->server_url,
+                                         .secret = secret};
+    struct weir_launch *launches;
+    size_t n;
+    WEIR_TRY(weir_framework_plan(&launch_job, control->arena, &launches, &n, err));
+    struct weir_task *tasks = WEIR_ARENA_ARRAY(control->arena, n, struct weir_task);
+    for (size_t i = 0; i < n; i++) {
+        tasks[i] = (struct weir_task){
+            .id = make_id(control->arena),
+            .rank = launches[i].rank,
+            .role = weir_arena_strdup(control->arena, launches[i].role),
+            .cpu_slots = launches[i].cpu_slots,
+            .definition = launches[i].definition,
+        };
+    }
+    job->max_restarts = wanted->max_restarts;
+    WEIR_TRY(weir_job_create(txn, job, tasks, n, control->now_ms, err));
+    return weir_txn_get(txn, &weir_job_resource, job->id, control->arena, job, err);
+}
+
+weir_status control_job_create(struct control *control, struct weir_txn *txn,
+                               const struct control_job *wanted, struct weir_job *out,
+                               struct weir_error *err)
+{
+    struct weir_job job = {
+        .id = make_id(control->arena),
+        .name = weir_arena_strdup(control->arena, wanted->name),
+        .project = weir_arena_strdup(control->arena, wanted->project),
+        .kind = weir_arena_strdup(control->arena, wanted->kind),
+        .ion = weir_arena_strdup(control->arena, wanted->ion),
+        .pipeline = weir_arena_strdup(control->arena, wanted->pipeline),
+        .training = wanted->training,
+        .created_by = weir_arena_strdup(control->arena, control->actor),
+    };
+    json_t *spec = json_deep_copy(wanted->spec);
+    weir_status status = WEIR_OK;
+    if (strcmp(job.kind, "train") == 0) {
+        if (json_object_get(spec, "code_version") == NULL) {
+            json_object_set_new(spec, "code_version", json_string("weir " WEIR_VERSION));
+        }
+        status = resolve_dataset(control, txn, spec, err);
+        if (status == WEIR_OK) {
+            status = create_run(control, txn, wanted, job.id, spec, &job.run, err);
+        }
+    }
+    if (status == WEIR_OK) {
+        job.spec = weir_json_text(spec, control->arena);
+        status = insert_job(control, txn, wanted, &job, spec, err);
+    }
+    json_decref(spec);
+    WEIR_TRY(status);
+    control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &job));
+    *out = job;
+    return WEIR_OK;
+}
+
+/* ---- actions of IONs ------------------------------------------------------------------------- */
+
+struct ion_action {
+    const char *ion, *pipeline, *job, *cause;
+    int64_t training;
+};
+
+static const struct weir_ion_pipeline *find_pipeline(const struct weir_ion_state *state,
+                                                     const char *name)
+{
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        if (strcmp(state->pipelines[i].name, name) == 0) {
+            return &state->pipelines[i];
+        }
+    }
+    return NULL;
+}
+
+static weir_status report_started(struct control *control, struct weir_txn *txn,
+                                  const struct ion_action *action, const struct weir_job *job,
+                                  struct weir_error *err)
+{
+    struct weir_ion_event event = {
+        .type = WEIR_ION_EVENT_STARTED,
+        .actor = control->actor,
+        .pipeline = action->pipeline,
+        .training = action->training,
+        .job = job->id,
+        .run = job->run,
+    };
+    return control_ion_event(control, txn, action->ion, &event, err);
+}
+
+/* A training that cannot be made into a job has failed: the ION must learn of it. */
+static weir_status report_failed(struct control *control, struct weir_txn *txn,
+                                 const struct ion_action *action, const char *why,
+                                 struct weir_error *err)
+{
+    struct weir_ion_event event = {
+        .type = WEIR_ION_EVENT_FAILED,
+        .actor = control->actor,
+        .pipeline = action->pipeline,
+        .training = action->training,
+        .note = weir_arena_strdup(control->arena, why),
+    };
+    return control_ion_event(control, txn, action->ion, &event, err);
+}
+
+static json_t *training_spec(const struct weir_ion_state *state,
+                             const struct weir_ion_doc_pipeline *doc, struct weir_arena *arena)
+{
+    json_t *spec = doc->parameters != NULL ? json_loads(doc->parameters, 0, NULL) : NULL;
+    if (spec == NULL) {
+        spec = json_object();
+    }
+    json_object_set_new(spec, "model", json_string(doc->model));
+    json_object_set_new(spec, "dataset", json_string(doc->dataset));
+    json_object_set_new(spec, "workers", json_integer(doc->workers));
+    json_object_set_new(spec, "parameter_servers", json_integer(doc->parameter_servers));
+    json_object_set_new(spec, "model_name",
+                        json_string(weir_arena_printf(arena, "%s.%s", state->ion.name, doc->name)));
+    return spec;
+}
+
+static weir_status start_training(struct control *control, struct weir_txn *txn,
+                                  const struct weir_ion_state *state,
+                                  const struct ion_action *action, struct weir_error *err)
+{
+    const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, action->pipeline);
+    const struct weir_ion_pipeline *pipeline = find_pipeline(state, action->pipeline);
+    if (doc == NULL || pipeline == NULL || pipeline->training != action->training ||
+        strcmp(pipeline->state, "TRAINING") != 0 || pipeline->job != NULL) {
+        return WEIR_OK; /* removed, superseded or started before */
+    }
+    json_t *spec = training_spec(state, doc, control->arena);
+    struct control_job wanted = {
+        .name = weir_arena_printf(control->arena, "%s.%s.%lld", action->ion, action->pipeline,
+                                  (long long)action->training),
+        .project = state->ion.project,
+        .kind = "train",
+        .spec = spec,
+        .max_restarts = doc->max_restarts,
+        .ion = action->ion,
+        .pipeline = action->pipeline,
+        .training = action->training,
+    };
+    struct weir_job job;
+    struct weir_error reason;
+    weir_status status = control_job_create(control, txn, &wanted, &job, &reason);
+    json_decref(spec);
+    if (status == WEIR_ERR_INVALID || status == WEIR_ERR_NOT_FOUND || status == WEIR_ERR_LIMIT ||
+        status == WEIR_ERR_UNSUPPORTED) {
+        return report_failed(control, txn, action, reason.message, err);
+    }
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", reason.message);
+    }
+    return report_started(control, txn, action, &job, err);
+}
+
+static weir_status start_prediction(struct control *control, struct weir_txn *txn,
+                                    const struct weir_ion_state *state,
+                                    const struct ion_action *action, struct weir_error *err)
+{
+    const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, action->pipeline);
+    const struct weir_ion_pipeline *pipeline = find_pipeline(state, action->pipeline);
+    if (doc == NULL || pipeline == NULL || pipeline->job != NULL ||
+        strcmp(pipeline->state, "REMOVED") == 0) {
+        return WEIR_OK;
+    }
+    json_t *spec = json_pack("{s:s,s:s,s:I}", "ion", action->ion, "pipeline", action->pipeline,
+                             "replicas", (json_int_t)doc->replicas);
+    json_object_set_new(spec, "source", json_loads(doc->source, JSON_DECODE_ANY, NULL));
+    if (doc->sinks != NULL) {
+        json_object_set_new(spec, "sinks", json_loads(doc->sinks, JSON_DECODE_ANY, NULL));
+    }
+    struct control_job wanted = {
+        .name = weir_arena_printf(control->arena, "%s.%s", action->ion, action->pipeline),
+        .project = state->ion.project,
+        .kind = "predict",
+        .spec = spec,
+        .ion = action->ion,
+        .pipeline = action->pipeline,
+    };
+    struct weir_job job;
+    weir_status status = control_job_create(control, txn, &wanted, &job, err);
+    json_decref(spec);
+    WEIR_TRY(status);
+    return report_started(control, txn, action, &job, err);
+}
+
+static weir_status stop_job(struct control *control, struct weir_txn *txn,
+                            const struct ion_action *action, const char *why,
+                            struct weir_error *err)
+{
+    struct weir_error reason;
+    struct weir_job_event event = {.type = WEIR_JOB_EVENT_CANCEL, .text = why};
+    if (action->job == NULL) {
+        return WEIR_OK;
+    }
+    weir_status status = control_job_event(control, txn, action->job, &event, &reason);
+    if (status == WEIR_OK || status == WEIR_ERR_CONFLICT || status == WEIR_ERR_NOT_FOUND) {
+        return WEIR_OK; /* it is over already */
+    }
+    return weir_error_set(err, status, "%s", reason.message);
+}
+
+weir_status control_execute(struct control *control, struct weir_txn *txn, const char *kind,
+                            const char *payload, struct weir_error *err)
+{
+    json_t *object;
+    struct weir_ion_state state;
+    WEIR_TRY(weir_json_parse(payload, strlen(payload), "outbox payload", &object, err));
+    struct ion_action action = {
+        .ion = weir_arena_strdup(control->arena, spec_text(object, "ion")),
+        .pipeline = weir_arena_strdup(control->arena, spec_text(object, "pipeline")),
+        .job = weir_arena_strdup(control->arena, spec_text(object, "job")),
+        .cause = weir_arena_strdup(control->arena, spec_text(object, "cause")),
+        .training = json_integer_value(json_object_get(object, "training")),
+    };
+    json_decref(object);
+    if (action.ion == NULL || action.pipeline == NULL) {
+        return weir_error_set(err, WEIR_ERR_INTERNAL, "outbox action %s without ion or pipeline",
+                              kind);
+    }
+    if (strcmp(kind, "stop_training") == 0 || strcmp(kind, "stop_prediction") == 0) {
+        return stop_job(control, txn, &action, "the ION no longer wants it", err);
+    }
+    WEIR_TRY(weir_ion_load(txn, action.ion, control->arena, &state, err));
+    if (strcmp(kind, "start_training") == 0) {
+        return start_training(control, txn, &state, &action, err);
+    }
+    if (strcmp(kind, "start_prediction") == 0) {
+        return start_prediction(control, txn, &state, &action, err);
+    }
+    return weir_error_set(err, WEIR_ERR_INTERNAL, "unknown outbox action \"%s\"", kind);
+}

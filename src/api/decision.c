@@ -1,0 +1,155 @@
+/** What replicas decided, and what their monitors found. */
+#include "api/api_private.h"
+#include "api/control.h"
+
+#include "base/uuid.h"
+#include "ion/decision.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DECISIONS_PER_CALL 1000
+
+weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const json_t *list = json_object_get(call->body, "decisions");
+    size_t n = json_array_size(list), n_stored, i;
+    json_t *item;
+    if (!json_is_array(list) || n > DECISIONS_PER_CALL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.decisions: expected an array of at most %d",
+                              DECISIONS_PER_CALL);
+    }
+    struct weir_decision *decisions = WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_decision);
+    json_array_foreach(list, i, item)
+    {
+        decisions[i].score = decisions[i].threshold = decisions[i].brightness = NAN;
+        weir_status status = weir_record_from_json(
+            &weir_decision_resource, item, WEIR_RECORD_TRUSTED, call->arena, &decisions[i], err);
+        if (status != WEIR_OK) {
+            return weir_error_set(err, status, "$.decisions[%zu]%s", i, err->message + 1);
+        }
+    }
+    WEIR_TRY(weir_decisions_store(txn, decisions, n, &n_stored, err));
+    api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)n_stored, "duplicates",
+                               (json_int_t)(n - n_stored)));
+    return WEIR_OK;
+}
+
+weir_status api_decisions_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const names[] = {"ion", "pipeline", "camera", "verdict", "person"};
+    struct weir_filter filters[8];
+    size_t n_filters = 0, n;
+    int64_t limit, after;
+    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
+    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        const char *value = weir_http_request_query(call->request, names[i]);
+        if (value != NULL) {
+            filters[n_filters++] = WEIR_FILTER_TEXT(names[i], EQ, value);
+        }
+    }
+    if (after >= 0) {
+        filters[n_filters++] = WEIR_FILTER_INT("seq", GT, after);
+    }
+    struct weir_query query = {.filters = filters,
+                               .n_filters = n_filters,
+                               .order_by = "seq",
+                               .is_descending = after < 0,
+                               .limit = (size_t)limit,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    void *items;
+    char *next;
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_decision_resource, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, &weir_decision_resource, items, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_decision_image(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_decision decision;
+    char *path;
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_decision_resource, call->params[0], call->arena, &decision, err));
+    if (decision.image == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "decision %s has no picture", decision.id);
+    }
+    WEIR_TRY(weir_blob_path(call->api->blobs, decision.image, call->arena, &path, NULL, err));
+    weir_http_response_file(call->response, 200, "image/jpeg", path);
+    weir_http_response_header(call->response, "Cache-Control", "private, max-age=86400, immutable");
+    return WEIR_OK;
+}
+
+static json_t *quantile(int64_t us)
+{
+    return us < 0 ? json_null() : json_real((double)us / 1000.0);
+}
+
+weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    int64_t after;
+    struct weir_decision_summary summary;
+    const char *ion = weir_http_request_query(call->request, "ion");
+    WEIR_TRY(api_query_int(call, "after", 0, 0, INT64_MAX, &after, err));
+    if (ion == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "query parameter ion: missing");
+    }
+    WEIR_TRY(weir_decisions_summary(txn, ion, after, &summary, err));
+    api_answer(call,
+               json_pack("{s:I,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o,s:o,s:o},s:o,s:I}", "decisions",
+                         (json_int_t)summary.n, "verdicts", "grant", (json_int_t)summary.n_grant,
+                         "deny", (json_int_t)summary.n_deny, "unknown",
+                         (json_int_t)summary.n_unknown, "error", (json_int_t)summary.n_error,
+                         "latency_ms", "p50", quantile(summary.latency_p50_us), "p90",
+                         quantile(summary.latency_p90_us), "p99", quantile(summary.latency_p99_us),
+                         "max", quantile(summary.latency_max_us), "durable_p99_ms",
+                         quantile(summary.durable_p99_us), "last_seq",
+                         (json_int_t)summary.last_seq));
+    return WEIR_OK;
+}
+
+weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_health_report report = {0};
+    struct control control = api_control(call);
+    WEIR_TRY(weir_record_from_json(&weir_health_report_resource, call->body, WEIR_RECORD_TRUSTED,
+                                   call->arena, &report, err));
+    if (report.ion == NULL || report.pipeline == NULL || report.signal == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "ion, pipeline and signal are needed");
+    }
+    char id[WEIR_UUID_BYTES];
+    weir_uuid_make(id);
+    report.id = report.id != NULL ? report.id : id;
+    report.time_ms = call->now_ms;
+    WEIR_TRY(weir_health_report_store(txn, &report, err));
+    char *key = weir_arena_printf(call->arena, "drift:%s:%s:%s", report.ion, report.pipeline,
+                                  report.signal);
+    if (report.drifted) {
+        char alert_id[WEIR_UUID_BYTES];
+        weir_uuid_make(alert_id);
+        struct weir_alert alert = {
+            .id = alert_id,
+            .key = key,
+            .severity = "warning",
+            .kind = "drift",
+            .subject = weir_arena_printf(call->arena, "ion/%s", report.ion),
+            .message =
+                weir_arena_printf(call->arena,
+                                  "%s of %s no longer looks like the training data (%s %.3f, "
+                                  "p = %.2g over %lld frames)",
+                                  report.signal, report.pipeline,
+                                  report.statistic != NULL ? report.statistic : "distance",
+                                  report.value, report.p_value, (long long)report.n_samples),
+            .data = report.detail,
+        };
+        bool is_new;
+        WEIR_TRY(weir_alert_raise(txn, &alert, call->now_ms, &is_new, err));
+        control_publish(&control, "alerts", json_pack("{s:s,s:b}", "kind", "drift", "new", is_new));
+    } else {
+        WEIR_TRY(weir_alert_resolve(txn, key, call->now_ms, err));
+    }
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}

@@ -1,0 +1,187 @@
+/** Events, alerts, and the live stream of everything. */
+#include "api/api_private.h"
+#include "api/control.h"
+
+#include "ion/decision.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAM_BATCH 100
+
+weir_status api_events_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[3];
+    size_t n_filters = 0, n;
+    int64_t limit, after;
+    const char *subject = weir_http_request_query(call->request, "subject");
+    const char *topic = weir_http_request_query(call->request, "topic");
+    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
+    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    if (after >= 0) {
+        filters[n_filters++] = WEIR_FILTER_INT("seq", GT, after);
+    }
+    if (subject != NULL) {
+        filters[n_filters++] = WEIR_FILTER_TEXT("subject", EQ, subject);
+    }
+    if (topic != NULL) {
+        filters[n_filters++] = WEIR_FILTER_TEXT("topic", EQ, topic);
+    }
+    struct weir_query query = {.filters = filters,
+                               .n_filters = n_filters,
+                               .order_by = "seq",
+                               .is_descending = after < 0,
+                               .limit = (size_t)limit,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    void *items;
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, &weir_event_resource, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, &weir_event_resource, items, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct weir_alert alert;
+    struct control control = api_control(call);
+    WEIR_TRY(weir_alert_acknowledge(txn, call->params[0], call->actor, call->now_ms, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    control_publish(&control, "alerts", weir_record_to_json(&weir_alert_resource, &alert));
+    api_answer_record(call, &weir_alert_resource, &alert);
+    return WEIR_OK;
+}
+
+/* ---- stream ---------------------------------------------------------------------------------- */
+
+/* A topic whose records are numbered in the store, so that a stream can go on where it broke. */
+struct numbered {
+    const char *topic;
+    const struct weir_resource *resource;
+};
+
+enum { NUMBERED_EVENTS, NUMBERED_DECISIONS, N_NUMBERED };
+
+static const struct numbered numbered_topics[N_NUMBERED] = {
+    {"events", &weir_event_resource},
+    {"decisions", &weir_decision_resource},
+};
+
+struct stream {
+    struct weir_api *api;
+    unsigned feed_mask;
+    bool wants[N_NUMBERED];
+    int64_t seqs[N_NUMBERED]; /**< Last sent. */
+    uint64_t feed_position;
+    struct weir_buf *out; /**< Of the pull in progress. */
+};
+
+static int64_t seq_of(const struct weir_resource *resource, const void *record)
+{
+    return *(const int64_t *)weir_field_cptr(weir_resource_field(resource, "seq"), record);
+}
+
+/* The newest number, from which a new reader goes on. */
+static weir_status last_seq(struct weir_txn *txn, const struct weir_resource *resource,
+                            struct weir_arena *arena, int64_t *out, struct weir_error *err)
+{
+    struct weir_query query = {.order_by = "seq", .is_descending = true, .limit = 1};
+    void *items;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, resource, &query, arena, &items, &n, NULL, err));
+    *out = n > 0 ? seq_of(resource, items) : 0;
+    return WEIR_OK;
+}
+
+static weir_status send_numbered(struct stream *stream, struct weir_txn *txn, int i_topic,
+                                 struct weir_arena *arena, struct weir_error *err)
+{
+    const struct numbered *topic = &numbered_topics[i_topic];
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_INT("seq", GT, stream->seqs[i_topic])),
+                               .order_by = "seq", .limit = STREAM_BATCH};
+    void *items;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, topic->resource, &query, arena, &items, &n, NULL, err));
+    for (size_t i = 0; i < n; i++) {
+        const void *record = (const char *)items + i * topic->resource->size;
+        json_t *json = weir_record_to_json(topic->resource, record);
+        char *text = weir_json_text(json, arena);
+        json_decref(json);
+        stream->seqs[i_topic] = seq_of(topic->resource, record);
+        char id[64];
+        (void)snprintf(id, sizeof id, "%" PRId64 "-%" PRId64, stream->seqs[NUMBERED_EVENTS],
+                       stream->seqs[NUMBERED_DECISIONS]);
+        WEIR_TRY(weir_http_event_append(stream->out, topic->topic, id, text));
+    }
+    return WEIR_OK;
+}
+
+static weir_status pull_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct stream *stream = context;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = WEIR_OK;
+    for (int i = 0; i < N_NUMBERED && status == WEIR_OK; i++) {
+        if (stream->wants[i]) {
+            status = send_numbered(stream, txn, i, &arena, err);
+        }
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+static weir_status stream_next(void *state, struct weir_buf *out)
+{
+    struct stream *stream = state;
+    struct weir_error err;
+    stream->out = out;
+    WEIR_TRY(weir_store_read(stream->api->store, pull_in, stream, &err));
+    return feed_read(stream->api->feed, &stream->feed_position, stream->feed_mask, STREAM_BATCH,
+                     out);
+}
+
+static weir_status read_topics(struct stream *stream, const char *topics, struct weir_error *err)
+{
+    for (const char *p = topics; *p != '\0';) {
+        char topic[16];
+        size_t len = strcspn(p, ",");
+        (void)snprintf(topic, sizeof topic, "%.*s", (int)len, p);
+        int i_feed = feed_topic_from_text(topic);
+        if (i_feed >= 0) {
+            stream->feed_mask |= 1u << i_feed;
+        } else if (strcmp(topic, "events") == 0) {
+            stream->wants[NUMBERED_EVENTS] = true;
+        } else if (strcmp(topic, "decisions") == 0) {
+            stream->wants[NUMBERED_DECISIONS] = true;
+        } else {
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "query parameter topics: \"%s\" is none of events, decisions, runs, "
+                "jobs, alerts, ions, models, nodes",
+                topic);
+        }
+        p += len + (p[len] == ',');
+    }
+    return WEIR_OK;
+}
+
+weir_status api_stream(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct stream wanted = {.api = call->api, .feed_position = feed_position(call->api->feed)};
+    const char *topics = weir_http_request_query(call->request, "topics");
+    const char *resume = weir_http_request_header(call->request, "Last-Event-ID");
+    WEIR_TRY(read_topics(&wanted, topics != NULL ? topics : "events", err));
+    if (resume == NULL || sscanf(resume, "%" SCNd64 "-%" SCNd64, &wanted.seqs[NUMBERED_EVENTS],
+                                 &wanted.seqs[NUMBERED_DECISIONS]) != 2) {
+        for (int i = 0; i < N_NUMBERED; i++) {
+            WEIR_TRY(last_seq(txn, numbered_topics[i].resource, call->arena, &wanted.seqs[i], err));
+        }
+    }
+    struct stream *stream = weir_xalloc(sizeof *stream);
+    *stream = wanted;
+    weir_http_response_events(call->response, WEIR_HTTP_ALL_TOPICS, stream_next, free, stream);
+    return WEIR_OK;
+}

@@ -1,0 +1,371 @@
+/** IONs: apply, look, review, roll back; what a replica must serve; who is on which list. */
+#include "api/api_private.h"
+#include "api/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPLOYMENT_WAIT_MAX_S 60
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
+                             const struct weir_ion_doc_pipeline *doc)
+{
+    json_t *view = weir_record_to_json(&weir_ion_pipeline_resource, pipeline);
+    if (doc == NULL) {
+        return view;
+    }
+    json_t *more = json_pack(
+        "{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:f,s:s?}", "dataset",
+        doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset, "model",
+        doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
+        (json_int_t)doc->parameter_servers, "schedule", doc->schedule, "new_data", doc->on_new_data,
+        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset,
+        "false_accept_rate", doc->false_accept_rate, "gallery_default", doc->gallery_default);
+    json_object_update(view, more);
+    json_decref(more);
+    if (doc->source != NULL) {
+        json_object_set_new(view, "source", json_loads(doc->source, JSON_DECODE_ANY, NULL));
+    }
+    return view;
+}
+
+static json_t *link_view(const struct weir_ion_state *state, const struct weir_ion_doc_link *link)
+{
+    json_t *pending = json_array(), *serving = NULL, *model = json_null();
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        if (strcmp(candidate->link, link->id) != 0) {
+            continue;
+        }
+        if (strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0) {
+            serving = json_integer(candidate->version);
+            model = json_string(candidate->model);
+        } else if (strcmp(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) == 0) {
+            json_array_append_new(pending, json_integer(candidate->version));
+        }
+    }
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o}", "id", link->id, "from", link->from, "to",
+                     link->to, "policy", weir_policy_text(link->policy), "serving_version",
+                     serving != NULL ? serving : json_null(), "serving_model", model,
+                     "pending_versions", pending);
+}
+
+static json_t *ion_view(const struct weir_ion_state *state)
+{
+    json_t *view = weir_record_to_json(&weir_ion_resource, &state->ion);
+    json_t *pipelines = json_array(), *links = json_array();
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
+        if (strcmp(pipeline->state, "REMOVED") != 0) {
+            json_array_append_new(
+                pipelines,
+                pipeline_view(pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name)));
+        }
+    }
+    for (size_t i = 0; i < state->doc.n_links; i++) {
+        json_array_append_new(links, link_view(state, &state->doc.links[i]));
+    }
+    json_object_set_new(view, "pipelines", pipelines);
+    json_object_set_new(view, "links", links);
+    return view;
+}
+
+static weir_status answer_ion(struct api_call *call, struct weir_txn *txn, const char *name,
+                              struct weir_error *err)
+{
+    struct weir_ion_state state;
+    WEIR_TRY(weir_ion_load(txn, name, call->arena, &state, err));
+    api_answer(call, ion_view(&state));
+    return WEIR_OK;
+}
+
+weir_status api_ion_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    char **names;
+    size_t n;
+    WEIR_TRY(weir_ion_list_active(txn, call->arena, &names, &n, err));
+    json_t *items = json_array();
+    for (size_t i = 0; i < n; i++) {
+        struct weir_ion_state state;
+        weir_status status = weir_ion_load(txn, names[i], call->arena, &state, err);
+        if (status != WEIR_OK) {
+            json_decref(items);
+            return status;
+        }
+        json_array_append_new(items, ion_view(&state));
+    }
+    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    return WEIR_OK;
+}
+
+/* A deleted ION is gone for readers; its history stays in events and decisions. */
+static weir_status load_active(struct api_call *call, struct weir_txn *txn,
+                               struct weir_ion_state *out, struct weir_error *err)
+{
+    WEIR_TRY(weir_ion_load(txn, call->params[0], call->arena, out, err));
+    if (strcmp(out->ion.state, "DELETED") == 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "ion \"%s\" was deleted", call->params[0]);
+    }
+    return WEIR_OK;
+}
+
+weir_status api_ion_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    WEIR_TRY(load_active(call, txn, &state, err));
+    api_answer(call, ion_view(&state));
+    return WEIR_OK;
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+/* The latest version of each dataset that the document names; all must exist. */
+static weir_status datasets_of(struct api_call *call, struct weir_txn *txn,
+                               const struct weir_ion_doc *doc, struct weir_ion_dataset **out,
+                               size_t *out_n, struct weir_error *err)
+{
+    struct weir_ion_dataset *datasets =
+        WEIR_ARENA_ARRAY(call->arena, doc->n_pipelines + 1, struct weir_ion_dataset);
+    size_t n = 0;
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
+        const char *name =
+            pipeline->dataset != NULL ? pipeline->dataset : pipeline->gallery_dataset;
+        struct weir_dataset dataset;
+        struct weir_dataset_version version;
+        struct weir_error ignored;
+        if (name == NULL) {
+            continue;
+        }
+        if (weir_txn_get(txn, &weir_dataset_resource, name, call->arena, &dataset, err) !=
+            WEIR_OK) {
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "$.pipelines[%zu]: there is no dataset \"%s\": create it first with "
+                "`weir dataset create %s`",
+                i, name, name);
+        }
+        if (weir_dataset_version_get(txn, name, 0, call->arena, &version, &ignored) == WEIR_OK) {
+            datasets[n++] = (struct weir_ion_dataset){dataset.name, version.version, dataset.path,
+                                                      version.digest, version.blob};
+        }
+    }
+    *out = datasets;
+    *out_n = n;
+    return WEIR_OK;
+}
+
+weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_doc doc;
+    struct weir_ion_dataset *datasets = NULL;
+    struct weir_ion_state state;
+    struct weir_ion_actions actions = {0};
+    struct weir_error missing;
+    size_t n_datasets = 0;
+    WEIR_TRY(weir_ion_doc_parse(call->body, call->arena, &doc, err));
+    WEIR_TRY(datasets_of(call, txn, &doc, &datasets, &n_datasets, err));
+    weir_status status = weir_ion_load(txn, doc.name, call->arena, &state, &missing);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        weir_ion_state_new(doc.name, call->arena, &state);
+    } else if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", missing.message);
+    }
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED,
+                                   .actor = call->actor,
+                                   .document = weir_json_text(call->body, call->arena),
+                                   .doc = &doc,
+                                   .datasets = datasets,
+                                   .n_datasets = n_datasets};
+    WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));
+    WEIR_TRY(weir_ion_save(txn, &state, &actions, call->now_ms, err));
+    struct control control = api_control(call);
+    control_publish(&control, "ions", json_pack("{s:s}", "name", doc.name));
+    return answer_ion(call, txn, doc.name, err);
+}
+
+static weir_status step_and_answer(struct api_call *call, struct weir_txn *txn,
+                                   const struct weir_ion_event *event, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    WEIR_TRY(control_ion_event(&control, txn, call->params[0], event, err));
+    return answer_ion(call, txn, call->params[0], err);
+}
+
+weir_status api_ion_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_DELETED, .actor = call->actor};
+    WEIR_TRY(control_ion_event(&control, txn, call->params[0], &event, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_ion_trigger(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"pipeline", NULL};
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_TRIGGER, .actor = call->actor};
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "pipeline", &event.pipeline, err));
+    if (event.pipeline == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.pipeline: missing (which training to start)");
+    }
+    return step_and_answer(call, txn, &event, err);
+}
+
+static weir_status review(struct api_call *call, struct weir_txn *txn,
+                          enum weir_ion_event_type type, struct weir_error *err)
+{
+    static const char *const fields[] = {"version", "note", "link", NULL};
+    struct weir_ion_event event = {.type = type, .actor = call->actor};
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_int(call, "version", 0, &event.version, err));
+    WEIR_TRY(api_body_text(call, "note", &event.note, err));
+    WEIR_TRY(api_body_text(call, "link", &event.link, err));
+    return step_and_answer(call, txn, &event, err);
+}
+
+weir_status api_ion_approve(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return review(call, txn, WEIR_ION_EVENT_APPROVE, err);
+}
+
+weir_status api_ion_reject(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return review(call, txn, WEIR_ION_EVENT_REJECT, err);
+}
+
+weir_status api_ion_rollback(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return review(call, txn, WEIR_ION_EVENT_ROLLBACK, err);
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+weir_status api_ion_candidates(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    WEIR_TRY(load_active(call, txn, &state, err));
+    json_t *items = json_array();
+    for (size_t i = state.n_candidates; i > 0; i--) {
+        const struct weir_ion_candidate *candidate = &state.candidates[i - 1];
+        json_t *view = weir_record_to_json(&weir_ion_candidate_resource, candidate);
+        const char *colon = strchr(candidate->link, ':');
+        size_t from_len =
+            colon != NULL ? (size_t)(colon - candidate->link) : strlen(candidate->link);
+        json_object_set_new(view, "link_from", json_stringn(candidate->link, from_len));
+        json_object_set_new(view, "link_to", json_string(colon != NULL ? colon + 1 : ""));
+        json_array_append_new(items, view);
+    }
+    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    return WEIR_OK;
+}
+
+/* The records of one ION, newest first where they have a time. */
+static weir_status list_of_ion(struct api_call *call, struct weir_txn *txn,
+                               const struct weir_resource *resource, const char *order_by,
+                               struct weir_error *err)
+{
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0])),
+                               .order_by = order_by, .is_descending = order_by != NULL,
+                               .limit = 1000,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    void *items;
+    size_t n;
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, resource, items, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_policy_decisions(struct api_call *call, struct weir_txn *txn,
+                                 struct weir_error *err)
+{
+    return list_of_ion(call, txn, &weir_policy_decision_resource, "time_ms", err);
+}
+
+weir_status api_members_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return list_of_ion(call, txn, &weir_ion_member_resource, NULL, err);
+}
+
+static weir_status set_member(struct api_call *call, struct weir_txn *txn, const char *list,
+                              struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_ion_state state;
+    bool has_changed;
+    WEIR_TRY(load_active(call, txn, &state, err));
+    WEIR_TRY(weir_ion_member_set(txn, call->params[0], call->params[1], list, call->actor,
+                                 call->now_ms, &has_changed, err));
+    if (has_changed) {
+        struct weir_ion_event event = {.type = WEIR_ION_EVENT_LISTS, .actor = call->actor};
+        WEIR_TRY(control_ion_event(&control, txn, call->params[0], &event, err));
+        WEIR_TRY(
+            control_log(&control, txn, "ions", "list_changed",
+                        weir_arena_printf(call->arena, "ion/%s", call->params[0]),
+                        weir_arena_printf(call->arena, "%s is %s%s", call->params[1],
+                                          list != NULL ? "on the list: " : "on no list any more",
+                                          list != NULL ? list : ""),
+                        err));
+    }
+    return WEIR_OK;
+}
+
+weir_status api_member_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"list", NULL};
+    const char *list;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "list", &list, err));
+    if (list == NULL || (strcmp(list, "allow") != 0 && strcmp(list, "deny") != 0)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.list: expected \"allow\" or \"deny\"");
+    }
+    WEIR_TRY(set_member(call, txn, list, err));
+    api_answer(call, json_pack("{s:s,s:s,s:s}", "ion", call->params[0], "person", call->params[1],
+                               "list", list));
+    return WEIR_OK;
+}
+
+weir_status api_member_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    WEIR_TRY(set_member(call, txn, NULL, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    int64_t after, wait_s;
+    struct weir_ion_state state;
+    const struct weir_ion_pipeline *pipeline = NULL;
+    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, DEPLOYMENT_WAIT_MAX_S, &wait_s, err));
+    WEIR_TRY(weir_ion_load(txn, call->params[0], call->arena, &state, err));
+    for (size_t i = 0; i < state.n_pipelines; i++) {
+        if (strcmp(state.pipelines[i].name, call->params[1]) == 0) {
+            pipeline = &state.pipelines[i];
+        }
+    }
+    if (pipeline == NULL || strcmp(pipeline->type, "prediction") != 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "ion \"%s\" has no prediction pipeline \"%s\"", call->params[0],
+                              call->params[1]);
+    }
+    bool is_new = pipeline->deployment != NULL && pipeline->deployment_revision > after;
+    if (!is_new && wait_s > 0 && !call->request->is_expired) {
+        weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
+        return WEIR_OK;
+    }
+    json_t *deployment =
+        pipeline->deployment != NULL ? json_loads(pipeline->deployment, 0, NULL) : NULL;
+    if (deployment == NULL) {
+        deployment = json_object();
+    }
+    json_object_set_new(deployment, "revision", json_integer(pipeline->deployment_revision));
+    api_answer(call, deployment);
+    return WEIR_OK;
+}

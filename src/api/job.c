@@ -1,0 +1,262 @@
+/** Jobs and tasks, as people and as agents see them. */
+#include "api/api_private.h"
+#include "api/control.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOG_READ_MAX_BYTES ((int64_t)256 << 10)
+#define LOG_MAX_BYTES      ((int64_t)256 << 20)
+#define WAIT_MAX_S         60
+
+weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"name", "kind", "spec", "project", "max_restarts", NULL};
+    struct control control = api_control(call);
+    struct control_job wanted = {0};
+    struct weir_job job;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "name", &wanted.name, err));
+    WEIR_TRY(api_body_text(call, "kind", &wanted.kind, err));
+    WEIR_TRY(api_body_text(call, "project", &wanted.project, err));
+    WEIR_TRY(api_body_int(call, "max_restarts", 3, &wanted.max_restarts, err));
+    wanted.spec = json_object_get(call->body, "spec");
+    if (wanted.name == NULL || !weir_name_is_valid(wanted.name)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.name: expected a name (a-z 0-9 . _ -)");
+    }
+    if (wanted.kind == NULL || !json_is_object(wanted.spec)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.kind (train, predict or command) and $.spec (an "
+                              "object) are needed");
+    }
+    wanted.project = wanted.project != NULL ? wanted.project : "default";
+    WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));
+    api_answer_record(call, &weir_job_resource, &job);
+    return WEIR_OK;
+}
+
+weir_status api_job_cancel(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_job job;
+    struct weir_job_event event = {
+        .type = WEIR_JOB_EVENT_CANCEL,
+        .text = weir_arena_printf(call->arena, "cancelled by %s", call->actor),
+    };
+    WEIR_TRY(control_job_event(&control, txn, call->params[0], &event, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
+    api_answer_record(call, &weir_job_resource, &job);
+    return WEIR_OK;
+}
+
+weir_status api_job_tasks(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_job_state state;
+    WEIR_TRY(weir_job_load(txn, call->params[0], call->arena, &state, err));
+    api_answer_list(call, &weir_task_resource, state.tasks, state.n_tasks, NULL);
+    return WEIR_OK;
+}
+
+weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_task task;
+    const char *state, *message;
+    struct weir_job_event event = {.task = call->params[0]};
+    WEIR_TRY(api_body_text(call, "state", &state, err));
+    WEIR_TRY(api_body_text(call, "message", &message, err));
+    WEIR_TRY(api_body_int(call, "attempt", 0, &event.attempt, err));
+    WEIR_TRY(api_body_int(call, "pid", 0, &event.pid, err));
+    WEIR_TRY(api_body_int(call, "exit_code", -1, &event.exit_code, err));
+    WEIR_TRY(api_body_int(call, "signal", 0, &event.signal, err));
+    event.text = message;
+    if (state != NULL && strcmp(state, "running") == 0) {
+        event.type = WEIR_JOB_EVENT_TASK_RUNNING;
+    } else if (state != NULL && strcmp(state, "exited") == 0) {
+        event.type = WEIR_JOB_EVENT_TASK_EXITED;
+    } else if (state != NULL && strcmp(state, "lost") == 0) {
+        event.type = WEIR_JOB_EVENT_TASK_LOST;
+    } else {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.state: expected running, exited or lost");
+    }
+    WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
+    WEIR_TRY(control_job_event(&control, txn, task.job, &event, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+/* ---- logs: a file per task; the agent appends at an offset, readers follow ------------------ */
+
+static weir_status log_path(struct api_call *call, char **out, struct weir_error *err)
+{
+    const char *task = call->params[0];
+    if (strspn(task, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(task)) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "task \"%.60s\" not found", task);
+    }
+    char *folder = weir_arena_printf(call->arena, "%s/logs", call->api->state_dir);
+    WEIR_TRY(weir_dir_make(folder, 0700, err));
+    *out = weir_arena_printf(call->arena, "%s/%s.log", folder, task);
+    return WEIR_OK;
+}
+
+static weir_status append_at(struct api_call *call, int fd, int64_t offset, struct weir_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return weir_error_set_errno(err, errno, "cannot stat the log");
+    }
+    if (offset > st.st_size || offset + (int64_t)call->request->body_len > LOG_MAX_BYTES) {
+        weir_http_response_json(call->response, offset > st.st_size ? 409 : 413,
+                                json_pack("{s:I,s:{s:s,s:s}}", "offset", (json_int_t)st.st_size,
+                                          "error", "status",
+                                          offset > st.st_size ? "CONFLICT" : "LIMIT", "message",
+                                          offset > st.st_size ? "the log is shorter than the offset"
+                                                              : "the log is full"));
+        return WEIR_OK;
+    }
+    size_t skip = (size_t)WEIR_MIN((int64_t)st.st_size - offset, (int64_t)call->request->body_len);
+    if (lseek(fd, 0, SEEK_END) < 0) {
+        return weir_error_set_errno(err, errno, "cannot seek in the log");
+    }
+    WEIR_TRY(
+        weir_fd_write_all(fd, call->request->body + skip, call->request->body_len - skip, err));
+    api_answer(call, json_pack("{s:I}", "offset",
+                               (json_int_t)((int64_t)st.st_size +
+                                            (int64_t)(call->request->body_len - skip))));
+    return WEIR_OK;
+}
+
+weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    int64_t offset;
+    char *path;
+    WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
+    WEIR_TRY(log_path(call, &path, err));
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot open %s", path);
+    }
+    weir_status status = append_at(call, fd, offset, err);
+    (void)close(fd);
+    if (status == WEIR_OK) {
+        weir_api_wake(call->api);
+    }
+    return status;
+}
+
+static weir_status read_at(struct api_call *call, int fd, int64_t offset, int64_t wait_s,
+                           struct weir_error *err)
+{
+    char *chunk = weir_arena_alloc(call->arena, (size_t)LOG_READ_MAX_BYTES + 1);
+    ssize_t n = pread(fd, chunk, (size_t)LOG_READ_MAX_BYTES, (off_t)offset);
+    if (n < 0) {
+        return weir_error_set_errno(err, errno, "cannot read the log");
+    }
+    if (n == 0 && wait_s > 0 && !call->request->is_expired) {
+        weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
+        return WEIR_OK;
+    }
+    weir_http_response_bytes(call->response, 200, "text/plain; charset=utf-8", chunk, (size_t)n);
+    weir_http_response_header(call->response, "X-Weir-Offset",
+                              weir_arena_printf(call->arena, "%lld", (long long)(offset + n)));
+    return WEIR_OK;
+}
+
+weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    int64_t offset, wait_s;
+    char *path;
+    struct weir_task task;
+    WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
+    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
+    WEIR_TRY(log_path(call, &path, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
+    int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot open %s", path);
+    }
+    weir_status status = read_at(call, fd, offset, wait_s, err);
+    (void)close(fd);
+    return status;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_node node = {0};
+    const char *version;
+    const json_t *inventory = json_object_get(call->body, "inventory");
+    WEIR_TRY(api_body_int(call, "cpu_slots", 1, &node.cpu_slots, err));
+    WEIR_TRY(api_body_int(call, "memory_bytes", 0, &node.memory_bytes, err));
+    WEIR_TRY(api_body_int(call, "n_accelerators", 0, &node.n_accelerators, err));
+    WEIR_TRY(api_body_text(call, "agent_version", &version, err));
+    node.name = weir_arena_strdup(call->arena, call->params[0]);
+    if (!weir_name_is_valid(node.name)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "node \"%.60s\": not a name (a-z 0-9 . _ -)",
+                              node.name);
+    }
+    node.agent_version = weir_arena_strdup(call->arena, version);
+    node.inventory = inventory != NULL ? weir_json_text(inventory, call->arena) : NULL;
+    WEIR_TRY(weir_node_heartbeat(txn, &node, call->now_ms, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+/* What the agent is told of one task: its definition, and the worker's token as a file beside it,
+ * which thus never lies in the database. */
+static json_t *desired_task(struct api_call *call, const struct weir_task *task)
+{
+    json_t *desired = json_loads(task->definition != NULL ? task->definition : "{}", 0, NULL);
+    if (desired == NULL) {
+        desired = json_object();
+    }
+    json_t *files = json_object_get(desired, "files");
+    if (files == NULL) {
+        files = json_object();
+        json_object_set_new(desired, "files", files);
+    }
+    json_object_set_new(files, "token", json_string(call->api->worker_token));
+    json_t *env = json_object_get(desired, "env");
+    if (env == NULL) {
+        env = json_object();
+        json_object_set_new(desired, "env", env);
+    }
+    json_object_set_new(env, "WEIR_ATTEMPT", json_sprintf("%lld", (long long)task->attempt));
+    json_object_set_new(env, "WEIR_TASK", json_string(task->id));
+    json_t *head = json_pack("{s:s,s:s,s:I,s:s,s:I,s:s}", "id", task->id, "job", task->job,
+                             "attempt", (json_int_t)task->attempt, "role", task->role, "rank",
+                             (json_int_t)task->rank, "desired", task->desired);
+    json_object_update(desired, head);
+    json_decref(head);
+    return desired;
+}
+
+weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_node node;
+    int64_t after, wait_s;
+    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
+    if (node.desired_revision <= after && wait_s > 0 && !call->request->is_expired) {
+        weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
+        return WEIR_OK;
+    }
+    struct weir_task *tasks;
+    size_t n;
+    WEIR_TRY(weir_task_list_on_node(txn, node.name, call->arena, &tasks, &n, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, desired_task(call, &tasks[i]));
+    }
+    api_answer(
+        call, json_pack("{s:I,s:o}", "revision", (json_int_t)node.desired_revision, "tasks", list));
+    return WEIR_OK;
+}

@@ -1,0 +1,76 @@
+/** Routes that need nothing but the record table: list, get, delete, health, the document. */
+#include "api/api_private.h"
+
+#include <string.h>
+
+#define LIST_LIMIT_DEFAULT 100
+#define LIST_LIMIT_MAX     1000
+
+/* A query parameter that is the name of a text field filters by it. */
+static size_t filters_from_query(const struct api_call *call, struct weir_filter *filters)
+{
+    const struct weir_resource *resource = call->route->out;
+    size_t n = 0;
+    for (size_t i = 0; i < resource->n_fields && n < WEIR_QUERY_FILTERS_MAX; i++) {
+        const struct weir_field *field = &resource->fields[i];
+        bool is_hidden = (field->flags & WEIR_FIELD_SECRET) != 0;
+        const char *value = weir_http_request_query(call->request, field->name);
+        if (field->type == WEIR_FIELD_TYPE_TEXT && !is_hidden && value != NULL) {
+            filters[n++] = WEIR_FILTER_TEXT(field->name, EQ, value);
+        }
+    }
+    return n;
+}
+
+weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
+    struct weir_query query = {.filters = filters,
+                               .n_filters = filters_from_query(call, filters),
+                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .is_descending =
+                                   weir_http_request_query(call->request, "newest") != NULL};
+    int64_t limit;
+    WEIR_TRY(api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, &limit, err));
+    query.limit = (size_t)limit;
+    if (query.is_descending && weir_resource_field(call->route->out, "created_ms") != NULL) {
+        query.order_by = "created_ms";
+    }
+    void *items;
+    size_t n;
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, call->route->out, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, call->route->out, items, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    void *record = weir_arena_alloc(call->arena, call->route->out->size);
+    WEIR_TRY(weir_txn_get(txn, call->route->out, call->params[0], call->arena, record, err));
+    api_answer_record(call, call->route->out, record);
+    return WEIR_OK;
+}
+
+weir_status api_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_delete(txn, call->route->in, call->params[0], err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_health(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    (void)err;
+    api_answer(call, json_pack("{s:s,s:s}", "status", "ok", "version", WEIR_VERSION));
+    return WEIR_OK;
+}
+
+weir_status api_openapi_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    (void)err;
+    api_answer(call, weir_api_openapi());
+    return WEIR_OK;
+}

@@ -1,0 +1,252 @@
+/** Runs, metrics, models and blobs. */
+#include "api/api_private.h"
+#include "api/control.h"
+
+#include "base/uuid.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define METRICS_PER_CALL 10000
+#define METRICS_PER_READ 20000
+
+/* A run as people want to see it: its record, its last measurements, and how far it is. */
+static weir_status run_view(struct api_call *call, struct weir_txn *txn, const struct weir_run *run,
+                            json_t **out, struct weir_error *err)
+{
+    static const char *const shown[] = {
+        "epoch", "epochs", "progress", "loss", "accuracy", "images_per_second", NULL};
+    struct weir_metric *latest;
+    size_t n;
+    WEIR_TRY(weir_metrics_latest(txn, run->id, call->arena, &latest, &n, err));
+    json_t *view = weir_record_to_json(&weir_run_resource, run);
+    json_t *metrics = json_object();
+    for (const char *const *key = shown; *key != NULL; key++) {
+        json_object_set_new(view, *key, json_null());
+    }
+    for (size_t i = 0; i < n; i++) {
+        json_t *value = isfinite(latest[i].value) ? json_real(latest[i].value) : json_null();
+        json_object_set_new(metrics, latest[i].key, value);
+        if (json_object_get(view, latest[i].key) != NULL &&
+            weir_resource_field(&weir_run_resource, latest[i].key) == NULL) {
+            json_object_set(view, latest[i].key, value);
+        }
+    }
+    json_object_set_new(view, "metrics", metrics);
+    json_t *parameters = json_object_get(view, "parameters");
+    json_object_set(view, "model",
+                    json_object_get(parameters, "model") != NULL
+                        ? json_object_get(parameters, "model")
+                        : json_null());
+    json_object_set(view, "started_ms", json_object_get(view, "created_ms"));
+    *out = view;
+    return WEIR_OK;
+}
+
+weir_status api_run_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[4];
+    size_t n_filters = 0, n;
+    int64_t limit;
+    static const char *const names[] = {"ion", "project", "status", "job"};
+    WEIR_TRY(api_query_int(call, "limit", 50, 1, 200, &limit, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        const char *value = weir_http_request_query(call->request, names[i]);
+        if (value != NULL) {
+            filters[n_filters++] = WEIR_FILTER_TEXT(names[i], EQ, value);
+        }
+    }
+    struct weir_query query = {.filters = filters,
+                               .n_filters = n_filters,
+                               .order_by = "created_ms",
+                               .is_descending = true,
+                               .limit = (size_t)limit,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    void *items;
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, &weir_run_resource, &query, call->arena, &items, &n, &next, err));
+    json_t *views = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *view;
+        weir_status status = run_view(call, txn, (const struct weir_run *)items + i, &view, err);
+        if (status != WEIR_OK) {
+            json_decref(views);
+            return status;
+        }
+        json_array_append_new(views, view);
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    return WEIR_OK;
+}
+
+weir_status api_run_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_run run;
+    json_t *view;
+    WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
+    WEIR_TRY(run_view(call, txn, &run, &view, err));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"status", "summary", NULL};
+    struct weir_run run;
+    const char *status;
+    const json_t *summary = json_object_get(call->body, "summary");
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "status", &status, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
+    if (status != NULL) {
+        static const char *const known[] = {"RUNNING", "FINISHED", "FAILED", "KILLED"};
+        bool is_known = false;
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(known); i++) {
+            is_known = is_known || strcmp(known[i], status) == 0;
+        }
+        if (!is_known) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.status: expected RUNNING, FINISHED, FAILED or KILLED");
+        }
+        run.status = weir_arena_strdup(call->arena, status);
+        run.finished_ms = strcmp(status, "RUNNING") == 0 ? 0 : call->now_ms;
+    }
+    if (summary != NULL) {
+        run.summary = weir_json_text(summary, call->arena);
+    }
+    WEIR_TRY(weir_txn_update(txn, &weir_run_resource, &run,
+                             WEIR_FIELDS("status", "summary", "finished_ms"), err));
+    struct control control = api_control(call);
+    control_publish(&control, "runs", json_pack("{s:s,s:s}", "id", run.id, "status", run.status));
+    api_answer_record(call, &weir_run_resource, &run);
+    return WEIR_OK;
+}
+
+weir_status api_metrics_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    int64_t after;
+    struct weir_metric *metrics;
+    size_t n;
+    WEIR_TRY(api_query_int(call, "after_step", INT64_MIN, INT64_MIN, INT64_MAX, &after, err));
+    WEIR_TRY(weir_metrics_list(txn, call->params[0], weir_http_request_query(call->request, "key"),
+                               after, METRICS_PER_READ, call->arena, &metrics, &n, err));
+    api_answer_list(call, &weir_metric_resource, metrics, n, NULL);
+    return WEIR_OK;
+}
+
+weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const json_t *list = json_object_get(call->body, "metrics");
+    size_t n = json_array_size(list), i;
+    json_t *item;
+    if (!json_is_array(list) || n > METRICS_PER_CALL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.metrics: expected an array of at most %d",
+                              METRICS_PER_CALL);
+    }
+    struct weir_metric *metrics = WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_metric);
+    json_array_foreach(list, i, item)
+    {
+        weir_status status = weir_record_from_json(&weir_metric_resource, item, WEIR_RECORD_TRUSTED,
+                                                   call->arena, &metrics[i], err);
+        if (status != WEIR_OK || metrics[i].key == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.metrics[%zu]: %s", i,
+                                  status != WEIR_OK ? err->message : "key is missing");
+        }
+        metrics[i].run = weir_arena_strdup(call->arena, call->params[0]);
+        metrics[i].time_ms = metrics[i].time_ms != 0 ? metrics[i].time_ms : call->now_ms;
+    }
+    WEIR_TRY(weir_metrics_put(txn, call->params[0], metrics, n, err));
+    struct control control = api_control(call);
+    json_t *points = json_array();
+    for (i = 0; i < n; i++) {
+        json_array_append_new(points, weir_record_to_json(&weir_metric_resource, &metrics[i]));
+    }
+    control_publish(&control, "runs",
+                    json_pack("{s:s,s:o}", "id", call->params[0], "metrics", points));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_model model;
+    WEIR_TRY(weir_txn_get(txn, &weir_model_resource, call->params[0], call->arena, &model, err));
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name)),
+                               .order_by = "version", .is_descending = true, .limit = 1000};
+    void *items;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n, NULL,
+                           err));
+    api_answer_list(call, &weir_model_version_resource, items, n, NULL);
+    return WEIR_OK;
+}
+
+weir_status api_model_version_get(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct weir_model_version version;
+    char *end;
+    long long number = strtoll(call->params[1], &end, 10);
+    if (*end != '\0' || number < 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "version \"%.20s\": expected a number from 1",
+                              call->params[1]);
+    }
+    WEIR_TRY(weir_model_version_get(txn, call->params[0], number, call->arena, &version, err));
+    api_answer_record(call, &weir_model_version_resource, &version);
+    return WEIR_OK;
+}
+
+weir_status api_model_register(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_model_version version = {0}, stored;
+    struct control control = api_control(call);
+    WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_TRUSTED,
+                                   call->arena, &version, err));
+    version.model = weir_arena_strdup(call->arena, call->params[0]);
+    version.created_by = weir_arena_strdup(call->arena, call->actor);
+    if (!weir_name_is_valid(version.model)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "model \"%.60s\": not a name (a-z 0-9 . _ -)",
+                              version.model);
+    }
+    if (version.id == NULL || !weir_uuid_is_valid(version.id)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.id: expected a UUID made by the caller");
+    }
+    if (version.blob == NULL || !weir_blob_exists(call->api->blobs, version.blob)) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "$.blob: upload the file first with PUT "
+                              "/api/v1/blobs/{sha256}");
+    }
+    WEIR_TRY(control_model_register(&control, txn, &version, &stored, err));
+    api_answer_record(call, &weir_model_version_resource, &stored);
+    return WEIR_OK;
+}
+
+/* ---- blobs ----------------------------------------------------------------------------------- */
+
+weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    char sha[WEIR_SHA256_TEXT_BYTES];
+    uint64_t size;
+    if (call->request->body_file == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the body is empty: send the blob's bytes");
+    }
+    WEIR_TRY(weir_blob_put_file(call->api->blobs, call->request->body_file, call->params[0], sha,
+                                &size, err));
+    api_answer(call, json_pack("{s:s,s:I}", "sha256", sha, "bytes", (json_int_t)size));
+    return WEIR_OK;
+}
+
+weir_status api_blob_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    char *path;
+    WEIR_TRY(weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err));
+    weir_http_response_file(call->response, 200, "application/octet-stream", path);
+    weir_http_response_header(call->response, "Cache-Control",
+                              "private, max-age=31536000, immutable");
+    return WEIR_OK;
+}

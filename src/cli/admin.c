@@ -1,0 +1,205 @@
+/** weir login, project, user, token, job: who may do what, and jobs by hand. */
+#include "cli/cli_private.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+#define SPEC_MAX_BYTES ((size_t)1 << 20)
+
+struct plain_options {
+    struct cli_common common;
+};
+
+static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
+
+/* POST a body (its reference is taken) and print the answer. */
+static weir_status post_and_print(struct cli_call *call, const char *path, json_t *body,
+                                  struct weir_error *err)
+{
+    json_t *answer;
+    weir_status status = cli_rest(call, "POST", path, body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    cli_print_object(call, answer);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status run_login(struct cli_call *call, struct weir_error *err)
+{
+    json_t *answer;
+    WEIR_TRY(cli_rest(call, "POST", "/api/v1/session/link", NULL, &answer, err));
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("%s\n", cli_text(call, answer, "url"));
+        (void)fprintf(stderr, "Open it in a browser; it works once, for 15 minutes.\n");
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_login = {
+    .name = "login",
+    .usage = "[-o json]",
+    .summary = "Print a one-time link that logs a browser in",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_login,
+};
+
+struct project_options {
+    struct cli_common common;
+    char *description;
+};
+
+static const struct weir_option project_options[] = {
+    CLI_COMMON_OPTIONS(project_options),
+    WEIR_OPT(project_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
+             "What it is for"),
+};
+
+static weir_status run_project(struct cli_call *call, struct weir_error *err)
+{
+    const struct project_options *options = call->options;
+    if (strcmp(call->words[0], "create") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir project %s",
+                              call->command->usage);
+    }
+    return post_and_print(
+        call, "/api/v1/projects",
+        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
+}
+
+const struct cli_command cli_project = {
+    .name = "project",
+    .usage = "create NAME [--description TEXT]",
+    .summary = "Create a project",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(project_options, project_options),
+    .run = run_project,
+};
+
+struct user_options {
+    struct cli_common common;
+    char *role, *user;
+};
+
+static const struct weir_option user_options[] = {
+    CLI_COMMON_OPTIONS(user_options),
+    WEIR_OPT(user_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
+             "viewer, operator, scientist or admin"),
+    WEIR_OPT(user_options, user, "user", 0, TEXT, NULL, 0, 0, "USER",
+             "token: whose it is (else yours)"),
+};
+
+static weir_status run_user(struct cli_call *call, struct weir_error *err)
+{
+    const struct user_options *options = call->options;
+    bool is_token = strcmp(call->command->name, "token") == 0;
+    if (strcmp(call->words[0], "create") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                              call->command->usage);
+    }
+    json_t *body = json_pack("{s:s,s:s}", "name", call->words[1], "role", options->role);
+    if (is_token && options->user != NULL) {
+        json_object_set_new(body, "user", json_string(options->user));
+    }
+    return post_and_print(call, is_token ? "/api/v1/tokens" : "/api/v1/users", body, err);
+}
+
+const struct cli_command cli_user = {
+    .name = "user",
+    .usage = "create NAME [--role ROLE]",
+    .summary = "Create a user",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(user_options, user_options),
+    .run = run_user,
+};
+
+const struct cli_command cli_token = {
+    .name = "token",
+    .usage = "create NAME [--role ROLE] [--user USER]",
+    .summary = "Create a token for a program; its secret is shown once",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(user_options, user_options),
+    .run = run_user,
+};
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+struct job_options {
+    struct cli_common common;
+    char *file, *project;
+    int64_t max_restarts;
+};
+
+static const struct weir_option job_options[] = {
+    CLI_COMMON_OPTIONS(job_options),
+    WEIR_OPT(job_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "submit: {name, kind, spec} as YAML"),
+    WEIR_OPT(job_options, project, "project", 0, TEXT, "default", 0, 0, "NAME",
+             "submit: whose job it is"),
+    WEIR_OPT(job_options, max_restarts, "max-restarts", 0, INT, "3", 0, 1000, "N",
+             "run: how often it is started again"),
+};
+
+static weir_status submit(struct cli_call *call, const struct job_options *options,
+                          struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    json_t *body;
+    if (options->file == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir job submit -f FILE");
+    }
+    WEIR_TRY(weir_file_read(options->file, SPEC_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(weir_yaml_parse(text, len, options->file, false, &body, err));
+    return post_and_print(call, "/api/v1/jobs", body, err);
+}
+
+static weir_status run_argv(struct cli_call *call, const struct job_options *options,
+                            struct weir_error *err)
+{
+    json_t *argv = json_array();
+    for (size_t i = 2; i < call->n_words; i++) {
+        json_array_append_new(argv, json_string(call->words[i]));
+    }
+    return post_and_print(call, "/api/v1/jobs",
+                          json_pack("{s:s,s:s,s:s,s:I,s:{s:o}}", "name", call->words[1], "kind",
+                                    "command", "project", options->project, "max_restarts",
+                                    (json_int_t)options->max_restarts, "spec", "argv", argv),
+                          err);
+}
+
+static weir_status run_job(struct cli_call *call, struct weir_error *err)
+{
+    const struct job_options *options = call->options;
+    const char *verb = call->words[0];
+    if (strcmp(verb, "submit") == 0) {
+        return submit(call, options, err);
+    }
+    if (strcmp(verb, "run") == 0 && call->n_words > 2) {
+        return run_argv(call, options, err);
+    }
+    if (strcmp(verb, "cancel") == 0 && call->n_words == 2) {
+        return post_and_print(call, cli_path1(call, "/api/v1/jobs/{}/cancel", call->words[1]), NULL,
+                              err);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir job %s", call->command->usage);
+}
+
+const struct cli_command cli_job = {
+    .name = "job",
+    .usage = "submit -f FILE | run NAME -- COMMAND … | cancel ID",
+    .summary = "Submit or cancel a job",
+    .min_words = 1,
+    .max_words = 200,
+    CLI_OPTIONS(job_options, job_options),
+    .run = run_job,
+};

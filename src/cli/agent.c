@@ -1,0 +1,102 @@
+/** weir agent: what starts and watches tasks on a node. */
+#include "cli/cli_private.h"
+
+#include "agent/agent.h"
+#include "cluster/cluster.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+struct agent_options {
+    struct cli_common common;
+    char *dir, *node, *token_file, *isolation, *driver, *supervise, *ca_file;
+    int64_t cpu_slots;
+};
+
+static const struct weir_option agent_options[] = {
+    {.name = "server",
+     .type = WEIR_OPTION_TEXT,
+     .offset = offsetof(struct agent_options, common.server),
+     .arg = "URL",
+     .doc = "Server to work for"},
+    {.name = "token",
+     .type = WEIR_OPTION_TEXT,
+     .offset = offsetof(struct agent_options, common.token),
+     .arg = "TOKEN",
+     .doc = "Token of role agent (else --token-file)"},
+    WEIR_OPT(agent_options, token_file, "token-file", 0, TEXT, NULL, 0, 0, "FILE",
+             "File with the token [DIR/token]"),
+    WEIR_OPT(agent_options, dir, "dir", 0, TEXT, "/var/lib/weir-agent", 0, 0, "DIR",
+             "The agent's folder: tasks, logs, exits"),
+    WEIR_OPT(agent_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
+             "Name of this node [host name]"),
+    WEIR_OPT(agent_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
+             "Tasks that fit here at once; 0: one per CPU, at least 2"),
+    WEIR_OPT(agent_options, isolation, "isolation", 0, TEXT, "auto", 0, 0, "auto|none",
+             "Control groups where they can be used, or none"),
+    WEIR_OPT(agent_options, driver, "driver", 0, TEXT, "local", 0, 0, "NAME",
+             "How the node is reached (local)"),
+    WEIR_OPT(agent_options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
+             "Authorities to trust for https"),
+    WEIR_OPT(agent_options, supervise, "supervise", 0, TEXT, NULL, 0, 0, "TASKDIR",
+             "Used by the agent itself: watch one task"),
+    CLI_HELP_OPTION(agent_options),
+};
+
+static int open_stop_fd(void)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+    return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+static weir_status run_agent(struct cli_call *call, struct weir_error *err)
+{
+    const struct agent_options *options = call->options;
+    if (options->supervise != NULL) {
+        exit(weir_agent_supervise(options->supervise));
+    }
+    WEIR_TRY(weir_cluster_driver_check(options->driver, err));
+    if (options->common.server == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "which server? weir agent --server URL");
+    }
+    int stop_fd = open_stop_fd();
+    if (stop_fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot read signals");
+    }
+    json_t *inventory = weir_cluster_inventory(options->cpu_slots);
+    struct weir_agent_config config = {
+        .dir = options->dir,
+        .server = options->common.server,
+        .token = options->common.token,
+        .token_file = options->token_file,
+        .ca_file = options->ca_file,
+        .node = options->node != NULL ? options->node : weir_cluster_node_name(call->arena),
+        .inventory = inventory,
+        .isolation = options->isolation,
+        .stop_fd = stop_fd,
+    };
+    weir_status status = weir_agent_run(&config, err);
+    json_decref(inventory);
+    (void)close(stop_fd);
+    return status;
+}
+
+const struct cli_command cli_agent = {
+    .name = "agent",
+    .usage = "--server URL [--dir DIR]",
+    .summary = "Be the agent of this machine",
+    .help = "Starts the tasks that the server wants here, watches them, ships logs and exits. "
+            "Tasks outlive it.",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(agent_options, agent_options),
+    .run = run_agent,
+};

@@ -1,0 +1,130 @@
+/** What the commands share: the table's row, the options every client command has, output. */
+#ifndef WEIR_CLI_CLI_PRIVATE_H
+#define WEIR_CLI_CLI_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "client/client.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/** Options of every command that talks to a server. First member of a command's own options. */
+struct cli_common {
+    char *server, *token, *state, *output;
+    bool is_help;
+};
+
+#define CLI_HELP_OPTION(strct)                                                                     \
+    {                                                                                              \
+        .name = "help", .short_name = 'h', .type = WEIR_OPTION_BOOL,                               \
+        .offset = offsetof(struct strct, common.is_help), .doc = "Show this help"                  \
+    }
+
+/** Rows of a command's option table for struct cli_common `common`. */
+#define CLI_COMMON_OPTIONS(strct)                                                                  \
+    {.name = "server",                                                                             \
+     .type = WEIR_OPTION_TEXT,                                                                     \
+     .offset = offsetof(struct strct, common.server),                                              \
+     .arg = "URL",                                                                                 \
+     .doc = "Server to talk to (else the one of the state folder)"},                               \
+        {.name = "token",                                                                          \
+         .type = WEIR_OPTION_TEXT,                                                                 \
+         .offset = offsetof(struct strct, common.token),                                           \
+         .arg = "TOKEN",                                                                           \
+         .doc = "Token to show (else the local admin's)"},                                         \
+        {.name = "state",                                                                          \
+         .type = WEIR_OPTION_TEXT,                                                                 \
+         .offset = offsetof(struct strct, common.state),                                           \
+         .arg = "DIR",                                                                             \
+         .doc = "State folder of the local server"},                                               \
+        {.name = "output",                                                                         \
+         .short_name = 'o',                                                                        \
+         .type = WEIR_OPTION_TEXT,                                                                 \
+         .offset = offsetof(struct strct, common.output),                                          \
+         .fallback = "text",                                                                       \
+         .arg = "text|json",                                                                       \
+         .doc = "What to print"},                                                                  \
+        CLI_HELP_OPTION(strct)
+
+/** One run of a command. */
+struct cli_call {
+    struct weir_arena *arena;
+    const struct cli_command *command;
+    void *options; /**< The command's options struct; begins with struct cli_common. */
+    struct cli_common *common;
+    char **words; /**< Words behind the command that are no flags. */
+    size_t n_words;
+    int argc; /**< Everything behind the command, unparsed. */
+    char **argv;
+    struct weir_client *client; /**< Opened by cli_connect. */
+};
+
+typedef weir_status (*cli_fn)(struct cli_call *call, struct weir_error *err);
+
+enum cli_flags {
+    CLI_RAW = 1 << 0,    /**< Options are not parsed here: argc/argv go on to another program. */
+    CLI_HIDDEN = 1 << 1, /**< Not in the list of commands. */
+};
+
+struct cli_command {
+    const char *name;
+    const char *usage;   /**< What follows the name: "ION [--version N]". */
+    const char *summary; /**< One line. */
+    const char *help;    /**< More lines, or NULL. */
+    unsigned flags;
+    size_t min_words, max_words;
+    const struct weir_option *options;
+    size_t n_options;
+    size_t options_size; /**< sizeof the options struct. */
+    cli_fn run;
+};
+
+#define CLI_OPTIONS(strct, table)                                                                  \
+    .options = (table), .n_options = WEIR_ARRAY_LEN(table), .options_size = sizeof(struct strct)
+
+extern const struct cli_command *const cli_commands[];
+extern const size_t cli_n_commands;
+
+/** The state folder: --state, $WEIR_STATE, or the default of this user. */
+char *cli_state_dir(struct weir_arena *arena, const char *given);
+
+/** Open call->client. */
+weir_status cli_connect(struct cli_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** One REST call with path parts encoded: cli_call(call, "GET", &out, err, "/api/v1/jobs/{}", id).
+ */
+weir_status cli_rest(struct cli_call *call, const char *method, const char *path,
+                     const json_t *body, json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Path with one or two parts filled in, in the arena. */
+char *cli_path1(struct cli_call *call, const char *pattern, const char *a);
+char *cli_path2(struct cli_call *call, const char *pattern, const char *a, const char *b);
+
+bool cli_is_json(const struct cli_call *call);
+
+/** Print a value as indented JSON with a newline. */
+void cli_print_json(const json_t *value);
+
+/** A column of a table: JSON member (dots go deeper) and title. */
+struct cli_column {
+    const char *member, *title;
+};
+
+/** Print objects as aligned columns; or the value whole as JSON if asked for. */
+void cli_print_table(const struct cli_call *call, const json_t *answer,
+                     const struct cli_column *columns, size_t n_columns);
+
+/** Print one object as "name: value" lines, nested ones indented; or as JSON if asked for. */
+void cli_print_object(const struct cli_call *call, const json_t *object);
+
+/** Member as text: strings as they are, null as "-", else compact JSON. In the arena. */
+char *cli_text(const struct cli_call *call, const json_t *object, const char *member);
+
+/** Replace this process by the program of that name beside this one (else in PATH). Returns only on
+ *  failure. */
+weir_status cli_exec_beside(const char *program, char *const *argv, struct weir_error *err);
+
+#endif

@@ -1,0 +1,475 @@
+/** weir demo building-security: the scenario, step by step. */
+#include "cli/demo/demo.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define ION_FILE_MAX_BYTES ((size_t)1 << 20)
+#define TRAINING_MAX_MS    ((int64_t)20 * 60 * 1000)
+#define CATCH_UP_MAX_MS    ((int64_t)60 * 1000)
+#define POLL_MS            300
+
+static const struct weir_option options[] = {
+    CLI_COMMON_OPTIONS(demo_options),
+    WEIR_OPT(demo_options, faces, "faces", 0, TEXT, NULL, 0, 0, "DIR",
+             "Real photos, a folder per person; without it people are drawn"),
+    WEIR_OPT(demo_options, is_once, "once", 0, BOOL, NULL, 0, 0, NULL,
+             "End after the scenario; status 9 if a frame was lost or doubled"),
+    WEIR_OPT(demo_options, example, "example", 0, TEXT, NULL, 0, 0, "DIR",
+             "Folder of the example's files [found beside the program]"),
+    WEIR_OPT(demo_options, work, "work", 0, TEXT, NULL, 0, 0, "DIR",
+             "Where photos, frames and the ledger go [STATE/demo]"),
+    WEIR_OPT(demo_options, seed, "seed", 0, INT, "1", 0, 1e15, "N",
+             "What the people and their coming and going are drawn from"),
+    WEIR_OPT(demo_options, people, "people", 0, INT, "24", 6, DEMO_MAX_PEOPLE, "N",
+             "How many people there are, strangers included"),
+    WEIR_OPT(demo_options, photos, "photos", 0, INT, "24", 8, DEMO_MAX_PHOTOS, "N",
+             "Photos of each drawn person; five are enrolled"),
+    WEIR_OPT(demo_options, cameras, "cameras", 0, INT, "3", 1, DEMO_MAX_CAMERAS, "N",
+             "How many cameras"),
+    WEIR_OPT(demo_options, frames_per_second, "fps", 0, F64, "10", 0.1, 200, "N",
+             "Frames a second of each camera"),
+    WEIR_OPT(demo_options, seconds, "seconds", 0, F64, "8", 1, 3600, "S",
+             "How long frames flow between two steps"),
+};
+
+void demo_say(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)fprintf(stderr, "demo: ");
+    (void)vfprintf(stderr, fmt, args);
+    (void)fputc('\n', stderr);
+    va_end(args);
+}
+
+/* Wait with an ear for SIGINT: CANCELLED then. */
+static weir_status pause_ms(int signal_fd, int64_t ms)
+{
+    struct pollfd wait = {.fd = signal_fd, .events = POLLIN};
+    int64_t until = weir_mono_ms() + ms;
+    for (int64_t left = ms; left > 0; left = until - weir_mono_ms()) {
+        if (poll(&wait, 1, (int)left) > 0) {
+            return WEIR_ERR_CANCELLED;
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status get(struct demo *demo, const char *path, json_t **out, struct weir_error *err)
+{
+    return weir_client_call_retry(demo->call->client, "GET", path, NULL, 30000, out, err);
+}
+
+static weir_status post(struct demo *demo, const char *method, const char *path, json_t *body,
+                        json_t **out, struct weir_error *err)
+{
+    weir_status status = cli_rest(demo->call, method, path, body, out, err);
+    json_decref(body);
+    return status;
+}
+
+/* ---- where things are -------------------------------------------------------------------------
+ */
+
+static weir_status find_example(struct demo *demo, struct weir_error *err)
+{
+    static const char *const beside[] = {"../../../examples", "../examples",
+                                         "../share/weir/examples"};
+    struct weir_arena *arena = demo->call->arena;
+    char self[4096];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    if (demo->options->example != NULL) {
+        demo->example_dir = demo->options->example;
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(beside) && demo->example_dir == NULL; i++) {
+        char *dir = weir_arena_printf(arena, "%s/%s/building-security", self, beside[i]);
+        demo->example_dir = weir_path_is_dir(dir) ? dir : NULL;
+    }
+    if (demo->example_dir == NULL || !weir_path_is_dir(demo->example_dir)) {
+        return weir_error_set(
+            err, WEIR_ERR_NOT_FOUND,
+            "the example's folder is not beside the program; name it with --example DIR");
+    }
+    return WEIR_OK;
+}
+
+static weir_status make_stage(struct demo *demo, struct weir_error *err)
+{
+    struct weir_arena *arena = demo->call->arena;
+    const char *wanted =
+        demo->options->work != NULL
+            ? demo->options->work
+            : weir_arena_printf(arena, "%s/demo", cli_state_dir(arena, demo->call->common->state));
+    WEIR_TRY(weir_dir_make(wanted, 0755, err));
+    char *absolute = realpath(wanted, NULL);
+    if (absolute == NULL) {
+        return weir_error_set_errno(err, errno, "cannot resolve %s", wanted);
+    }
+    demo->work_dir = weir_arena_strdup(arena, absolute);
+    free(absolute);
+    demo->frames_dir = weir_arena_printf(arena, "%s/frames", demo->work_dir);
+    demo->ledger_path = weir_arena_printf(arena, "%s/sent.jsonl", demo->work_dir);
+    demo->sink_path = weir_arena_printf(arena, "%s/decisions.jsonl", demo->work_dir);
+    WEIR_TRY(weir_dir_remove(weir_arena_printf(arena, "%s/people", demo->work_dir), err));
+    return weir_dir_make(demo->frames_dir, 0755, err);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------
+ */
+
+static char *replace_all(struct weir_arena *arena, const char *text, const char *what,
+                         const char *with)
+{
+    char *result = weir_arena_strdup(arena, text);
+    for (char *at = strstr(result, what); at != NULL; at = strstr(result, what)) {
+        result = weir_arena_printf(arena, "%.*s%s%s", (int)(at - result), result, with,
+                                   at + strlen(what));
+    }
+    return result;
+}
+
+static weir_status upload_person(struct demo *demo, const struct demo_person *person,
+                                 struct weir_error *err)
+{
+    for (size_t i = 1; i <= demo->n_enrolled_photos; i++) {
+        char *file = weir_arena_printf(demo->call->arena, "%s/people/%s/%zu.pgm", demo->work_dir,
+                                       person->name, i);
+        char *name = weir_arena_printf(demo->call->arena, "%zu.pgm", i);
+        const char *parts[] = {demo->dataset, person->name, name};
+        char *path =
+            weir_client_path(demo->call->arena, "/api/v1/datasets/{}/files/{}/{}", parts, 3);
+        WEIR_TRY(weir_client_send_file(demo->call->client, "PUT", path, "application/octet-stream",
+                                       file, NULL, err));
+    }
+    return WEIR_OK;
+}
+
+/* Upload everyone of a part, freeze, and remember from which version on they are enrolled. */
+static weir_status enrol(struct demo *demo, enum demo_part part, struct weir_error *err)
+{
+    json_t *answer;
+    int n = 0;
+    for (size_t i = 0; i < demo->n_people; i++) {
+        if (demo->people[i].part == part) {
+            WEIR_TRY(upload_person(demo, &demo->people[i], err));
+            n++;
+        }
+    }
+    WEIR_TRY(post(demo, "POST",
+                  cli_path1(demo->call, "/api/v1/datasets/{}/versions", demo->dataset), NULL,
+                  &answer, err));
+    int64_t version = json_integer_value(json_object_get(answer, "version"));
+    json_decref(answer);
+    for (size_t i = 0; i < demo->n_people; i++) {
+        if (demo->people[i].part == part) {
+            atomic_store(&demo->people[i].enrolled_version, version);
+        }
+    }
+    demo_say("%d people enrolled: dataset %s version %lld", n, demo->dataset, (long long)version);
+    return WEIR_OK;
+}
+
+static weir_status create_dataset(struct demo *demo, struct weir_error *err)
+{
+    struct weir_error reason;
+    weir_status status =
+        post(demo, "POST", "/api/v1/datasets",
+             json_pack("{s:s,s:s}", "name", demo->dataset, "kind", "folder"), NULL, &reason);
+    if (status != WEIR_OK && status != WEIR_ERR_EXISTS) {
+        return weir_error_set(err, status, "%s", reason.message);
+    }
+    if (status == WEIR_ERR_EXISTS) { /* an earlier run's people go */
+        for (size_t i = 0; i < demo->n_people; i++) {
+            const char *parts[] = {demo->dataset, demo->people[i].name};
+            char *path =
+                weir_client_path(demo->call->arena, "/api/v1/datasets/{}/files/{}", parts, 2);
+            weir_status removed = cli_rest(demo->call, "DELETE", path, NULL, NULL, &reason);
+            if (removed != WEIR_OK && removed != WEIR_ERR_NOT_FOUND) {
+                return weir_error_set(err, removed, "%s", reason.message);
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status apply_ion(struct demo *demo, struct weir_error *err)
+{
+    char *text, *path = weir_arena_printf(demo->call->arena, "%s/ion.yaml", demo->example_dir);
+    size_t len;
+    json_t *document, *answer;
+    WEIR_TRY(weir_file_read(path, ION_FILE_MAX_BYTES, demo->call->arena, &text, &len, err));
+    text = replace_all(demo->call->arena, text, "@WORK@", demo->work_dir);
+    WEIR_TRY(weir_yaml_parse(text, strlen(text), path, false, &document, err));
+    WEIR_TRY(post(demo, "POST", "/api/v1/ions", document, &answer, err));
+    demo_say("ION %s applied, revision %s", demo->ion, cli_text(demo->call, answer, "revision"));
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+/* Version that the ION's link serves, and the gallery's; 0 = none yet. */
+static weir_status serving(struct demo *demo, int64_t *out_model, int64_t *out_gallery,
+                           int64_t *out_lists, struct weir_error *err)
+{
+    json_t *ion, *pipeline;
+    size_t i;
+    WEIR_TRY(get(demo, cli_path1(demo->call, "/api/v1/ions/{}", demo->ion), &ion, err));
+    json_t *link = json_array_get(json_object_get(ion, "links"), 0);
+    *out_model = json_integer_value(json_object_get(link, "serving_version"));
+    *out_lists = json_integer_value(json_object_get(ion, "list_revision"));
+    *out_gallery = 0;
+    json_array_foreach(json_object_get(ion, "pipelines"), i, pipeline)
+    {
+        int64_t version = json_integer_value(json_object_get(pipeline, "gallery_version"));
+        *out_gallery = WEIR_MAX(*out_gallery, version);
+    }
+    json_decref(ion);
+    return WEIR_OK;
+}
+
+/* One line about the training that runs. */
+static weir_status show_training(struct demo *demo, char *last, size_t size, struct weir_error *err)
+{
+    json_t *runs;
+    char line[256];
+    WEIR_TRY(get(demo, "/api/v1/runs?limit=1", &runs, err));
+    json_t *run = json_array_get(json_object_get(runs, "items"), 0);
+    (void)snprintf(
+        line, sizeof line, "training: %s, epoch %s of %s, loss %s, accuracy %s, %s images/s",
+        cli_text(demo->call, run, "status"), cli_text(demo->call, run, "epoch"),
+        cli_text(demo->call, run, "epochs"), cli_text(demo->call, run, "loss"),
+        cli_text(demo->call, run, "accuracy"), cli_text(demo->call, run, "images_per_second"));
+    const char *status = json_string_value(json_object_get(run, "status"));
+    if (status != NULL && strcmp(status, "FAILED") == 0) {
+        json_decref(runs);
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "the training failed; see `weir get jobs` and `weir logs %s`",
+                              demo->ion);
+    }
+    if (strcmp(line, last) != 0 && run != NULL) {
+        demo_say("%s", line);
+        (void)snprintf(last, size, "%s", line);
+    }
+    json_decref(runs);
+    return WEIR_OK;
+}
+
+/* Wait until a later model than `model` serves. */
+static weir_status wait_for_model(struct demo *demo, int64_t model, int signal_fd,
+                                  int64_t *out_model, struct weir_error *err)
+{
+    char last[256] = "";
+    int64_t until = weir_mono_ms() + TRAINING_MAX_MS, now, gallery, lists;
+    for (int round = 0;; round++) {
+        WEIR_TRY(serving(demo, &now, &gallery, &lists, err));
+        if (now > model) {
+            demo_say("model version %lld serves", (long long)now);
+            *out_model = now;
+            return WEIR_OK;
+        }
+        if (weir_mono_ms() > until) {
+            return weir_error_set(err, WEIR_ERR_TIMEOUT, "no new model within %lld minutes",
+                                  (long long)(TRAINING_MAX_MS / 60000));
+        }
+        if (round % 7 == 0) {
+            WEIR_TRY(show_training(demo, last, sizeof last, err));
+        }
+        WEIR_TRY(pause_ms(signal_fd, POLL_MS));
+    }
+}
+
+static weir_status count_decisions(struct demo *demo, int64_t *out_n, int64_t *out_last_seq,
+                                   struct weir_error *err)
+{
+    json_t *summary;
+    char *path = weir_arena_printf(demo->call->arena, "/api/v1/decisions/summary?ion=%s&after=%lld",
+                                   demo->ion, (long long)demo->first_seq);
+    WEIR_TRY(get(demo, path, &summary, err));
+    *out_n = json_integer_value(json_object_get(summary, "decisions"));
+    *out_last_seq = json_integer_value(json_object_get(summary, "last_seq"));
+    json_decref(summary);
+    return WEIR_OK;
+}
+
+static weir_status wait_for_first_decision(struct demo *demo, int signal_fd, struct weir_error *err)
+{
+    int64_t until = weir_mono_ms() + CATCH_UP_MAX_MS, n = 0, seq;
+    while (n == 0) {
+        WEIR_TRY(count_decisions(demo, &n, &seq, err));
+        if (weir_mono_ms() > until) {
+            return weir_error_set(err, WEIR_ERR_TIMEOUT,
+                                  "no decision within %lld s; see `weir logs %s`",
+                                  (long long)(CATCH_UP_MAX_MS / 1000), demo->ion);
+        }
+        WEIR_TRY(pause_ms(signal_fd, 100));
+    }
+    demo_say("first live decision %.1f s after the start",
+             (double)(weir_time_ms() - demo->started_ms) / 1000);
+    return WEIR_OK;
+}
+
+static weir_status bar_someone(struct demo *demo, struct weir_error *err)
+{
+    struct demo_person *person = &demo->people[0];
+    int64_t model, gallery, lists;
+    const char *parts[] = {demo->ion, person->name};
+    char *path = weir_client_path(demo->call->arena, "/api/v1/ions/{}/members/{}", parts, 2);
+    WEIR_TRY(post(demo, "PUT", path, json_pack("{s:s}", "list", "deny"), NULL, err));
+    WEIR_TRY(serving(demo, &model, &gallery, &lists, err));
+    atomic_store(&person->barred_revision, lists);
+    demo_say("%s is barred: list revision %lld", person->name, (long long)lists);
+    return WEIR_OK;
+}
+
+/* Lists of an earlier run must not be judged as this one's. */
+static weir_status clear_lists(struct demo *demo, struct weir_error *err)
+{
+    const char *parts[] = {demo->ion, demo->people[0].name};
+    return cli_rest(demo->call, "DELETE",
+                    weir_client_path(demo->call->arena, "/api/v1/ions/{}/members/{}", parts, 2),
+                    NULL, NULL, err);
+}
+
+static weir_status play(struct demo *demo, int signal_fd, struct weir_error *err)
+{
+    int64_t pause = (int64_t)(demo->options->seconds * 1000), model, gallery, lists, n;
+    WEIR_TRY(create_dataset(demo, err));
+    WEIR_TRY(enrol(demo, DEMO_STAFF, err));
+    struct weir_error ignored;
+    int64_t before = 0;
+    if (serving(demo, &before, &gallery, &lists, &ignored) != WEIR_OK) {
+        before = 0;
+    }
+    WEIR_TRY(apply_ion(demo, err));
+    WEIR_TRY(clear_lists(demo, err));
+    WEIR_TRY(count_decisions(demo, &n, &demo->first_seq, err));
+    if (before > 0) {
+        WEIR_TRY(post(demo, "POST", cli_path1(demo->call, "/api/v1/ions/{}/trigger", demo->ion),
+                      json_pack("{s:s}", "pipeline", "training"), NULL, err));
+    }
+    WEIR_TRY(wait_for_model(demo, before, signal_fd, &model, err));
+    WEIR_TRY(demo_cameras_start(demo, err));
+    demo_say("%zu cameras, %.3g frames a second each", demo->n_cameras,
+             demo->options->frames_per_second);
+    WEIR_TRY(wait_for_first_decision(demo, signal_fd, err));
+    WEIR_TRY(pause_ms(signal_fd, pause));
+    WEIR_TRY(bar_someone(demo, err));
+    WEIR_TRY(pause_ms(signal_fd, pause));
+    WEIR_TRY(enrol(demo, DEMO_JOINER, err));
+    WEIR_TRY(wait_for_model(demo, model, signal_fd, &model, err));
+    WEIR_TRY(pause_ms(signal_fd, pause));
+    WEIR_TRY(post(demo, "POST", cli_path1(demo->call, "/api/v1/ions/{}/trigger", demo->ion),
+                  json_pack("{s:s}", "pipeline", "training"), NULL, err));
+    demo_say("retraining by hand, frames flow on");
+    WEIR_TRY(wait_for_model(demo, model, signal_fd, &model, err));
+    return pause_ms(signal_fd, pause);
+}
+
+static int64_t ledger_lines(const struct demo *demo)
+{
+    int64_t n = 0;
+    FILE *file = fopen(demo->ledger_path, "re");
+    for (int c = file != NULL ? fgetc(file) : EOF; c != EOF; c = fgetc(file)) {
+        n += c == '\n';
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return n;
+}
+
+/* Frames still under way are decided within a bounded time, or they count as lost. */
+static weir_status catch_up(struct demo *demo, struct weir_error *err)
+{
+    int64_t until = weir_mono_ms() + CATCH_UP_MAX_MS, n_sent = ledger_lines(demo), n = 0, seq;
+    struct timespec pause = {.tv_nsec = 100000000};
+    while (n < n_sent && weir_mono_ms() < until) {
+        WEIR_TRY(count_decisions(demo, &n, &seq, err));
+        if (n < n_sent) {
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_stage(struct demo *demo, int signal_fd, struct weir_error *err)
+{
+    demo->ion = "building-security";
+    demo->dataset = "faces";
+    demo->started_ms = weir_time_ms();
+    demo->first_frame = demo->started_ms / 1000 * 1000;
+    WEIR_TRY(cli_connect(demo->call, err));
+    WEIR_TRY(find_example(demo, err));
+    WEIR_TRY(make_stage(demo, err));
+    WEIR_TRY(demo_cast(demo, err));
+    weir_status status = play(demo, signal_fd, err);
+    if (status == WEIR_OK && !demo->options->is_once) {
+        demo_say("the scenario is over; frames flow on until you press Ctrl-C");
+        (void)pause_ms(signal_fd, INT32_MAX);
+    }
+    demo_cameras_stop(demo);
+    if (status != WEIR_OK && status != WEIR_ERR_CANCELLED) {
+        return status;
+    }
+    WEIR_TRY(catch_up(demo, err));
+    return demo_report(demo, err);
+}
+
+static weir_status run_demo(struct cli_call *call, struct weir_error *err)
+{
+    struct demo *demo = WEIR_ARENA_NEW(call->arena, struct demo);
+    sigset_t signals;
+    if (strcmp(call->words[0], "building-security") != 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "there is no demo \"%.40s\"; there is building-security",
+                              call->words[0]);
+    }
+    demo->call = call;
+    demo->options = call->options;
+    demo->ledger_fd = -1;
+    pthread_mutex_init(&demo->ledger_lock, NULL);
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+    int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+    weir_status status = run_stage(demo, signal_fd, err);
+    demo_cameras_stop(demo);
+    if (demo->ledger_fd >= 0) {
+        (void)close(demo->ledger_fd);
+    }
+    (void)close(signal_fd);
+    pthread_mutex_destroy(&demo->ledger_lock);
+    return status;
+}
+
+const struct cli_command cli_demo = {
+    .name = "demo",
+    .usage = "building-security [--faces DIR] [--once] [-o json]",
+    .summary = "Play an example against a running server",
+    .help =
+        "building-security: two workers train a face recogniser, the model goes live, cameras "
+        "send\n"
+        "enrolled, barred and unknown people, someone is barred, others are enrolled, the model "
+        "is\n"
+        "retrained and swapped while frames flow. Ends with a report from the recorded decisions.",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(demo_options, options),
+    .run = run_demo,
+};

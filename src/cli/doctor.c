@@ -1,0 +1,241 @@
+/** weir doctor: what this machine offers, what is missing, what to do. */
+#include "cli/cli_private.h"
+
+#include "agent/isolation.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define GIB ((double)((uint64_t)1 << 30))
+
+struct doctor_options {
+    struct cli_common common;
+};
+
+static const struct weir_option doctor_options[] = {CLI_COMMON_OPTIONS(doctor_options)};
+
+enum verdict { FINE, NOTE, TROUBLE };
+
+static const char *const verdict_texts[] = {"ok", "note", "trouble"};
+
+struct doctor {
+    struct cli_call *call;
+    json_t *findings;
+    bool has_trouble;
+};
+
+/* One finding: what was looked at, how it is, and what to do if it is not fine. */
+static void find(struct doctor *doctor, enum verdict verdict, const char *what, const char *state,
+                 const char *advice)
+{
+    json_array_append_new(doctor->findings,
+                          json_pack("{s:s,s:s,s:s,s:s?}", "check", what, "verdict",
+                                    verdict_texts[verdict], "found", state, "do", advice));
+    doctor->has_trouble = doctor->has_trouble || verdict == TROUBLE;
+}
+
+static void check_processor(struct doctor *doctor)
+{
+    cpu_set_t cpus;
+    int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : get_nprocs();
+    __builtin_cpu_init();
+    const char *vectors = __builtin_cpu_supports("avx512f") ? "AVX-512"
+                          : __builtin_cpu_supports("avx2")  ? "AVX2"
+                                                            : "neither AVX2 nor AVX-512";
+    bool is_fast = __builtin_cpu_supports("avx2");
+    find(doctor, is_fast ? FINE : NOTE, "processors",
+         weir_arena_printf(doctor->call->arena, "%d usable, %s%s", n, vectors,
+                           __builtin_cpu_supports("avx512bf16") ? " with bf16" : ""),
+         is_fast ? NULL : "training and prediction work, but slowly; a newer processor helps most");
+}
+
+static void check_memory(struct doctor *doctor)
+{
+    struct sysinfo info;
+    if (sysinfo(&info) != 0) {
+        return;
+    }
+    double total = (double)info.totalram * info.mem_unit / GIB,
+           free_gib = (double)info.freeram * info.mem_unit / GIB;
+    find(doctor, total < 2 ? NOTE : FINE, "memory",
+         weir_arena_printf(doctor->call->arena, "%.1f GiB, %.1f GiB free", total, free_gib),
+         total < 2 ? "2 GiB or more are wanted for training" : NULL);
+}
+
+static void check_huge_pages(struct doctor *doctor)
+{
+    char *text;
+    struct weir_error err;
+    static const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+    if (weir_file_read(path, 4096, doctor->call->arena, &text, NULL, &err) != WEIR_OK) {
+        /* sysfs files have no size that fread could use: read by hand */
+        FILE *file = fopen(path, "re");
+        text = weir_arena_alloc(doctor->call->arena, 256);
+        if (file == NULL || fgets(text, 256, file) == NULL) {
+            text = NULL;
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+    }
+    bool is_off = text == NULL || strstr(text, "[never]") != NULL;
+    find(doctor, is_off ? NOTE : FINE, "huge pages", is_off ? "off" : "on request",
+         is_off ? "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled" : NULL);
+}
+
+static void check_isolation(struct doctor *doctor)
+{
+    struct weir_isolation isolation;
+    char text[512];
+    weir_isolation_probe(&isolation);
+    weir_isolation_describe(&isolation, text, sizeof text);
+    bool has_cpu = isolation.v2_cpu || isolation.v1_cpu[0] != '\0';
+    bool has_memory = isolation.v2_memory || isolation.v1_memory[0] != '\0';
+    find(doctor, has_cpu && has_memory ? FINE : NOTE, "isolation", text,
+         has_cpu && has_memory
+             ? NULL
+             : "run the agent as root, or let the service manager delegate a control group "
+               "(systemd: Delegate=yes); until then tasks share by nice value and rlimits");
+}
+
+static void check_state(struct doctor *doctor)
+{
+    char *dir = cli_state_dir(doctor->call->arena, doctor->call->common->state);
+    char *existing = weir_arena_strdup(doctor->call->arena, dir);
+    while (!weir_path_exists(existing) && strrchr(existing, '/') > existing) {
+        *strrchr(existing, '/') = '\0';
+    }
+    struct statvfs fs;
+    bool is_writable = access(existing, W_OK) == 0;
+    double free_gib =
+        statvfs(existing, &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_frsize / GIB : 0;
+    find(doctor,
+         !is_writable   ? TROUBLE
+         : free_gib < 1 ? NOTE
+                        : FINE,
+         "state folder",
+         weir_arena_printf(doctor->call->arena, "%s, %.1f GiB free%s", dir, free_gib,
+                           is_writable ? "" : ", not writable"),
+         !is_writable   ? "choose another with --state, or run as its owner"
+         : free_gib < 1 ? "free some space: models, pictures and the database live there"
+                        : NULL);
+}
+
+static void check_shared_memory(struct doctor *doctor)
+{
+    struct statvfs fs;
+    double free_mib =
+        statvfs("/dev/shm", &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_frsize / (1 << 20) : 0;
+    find(doctor, free_mib < 64 ? NOTE : FINE, "shared memory",
+         weir_arena_printf(doctor->call->arena, "%.0f MiB free in /dev/shm", free_mib),
+         free_mib < 64
+             ? "workers of one machine share gradients in memory: give the machine or container "
+               "more (docker: --shm-size)"
+             : NULL);
+}
+
+static void check_files(struct doctor *doctor)
+{
+    struct rlimit limit;
+    bool is_low = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < 4096;
+    find(doctor, is_low ? NOTE : FINE, "open files",
+         weir_arena_printf(doctor->call->arena, "at most %llu", (unsigned long long)limit.rlim_max),
+         is_low ? "raise the limit (ulimit -Hn 8192) for many cameras or viewers" : NULL);
+}
+
+static void check_worker(struct doctor *doctor)
+{
+    char path[4096];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 32);
+    path[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) {
+        (void)snprintf(slash + 1, 32, "weir-worker");
+    }
+    bool is_there = access(path, X_OK) == 0;
+    find(doctor, is_there ? FINE : TROUBLE, "weir-worker",
+         is_there ? path : "not beside this program",
+         is_there ? NULL : "build it with `make`, or install both programs into one folder");
+}
+
+static void check_accelerators(struct doctor *doctor)
+{
+    bool has_nvidia = weir_path_exists("/dev/nvidia0");
+    find(doctor, has_nvidia ? NOTE : FINE, "accelerators",
+         has_nvidia ? "an NVIDIA GPU" : "none: the CPU computes",
+         has_nvidia ? "this version computes on the CPU; GPUs are not supported yet" : NULL);
+}
+
+static void check_server(struct doctor *doctor)
+{
+    struct weir_error err;
+    json_t *answer;
+    if (cli_rest(doctor->call, "GET", "/api/v1/session", NULL, &answer, &err) == WEIR_OK) {
+        find(doctor, FINE, "server",
+             weir_arena_printf(doctor->call->arena, "%s, version %s",
+                               weir_client_server(doctor->call->client),
+                               cli_text(doctor->call, answer, "version")),
+             NULL);
+        json_decref(answer);
+    } else {
+        find(doctor, NOTE, "server", err.message, "start one with `weir server`");
+    }
+}
+
+static void (*const checks[])(struct doctor *doctor) = {
+    check_processor,    check_memory,    check_huge_pages, check_shared_memory, check_files,
+    check_accelerators, check_isolation, check_state,      check_worker,        check_server,
+};
+
+static weir_status run_doctor(struct cli_call *call, struct weir_error *err)
+{
+    struct doctor doctor = {.call = call, .findings = json_array()};
+    struct utsname kernel;
+    if (uname(&kernel) == 0) {
+        find(&doctor, FINE, "system",
+             weir_arena_printf(call->arena, "%s %s %s", kernel.sysname, kernel.release,
+                               kernel.machine),
+             NULL);
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(checks); i++) {
+        checks[i](&doctor);
+    }
+    if (cli_is_json(call)) {
+        cli_print_json(doctor.findings);
+    }
+    size_t i;
+    json_t *finding;
+    json_array_foreach(doctor.findings, i, finding)
+    {
+        if (cli_is_json(call)) {
+            break;
+        }
+        printf("%-8s %-14s %s\n", cli_text(call, finding, "verdict"),
+               cli_text(call, finding, "check"), cli_text(call, finding, "found"));
+        if (!json_is_null(json_object_get(finding, "do"))) {
+            printf("%-8s %-14s -> %s\n", "", "", cli_text(call, finding, "do"));
+        }
+    }
+    json_decref(doctor.findings);
+    return doctor.has_trouble
+               ? weir_error_set(err, WEIR_ERR_UNAVAILABLE, "something here needs mending first")
+               : WEIR_OK;
+}
+
+const struct cli_command cli_doctor = {
+    .name = "doctor",
+    .usage = "[-o json]",
+    .summary = "Say what this machine offers and what is missing",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(doctor_options, doctor_options),
+    .run = run_doctor,
+};

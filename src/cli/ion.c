@@ -1,0 +1,272 @@
+/** weir apply, approve, reject, rollback, trigger, delete, member: change IONs. */
+#include "cli/cli_private.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DOCUMENT_MAX_BYTES ((size_t)1 << 20)
+
+/* ---- apply ----------------------------------------------------------------------------------- */
+
+struct apply_options {
+    struct cli_common common;
+    char *file;
+};
+
+static const struct weir_option apply_options[] = {
+    CLI_COMMON_OPTIONS(apply_options),
+    WEIR_OPT(apply_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "YAML document; - reads standard input"),
+};
+
+static weir_status read_document(struct cli_call *call, const char *path, char **out,
+                                 size_t *out_len, struct weir_error *err)
+{
+    if (strcmp(path, "-") != 0) {
+        return weir_file_read(path, DOCUMENT_MAX_BYTES, call->arena, out, out_len, err);
+    }
+    char *text = weir_arena_alloc(call->arena, DOCUMENT_MAX_BYTES + 1);
+    size_t len = fread(text, 1, DOCUMENT_MAX_BYTES + 1, stdin);
+    if (len > DOCUMENT_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "standard input holds more than %zu bytes",
+                              DOCUMENT_MAX_BYTES);
+    }
+    *out = text;
+    *out_len = len;
+    return WEIR_OK;
+}
+
+static weir_status apply_one(struct cli_call *call, const char *path, const json_t *document,
+                             struct weir_error *err)
+{
+    json_t *answer;
+    const char *kind = json_string_value(json_object_get(document, "kind"));
+    if (kind == NULL || strcmp(kind, "ion") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: $.kind: expected \"ion\"%s%.40s", path,
+                              kind != NULL ? ", got " : "", kind != NULL ? kind : "");
+    }
+    weir_status status = cli_rest(call, "POST", "/api/v1/ions", document, &answer, err);
+    if (status != WEIR_OK) {
+        (void)weir_error_prefix(err, "%s: ", path);
+        return status;
+    }
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("ion/%s applied, revision %s\n", cli_text(call, answer, "name"),
+               cli_text(call, answer, "revision"));
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status run_apply(struct cli_call *call, struct weir_error *err)
+{
+    const struct apply_options *options = call->options;
+    json_t *documents;
+    char *text;
+    size_t len;
+    if (options->file == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir apply -f FILE");
+    }
+    WEIR_TRY(read_document(call, options->file, &text, &len, err));
+    WEIR_TRY(weir_yaml_parse(text, len, options->file, true, &documents, err));
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < json_array_size(documents) && status == WEIR_OK; i++) {
+        status = apply_one(call, options->file, json_array_get(documents, i), err);
+    }
+    if (status == WEIR_OK && json_array_size(documents) == 0) {
+        status = weir_error_set(err, WEIR_ERR_INVALID, "%s holds no document", options->file);
+    }
+    json_decref(documents);
+    return status;
+}
+
+const struct cli_command cli_apply = {
+    .name = "apply",
+    .usage = "-f FILE [-o json]",
+    .summary = "Create or change what a YAML file describes",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(apply_options, apply_options),
+    .run = run_apply,
+};
+
+/* ---- review ---------------------------------------------------------------------------------- */
+
+struct review_options {
+    struct cli_common common;
+    int64_t version;
+    char *note, *link;
+};
+
+static const struct weir_option review_options[] = {
+    CLI_COMMON_OPTIONS(review_options),
+    WEIR_OPT(review_options, version, "version", 'v', INT, "0", 0, 1e15, "N",
+             "Version of the model (0: the newest that fits)"),
+    WEIR_OPT(review_options, note, "note", 'm', TEXT, NULL, 0, 0, "TEXT",
+             "Why; kept with the decision"),
+    WEIR_OPT(review_options, link, "link", 0, TEXT, NULL, 0, 0, "FROM:TO",
+             "Which link, if there are several"),
+};
+
+static void print_links(struct cli_call *call, const json_t *ion)
+{
+    size_t i;
+    json_t *link;
+    if (cli_is_json(call)) {
+        cli_print_json(ion);
+        return;
+    }
+    json_array_foreach(json_object_get(ion, "links"), i, link)
+    {
+        printf("%s: serving version %s, waiting %s\n", cli_text(call, link, "id"),
+               cli_text(call, link, "serving_version"), cli_text(call, link, "pending_versions"));
+    }
+}
+
+static weir_status run_review(struct cli_call *call, struct weir_error *err)
+{
+    const struct review_options *options = call->options;
+    char *pattern = weir_arena_printf(call->arena, "/api/v1/ions/{}/%s", call->command->name);
+    json_t *body = json_pack("{s:I,s:s?,s:s?}", "version", (json_int_t)options->version, "note",
+                             options->note, "link", options->link);
+    json_t *answer;
+    weir_status status =
+        cli_rest(call, "POST", cli_path1(call, pattern, call->words[0]), body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    print_links(call, answer);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_approve = {
+    .name = "approve",
+    .usage = "ION [--version N] [--note TEXT]",
+    .summary = "Let a model through that waits for review",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(review_options, review_options),
+    .run = run_review,
+};
+
+const struct cli_command cli_reject = {
+    .name = "reject",
+    .usage = "ION [--version N] [--note TEXT]",
+    .summary = "Refuse a model that waits for review",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(review_options, review_options),
+    .run = run_review,
+};
+
+const struct cli_command cli_rollback = {
+    .name = "rollback",
+    .usage = "ION [--version N] [--note TEXT]",
+    .summary = "Go back to the model that served before (or to version N)",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(review_options, review_options),
+    .run = run_review,
+};
+
+/* ---- trigger, delete, member ------------------------------------------------------------------
+ */
+
+struct plain_options {
+    struct cli_common common;
+};
+
+static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
+
+static weir_status run_trigger(struct cli_call *call, struct weir_error *err)
+{
+    json_t *body = json_pack("{s:s}", "pipeline", call->words[1]), *answer;
+    weir_status status =
+        cli_rest(call, "POST", cli_path1(call, "/api/v1/ions/{}/trigger", call->words[0]), body,
+                 &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("%s/%s: training is wanted\n", call->words[0], call->words[1]);
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_trigger = {
+    .name = "trigger",
+    .usage = "ION PIPELINE",
+    .summary = "Start a training of an ION now",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_trigger,
+};
+
+static weir_status run_delete(struct cli_call *call, struct weir_error *err)
+{
+    static const char *const paths[][2] = {
+        {"ion", "/api/v1/ions/{}"},
+        {"token", "/api/v1/tokens/{}"},
+    };
+    const char *noun = call->n_words == 2 ? call->words[0] : "ion";
+    const char *name = call->words[call->n_words - 1];
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(paths); i++) {
+        if (strcmp(noun, paths[i][0]) == 0) {
+            WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, paths[i][1], name), NULL, NULL, err));
+            if (!cli_is_json(call)) {
+                printf("%s/%s deleted\n", noun, name);
+            }
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                          "a %.40s cannot be deleted; an ion or token can", noun);
+}
+
+const struct cli_command cli_delete = {
+    .name = "delete",
+    .usage = "[ion|token] NAME",
+    .summary = "Delete an ION (stops what it runs) or a token",
+    .min_words = 1,
+    .max_words = 2,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_delete,
+};
+
+static weir_status run_member(struct cli_call *call, struct weir_error *err)
+{
+    const char *verb = call->words[0], *ion = call->words[1], *person = call->words[2];
+    char *path = cli_path2(call, "/api/v1/ions/{}/members/{}", ion, person);
+    if (strcmp(verb, "remove") == 0) {
+        WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
+    } else if (strcmp(verb, "allow") == 0 || strcmp(verb, "deny") == 0) {
+        json_t *body = json_pack("{s:s}", "list", verb);
+        weir_status status = cli_rest(call, "PUT", path, body, NULL, err);
+        json_decref(body);
+        WEIR_TRY(status);
+    } else {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir member %s", call->command->usage);
+    }
+    if (!cli_is_json(call)) {
+        printf("%s: %s %s\n", ion, person, strcmp(verb, "remove") == 0 ? "is on no list" : verb);
+    }
+    return WEIR_OK;
+}
+
+const struct cli_command cli_member = {
+    .name = "member",
+    .usage = "allow|deny|remove ION PERSON",
+    .summary = "Put a person on an ION's allow or deny list, or off both",
+    .min_words = 3,
+    .max_words = 3,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_member,
+};

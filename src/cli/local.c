@@ -1,0 +1,124 @@
+/** weir server, agent, train, evaluate: start something on this machine. */
+#include "cli/cli_private.h"
+
+#include "agent/agent.h"
+#include "base/log.h"
+#include "server/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- server ---------------------------------------------------------------------------------- */
+
+struct server_options {
+    struct cli_common common;
+    char *listen, *tls_cert, *tls_key, *node, *log_level;
+    int64_t cpu_slots;
+    bool has_agent, is_json_log;
+};
+
+static const struct weir_option server_options[] = {
+    {.name = "state",
+     .type = WEIR_OPTION_TEXT,
+     .offset = offsetof(struct server_options, common.state),
+     .arg = "DIR",
+     .doc = "State folder [/var/lib/weir as root, else ~/.local/share/weir]"},
+    WEIR_OPT(server_options, listen, "listen", 0, TEXT, "127.0.0.1:8470", 0, 0, "ADDRESS",
+             "Where to listen; port 0 takes any free one"),
+    WEIR_OPT(server_options, tls_cert, "tls-cert", 0, TEXT, NULL, 0, 0, "FILE",
+             "Certificate (PEM): serve https"),
+    WEIR_OPT(server_options, tls_key, "tls-key", 0, TEXT, NULL, 0, 0, "FILE", "Its key (PEM)"),
+    WEIR_OPT(server_options, has_agent, "agent", 0, BOOL, "true", 0, 0, NULL,
+             "Start this machine's agent (--no-agent: do not)"),
+    WEIR_OPT(server_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
+             "Name of this machine's node [host name]"),
+    WEIR_OPT(server_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
+             "Tasks that fit on this machine at once; 0: one per CPU, at least 2"),
+    WEIR_OPT(server_options, log_level, "log-level", 0, TEXT, "info", 0, 0, "LEVEL",
+             "error, warn, info or debug"),
+    WEIR_OPT(server_options, is_json_log, "log-json", 0, BOOL, NULL, 0, 0, NULL, "Log JSON lines"),
+    CLI_HELP_OPTION(server_options),
+};
+
+static weir_status set_log(const char *level_text, bool is_json, struct weir_error *err)
+{
+    enum weir_log_level level;
+    if (!weir_log_level_from_text(level_text, &level)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--log-level: expected error, warn, info or debug, got "
+                              "\"%.40s\"",
+                              level_text);
+    }
+    weir_log_set_level(level);
+    weir_log_set_json(is_json);
+    return WEIR_OK;
+}
+
+static weir_status run_server(struct cli_call *call, struct weir_error *err)
+{
+    const struct server_options *options = call->options;
+    struct weir_server_config config = {.state = cli_state_dir(call->arena, options->common.state),
+                                        .listen = options->listen,
+                                        .tls_cert = options->tls_cert,
+                                        .tls_key = options->tls_key,
+                                        .has_agent = options->has_agent,
+                                        .cpu_slots = options->cpu_slots,
+                                        .node = options->node};
+    WEIR_TRY(set_log(options->log_level, options->is_json_log, err));
+    return weir_server_run(&config, err);
+}
+
+const struct cli_command cli_server = {
+    .name = "server",
+    .usage = "[--state DIR] [--listen ADDRESS]",
+    .summary = "Run the server",
+    .help = "Keeps everything in its state folder, and starts this machine's agent. Loopback only "
+            "unless\n"
+            "--listen says otherwise. Stop it with SIGTERM; agents and tasks go on.",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(server_options, server_options),
+    .run = run_server,
+};
+
+/* ---- training and evaluation: weir-worker does it, or a job -------------------------------------
+ */
+
+static weir_status exec_worker(struct cli_call *call, const char *role, struct weir_error *err)
+{
+    char **argv = WEIR_ARENA_ARRAY(call->arena, (size_t)call->argc + 3, char *);
+    size_t n = 0;
+    argv[n++] = weir_arena_strdup(call->arena, "weir-worker");
+    argv[n++] = weir_arena_strdup(call->arena, role);
+    for (int i = 0; i < call->argc; i++) {
+        argv[n++] = call->argv[i];
+    }
+    (void)fflush(stdout);
+    return cli_exec_beside("weir-worker", argv, err);
+}
+
+static weir_status run_train(struct cli_call *call, struct weir_error *err)
+{
+    return exec_worker(call, "train", err);
+}
+
+const struct cli_command cli_train = {
+    .name = "train",
+    .usage = "--model M --data DIR [--workers N] [--parameter-servers P] …",
+    .summary = "Train a model on this machine (as a job: weir job submit)",
+    .flags = CLI_RAW,
+    .run = run_train,
+};
+
+static weir_status run_evaluate(struct cli_call *call, struct weir_error *err)
+{
+    return exec_worker(call, "evaluate", err);
+}
+
+const struct cli_command cli_evaluate = {
+    .name = "evaluate",
+    .usage = "--weights FILE --data DIR | --protocol identification --data DIR …",
+    .summary = "Measure a model on data",
+    .flags = CLI_RAW,
+    .run = run_evaluate,
+};

@@ -1,0 +1,147 @@
+/** weir logs: what the tasks of a job, or of an ION, have printed. */
+#include "cli/cli_private.h"
+
+#include <string.h>
+
+#define CHUNK_MAX_BYTES ((size_t)1 << 20)
+#define FOLLOW_WAIT_S   "20"
+
+struct logs_options {
+    struct cli_common common;
+    bool is_following;
+};
+
+static const struct weir_option logs_options[] = {
+    CLI_COMMON_OPTIONS(logs_options),
+    WEIR_OPT(logs_options, is_following, "follow", 'f', BOOL, NULL, 0, 0, NULL,
+             "Go on as more is printed"),
+};
+
+struct followed {
+    char *task, *label;
+    int64_t offset;
+};
+
+/* Tasks of one job, with a label for each line. */
+static weir_status add_tasks(struct cli_call *call, const char *job, struct followed *followed,
+                             size_t max, size_t *n, struct weir_error *err)
+{
+    json_t *answer, *task;
+    size_t i;
+    WEIR_TRY(
+        cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}/tasks", job), NULL, &answer, err));
+    json_array_foreach(json_object_get(answer, "items"), i, task)
+    {
+        if (*n < max) {
+            followed[(*n)++] = (struct followed){
+                .task = cli_text(call, task, "id"),
+                .label = weir_arena_printf(call->arena, "%s-%s", cli_text(call, task, "role"),
+                                           cli_text(call, task, "rank")),
+            };
+        }
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+/* The jobs of an ION's pipelines ("ion" or "ion/pipeline"), else the word is a job. */
+static weir_status find_tasks(struct cli_call *call, const char *target, struct followed *followed,
+                              size_t max, size_t *n, struct weir_error *err)
+{
+    json_t *ion, *pipeline;
+    struct weir_error not_ion;
+    size_t i, name_len = strcspn(target, "/");
+    const char *only = target[name_len] == '/' ? target + name_len + 1 : NULL;
+    char *name = weir_arena_memdup(call->arena, target, name_len);
+    weir_status status =
+        cli_rest(call, "GET", cli_path1(call, "/api/v1/ions/{}", name), NULL, &ion, &not_ion);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return add_tasks(call, target, followed, max, n, err);
+    }
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", not_ion.message);
+    }
+    json_array_foreach(json_object_get(ion, "pipelines"), i, pipeline)
+    {
+        const char *job = json_string_value(json_object_get(pipeline, "job"));
+        const char *called = json_string_value(json_object_get(pipeline, "name"));
+        if (status == WEIR_OK && job != NULL && (only == NULL || strcmp(only, called) == 0)) {
+            status = add_tasks(call, job, followed, max, n, err);
+        }
+    }
+    json_decref(ion);
+    return status;
+}
+
+static void print_chunk(const struct followed *task, const char *text, size_t len, bool has_label)
+{
+    while (len > 0) {
+        const char *end = memchr(text, '\n', len);
+        size_t line_len = end != NULL ? (size_t)(end - text) + 1 : len;
+        if (has_label) {
+            printf("%s | ", task->label);
+        }
+        (void)fwrite(text, 1, line_len, stdout);
+        if (end == NULL && has_label) {
+            putchar('\n');
+        }
+        text += line_len;
+        len -= line_len;
+    }
+    (void)fflush(stdout);
+}
+
+static weir_status print_more(struct cli_call *call, struct followed *task, const char *wait_s,
+                              bool has_label, bool *out_had_more, struct weir_error *err)
+{
+    struct weir_buf chunk;
+    int64_t next;
+    weir_buf_init(&chunk, CHUNK_MAX_BYTES);
+    char *path = weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s",
+                                   cli_path1(call, "/api/v1/tasks/{}/log", task->task),
+                                   (long long)task->offset, wait_s);
+    weir_status status = weir_client_get_bytes(call->client, path, &chunk, &next, err);
+    if (status == WEIR_OK) {
+        print_chunk(task, chunk.data, chunk.len, has_label);
+        task->offset = next >= 0 ? next : task->offset + (int64_t)chunk.len;
+        *out_had_more = chunk.len > 0;
+    }
+    weir_buf_fini(&chunk);
+    return status;
+}
+
+static weir_status run_logs(struct cli_call *call, struct weir_error *err)
+{
+    enum { MAX = 256 };
+    const struct logs_options *options = call->options;
+    struct followed *followed = WEIR_ARENA_ARRAY(call->arena, MAX, struct followed);
+    size_t n = 0;
+    WEIR_TRY(find_tasks(call, call->words[0], followed, MAX, &n, err));
+    if (n == 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s has no task yet", call->words[0]);
+    }
+    for (;;) {
+        bool had_any = false, had_more;
+        for (size_t i = 0; i < n; i++) {
+            /* With several tasks none may hold the others up: only a lone one is waited for. */
+            const char *wait_s = !options->is_following || had_any ? "0"
+                                 : n == 1                          ? FOLLOW_WAIT_S
+                                                                   : "1";
+            WEIR_TRY(print_more(call, &followed[i], wait_s, n > 1, &had_more, err));
+            had_any = had_any || had_more;
+        }
+        if (!had_any && !options->is_following) {
+            return WEIR_OK;
+        }
+    }
+}
+
+const struct cli_command cli_logs = {
+    .name = "logs",
+    .usage = "[-f] JOB | ION | ION/PIPELINE",
+    .summary = "Print what tasks have logged",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(logs_options, logs_options),
+    .run = run_logs,
+};

@@ -1,0 +1,45 @@
+/**
+ * Cluster: where tasks can run, and how an agent gets there.
+ *
+ * A node tells what it has (inventory); a driver says how an agent reaches a node. `local` is the
+ * driver of the server's own machine: it starts the agent as a process of its own that outlives the
+ * server. Slurm and Kubernetes are not supported yet and say so.
+ */
+#ifndef WEIR_CLUSTER_CLUSTER_H
+#define WEIR_CLUSTER_CLUSTER_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+/**
+ * What this machine offers, as the agent registers it: {"cpu_slots","memory_bytes",
+ * "n_accelerators","inventory":{"hostname","kernel","processors","cpu_model","cgroup"}}. A new
+ * reference. cpu_slots 0 means one per usable processor, at least 2.
+ */
+json_t *weir_cluster_inventory(int64_t cpu_slots);
+
+/** This machine's name as a node: its host name in a name's form (a-z 0-9 . _ -). In the arena. */
+char *weir_cluster_node_name(struct weir_arena *arena);
+
+struct weir_cluster_agent {
+    const char *dir;    /**< The agent's folder; its token file lies there. */
+    const char *server; /**< URL the agent calls. */
+    const char *node;   /**< NULL: weir_cluster_node_name. */
+    int64_t cpu_slots;
+};
+
+/**
+ * Make sure that an agent with this folder runs: if none holds its lock, start one, detached, with
+ * its log in dir/agent.log. One that runs learns a new server address from dir/server.url.
+ * @return IO, NOT_FOUND if the program cannot be started.
+ */
+weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
+                                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Reach a node of a cluster by its driver's name. @return UNSUPPORTED but for "local". */
+weir_status weir_cluster_driver_check(const char *driver, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

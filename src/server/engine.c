@@ -1,0 +1,461 @@
+#include "server/engine.h"
+
+#include "api/control.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "store/identity.h"
+#include "store/table.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODE_TIMEOUT_MS  15000
+#define OUTBOX_LEASE_MS  30000
+#define OUTBOX_RETRY_MS  1000
+#define OUTBOX_MAX_TRIES 20
+#define OUTBOX_BATCH     32
+#define IDLE_MAX_MS      1000
+#define EXPIRE_EVERY_MS  600000
+
+struct engine {
+    struct engine_config config;
+    char *state_dir, *server_url;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    bool is_poked, is_stopping;
+    int64_t started_ms, next_expire_ms;
+};
+
+/* One unit of work: a control transaction with its own arena and list of publications. */
+struct work {
+    struct engine *engine;
+    struct control control;
+    weir_status (*fn)(struct work *work, struct weir_txn *txn, struct weir_error *err);
+    const char *job; /**< For job work. */
+    const struct weir_job_event *job_event;
+    const char *ion;                  /**< For ION work. */
+    const struct weir_outbox *action; /**< For outbox work. */
+    struct weir_outbox *actions;
+    size_t n_actions;
+    char **ids;
+    size_t n_ids;
+    int64_t next_ms; /**< Out: when to look again. */
+};
+
+static weir_status run_work_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct work *work = context;
+    json_array_clear(work->control.publish);
+    return work->fn(work, txn, err);
+}
+
+static void publish_all(struct work *work)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(work->control.publish, i, entry)
+    {
+        weir_api_publish(work->engine->config.api, json_string_value(json_array_get(entry, 0)),
+                         json_array_get(entry, 1));
+    }
+    json_array_clear(work->control.publish);
+}
+
+static weir_status run_write(struct work *work, weir_status (*fn)(struct work *, struct weir_txn *,
+                                                                  struct weir_error *))
+{
+    struct weir_error err = {0};
+    work->fn = fn;
+    weir_status status = weir_store_write(work->engine->config.store, run_work_in, work, &err);
+    if (status == WEIR_OK) {
+        publish_all(work);
+    } else if (status != WEIR_ERR_NOT_FOUND) {
+        weir_log(WEIR_LOG_ERROR, "engine_step_failed", WEIR_KV_STR("error", err.message));
+    }
+    return status;
+}
+
+/* ---- outbox ---------------------------------------------------------------------------------- */
+
+static weir_status take_actions(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return weir_outbox_take(txn, work->control.now_ms, OUTBOX_LEASE_MS, OUTBOX_BATCH,
+                            work->control.arena, &work->actions, &work->n_actions, err);
+}
+
+static weir_status do_action(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    WEIR_TRY(control_execute(&work->control, txn, work->action->kind, work->action->payload, err));
+    return weir_outbox_done(txn, work->action->seq, work->control.now_ms, err);
+}
+
+static weir_status retry_action(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    bool is_last = work->action->attempts >= OUTBOX_MAX_TRIES;
+    return weir_outbox_fail(txn, work->action->seq, "the action failed; see the server's log",
+                            is_last ? 0 : work->control.now_ms + OUTBOX_RETRY_MS,
+                            work->control.now_ms, err);
+}
+
+static weir_status is_outbox_due(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return weir_outbox_next_due(txn, &work->next_ms, err);
+}
+
+static int64_t run_outbox(struct work *work)
+{
+    struct weir_error err;
+    work->fn = is_outbox_due;
+    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
+        return work->control.now_ms + IDLE_MAX_MS;
+    }
+    if (work->next_ms > work->control.now_ms) {
+        return work->next_ms;
+    }
+    if (run_write(work, take_actions) != WEIR_OK) {
+        return work->control.now_ms + IDLE_MAX_MS;
+    }
+    for (size_t i = 0; i < work->n_actions; i++) {
+        work->action = &work->actions[i];
+        if (run_write(work, do_action) != WEIR_OK) {
+            (void)run_write(work, retry_action);
+        }
+    }
+    return work->control.now_ms; /* actions cause more */
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static weir_status list_jobs(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return weir_job_list_open(txn, work->control.arena, &work->ids, &work->n_ids, err);
+}
+
+static weir_status apply_job_event(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return control_job_event(&work->control, txn, work->job, work->job_event, err);
+}
+
+/* Tasks on a node that went silent are lost. */
+static weir_status find_lost_nodes(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_query query = {.limit = WEIR_QUERY_LIMIT_MAX};
+    void *items;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, work->control.arena, &items, &n, NULL,
+                           err));
+    work->ids = WEIR_ARENA_ARRAY(work->control.arena, n + 1, char *);
+    work->n_ids = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct weir_node *node = (const struct weir_node *)items + i;
+        if (weir_node_is_lost(node, work->control.now_ms, work->engine->started_ms,
+                              NODE_TIMEOUT_MS)) {
+            work->ids[work->n_ids++] = node->name;
+        }
+    }
+    return WEIR_OK;
+}
+
+static bool has_task_on(const struct weir_job_state *state, const char *node)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        int phase = weir_task_phase_from_text(state->tasks[i].state);
+        bool is_there = phase == WEIR_TASK_STARTING || phase == WEIR_TASK_RUNNING ||
+                        phase == WEIR_TASK_STOPPING;
+        if (is_there && state->tasks[i].node != NULL && strcmp(state->tasks[i].node, node) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Place what wants a node: a gang whole, replicas one by one. */
+static weir_status place_tasks(struct work *work, struct weir_txn *txn,
+                               const struct weir_job_state *state, const size_t *wants,
+                               size_t n_wants, struct weir_error *err)
+{
+    struct weir_arena *arena = work->control.arena;
+    struct weir_place_node *nodes;
+    size_t n_nodes;
+    char reason[WEIR_PLACE_REASON_BYTES];
+    WEIR_TRY(weir_place_nodes_load(txn, work->control.now_ms, work->engine->started_ms,
+                                   NODE_TIMEOUT_MS, arena, &nodes, &n_nodes, err));
+    int64_t *slots = WEIR_ARENA_ARRAY(arena, n_wants, int64_t);
+    size_t *chosen = WEIR_ARENA_ARRAY(arena, n_wants, size_t);
+    const char **names = WEIR_ARENA_ARRAY(arena, n_wants, const char *);
+    for (size_t i = 0; i < n_wants; i++) {
+        slots[i] = state->tasks[wants[i]].cpu_slots;
+    }
+    struct weir_job_event event = {.type = WEIR_JOB_EVENT_UNPLACED, .text = reason};
+    if (weir_place(slots, n_wants, nodes, n_nodes, chosen, reason)) {
+        for (size_t i = 0; i < n_wants; i++) {
+            names[i] = nodes[chosen[i]].name;
+        }
+        event = (struct weir_job_event){
+            .type = WEIR_JOB_EVENT_PLACED, .place = names, .n_place = n_wants};
+    } else if (state->job.reason != NULL && strcmp(state->job.reason, reason) == 0) {
+        return WEIR_OK; /* nothing new to say */
+    }
+    return control_job_event(&work->control, txn, state->job.id, &event, err);
+}
+
+static weir_status step_job(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_job_state state;
+    WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
+    if (weir_job_next_tick_ms(&state, work->control.now_ms) <= work->control.now_ms) {
+        struct weir_job_event tick = {.type = WEIR_JOB_EVENT_TICK};
+        WEIR_TRY(control_job_event(&work->control, txn, work->job, &tick, err));
+        WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
+    }
+    size_t *wants = WEIR_ARENA_ARRAY(work->control.arena, state.n_tasks + 1, size_t);
+    size_t n_wants = weir_job_wants(&state, work->control.now_ms, wants);
+    if (n_wants > 0) {
+        WEIR_TRY(place_tasks(work, txn, &state, wants, n_wants, err));
+        WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
+    }
+    work->next_ms = weir_job_next_tick_ms(&state, work->control.now_ms);
+    return WEIR_OK;
+}
+
+/* Does this job need a write at all? Read first: most ticks change nothing. */
+static weir_status peek_job(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_job_state state;
+    WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
+    size_t *wants = WEIR_ARENA_ARRAY(work->control.arena, state.n_tasks + 1, size_t);
+    bool has_work = weir_job_wants(&state, work->control.now_ms, wants) > 0;
+    work->next_ms = has_work ? 0 : weir_job_next_tick_ms(&state, work->control.now_ms);
+    return WEIR_OK;
+}
+
+static int64_t run_jobs(struct work *work)
+{
+    struct weir_error err;
+    int64_t next_ms = INT64_MAX;
+    work->fn = list_jobs;
+    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
+        return work->control.now_ms + IDLE_MAX_MS;
+    }
+    for (size_t i = 0; i < work->n_ids; i++) {
+        work->job = work->ids[i];
+        work->next_ms = INT64_MAX;
+        work->fn = peek_job;
+        weir_status status = weir_store_read(work->engine->config.store, run_work_in, work, &err);
+        if (status == WEIR_OK && work->next_ms <= work->control.now_ms) {
+            (void)run_write(work, step_job);
+        }
+        next_ms = WEIR_MIN(next_ms, work->next_ms);
+    }
+    return next_ms;
+}
+
+static weir_status lose_node_of_job(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_job_state state;
+    WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
+    if (!has_task_on(&state, work->job_event->node)) {
+        return WEIR_OK;
+    }
+    return apply_job_event(work, txn, err);
+}
+
+static void run_lost_nodes(struct work *work)
+{
+    struct weir_error err;
+    work->fn = find_lost_nodes;
+    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK ||
+        work->n_ids == 0) {
+        return;
+    }
+    char **nodes = work->ids;
+    size_t n_nodes = work->n_ids;
+    work->fn = list_jobs;
+    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
+        return;
+    }
+    for (size_t i = 0; i < n_nodes; i++) {
+        struct weir_job_event event = {.type = WEIR_JOB_EVENT_NODE_LOST, .node = nodes[i]};
+        work->job_event = &event;
+        for (size_t k = 0; k < work->n_ids; k++) {
+            work->job = work->ids[k];
+            (void)run_write(work, lose_node_of_job);
+        }
+    }
+}
+
+/* ---- IONs ------------------------------------------------------------------------------------ */
+
+static weir_status list_ions(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return weir_ion_list_active(txn, work->control.arena, &work->ids, &work->n_ids, err);
+}
+
+static weir_status peek_ion(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    WEIR_TRY(weir_ion_load(txn, work->ion, work->control.arena, &state, err));
+    work->next_ms = weir_ion_next_tick_ms(&state);
+    return WEIR_OK;
+}
+
+static weir_status tick_ion(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_event tick = {.type = WEIR_ION_EVENT_TICK, .actor = "system"};
+    return control_ion_event(&work->control, txn, work->ion, &tick, err);
+}
+
+static int64_t run_ions(struct work *work)
+{
+    struct weir_error err;
+    int64_t next_ms = INT64_MAX;
+    work->fn = list_ions;
+    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
+        return work->control.now_ms + IDLE_MAX_MS;
+    }
+    for (size_t i = 0; i < work->n_ids; i++) {
+        work->ion = work->ids[i];
+        work->next_ms = INT64_MAX;
+        work->fn = peek_ion;
+        weir_status status = weir_store_read(work->engine->config.store, run_work_in, work, &err);
+        if (status == WEIR_OK && work->next_ms <= work->control.now_ms) {
+            (void)run_write(work, tick_ion);
+        }
+        next_ms = WEIR_MIN(next_ms, work->next_ms);
+    }
+    return next_ms;
+}
+
+static weir_status expire_identities(struct work *work, struct weir_txn *txn,
+                                     struct weir_error *err)
+{
+    return weir_identity_expire(txn, work->control.now_ms, err);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+/* One round over everything. Returns when the next one is due. */
+static int64_t run_round(struct engine *engine)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct work work = {.engine = engine,
+                        .control = {.arena = &arena,
+                                    .now_ms = weir_clock_now_ms(engine->config.clock),
+                                    .actor = "system",
+                                    .state_dir = engine->state_dir,
+                                    .server_url = engine->server_url,
+                                    .publish = json_array()}};
+    run_lost_nodes(&work);
+    int64_t due = run_ions(&work);
+    int64_t outbox_due = run_outbox(&work);
+    int64_t jobs_due = run_jobs(&work);
+    if (work.control.now_ms >= engine->next_expire_ms) {
+        (void)run_write(&work, expire_identities);
+        engine->next_expire_ms = work.control.now_ms + EXPIRE_EVERY_MS;
+    }
+    json_decref(work.control.publish);
+    weir_arena_fini(&arena);
+    return WEIR_MIN(due, WEIR_MIN(outbox_due, jobs_due));
+}
+
+/* Wait for a poke or until `due_ms` of the wall clock, but never long: a clock that is set back
+ * must not stop the engine. */
+static bool wait_for_work(struct engine *engine, int64_t due_ms)
+{
+    int64_t left_ms =
+        WEIR_MIN(due_ms - weir_clock_now_ms(engine->config.clock), (int64_t)IDLE_MAX_MS);
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    left_ms = WEIR_MAX(left_ms, (int64_t)0);
+    until.tv_nsec += (left_ms % 1000) * 1000000;
+    until.tv_sec += left_ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&engine->lock);
+    while (!engine->is_poked && !engine->is_stopping &&
+           pthread_cond_timedwait(&engine->woken, &engine->lock, &until) == 0) {
+    }
+    engine->is_poked = false;
+    bool goes_on = !engine->is_stopping;
+    pthread_mutex_unlock(&engine->lock);
+    return goes_on;
+}
+
+static weir_status release_outbox(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return weir_outbox_release(txn, work->control.now_ms, err);
+}
+
+static void *engine_main(void *argument)
+{
+    struct engine *engine = argument;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct work work = {
+        .engine = engine,
+        .control = {.arena = &arena, .now_ms = engine->started_ms, .publish = json_array()}};
+    (void)run_write(&work, release_outbox);
+    json_decref(work.control.publish);
+    weir_arena_fini(&arena);
+    while (wait_for_work(engine, run_round(engine))) {
+    }
+    return NULL;
+}
+
+weir_status engine_start(const struct engine_config *config, struct engine **out,
+                         struct weir_error *err)
+{
+    struct engine *engine = weir_xalloc(sizeof *engine);
+    pthread_condattr_t attr;
+    engine->config = *config;
+    engine->config.clock = config->clock != NULL ? config->clock : &weir_system_clock;
+    engine->state_dir = weir_xstrdup(config->state_dir);
+    engine->server_url = weir_xstrdup(config->server_url);
+    engine->started_ms = weir_clock_now_ms(engine->config.clock);
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&engine->woken, &attr);
+    pthread_condattr_destroy(&attr);
+    int reason = pthread_create(&engine->thread, NULL, engine_main, engine);
+    if (reason != 0) {
+        free(engine->state_dir);
+        free(engine->server_url);
+        free(engine);
+        return weir_error_set_errno(err, reason, "cannot start the engine's thread");
+    }
+    *out = engine;
+    return WEIR_OK;
+}
+
+void engine_poke(void *context)
+{
+    struct engine *engine = context;
+    if (engine == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->is_poked = true;
+    pthread_cond_signal(&engine->woken);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void engine_stop(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->is_stopping = true;
+    pthread_cond_signal(&engine->woken);
+    pthread_mutex_unlock(&engine->lock);
+    pthread_join(engine->thread, NULL);
+    pthread_cond_destroy(&engine->woken);
+    pthread_mutex_destroy(&engine->lock);
+    free(engine->state_dir);
+    free(engine->server_url);
+    free(engine);
+}

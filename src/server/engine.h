@@ -1,0 +1,34 @@
+/**
+ * The engine: one thread that does what follows from state and time. It places jobs, carries out
+ * the outbox, lets IONs and jobs notice that time has passed, and declares silent nodes lost. All
+ * decisions are the pure steps of job and ion; the engine loads, steps and saves, each in one
+ * transaction, so a crash at any point leaves before or after and the next start goes on.
+ */
+#ifndef WEIR_SERVER_ENGINE_H
+#define WEIR_SERVER_ENGINE_H
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "store/store.h"
+
+struct engine;
+
+struct engine_config {
+    struct weir_store *store;
+    struct weir_api *api; /**< Streams hear of what the engine changes. */
+    const struct weir_clock *clock;
+    const char *state_dir, *server_url;
+};
+
+/** Start the thread. Text is copied. */
+weir_status engine_start(const struct engine_config *config, struct engine **out,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Look again soon. Any thread; also a poke function for weir_api_config. NULL is accepted. */
+void engine_poke(void *engine);
+
+/** Finish the transaction in progress and end the thread. NULL is accepted. */
+void engine_stop(struct engine *engine);
+
+#endif

@@ -1,0 +1,191 @@
+#include "server/server.h"
+
+#include "server/bootstrap.h"
+#include "server/engine.h"
+
+#include "api/api.h"
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "blob/blob.h"
+#include "cluster/cluster.h"
+#include "http/http.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define STOP_DEADLINE_MS 3000
+
+/* Everything that is open, in the order it was opened. */
+struct server {
+    const struct weir_server_config *config;
+    struct weir_arena arena;
+    char *state; /**< Absolute. */
+    char *url;
+    char *worker_token;
+    int lock_fd, signal_fd;
+    struct weir_store *store;
+    struct weir_blobs *blobs;
+    struct weir_api *api;
+    struct weir_http_server *http;
+    _Atomic(struct engine *) engine; /**< Set while requests already come in. */
+};
+
+static void poke_engine(void *context)
+{
+    engine_poke(((struct server *)context)->engine);
+}
+
+static char *path_in(struct server *server, const char *name)
+{
+    return weir_arena_printf(&server->arena, "%s/%s", server->state, name);
+}
+
+static weir_status open_state(struct server *server, struct weir_error *err)
+{
+    WEIR_TRY(weir_dir_make(server->config->state, 0700, err));
+    char *absolute = realpath(server->config->state, NULL);
+    if (absolute == NULL) {
+        return weir_error_set_errno(err, errno, "cannot resolve %s", server->config->state);
+    }
+    server->state = weir_arena_strdup(&server->arena, absolute);
+    free(absolute);
+    if (weir_file_lock(path_in(server, "server.lock"), &server->lock_fd, err) != WEIR_OK) {
+        return weir_error_set(
+            err, WEIR_ERR_CONFLICT,
+            "another server uses the state folder %s: stop it first, or choose another "
+            "folder with --state",
+            server->state);
+    }
+    struct weir_store_config store = {.path = path_in(server, "weir.db")};
+    WEIR_TRY(weir_store_open(&store, &server->store, err));
+    WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));
+    WEIR_TRY(weir_dir_make(path_in(server, "uploads"), 0700, err));
+    return bootstrap(server->store, server->state, &server->arena, &server->worker_token, err);
+}
+
+static weir_status listen_http(struct server *server, struct weir_error *err)
+{
+    struct weir_api_config api = {.store = server->store,
+                                  .blobs = server->blobs,
+                                  .state_dir = server->state,
+                                  .worker_token = server->worker_token,
+                                  .poke = poke_engine,
+                                  .poke_context = server};
+    struct weir_http_config http = {.listen = server->config->listen,
+                                    .body_rule = weir_api_body_rule,
+                                    .admit = weir_api_admit,
+                                    .upload_dir = path_in(server, "uploads"),
+                                    .tls_cert_file = server->config->tls_cert,
+                                    .tls_key_file = server->config->tls_key,
+                                    .content_security_policy = weir_api_content_security_policy};
+    WEIR_TRY(weir_api_create(&api, &server->api, err));
+    WEIR_TRY(weir_http_server_start(&http, weir_api_handle, server->api, &server->http, err));
+    const char *colon = strrchr(server->config->listen, ':');
+    int host_len = colon != NULL ? (int)(colon - server->config->listen) : 0;
+    const char *scheme = server->config->tls_cert != NULL ? "https" : "http";
+    bool is_any = strncmp(server->config->listen, "0.0.0.0:", 8) == 0 ||
+                  strncmp(server->config->listen, "[::]:", 5) == 0;
+    server->url =
+        is_any ? weir_arena_printf(&server->arena, "%s://127.0.0.1:%d", scheme,
+                                   weir_http_server_port(server->http))
+               : weir_arena_printf(&server->arena, "%s://%.*s:%d", scheme, host_len,
+                                   server->config->listen, weir_http_server_port(server->http));
+    weir_api_attach(server->api, server->http, server->url);
+    return WEIR_OK;
+}
+
+static weir_status announce(struct server *server, struct weir_error *err)
+{
+    json_t *about = json_pack("{s:s,s:i,s:s}", "url", server->url, "pid", (int)getpid(), "version",
+                              WEIR_VERSION);
+    char *text = weir_json_text(about, &server->arena);
+    json_decref(about);
+    WEIR_TRY(weir_file_write_atomic(path_in(server, "server.json"), text, strlen(text), 0644, err));
+    weir_log(WEIR_LOG_INFO, "server_ready", WEIR_KV_STR("url", server->url),
+             WEIR_KV_STR("state", server->state), WEIR_KV_STR("version", WEIR_VERSION));
+    return WEIR_OK;
+}
+
+static weir_status start_agent(struct server *server, struct weir_error *err)
+{
+    if (!server->config->has_agent) {
+        return WEIR_OK;
+    }
+    struct weir_cluster_agent agent = {.dir = path_in(server, "agent"),
+                                       .server = server->url,
+                                       .node = server->config->node,
+                                       .cpu_slots = server->config->cpu_slots};
+    return weir_cluster_start_local_agent(&agent, err);
+}
+
+static weir_status start_all(struct server *server, struct weir_error *err)
+{
+    WEIR_TRY(open_state(server, err));
+    WEIR_TRY(listen_http(server, err));
+    struct engine_config engine = {.store = server->store,
+                                   .api = server->api,
+                                   .state_dir = server->state,
+                                   .server_url = server->url};
+    struct engine *started;
+    WEIR_TRY(engine_start(&engine, &started, err));
+    server->engine = started;
+    WEIR_TRY(announce(server, err));
+    return start_agent(server, err);
+}
+
+static void stop_all(struct server *server)
+{
+    weir_http_server_stop(server->http, STOP_DEADLINE_MS);
+    engine_stop(server->engine);
+    weir_api_destroy(server->api);
+    weir_blobs_close(server->blobs);
+    weir_store_close(server->store);
+    if (server->signal_fd >= 0) {
+        (void)close(server->signal_fd);
+    }
+    if (server->lock_fd >= 0) {
+        (void)close(server->lock_fd);
+    }
+    weir_arena_fini(&server->arena);
+}
+
+/* Signals are read, not handled: blocked before the first thread starts. */
+static weir_status block_signals(struct server *server, struct weir_error *err)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) {
+        return weir_error_set_errno(err, errno, "cannot block signals");
+    }
+    server->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+    return server->signal_fd >= 0 ? WEIR_OK
+                                  : weir_error_set_errno(err, errno, "cannot read signals");
+}
+
+weir_status weir_server_run(const struct weir_server_config *config, struct weir_error *err)
+{
+    struct server server = {.config = config, .lock_fd = -1, .signal_fd = -1};
+    weir_arena_init(&server.arena, 0);
+    weir_status status = block_signals(&server, err);
+    if (status == WEIR_OK) {
+        status = start_all(&server, err);
+    }
+    if (status == WEIR_OK) {
+        struct signalfd_siginfo info;
+        while (read(server.signal_fd, &info, sizeof info) < 0 && errno == EINTR) {
+        }
+        weir_log(WEIR_LOG_INFO, "server_stopping", WEIR_KV_INT("signal", (int64_t)info.ssi_signo));
+    }
+    stop_all(&server);
+    return status;
+}

@@ -1,0 +1,35 @@
+/**
+ * The Weir server: store, blobs, API, engine and the local agent, composed into one process.
+ *
+ * State folder (docs/architecture.md lists it): weir.db, blobs/, datasets/, logs/, server.json
+ * (where the server listens), admin.token, worker.token, agent/. A lock in it keeps a second server
+ * away. Agents and tasks outlive the server; a server that comes back finds them again through the
+ * agents' heartbeats.
+ */
+#ifndef WEIR_SERVER_SERVER_H
+#define WEIR_SERVER_SERVER_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct weir_server_config {
+    char *state;    /**< State folder; made if missing. */
+    char *listen;   /**< "127.0.0.1:8470"; port 0: any free one. */
+    char *tls_cert; /**< PEM files; both or neither. */
+    char *tls_key;
+    bool has_agent;    /**< Start the agent of this machine if none runs. */
+    int64_t cpu_slots; /**< Of that agent; 0 = one per CPU, at least 2. */
+    char *node;        /**< Name of that agent's node; NULL = host name. */
+};
+
+/**
+ * Run until SIGINT or SIGTERM (taken with signalfd; they are blocked in every thread).
+ * @return WEIR_OK after an orderly stop; CONFLICT if another server has the state folder or the
+ *         port; what the store says of a database it cannot use.
+ */
+weir_status weir_server_run(const struct weir_server_config *config,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
