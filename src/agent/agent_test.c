@@ -1,4 +1,488 @@
-int main(void)
+#include "agent/agent.h"
+
+#include "agent/fake_server.h"
+#include "agent/task.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/test_main.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* This program is also the agent and the supervisor: see main. */
+
+extern char **environ;
+
+static char root[64]; /* the agent's folder is root/agent; tasks write into root */
+static char agent_dir[96];
+static char self[512];
+static pid_t agent_pid;
+
+static void start(void)
 {
-    return 0;
+    strncpy(root, "/tmp/weir-agent-XXXXXX", sizeof root - 1);
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    (void)snprintf(agent_dir, sizeof agent_dir, "%s/agent", root);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    ck_assert_int_gt(n, 0);
+    self[n] = '\0';
+    fake_start();
+}
+
+static void start_agent(void)
+{
+    char *const argv[] = {self, "agent", "--run", agent_dir, fake.url, NULL};
+    ck_assert_int_eq(posix_spawn(&agent_pid, self, NULL, NULL, argv, environ), 0);
+}
+
+static void kill_agent(int signal_number)
+{
+    if (agent_pid > 0) {
+        ck_assert_int_eq(kill(agent_pid, signal_number), 0);
+        ck_assert_int_eq(waitpid(agent_pid, NULL, 0), agent_pid);
+        agent_pid = 0;
+    }
+}
+
+static int count_folders(void)
+{
+    char path[128];
+    int n = 0;
+    (void)snprintf(path, sizeof path, "%s/tasks", agent_dir);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        n += entry->d_name[0] != '.';
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return n;
+}
+
+static void stop(void)
+{
+    kill_agent(SIGTERM);
+    fake_stop();
+    /* Supervisors of a test that failed may still write here. */
+    for (int i = 0; i < 100 && weir_dir_remove(root, NULL) != WEIR_OK; i++) {
+        (void)usleep(10000);
+    }
+}
+
+static const char *read_root(const char *name)
+{
+    static char text[65536];
+    char path[TASK_PATH_BYTES];
+    FILE *file = fopen(task_path(path, root, name), "re");
+    size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[n] = '\0';
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return text;
+}
+
+static bool has_root(const char *name)
+{
+    return task_has(root, name);
+}
+
+static const char *script(const char *format, ...) WEIR_PRINTF(1, 2);
+
+/* A script with the test's folder as $D. */
+static const char *script(const char *format, ...)
+{
+    static char text[2048];
+    int n = snprintf(text, sizeof text, "D=%s; ", root);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+    va_end(args);
+    return text;
+}
+
+START_TEST(a_listed_task_runs_and_its_end_and_log_are_told)
+{
+    start_agent();
+    fake_await(fake.n_heartbeats > 0);
+    struct fake_task *task =
+        fake_add("t1", 1, script("echo hello; until [ -e $D/go ]; do sleep 0.02; done; exit 4"));
+    fake_await(task->n_running > 0 && strstr(task->log.data, "hello\n") != NULL);
+    ck_assert_int_eq(task->n_ends, 0);
+    char path[TASK_PATH_BYTES];
+    ck_assert_int_eq(weir_file_write_atomic(task_path(path, root, "go"), "", 0, 0600, NULL),
+                     WEIR_OK);
+    fake_await(task->n_ends > 0);
+    ck_assert_int_eq(task->exit_code, 4);
+    ck_assert_str_eq(task->state, "exited");
+    ck_assert_str_eq(task->log.data, "hello\n");
+    ck_assert_int_eq(count_folders(), 1); /* listed: kept */
+    fake_unlist(task);
+    fake_await(count_folders() == 0);
+    ck_assert_int_eq(task->n_ends, 1);
+}
+
+END_TEST
+
+START_TEST(a_task_outlives_its_agent_and_its_end_is_told_by_the_next)
+{
+    start_agent();
+    struct fake_task *task =
+        fake_add("t1", 1,
+                 script("echo begin; echo > $D/begun; until [ -e $D/go ]; do sleep 0.02; done; "
+                        "echo end; echo > $D/ended; exit 6"));
+    fake_await(has_root("begun"));
+    kill_agent(SIGKILL);
+    char path[TASK_PATH_BYTES];
+    ck_assert_int_eq(weir_file_write_atomic(task_path(path, root, "go"), "", 0, 0600, NULL),
+                     WEIR_OK);
+    fake_await(has_root("ended"));
+    start_agent();
+    fake_await(task->n_ends > 0);
+    ck_assert_int_eq(task->exit_code, 6);
+    ck_assert_str_eq(task->log.data, "begin\nend\n");
+}
+
+END_TEST
+
+START_TEST(the_agent_works_while_the_server_is_away)
+{
+    start_agent();
+    struct fake_task *task = fake_add(
+        "t1", 1, script("echo > $D/begun; until [ -e $D/go ]; do sleep 0.02; done; exit 8"));
+    fake_await(has_root("begun"));
+    fake.is_away = true;
+    char path[TASK_PATH_BYTES];
+    ck_assert_int_eq(weir_file_write_atomic(task_path(path, root, "go"), "", 0, 0600, NULL),
+                     WEIR_OK);
+    char record[TASK_PATH_BYTES];
+    (void)snprintf(record, sizeof record, "agent/tasks/t1.1/exit.json");
+    fake_await(has_root(record));
+    ck_assert_int_eq(task->n_ends, 0);
+    fake.is_away = false;
+    fake_await(task->n_ends > 0);
+    ck_assert_int_eq(task->exit_code, 8);
+}
+
+END_TEST
+
+START_TEST(a_task_that_should_stop_is_stopped_with_its_grandchildren)
+{
+    start_agent();
+    struct fake_task *task = fake_add(
+        "t1", 1,
+        script("trap '' TERM; (setsid sh -c 'trap \"\" TERM; echo > %s/begun; while :; do sleep "
+               "10; done' &); while :; do sleep 10; done",
+               root));
+    fake_await(has_root("begun"));
+    fake_want_stopped(task);
+    fake_await(task->n_ends > 0);
+    ck_assert_int_eq(task->signal, SIGKILL);
+    ck_assert_str_eq(task->message, "stopped; killed after 500 ms of grace");
+    struct process_id ids[8];
+    ck_assert_uint_eq(process_with_environment("WEIR_TASK_KEY=t1.1", ids, 8), 0);
+}
+
+END_TEST
+
+START_TEST(a_task_that_is_no_longer_listed_is_stopped_and_forgotten)
+{
+    start_agent();
+    struct fake_task *task = fake_add("t1", 1, script("echo > $D/begun; sleep 1000"));
+    fake_await(has_root("begun"));
+    fake_unlist(task);
+    fake_await(task->n_ends > 0);
+    ck_assert_int_eq(task->signal, SIGTERM);
+    fake_await(count_folders() == 0);
+}
+
+END_TEST
+
+START_TEST(the_next_attempt_waits_until_the_one_before_has_ended)
+{
+    start_agent();
+    struct fake_task *first = fake_add(
+        "t1", 1,
+        script("trap 'sleep 0.3; echo first-ends >> $D/order; exit 0' TERM; echo > $D/begun; "
+               "while :; do sleep 0.02; done"));
+    fake_await(has_root("begun"));
+    fake_unlist(first);
+    struct fake_task *second = fake_add("t1", 2, script("echo second-begins >> $D/order"));
+    fake_await(second->n_ends > 0);
+    ck_assert_str_eq(read_root("order"), "first-ends\nsecond-begins\n");
+    ck_assert_int_eq(first->n_ends, 1);
+}
+
+END_TEST
+
+START_TEST(a_task_that_cannot_be_understood_is_reported_not_dropped)
+{
+    start_agent();
+    struct fake_task *task = fake_add("t1", 1, "true");
+    pthread_mutex_lock(&fake.lock);
+    struct fake_task *bad = &fake.tasks[fake.n_tasks++];
+    *bad = (struct fake_task){.id = "t2", .attempt = 1};
+    weir_buf_init(&bad->log, 1000);
+    bad->document =
+        json_pack("{s:s, s:i, s:[], s:s}", "id", "t2", "attempt", 1, "argv", "desired", "running");
+    fake_changed();
+    fake_await(bad->n_ends > 0 && task->n_ends > 0);
+    ck_assert_int_eq(bad->exit_code, 126);
+    ck_assert_ptr_nonnull(strstr(bad->message, "$.argv"));
+    ck_assert_int_eq(task->exit_code, 0);
+}
+
+END_TEST
+
+START_TEST(an_exit_is_told_even_if_the_log_cannot_be)
+{
+    fake.is_log_broken = true;
+    start_agent();
+    struct fake_task *task = fake_add("t1", 1, "echo something; exit 2");
+    fake_await(task->n_ends > 0);
+    ck_assert_int_eq(task->exit_code, 2);
+    fake.is_log_broken = false;
+    fake_await(task->log.len > 0); /* it comes later, before the folder goes */
+    fake_unlist(task);
+    fake_await(count_folders() == 0);
+    ck_assert_str_eq(task->log.data, "something\n");
+}
+
+END_TEST
+
+START_TEST(a_log_of_many_chunks_arrives_whole)
+{
+    start_agent();
+    struct fake_task *task = fake_add("t1", 1, "seq 1000000 1700000");
+    fake_await(task->n_ends > 0);
+    ck_assert_uint_eq(task->log.len, 700001 * 8);
+    const char *at = task->log.data;
+    for (int i = 1000000; i <= 1700000; i += 1, at += 8) {
+        ck_assert_int_eq(strtol(at, NULL, 10), i);
+    }
+}
+
+END_TEST
+
+START_TEST(a_second_agent_of_the_same_folder_is_refused)
+{
+    start_agent();
+    fake_await(fake.n_heartbeats > 0);
+    struct weir_error err = {0};
+    struct weir_agent_config config = {
+        .dir = agent_dir, .server = fake.url, .token = "weir_node", .node = "n1", .stop_fd = 0};
+    ck_assert_int_eq(weir_agent_run(&config, &err), WEIR_ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err.message, agent_dir));
+    config.node = "Not A Name";
+    ck_assert_int_eq(weir_agent_run(&config, &err), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
+#define N_STORM 12
+
+/* Each task says so when it runs, takes a moment, and ends with a status of its own. */
+static void add_storm_tasks(struct fake_task **tasks)
+{
+    for (int i = 0; i < N_STORM; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "t%d", i);
+        tasks[i] = fake_add(id, 1,
+                            script("echo ran >> $D/%s; echo one; sleep 0.%02d; echo two; exit %d",
+                                   id, i * 7, i + 1));
+    }
+}
+
+static int count_runs(int i)
+{
+    char id[16];
+    int n = 0;
+    (void)snprintf(id, sizeof id, "t%d", i);
+    for (const char *at = strstr(read_root(id), "ran"); at != NULL; at = strstr(at + 1, "ran")) {
+        n++;
+    }
+    return n;
+}
+
+static void wait_a_moment(struct weir_rng *rng, uint64_t max_us)
+{
+    (void)usleep((useconds_t)weir_rng_below(rng, max_us));
+}
+
+static uint64_t storm_seed(int i)
+{
+    uint64_t seed;
+    weir_random_bytes(&seed, sizeof seed);
+    const char *fixed = getenv("WEIR_TEST_SEED");
+    seed = fixed != NULL ? strtoull(fixed, NULL, 10) : seed;
+    printf("storm %d: WEIR_TEST_SEED=%llu\n", i, (unsigned long long)seed);
+    (void)fflush(stdout);
+    return seed;
+}
+
+/* However often and whenever the agent is killed: each task runs once, and its end, told at least
+ * once and never in two ways, is the right one. */
+START_TEST(killed_at_any_moment_the_agent_runs_each_task_exactly_once)
+{
+    struct weir_rng rng;
+    struct fake_task *tasks[N_STORM];
+    weir_rng_init(&rng, storm_seed(_i), 0);
+    start_agent();
+    add_storm_tasks(tasks);
+    for (int kills = 0; kills < 25; kills++) {
+        wait_a_moment(&rng, 60000);
+        kill_agent(SIGKILL);
+        wait_a_moment(&rng, 10000);
+        start_agent();
+    }
+    for (int i = 0; i < N_STORM; i++) {
+        fake_await(tasks[i]->n_ends > 0);
+    }
+    int n_reports = 0;
+    for (int i = 0; i < N_STORM; i++) {
+        ck_assert_int_eq(count_runs(i), 1);
+        ck_assert_str_eq(tasks[i]->state, "exited");
+        ck_assert_int_eq(tasks[i]->exit_code, i + 1);
+        ck_assert(!tasks[i]->has_contradiction);
+        ck_assert_str_eq(tasks[i]->log.data, "one\ntwo\n");
+        n_reports += tasks[i]->n_ends;
+    }
+    printf("%d tasks, 25 kills, %d reports of ends\n", N_STORM, n_reports);
+    for (int i = 0; i < N_STORM; i++) {
+        fake_unlist(tasks[i]);
+    }
+    fake_await(count_folders() == 0);
+}
+
+END_TEST
+
+/* Kill a supervisor of this test: a process that runs `agent --supervise` on a folder of ours. */
+static void kill_a_supervisor(struct weir_rng *rng)
+{
+    struct process_id ids[256];
+    char marker[128];
+    (void)snprintf(marker, sizeof marker, "WEIR_TEST_ROOT=%s", root);
+    size_t n = process_with_environment(marker, ids, 256);
+    size_t begin = n > 0 ? weir_rng_below(rng, n) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct process_id *id = &ids[(begin + i) % n];
+        char path[64];
+        char line[256] = "";
+        (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)id->pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd >= 0 ? read(fd, line, sizeof line - 1) : 0;
+        if (fd >= 0) {
+            close(fd);
+        }
+        for (ssize_t at = 0; at < len; at++) {
+            line[at] = line[at] == '\0' ? ' ' : line[at];
+        }
+        if (strstr(line, "--supervise") != NULL && process_signal(id, SIGKILL)) {
+            return;
+        }
+    }
+}
+
+/* Supervisors are killed too: then a task may be lost, but never runs twice, and every one is
+ * accounted for. */
+START_TEST(killed_supervisors_lose_tasks_but_never_double_them)
+{
+    struct weir_rng rng;
+    struct fake_task *tasks[N_STORM];
+    ck_assert_int_eq(setenv("WEIR_TEST_ROOT", root, 1), 0);
+    weir_rng_init(&rng, storm_seed(_i), 1);
+    start_agent();
+    add_storm_tasks(tasks);
+    for (int kills = 0; kills < 20; kills++) {
+        wait_a_moment(&rng, 50000);
+        kill_a_supervisor(&rng);
+        if (weir_rng_below(&rng, 3) == 0) {
+            kill_agent(SIGKILL);
+            start_agent();
+        }
+    }
+    int n_lost = 0;
+    for (int i = 0; i < N_STORM; i++) {
+        fake_await(tasks[i]->n_ends > 0);
+        bool is_lost = strcmp(tasks[i]->state, "lost") == 0;
+        n_lost += is_lost;
+        ck_assert(!tasks[i]->has_contradiction);
+        ck_assert_int_le(count_runs(i), 1);
+        /* A process that was forked and waits for the word to go looks like a supervisor too. */
+        ck_assert(is_lost || tasks[i]->signal == SIGKILL ||
+                  (count_runs(i) == 1 && tasks[i]->exit_code == i + 1));
+    }
+    printf("%d tasks, 20 kills of supervisors: %d lost\n", N_STORM, n_lost);
+    struct process_id ids[8];
+    for (int i = 0; i < N_STORM; i++) {
+        char marker[64];
+        (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=t%d.1", i);
+        fake_await(process_with_environment(marker, ids, 8) == 0);
+    }
+}
+
+END_TEST
+
+static int run_agent(const char *dir, const char *server)
+{
+    struct weir_error err = {0};
+    json_t *inventory =
+        json_pack("{s:i, s:i, s:i}", "cpu_slots", 2, "memory_bytes", 1 << 30, "n_accelerators", 0);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    int stop_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    weir_log_set_level(WEIR_LOG_ERROR);
+    struct weir_agent_config config = {.dir = dir,
+                                       .server = server,
+                                       .token = "weir_node",
+                                       .node = "n1",
+                                       .inventory = inventory,
+                                       .heartbeat_ms = 200,
+                                       .poll_wait_s = 1,
+                                       .stop_fd = stop_fd};
+    weir_status status = weir_agent_run(&config, &err);
+    if (status != WEIR_OK) {
+        (void)fprintf(stderr, "%s\n", err.message);
+    }
+    json_decref(inventory);
+    return status == WEIR_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[2], "--supervise") == 0) {
+        return weir_agent_supervise(argv[3]);
+    }
+    if (argc == 5 && strcmp(argv[2], "--run") == 0) {
+        return run_agent(argv[3], argv[4]);
+    }
+    Suite *suite = suite_create("agent");
+    TCase *tcase = tcase_create("agent");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, start, stop);
+    tcase_add_test(tcase, a_listed_task_runs_and_its_end_and_log_are_told);
+    tcase_add_test(tcase, a_task_outlives_its_agent_and_its_end_is_told_by_the_next);
+    tcase_add_test(tcase, the_agent_works_while_the_server_is_away);
+    tcase_add_test(tcase, a_task_that_should_stop_is_stopped_with_its_grandchildren);
+    tcase_add_test(tcase, a_task_that_is_no_longer_listed_is_stopped_and_forgotten);
+    tcase_add_test(tcase, the_next_attempt_waits_until_the_one_before_has_ended);
+    tcase_add_test(tcase, a_task_that_cannot_be_understood_is_reported_not_dropped);
+    tcase_add_test(tcase, an_exit_is_told_even_if_the_log_cannot_be);
+    tcase_add_test(tcase, a_log_of_many_chunks_arrives_whole);
+    tcase_add_test(tcase, a_second_agent_of_the_same_folder_is_refused);
+    tcase_add_loop_test(tcase, killed_at_any_moment_the_agent_runs_each_task_exactly_once, 0, 2);
+    tcase_add_loop_test(tcase, killed_supervisors_lose_tasks_but_never_double_them, 0, 2);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
 }
