@@ -481,6 +481,7 @@ class FakeServer:
     def __init__(self, port=0, is_empty=False):
         self.state = State(is_empty)
         handler = type("BoundHandler", (Handler,), {"state": self.state})
+        ThreadingHTTPServer.request_queue_size = 128  # a page opens many connections at once
         self.http = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}"

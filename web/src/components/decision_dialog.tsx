@@ -1,10 +1,13 @@
 /** Everything known about one decision. */
+import { useState } from 'preact/hooks'
 import type { Decision } from '../api'
 import { fixed, fullTime, latency, NONE } from '../format'
+import { canChange, memberQuestion } from '../state/versions'
 import { Facts } from './basics'
 import { VerdictChip } from './chip'
-import { Dialog } from './dialog'
+import { Confirm, Dialog, type Question } from './dialog'
 import { Face } from './face'
+import { Icon } from './icon'
 import { ScoreBar } from './score_bar'
 
 function versionText(value: number | null | undefined): string {
@@ -12,6 +15,11 @@ function versionText(value: number | null | undefined): string {
 }
 
 export function DecisionDialog({ decision, onClose }: { decision: Decision; onClose: () => void }) {
+    const [question, setQuestion] = useState<Question | null>(null)
+    const { ion, person } = decision
+    if (question) {
+        return <Confirm question={question} onClose={onClose} />
+    }
     return (
         <Dialog title={`Decision at ${decision.camera}, frame ${decision.frame}`} onClose={onClose} wide>
             <div class="decision-detail">
@@ -38,6 +46,18 @@ export function DecisionDialog({ decision, onClose }: { decision: Decision; onCl
                             ['Picture', decision.image ? <code>{decision.image.slice(0, 16)}…</code> : 'not kept'],
                         ]}
                     />
+                    {person && canChange() && (
+                        <p class="actions">
+                            <button type="button" class="button small" onClick={() => setQuestion(memberQuestion(ion, person, 'allow'))}>
+                                <Icon name="check" size={14} />
+                                Always allow<span class="hidden"> {person}</span>
+                            </button>
+                            <button type="button" class="button small" onClick={() => setQuestion(memberQuestion(ion, person, 'deny'))}>
+                                <Icon name="ban" size={14} />
+                                Bar<span class="hidden"> {person}</span>
+                            </button>
+                        </p>
+                    )}
                 </div>
             </div>
         </Dialog>

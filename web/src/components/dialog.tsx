@@ -11,11 +11,15 @@ import { toast } from './toast'
 export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren; wide?: boolean }) {
     const ref = useRef<HTMLDialogElement>(null)
     const id = useId()
+    const latest = useRef(props.onClose)
+    latest.current = props.onClose
     useEffect(() => {
         const opener = document.activeElement
         const dialog = ref.current!
         dialog.showModal()
+        dialog.onclose = () => latest.current()
         return () => {
+            dialog.onclose = null // closed by the page, not by the person: nobody is to be told
             if (dialog.open) {
                 dialog.close()
             }
@@ -29,7 +33,6 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
             ref={ref}
             class={props.wide ? 'wide' : ''}
             aria-labelledby={id}
-            onClose={props.onClose}
             onClick={(event) => event.target === ref.current && ref.current!.close()}
         >
             <div class="dialog-body">

@@ -138,8 +138,10 @@ function LiveDecisions({ ion }: { ion: Ion }) {
             <Loaded resource={decisions} rows={6}>
                 {() =>
                     shown.length === 0 ? (
-                        <Empty icon="camera" title="No decisions yet" command={`weir camera send ${ion.name} PHOTO.jpg`}>
-                            They appear here the moment a camera frame is decided. Send one picture to try it:
+                        <Empty icon="camera" title="No decisions yet">
+                            {ion.pipelines.some((pipeline) => pipeline.deployment?.model)
+                                ? 'They appear here the moment a camera frame is decided.'
+                                : 'Nothing is served yet: press “Train now”, and let the first model through when it waits for approval.'}
                         </Empty>
                     ) : (
                         <ul class="decision-list">

@@ -91,6 +91,22 @@ export function triggerQuestion(ion: string, pipeline: string): Question {
     }
 }
 
+export function memberQuestion(ion: string, person: string, list: 'allow' | 'deny'): Question {
+    const isDeny = list === 'deny'
+    return {
+        title: isDeny ? `Bar ${person}?` : `Allow ${person}?`,
+        text: (
+            <p>
+                From the next frame on, {ion} {isDeny ? 'denies' : 'grants'} {person} at every camera.
+            </p>
+        ),
+        confirm: isDeny ? 'Bar' : 'Allow',
+        danger: isDeny,
+        done: isDeny ? `${person} is barred` : `${person} is allowed`,
+        act: () => send('PUT', `/ions/${segment(ion)}/members/${segment(person)}`, { list }),
+    }
+}
+
 /** The pipelines of all IONs that serve this model now: where, and which version. */
 export function servings(all: Ion[], model: string): { ion: string; pipeline: string; version: number }[] {
     return all.flatMap((ion) =>
