@@ -144,8 +144,8 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_LISTS,    /**< Members have changed (state->members are the new ones). */
     WEIR_ION_EVENT_STARTED,  /**< pipeline, training (0 for replicas), job, run: the start was
                                 carried out. */
-    WEIR_ION_EVENT_FINISHED, /**< pipeline, training. */
-    WEIR_ION_EVENT_FAILED,   /**< pipeline, training, note. */
+    WEIR_ION_EVENT_FINISHED, /**< pipeline, training; of replicas: job. */
+    WEIR_ION_EVENT_FAILED,   /**< pipeline, training, note; of replicas: job. */
 };
 
 struct weir_ion_event {
@@ -169,15 +169,16 @@ struct weir_ion_event {
 };
 
 enum weir_ion_action_type {
-    WEIR_ION_ACTION_START_TRAINING,   /**< key, pipeline, training, message = cause. */
-    WEIR_ION_ACTION_STOP_TRAINING,    /**< key, pipeline, training, job. */
+    WEIR_ION_ACTION_START_TRAINING,   /**< key, pipeline, number = training, message = cause. */
+    WEIR_ION_ACTION_STOP_TRAINING,    /**< key, pipeline, number = training, job. */
     WEIR_ION_ACTION_START_PREDICTION, /**< key, pipeline. */
     WEIR_ION_ACTION_STOP_PREDICTION,  /**< key, pipeline, job. */
     WEIR_ION_ACTION_DEPLOYED, /**< pipeline, number = new deployment revision (already in the
                                  state). */
     WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
     WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
-    WEIR_ION_ACTION_ALERT,    /**< key, kind, message: to the alerts. */
+    WEIR_ION_ACTION_ALERT,    /**< key, kind, message: raise an alert. */
+    WEIR_ION_ACTION_RESOLVE,  /**< key: the alert's cause is gone. */
 };
 
 struct weir_ion_action {

@@ -1,0 +1,107 @@
+/**
+ * Inside the ION engine: one call of weir_ion_step and what its parts share. The contract is
+ * ion/ion_step.h's; the parts are
+ *
+ *     ion_step.c     which event goes where
+ *     ion_apply.c    the document: pipelines come, change and go
+ *     ion_train.c    triggers, coalescing, ends of trainings
+ *     ion_policy.c   candidates: policies, review, promotion, rollback
+ *     ion_deploy.c   what a replica must serve
+ *
+ * Handlers check everything that can be refused before they change anything.
+ */
+#ifndef WEIR_ION_ENGINE_H
+#define WEIR_ION_ENGINE_H
+
+#include "ion/ion_step.h"
+
+#define PIPELINE_IDLE     "IDLE"
+#define PIPELINE_TRAINING "TRAINING"
+#define PIPELINE_WAITING  "WAITING"
+#define PIPELINE_SERVING  "SERVING"
+#define PIPELINE_REMOVED  "REMOVED"
+
+struct engine {
+    struct weir_ion_state *state;
+    const struct weir_ion_event *event;
+    int64_t now_ms;
+    struct weir_arena *arena;
+    struct weir_ion_actions *actions;
+    struct weir_error *err;
+};
+
+/** Is `text` this state? */
+bool engine_is(const char *text, const char *state);
+
+void engine_act(struct engine *engine, struct weir_ion_action action);
+
+/** To the event log, in the name of whoever caused the event. */
+void engine_tell(struct engine *engine, const char *kind, const char *message);
+
+/** Who caused the event; "system" if nobody is named. */
+const char *engine_actor(const struct engine *engine);
+
+/** The pipeline of that name that is not removed; NULL if there is none. */
+struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *name);
+
+/** Also a removed one. */
+struct weir_ion_pipeline *engine_any_pipeline(struct engine *engine, const char *name);
+
+/** A new row at the end of the state's array; earlier pointers into it are void. */
+struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine);
+struct weir_ion_candidate *engine_add_candidate(struct engine *engine);
+
+/* ion_apply.c */
+void engine_on_applied(struct engine *engine);
+weir_status engine_on_deleted(struct engine *engine);
+
+/* ion_train.c */
+
+/** Start a training, or remember that a further one is wanted. */
+void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause);
+
+/** A version of the pipeline's dataset: remember it; train if it is new and the document says so.
+ */
+void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                        const struct weir_ion_doc_pipeline *doc,
+                        const struct weir_ion_dataset *dataset);
+
+/** Work out when the schedule fires next. */
+void engine_schedule(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                     const struct weir_ion_doc_pipeline *doc);
+
+void engine_on_tick(struct engine *engine);
+weir_status engine_on_trigger(struct engine *engine);
+void engine_on_started(struct engine *engine);
+void engine_on_ended(struct engine *engine);
+
+/* ion_policy.c */
+
+/** Is a serving candidate there? NULL if not. */
+struct weir_ion_candidate *engine_serving(struct engine *engine, const char *link);
+
+/** A link came (back): let what served last, or the newest model of its training, pass it. */
+void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *link);
+
+void engine_on_model(struct engine *engine);
+weir_status engine_on_review(struct engine *engine);
+weir_status engine_on_rollback(struct engine *engine);
+
+/* ion_deploy.c */
+
+/**
+ * Bring a prediction pipeline's deployment up to date with its candidate, gallery, lists and
+ * document; a new revision if something changed. Starts the replicas with the first one.
+ */
+void engine_deploy(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
+/** The replicas must start anew (their number, source or sinks changed). */
+void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
+/** A version of the gallery's dataset: take it if it is newer. */
+void engine_see_gallery(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                        const struct weir_ion_dataset *dataset);
+
+void engine_on_lists(struct engine *engine);
+
+#endif

@@ -1,0 +1,306 @@
+#include "ion/ion.h"
+
+#include "base/json.h"
+#include "base/uuid.h"
+#include "store/event.h"
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <string.h>
+
+// clang-format off
+static const struct weir_field ion_fields[] = {
+    WEIR_FIELD(weir_ion, name,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Unique name"),
+    WEIR_FIELD(weir_ion, project,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
+    WEIR_FIELD(weir_ion, document,      JSON, WEIR_FIELD_READ_ONLY, "", "What was applied"),
+    WEIR_FIELD(weir_ion, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "ACTIVE or DELETED"),
+    WEIR_FIELD(weir_ion, revision,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Counts changes of the document"),
+    WEIR_FIELD(weir_ion, list_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of the lists"),
+    WEIR_FIELD(weir_ion, n_decisions,   INT,  WEIR_FIELD_READ_ONLY, "", "Policy decisions made"),
+    WEIR_FIELD(weir_ion, n_served,      INT,  WEIR_FIELD_READ_ONLY, "", "Promotions and rollbacks made"),
+    WEIR_FIELD(weir_ion, created_by,    TEXT, WEIR_FIELD_READ_ONLY, "", "Who applied it first"),
+    WEIR_FIELD(weir_ion, created_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
+    WEIR_FIELD(weir_ion, updated_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last change of the document"),
+};
+static const struct weir_field pipeline_fields[] = {
+    WEIR_FIELD(weir_ion_pipeline, id,                  TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "ION:NAME"),
+    WEIR_FIELD(weir_ion_pipeline, ion,                 TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
+    WEIR_FIELD(weir_ion_pipeline, name,                TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Name within the ION"),
+    WEIR_FIELD(weir_ion_pipeline, type,                TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "training or prediction"),
+    WEIR_FIELD(weir_ion_pipeline, state,               TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "IDLE, TRAINING; WAITING, SERVING; REMOVED"),
+    WEIR_FIELD(weir_ion_pipeline, job,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Job of the training or of the replicas"),
+    WEIR_FIELD(weir_ion_pipeline, run,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Run of the training"),
+    WEIR_FIELD(weir_ion_pipeline, training,            INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the running or last training"),
+    WEIR_FIELD(weir_ion_pipeline, cause,               TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Why it trains or trained last"),
+    WEIR_FIELD(weir_ion_pipeline, pending_cause,       TEXT, WEIR_FIELD_READ_ONLY, "", "Why it will train again after that"),
+    WEIR_FIELD(weir_ion_pipeline, dataset_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Latest version of its dataset seen"),
+    WEIR_FIELD(weir_ion_pipeline, next_fire_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "When its schedule fires next"),
+    WEIR_FIELD(weir_ion_pipeline, candidate,           TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that serves"),
+    WEIR_FIELD(weir_ion_pipeline, deployment_revision, INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Counts changes of what replicas must serve"),
+    WEIR_FIELD(weir_ion_pipeline, deployment,          JSON, WEIR_FIELD_READ_ONLY, "", "What replicas must serve"),
+    WEIR_FIELD(weir_ion_pipeline, gallery_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Version of the gallery's dataset"),
+    WEIR_FIELD(weir_ion_pipeline, gallery_path,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
+    WEIR_FIELD(weir_ion_pipeline, gallery_digest,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
+    WEIR_FIELD(weir_ion_pipeline, gallery_blob,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
+    WEIR_FIELD(weir_ion_pipeline, updated_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "Last change"),
+};
+static const struct weir_field candidate_fields[] = {
+    WEIR_FIELD(weir_ion_candidate, id,            TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "ION:LINK:MODEL-VERSION"),
+    WEIR_FIELD(weir_ion_candidate, ion,           TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
+    WEIR_FIELD(weir_ion_candidate, link,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Link, FROM:TO"),
+    WEIR_FIELD(weir_ion_candidate, model,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Model"),
+    WEIR_FIELD(weir_ion_candidate, model_version, TEXT, WEIR_FIELD_READ_ONLY, "", "Identifier of the model version"),
+    WEIR_FIELD(weir_ion_candidate, version,       INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the model version"),
+    WEIR_FIELD(weir_ion_candidate, blob,          TEXT, WEIR_FIELD_READ_ONLY, "", "SHA-256 of the model file"),
+    WEIR_FIELD(weir_ion_candidate, metrics,       JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Measured quality"),
+    WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, APPROVED, SERVING, RETIRED, REJECTED or ROLLED_BACK"),
+    WEIR_FIELD(weir_ion_candidate, served_seq,    INT,  WEIR_FIELD_READ_ONLY, "", "Order of serving; 0 = never"),
+    WEIR_FIELD(weir_ion_candidate, served_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it began to serve"),
+    WEIR_FIELD(weir_ion_candidate, created_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it came to the link"),
+    WEIR_FIELD(weir_ion_candidate, updated_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "Last change of its state"),
+};
+static const struct weir_field policy_decision_fields[] = {
+    WEIR_FIELD(weir_policy_decision, id,            TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "ION:NUMBER"),
+    WEIR_FIELD(weir_policy_decision, ion,           TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
+    WEIR_FIELD(weir_policy_decision, link,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Link, FROM:TO"),
+    WEIR_FIELD(weir_policy_decision, candidate,     TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate"),
+    WEIR_FIELD(weir_policy_decision, model_version, TEXT, WEIR_FIELD_READ_ONLY, "", "Identifier of the model version"),
+    WEIR_FIELD(weir_policy_decision, version,       INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the model version"),
+    WEIR_FIELD(weir_policy_decision, policy,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Policy of the link"),
+    WEIR_FIELD(weir_policy_decision, inputs,        JSON, WEIR_FIELD_READ_ONLY, "", "What the rule looked at"),
+    WEIR_FIELD(weir_policy_decision, rule,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Rule, in words"),
+    WEIR_FIELD(weir_policy_decision, verdict,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "promote, wait, skip, reject or rollback"),
+    WEIR_FIELD(weir_policy_decision, actor,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "User, or policy"),
+    WEIR_FIELD(weir_policy_decision, note,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What the user said"),
+    WEIR_FIELD(weir_policy_decision, time_ms,       TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
+};
+static const struct weir_field member_fields[] = {
+    WEIR_FIELD(weir_ion_member, id,      TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "ION:PERSON"),
+    WEIR_FIELD(weir_ion_member, ion,     TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
+    WEIR_FIELD(weir_ion_member, person,  TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Person, as in the gallery"),
+    WEIR_FIELD(weir_ion_member, list,    TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "allow or deny"),
+    WEIR_FIELD(weir_ion_member, actor,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who put them there"),
+    WEIR_FIELD(weir_ion_member, time_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
+};
+// clang-format on
+
+const struct weir_resource weir_ion_resource = WEIR_RESOURCE("ION", "ions", weir_ion, ion_fields);
+const struct weir_resource weir_ion_pipeline_resource =
+    WEIR_RESOURCE("pipeline", "ion_pipelines", weir_ion_pipeline, pipeline_fields);
+const struct weir_resource weir_ion_candidate_resource =
+    WEIR_RESOURCE("candidate", "ion_candidates", weir_ion_candidate, candidate_fields);
+const struct weir_resource weir_policy_decision_resource = WEIR_RESOURCE(
+    "policy decision", "policy_decisions", weir_policy_decision, policy_decision_fields);
+const struct weir_resource weir_ion_member_resource =
+    WEIR_RESOURCE("member", "ion_members", weir_ion_member, member_fields);
+
+static const char sql_active[] = "SELECT name FROM ions WHERE state = 'ACTIVE' ORDER BY name";
+static const char sql_lists_changed[] =
+    "UPDATE ions SET list_revision = list_revision + 1 WHERE name = :name";
+static const char sql_same_list[] =
+    "SELECT count(*) FROM ion_members WHERE id = :id AND list = :list";
+
+void weir_ion_state_new(const char *name, struct weir_arena *arena, struct weir_ion_state *out)
+{
+    *out = (struct weir_ion_state){.ion = {.name = weir_arena_strdup(arena, name)}};
+}
+
+/** All records of an ION. */
+static weir_status load_all(struct weir_txn *txn, const struct weir_resource *resource,
+                            const char *ion, const char *order_by, struct weir_arena *arena,
+                            void **out, size_t *out_n, struct weir_error *err)
+{
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, ion)),
+                                     .order_by = order_by, .limit = WEIR_QUERY_LIMIT_MAX};
+    return weir_txn_list(txn, resource, &query, arena, out, out_n, NULL, err);
+}
+
+weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                          struct weir_ion_state *out, struct weir_error *err)
+{
+    struct weir_ion_state state = {0};
+    void *pipelines, *candidates, *members;
+    json_t *document = NULL;
+    WEIR_TRY(weir_txn_get(txn, &weir_ion_resource, name, arena, &state.ion, err));
+    WEIR_TRY(weir_json_parse(state.ion.document, strlen(state.ion.document), name, &document, err));
+    weir_status status = weir_ion_doc_parse(document, arena, &state.doc, err);
+    json_decref(document);
+    WEIR_TRY(status);
+    WEIR_TRY(load_all(txn, &weir_ion_pipeline_resource, name, NULL, arena, &pipelines,
+                      &state.n_pipelines, err));
+    WEIR_TRY(load_all(txn, &weir_ion_candidate_resource, name, "created_ms", arena, &candidates,
+                      &state.n_candidates, err));
+    WEIR_TRY(load_all(txn, &weir_ion_member_resource, name, "person", arena, &members,
+                      &state.n_members, err));
+    state.pipelines = pipelines;
+    state.candidates = candidates;
+    state.members = members;
+    *out = state;
+    return WEIR_OK;
+}
+
+/** Those that the step changed; who serves last, since the database allows one per link. */
+static weir_status save_candidates(struct weir_txn *txn, const struct weir_ion_state *state,
+                                   int64_t now_ms, struct weir_error *err)
+{
+    for (int serving = 0; serving <= 1; serving++) {
+        for (size_t i = 0; i < state->n_candidates; i++) {
+            const struct weir_ion_candidate *candidate = &state->candidates[i];
+            bool is_serving = strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0;
+            if (candidate->updated_ms == now_ms && is_serving == (serving == 1)) {
+                WEIR_TRY(weir_txn_upsert(txn, &weir_ion_candidate_resource, candidate, err));
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status save_outbox(struct weir_txn *txn, const struct weir_ion_state *state,
+                               const struct weir_ion_action *action, const char *kind,
+                               struct weir_arena *arena, int64_t now_ms, struct weir_error *err)
+{
+    bool is_start = action->type == WEIR_ION_ACTION_START_TRAINING;
+    json_t *payload = json_pack("{s:s,s:s,s:I,s:s?,s:s?}", "ion", state->ion.name, "pipeline",
+                                action->pipeline, "training", (json_int_t)action->number, "job",
+                                action->job, "cause", is_start ? action->message : NULL);
+    if (payload == NULL) {
+        return weir_error_set(err, WEIR_ERR_INTERNAL, "action %s: its text is not UTF-8",
+                              action->key);
+    }
+    char *text = weir_json_text(payload, arena);
+    json_decref(payload);
+    return weir_outbox_add(txn, action->key, kind, text, now_ms, now_ms, err);
+}
+
+static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state *state,
+                               const struct weir_ion_action *action, struct weir_arena *arena,
+                               int64_t now_ms, struct weir_error *err)
+{
+    char *subject = weir_arena_printf(arena, "ion/%s", state->ion.name);
+    switch (action->type) {
+    case WEIR_ION_ACTION_START_TRAINING:
+        return save_outbox(txn, state, action, "start_training", arena, now_ms, err);
+    case WEIR_ION_ACTION_STOP_TRAINING:
+        return save_outbox(txn, state, action, "stop_training", arena, now_ms, err);
+    case WEIR_ION_ACTION_START_PREDICTION:
+        return save_outbox(txn, state, action, "start_prediction", arena, now_ms, err);
+    case WEIR_ION_ACTION_STOP_PREDICTION:
+        return save_outbox(txn, state, action, "stop_prediction", arena, now_ms, err);
+    case WEIR_ION_ACTION_DEPLOYED:
+        return WEIR_OK; /* It is in the pipeline's record. */
+    case WEIR_ION_ACTION_DECIDED:
+        return weir_txn_insert(txn, &weir_policy_decision_resource, &action->decision, err);
+    case WEIR_ION_ACTION_EVENT: {
+        const struct weir_event event = {.time_ms = now_ms,
+                                         .topic = "ions",
+                                         .kind = (char *)action->kind,
+                                         .subject = subject,
+                                         .actor = (char *)action->actor,
+                                         .message = (char *)action->message};
+        return weir_event_append(txn, &event, NULL, err);
+    }
+    case WEIR_ION_ACTION_ALERT: {
+        char id[WEIR_UUID_BYTES];
+        weir_uuid_make(id);
+        const struct weir_alert alert = {.id = id,
+                                         .key = (char *)action->key,
+                                         .severity = "critical",
+                                         .kind = (char *)action->kind,
+                                         .subject = subject,
+                                         .message = (char *)action->message};
+        return weir_alert_raise(txn, &alert, now_ms, NULL, err);
+    }
+    case WEIR_ION_ACTION_RESOLVE:
+        return weir_alert_resolve(txn, action->key, now_ms, err);
+    }
+    return weir_error_set(err, WEIR_ERR_INTERNAL, "unknown action %d", (int)action->type);
+}
+
+weir_status weir_ion_save(struct weir_txn *txn, const struct weir_ion_state *state,
+                          const struct weir_ion_actions *actions, int64_t now_ms,
+                          struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_upsert(txn, &weir_ion_resource, &state->ion, err));
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        WEIR_TRY(weir_txn_upsert(txn, &weir_ion_pipeline_resource, &state->pipelines[i], err));
+    }
+    WEIR_TRY(save_candidates(txn, state, now_ms, err));
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < actions->n && status == WEIR_OK; i++) {
+        status = save_action(txn, state, &actions->items[i], &arena, now_ms, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+/** Change the row; *out_changed says whether there was something to change. */
+static weir_status change_member(struct weir_txn *txn, const struct weir_ion_member *member,
+                                 bool *out_changed, struct weir_error *err)
+{
+    if (member->list == NULL) {
+        weir_status status = weir_txn_delete(txn, &weir_ion_member_resource, member->id, err);
+        *out_changed = status == WEIR_OK;
+        return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+    }
+    int64_t n_same;
+    WEIR_TRY(weir_txn_query_int(
+        txn, sql_same_list,
+        WEIR_BINDS(WEIR_BIND_TEXT("id", member->id), WEIR_BIND_TEXT("list", member->list)), 0,
+        &n_same, err));
+    *out_changed = n_same == 0;
+    return n_same == 0 ? weir_txn_upsert(txn, &weir_ion_member_resource, member, err) : WEIR_OK;
+}
+
+weir_status weir_ion_member_set(struct weir_txn *txn, const char *ion, const char *person,
+                                const char *list, const char *actor, int64_t now_ms,
+                                bool *out_changed, struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    const struct weir_ion_member member = {.id = weir_arena_printf(&arena, "%s:%s", ion, person),
+                                           .ion = (char *)ion,
+                                           .person = (char *)person,
+                                           .list = (char *)list,
+                                           .actor = (char *)actor,
+                                           .time_ms = now_ms};
+    bool has_changed = false;
+    weir_status status = change_member(txn, &member, &has_changed, err);
+    weir_arena_fini(&arena);
+    WEIR_TRY(status);
+    if (has_changed) {
+        WEIR_TRY(weir_txn_exec(txn, sql_lists_changed, WEIR_BINDS(WEIR_BIND_TEXT("name", ion)),
+                               NULL, err));
+    }
+    *out_changed = has_changed;
+    return WEIR_OK;
+}
+
+weir_status weir_ion_list_active(struct weir_txn *txn, struct weir_arena *arena, char ***out_names,
+                                 size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql_active, WEIR_NO_BINDS, &stmt, err));
+    char **names = NULL;
+    size_t n = 0, cap = 0;
+    for (;;) {
+        bool has_row;
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            break;
+        }
+        if (n == cap) {
+            cap = cap == 0 ? 16 : cap * 2;
+            char **grown = WEIR_ARENA_ARRAY(arena, cap, char *);
+            if (n > 0) {
+                memcpy(grown, names, n * sizeof(*names));
+            }
+            names = grown;
+        }
+        names[n++] = weir_stmt_text(stmt, 0, arena);
+    }
+    *out_names = names;
+    *out_n = n;
+    return WEIR_OK;
+}

@@ -1,0 +1,228 @@
+#include "ion/engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+}
+
+static const struct weir_ion_dataset *find_dataset(const struct weir_ion_event *event,
+                                                   const char *name)
+{
+    for (size_t i = 0; name != NULL && i < event->n_datasets; i++) {
+        if (strcmp(event->datasets[i].name, name) == 0) {
+            return &event->datasets[i];
+        }
+    }
+    return NULL;
+}
+
+static bool link_is_in(const struct weir_ion_doc *doc, const char *id)
+{
+    for (size_t i = 0; i < doc->n_links; i++) {
+        if (strcmp(doc->links[i].id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Does the link lead into the pipeline? Names hold no colon. */
+static bool leads_into(const char *link, const char *pipeline)
+{
+    const char *colon = strchr(link, ':');
+    return colon != NULL && strcmp(colon + 1, pipeline) == 0;
+}
+
+static void retire(struct engine *engine, struct weir_ion_candidate *candidate)
+{
+    candidate->state = WEIR_CANDIDATE_RETIRED;
+    candidate->updated_ms = engine->now_ms;
+}
+
+static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    bool is_training = engine_is(pipeline->type, "training");
+    if (pipeline->job != NULL) {
+        engine_act(engine,
+                   (struct weir_ion_action){.type = is_training ? WEIR_ION_ACTION_STOP_TRAINING
+                                                                : WEIR_ION_ACTION_STOP_PREDICTION,
+                                            .key = weir_arena_printf(engine->arena, "stop_%s:%s:%s",
+                                                                     pipeline->type, pipeline->id,
+                                                                     pipeline->job),
+                                            .pipeline = pipeline->name,
+                                            .number = pipeline->training,
+                                            .job = pipeline->job});
+    }
+    for (size_t i = 0; !is_training && i < engine->state->n_candidates; i++) {
+        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
+        if (leads_into(candidate->link, pipeline->name) &&
+            engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {
+            retire(engine, candidate);
+        }
+    }
+    /* Counters stay: numbers and keys are not used again if the pipeline comes back. */
+    pipeline->state = PIPELINE_REMOVED;
+    pipeline->job = NULL;
+    pipeline->run = NULL;
+    pipeline->pending_cause = NULL;
+    pipeline->next_fire_ms = 0;
+    pipeline->candidate = NULL;
+    pipeline->deployment = NULL;
+    pipeline->updated_ms = engine->now_ms;
+}
+
+/** Pipelines that the new document no longer has, or has as another type. */
+static void remove_missing(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
+        const struct weir_ion_doc_pipeline *doc =
+            weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
+        bool is_training = engine_is(pipeline->type, "training");
+        if (!engine_is(pipeline->state, PIPELINE_REMOVED) &&
+            (doc == NULL || is_training != (doc->type == WEIR_PIPELINE_TRAINING))) {
+            remove_pipeline(engine, pipeline);
+        }
+    }
+}
+
+/** The row of a document's pipeline; made, or made new if it had been removed. */
+static struct weir_ion_pipeline *
+ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, bool *out_is_new)
+{
+    bool is_training = doc->type == WEIR_PIPELINE_TRAINING;
+    struct weir_ion_pipeline *pipeline = engine_any_pipeline(engine, doc->name);
+    *out_is_new = pipeline == NULL || engine_is(pipeline->state, PIPELINE_REMOVED);
+    if (pipeline == NULL) {
+        pipeline = engine_add_pipeline(engine);
+        *pipeline = (struct weir_ion_pipeline){
+            .id = weir_arena_printf(engine->arena, "%s:%s", engine->state->ion.name, doc->name),
+            .ion = engine->state->ion.name,
+            .name = weir_arena_strdup(engine->arena, doc->name)};
+    }
+    if (*out_is_new) {
+        pipeline->type = is_training ? "training" : "prediction";
+        pipeline->state = is_training ? PIPELINE_IDLE : PIPELINE_WAITING;
+        pipeline->dataset_version = 0;
+        pipeline->gallery_version = 0;
+        pipeline->updated_ms = engine->now_ms;
+    }
+    return pipeline;
+}
+
+static void apply_training(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                           const struct weir_ion_doc_pipeline *old,
+                           const struct weir_ion_doc_pipeline *doc)
+{
+    const struct weir_ion_dataset *dataset = find_dataset(engine->event, doc->dataset);
+    if (old == NULL || !is_same_text(old->schedule, doc->schedule)) {
+        engine_schedule(engine, pipeline, doc);
+    }
+    if (old != NULL && !is_same_text(old->dataset, doc->dataset)) {
+        pipeline->dataset_version = 0;
+    }
+    if (dataset != NULL) {
+        engine_see_dataset(engine, pipeline, doc, dataset);
+    }
+}
+
+static void apply_prediction(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                             const struct weir_ion_doc_pipeline *old,
+                             const struct weir_ion_doc_pipeline *doc)
+{
+    const struct weir_ion_dataset *dataset = find_dataset(engine->event, doc->gallery_dataset);
+    if (old != NULL && !is_same_text(old->gallery_dataset, doc->gallery_dataset)) {
+        pipeline->gallery_version = 0;
+    }
+    if (dataset != NULL) {
+        engine_see_gallery(engine, pipeline, dataset);
+    }
+    bool must_restart =
+        old != NULL && (old->replicas != doc->replicas || !is_same_text(old->source, doc->source) ||
+                        !is_same_text(old->sinks, doc->sinks));
+    if (must_restart) {
+        engine_restart_replicas(engine, pipeline);
+    } else {
+        engine_deploy(engine, pipeline);
+    }
+}
+
+static void apply_links(struct engine *engine)
+{
+    const struct weir_ion_doc *doc = &engine->state->doc;
+    for (size_t i = 0; i < engine->state->n_candidates; i++) {
+        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
+        /* The pipeline goes on serving it until the new link brings another. */
+        if (engine_is(candidate->state, WEIR_CANDIDATE_SERVING) &&
+            !link_is_in(doc, candidate->link)) {
+            retire(engine, candidate);
+        }
+    }
+    for (size_t i = 0; i < doc->n_links; i++) {
+        if (engine_serving(engine, doc->links[i].id) == NULL) {
+            engine_revive_link(engine, &doc->links[i]);
+        }
+    }
+}
+
+static void apply_header(struct engine *engine)
+{
+    struct weir_ion *ion = &engine->state->ion;
+    if (ion->revision == 0) {
+        ion->name = weir_arena_strdup(engine->arena, engine->event->doc->name);
+        ion->created_by = weir_arena_strdup(engine->arena, engine_actor(engine));
+        ion->created_ms = engine->now_ms;
+    }
+    ion->project = weir_arena_strdup(engine->arena, engine->event->doc->project);
+    ion->document = weir_arena_strdup(engine->arena, engine->event->document);
+    ion->state = "ACTIVE";
+    ion->revision++;
+    ion->updated_ms = engine->now_ms;
+    engine_tell(engine, "ion_applied",
+                weir_arena_printf(engine->arena, "ION %s was applied (revision %" PRId64 ").",
+                                  ion->name, ion->revision));
+}
+
+void engine_on_applied(struct engine *engine)
+{
+    struct weir_ion_state *state = engine->state;
+    if (engine_is(state->ion.state, "ACTIVE") &&
+        is_same_text(state->ion.document, engine->event->document)) {
+        return;
+    }
+    const struct weir_ion_doc old_doc = state->doc;
+    apply_header(engine);
+    state->doc = *engine->event->doc;
+    remove_missing(engine);
+    for (size_t i = 0; i < state->doc.n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *doc = &state->doc.pipelines[i];
+        bool is_new;
+        struct weir_ion_pipeline *pipeline = ensure_pipeline(engine, doc, &is_new);
+        const struct weir_ion_doc_pipeline *old =
+            is_new ? NULL : weir_ion_doc_pipeline(&old_doc, doc->name);
+        if (doc->type == WEIR_PIPELINE_TRAINING) {
+            apply_training(engine, pipeline, old, doc);
+        } else {
+            apply_prediction(engine, pipeline, old, doc);
+        }
+    }
+    apply_links(engine);
+}
+
+weir_status engine_on_deleted(struct engine *engine)
+{
+    struct weir_ion_state *state = engine->state;
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        if (!engine_is(state->pipelines[i].state, PIPELINE_REMOVED)) {
+            remove_pipeline(engine, &state->pipelines[i]);
+        }
+    }
+    state->ion.state = "DELETED";
+    state->ion.updated_ms = engine->now_ms;
+    engine_tell(engine, "ion_deleted",
+                weir_arena_printf(engine->arena, "ION %s was deleted.", state->ion.name));
+    return WEIR_OK;
+}

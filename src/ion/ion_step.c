@@ -1,0 +1,171 @@
+#include "ion/ion_step.h"
+
+#include "ion/engine.h"
+
+#include <string.h>
+
+bool engine_is(const char *text, const char *state)
+{
+    return text != NULL && strcmp(text, state) == 0;
+}
+
+const char *engine_actor(const struct engine *engine)
+{
+    return engine->event->actor != NULL ? engine->event->actor : "system";
+}
+
+/** A copy of an arena array with room for one more: additions are rare and arrays short. */
+static void *grow(struct weir_arena *arena, const void *items, size_t n, size_t size)
+{
+    void *grown = weir_arena_calloc(arena, n + 1, size);
+    if (n > 0) {
+        memcpy(grown, items, n * size);
+    }
+    return grown;
+}
+
+void engine_act(struct engine *engine, struct weir_ion_action action)
+{
+    struct weir_ion_actions *actions = engine->actions;
+    if (actions->n == actions->cap) {
+        size_t cap = actions->cap == 0 ? 8 : actions->cap * 2;
+        struct weir_ion_action *grown =
+            WEIR_ARENA_ARRAY(engine->arena, cap, struct weir_ion_action);
+        if (actions->n > 0) {
+            memcpy(grown, actions->items, actions->n * sizeof(*grown));
+        }
+        actions->items = grown;
+        actions->cap = cap;
+    }
+    actions->items[actions->n++] = action;
+}
+
+void engine_tell(struct engine *engine, const char *kind, const char *message)
+{
+    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_EVENT,
+                                                .kind = kind,
+                                                .message = message,
+                                                .actor = engine_actor(engine)});
+}
+
+struct weir_ion_pipeline *engine_any_pipeline(struct engine *engine, const char *name)
+{
+    for (size_t i = 0; name != NULL && i < engine->state->n_pipelines; i++) {
+        if (strcmp(engine->state->pipelines[i].name, name) == 0) {
+            return &engine->state->pipelines[i];
+        }
+    }
+    return NULL;
+}
+
+struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *name)
+{
+    struct weir_ion_pipeline *pipeline = engine_any_pipeline(engine, name);
+    return pipeline != NULL && !engine_is(pipeline->state, PIPELINE_REMOVED) ? pipeline : NULL;
+}
+
+struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine)
+{
+    struct weir_ion_state *state = engine->state;
+    state->pipelines =
+        grow(engine->arena, state->pipelines, state->n_pipelines, sizeof(*state->pipelines));
+    return &state->pipelines[state->n_pipelines++];
+}
+
+struct weir_ion_candidate *engine_add_candidate(struct engine *engine)
+{
+    struct weir_ion_state *state = engine->state;
+    state->candidates =
+        grow(engine->arena, state->candidates, state->n_candidates, sizeof(*state->candidates));
+    return &state->candidates[state->n_candidates++];
+}
+
+/** A new dataset version concerns trainings that read it and galleries made of it. */
+static void on_dataset(struct engine *engine)
+{
+    const struct weir_ion_dataset *dataset = &engine->event->datasets[0];
+    const struct weir_ion_doc *doc = &engine->state->doc;
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = engine_pipeline(engine, doc->pipelines[i].name);
+        if (pipeline == NULL) {
+            continue;
+        }
+        if (engine_is(doc->pipelines[i].dataset, dataset->name)) {
+            engine_see_dataset(engine, pipeline, &doc->pipelines[i], dataset);
+        }
+        if (engine_is(doc->pipelines[i].gallery_dataset, dataset->name)) {
+            engine_see_gallery(engine, pipeline, dataset);
+        }
+    }
+}
+
+static bool is_asked_by_a_person(enum weir_ion_event_type type)
+{
+    return type == WEIR_ION_EVENT_DELETED || type == WEIR_ION_EVENT_TRIGGER ||
+           type == WEIR_ION_EVENT_APPROVE || type == WEIR_ION_EVENT_REJECT ||
+           type == WEIR_ION_EVENT_ROLLBACK;
+}
+
+static weir_status dispatch(struct engine *engine)
+{
+    switch (engine->event->type) {
+    case WEIR_ION_EVENT_APPLIED:
+        engine_on_applied(engine);
+        break;
+    case WEIR_ION_EVENT_DELETED:
+        return engine_on_deleted(engine);
+    case WEIR_ION_EVENT_MODEL:
+        engine_on_model(engine);
+        break;
+    case WEIR_ION_EVENT_DATASET:
+        on_dataset(engine);
+        break;
+    case WEIR_ION_EVENT_TICK:
+        engine_on_tick(engine);
+        break;
+    case WEIR_ION_EVENT_TRIGGER:
+        return engine_on_trigger(engine);
+    case WEIR_ION_EVENT_APPROVE:
+    case WEIR_ION_EVENT_REJECT:
+        return engine_on_review(engine);
+    case WEIR_ION_EVENT_ROLLBACK:
+        return engine_on_rollback(engine);
+    case WEIR_ION_EVENT_LISTS:
+        engine_on_lists(engine);
+        break;
+    case WEIR_ION_EVENT_STARTED:
+        engine_on_started(engine);
+        break;
+    case WEIR_ION_EVENT_FINISHED:
+    case WEIR_ION_EVENT_FAILED:
+        engine_on_ended(engine);
+        break;
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_event *event,
+                          int64_t now_ms, struct weir_arena *arena,
+                          struct weir_ion_actions *actions, struct weir_error *err)
+{
+    struct engine engine = {state, event, now_ms, arena, actions, err};
+    if (engine_is(state->ion.state, "DELETED") && event->type != WEIR_ION_EVENT_APPLIED) {
+        if (is_asked_by_a_person(event->type)) {
+            return weir_error_set(err, WEIR_ERR_CONFLICT, "ION \"%s\" is deleted: apply it again",
+                                  state->ion.name);
+        }
+        return WEIR_OK;
+    }
+    return dispatch(&engine);
+}
+
+int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state)
+{
+    int64_t next_ms = INT64_MAX;
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        if (state->pipelines[i].next_fire_ms > 0) {
+            next_ms = WEIR_MIN(next_ms, state->pipelines[i].next_fire_ms);
+        }
+    }
+    return next_ms;
+}

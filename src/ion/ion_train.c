@@ -1,0 +1,191 @@
+#include "ion/engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    return weir_arena_printf(engine->arena, "training_failed:%s", pipeline->id);
+}
+
+static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, char *cause)
+{
+    pipeline->state = PIPELINE_TRAINING;
+    pipeline->training++;
+    pipeline->cause = cause;
+    pipeline->pending_cause = NULL;
+    pipeline->job = NULL;
+    pipeline->run = NULL;
+    pipeline->updated_ms = engine->now_ms;
+    engine_act(engine, (struct weir_ion_action){
+                           .type = WEIR_ION_ACTION_START_TRAINING,
+                           .key = weir_arena_printf(engine->arena, "start_training:%s:%" PRId64,
+                                                    pipeline->id, pipeline->training),
+                           .pipeline = pipeline->name,
+                           .number = pipeline->training,
+                           .message = cause});
+    engine_tell(engine, "training_triggered",
+                weir_arena_printf(engine->arena,
+                                  "Training %" PRId64 " of pipeline %s was triggered: %s.",
+                                  pipeline->training, pipeline->name, cause));
+}
+
+void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause)
+{
+    char *copy = weir_arena_strdup(engine->arena, cause);
+    if (!engine_is(pipeline->state, PIPELINE_TRAINING)) {
+        start(engine, pipeline, copy);
+        return;
+    }
+    if (pipeline->pending_cause != NULL) {
+        return; /* One further training covers this trigger too. */
+    }
+    pipeline->pending_cause = copy;
+    pipeline->updated_ms = engine->now_ms;
+    engine_tell(engine, "training_queued",
+                weir_arena_printf(engine->arena,
+                                  "Pipeline %s trains again when training %" PRId64
+                                  " has ended: %s.",
+                                  pipeline->name, pipeline->training, cause));
+}
+
+void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                        const struct weir_ion_doc_pipeline *doc,
+                        const struct weir_ion_dataset *dataset)
+{
+    if (dataset->version <= pipeline->dataset_version) {
+        return;
+    }
+    pipeline->dataset_version = dataset->version;
+    pipeline->updated_ms = engine->now_ms;
+    if (doc->on_new_data) {
+        engine_trigger(engine, pipeline,
+                       weir_arena_printf(engine->arena, "%s version %" PRId64, dataset->name,
+                                         dataset->version));
+    }
+}
+
+void engine_schedule(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                     const struct weir_ion_doc_pipeline *doc)
+{
+    int64_t next_ms;
+    bool fires =
+        doc->schedule != NULL && weir_cron_next(&doc->cron, engine->now_ms, &next_ms) == WEIR_OK;
+    pipeline->next_fire_ms = fires ? next_ms : 0;
+}
+
+void engine_on_tick(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
+        const struct weir_ion_doc_pipeline *doc =
+            weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
+        if (doc == NULL || pipeline->next_fire_ms == 0 || pipeline->next_fire_ms > engine->now_ms) {
+            continue;
+        }
+        /* Times that were missed while the server was down are one trigger. */
+        engine_schedule(engine, pipeline, doc);
+        engine_trigger(engine, pipeline, "schedule");
+    }
+}
+
+weir_status engine_on_trigger(struct engine *engine)
+{
+    const char *name = engine->event->pipeline != NULL ? engine->event->pipeline : "";
+    struct weir_ion_pipeline *pipeline = engine_pipeline(engine, name);
+    const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&engine->state->doc, name);
+    if (pipeline == NULL || doc == NULL) {
+        return weir_error_set(engine->err, WEIR_ERR_NOT_FOUND, "ION \"%s\" has no pipeline \"%s\"",
+                              engine->state->ion.name, name);
+    }
+    if (doc->type != WEIR_PIPELINE_TRAINING) {
+        return weir_error_set(engine->err, WEIR_ERR_INVALID, "pipeline \"%s\" does not train",
+                              name);
+    }
+    if (!doc->on_manual) {
+        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
+                              "pipeline \"%s\" may not be started by hand: its triggers say "
+                              "manual: false",
+                              name);
+    }
+    engine_trigger(engine, pipeline,
+                   weir_arena_printf(engine->arena, "by hand (%s)", engine_actor(engine)));
+    return WEIR_OK;
+}
+
+void engine_on_started(struct engine *engine)
+{
+    const struct weir_ion_event *event = engine->event;
+    struct weir_ion_pipeline *pipeline = engine_pipeline(engine, event->pipeline);
+    if (pipeline == NULL || pipeline->job != NULL) {
+        return;
+    }
+    bool is_training = engine_is(pipeline->type, "training");
+    if (is_training &&
+        (!engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->training != event->training)) {
+        return;
+    }
+    pipeline->job = weir_arena_strdup(engine->arena, event->job);
+    pipeline->run = weir_arena_strdup(engine->arena, event->run);
+    pipeline->updated_ms = engine->now_ms;
+    engine_tell(engine, is_training ? "training_started" : "prediction_started",
+                weir_arena_printf(engine->arena, "Job %s was made for pipeline %s.", event->job,
+                                  pipeline->name));
+}
+
+/** Replicas are a service: if their job is over, somebody ended it. */
+static void replicas_ended(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    if (!engine_is(pipeline->job, engine->event->job != NULL ? engine->event->job : "")) {
+        return; /* An earlier job, that was told to stop. */
+    }
+    pipeline->job = NULL;
+    pipeline->state = PIPELINE_WAITING;
+    pipeline->updated_ms = engine->now_ms;
+    engine_tell(engine, "prediction_ended",
+                weir_arena_printf(engine->arena,
+                                  "The replicas of pipeline %s have ended; they start again with "
+                                  "the next deployment.",
+                                  pipeline->name));
+}
+
+void engine_on_ended(struct engine *engine)
+{
+    const struct weir_ion_event *event = engine->event;
+    struct weir_ion_pipeline *pipeline = engine_pipeline(engine, event->pipeline);
+    if (pipeline == NULL) {
+        return;
+    }
+    if (!engine_is(pipeline->type, "training")) {
+        replicas_ended(engine, pipeline);
+        return;
+    }
+    if (!engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->training != event->training) {
+        return;
+    }
+    pipeline->state = PIPELINE_IDLE;
+    pipeline->job = NULL;
+    pipeline->run = NULL;
+    pipeline->updated_ms = engine->now_ms;
+    if (event->type == WEIR_ION_EVENT_FINISHED) {
+        engine_tell(engine, "training_finished",
+                    weir_arena_printf(engine->arena,
+                                      "Training %" PRId64 " of pipeline %s has finished.",
+                                      pipeline->training, pipeline->name));
+        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
+                                                    .key = alert_key(engine, pipeline)});
+    } else {
+        char *message =
+            weir_arena_printf(engine->arena, "Training %" PRId64 " of pipeline %s has failed: %s.",
+                              pipeline->training, pipeline->name,
+                              event->note != NULL ? event->note : "no reason is known");
+        engine_tell(engine, "training_failed", message);
+        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_ALERT,
+                                                    .key = alert_key(engine, pipeline),
+                                                    .kind = "training_failed",
+                                                    .message = message});
+    }
+    if (pipeline->pending_cause != NULL) {
+        start(engine, pipeline, pipeline->pending_cause);
+    }
+}
