@@ -1,8 +1,9 @@
-/** The commands that empty states tell people to type: one table, so that the page and the CLI cannot drift apart unseen. */
+/** The commands that the page tells people to type: one table, so that page and CLI (src/cli) cannot drift apart unseen. */
 export const COMMANDS = {
     signIn: 'weir login',
-    applyIon: 'weir ion apply ion.yaml',
+    applyIon: 'weir apply -f ion.yaml',
+    demo: 'weir demo',
     train: 'weir train --model face-embed --data DIR',
-    startAgent: 'weir agent --server URL --token TOKEN',
-    submitJob: 'weir job run -- COMMAND',
+    startAgent: `weir agent --server ${location.origin}`,
+    submitJob: 'weir job run NAME -- COMMAND',
 } as const

@@ -66,13 +66,15 @@ export function Command({ text }: { text: string }) {
     )
 }
 
-export function Empty(props: { icon: IconName; title: string; command?: string; children?: ComponentChildren }) {
+/** What to do when there is nothing to show: why, and the command to type. */
+export function Empty(props: { icon: IconName; title: string; command?: string; children?: ComponentChildren; more?: ComponentChildren }) {
     return (
         <div class="empty">
             <Icon name={props.icon} size={24} />
             <h3>{props.title}</h3>
             {props.children && <p>{props.children}</p>}
             {props.command && <Command text={props.command} />}
+            {props.more}
         </div>
     )
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Decision, DecisionSummary, Ion, Opt } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Empty, Loaded, PageHead, Panel } from '../components/basics'
+import { Ago, Command, Empty, Loaded, PageHead, Panel } from '../components/basics'
 import { StateChip, VERDICTS } from '../components/chip'
 import { DecisionDialog } from '../components/decision_dialog'
 import { DecisionRow } from '../components/decision_row'
@@ -243,7 +243,17 @@ export function Overview() {
                 ) : (
                     <>
                         <PageHead title="Overview" />
-                        <Empty icon="overview" title="No ION yet" command={COMMANDS.applyIon}>
+                        <Empty
+                            icon="overview"
+                            title="No ION yet"
+                            command={COMMANDS.applyIon}
+                            more={
+                                <>
+                                    <p>Or see one at work, with faces and a camera of its own:</p>
+                                    <Command text={COMMANDS.demo} />
+                                </>
+                            }
+                        >
                             An ION links a training pipeline to a prediction pipeline, under a policy. Describe one in a file and apply it:
                         </Empty>
                     </>
