@@ -188,11 +188,11 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     struct weir_token token = {0};
     char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     enum weir_role role;
+    if (json_object_get(call->body, "user") == NULL) { /* one's own, unless another's is wanted */
+        json_object_set_new(call->body, "user", json_string(call->actor));
+    }
     WEIR_TRY(weir_record_from_json(&weir_token_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &token, err));
-    if (token.user == NULL) {
-        token.user = weir_arena_strdup(call->arena, call->actor);
-    }
     if (token.role == NULL) {
         token.role = weir_arena_strdup(call->arena, "viewer");
     }

@@ -1,0 +1,74 @@
+"""The reference use case, end to end: train, promote, decide, enrol, bar, retrain, swap."""
+import json
+import os
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import Server, wait_until
+
+
+class Demo(unittest.TestCase):
+    def test_the_scenario_loses_and_doubles_nothing(self):
+        server = Server().start()
+        try:
+            begun = time.monotonic()
+            done = subprocess.run(
+                [harness.WEIR, "demo", "building-security", "--state", str(server.state), "--once", "-o", "json",
+                 "--people", "12", "--photos", "12", "--seconds", "3", "--example",
+                 str(harness.ROOT / "examples/building-security")],
+                capture_output=True, text=True, timeout=540)
+            print(done.stderr[-4000:])
+            self.assertEqual(done.returncode, 0, done.stderr[-3000:] + server.log_text())
+            report = json.loads(done.stdout)
+            print(json.dumps({k: v for k, v in report.items() if k != "models"}), round(time.monotonic() - begun), "s")
+            self.assertEqual((report["lost"], report["doubled"]), (0, 0))
+            self.assertGreater(report["frames_sent"], 100)
+            self.assertEqual(report["frames_sent"], report["decisions"])
+            self.assertGreaterEqual(report["swaps"], 2)
+            self.assertEqual(report["wrong"]["damaged"], 0)
+            self.assertGreater(report["right"]["damaged"], 0)
+            right, wrong = sum(report["right"].values()), sum(report["wrong"].values())
+            self.assertGreater(right / (right + wrong), 0.8)
+            self.assertGreaterEqual(len(report["models"]), 3)
+            for model in report["models"]:
+                self.assertTrue(model["run"] and model["dataset_version"] and model["code_version"], model)
+            self.check_records(server, report)
+        finally:
+            server.stop()
+
+    def check_records(self, server, report):
+        ion = server.get("/ions/building-security")
+        decisions = server.get("/ions/building-security/policy-decisions")["items"]
+        promoted = [d["version"] for d in decisions if d["verdict"] == "promote"]
+        self.assertEqual(sorted(promoted), sorted(m["version"] for m in report["models"]))
+        self.assertEqual(ion["links"][0]["serving_version"], max(promoted))
+        runs = server.get("/runs?ion=building-security")["items"]
+        self.assertTrue(all(run["status"] == "FINISHED" for run in runs), runs)
+        history = server.get(f"/runs/{runs[0]['id']}/metrics?key=loss")["items"]
+        self.assertGreater(len(history), 3)
+        self.assertLess(history[-1]["value"], history[0]["value"])
+        one = server.get("/decisions?ion=building-security&verdict=grant&limit=1")["items"][0]
+        for key in ("camera", "frame", "model_version", "gallery_version", "score", "threshold", "latency_us"):
+            self.assertIsNotNone(one[key], key)
+        image = wait_until(lambda: self.image(server, one["id"]), 30, "the decision's picture")
+        self.assertEqual(image[:2], b"\xff\xd8")
+        server.weir("rollback", "building-security", "--note", "test")
+        back = server.get("/ions/building-security")["links"][0]["serving_version"]
+        self.assertLess(back, max(promoted))
+        server.weir("delete", "building-security")
+        wait_until(lambda: all(job["state"] in ("SUCCEEDED", "CANCELLED") for job in server.get("/jobs")["items"]),
+                   60, "all jobs over")
+        wait_until(lambda: not server.pids("weir-worker"), 30, "no worker left")
+
+    @staticmethod
+    def image(server, decision):
+        try:
+            return server.request("GET", f"/api/v1/decisions/{decision}/image", raw=True)
+        except harness.HttpError:
+            return None
+
+
+if __name__ == "__main__":
+    harness.main()

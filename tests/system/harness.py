@@ -1,0 +1,142 @@
+"""What the system tests share: a server in a folder of its own, REST calls, waiting with a deadline.
+
+Nothing here sleeps blindly: wait_until polls a condition until its deadline. Ports are chosen by the
+kernel, folders are temporary, and whatever was started is stopped, agents and tasks included.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+BIN = pathlib.Path(os.environ.get("WEIR_BIN", pathlib.Path(__file__).parents[2] / "build/dev/programs"))
+ROOT = pathlib.Path(__file__).parents[2]
+WEIR = str(BIN / "weir")
+
+
+def wait_until(condition, seconds, what):
+    """Return the first true value of condition(); AssertionError after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+
+
+class HttpError(Exception):
+    def __init__(self, code, body, headers):
+        super().__init__(f"HTTP {code}: {body[:300]}")
+        self.code, self.body, self.headers = code, body, headers
+
+    @property
+    def error(self):
+        return json.loads(self.body)["error"]
+
+
+class Server:
+    """A `weir server` on a temporary state folder."""
+
+    def __init__(self, *flags, state=None):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="weir-test-"))
+        self.state = pathlib.Path(state) if state else self.root / "state"
+        self.flags = flags
+        self.process = None
+
+    def start(self, *flags):
+        (self.state / "server.json").unlink(missing_ok=True)
+        self.log = open(self.root / "server.log", "ab")
+        self.process = subprocess.Popen(
+            [WEIR, "server", "--state", str(self.state), "--listen", "127.0.0.1:0", *self.flags, *flags],
+            stderr=self.log, start_new_session=True)
+        wait_until(lambda: (self.state / "server.json").exists() or self.process.poll() is not None, 60,
+                   "server.json")
+        if self.process.poll() is not None:
+            raise AssertionError("the server ended: " + self.log_text())
+        self.url = json.loads((self.state / "server.json").read_text())["url"]
+        self.token = (self.state / "admin.token").read_text().strip()
+        return self
+
+    def log_text(self):
+        return (self.root / "server.log").read_text(errors="replace")[-4000:]
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.wait(timeout=60)
+        self.log.close()
+
+    def stop(self):
+        """Stop server, agent and every task of this state folder; remove the folder."""
+        if self.process is not None and self.process.poll() is None:
+            self.kill(signal.SIGTERM)
+        for pid in self.pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def pids(self, word=""):
+        """Processes that belong to this state folder (by command line or working folder)."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                cwd = os.readlink(entry / "cwd")
+            except OSError:
+                continue
+            is_ours = str(self.root) in line or cwd.startswith(str(self.root))
+            if is_ours and word in line:
+                found.append(int(entry.name))
+        return found
+
+    def request(self, method, path, body=None, token=None, headers=None, raw=False):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self.url + path, data=data, method=method)
+        if token is None:
+            token = self.token
+        if token:
+            request.add_header("Authorization", "Bearer " + token)
+        for name, value in (headers or {}).items():
+            request.add_header(name, value)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                text = answer.read()
+                return text if raw else json.loads(text) if text else None
+        except urllib.error.HTTPError as error:
+            raise HttpError(error.code, error.read().decode(errors="replace"), dict(error.headers)) from None
+
+    def get(self, path):
+        return self.request("GET", "/api/v1" + path)
+
+    def post(self, path, body=None):
+        return self.request("POST", "/api/v1" + path, body if body is not None else {})
+
+    def weir(self, *arguments, check=True, timeout=120):
+        """Run the command line against this server; returns (status, stdout, stderr)."""
+        done = subprocess.run([WEIR, *arguments, "--state", str(self.state)], capture_output=True,
+                              text=True, timeout=timeout)
+        if check and done.returncode != 0:
+            raise AssertionError(f"weir {' '.join(arguments)}: {done.returncode}: {done.stderr}")
+        return done.returncode, done.stdout, done.stderr
+
+
+def main():
+    if not pathlib.Path(WEIR).exists():
+        print(f"{WEIR} is not built")
+        sys.exit(77)
+    result = unittest.main(exit=False, verbosity=2).result
+    if result.testsRun and len(result.skipped) == result.testsRun:
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)

@@ -1,0 +1,88 @@
+"""Jobs on a real agent: they run once, log, restart, stop, and survive the server's and the agent's end."""
+import json
+import os
+import signal
+import unittest
+
+import harness
+from harness import Server, wait_until
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+        wait_until(lambda: self.server.get("/nodes")["items"], 20, "the agent to register")
+
+    def tearDown(self):
+        self.server.stop()
+
+    def submit(self, script, **spec):
+        spec["argv"] = ["sh", "-c", script]
+        restarts = spec.pop("max_restarts", 0)
+        return self.server.post("/jobs", {"name": "t", "kind": "command", "max_restarts": restarts, "spec": spec})["id"]
+
+    def job(self, job):
+        return self.server.get("/jobs/" + job)
+
+    def wait_state(self, job, *states, seconds=30):
+        return wait_until(lambda: (lambda j: j if j["state"] in states else None)(self.job(job)), seconds,
+                          f"{job} in {states}, is {self.job(job)}")
+
+    def log(self, job):
+        task = self.server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
+        return self.server.request("GET", f"/api/v1/tasks/{task}/log", raw=True).decode()
+
+    def test_a_job_runs_once_and_its_log_arrives(self):
+        job = self.submit("echo hello from $WEIR_RANK; echo again >&2")
+        self.wait_state(job, "SUCCEEDED")
+        wait_until(lambda: "again" in self.log(job), 10, "the log")
+        self.assertEqual(self.log(job).count("hello from 0"), 1)
+        status, out, _ = self.server.weir("logs", job)
+        self.assertIn("hello from 0", out)
+
+    def test_a_failing_gang_restarts_and_then_fails_with_a_reason(self):
+        marks = self.server.root / "marks"
+        job = self.submit(f"echo $WEIR_ATTEMPT >> {marks}; exit 3", max_restarts=1)
+        failed = self.wait_state(job, "FAILED", seconds=60)
+        self.assertIn("3", failed["reason"])
+        self.assertEqual(marks.read_text().split(), ["1", "2"])
+        self.assertTrue(any(a["kind"] == "job_failed" for a in self.server.get("/alerts")["items"]))
+
+    def test_a_task_outlives_server_and_agent_and_is_found_again(self):
+        gate, marks = self.server.root / "gate", self.server.root / "marks"
+        os.mkfifo(gate)
+        job = self.submit(f"echo begun >> {marks}; read word < {gate}; echo $word >> {marks}; exit 0")
+        self.wait_state(job, "RUNNING")
+        wait_until(marks.exists, 20, "the task to begin")
+        for pid in self.server.pids("weir agent --dir"):
+            os.kill(pid, signal.SIGKILL)
+        self.server.kill()
+        with open(gate, "w") as pipe:
+            pipe.write("free\n")
+        wait_until(lambda: "free" in marks.read_text(), 10, "the task to end while nobody watches")
+        self.server.start()
+        self.wait_state(job, "SUCCEEDED", seconds=60)
+        self.assertEqual(marks.read_text().split(), ["begun", "free"])
+        self.assertEqual(self.server.get(f"/jobs/{job}/tasks")["items"][0]["attempt"], 1)
+
+    def test_cancel_stops_a_task_with_its_children(self):
+        job = self.submit("sleep 1000 & sleep 1000")
+        self.wait_state(job, "RUNNING")
+        children = wait_until(lambda: [p for p in self.server.pids("sleep 1000")][1:], 20, "the children")
+        self.assertTrue(children)
+        self.server.post(f"/jobs/{job}/cancel")
+        self.wait_state(job, "CANCELLED", seconds=30)
+        wait_until(lambda: not self.server.pids("sleep 1000"), 10, "no child left")
+
+    def test_a_gang_that_does_not_fit_waits_whole_with_a_reason(self):
+        slots = self.server.get("/nodes")["items"][0]["cpu_slots"]
+        big = self.submit("true", tasks=slots + 1)
+        reason = wait_until(lambda: self.job(big)["reason"], 10, "a reason")
+        self.assertIn("CPU", reason)
+        self.assertTrue(all(t["node"] is None for t in self.server.get(f"/jobs/{big}/tasks")["items"]))
+        small = self.submit("true")
+        self.wait_state(small, "SUCCEEDED")
+
+
+if __name__ == "__main__":
+    harness.main()
