@@ -140,8 +140,10 @@ static void *stop_main(void *context)
     atomic_store(&agent->is_stopping, true);
     (void)!write(agent->wake_fd, &one, sizeof one);
     (void)!write(agent->event_fd, &one, sizeof one);
+    pthread_mutex_lock(&agent->lock);
     weir_client_cancel(agent->client);
     weir_client_cancel(agent->wish_client);
+    pthread_mutex_unlock(&agent->lock);
     return NULL;
 }
 
@@ -165,22 +167,6 @@ static weir_status run_threads(struct agent *agent, struct weir_error *err)
         return WEIR_OK;
     }
     return weir_error_set_errno(err, rc, "cannot start the agent's threads");
-}
-
-static weir_status open_clients(struct agent *agent, struct weir_error *err)
-{
-    const struct weir_agent_config *config = agent->config;
-    char path[TASK_PATH_BYTES];
-    struct weir_client_config client = {
-        .server = config->server,
-        .token = config->token,
-        .token_file =
-            config->token_file != NULL ? config->token_file : task_path(path, config->dir, "token"),
-        .ca_file = config->ca_file,
-        .timeout_ms = CALL_TIMEOUT_MS,
-    };
-    WEIR_TRY(weir_client_open(&client, &agent->client, err));
-    return weir_client_open(&client, &agent->wish_client, err);
 }
 
 /* agent.json: who is at work in this folder, for people and for the cluster driver. */
@@ -242,8 +228,12 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     /* Absolute: supervisors and tasks have other working directories. */
     agent->tasks_dir = weir_xalloc(strlen(dir) + sizeof "/tasks");
     (void)snprintf(agent->tasks_dir, strlen(dir) + sizeof "/tasks", "%s/tasks", dir);
+    char path[TASK_PATH_BYTES];
+    agent->token_path = weir_xstrdup(
+        config->token_file != NULL ? config->token_file : task_path(path, config->dir, "token"));
     WEIR_TRY(open_folder(agent, err));
-    WEIR_TRY(open_clients(agent, err));
+    WEIR_TRY(connect_open(agent, config->server, &agent->client, err));
+    WEIR_TRY(connect_open(agent, config->server, &agent->wish_client, err));
     agent->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -294,6 +284,7 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
     close_fd(agent.inotify_fd);
     close_fd(agent.lock_fd);
     free(agent.executable);
+    free(agent.token_path);
     free(agent.tasks_dir);
     pthread_mutex_destroy(&agent.lock);
     return status;

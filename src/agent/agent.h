@@ -46,9 +46,9 @@
 
 /** NULL or 0 means the default. Strings are borrowed for the call. */
 struct weir_agent_config {
-    const char *dir;        /**< The agent's folder; made if it is not there. */
-    const char *server;     /**< "http://127.0.0.1:8440". */
-    const char *token;      /**< NULL: the first line of token_file. */
+    const char *dir;    /**< The agent's folder; made if it is not there. */
+    const char *server; /**< "http://127.0.0.1:8440". When it fails, dir/server.url is looked at. */
+    const char *token;  /**< NULL: the first line of token_file. */
     const char *token_file; /**< NULL: dir/token. */
     const char *ca_file;    /**< Authorities to trust for https; NULL: the system's. */
     const char *node;       /**< This node's name: [a-z0-9._-]. */

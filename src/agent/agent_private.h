@@ -47,22 +47,30 @@ struct agent {
     struct attempt *attempts;
     size_t n_attempts;
 
-    struct weir_client *client; /* of the main thread */
+    struct weir_client *client; /* of the main thread; swapped under lock */
     struct weir_backoff backoff;
     int64_t quiet_until_ms; /* no calls before this: the server is away */
     bool is_server_away;
     int64_t next_heartbeat_ms;
     int inotify_fd;
 
-    struct weir_client *wish_client; /* of the wish thread */
+    struct weir_client *wish_client; /* of the wish thread; swapped under lock */
     pthread_mutex_t lock;
     struct wish latest_wish; /* lock; the newest one, not yet taken by the main thread */
     int event_fd;            /* a wish came, or the agent is to stop */
-    int wake_fd;             /* ends the stop thread */
+    char *token_path;
+    int wake_fd; /* ends the stop thread */
     atomic_bool is_stopping;
 
     struct wish wish; /* main thread: the one that holds */
 };
+
+/* connect.c: clients of the server, which may move or change its token while the agent runs */
+weir_status connect_open(struct agent *agent, const char *server, struct weir_client **out,
+                         struct weir_error *err);
+/** After a call of *client (the calling thread's own) failed: if dir/server.url names another
+ * server, or the token was refused, replace the client. True: it was replaced, try again. */
+bool connect_refresh(struct agent *agent, struct weir_client **client, weir_status status);
 
 /* wish.c: the thread that asks the server what should run here */
 void *wish_main(void *agent);

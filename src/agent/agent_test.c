@@ -293,6 +293,30 @@ START_TEST(a_second_agent_of_the_same_folder_is_refused)
 
 END_TEST
 
+/* The server is started again on another port; who starts it writes the address down. */
+START_TEST(an_agent_follows_its_server_to_another_address)
+{
+    start_agent();
+    struct fake_task *task = fake_add("t1", 1, script("echo > $D/begun; sleep 1000"));
+    fake_await(has_root("begun"));
+    struct weir_http_server *old = fake.http;
+    struct weir_error err = {0};
+    struct weir_http_config config = {.listen = "127.0.0.1:0"};
+    weir_http_server_stop(old, 100);
+    ck_assert_int_eq(weir_http_server_start(&config, fake_handle, NULL, &fake.http, &err), WEIR_OK);
+    char url[64];
+    char path[TASK_PATH_BYTES];
+    int n = snprintf(url, sizeof url, "http://127.0.0.1:%d", weir_http_server_port(fake.http));
+    ck_assert_int_eq(weir_file_write_atomic(task_path(path, agent_dir, "server.url"), url,
+                                            (size_t)n, 0600, NULL),
+                     WEIR_OK);
+    fake_want_stopped(task);
+    fake_await(task->n_ends > 0);
+    ck_assert_int_eq(task->signal, SIGTERM);
+}
+
+END_TEST
+
 #define N_STORM 12
 
 /* Each task says so when it runs, takes a moment, and ends with a status of its own. */
@@ -486,6 +510,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, an_exit_is_told_even_if_the_log_cannot_be);
     tcase_add_test(tcase, a_log_of_many_chunks_arrives_whole);
     tcase_add_test(tcase, a_second_agent_of_the_same_folder_is_refused);
+    tcase_add_test(tcase, an_agent_follows_its_server_to_another_address);
     tcase_add_loop_test(tcase, killed_at_any_moment_the_agent_runs_each_task_exactly_once, 0, 2);
     tcase_add_loop_test(tcase, killed_supervisors_lose_tasks_but_never_double_them, 0, 2);
     suite_add_tcase(suite, tcase);

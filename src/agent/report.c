@@ -21,6 +21,11 @@ bool report_is_quiet(const struct agent *agent)
 static void note(struct agent *agent, weir_status status, const struct weir_error *err)
 {
     bool is_away = weir_client_can_retry(status);
+    if (connect_refresh(agent, &agent->client, status)) {
+        agent->quiet_until_ms = 0;
+        agent->next_heartbeat_ms = 0; /* register with it first */
+        return;
+    }
     if (is_away) {
         agent->quiet_until_ms = weir_mono_ms() + weir_backoff_next_ms(&agent->backoff);
     } else if (status != WEIR_ERR_CANCELLED) {

@@ -71,6 +71,9 @@ void *wish_main(void *context)
                 weir_log(WEIR_LOG_WARN, "agent_has_no_wish", WEIR_KV_STR("error", err.message));
             }
             revision = -1; /* it may be another server, or an older state of it */
+            if (connect_refresh(agent, &agent->wish_client, status)) {
+                continue;
+            }
             pause_ms(agent, weir_backoff_next_ms(&backoff));
         }
         last = status;
