@@ -16,10 +16,21 @@
 
 /**
  * What this machine offers, as the agent registers it: {"cpu_slots","memory_bytes",
- * "n_accelerators","inventory":{"hostname","kernel","processors","cpu_model","cgroup"}}. A new
- * reference. cpu_slots 0 means one per usable processor, at least 2.
+ * "n_accelerators","inventory":{"hostname","kernel","processors","cpu_model","cgroup",
+ * "accelerators":[{"index","model","uuid"}]}}. A new reference. Processors are those this process
+ * may use (affinity and CPU quota), memory is what its control group leaves of the machine's.
+ * cpu_slots 0 means one per usable processor, at least 2.
  */
 json_t *weir_cluster_inventory(int64_t cpu_slots);
+
+/** The accelerators that the driver's folder lists (/proc/driver/nvidia/gpus): a new array. */
+json_t *weir_cluster_accelerators(const char *folder);
+
+/**
+ * Whole processors in a CPU quota (rounded up, at least 1), or 0 if there is none. Texts of
+ * cpu.max (version 2: "max 100000", "150000 100000") or of cpu.cfs_quota_us and cpu.cfs_period_us.
+ */
+int weir_cluster_quota_processors(const char *quota, const char *period);
 
 /** This machine's name as a node: its host name in a name's form (a-z 0-9 . _ -). In the arena. */
 char *weir_cluster_node_name(struct weir_arena *arena);
@@ -34,7 +45,9 @@ struct weir_cluster_agent {
 /**
  * Make sure that an agent with this folder runs: if none holds its lock, start one, detached, with
  * its log in dir/agent.log. One that runs learns a new server address from dir/server.url.
- * @return IO, NOT_FOUND if the program cannot be started.
+ * It is started as `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N`, where PROGRAM
+ * is the one that runs now; its token is to be in DIR/token. Any thread.
+ * @return the error of the folder or of starting the program.
  */
 weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
                                            struct weir_error *err) WEIR_MUST_CHECK;

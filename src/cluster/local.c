@@ -1,121 +1,78 @@
+/* The driver of the server's own machine, and the names of those that are not there yet. */
 #include "cluster/cluster.h"
 
 #include "base/file.h"
-#include "base/record.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/sysinfo.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CPU_SLOTS_MIN 2
+/* What the grandchild needs; made before the fork, after which only system calls are safe. */
+struct exec_plan {
+    char *const *argv;
+    const char *log_path;
+    int status_fd; /* closed by a successful exec; else gets its errno */
+};
 
-static int usable_processors(void)
+static _Noreturn void exec_agent(const struct exec_plan *plan)
 {
-    cpu_set_t cpus;
-    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : get_nprocs();
-}
-
-/* "model name" of the first processor. */
-static void cpu_model(char *out, size_t size)
-{
-    char line[512];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    out[0] = '\0';
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            colon[strcspn(colon, "\n")] = '\0';
-            (void)snprintf(out, size, "%s", colon + 2);
-            break;
-        }
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
-json_t *weir_cluster_inventory(int64_t cpu_slots)
-{
-    struct utsname kernel = {0};
-    struct sysinfo info = {0};
-    char model[128];
-    int n = usable_processors();
-    (void)uname(&kernel);
-    (void)sysinfo(&info);
-    cpu_model(model, sizeof model);
-    const char *cgroup = weir_path_exists("/sys/fs/cgroup/cgroup.controllers") ? "v2"
-                         : weir_path_is_dir("/sys/fs/cgroup/cpu")              ? "v1"
-                                                                               : "none";
-    int64_t slots = cpu_slots > 0 ? cpu_slots : WEIR_MAX(n, CPU_SLOTS_MIN);
-    return json_pack("{s:I,s:I,s:i,s:{s:s,s:s,s:i,s:s,s:s}}", "cpu_slots", (json_int_t)slots,
-                     "memory_bytes", (json_int_t)((uint64_t)info.totalram * info.mem_unit),
-                     "n_accelerators", 0, "inventory", "hostname", kernel.nodename, "kernel",
-                     kernel.release, "processors", n, "cpu_model", model, "cgroup", cgroup);
-}
-
-char *weir_cluster_node_name(struct weir_arena *arena)
-{
-    char host[64] = "";
-    (void)gethostname(host, sizeof host - 1);
-    host[strcspn(host, ".")] = '\0';
-    for (char *p = host; *p != '\0'; p++) {
-        *p = (char)tolower((unsigned char)*p);
-        if (strchr("abcdefghijklmnopqrstuvwxyz0123456789._-", *p) == NULL) {
-            *p = '-';
-        }
-    }
-    return weir_name_is_valid(host) ? weir_arena_strdup(arena, host)
-                                    : weir_arena_strdup(arena, "node");
-}
-
-static weir_status exec_agent(const struct weir_cluster_agent *agent, char *const *argv)
-{
-    char path[4096];
-    (void)snprintf(path, sizeof path, "%s/agent.log", agent->dir);
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600),
-        nothing = open("/dev/null", O_RDONLY);
     sigset_t none;
+    int log_fd = open(plan->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (log < 0 || nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) {
-        return WEIR_ERR_IO;
+    (void)signal(SIGPIPE, SIG_DFL);
+    if (log_fd >= 0 && null_fd >= 0 && dup2(null_fd, 0) >= 0 && dup2(log_fd, 1) >= 0 &&
+        dup2(log_fd, 2) >= 0) {
+        /* Nothing of the server's stays open in the agent: sockets, the database. */
+        if (plan->status_fd > 3) {
+            (void)close_range(3, (unsigned)plan->status_fd - 1, 0);
+        }
+        (void)close_range((unsigned)plan->status_fd + 1, ~0U, 0);
+        (void)execv("/proc/self/exe", plan->argv);
     }
-    (void)close_range(3, ~0U, 0);
-    (void)execv("/proc/self/exe", argv);
-    return WEIR_ERR_NOT_FOUND;
+    int errno_value = errno;
+    (void)!write(plan->status_fd, &errno_value, sizeof errno_value);
+    _exit(127);
 }
 
 /* Two forks: the agent must be nobody's child, so that nobody's end reaps or signals it. */
-static weir_status spawn_detached(const struct weir_cluster_agent *agent, char *const *argv,
-                                  struct weir_error *err)
+static weir_status spawn_detached(const char *log_path, char *const *argv, struct weir_error *err)
 {
+    int status_fds[2];
+    if (pipe2(status_fds, O_CLOEXEC) != 0) {
+        return weir_error_set_errno(err, errno, "cannot start the agent");
+    }
+    struct exec_plan plan = {.argv = argv, .log_path = log_path, .status_fd = status_fds[1]};
     pid_t child = fork();
-    if (child < 0) {
-        return weir_error_set_errno(err, errno, "cannot fork");
-    }
     if (child == 0) {
-        if (setsid() < 0) {
-            _exit(1);
-        }
+        (void)setsid();
         pid_t grandchild = fork();
-        if (grandchild != 0) {
-            _exit(grandchild < 0);
+        if (grandchild == 0) {
+            exec_agent(&plan);
         }
-        (void)exec_agent(agent, argv);
-        _exit(127);
+        int errno_value = errno;
+        if (grandchild < 0) {
+            (void)!write(plan.status_fd, &errno_value, sizeof errno_value);
+        }
+        _exit(0);
     }
-    int status;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    int errno_value = child < 0 ? errno : 0;
+    close(status_fds[1]);
+    if (child > 0) {
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+        }
+        ssize_t n;
+        do {
+            n = read(status_fds[0], &errno_value, sizeof errno_value); /* 0: it runs */
+        } while (n < 0 && errno == EINTR);
     }
-    return status == 0 ? WEIR_OK : weir_error_set(err, WEIR_ERR_IO, "cannot start the agent");
+    close(status_fds[0]);
+    return errno_value == 0 ? WEIR_OK
+                            : weir_error_set_errno(err, errno_value, "cannot start the agent");
 }
 
 weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
@@ -125,16 +82,15 @@ weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agen
     struct weir_error ignored;
     int lock_fd;
     weir_arena_init(&arena, 0);
+    char *url_path = weir_arena_printf(&arena, "%s/server.url", agent->dir);
+    char *lock_path = weir_arena_printf(&arena, "%s/lock", agent->dir);
     weir_status status = weir_dir_make(agent->dir, 0700, err);
-    char *url_file = weir_arena_printf(&arena, "%s/server.url", agent->dir);
     if (status == WEIR_OK) {
-        status = weir_file_write_atomic(url_file, agent->server, strlen(agent->server), 0600, err);
+        status = weir_file_write_atomic(url_path, agent->server, strlen(agent->server), 0600, err);
     }
-    if (status == WEIR_OK && weir_file_lock(weir_arena_printf(&arena, "%s/lock", agent->dir),
-                                            &lock_fd, &ignored) == WEIR_OK) {
+    if (status == WEIR_OK && weir_file_lock(lock_path, &lock_fd, &ignored) == WEIR_OK) {
         (void)close(lock_fd); /* nobody holds it: no agent runs */
-        char *node = agent->node != NULL ? weir_arena_strdup(&arena, agent->node)
-                                         : weir_cluster_node_name(&arena);
+        const char *node = agent->node != NULL ? agent->node : weir_cluster_node_name(&arena);
         char *argv[] = {weir_arena_strdup(&arena, "weir"),
                         weir_arena_strdup(&arena, "agent"),
                         weir_arena_printf(&arena, "--dir=%s", agent->dir),
@@ -142,7 +98,7 @@ weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agen
                         weir_arena_printf(&arena, "--node=%s", node),
                         weir_arena_printf(&arena, "--cpu-slots=%lld", (long long)agent->cpu_slots),
                         NULL};
-        status = spawn_detached(agent, argv, err);
+        status = spawn_detached(weir_arena_printf(&arena, "%s/agent.log", agent->dir), argv, err);
     }
     weir_arena_fini(&arena);
     return status;
