@@ -47,9 +47,11 @@ struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *nam
 /** Also a removed one. */
 struct weir_ion_pipeline *engine_any_pipeline(struct engine *engine, const char *name);
 
-/** A new row at the end of the state's array; earlier pointers into it are void. */
-struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine);
-struct weir_ion_candidate *engine_add_candidate(struct engine *engine);
+/** Add a row in its place; earlier pointers into the array are void. */
+struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine,
+                                              struct weir_ion_pipeline pipeline);
+struct weir_ion_candidate *engine_add_candidate(struct engine *engine,
+                                                struct weir_ion_candidate candidate);
 
 /* ion_apply.c */
 void engine_on_applied(struct engine *engine);

@@ -97,11 +97,12 @@ ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, 
     struct weir_ion_pipeline *pipeline = engine_any_pipeline(engine, doc->name);
     *out_is_new = pipeline == NULL || engine_is(pipeline->state, PIPELINE_REMOVED);
     if (pipeline == NULL) {
-        pipeline = engine_add_pipeline(engine);
-        *pipeline = (struct weir_ion_pipeline){
-            .id = weir_arena_printf(engine->arena, "%s:%s", engine->state->ion.name, doc->name),
-            .ion = engine->state->ion.name,
-            .name = weir_arena_strdup(engine->arena, doc->name)};
+        pipeline = engine_add_pipeline(
+            engine,
+            (struct weir_ion_pipeline){
+                .id = weir_arena_printf(engine->arena, "%s:%s", engine->state->ion.name, doc->name),
+                .ion = engine->state->ion.name,
+                .name = weir_arena_strdup(engine->arena, doc->name)});
     }
     if (*out_is_new) {
         pipeline->type = is_training ? "training" : "prediction";

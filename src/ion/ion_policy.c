@@ -144,8 +144,7 @@ static void consider(struct engine *engine, const struct weir_ion_doc_link *link
     offered.state = WEIR_CANDIDATE_PENDING_REVIEW;
     offered.served_seq = offered.served_ms = 0;
     offered.created_ms = offered.updated_ms = engine->now_ms;
-    struct weir_ion_candidate *candidate = engine_add_candidate(engine);
-    *candidate = offered;
+    struct weir_ion_candidate *candidate = engine_add_candidate(engine, offered);
     if (link->policy == WEIR_POLICY_MANUAL) {
         decide(engine, candidate, "wait", "manual: a person must approve it", "policy");
         engine_tell(engine, "review_wanted",

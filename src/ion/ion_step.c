@@ -14,12 +14,17 @@ const char *engine_actor(const struct engine *engine)
     return engine->event->actor != NULL ? engine->event->actor : "system";
 }
 
-/** A copy of an arena array with room for one more: additions are rare and arrays short. */
-static void *grow(struct weir_arena *arena, const void *items, size_t n, size_t size)
+/**
+ * A copy of an arena array with a gap at i_gap: additions are rare and arrays short. Arrays are
+ * kept in the order in which the store gives them, so that a loaded state steps as one that stayed.
+ */
+static void *open_gap(struct weir_arena *arena, const char *items, size_t n, size_t size,
+                      size_t i_gap)
 {
-    void *grown = weir_arena_calloc(arena, n + 1, size);
+    char *grown = weir_arena_calloc(arena, n + 1, size);
     if (n > 0) {
-        memcpy(grown, items, n * size);
+        memcpy(grown, items, i_gap * size);
+        memcpy(grown + (i_gap + 1) * size, items + i_gap * size, (n - i_gap) * size);
     }
     return grown;
 }
@@ -64,20 +69,36 @@ struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *nam
     return pipeline != NULL && !engine_is(pipeline->state, PIPELINE_REMOVED) ? pipeline : NULL;
 }
 
-struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine)
+struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine,
+                                              struct weir_ion_pipeline pipeline)
 {
     struct weir_ion_state *state = engine->state;
-    state->pipelines =
-        grow(engine->arena, state->pipelines, state->n_pipelines, sizeof(*state->pipelines));
-    return &state->pipelines[state->n_pipelines++];
+    size_t i = 0;
+    while (i < state->n_pipelines && strcmp(state->pipelines[i].id, pipeline.id) < 0) {
+        i++;
+    }
+    state->pipelines = open_gap(engine->arena, (const char *)state->pipelines, state->n_pipelines,
+                                sizeof(pipeline), i);
+    state->n_pipelines++;
+    state->pipelines[i] = pipeline;
+    return &state->pipelines[i];
 }
 
-struct weir_ion_candidate *engine_add_candidate(struct engine *engine)
+struct weir_ion_candidate *engine_add_candidate(struct engine *engine,
+                                                struct weir_ion_candidate candidate)
 {
     struct weir_ion_state *state = engine->state;
-    state->candidates =
-        grow(engine->arena, state->candidates, state->n_candidates, sizeof(*state->candidates));
-    return &state->candidates[state->n_candidates++];
+    size_t i = state->n_candidates;
+    while (i > 0 && (state->candidates[i - 1].created_ms > candidate.created_ms ||
+                     (state->candidates[i - 1].created_ms == candidate.created_ms &&
+                      strcmp(state->candidates[i - 1].id, candidate.id) > 0))) {
+        i--;
+    }
+    state->candidates = open_gap(engine->arena, (const char *)state->candidates,
+                                 state->n_candidates, sizeof(candidate), i);
+    state->n_candidates++;
+    state->candidates[i] = candidate;
+    return &state->candidates[i];
 }
 
 /** A new dataset version concerns trainings that read it and galleries made of it. */

@@ -1,0 +1,159 @@
+#include "ion/decision.h"
+
+#include "base/rng.h"
+#include "store/store_fixture.h"
+#include "store/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static struct store_fixture fixture;
+
+static void set_up(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){0});
+}
+
+static void tear_down(void)
+{
+    fixture_fini(&fixture);
+}
+
+#define N_DECISIONS 500
+
+static struct weir_decision decisions[N_DECISIONS];
+static const char *const verdicts[] = {"grant", "deny", "unknown", "error"};
+
+static void make_decisions(void)
+{
+    uint64_t seed = 3;
+    printf("seed %" PRIu64 "\n", seed);
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 0);
+    for (size_t i = 0; i < N_DECISIONS; i++) {
+        decisions[i] = (struct weir_decision){.id = weir_arena_printf(&fixture.arena, "d%zu", i),
+                                              .ion = i % 10 == 0 ? "other" : "x",
+                                              .pipeline = "p",
+                                              .camera = "door",
+                                              .frame = (int64_t)i,
+                                              .verdict = (char *)verdicts[weir_rng_below(&rng, 4)],
+                                              .score = i % 7 == 0 ? NAN : weir_rng_f64(&rng),
+                                              .latency_us = (int64_t)weir_rng_below(&rng, 10000),
+                                              .durable_us = (int64_t)weir_rng_below(&rng, 10000)};
+    }
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static weir_status store_and_sum(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    size_t n_stored;
+    MUST(weir_decisions_store(txn, decisions, 300, &n_stored, err));
+    ck_assert_uint_eq(n_stored, 300);
+    /* The same again, with more: only what is new is stored; the identifier does not matter. */
+    decisions[5].id = "another";
+    MUST(weir_decisions_store(txn, decisions, N_DECISIONS, &n_stored, err));
+    ck_assert_uint_eq(n_stored, N_DECISIONS - 300);
+    int64_t n;
+    MUST(weir_txn_count(txn, &weir_decision_resource, NULL, &n, err));
+    ck_assert_int_eq(n, N_DECISIONS);
+    struct weir_decision out;
+    MUST(weir_txn_get(txn, &weir_decision_resource, "d7", &fixture.arena, &out, err));
+    ck_assert(isnan(out.score));
+    ck_assert_int_eq(out.seq, 8);
+
+    for (int64_t after = 0; after <= N_DECISIONS; after += 125) {
+        int64_t latencies[N_DECISIONS], durables[N_DECISIONS], n_verdict[4] = {0};
+        size_t n_in = 0;
+        for (size_t i = (size_t)after; i < N_DECISIONS; i++) {
+            if (decisions[i].ion[0] == 'x') {
+                latencies[n_in] = decisions[i].latency_us;
+                durables[n_in++] = decisions[i].durable_us;
+                for (size_t k = 0; k < 4; k++) {
+                    n_verdict[k] += decisions[i].verdict == verdicts[k];
+                }
+            }
+        }
+        qsort(latencies, n_in, sizeof(latencies[0]), compare_ints);
+        qsort(durables, n_in, sizeof(durables[0]), compare_ints);
+        struct weir_decision_summary sum;
+        MUST(weir_decisions_summary(txn, "x", after, &sum, err));
+        ck_assert_int_eq(sum.n, (int64_t)n_in);
+        ck_assert_int_eq(sum.n_grant, n_verdict[0]);
+        ck_assert_int_eq(sum.n_deny, n_verdict[1]);
+        ck_assert_int_eq(sum.n_unknown, n_verdict[2]);
+        ck_assert_int_eq(sum.n_error, n_verdict[3]);
+        ck_assert_int_eq(sum.last_seq, n_in > 0 ? N_DECISIONS : 0);
+        if (n_in == 0) {
+            ck_assert_int_eq(sum.latency_p50_us, -1);
+            continue;
+        }
+        ck_assert_int_eq(sum.latency_p50_us, latencies[(size_t)ceil(0.50 * (double)n_in) - 1]);
+        ck_assert_int_eq(sum.latency_p90_us, latencies[(size_t)ceil(0.90 * (double)n_in) - 1]);
+        ck_assert_int_eq(sum.latency_p99_us, latencies[(size_t)ceil(0.99 * (double)n_in) - 1]);
+        ck_assert_int_eq(sum.latency_max_us, latencies[n_in - 1]);
+        ck_assert_int_eq(sum.durable_p99_us, durables[(size_t)ceil(0.99 * (double)n_in) - 1]);
+    }
+    return WEIR_OK;
+}
+
+START_TEST(a_frame_is_decided_once_and_sums_equal_a_sorted_array)
+{
+    make_decisions();
+    fixture_write(&fixture, store_and_sum, NULL);
+}
+
+END_TEST
+
+static weir_status reports(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    const struct weir_health_report report = {.id = "h",
+                                              .ion = "x",
+                                              .pipeline = "p",
+                                              .signal = "score",
+                                              .statistic = "ks",
+                                              .value = 0.3,
+                                              .p_value = 1e-9,
+                                              .drifted = true,
+                                              .n_samples = 50,
+                                              .detail = "{\"bins\":[1,2]}",
+                                              .time_ms = 9};
+    MUST(weir_health_report_store(txn, &report, err));
+    MUST(weir_health_report_store(txn, &report, err));
+    struct weir_health_report out;
+    MUST(weir_txn_get(txn, &weir_health_report_resource, "h", &fixture.arena, &out, err));
+    ck_assert_int_eq(out.seq, 1);
+    ck_assert(out.drifted);
+    ck_assert_double_eq(out.p_value, 1e-9);
+    ck_assert_str_eq(out.detail, "{\"bins\":[1,2]}");
+    int64_t n;
+    MUST(weir_txn_count(txn, &weir_health_report_resource, NULL, &n, err));
+    ck_assert_int_eq(n, 1);
+    return WEIR_OK;
+}
+
+START_TEST(a_health_report_is_stored_once)
+{
+    fixture_write(&fixture, reports, NULL);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("decision");
+    TCase *tcase = tcase_create("decision");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, a_frame_is_decided_once_and_sums_equal_a_sorted_array);
+    tcase_add_test(tcase, a_health_report_is_stored_once);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}

@@ -1,0 +1,150 @@
+/** Tests: ION documents from YAML, events in one line, and a state as text. */
+#ifndef WEIR_ION_ION_FIXTURE_H
+#define WEIR_ION_ION_FIXTURE_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/test_main.h"
+#include "ion/ion.h"
+
+#include <string.h>
+
+/** As ck_assert, without the message that Check sends for every assertion that holds. */
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            ck_abort_msg("%s", #condition);                                                        \
+        }                                                                                          \
+    } while (0)
+
+/** Parse a document; also gives its JSON text. */
+static inline struct weir_ion_doc *doc_from_yaml(struct weir_arena *arena, const char *yaml,
+                                                 char **out_text)
+{
+    struct weir_error err;
+    json_t *json = NULL;
+    struct weir_ion_doc *doc = WEIR_ARENA_NEW(arena, struct weir_ion_doc);
+    if (weir_yaml_parse(yaml, strlen(yaml), "test", false, &json, &err) != WEIR_OK ||
+        weir_ion_doc_parse(json, arena, doc, &err) != WEIR_OK) {
+        ck_abort_msg("%s: %s", yaml, err.message);
+    }
+    *out_text = weir_json_text(json, arena);
+    json_decref(json);
+    return doc;
+}
+
+/** Training "t" → prediction "p" under the policy; triggers and gallery as given (YAML flow). */
+static inline struct weir_ion_event applied(struct weir_arena *arena, const char *policy,
+                                            const char *triggers, int replicas)
+{
+    char *text;
+    char *yaml = weir_arena_printf(
+        arena,
+        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m, triggers: %s},"
+        " {name: p, type: prediction, replicas: %d, source: {kind: http},"
+        " gallery: {dataset: people, default: allow}}], links: [{from: t, to: p, policy: %s}]}",
+        triggers, replicas, policy);
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    event.doc = doc_from_yaml(arena, yaml, &text);
+    event.document = text;
+    return event;
+}
+
+static inline struct weir_ion_event model(struct weir_arena *arena, const char *pipeline,
+                                          int64_t version)
+{
+    return (struct weir_ion_event){
+        .type = WEIR_ION_EVENT_MODEL,
+        .pipeline = pipeline,
+        .model = weir_arena_printf(arena, "x.%s", pipeline),
+        .model_version = weir_arena_printf(arena, "%s-v%lld", pipeline, (long long)version),
+        .version = version,
+        .blob = "b10b",
+        .metrics = "{\"accuracy\":0.9}"};
+}
+
+static inline const struct weir_ion_candidate *serving(const struct weir_ion_state *state,
+                                                       const char *link)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        if (strcmp(state->candidates[i].link, link) == 0 &&
+            strcmp(state->candidates[i].state, WEIR_CANDIDATE_SERVING) == 0) {
+            return &state->candidates[i];
+        }
+    }
+    return NULL;
+}
+
+static inline struct weir_ion_pipeline *pipeline_of(struct weir_ion_state *state, const char *name)
+{
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        if (strcmp(state->pipelines[i].name, name) == 0) {
+            return &state->pipelines[i];
+        }
+    }
+    ck_abort_msg("no pipeline %s", name);
+    return NULL;
+}
+
+static inline size_t n_actions(const struct weir_ion_actions *actions,
+                               enum weir_ion_action_type type)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < actions->n; i++) {
+        n += actions->items[i].type == type;
+    }
+    return n;
+}
+
+static inline void dump_record(struct weir_buf *buf, const struct weir_resource *resource,
+                               const void *record)
+{
+    json_t *json = weir_record_to_json(resource, record);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    weir_buf_printf(buf, "%s\n", text);
+    free(text);
+    json_decref(json);
+}
+
+/** All records of a state, as text in the arena. */
+static inline char *dump_state(const struct weir_ion_state *state, struct weir_arena *arena)
+{
+    struct weir_buf buf;
+    weir_buf_init(&buf, 16 << 20);
+    dump_record(&buf, &weir_ion_resource, &state->ion);
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        dump_record(&buf, &weir_ion_pipeline_resource, &state->pipelines[i]);
+    }
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        dump_record(&buf, &weir_ion_candidate_resource, &state->candidates[i]);
+    }
+    char *text = weir_arena_strdup(arena, buf.data);
+    REQUIRE(buf.status == WEIR_OK);
+    weir_buf_fini(&buf);
+    return text;
+}
+
+/** All actions, as text in the arena. */
+static inline char *dump_actions(const struct weir_ion_actions *actions, struct weir_arena *arena)
+{
+    struct weir_buf buf;
+    weir_buf_init(&buf, 16 << 20);
+    for (size_t i = 0; i < actions->n; i++) {
+        const struct weir_ion_action *action = &actions->items[i];
+        weir_buf_printf(&buf, "%d %s %s %lld %s %s %s\n", (int)action->type,
+                        action->key != NULL ? action->key : "-",
+                        action->pipeline != NULL ? action->pipeline : "-",
+                        (long long)action->number, action->job != NULL ? action->job : "-",
+                        action->kind != NULL ? action->kind : "-",
+                        action->message != NULL ? action->message : "-");
+        if (action->type == WEIR_ION_ACTION_DECIDED) {
+            dump_record(&buf, &weir_policy_decision_resource, &action->decision);
+        }
+    }
+    char *text = weir_arena_strdup(arena, buf.data);
+    REQUIRE(buf.status == WEIR_OK);
+    weir_buf_fini(&buf);
+    return text;
+}
+
+#endif

@@ -1,0 +1,382 @@
+/* Random histories of an ION: rules that hold after every event, and replay. */
+#include "base/rng.h"
+#include "ion/ion_fixture.h"
+
+#include <inttypes.h>
+
+#define N_STEPS  80
+#define N_SEEDS  100
+#define KEYS_MAX 1024
+
+static struct weir_arena arena;
+
+static const char *const documents[] = {
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m,"
+    " triggers: {new_data: true, schedule: '0 0 * * * ?'}}, {name: p, type: prediction,"
+    " source: {kind: http}, gallery: {dataset: people}}],"
+    " links: [{from: t, to: p, policy: always-update}]}",
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+    " {name: u, type: training, dataset: people, model: m, triggers: {new_data: true}},"
+    " {name: p, type: prediction, source: {kind: http}}, {name: q, type: prediction, replicas: 2,"
+    " source: {kind: http}}], links: [{from: t, to: p, policy: manual},"
+    " {from: u, to: q, policy: always-update}]}",
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+    " {name: u, type: training, dataset: people, model: m},"
+    " {name: p, type: prediction, source: {kind: http}, replicas: 3}, {name: q, type: prediction,"
+    " source: {kind: directory, path: /f}}], links: [{from: u, to: p, policy: manual},"
+    " {from: u, to: q, policy: manual}]}",
+};
+
+static const struct weir_ion_member members[] = {{"x:ann", "x", "ann", "allow", "bob", 1},
+                                                 {"x:eve", "x", "eve", "deny", "bob", 1}};
+
+/** What the outside world knows: numbers that only grow. */
+struct world {
+    struct weir_rng rng;
+    int64_t models[2];
+    int64_t datasets[2];
+    int64_t n_jobs;
+    int64_t now_ms;
+};
+
+static struct weir_ion_event random_apply(struct world *world)
+{
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    char *text;
+    event.doc = doc_from_yaml(&arena, documents[weir_rng_below(&world->rng, 3)], &text);
+    event.document = text;
+    struct weir_ion_dataset *datasets = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_dataset);
+    datasets[0] = (struct weir_ion_dataset){"faces", world->datasets[0], "/f", "d", "b"};
+    datasets[1] = (struct weir_ion_dataset){"people", world->datasets[1], "/p", "d", "b"};
+    event.datasets = datasets;
+    event.n_datasets = 2;
+    return event;
+}
+
+static struct weir_ion_event random_event(struct world *world, const struct weir_ion_state *state)
+{
+    struct weir_rng *rng = &world->rng;
+    static const char *const trainings[] = {"t", "u"},
+                             *const pipelines[] = {"t", "u", "p", "q", "z"},
+                             *const links[] = {NULL, NULL, "t:p", "u:p", "u:q"};
+    size_t i_training = weir_rng_below(rng, 2);
+    const struct weir_ion_pipeline *pipeline =
+        state->n_pipelines > 0 ? &state->pipelines[weir_rng_below(rng, state->n_pipelines)] : NULL;
+    struct weir_ion_event event = {
+        .actor = "ann",
+        .note = "note",
+        .link = links[weir_rng_below(rng, 5)],
+        .version = weir_rng_below(rng, 2) == 0 ? 0 : (int64_t)weir_rng_below(rng, 12),
+        .pipeline = pipeline != NULL ? pipeline->name : "t",
+        .training = pipeline != NULL ? pipeline->training - (int64_t)weir_rng_below(rng, 2) : 0,
+    };
+    uint64_t dice = weir_rng_below(rng, 100);
+    if (dice < 6) {
+        return random_apply(world);
+    }
+    if (dice < 36) {
+        bool is_again = weir_rng_below(rng, 4) == 0 && world->models[i_training] > 0;
+        return model(&arena, trainings[i_training],
+                     is_again
+                         ? 1 + (int64_t)weir_rng_below(rng, (uint64_t)world->models[i_training])
+                         : ++world->models[i_training]);
+    }
+    if (dice < 44) {
+        struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
+        world->datasets[i_training] += weir_rng_below(rng, 3) != 0;
+        *dataset = (struct weir_ion_dataset){i_training == 0 ? "faces" : "people",
+                                             world->datasets[i_training], "/d", "d", "b"};
+        event.type = WEIR_ION_EVENT_DATASET;
+        event.datasets = dataset;
+        event.n_datasets = 1;
+        return event;
+    }
+    event.job = weir_arena_printf(&arena, "j%" PRId64, ++world->n_jobs);
+    if (pipeline != NULL && weir_rng_below(rng, 2) == 0) {
+        event.job = pipeline->job;
+    }
+    event.type = dice < 54   ? WEIR_ION_EVENT_APPROVE
+                 : dice < 58 ? WEIR_ION_EVENT_REJECT
+                 : dice < 66 ? WEIR_ION_EVENT_ROLLBACK
+                 : dice < 74 ? WEIR_ION_EVENT_STARTED
+                 : dice < 80 ? WEIR_ION_EVENT_FINISHED
+                 : dice < 84 ? WEIR_ION_EVENT_FAILED
+                 : dice < 90 ? WEIR_ION_EVENT_TRIGGER
+                 : dice < 96 ? WEIR_ION_EVENT_TICK
+                 : dice < 98 ? WEIR_ION_EVENT_LISTS
+                             : WEIR_ION_EVENT_DELETED;
+    if (event.type == WEIR_ION_EVENT_TRIGGER) {
+        event.pipeline = pipelines[weir_rng_below(rng, 5)];
+    }
+    if (event.type == WEIR_ION_EVENT_STARTED && event.job == NULL) {
+        event.job = weir_arena_printf(&arena, "j%" PRId64, world->n_jobs);
+    }
+    return event;
+}
+
+/** Keys of actions that start something: none may come twice in a history. */
+struct keys {
+    const char *items[KEYS_MAX];
+    size_t n;
+};
+
+static void remember(struct keys *keys, const char *key)
+{
+    for (size_t i = 0; i < keys->n; i++) {
+        if (strcmp(keys->items[i], key) == 0) {
+            ck_abort_msg("%s came twice", key);
+        }
+    }
+    REQUIRE(keys->n < KEYS_MAX);
+    keys->items[keys->n++] = weir_arena_strdup(&arena, key);
+}
+
+static const char *state_in(const struct weir_ion_state *state, const char *id)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        if (strcmp(state->candidates[i].id, id) == 0) {
+            return state->candidates[i].state;
+        }
+    }
+    return "";
+}
+
+static size_t n_promotions(const struct weir_ion_actions *actions, const char *candidate)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < actions->n; i++) {
+        const struct weir_policy_decision *decision = &actions->items[i].decision;
+        n += actions->items[i].type == WEIR_ION_ACTION_DECIDED &&
+             (strcmp(decision->verdict, "promote") == 0 ||
+              strcmp(decision->verdict, "rollback") == 0) &&
+             strcmp(decision->candidate, candidate) == 0;
+    }
+    return n;
+}
+
+static void check_candidates(const struct weir_ion_state *before,
+                             const struct weir_ion_state *state,
+                             const struct weir_ion_actions *actions)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        bool is_serving = strcmp(candidate->state, "SERVING") == 0;
+        bool has_served = strcmp(state_in(before, candidate->id), "SERVING") == 0;
+        REQUIRE(strcmp(candidate->state, "APPROVED") != 0); /* Passed through, never stayed in. */
+        REQUIRE(!is_serving || candidate->served_seq > 0);
+        /* Each promotion has exactly one decision, and each such decision promotes. */
+        REQUIRE(n_promotions(actions, candidate->id) == (is_serving && !has_served ? 1u : 0u));
+        for (size_t k = i + 1; k < state->n_candidates; k++) {
+            const struct weir_ion_candidate *other = &state->candidates[k];
+            REQUIRE(strcmp(candidate->id, other->id) != 0);
+            REQUIRE(candidate->served_seq == 0 || candidate->served_seq != other->served_seq);
+            REQUIRE(!(is_serving && strcmp(other->state, "SERVING") == 0 &&
+                      strcmp(candidate->link, other->link) == 0));
+        }
+    }
+}
+
+static void check_pipelines(const struct weir_ion_state *before, const struct weir_ion_state *state)
+{
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
+        bool is_removed = strcmp(pipeline->state, "REMOVED") == 0;
+        REQUIRE(!is_removed || (pipeline->job == NULL && pipeline->candidate == NULL));
+        REQUIRE(is_removed || weir_ion_doc_pipeline(&state->doc, pipeline->name) != NULL);
+        REQUIRE(is_removed || strcmp(state->ion.state, "ACTIVE") == 0);
+        for (size_t k = 0; k < before->n_pipelines; k++) {
+            const struct weir_ion_pipeline *old = &before->pipelines[k];
+            if (strcmp(old->id, pipeline->id) == 0) {
+                REQUIRE(pipeline->training >= old->training);
+                REQUIRE(pipeline->training <= old->training + 1);
+                REQUIRE(pipeline->deployment_revision >= old->deployment_revision);
+            }
+        }
+        if (pipeline->deployment == NULL) {
+            REQUIRE(strcmp(pipeline->state, "SERVING") != 0);
+            continue;
+        }
+        /* What replicas are told is what the state says. */
+        json_t *json = json_loads(pipeline->deployment, 0, NULL);
+        REQUIRE(json != NULL);
+        REQUIRE(json_integer_value(json_object_get(json, "revision")) ==
+                pipeline->deployment_revision);
+        const char *id = json_string_value(json_object_get(json_object_get(json, "model"), "id"));
+        REQUIRE(id != NULL && strstr(pipeline->candidate, id) != NULL);
+        const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&state->doc, pipeline->name);
+        const struct weir_ion_candidate *now = link != NULL ? serving(state, link->id) : NULL;
+        REQUIRE(now == NULL || strcmp(now->id, pipeline->candidate) == 0);
+        json_decref(json);
+    }
+}
+
+static struct weir_ion_state copy_state(const struct weir_ion_state *state)
+{
+    struct weir_ion_state copy = *state;
+    copy.pipelines = WEIR_ARENA_ARRAY(&arena, state->n_pipelines + 1, struct weir_ion_pipeline);
+    copy.candidates = WEIR_ARENA_ARRAY(&arena, state->n_candidates + 1, struct weir_ion_candidate);
+    if (state->n_pipelines > 0) {
+        memcpy(copy.pipelines, state->pipelines, state->n_pipelines * sizeof(*copy.pipelines));
+    }
+    if (state->n_candidates > 0) {
+        memcpy(copy.candidates, state->candidates, state->n_candidates * sizeof(*copy.candidates));
+    }
+    return copy;
+}
+
+/** Facts that are told again change nothing. */
+static bool is_idempotent(enum weir_ion_event_type type)
+{
+    return type == WEIR_ION_EVENT_MODEL || type == WEIR_ION_EVENT_DATASET ||
+           type == WEIR_ION_EVENT_TICK || type == WEIR_ION_EVENT_LISTS ||
+           type == WEIR_ION_EVENT_STARTED || type == WEIR_ION_EVENT_APPLIED;
+}
+
+static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_event *event,
+                            int64_t now_ms, struct keys *keys, char **out_actions)
+{
+    struct weir_ion_actions actions = {0}, again = {0};
+    struct weir_error err = {0};
+    struct weir_ion_state before = copy_state(state);
+    char *text_before = dump_state(state, &arena);
+    weir_status status = weir_ion_step(state, event, now_ms, &arena, &actions, &err);
+    *out_actions = dump_actions(&actions, &arena);
+    if (status != WEIR_OK) {
+        REQUIRE(actions.n == 0);
+        REQUIRE(err.message[0] != '\0');
+        REQUIRE(strcmp(text_before, dump_state(state, &arena)) == 0);
+        return status;
+    }
+    check_candidates(&before, state, &actions);
+    check_pipelines(&before, state);
+    for (size_t i = 0; i < actions.n; i++) {
+        const struct weir_ion_action *action = &actions.items[i];
+        if (action->type == WEIR_ION_ACTION_START_TRAINING ||
+            action->type == WEIR_ION_ACTION_START_PREDICTION ||
+            action->type == WEIR_ION_ACTION_STOP_PREDICTION) {
+            remember(keys, action->key);
+        } else if (action->type == WEIR_ION_ACTION_DECIDED) {
+            remember(keys, action->decision.id);
+        }
+    }
+    if (is_idempotent(event->type)) {
+        REQUIRE(weir_ion_step(state, event, now_ms, &arena, &again, &err) == WEIR_OK);
+        REQUIRE(again.n == 0);
+    }
+    return WEIR_OK;
+}
+
+static void play(uint64_t seed)
+{
+    struct world world = {.now_ms = 1000000};
+    weir_rng_init(&world.rng, seed, 0);
+    struct weir_ion_state state, replayed;
+    weir_ion_state_new("x", &arena, &state);
+    weir_ion_state_new("x", &arena, &replayed);
+    state.members = replayed.members = members;
+    state.n_members = replayed.n_members = 2;
+    struct weir_ion_event events[N_STEPS];
+    int64_t times[N_STEPS];
+    char *texts[N_STEPS], *acts[N_STEPS];
+    weir_status statuses[N_STEPS];
+    struct keys *keys = WEIR_ARENA_NEW(&arena, struct keys);
+    for (int i = 0; i < N_STEPS; i++) {
+        world.now_ms += (int64_t)weir_rng_below(&world.rng, 3000000);
+        events[i] = i == 0 ? random_apply(&world) : random_event(&world, &state);
+        times[i] = world.now_ms;
+        statuses[i] = play_one(&state, &events[i], times[i], keys, &acts[i]);
+        texts[i] = dump_state(&state, &arena);
+    }
+    for (int i = 0; i < N_STEPS; i++) {
+        struct weir_ion_actions actions = {0};
+        struct weir_error err;
+        REQUIRE(weir_ion_step(&replayed, &events[i], times[i], &arena, &actions, &err) ==
+                statuses[i]);
+        REQUIRE(strcmp(dump_actions(&actions, &arena), acts[i]) == 0);
+        REQUIRE(strcmp(dump_state(&replayed, &arena), texts[i]) == 0);
+    }
+}
+
+START_TEST(random_histories_keep_the_rules_and_replay_the_same)
+{
+    printf("seeds 1 to %d\n", N_SEEDS);
+    for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
+        weir_arena_init(&arena, 0);
+        play(seed);
+        weir_arena_fini(&arena);
+    }
+}
+
+END_TEST
+
+/** The oracle of rollback: a stack of what served, without what was rolled back. */
+struct stack {
+    int64_t items[256];
+    size_t n;
+};
+
+static void stack_remove(struct stack *stack, int64_t version)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < stack->n; i++) {
+        if (stack->items[i] != version) {
+            stack->items[n++] = stack->items[i];
+        }
+    }
+    stack->n = n;
+}
+
+START_TEST(rollbacks_go_where_a_stack_of_served_versions_says)
+{
+    uint64_t seed = 99;
+    printf("seed %" PRIu64 "\n", seed);
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 0);
+    for (int i_trial = 0; i_trial < 200; i_trial++) {
+        weir_arena_init(&arena, 0);
+        struct weir_ion_state state;
+        struct weir_ion_actions actions = {0};
+        struct stack stack = {.n = 0};
+        bool was_served[64] = {false};
+        int64_t newest = 0;
+        weir_ion_state_new("x", &arena, &state);
+        struct weir_ion_event event = applied(&arena, "always-update", "{}", 1);
+        REQUIRE(weir_ion_step(&state, &event, 1, &arena, &actions, NULL) == WEIR_OK);
+        for (int64_t i = 0; i < 40; i++) {
+            weir_status expected = WEIR_OK;
+            if (weir_rng_below(&rng, 2) == 0) {
+                event = model(&arena, "t", ++newest);
+                stack.items[stack.n++] = newest;
+                was_served[newest] = true;
+            } else {
+                int64_t version = weir_rng_below(&rng, 3) == 0
+                                      ? (int64_t)weir_rng_below(&rng, (uint64_t)newest + 2)
+                                      : 0;
+                event =
+                    (struct weir_ion_event){.type = WEIR_ION_EVENT_ROLLBACK, .version = version};
+                int64_t current = stack.n > 0 ? stack.items[stack.n - 1] : 0;
+                if (current == 0 || version == current || (version == 0 && stack.n < 2)) {
+                    expected = WEIR_ERR_CONFLICT;
+                } else if (version != 0 && !was_served[version]) {
+                    expected = WEIR_ERR_NOT_FOUND;
+                } else {
+                    stack.n--;
+                    if (version != 0) {
+                        stack_remove(&stack, version);
+                        stack.items[stack.n++] = version;
+                    }
+                }
+            }
+            REQUIRE(weir_ion_step(&state, &event, 2 + i, &arena, &actions, NULL) == expected);
+            const struct weir_ion_candidate *now = serving(&state, "t:p");
+            REQUIRE((now != NULL ? now->version : 0) ==
+                    (stack.n > 0 ? stack.items[stack.n - 1] : 0));
+        }
+        weir_arena_fini(&arena);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("ion_property", random_histories_keep_the_rules_and_replay_the_same,
+               rollbacks_go_where_a_stack_of_served_versions_says)

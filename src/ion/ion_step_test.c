@@ -1,0 +1,403 @@
+#include "ion/ion_step.h"
+
+#include "ion/ion_fixture.h"
+
+static struct weir_arena arena;
+static struct weir_ion_state state;
+static struct weir_ion_actions actions;
+static struct weir_error err;
+static int64_t now_ms;
+
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+    weir_ion_state_new("x", &arena, &state);
+    now_ms = 1000000;
+}
+
+static void tear_down(void)
+{
+    weir_arena_fini(&arena);
+}
+
+/** Apply one event; `actions` are those of this event. */
+static weir_status step(struct weir_ion_event event)
+{
+    actions = (struct weir_ion_actions){0};
+    now_ms += 1000;
+    return weir_ion_step(&state, &event, now_ms, &arena, &actions, &err);
+}
+
+static void must(struct weir_ion_event event)
+{
+    weir_status status = step(event);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+}
+
+static void must_apply(const char *policy, const char *triggers)
+{
+    must(applied(&arena, policy, triggers, 1));
+}
+
+static struct weir_ion_event asked(enum weir_ion_event_type type, int64_t version)
+{
+    return (struct weir_ion_event){.type = type, .version = version, .actor = "ann", .note = "why"};
+}
+
+static struct weir_ion_event ended(enum weir_ion_event_type type, int64_t training)
+{
+    return (struct weir_ion_event){
+        .type = type, .pipeline = "t", .training = training, .note = "oops"};
+}
+
+static struct weir_ion_event dataset(const char *name, int64_t version)
+{
+    struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
+    *dataset = (struct weir_ion_dataset){name, version, "/data", "d16e57", "b10b"};
+    return (struct weir_ion_event){
+        .type = WEIR_ION_EVENT_DATASET, .datasets = dataset, .n_datasets = 1};
+}
+
+static const struct weir_ion_action *find_action(enum weir_ion_action_type type)
+{
+    for (size_t i = 0; i < actions.n; i++) {
+        if (actions.items[i].type == type) {
+            return &actions.items[i];
+        }
+    }
+    ck_abort_msg("no action %d", (int)type);
+    return NULL;
+}
+
+static int64_t serving_version(void)
+{
+    const struct weir_ion_candidate *candidate = serving(&state, "t:p");
+    return candidate != NULL ? candidate->version : 0;
+}
+
+static const char *candidate_state(int64_t version)
+{
+    for (size_t i = 0; i < state.n_candidates; i++) {
+        if (state.candidates[i].version == version) {
+            return state.candidates[i].state;
+        }
+    }
+    return "none";
+}
+
+START_TEST(always_update_takes_each_new_model_and_says_so)
+{
+    must_apply("always-update", "{}");
+    ck_assert_str_eq(pipeline_of(&state, "p")->state, "WAITING");
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 0);
+    must(model(&arena, "t", 1));
+    ck_assert_int_eq(serving_version(), 1);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 1);
+    const struct weir_policy_decision *decision = &find_action(WEIR_ION_ACTION_DECIDED)->decision;
+    ck_assert_str_eq(decision->verdict, "promote");
+    ck_assert_str_eq(decision->policy, "always-update");
+    ck_assert_str_eq(decision->actor, "policy");
+    ck_assert_ptr_nonnull(strstr(decision->inputs, "\"accuracy\""));
+    must(model(&arena, "t", 2));
+    ck_assert_int_eq(serving_version(), 2);
+    ck_assert_str_eq(candidate_state(1), "RETIRED");
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 0);
+    ck_assert_int_eq(find_action(WEIR_ION_ACTION_DEPLOYED)->number, 2);
+    must(model(&arena, "t", 2)); /* Told twice, done once. */
+    ck_assert_uint_eq(actions.n, 0);
+    must(model(&arena, "elsewhere", 3));
+    ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+START_TEST(a_model_that_comes_late_does_not_replace_a_newer_one)
+{
+    must_apply("always-update", "{}");
+    must(model(&arena, "t", 2));
+    must(model(&arena, "t", 1));
+    ck_assert_int_eq(serving_version(), 2);
+    ck_assert_str_eq(candidate_state(1), "REJECTED");
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_DECIDED)->decision.verdict, "skip");
+}
+
+END_TEST
+
+START_TEST(a_manual_link_waits_for_a_person)
+{
+    must_apply("manual", "{}");
+    must(model(&arena, "t", 1));
+    must(model(&arena, "t", 2));
+    must(model(&arena, "t", 3));
+    ck_assert_int_eq(serving_version(), 0);
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_DECIDED)->decision.verdict, "wait");
+    must(asked(WEIR_ION_EVENT_REJECT, 2));
+    ck_assert_str_eq(candidate_state(2), "REJECTED");
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_APPROVE, 2)), WEIR_ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err.message, "REJECTED"));
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_APPROVE, 9)), WEIR_ERR_NOT_FOUND);
+    must(asked(WEIR_ION_EVENT_APPROVE, 0));
+    ck_assert_int_eq(serving_version(), 3);
+    const struct weir_policy_decision *decision = &find_action(WEIR_ION_ACTION_DECIDED)->decision;
+    ck_assert_str_eq(decision->actor, "ann");
+    ck_assert_str_eq(decision->note, "why");
+    must(asked(WEIR_ION_EVENT_APPROVE, 1)); /* An older one, but a person wants it. */
+    ck_assert_int_eq(serving_version(), 1);
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_APPROVE, 0)), WEIR_ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err.message, "nothing waits"));
+}
+
+END_TEST
+
+START_TEST(a_rollback_goes_to_what_served_before_and_newer_models_are_still_taken)
+{
+    must_apply("always-update", "{}");
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_ROLLBACK, 0)), WEIR_ERR_CONFLICT);
+    for (int64_t version = 1; version <= 3; version++) {
+        must(model(&arena, "t", version));
+    }
+    must(asked(WEIR_ION_EVENT_ROLLBACK, 0));
+    ck_assert_int_eq(serving_version(), 2);
+    ck_assert_str_eq(candidate_state(3), "ROLLED_BACK");
+    must(asked(WEIR_ION_EVENT_ROLLBACK, 0));
+    ck_assert_int_eq(serving_version(), 1); /* Not back to 3. */
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_ROLLBACK, 0)), WEIR_ERR_CONFLICT);
+    must(asked(WEIR_ION_EVENT_ROLLBACK, 3)); /* By name it may be one that was rolled back. */
+    ck_assert_int_eq(serving_version(), 3);
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_ROLLBACK, 3)), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_ROLLBACK, 7)), WEIR_ERR_NOT_FOUND);
+    must(model(&arena, "t", 4));
+    ck_assert_int_eq(serving_version(), 4);
+}
+
+END_TEST
+
+START_TEST(triggers_while_training_are_folded_into_one_more)
+{
+    must_apply("manual", "{new_data: true}");
+    struct weir_ion_event trigger = asked(WEIR_ION_EVENT_TRIGGER, 0);
+    trigger.pipeline = "t";
+    must(trigger);
+    const struct weir_ion_action *start = find_action(WEIR_ION_ACTION_START_TRAINING);
+    ck_assert_str_eq(start->key, "start_training:x:t:1");
+    ck_assert_str_eq(start->message, "by hand (ann)");
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_STARTED, .pipeline = "t", .training = 1, .job = "j1", .run = "r1"});
+    ck_assert_str_eq(pipeline_of(&state, "t")->job, "j1");
+    must(dataset("faces", 1));
+    must(trigger);
+    must(dataset("faces", 2));
+    must(dataset("faces", 2));
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 0);
+    must(ended(WEIR_ION_EVENT_FINISHED, 1));
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->message, "faces version 1");
+    ck_assert_int_eq(pipeline_of(&state, "t")->training, 2);
+    ck_assert_ptr_null(pipeline_of(&state, "t")->job);
+    must(ended(WEIR_ION_EVENT_FINISHED, 1)); /* Told twice. */
+    ck_assert_uint_eq(actions.n, 0);
+    must(ended(WEIR_ION_EVENT_FAILED, 2));
+    ck_assert_str_eq(pipeline_of(&state, "t")->state, "IDLE");
+    ck_assert_ptr_nonnull(strstr(find_action(WEIR_ION_ACTION_ALERT)->message, "oops"));
+    must(dataset("faces", 3));
+    ck_assert_int_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->number, 3);
+    must(ended(WEIR_ION_EVENT_FINISHED, 3));
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_RESOLVE)->key, "training_failed:x:t");
+}
+
+END_TEST
+
+START_TEST(who_may_not_be_triggered_says_why)
+{
+    must_apply("manual", "{manual: false}");
+    struct weir_ion_event trigger = asked(WEIR_ION_EVENT_TRIGGER, 0);
+    trigger.pipeline = "t";
+    ck_assert_int_eq(step(trigger), WEIR_ERR_CONFLICT);
+    trigger.pipeline = "p";
+    ck_assert_int_eq(step(trigger), WEIR_ERR_INVALID);
+    trigger.pipeline = "q";
+    ck_assert_int_eq(step(trigger), WEIR_ERR_NOT_FOUND);
+}
+
+END_TEST
+
+START_TEST(a_schedule_fires_and_missed_times_are_one_trigger)
+{
+    now_ms = 0;
+    must_apply("manual", "{schedule: '0 0 3 * * ?'}");
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state), 3 * 3600000);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
+    ck_assert_uint_eq(actions.n, 0);
+    now_ms = 10LL * 86400000;
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 1);
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state), (10LL * 24 + 3) * 3600000);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
+    ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+START_TEST(data_that_is_there_when_the_document_is_applied_starts_the_first_training)
+{
+    static const struct weir_ion_dataset datasets[] = {{"faces", 4, "/faces", "d", "b"},
+                                                       {"people", 2, "/people", "d", "b"}};
+    struct weir_ion_event apply = applied(&arena, "always-update", "{new_data: true}", 1);
+    apply.datasets = datasets;
+    apply.n_datasets = 2;
+    must(apply);
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->message, "faces version 4");
+    ck_assert_int_eq(pipeline_of(&state, "p")->gallery_version, 2);
+    must(apply); /* Nothing has changed. */
+    ck_assert_uint_eq(actions.n, 0);
+    ck_assert_int_eq(state.ion.revision, 1);
+    must(dataset("faces", 4));
+    ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+static json_t *deployment(void)
+{
+    const char *text = pipeline_of(&state, "p")->deployment;
+    ck_assert_ptr_nonnull(text);
+    json_t *json = json_loads(text, 0, NULL);
+    ck_assert_ptr_nonnull(json);
+    return json;
+}
+
+START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
+{
+    static const struct weir_ion_member members[] = {{"x:ann", "x", "ann", "allow", "bob", 1},
+                                                     {"x:eve", "x", "eve", "deny", "bob", 1}};
+    must_apply("always-update", "{}");
+    must(model(&arena, "t", 7));
+    must(dataset("people", 3));
+    state.members = members;
+    state.n_members = 2;
+    state.ion.list_revision = 5;
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_LISTS});
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_LISTS}); /* Nothing new. */
+    ck_assert_uint_eq(actions.n, 0);
+    json_t *json = deployment();
+    json_t *expected = json_loads(
+        "{\"revision\":3,\"model\":{\"name\":\"x.t\",\"version\":7,\"id\":\"t-v7\",\"blob\":"
+        "\"b10b\"},"
+        "\"gallery\":{\"dataset\":\"people\",\"version\":3,\"path\":\"/"
+        "data\",\"digest\":\"d16e57\","
+        "\"blob\":\"b10b\"},\"list_revision\":5,\"lists\":{\"allow\":[\"ann\"],\"deny\":[\"eve\"]},"
+        "\"default\":\"allow\",\"false_accept_rate\":0.01,\"source\":{\"kind\":\"http\"},\"sinks\":"
+        "[]}",
+        0, NULL);
+    ck_assert_ptr_nonnull(expected);
+    ck_assert_msg(json_equal(json, expected), "%s", pipeline_of(&state, "p")->deployment);
+    json_decref(json);
+    json_decref(expected);
+}
+
+END_TEST
+
+START_TEST(replicas_start_anew_when_their_number_changes)
+{
+    must_apply("always-update", "{}");
+    must(model(&arena, "t", 1));
+    must(applied(&arena, "always-update", "{}", 2));
+    /* The first start has not been carried out: it will read the new document. */
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 0);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_STARTED, .pipeline = "p", .job = "j1"});
+    must(applied(&arena, "always-update", "{}", 3));
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_STOP_PREDICTION)->job, "j1");
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_START_PREDICTION)->key, "start_prediction:x:p:2");
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_STARTED, .pipeline = "p", .job = "j2"});
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_FAILED, .pipeline = "p", .job = "j1"});
+    ck_assert_str_eq(pipeline_of(&state, "p")->job, "j2");
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_FAILED, .pipeline = "p", .job = "j2"});
+    must(model(&arena, "t", 2));
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 1);
+}
+
+END_TEST
+
+START_TEST(deleting_stops_everything_and_applying_again_brings_back_what_served)
+{
+    must_apply("manual", "{}");
+    must(model(&arena, "t", 1));
+    must(asked(WEIR_ION_EVENT_APPROVE, 1));
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_STARTED, .pipeline = "p", .job = "j1"});
+    struct weir_ion_event trigger = asked(WEIR_ION_EVENT_TRIGGER, 0);
+    trigger.pipeline = "t";
+    must(trigger);
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_STARTED, .pipeline = "t", .training = 1, .job = "j2"});
+    must(asked(WEIR_ION_EVENT_DELETED, 0));
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_STOP_PREDICTION)->job, "j1");
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_STOP_TRAINING)->job, "j2");
+    ck_assert_str_eq(candidate_state(1), "RETIRED");
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_DELETED, 0)), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(step(trigger), WEIR_ERR_CONFLICT);
+    must(ended(WEIR_ION_EVENT_FAILED, 1));
+    must(model(&arena, "t", 2));
+    ck_assert_uint_eq(actions.n, 0);
+    must_apply("manual", "{}");
+    ck_assert_int_eq(serving_version(), 1);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 1);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_DECIDED), 1);
+    must(trigger);
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->key, "start_training:x:t:2");
+}
+
+END_TEST
+
+START_TEST(a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy)
+{
+    must_apply("always-update", "{}");
+    must(model(&arena, "t", 1));
+    must(model(&arena, "t", 2));
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    char *text;
+    event.doc = doc_from_yaml(
+        &arena,
+        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+        " {name: p, type: prediction, source: {kind: http}},"
+        " {name: q, type: prediction, source: {kind: http}},"
+        " {name: r, type: prediction, source: {kind: http}}],"
+        " links: [{from: t, to: p, policy: always-update}, {from: t, to: q, policy: always-update},"
+        " {from: t, to: r, policy: manual}]}",
+        &text);
+    event.document = text;
+    must(event);
+    ck_assert_int_eq(serving(&state, "t:q")->version, 2);
+    ck_assert_ptr_null(serving(&state, "t:r"));
+    must(asked(WEIR_ION_EVENT_APPROVE, 2));
+    ck_assert_int_eq(serving(&state, "t:r")->version, 2);
+    ck_assert_int_eq(step(asked(WEIR_ION_EVENT_ROLLBACK, 0)), WEIR_ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err.message, "which one"));
+    event = asked(WEIR_ION_EVENT_ROLLBACK, 0);
+    event.link = "t:p";
+    must(event);
+    ck_assert_int_eq(serving(&state, "t:p")->version, 1);
+    ck_assert_int_eq(serving(&state, "t:q")->version, 2);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ion_step");
+    TCase *tcase = tcase_create("ion_step");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, always_update_takes_each_new_model_and_says_so);
+    tcase_add_test(tcase, a_model_that_comes_late_does_not_replace_a_newer_one);
+    tcase_add_test(tcase, a_manual_link_waits_for_a_person);
+    tcase_add_test(tcase, a_rollback_goes_to_what_served_before_and_newer_models_are_still_taken);
+    tcase_add_test(tcase, triggers_while_training_are_folded_into_one_more);
+    tcase_add_test(tcase, who_may_not_be_triggered_says_why);
+    tcase_add_test(tcase, a_schedule_fires_and_missed_times_are_one_trigger);
+    tcase_add_test(tcase,
+                   data_that_is_there_when_the_document_is_applied_starts_the_first_training);
+    tcase_add_test(tcase, a_deployment_says_all_that_a_replica_needs_and_counts_its_changes);
+    tcase_add_test(tcase, replicas_start_anew_when_their_number_changes);
+    tcase_add_test(tcase, deleting_stops_everything_and_applying_again_brings_back_what_served);
+    tcase_add_test(tcase, a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
