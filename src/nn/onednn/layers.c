@@ -213,31 +213,38 @@ weir_status fast_dropout_backward(const struct op *op, const struct op_tile *til
     return WEIR_OK;
 }
 
-/* ---- pooling ----------------------------------------------------------------------------------
+/* ---- joining channels -------------------------------------------------------------------------
  */
 
-weir_status fast_max_pool_forward(const struct op *op, const struct op_tile *tile)
+weir_status fast_concat_forward(const struct op *op, const struct op_tile *tile)
 {
-    size_t in = op_elems(op->in[0]), out = op_elems(op->out);
-    for (size_t n = 0; n < (size_t)tile->n; n++) {
-        int32_t *winners = tile->is_training ? op->winners + ((size_t)tile->first + n) * out : NULL;
-        vector_kernels()->max_pool(tile->x[0] + n * in, op->in[0], op->out, &op->pool,
-                                   tile->y + n * out, winners);
+    size_t c_out = (size_t)op->out.c, first_c = 0, n = n_pixels(op, tile);
+    for (int32_t i_in = 0; i_in < op->n_in; i_in++) {
+        size_t c = (size_t)op->in[i_in].c;
+        for (size_t p = 0; p < n; p++) {
+            memcpy(tile->y + p * c_out + first_c, tile->x[i_in] + p * c, c * sizeof(real));
+        }
+        first_c += c;
     }
     return WEIR_OK;
 }
 
-weir_status fast_max_pool_backward(const struct op *op, const struct op_tile *tile)
+/* Last input first, as the planner expects (a value joined with itself is added to then). */
+weir_status fast_concat_backward(const struct op *op, const struct op_tile *tile)
 {
-    size_t in = op_elems(op->in[0]), out = op_elems(op->out);
-    for (size_t n = 0; tile->dx[0] && n < (size_t)tile->n; n++) {
-        real *dx = tile->dx[0] + n * in;
-        if (!tile->dx_adds[0]) {
-            memset(dx, 0, in * sizeof(real));
+    size_t c_out = (size_t)op->out.c, first_c = c_out, n = n_pixels(op, tile);
+    for (int32_t i_in = op->n_in - 1; i_in >= 0; i_in--) {
+        size_t c = (size_t)op->in[i_in].c;
+        first_c -= c;
+        for (size_t p = 0; tile->dx[i_in] && p < n; p++) {
+            const real *from = tile->dy + p * c_out + first_c;
+            real *to = tile->dx[i_in] + p * c;
+            if (tile->dx_adds[i_in]) {
+                vector_kernels()->add(to, from, to, c);
+            } else {
+                memcpy(to, from, c * sizeof(real));
+            }
         }
-        vector_kernels()->max_pool_backward(tile->dy + n * out,
-                                            op->winners + ((size_t)tile->first + n) * out,
-                                            op->in[0], op->out, &op->pool, dx);
     }
     return WEIR_OK;
 }

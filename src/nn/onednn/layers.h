@@ -19,6 +19,12 @@ weir_status fast_add_forward(const struct op *op, const struct op_tile *tile);
 weir_status fast_add_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_max_pool_forward(const struct op *op, const struct op_tile *tile);
 weir_status fast_max_pool_backward(const struct op *op, const struct op_tile *tile);
+weir_status fast_avg_pool_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_avg_pool_backward(const struct op *op, const struct op_tile *tile);
+weir_status fast_global_pool_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_global_pool_backward(const struct op *op, const struct op_tile *tile);
+weir_status fast_concat_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_concat_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_dropout_forward(const struct op *op, const struct op_tile *tile);
 weir_status fast_dropout_backward(const struct op *op, const struct op_tile *tile);
 

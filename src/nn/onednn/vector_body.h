@@ -30,6 +30,15 @@ static inline vec load_some(const float *p, size_t n)
     return v;
 }
 
+static inline void store_some(float *p, vec v, size_t n)
+{
+    if (n >= LANES) {
+        memcpy(p, &v, sizeof(v)); /* of constant size: one instruction */
+    } else {
+        memcpy(p, &v, n * sizeof(*p));
+    }
+}
+
 /* to[0..n) += the chunk's sums, in double. */
 static inline void flush(double *to, vec sums, size_t n)
 {
@@ -161,7 +170,7 @@ static void norm_backward(const float *dy, const float *y, const float *x, size_
     for (size_t p = 0; p < n_pixels; p++) {
         size_t at = p * c;
         for (size_t k = 0; k < c; k += LANES) {
-            size_t n = WEIR_MIN(c - k, (size_t)LANES), bytes = n * sizeof(float);
+            size_t n = c - k;
             vec g = load_some(dy + at + k, n);
             if (y) {
                 g = keep(load_some(y + at + k, n) > 0, g);
@@ -171,11 +180,11 @@ static void norm_backward(const float *dy, const float *y, const float *x, size_
                         load_some(x_factor + k, n) * load_some(x + at + k, n) +
                         load_some(shift + k, n);
                 v = adds ? v + load_some(dx + at + k, n) : v;
-                memcpy(dx + at + k, &v, bytes);
+                store_some(dx + at + k, v, n);
             }
             if (residual_dx) {
                 g = residual_adds ? g + load_some(residual_dx + at + k, n) : g;
-                memcpy(residual_dx + at + k, &g, bytes);
+                store_some(residual_dx + at + k, g, n);
             }
         }
     }
@@ -214,10 +223,13 @@ static void add(const float *a, const float *b, float *y, size_t n)
 
 static void prelu(const float *x, const float *slope, float *y, size_t n_pixels, size_t c)
 {
-    for (size_t p = 0; p < n_pixels; p++, x += c, y += c) {
-#pragma GCC ivdep
-        for (size_t k = 0; k < c; k++) {
-            y[k] = x[k] < 0 ? slope[k] * x[k] : x[k];
+    for (size_t k = 0; k < c; k += LANES) {
+        size_t n = c - k;
+        vec s = load_some(slope + k, n);
+        for (size_t at = k; at < n_pixels * c; at += c) {
+            vec v = load_some(x + at, n);
+            veci is_negative = v < 0;
+            store_some(y + at, keep(is_negative, v * s) + keep(~is_negative, v), n);
         }
     }
 }
@@ -229,7 +241,7 @@ static void prelu_backward(const float *dy, const float *x, const float *slope, 
     for (size_t first = 0; first < n_pixels; first += VECTOR_CHUNK) {
         size_t end = WEIR_MIN(first + VECTOR_CHUNK, n_pixels);
         for (size_t k = 0; k < c; k += LANES) {
-            size_t n = WEIR_MIN(c - k, (size_t)LANES);
+            size_t n = c - k;
             vec sums = {0}, s = load_some(slope + k, n);
             for (size_t p = first; p < end; p++) {
                 size_t at = p * c + k;
@@ -239,7 +251,7 @@ static void prelu_backward(const float *dy, const float *x, const float *slope, 
                 if (dx) {
                     vec d = keep(is_negative, g * s) + keep(~is_negative, g);
                     d = adds ? d + load_some(dx + at, n) : d;
-                    memcpy(dx + at, &d, n * sizeof(float));
+                    store_some(dx + at, d, n);
                 }
             }
             flush(slope_sum + k, sums, n);
@@ -253,6 +265,29 @@ static void window(int32_t o, const struct weir_pool_params *p, int32_t limit, i
 {
     *first = WEIR_MAX(o * p->stride - p->pad, 0);
     *end = WEIR_MIN(o * p->stride - p->pad + p->kernel, limit);
+}
+
+/* Few channels: a window of one channel after the other, as vectors would be mostly empty. */
+static void max_pool_few(const float *x, size_t c, int32_t width, const int32_t rows[2],
+                         const int32_t columns[2], float *y, int32_t *winners)
+{
+    for (size_t k = 0; k < c; k++) {
+        int32_t best_at = rows[0] * width + columns[0];
+        float best = x[(size_t)best_at * c + k];
+        for (int32_t h = rows[0]; h < rows[1]; h++) {
+            for (int32_t w = columns[0]; w < columns[1]; w++) {
+                int32_t at = h * width + w;
+                float v = x[(size_t)at * c + k];
+                bool wins = (v > best) | (v != v);
+                best = wins ? v : best;
+                best_at = wins ? at : best_at;
+            }
+        }
+        y[k] = best;
+        if (winners) {
+            winners[k] = best_at;
+        }
+    }
 }
 
 static void max_pool_pixel(const float *x, size_t c, int32_t width, const int32_t rows[2],
@@ -292,7 +327,11 @@ static void max_pool(const float *x, struct weir_shape in, struct weir_shape out
             int32_t rows[2], columns[2];
             window(oh, pool, in.h, &rows[0], &rows[1]);
             window(ow, pool, in.w, &columns[0], &columns[1]);
-            max_pool_pixel(x, c, in.w, rows, columns, y, winners);
+            if (c < LANES) {
+                max_pool_few(x, c, in.w, rows, columns, y, winners);
+            } else {
+                max_pool_pixel(x, c, in.w, rows, columns, y, winners);
+            }
             y += c;
             winners += winners ? c : 0;
         }
@@ -303,7 +342,12 @@ static void max_pool_backward(const float *dy, const int32_t *winners, struct we
                               struct weir_shape out, const struct weir_pool_params *pool, float *dx)
 {
     size_t c = (size_t)in.c;
-    for (int32_t oh = 0; oh < out.h; oh++) {
+    for (size_t i = 0; c < LANES && i < (size_t)out.h * (size_t)out.w; i++, dy += c, winners += c) {
+        for (size_t k = 0; k < c; k++) {
+            dx[(size_t)winners[k] * c + k] += dy[k];
+        }
+    }
+    for (int32_t oh = 0; c >= LANES && oh < out.h; oh++) {
         for (int32_t ow = 0; ow < out.w; ow++, dy += c, winners += c) {
             int32_t h0, h1, w0, w1;
             window(oh, pool, in.h, &h0, &h1);
