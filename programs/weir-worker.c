@@ -1,0 +1,42 @@
+/** weir-worker: what does the numerical work. The first word chooses the role. */
+#include "train/train.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct role {
+    const char *name;
+    int (*run)(int argc, char **argv); /**< argv[0] is the role. */
+    const char *doc;
+};
+
+static const struct role roles[] = {
+    {"train", weir_train_main, "Train a network, or be one rank of a training"},
+    {"evaluate", weir_evaluate_main, "Measure a trained network on labelled pictures"},
+};
+
+static void print_roles(FILE *file)
+{
+    (void)fprintf(file, "usage: weir-worker ROLE [option …]\n\n");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(roles); i++) {
+        (void)fprintf(file, "  %-10s %s\n", roles[i].name, roles[i].doc);
+    }
+    (void)fprintf(file, "\nweir-worker ROLE --help lists a role's options.\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(roles); i++) {
+        if (strcmp(roles[i].name, name) == 0) {
+            return roles[i].run(argc - 1, argv + 1);
+        }
+    }
+    bool is_help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    if (strcmp(name, "--version") == 0) {
+        (void)printf("weir-worker " WEIR_VERSION "\n");
+        return 0;
+    }
+    print_roles(is_help ? stdout : stderr);
+    return is_help ? 0 : weir_status_exit(WEIR_ERR_INVALID);
+}

@@ -1,0 +1,34 @@
+/**
+ * Baseline: what the training data looks like to the trained model, for the monitors to compare
+ * live data with.
+ *
+ * {"brightness": histogram, "score": histogram} (stats/histogram.h). Brightness is
+ * weir_net_input_brightness of each picture. "score" is there for embeddings: the best cosine
+ * similarity of each picture to the other pictures of its person (leave one out); people with one
+ * picture have none.
+ */
+#ifndef WEIR_TRAIN_BASELINE_H
+#define WEIR_TRAIN_BASELINE_H
+
+#include "train/task.h"
+
+/** Pictures looked at, chosen by the seed if there are more. */
+#define TRAIN_BASELINE_MAX 10000
+
+/**
+ * @param net  Trained; its input is overwritten.
+ * @param out  JSON text in the arena.
+ * @return CORRUPT if no picture can be read; NOMEM.
+ */
+weir_status train_baseline(const struct train_task *task, const struct weir_net_input *input,
+                           struct weir_net *net, struct weir_arena *arena, char **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * The best similarity of each of n unit vectors of `dim` to the others with its label; NaN if there
+ * is no other. Pure. Cost: dim multiplications per pair of one label.
+ */
+void train_genuine_scores(const float *vectors, const int32_t *labels, size_t n, size_t dim,
+                          double *out_scores);
+
+#endif

@@ -1,0 +1,481 @@
+#include "train/checkpoint.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "nn/safetensors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+/* Tensors of an optimiser: as many as Adam has, and room. */
+#define STATES_MAX 8
+/* Files in a folder that are looked at; many more than are kept. */
+#define STEPS_MAX 1024
+/* Texts of a checkpoint: a line per tensor. */
+#define DIGEST_TEXT_MAX ((size_t)64 << 20)
+
+static const char *main_path(char out[PATH_BYTES], const char *dir, uint64_t step)
+{
+    (void)snprintf(out, PATH_BYTES, "%s/step-%012llu.safetensors", dir, (unsigned long long)step);
+    return out;
+}
+
+static const char *share_path(char out[PATH_BYTES], const char *dir, uint64_t step, int i_server)
+{
+    (void)snprintf(out, PATH_BYTES, "%s/step-%012llu.server-%d.safetensors", dir,
+                   (unsigned long long)step, i_server);
+    return out;
+}
+
+/* ---- digest ------------------------------------------------------------------------------- */
+
+static void digest_tensor(struct weir_buf *text, const char *name, const float *data, size_t n)
+{
+    char sha[WEIR_SHA256_TEXT_BYTES];
+    weir_sha256(data, n * sizeof *data, sha);
+    (void)weir_buf_printf(text, "%s  %s\n", sha, name);
+}
+
+static weir_status digest_finish(struct weir_buf *text, const char *state, const char *identity,
+                                 char out[WEIR_SHA256_TEXT_BYTES], struct weir_error *err)
+{
+    (void)weir_buf_printf(text, "%s\n%s\n", state, identity);
+    weir_status status = text->status;
+    if (status == WEIR_OK) {
+        weir_sha256(text->data, text->len, out);
+    }
+    weir_buf_fini(text);
+    return status == WEIR_OK ? WEIR_OK : weir_error_set(err, status, "no memory for a checkpoint");
+}
+
+static size_t tensor_elems(const struct weir_safetensors_tensor *tensor)
+{
+    size_t n = 1;
+    for (int32_t d = 0; d < tensor->n_dims; d++) {
+        n *= (size_t)tensor->dims[d];
+    }
+    return n;
+}
+
+/** Write a file of ours: tensors, and the texts "weir.state", "weir.identity", "weir.digest". */
+static weir_status write_file(const char *path, const struct weir_safetensors_tensor *tensors,
+                              size_t n_tensors, const char *state, const char *identity,
+                              struct weir_error *err)
+{
+    struct weir_buf text;
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    weir_buf_init(&text, DIGEST_TEXT_MAX);
+    for (size_t i = 0; i < n_tensors; i++) {
+        digest_tensor(&text, tensors[i].name, tensors[i].data, tensor_elems(&tensors[i]));
+    }
+    WEIR_TRY(digest_finish(&text, state, identity, digest, err));
+    const struct weir_safetensors_text texts[] = {
+        {"weir.state", state}, {"weir.identity", identity}, {"weir.digest", digest}};
+    return weir_safetensors_write(path, tensors, n_tensors, texts, WEIR_ARRAY_LEN(texts), err);
+}
+
+static weir_status check_digest(const struct weir_safetensors *file, const char *path,
+                                struct weir_error *err)
+{
+    size_t n = 0;
+    const struct weir_safetensors_entry *entries = weir_safetensors_entries(file, &n);
+    const char *state = weir_safetensors_metadata(file, "weir.state");
+    const char *identity = weir_safetensors_metadata(file, "weir.identity");
+    const char *wanted = weir_safetensors_metadata(file, "weir.digest");
+    struct weir_buf text;
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    if (state == NULL || identity == NULL || wanted == NULL) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: no checkpoint of Weir", path);
+    }
+    weir_buf_init(&text, DIGEST_TEXT_MAX);
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        size_t n_elems = (size_t)entries[i].n_elems;
+        float *data = malloc(n_elems * sizeof *data + 1);
+        status = data == NULL
+                     ? weir_error_set(err, WEIR_ERR_NOMEM, "%s: no memory", path)
+                     : weir_safetensors_read_f32(file, entries[i].name, data, n_elems, err);
+        if (status == WEIR_OK) {
+            digest_tensor(&text, entries[i].name, data, n_elems);
+        }
+        free(data);
+    }
+    if (status != WEIR_OK) {
+        weir_buf_fini(&text);
+        return status;
+    }
+    WEIR_TRY(digest_finish(&text, state, identity, digest, err));
+    return strcmp(digest, wanted) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its digest does not fit its content",
+                                path);
+}
+
+/** Open a file of ours and check every byte of it. */
+static weir_status open_file(const char *path, struct weir_safetensors **out,
+                             struct weir_error *err)
+{
+    struct weir_safetensors *file = NULL;
+    WEIR_TRY(weir_safetensors_open(path, &file, err));
+    weir_status status = check_digest(file, path, err);
+    if (status != WEIR_OK) {
+        weir_safetensors_close(file);
+        return status;
+    }
+    *out = file;
+    return WEIR_OK;
+}
+
+/* ---- state -------------------------------------------------------------------------------- */
+
+static json_t *channels(const float values[3])
+{
+    json_t *array = json_array();
+    for (int c = 0; c < 3; c++) {
+        json_array_append_new(array, json_real((double)values[c]));
+    }
+    return array;
+}
+
+/** Numbers keep their bits: jansson writes 17 digits. */
+static char *state_text(const struct train_state *state, int n_servers, struct weir_arena *arena)
+{
+    const struct weir_shape shape = state->input.shape;
+    json_t *object = json_pack(
+        "{s:I,s:I,s:I,s:f,s:f,s:f,s:[i,i,i],s:o,s:o,s:i}", "step", (json_int_t)state->step, "epoch",
+        (json_int_t)state->place.epoch, "position", (json_int_t)state->place.position, "epoch_loss",
+        state->epoch_loss, "epoch_correct", state->epoch_correct, "epoch_seen", state->epoch_seen,
+        "input", shape.c, shape.h, shape.w, "mean", channels(state->input.mean), "std",
+        channels(state->input.std), "servers", n_servers);
+    char *text = weir_json_text(object, arena);
+    json_decref(object);
+    return text;
+}
+
+static weir_status parse_state(const struct weir_safetensors *file, const char *path,
+                               struct train_state *out, int *out_n_servers, struct weir_error *err)
+{
+    const char *text = weir_safetensors_metadata(file, "weir.state");
+    json_t *object = NULL;
+    json_int_t step = 0, epoch = 0, position = 0;
+    double mean[3], std[3];
+    struct train_state state = {0};
+    WEIR_TRY(weir_json_parse(text, strlen(text), path, &object, err));
+    int code = json_unpack(object, "{s:I,s:I,s:I,s:F,s:F,s:F,s:[i,i,i],s:[F,F,F],s:[F,F,F],s:i}",
+                           "step", &step, "epoch", &epoch, "position", &position, "epoch_loss",
+                           &state.epoch_loss, "epoch_correct", &state.epoch_correct, "epoch_seen",
+                           &state.epoch_seen, "input", &state.input.shape.c, &state.input.shape.h,
+                           &state.input.shape.w, "mean", &mean[0], &mean[1], &mean[2], "std",
+                           &std[0], &std[1], &std[2], "servers", out_n_servers);
+    json_decref(object);
+    if (code != 0 || step < 0 || epoch < 0 || position < 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
+    }
+    state.step = (uint64_t)step;
+    state.place = (struct weir_place){(uint64_t)epoch, (uint64_t)position};
+    for (int c = 0; c < 3; c++) {
+        state.input.mean[c] = (float)mean[c];
+        state.input.std[c] = (float)std[c];
+    }
+    *out = state;
+    return WEIR_OK;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static size_t add_states(struct weir_safetensors_tensor *tensors, size_t n_tensors,
+                         const struct weir_optimizer *optimizer, size_t first, size_t n)
+{
+    size_t n_states = 0;
+    const struct weir_optimizer_state *states = weir_optimizer_states(optimizer, &n_states);
+    for (size_t i = 0; i < n_states && i < STATES_MAX; i++) {
+        size_t from = WEIR_MIN(first, states[i].n_elems);
+        tensors[n_tensors++] = (struct weir_safetensors_tensor){
+            .name = states[i].name,
+            .dims = {(int64_t)WEIR_MIN(n, states[i].n_elems - from)},
+            .n_dims = 1,
+            .data = states[i].data + from};
+    }
+    return n_tensors;
+}
+
+/** Steps that have worker 0's file, newest first. @return how many. */
+static size_t list_steps(const char *dir, uint64_t steps[STEPS_MAX])
+{
+    size_t n = 0;
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        unsigned long long step = 0;
+        int n_read = 0;
+        if (sscanf(entry->d_name, "step-%llu.safetensors%n", &step, &n_read) != 1 || n_read == 0 ||
+            entry->d_name[n_read] != '\0') {
+            continue;
+        }
+        size_t at = n < STEPS_MAX ? n++ : STEPS_MAX - 1;
+        for (; at > 0 && steps[at - 1] < step; at--) {
+            steps[at] = steps[at - 1];
+        }
+        steps[at] = step;
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return n;
+}
+
+/** Remove all files of steps before `oldest`, the servers' too, and those of later ones that never
+ *  became whole. */
+static void remove_other_files(const char *dir, uint64_t oldest, uint64_t newest)
+{
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        unsigned long long step = 0;
+        char path[PATH_BYTES];
+        if (sscanf(entry->d_name, "step-%llu.", &step) == 1 && (step < oldest || step > newest)) {
+            (void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+            if (unlink(path) != 0 && errno != ENOENT) {
+                weir_log(WEIR_LOG_WARN, "checkpoint_not_removed", WEIR_KV_STR("path", path),
+                         WEIR_KV_STR("error", strerror(errno)));
+            }
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+}
+
+weir_status checkpoint_save(const char *dir, const struct checkpoint_parts *parts,
+                            const struct train_state *state, struct weir_error *err)
+{
+    size_t n_params = 0;
+    const struct weir_param *params = weir_net_params(parts->net, &n_params);
+    const float *weights = weir_net_weights(parts->net, NULL);
+    struct weir_safetensors_tensor *tensors = calloc(n_params + STATES_MAX, sizeof *tensors);
+    if (tensors == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a checkpoint");
+    }
+    size_t n_tensors = n_params;
+    for (size_t i = 0; i < n_params; i++) {
+        tensors[i] = (struct weir_safetensors_tensor){.name = params[i].name,
+                                                      .dims = {(int64_t)params[i].n_elems},
+                                                      .n_dims = 1,
+                                                      .data = weights + params[i].first_elem};
+    }
+    if (parts->optimizer != NULL) {
+        n_tensors = add_states(tensors, n_tensors, parts->optimizer, 0, SIZE_MAX);
+    }
+    char path[PATH_BYTES];
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status =
+        write_file(main_path(path, dir, state->step), tensors, n_tensors,
+                   state_text(state, parts->n_servers, &arena), parts->identity, err);
+    weir_arena_fini(&arena);
+    free(tensors);
+    WEIR_TRY(status);
+    uint64_t steps[STEPS_MAX];
+    size_t n_steps = list_steps(dir, steps);
+    /* Later steps are left over from a training that went back to this one's past. */
+    size_t i_this = 0;
+    while (i_this + 1 < n_steps && steps[i_this] > state->step) {
+        i_this++;
+    }
+    size_t i_oldest = WEIR_MIN(i_this + CHECKPOINTS_KEPT - 1, n_steps - 1);
+    remove_other_files(dir, steps[i_oldest], state->step);
+    return WEIR_OK;
+}
+
+weir_status checkpoint_save_share(const char *dir, uint64_t step,
+                                  const struct checkpoint_share *share,
+                                  const struct weir_optimizer *optimizer, struct weir_error *err)
+{
+    struct weir_safetensors_tensor tensors[STATES_MAX];
+    char path[PATH_BYTES], state[128];
+    size_t n_tensors = add_states(tensors, 0, optimizer, share->first, share->n);
+    (void)snprintf(state, sizeof state, "{\"first\":%zu,\"n\":%zu}", share->first, share->n);
+    return write_file(share_path(path, dir, step, share->i_server), tensors, n_tensors, state, "{}",
+                      err);
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+/** Copy a file's optimiser states to elements [first, first + n) of the optimiser's. */
+static weir_status read_states(const struct weir_safetensors *file, size_t first, size_t n,
+                               struct weir_optimizer *optimizer, struct weir_error *err)
+{
+    size_t n_states = 0;
+    const struct weir_optimizer_state *states = weir_optimizer_states(optimizer, &n_states);
+    for (size_t i = 0; i < n_states; i++) {
+        /* Shares are cut from the slab, whose end is padding that no state has. */
+        size_t from = WEIR_MIN(first, states[i].n_elems);
+        WEIR_TRY(weir_safetensors_read_f32(file, states[i].name, states[i].data + from,
+                                           WEIR_MIN(n, states[i].n_elems - from), err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status share_range(const struct weir_safetensors *file, const char *path,
+                               size_t *out_first, size_t *out_n, struct weir_error *err)
+{
+    const char *text = weir_safetensors_metadata(file, "weir.state");
+    json_t *object = NULL;
+    json_int_t first = 0, n = 0;
+    WEIR_TRY(weir_json_parse(text, strlen(text), path, &object, err));
+    int code = json_unpack(object, "{s:I,s:I}", "first", &first, "n", &n);
+    json_decref(object);
+    if (code != 0 || first < 0 || n < 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
+    }
+    *out_first = (size_t)first;
+    *out_n = (size_t)n;
+    return WEIR_OK;
+}
+
+/** All shares, in order and without a gap; into the optimiser if it is not NULL. */
+static weir_status read_shares(const char *dir, uint64_t step, int n_servers,
+                               struct weir_optimizer *optimizer, struct weir_error *err)
+{
+    size_t at = 0;
+    for (int i = 0; i < n_servers; i++) {
+        char path[PATH_BYTES];
+        struct weir_safetensors *file = NULL;
+        size_t first = 0, n = 0;
+        WEIR_TRY(open_file(share_path(path, dir, step, i), &file, err));
+        weir_status status = share_range(file, path, &first, &n, err);
+        if (status == WEIR_OK && first != at) {
+            status = weir_error_set(err, WEIR_ERR_CORRUPT, "%s: begins at %zu, not at %zu", path,
+                                    first, at);
+        }
+        if (status == WEIR_OK && optimizer != NULL) {
+            status = read_states(file, first, n, optimizer, err);
+        }
+        weir_safetensors_close(file);
+        WEIR_TRY(status);
+        at += n;
+    }
+    return WEIR_OK;
+}
+
+/** The optimiser's state that belongs to an open file of worker 0. */
+static weir_status read_optimizer(const struct weir_safetensors *file, const char *dir,
+                                  uint64_t step, int n_servers, struct weir_optimizer *optimizer,
+                                  struct weir_error *err)
+{
+    if (n_servers > 0 || optimizer == NULL) {
+        return read_shares(dir, step, n_servers, optimizer, err);
+    }
+    size_t n_states = 0;
+    const struct weir_optimizer_state *states = weir_optimizer_states(optimizer, &n_states);
+    return n_states == 0 ? WEIR_OK : read_states(file, 0, states[0].n_elems, optimizer, err);
+}
+
+weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,
+                                      struct weir_optimizer *optimizer, struct weir_error *err)
+{
+    char path[PATH_BYTES];
+    struct weir_safetensors *file = NULL;
+    struct train_state state;
+    int n_servers = 0;
+    WEIR_TRY(open_file(main_path(path, dir, step), &file, err));
+    weir_status status = parse_state(file, path, &state, &n_servers, err);
+    if (status == WEIR_OK) {
+        status = read_optimizer(file, dir, step, n_servers, optimizer, err);
+    }
+    weir_safetensors_close(file);
+    return status;
+}
+
+/** In which key do they differ? OK if in none. */
+static weir_status compare_identity(const char *there, const char *here, const char *path,
+                                    struct weir_error *err)
+{
+    json_t *a = NULL, *b = NULL;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_json_parse(there, strlen(there), path, &a, err);
+    if (status == WEIR_OK) {
+        status = weir_json_parse(here, strlen(here), "this training", &b, err);
+    }
+    for (void *it = json_object_iter(b); status == WEIR_OK && it != NULL;
+         it = json_object_iter_next(b, it)) {
+        const char *key = json_object_iter_key(it);
+        const json_t *old = json_object_get(a, key), *now = json_object_iter_value(it);
+        if (!json_equal(old, now)) {
+            status = weir_error_set(
+                err, WEIR_ERR_CONFLICT,
+                "%s belongs to another training: %s is %.70s there and %.70s here; remove it or "
+                "take another checkpoint_dir",
+                path, key, old == NULL ? "missing" : weir_json_text(old, &arena),
+                weir_json_text(now, &arena));
+        }
+    }
+    json_decref(a);
+    json_decref(b);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+static weir_status read_weights(const struct weir_safetensors *file, struct weir_net *net,
+                                struct weir_error *err)
+{
+    size_t n_params = 0;
+    const struct weir_param *params = weir_net_params(net, &n_params);
+    float *weights = weir_net_weights(net, NULL);
+    for (size_t i = 0; i < n_params; i++) {
+        WEIR_TRY(weir_safetensors_read_f32(file, params[i].name, weights + params[i].first_elem,
+                                           params[i].n_elems, err));
+    }
+    weir_net_weights_changed(net);
+    return WEIR_OK;
+}
+
+static weir_status load_step(const char *dir, uint64_t step, const struct checkpoint_parts *parts,
+                             struct train_state *out, struct weir_error *err)
+{
+    char path[PATH_BYTES];
+    struct weir_safetensors *file = NULL;
+    int n_servers = 0;
+    WEIR_TRY(open_file(main_path(path, dir, step), &file, err));
+    weir_status status = compare_identity(weir_safetensors_metadata(file, "weir.identity"),
+                                          parts->identity, path, err);
+    if (status == WEIR_OK) {
+        status = parse_state(file, path, out, &n_servers, err);
+    }
+    if (status == WEIR_OK) {
+        status = read_weights(file, parts->net, err);
+    }
+    if (status == WEIR_OK) {
+        status = read_optimizer(file, dir, step, n_servers, parts->optimizer, err);
+    }
+    weir_safetensors_close(file);
+    return status;
+}
+
+weir_status checkpoint_load(const char *dir, const struct checkpoint_parts *parts,
+                            struct train_state *out, struct weir_error *err)
+{
+    uint64_t steps[STEPS_MAX];
+    size_t n = list_steps(dir, steps);
+    for (size_t i = 0; i < n; i++) {
+        struct weir_error reason = {0};
+        weir_status status = load_step(dir, steps[i], parts, out, &reason);
+        if (status == WEIR_OK) {
+            return WEIR_OK;
+        }
+        if (status == WEIR_ERR_CONFLICT || status == WEIR_ERR_NOMEM) {
+            return weir_error_set(err, status, "%s", reason.message);
+        }
+        weir_log(WEIR_LOG_WARN, "checkpoint_damaged", WEIR_KV_INT("step", (int64_t)steps[i]),
+                 WEIR_KV_STR("error", reason.message));
+    }
+    return n == 0 ? weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s: no checkpoint", dir)
+                  : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                   "%s: none of its %zu checkpoints is whole; remove them to begin "
+                                   "again",
+                                   dir, n);
+}

@@ -1,0 +1,72 @@
+/**
+ * Checkpoints: where a training stands, on disk, so that it goes on as if nothing had happened.
+ *
+ * A checkpoint of step N in a folder is `step-<N>.safetensors`: weights and running statistics by
+ * name, the optimiser's state, and in its metadata the place in the data, the training's identity
+ * and a digest of everything. With parameter servers the optimiser's state lives there: each server
+ * writes `step-<N>.server-<i>.safetensors` first, and worker 0's file, written last, makes the
+ * checkpoint valid. Files are replaced atomically; the last two checkpoints are kept.
+ *
+ * All numbers come back bit by bit, so a resumed training ends with the weights of one that was
+ * never interrupted.
+ */
+#ifndef WEIR_TRAIN_CHECKPOINT_H
+#define WEIR_TRAIN_CHECKPOINT_H
+
+#include "data/data.h"
+#include "nn/net_file.h"
+#include "nn/optimizer.h"
+
+#define CHECKPOINTS_KEPT 2
+
+/** Where a training stands between two steps. Plain bytes: worker 0 sends it to the others. */
+struct train_state {
+    uint64_t step;           /**< Number of the next step. */
+    struct weir_place place; /**< Where its batch starts. */
+    double epoch_loss;       /**< Sums over the pictures of this epoch so far: loss, */
+    double epoch_correct;    /**< right answers, */
+    double epoch_seen;       /**< pictures. */
+    struct weir_net_input input;
+};
+
+/** What is saved and restored, besides the state. Everything borrowed. */
+struct checkpoint_parts {
+    struct weir_net *net;
+    struct weir_optimizer *optimizer; /**< NULL: parameter servers have its state. */
+    const char *identity;             /**< JSON object (struct train_task). */
+    int n_servers;
+};
+
+/** Write the checkpoint of state->step and remove those that are too old. Worker 0. */
+weir_status checkpoint_save(const char *dir, const struct checkpoint_parts *parts,
+                            const struct train_state *state,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Restore the newest checkpoint that is whole; damaged ones are passed over with a warning.
+ * @return NOT_FOUND if there is none; CONFLICT if it belongs to another training, saying in what it
+ *         differs. net and optimizer are undefined on any error but NOT_FOUND and CONFLICT.
+ */
+weir_status checkpoint_load(const char *dir, const struct checkpoint_parts *parts,
+                            struct train_state *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A server's share: elements [first, first + n) of every state. */
+struct checkpoint_share {
+    int i_server;
+    size_t first, n;
+};
+
+weir_status checkpoint_save_share(const char *dir, uint64_t step,
+                                  const struct checkpoint_share *share,
+                                  const struct weir_optimizer *optimizer,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * The optimiser's whole state at `step`, from worker 0's file or from the servers' shares, however
+ * many there were.
+ */
+weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,
+                                      struct weir_optimizer *optimizer,
+                                      struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,75 @@
+/**
+ * What a training is: one table of options, which is also the form of spec.json.
+ *
+ * Precedence: default < spec.json < environment (WEIR_<NAME>) < flag. A key of the file is the
+ * flag's name with "_" for "-" ("batch_size" is --batch-size). Unknown keys are refused.
+ */
+#ifndef WEIR_TRAIN_CONFIG_H
+#define WEIR_TRAIN_CONFIG_H
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "data/data.h"
+#include "nn/nn.h"
+
+/** Numbers are int64_t because the option table fills them; texts live in the caller's arena. */
+struct weir_train_config {
+    char *spec; /**< The file the rest was read from; NULL if none. */
+    bool is_help;
+
+    /* What is trained on what. */
+    char *model, *backend, *input;
+    char *data, *data_kind, *validation;
+    char *augment, *on_damage;
+
+    /* How. */
+    int64_t seed, epochs, batch_size;
+    char *optimizer, *schedule;
+    double learning_rate, momentum, weight_decay, warmup_epochs;
+
+    /* By whom. */
+    int64_t workers, parameter_servers, rank, threads, attempt;
+    char *role, *rendezvous, *secret, *transport;
+    int64_t timeout_s, max_restarts;
+
+    /* What is kept, shown and reported. */
+    char *checkpoint_dir, *output, *format;
+    double checkpoint_every_s;
+    char *server, *token_file, *run, *model_name, *dataset, *code_version, *job;
+    int64_t dataset_version;
+    double register_timeout_s;
+};
+
+/** The table, for help and the manual. */
+const struct weir_option *weir_train_options(size_t *out_n);
+
+/**
+ * From a command line (without the program's and the role's name).
+ * @return INVALID, NOT_FOUND and what reading --spec gives: a sentence that names the flag or key.
+ */
+weir_status weir_train_config_parse(int argc, char *const *argv, struct weir_arena *arena,
+                                    struct weir_train_config *out,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Do the values make sense together? Called by parse, and for a config made otherwise. */
+weir_status weir_train_config_check(const struct weir_train_config *config,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The defaults of the table. */
+void weir_train_config_defaults(struct weir_train_config *out, struct weir_arena *arena);
+
+/** --input as a shape; false if none was given. @return INVALID. */
+weir_status train_config_shape(const struct weir_train_config *config, bool *out_is_given,
+                               struct weir_shape *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** @return INVALID naming the kinds. */
+weir_status train_data_kind(const char *name, enum weir_dataset_kind *out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does this process start the others? */
+bool train_is_launcher(const struct weir_train_config *config);
+
+/** Is this rank a parameter server? */
+bool train_is_server(const struct weir_train_config *config);
+
+#endif

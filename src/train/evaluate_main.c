@@ -1,0 +1,143 @@
+#include "train/identification.h"
+#include "train/score.h"
+#include "train/task.h"
+#include "train/train.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct evaluate_options {
+    char *weights, *data, *data_kind, *split, *format, *backend, *protocol;
+    int64_t batch_size, threads, seeds;
+    bool is_help;
+};
+
+// clang-format off
+#define OPT(member, name, letter, type, fallback, low, high, arg, doc)                             \
+    WEIR_OPT(evaluate_options, member, name, letter, type, fallback, low, high, arg, doc)
+
+static const struct weir_option options[] = {
+    OPT(weights,    "weights",    0,   TEXT, NULL,     0, 0,      "FILE",   "The trained model"),
+    OPT(data,       "data",       0,   TEXT, NULL,     0, 0,      "DIR",    "Pictures: a folder per class, or IDX files"),
+    OPT(data_kind,  "data-kind",  0,   TEXT, "auto",   0, 0,      "KIND",   "auto, folder or idx"),
+    OPT(split,      "split",      0,   TEXT, "test",   0, 0,      "NAME",   "Of IDX files: test or train"),
+    OPT(protocol,   "protocol",   0,   TEXT, NULL,     0, 0,      "NAME",   "Of an embedding: identification"),
+    OPT(seeds,      "seeds",      0,   INT,  "10",     1, 1000,   "N",      "Splits that the protocol is repeated with"),
+    OPT(batch_size, "batch-size", 0,   INT,  "64",     1, 65536,  "N",      "Pictures at a time"),
+    OPT(threads,    "threads",    0,   INT,  "0",      0, 1024,   "N",      "Computing threads; 0: one per CPU"),
+    OPT(backend,    "backend",    0,   TEXT, "onednn", 0, 0,      "NAME",   "onednn or reference"),
+    OPT(format,     "format",     'o', TEXT, "text",   0, 0,      "FORMAT", "text or json"),
+    OPT(is_help,    "help",       'h', BOOL, NULL,     0, 0,      NULL,     "Show this list"),
+};
+
+// clang-format on
+
+static void print_score(const struct evaluate_options *given, const struct train_score *score)
+{
+    if (strcmp(given->format, "json") != 0) {
+        (void)printf("accuracy %.4f  loss %.4f  over %llu pictures\n", score->accuracy, score->loss,
+                     (unsigned long long)score->n);
+        return;
+    }
+    json_t *object = json_pack("{s:f,s:f,s:I}", "accuracy", score->accuracy, "loss", score->loss,
+                               "pictures", (json_int_t)score->n);
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    (void)printf("%s\n", text != NULL ? text : "{}");
+    free(text);
+    json_decref(object);
+}
+
+static weir_status evaluate(const struct evaluate_options *given, const struct weir_net_file *file,
+                            struct weir_dataset *dataset, struct weir_error *err)
+{
+    const struct weir_net_file_info *info = weir_net_file_info(file);
+    bool is_embedding = weir_graph_is_embedding(weir_net_file_graph(file));
+    if (given->protocol != NULL && strcmp(given->protocol, "identification") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "protocol: \"%.40s\" is not identification",
+                              given->protocol);
+    }
+    if (is_embedding) {
+        return train_identification(file, dataset, given->seeds, err);
+    }
+    if (given->protocol != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "protocol: %s is a classifier",
+                              given->weights);
+    }
+    WEIR_TRY(train_check_classes(dataset, info->labels, info->n_labels, given->data, err));
+    const struct weir_net_config config = {.batch = (int32_t)given->batch_size,
+                                           .n_threads = (int32_t)given->threads,
+                                           .backend = weir_backend_find(given->backend)};
+    struct weir_net *net = NULL;
+    WEIR_TRY(weir_net_file_create_net(file, &config, &net, err));
+    struct train_score score;
+    weir_status status = train_score_measure(
+        net,
+        &(struct train_score_config){.dataset = dataset, .input = &info->input, .n_threads = 1},
+        &score, err);
+    weir_net_destroy(net);
+    WEIR_TRY(status);
+    print_score(given, &score);
+    return WEIR_OK;
+}
+
+static weir_status check(const struct evaluate_options *given, struct weir_error *err)
+{
+    if (given->weights == NULL || given->data == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s is missing: see --help",
+                              given->weights == NULL ? "--weights" : "--data");
+    }
+    if (weir_backend_find(given->backend) == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "backend: \"%.40s\" is neither onednn nor reference", given->backend);
+    }
+    if (strcmp(given->format, "text") != 0 && strcmp(given->format, "json") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "format: \"%.40s\" is neither text nor json",
+                              given->format);
+    }
+    return WEIR_OK;
+}
+
+static weir_status run(const struct evaluate_options *given, struct weir_error *err)
+{
+    WEIR_TRY(check(given, err));
+    struct weir_dataset_options opening = {.split = given->split};
+    struct weir_net_file *file = NULL;
+    struct weir_dataset *dataset = NULL;
+    WEIR_TRY(train_data_kind(given->data_kind, &opening.kind, err));
+    weir_status status = weir_net_file_open(given->weights, &file, err);
+    if (status == WEIR_OK) {
+        status = weir_dataset_open(given->data, &opening, &dataset, err);
+    }
+    if (status == WEIR_OK) {
+        status = evaluate(given, file, dataset, err);
+    }
+    weir_dataset_close(dataset);
+    weir_net_file_close(file);
+    return status;
+}
+
+int weir_evaluate_main(int argc, char **argv)
+{
+    struct evaluate_options given = {0};
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    char **words = NULL;
+    size_t n_words = 0;
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1,
+                                            &arena, &given, &words, &n_words, &err);
+    if (status == WEIR_OK && n_words > 0) {
+        status = weir_error_set(&err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", words[0]);
+    }
+    if (status == WEIR_OK && given.is_help) {
+        (void)printf("usage: weir-worker evaluate --weights FILE --data DIR [option …]\n\n");
+        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
+    } else if (status == WEIR_OK) {
+        status = run(&given, &err);
+    }
+    if (status != WEIR_OK) {
+        (void)fprintf(stderr, "weir-worker evaluate: %s\n", err.message);
+    }
+    weir_arena_fini(&arena);
+    return weir_status_exit(status);
+}

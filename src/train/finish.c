@@ -1,0 +1,71 @@
+#include "train/baseline.h"
+#include "train/register.h"
+#include "train/worker.h"
+
+#include <string.h>
+
+static json_t *metrics_json(const struct worker *worker)
+{
+    const struct train_state *state = &worker->state;
+    json_t *metrics = json_pack("{s:f,s:f}", "loss", state->epoch_loss / state->epoch_seen,
+                                "accuracy", state->epoch_correct / state->epoch_seen);
+    if (worker->score.n > 0) {
+        json_object_set_new(metrics, "validation_loss", json_real(worker->score.loss));
+        json_object_set_new(metrics, "validation_accuracy", json_real(worker->score.accuracy));
+    }
+    return metrics;
+}
+
+/** How the model came about; nothing that differs between two runs of the same training. */
+static char *training_text(const struct worker *worker, json_t *parameters, json_t *metrics,
+                           struct weir_arena *arena)
+{
+    const struct weir_train_config *config = worker->task->config;
+    json_t *training = json_pack(
+        "{s:O,s:O,s:I,s:I,s:I,s:s?,s:I,s:s}", "parameters", parameters, "metrics", metrics, "steps",
+        (json_int_t)worker->state.step, "workers", (json_int_t)config->workers, "parameter_servers",
+        (json_int_t)config->parameter_servers, "dataset", config->dataset, "dataset_version",
+        (json_int_t)config->dataset_version, "code_version",
+        config->code_version != NULL ? config->code_version : "weir " WEIR_VERSION);
+    char *text = weir_json_text(training, arena);
+    json_decref(training);
+    return text;
+}
+
+static weir_status finish(struct worker *worker, struct weir_arena *arena, struct weir_error *err)
+{
+    const struct train_task *task = worker->task;
+    json_t *parameters = train_parameters(task), *metrics = metrics_json(worker);
+    struct train_version version = {.file = task->config->output,
+                                    .parameters = weir_json_text(parameters, arena),
+                                    .metrics = weir_json_text(metrics, arena)};
+    const char *training = training_text(worker, parameters, metrics, arena);
+    json_decref(parameters);
+    json_decref(metrics);
+    char *baseline = NULL;
+    WEIR_TRY(train_baseline(task, &worker->state.input, worker->net, arena, &baseline, err));
+    version.baseline = baseline;
+    const struct weir_net_file_info info = {.input = worker->state.input,
+                                            .graph = weir_model_spec_text(task->spec),
+                                            .labels = train_class_names(task->dataset, arena),
+                                            .n_labels = weir_dataset_n_classes(task->dataset),
+                                            .baseline = baseline,
+                                            .training = training};
+    WEIR_TRY(weir_net_file_save(task->config->output, worker->net, &info, err));
+    if (task->config->model_name != NULL) {
+        int64_t number = 0;
+        WEIR_TRY(train_register(task->config, &version, &number, err));
+        train_progress_note(&worker->progress, "registered", "version", (double)number);
+    }
+    train_progress_done(&worker->progress, task->config->output);
+    return WEIR_OK;
+}
+
+weir_status worker_finish(struct worker *worker, struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = finish(worker, &arena, err);
+    weir_arena_fini(&arena);
+    return status;
+}

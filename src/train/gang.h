@@ -1,0 +1,33 @@
+/**
+ * Gang: the processes of one attempt, forked, watched, and ended together.
+ *
+ * Ranks are children in a process group of their own, so that Ctrl-C reaches the launcher alone; it
+ * then asks them to stop. A rank that fails says why through a pipe. When one is lost, the others
+ * notice by themselves; who does not end in time is killed.
+ */
+#ifndef WEIR_TRAIN_GANG_H
+#define WEIR_TRAIN_GANG_H
+
+#include "comm/comm.h"
+#include "train/train.h"
+
+#include <sys/types.h>
+
+/** How an attempt ended. */
+struct gang_end {
+    weir_status status;       /**< Of the rank whose failure was the cause. */
+    int rank;                 /**< That rank; -1 if all is well. */
+    bool is_worth_restarting; /**< A rank was killed or lost: another attempt may do better. */
+    bool is_stopped;          /**< SIGINT or SIGTERM came. */
+    struct weir_error err;    /**< What to tell the user. */
+};
+
+/**
+ * Run all ranks to their end. The caller has blocked SIGINT, SIGTERM and SIGCHLD, and reads no
+ * signals itself meanwhile.
+ * @return INTERNAL or IO if processes cannot be started; else OK and *out says how it went.
+ */
+weir_status gang_run(const struct weir_train_config *config, const struct weir_train_hooks *hooks,
+                     struct gang_end *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,58 @@
+#include "train/worker.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+static weir_status make_folders(const struct weir_train_config *config, struct weir_error *err)
+{
+    static const char file_url[] = "file://";
+    if (config->checkpoint_dir != NULL) {
+        WEIR_TRY(weir_dir_make(config->checkpoint_dir, 0755, err));
+    }
+    if (config->rendezvous != NULL &&
+        strncmp(config->rendezvous, file_url, sizeof file_url - 1) == 0) {
+        WEIR_TRY(weir_dir_make(config->rendezvous + sizeof file_url - 1, 0700, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status join(const struct weir_train_config *config, struct weir_comm **out,
+                        struct weir_error *err)
+{
+    const struct weir_comm_config group = {
+        .rendezvous = config->rendezvous,
+        .secret = config->secret != NULL ? config->secret : "alone",
+        .job_id = config->job,
+        .attempt = (int)config->attempt,
+        .rank = (int)config->rank,
+        .size = (int)(config->workers + config->parameter_servers),
+        .n_servers = (int)config->parameter_servers,
+        .timeout_ms = (int)(config->timeout_s * 1000),
+        .transport = config->transport};
+    return weir_comm_create(&group, out, err);
+}
+
+weir_status weir_train_rank(const struct weir_train_config *config,
+                            const struct weir_train_hooks *hooks, struct weir_error *err)
+{
+    struct train_task task;
+    struct weir_comm *comm = NULL;
+    train_block_signals();
+    WEIR_TRY(weir_train_config_check(config, err));
+    if (train_is_launcher(config)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "rank: missing");
+    }
+    WEIR_TRY(make_folders(config, err));
+    weir_status status = train_task_open(&task, config, err);
+    if (status == WEIR_OK) {
+        status = join(config, &comm, err);
+    }
+    if (status == WEIR_OK) {
+        status = train_is_server(config) ? train_server_run(&task, comm, hooks, err)
+                                         : train_worker_run(&task, comm, hooks, err);
+    }
+    weir_comm_destroy(comm);
+    train_task_close(&task);
+    return status;
+}

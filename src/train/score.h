@@ -1,0 +1,30 @@
+/** Score: how well a net does on labelled pictures. */
+#ifndef WEIR_TRAIN_SCORE_H
+#define WEIR_TRAIN_SCORE_H
+
+#include "comm/comm.h"
+#include "data/data.h"
+#include "nn/net_file.h"
+
+struct train_score {
+    double loss;     /**< Mean cross-entropy. */
+    double accuracy; /**< Part of the pictures whose largest output is their class. */
+    uint64_t n;      /**< Pictures measured; damaged ones are left out. */
+};
+
+struct train_score_config {
+    struct weir_dataset *dataset;
+    const struct weir_net_input *input;
+    struct weir_comm *comm; /**< The workers share the pictures and all get the sum; NULL: alone. */
+    unsigned n_threads;     /**< That decode. */
+};
+
+/**
+ * Every picture once, in inference form, in batches of the net's size. Input and labels of the net
+ * are overwritten.
+ * @return CORRUPT if no picture can be read; a collective's failure; NOMEM.
+ */
+weir_status train_score_measure(struct weir_net *net, const struct train_score_config *config,
+                                struct train_score *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,277 @@
+#include "train/task.h"
+
+#include "base/file.h"
+#include "nn/zoo.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kept in memory once decoded; a face store fits many times over. */
+#define DATASET_CACHE_BYTES ((size_t)256 << 20)
+
+static weir_status open_data(struct train_task *task, struct weir_error *err)
+{
+    const struct weir_train_config *config = task->config;
+    struct weir_dataset_options options = {.cache_bytes = DATASET_CACHE_BYTES};
+    WEIR_TRY(train_data_kind(config->data_kind, &options.kind, err));
+    WEIR_TRY(weir_dataset_open(config->data, &options, &task->dataset, err));
+    if (config->validation == NULL) {
+        return WEIR_OK;
+    }
+    options.split = "test";
+    options.kind = WEIR_DATASET_AUTO;
+    WEIR_TRY(weir_dataset_open(config->validation, &options, &task->validation, err));
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status =
+        train_check_classes(task->validation, train_class_names(task->dataset, &arena),
+                            weir_dataset_n_classes(task->dataset), "validation", err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+static weir_status build_model(struct train_task *task, struct weir_error *err)
+{
+    bool is_given = false;
+    struct weir_shape shape = {0};
+    WEIR_TRY(train_config_shape(task->config, &is_given, &shape, err));
+    WEIR_TRY(weir_zoo_resolve(task->config->model, is_given ? &shape : NULL, &task->spec, err));
+    struct weir_shape input = weir_model_spec_input(task->spec);
+    if (is_given && (input.c != shape.c || input.h != shape.h || input.w != shape.w)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "input: the model file %s says %d,%d,%d itself", task->config->model,
+                              input.c, input.h, input.w);
+    }
+    if (input.c != 1 && input.c != 3) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: a picture has 1 or 3 channels, the model's input %d",
+                              task->config->model, input.c);
+    }
+    int32_t n_classes = (int32_t)weir_dataset_n_classes(task->dataset);
+    WEIR_TRY(weir_model_spec_build(task->spec, n_classes, &task->graph, err));
+    task->is_embedding = weir_graph_is_embedding(task->graph);
+    if (task->is_embedding && task->validation != NULL) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "validation: %s learns an embedding, which is not measured by "
+                              "classes; leave it out",
+                              task->config->model);
+    }
+    return WEIR_OK;
+}
+
+static weir_status set_pace(struct train_task *task, struct weir_error *err)
+{
+    const struct weir_train_config *config = task->config;
+    task->order = (struct weir_order){.n_samples = weir_dataset_n_samples(task->dataset),
+                                      .seed = (uint64_t)config->seed,
+                                      .batch = (uint32_t)config->batch_size,
+                                      .shuffle = true,
+                                      .tail = WEIR_TAIL_DROP};
+    weir_status status = weir_order_check(&task->order, err);
+    if (status != WEIR_OK) {
+        return weir_error_prefix(err, "batch_size %lld: ", (long long)config->batch_size);
+    }
+    task->steps_per_epoch = weir_order_batches(&task->order);
+    task->n_steps = task->steps_per_epoch * (uint64_t)config->epochs;
+    WEIR_TRY(weir_optimizer_defaults(config->optimizer, &task->optimizer, err));
+    task->optimizer.momentum = config->momentum;
+    task->optimizer.weight_decay = config->weight_decay;
+    task->learning_rate = config->learning_rate;
+    if (task->learning_rate <= 0) {
+        task->learning_rate = strcmp(config->optimizer, "adam") == 0 ? 0.001 : 0.05;
+    }
+    const struct weir_schedule_span span = {.learning_rate = task->learning_rate,
+                                            .epochs = (double)config->epochs,
+                                            .warmup_epochs = config->warmup_epochs,
+                                            .steps_per_epoch = task->steps_per_epoch};
+    return weir_schedule_parse(config->schedule, &span, &task->schedule, err);
+}
+
+static int32_t choose_threads(const struct weir_train_config *config)
+{
+    cpu_set_t set;
+    if (config->threads > 0) {
+        return (int32_t)config->threads;
+    }
+    int64_t n_cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return (int32_t)WEIR_MAX(n_cpus / config->workers, 1);
+}
+
+json_t *train_parameters(const struct train_task *task)
+{
+    const struct weir_train_config *config = task->config;
+    struct weir_shape input = weir_model_spec_input(task->spec);
+    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:s,s:f,s:s}", "model",
+                     config->model, "input", input.c, input.h, input.w, "seed",
+                     (json_int_t)config->seed, "epochs", (json_int_t)config->epochs, "batch_size",
+                     (json_int_t)config->batch_size, "optimizer", config->optimizer,
+                     "learning_rate", task->learning_rate, "momentum", config->momentum,
+                     "weight_decay", config->weight_decay, "schedule", config->schedule,
+                     "warmup_epochs", config->warmup_epochs, "augment", config->augment);
+}
+
+/** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */
+static void hash_labels(const struct weir_dataset *dataset, char out[WEIR_SHA256_TEXT_BYTES],
+                        struct weir_arena *arena)
+{
+    size_t n = weir_dataset_n_samples(dataset);
+    int32_t *labels = WEIR_ARENA_ARRAY(arena, n + 1, int32_t);
+    for (size_t i = 0; i < n; i++) {
+        labels[i] = weir_dataset_label(dataset, i);
+    }
+    weir_sha256(labels, n * sizeof *labels, out);
+}
+
+static void set_identity(struct train_task *task)
+{
+    struct weir_arena arena;
+    char graph[WEIR_SHA256_TEXT_BYTES], labels[WEIR_SHA256_TEXT_BYTES];
+    const char *text = weir_model_spec_text(task->spec);
+    weir_arena_init(&arena, (size_t)2 << 30);
+    weir_sha256(text, strlen(text), graph);
+    hash_labels(task->dataset, labels, &arena);
+    json_t *identity = train_parameters(task);
+    json_object_set_new(identity, "backend", json_string(task->config->backend));
+    json_object_set_new(identity, "graph", json_string(graph));
+    json_object_set_new(identity, "classes",
+                        json_integer((json_int_t)weir_dataset_n_classes(task->dataset)));
+    json_object_set_new(identity, "pictures", json_integer((json_int_t)task->order.n_samples));
+    json_object_set_new(identity, "labels", json_string(labels));
+    task->identity = weir_json_text(identity, &task->arena);
+    json_decref(identity);
+    weir_arena_fini(&arena);
+}
+
+weir_status train_task_open(struct train_task *task, const struct weir_train_config *config,
+                            struct weir_error *err)
+{
+    memset(task, 0, sizeof *task);
+    weir_arena_init(&task->arena, 0);
+    task->config = config;
+    task->n_threads = choose_threads(config);
+    WEIR_TRY(weir_augment_from_name(config->augment, &task->augment, err));
+    WEIR_TRY(open_data(task, err));
+    WEIR_TRY(build_model(task, err));
+    WEIR_TRY(set_pace(task, err));
+    set_identity(task);
+    return WEIR_OK;
+}
+
+void train_task_close(struct train_task *task)
+{
+    weir_graph_destroy(task->graph);
+    weir_model_spec_destroy(task->spec);
+    weir_dataset_close(task->validation);
+    weir_dataset_close(task->dataset);
+    weir_arena_fini(&task->arena);
+    memset(task, 0, sizeof *task);
+}
+
+/* ---- normalisation ------------------------------------------------------------------------ */
+
+struct moments {
+    double sum[3], sum_squares[3];
+    uint64_t n; /**< Per channel. */
+};
+
+static void add_tensor(struct moments *moments, const struct weir_input *input, const float *tensor)
+{
+    size_t n_pixels = (size_t)input->h * (size_t)input->w;
+    for (int c = 0; c < input->c; c++) {
+        for (size_t i = 0; i < n_pixels; i++) {
+            double value = (double)tensor[(size_t)c * n_pixels + i];
+            moments->sum[c] += value;
+            moments->sum_squares[c] += value * value;
+        }
+    }
+    moments->n += n_pixels;
+}
+
+static weir_status measure(const struct train_task *task, const struct weir_input *plain,
+                           float *tensor, struct moments *moments, struct weir_error *err)
+{
+    uint64_t n = task->order.n_samples;
+    for (uint64_t i = 0; i < WEIR_MIN(n, (uint64_t)TRAIN_MEASURED); i++) {
+        struct weir_image image = {0};
+        uint64_t sample = weir_permute(task->order.seed, 0, n, i);
+        weir_status status = weir_dataset_read(task->dataset, sample, &image, err);
+        if (status == WEIR_OK) {
+            status = weir_image_to_tensor(&image, plain, tensor, err);
+            weir_image_fini(&image);
+        }
+        if (status == WEIR_ERR_NOMEM) {
+            return status;
+        }
+        if (status == WEIR_OK) { /* a damaged picture is the loader's to report */
+            add_tensor(moments, plain, tensor);
+        }
+    }
+    return moments->n > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT, "%s: none of its pictures can be read",
+                                task->config->data);
+}
+
+weir_status train_measure_input(const struct train_task *task, struct weir_net_input *out,
+                                struct weir_error *err)
+{
+    struct weir_shape shape = weir_model_spec_input(task->spec);
+    const struct weir_input plain = {.c = shape.c, .h = shape.h, .w = shape.w, .std = {1, 1, 1}};
+    float *tensor = calloc((size_t)shape.c * (size_t)shape.h * (size_t)shape.w, sizeof *tensor);
+    if (tensor == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a picture");
+    }
+    struct moments moments = {0};
+    weir_status status = measure(task, &plain, tensor, &moments, err);
+    free(tensor);
+    WEIR_TRY(status);
+    struct weir_net_input input = {.shape = shape};
+    for (int c = 0; c < shape.c; c++) {
+        double mean = moments.sum[c] / (double)moments.n;
+        double variance = moments.sum_squares[c] / (double)moments.n - mean * mean;
+        input.mean[c] = (float)mean;
+        /* Pictures of one grey only: leave their scale as it is. */
+        input.std[c] = variance > 1e-6 ? (float)sqrt(variance) : 1;
+    }
+    *out = input;
+    return WEIR_OK;
+}
+
+struct weir_input train_data_input(const struct weir_net_input *input)
+{
+    struct weir_input out = {.c = input->shape.c, .h = input->shape.h, .w = input->shape.w};
+    memcpy(out.mean, input->mean, sizeof out.mean);
+    memcpy(out.std, input->std, sizeof out.std);
+    return out;
+}
+
+/* ---- classes ------------------------------------------------------------------------------ */
+
+const char *const *train_class_names(const struct weir_dataset *dataset, struct weir_arena *arena)
+{
+    size_t n = weir_dataset_n_classes(dataset);
+    const char **names = WEIR_ARENA_ARRAY(arena, n + 1, const char *);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = weir_dataset_class_name(dataset, i);
+    }
+    return names;
+}
+
+weir_status train_check_classes(const struct weir_dataset *dataset, const char *const *names,
+                                size_t n_names, const char *what, struct weir_error *err)
+{
+    size_t n = weir_dataset_n_classes(dataset);
+    for (size_t i = 0; i < WEIR_MIN(n, n_names); i++) {
+        const char *name = weir_dataset_class_name(dataset, i);
+        if (strcmp(name, names[i]) != 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s: class %zu is \"%.60s\", the model's is \"%.60s\"", what, i,
+                                  name, names[i]);
+        }
+    }
+    return n == n_names ? WEIR_OK
+                        : weir_error_set(err, WEIR_ERR_INVALID,
+                                         "%s: it has %zu classes, the model %zu", what, n, n_names);
+}

@@ -1,0 +1,62 @@
+/**
+ * A training with everything that follows from its configuration and its data: what every rank,
+ * worker or parameter server, works out for itself and alike before it meets the others.
+ */
+#ifndef WEIR_TRAIN_TASK_H
+#define WEIR_TRAIN_TASK_H
+
+#include "nn/model_file.h"
+#include "nn/net_file.h"
+#include "nn/optimizer.h"
+#include "nn/schedule.h"
+#include "train/config.h"
+
+struct train_task {
+    const struct weir_train_config *config; /**< Borrowed. */
+    struct weir_dataset *dataset;
+    struct weir_dataset *validation; /**< NULL if none. */
+    struct weir_model_spec *spec;
+    struct weir_graph *graph;
+    bool is_embedding;
+    enum weir_augment augment;
+    struct weir_order order;
+    uint64_t steps_per_epoch, n_steps;
+    struct weir_schedule schedule;
+    struct weir_optimizer_config optimizer;
+    double learning_rate;
+    int32_t n_threads; /**< Of one worker. */
+    char *identity;    /**< JSON object: what a checkpoint must agree with to be continued. */
+    struct weir_arena arena;
+};
+
+/**
+ * Open the data and build the model. `task` is caller memory; train_task_close it in any case.
+ * @return INVALID, NOT_FOUND …: the user's mistake as a sentence.
+ */
+weir_status train_task_open(struct train_task *task, const struct weir_train_config *config,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+void train_task_close(struct train_task *task);
+
+/**
+ * Normalisation from the data: mean and deviation per channel of up to TRAIN_MEASURED pictures,
+ * chosen by the seed. Pure, so that every run of a training takes the same.
+ */
+#define TRAIN_MEASURED 1024
+weir_status train_measure_input(const struct train_task *task, struct weir_net_input *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same description for data's functions. */
+struct weir_input train_data_input(const struct weir_net_input *input);
+
+/** {"model", "batch_size", …}: for the model file, the server and the checkpoint. New reference. */
+json_t *train_parameters(const struct train_task *task);
+
+/** Names of a dataset's classes, in the arena. */
+const char *const *train_class_names(const struct weir_dataset *dataset, struct weir_arena *arena);
+
+/** @return INVALID if two datasets do not have the same classes in the same order. */
+weir_status train_check_classes(const struct weir_dataset *dataset, const char *const *names,
+                                size_t n_names, const char *what,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,79 @@
+/** A worker: one rank that computes. For the domain's own files. */
+#ifndef WEIR_TRAIN_WORKER_H
+#define WEIR_TRAIN_WORKER_H
+
+#include "comm/comm.h"
+#include "comm/ps.h"
+#include "train/checkpoint.h"
+#include "train/progress.h"
+#include "train/report.h"
+#include "train/score.h"
+#include "train/task.h"
+#include "train/train.h"
+
+#include <stdatomic.h>
+
+/** Places of a step's sums over the workers; running statistics follow. */
+enum worker_sum { SUM_LOSS, SUM_CORRECT, SUM_COUNT };
+
+struct worker {
+    const struct train_task *task;
+    const struct weir_train_hooks *hooks;
+    struct weir_comm *comm;
+    int rank, n_workers;
+    struct weir_net *net;
+    struct weir_optimizer *optimizer; /**< NULL with parameter servers. */
+    struct weir_loader *loader;
+    struct train_state state;
+    uint64_t saved_step;      /**< Of the last checkpoint; UINT64_MAX if there is none. */
+    int64_t next_save_ms;     /**< Monotonic. */
+    struct train_score score; /**< Of the last measurement; n is 0 if there is none. */
+
+    float *gradients;
+    float *statistics; /**< Running statistics in the weight slab. */
+    size_t n_gradients, n_statistics;
+    double *sums; /**< SUM_COUNT + n_statistics. */
+
+    /* Between worker_step and the net's threads. */
+    float share;             /**< This worker's part of the batch's labelled pictures. */
+    _Atomic int post_status; /**< First failure of posting. */
+
+    /* Worker 0's. */
+    struct train_progress progress;
+    struct train_report *report; /**< NULL if nobody is reported to. */
+};
+
+/** What the workers agree on before a step. */
+struct worker_vote {
+    int64_t n_labelled; /**< Of the whole batch. */
+    bool is_stopping, is_saving;
+};
+
+/** step.c: one step on a batch; state goes on to batch->next. */
+weir_status worker_step(struct worker *worker, const struct weir_batch *batch, int64_t n_labelled,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A collective's failure as a sentence. */
+weir_status worker_comm_error(const struct worker *worker, weir_status status,
+                              struct weir_error *err);
+
+/** worker.c: everything, from joining to the trained model. */
+weir_status train_worker_run(const struct train_task *task, struct weir_comm *comm,
+                             const struct weir_train_hooks *hooks,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** finish.c: worker 0 after the last step: baseline, model file, registration. */
+weir_status worker_finish(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** server.c: a parameter server, until the workers stop it. */
+weir_status train_server_run(const struct train_task *task, struct weir_comm *comm,
+                             const struct weir_train_hooks *hooks,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** signals.c: keep SIGINT and SIGTERM from ending the process; see whether one came. */
+void train_block_signals(void);
+bool train_is_stop_asked(void);
+/** Wait so long, unless a stop is asked: true then. */
+bool train_pause(int64_t ms);
+
+#endif
