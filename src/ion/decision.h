@@ -72,7 +72,10 @@ struct weir_decision_summary {
     int64_t last_seq; /**< 0 if n is 0. */
 };
 
-/** Counts and latency quantiles (nearest rank) of an ION's decisions with seq > after_seq. */
+/**
+ * Counts and latency quantiles (nearest rank) of an ION's decisions with seq > after_seq.
+ * Cost: reads them all, about 2.5 us each: a view that refreshes gives an after_seq not far back.
+ */
 weir_status weir_decisions_summary(struct weir_txn *txn, const char *ion, int64_t after_seq,
                                    struct weir_decision_summary *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
