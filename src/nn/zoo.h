@@ -3,11 +3,13 @@
  * Nothing here is special to the rest of nn: what a zoo model is made of can be printed, edited and
  * trained again as a file.
  *
- *     lenet        conv5-32, pool, conv5-64, pool, fc 512, dropout, fc    28×28 grey: 1,663,370
- * parameters lenet-5      LeCun's with rectifiers and max pooling                28×28 grey: 61,706
- *     mlp          fc 256, fc 128, fc                                     28×28 grey: 235,146
- *     resnet18     torchvision's structure and parameter names            224×224 colour, 1000
- * classes: 11,689,512 face-embed   small residual network to a 128-d unit vector, margin loss
+ *     name        what it is                                              parameters
+ *     ----        ----------                                              ----------
+ *     lenet       conv5-32, pool, conv5-64, pool, fc 512, dropout, fc     1,663,370 (28x28 grey)
+ *     lenet-5     LeCun's with rectifiers and max pooling                 61,706 (28x28 grey)
+ *     mlp         fc 256, fc 128, fc                                      235,146 (28x28 grey)
+ *     resnet18    torchvision's structure and parameter names             11,689,512 (224x224)
+ *     face-embed  conv5-16, 32, 64, 96, fc 128: a unit vector; margin     509,696 (46x56 grey)
  *
  * Any thread.
  */
