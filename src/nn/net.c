@@ -212,3 +212,10 @@ int32_t weir_net_batch(const struct weir_net *net)
 {
     return net->plan->batch;
 }
+
+size_t weir_net_memory_bytes(const struct weir_net *net)
+{
+    return net->weights.size_bytes +
+           net->n_gradient_elems * sizeof(float) * net->plan->is_training +
+           net->activations.size_bytes + net->small.size_bytes + net->threads.size_bytes;
+}

@@ -22,7 +22,9 @@
  * cut into image slices fixed by the batch alone, and every sum is taken in slice order.
  *
  * Threads: a graph or net is used by one thread at a time; the net's own threads never call back,
- * except weir_net_ready_fn. Errors: NOMEM, INVALID (shapes that do not fit: err names the layer).
+ * except weir_net_ready_fn. The calling thread works too (n_threads counts it), and is left set to
+ * one OpenMP thread by the oneDNN back-end. Errors: NOMEM, INVALID (shapes that do not fit: err
+ * names the layer).
  */
 #ifndef WEIR_NN_NN_H
 #define WEIR_NN_NN_H
@@ -85,7 +87,7 @@ weir_value_t weir_graph_linear(struct weir_graph *graph, const char *name, weir_
                                int32_t k, bool has_bias);
 weir_value_t weir_graph_add(struct weir_graph *graph, const char *name, weir_value_t a,
                             weir_value_t b);
-/** Along C. */
+/** Along C; at most 16 values of equal height and width. */
 weir_value_t weir_graph_concat(struct weir_graph *graph, const char *name, const weir_value_t *xs,
                                int32_t n_xs);
 /** Inverted dropout; the mask is a pure function of (seed, step, layer, element). */
@@ -99,7 +101,9 @@ void weir_graph_softmax_loss(struct weir_graph *graph, const char *name, weir_va
  * Ends the graph: additive angular margin (ArcFace, Deng et al., CVPR 2019): logits
  * scale*cos(theta + margin*[class is the label]) of the L2-normalised embedding against
  * L2-normalised class weights "<name>.weight" [n_classes × C], then softmax cross-entropy.
- * The net's output is the normalised embedding; the class weights take part in training only.
+ * The net's output is the normalised embedding (a layer "<name>.embedding" is added unless
+ * `embedding` is already made by l2_normalise). Images count as correct by the cosine without the
+ * margin. Where theta + margin > pi, cos(theta) - margin * sin(margin) takes its place.
  */
 void weir_graph_margin_loss(struct weir_graph *graph, const char *name, weir_value_t embedding,
                             int32_t n_classes, float scale, float margin);
@@ -148,6 +152,13 @@ struct weir_net_config {
 
 struct weir_net;
 
+/**
+ * Plan the graph and take all memory and threads it will need. The graph may be destroyed after.
+ * Weights are zero until weir_net_init_weights or the caller writes them.
+ * @return INVALID (a broken graph, named; an output that is an image; training without a loss;
+ * batch, n_slices or n_threads out of range), LIMIT, NOMEM (also if alloc_gradients gave NULL).
+ * Cost: milliseconds, and the memory of weir_net_memory_bytes.
+ */
 weir_status weir_net_create(const struct weir_graph *graph, const struct weir_net_config *config,
                             struct weir_net **out, struct weir_error *err) WEIR_MUST_CHECK;
 void weir_net_destroy(struct weir_net *net);
@@ -163,9 +174,11 @@ int32_t *weir_net_labels(struct weir_net *net);
 /** N×C output of the last forward or step (logits or embeddings). Owned by the net. */
 const float *weir_net_output(const struct weir_net *net);
 int32_t weir_net_batch(const struct weir_net *net);
+/** All memory the net has taken: slabs, scratch, weights' copies excepted. */
+size_t weir_net_memory_bytes(const struct weir_net *net);
 
 struct weir_step_result {
-    double loss;       /**< Mean over the labelled images; NaN stays NaN. */
+    double loss;       /**< Mean over the labelled images, 0 if there is none; NaN stays NaN. */
     int32_t n_correct; /**< Images whose largest logit is their label. */
     int32_t n_labelled;
 };
@@ -181,13 +194,18 @@ typedef void (*weir_net_ready_fn)(void *context, size_t first_elem, size_t n_ele
  * Forward and backward of one batch; gradients of the *mean* loss over labelled images are left in
  * the gradient slab. `step` numbers the step (dropout). ready may be NULL.
  * Running statistics are updated. Allocates nothing. @return WEIR_OK; INVALID if a label is out of
- * range (nothing is changed then).
+ * range or the net is not for training (nothing is changed then); INTERNAL if a kernel failed
+ * (gradients are undefined then, and ready may have been called).
  */
 weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn ready,
                           void *ready_context, struct weir_step_result *out) WEIR_MUST_CHECK;
 
-/** Forward only, inference form, for the first n images (n <= batch). `result` may be NULL; if not,
- *  labels are read. */
+/**
+ * Forward only, inference form (running statistics, no dropout), for the first n images (n <=
+ * batch). `result` may be NULL; if not, labels are read. Images are computed in whole slices: the
+ * cost is that of n rounded up. @return INVALID if n or a label is out of range, or a result is
+ * wanted of a graph without a loss.
+ */
 weir_status weir_net_forward(struct weir_net *net, int32_t n,
                              struct weir_step_result *result) WEIR_MUST_CHECK;
 
@@ -208,13 +226,19 @@ struct weir_param {
                           biases. */
 };
 
-/** All parameters, in slab order (backward order for trainable ones). */
+/**
+ * All parameters, in slab order: the trainable ones from the last layer to the first, then the
+ * running statistics. Equal for every net of a graph, whatever its back-end, batch or purpose, so
+ * that a weight slab can be copied from one net to another. Each starts at a multiple of 16
+ * elements; the gaps are zero and stay zero under any optimiser.
+ */
 const struct weir_param *weir_net_params(const struct weir_net *net, size_t *out_n);
 /** The slabs: plain row-major f32. Write weights between steps, then call weir_net_weights_changed.
  */
 float *weir_net_weights(struct weir_net *net, size_t *out_n_elems);
 float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems);
-/** Tell the back-end that weights were written, so that it renews its re-laid-out copies. */
+/** Tell the back-end that weights were written, so that it renews its re-laid-out copies; uses the
+ *  net's threads. Without it the next step or forward mixes old and new weights. */
 void weir_net_weights_changed(struct weir_net *net);
 
 #endif
