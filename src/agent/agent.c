@@ -82,9 +82,9 @@ static int64_t turn(struct agent *agent)
     bool is_unsettled = false;
     take_wish(agent);
     if (now >= agent->next_heartbeat_ms && !report_is_quiet(agent)) {
-        (void)report_heartbeat(agent);
         int64_t every_ms = agent->config->heartbeat_ms;
         agent->next_heartbeat_ms = now + (every_ms > 0 ? every_ms : HEARTBEAT_MS);
+        (void)report_heartbeat(agent); /* sets it to "now" when the server has moved */
     }
     struct attempt *next;
     for (struct attempt *a = agent->attempts; a != NULL && !atomic_load(&agent->is_stopping);

@@ -2,6 +2,7 @@
 
 #include "agent/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -234,8 +235,35 @@ void weir_isolation_describe(const struct weir_isolation *isolation, char *out, 
                    isolation->v2_kill ? "cgroup v2" : "process by process");
 }
 
+/* Groups of probes whose process was killed before it could remove them. */
+static void remove_old_probes(const char *parent)
+{
+    DIR *dir = parent[0] != '\0' ? opendir(parent) : NULL;
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        long pid =
+            strncmp(entry->d_name, "probe-", 6) == 0 ? strtol(entry->d_name + 6, NULL, 10) : 0;
+        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+            (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+static void clean_up(void)
+{
+    struct weir_isolation isolation;
+    weir_isolation_probe(&isolation);
+    remove_old_probes(isolation.v2);
+    remove_old_probes(isolation.v1_cpu);
+    remove_old_probes(isolation.v1_memory);
+}
+
 void weir_isolation_prepare(void)
 {
+    clean_up();
     char own[WEIR_GROUP_PATH_BYTES];
     char leaf[WEIR_GROUP_PATH_BYTES + 16];
     char available[1024];

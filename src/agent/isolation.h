@@ -40,6 +40,7 @@ void weir_isolation_describe(const struct weir_isolation *isolation, char *out, 
 /**
  * Move this process into a leaf of its own, so that its version 2 group may have children with
  * controllers ("no internal processes"). Does nothing where that is not needed or not allowed.
+ * Also removes what killed probes left behind.
  */
 void weir_isolation_prepare(void);
 

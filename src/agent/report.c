@@ -34,7 +34,8 @@ static void note(struct agent *agent, weir_status status, const struct weir_erro
     if (is_away && !agent->is_server_away) {
         weir_log(WEIR_LOG_WARN, "server_away", WEIR_KV_STR("error", err->message));
     } else if (status == WEIR_OK && agent->is_server_away) {
-        weir_log(WEIR_LOG_INFO, "server_back", WEIR_KV_STR("server", agent->config->server));
+        weir_log(WEIR_LOG_INFO, "server_back",
+                 WEIR_KV_STR("server", weir_client_server(agent->client)));
     }
     if (status == WEIR_OK || is_away) {
         agent->is_server_away = is_away;

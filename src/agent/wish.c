@@ -56,7 +56,7 @@ void *wish_main(void *context)
     struct agent *agent = context;
     struct weir_backoff backoff = {.base_ms = 100, .max_ms = 5000};
     int64_t revision = -1;
-    weir_status last = WEIR_OK;
+    int n_failures = 0;
     while (!atomic_load(&agent->is_stopping)) {
         struct weir_error err;
         json_t *document;
@@ -66,8 +66,10 @@ void *wish_main(void *context)
             revision = json_integer_value(json_object_get(document, "revision"));
             publish(agent, document, asked_at_ms);
             weir_backoff_reset(&backoff);
+            n_failures = 0;
         } else if (status != WEIR_ERR_CANCELLED) {
-            if (status != last) { /* once per kind of trouble, not once per try */
+            /* Once per trouble. The first failure is usual: the node is not registered yet. */
+            if (++n_failures == 2) {
                 weir_log(WEIR_LOG_WARN, "agent_has_no_wish", WEIR_KV_STR("error", err.message));
             }
             revision = -1; /* it may be another server, or an older state of it */
@@ -76,7 +78,6 @@ void *wish_main(void *context)
             }
             pause_ms(agent, weir_backoff_next_ms(&backoff));
         }
-        last = status;
     }
     return NULL;
 }

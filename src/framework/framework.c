@@ -134,14 +134,34 @@ static weir_status plan_predict(struct plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* "env" and "files" of a command: objects of strings, or absent. */
+static weir_status check_texts(const json_t *spec, const char *name, struct weir_error *err)
+{
+    json_t *map = json_object_get(spec, name);
+    const char *key;
+    json_t *value;
+    bool is_good = map == NULL || json_is_object(map);
+    json_object_foreach(map, key, value)
+    {
+        is_good = is_good && json_is_string(value);
+    }
+    return is_good ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "$.spec.%s: expected an object of strings", name);
+}
+
 static weir_status plan_command(struct plan *plan, struct weir_error *err)
 {
     static const char *const copied[] = {"argv", "env", "files", "memory_max_bytes",
                                          "stop_grace_ms"};
-    int64_t n_tasks, cpu_slots;
+    int64_t n_tasks, cpu_slots, ignored;
     const json_t *spec = plan->job->spec, *argv = json_object_get(spec, "argv");
     WEIR_TRY(spec_int(spec, "tasks", 1, 1, WEIR_FRAMEWORK_TASKS_MAX, &n_tasks, err));
     WEIR_TRY(spec_int(spec, "cpu_slots", 1, 0, 1 << 20, &cpu_slots, err));
+    WEIR_TRY(spec_int(spec, "memory_max_bytes", 0, 0, INT64_MAX, &ignored, err));
+    WEIR_TRY(spec_int(spec, "stop_grace_ms", 0, 0, 3600000, &ignored, err));
+    WEIR_TRY(check_texts(spec, "env", err));
+    WEIR_TRY(check_texts(spec, "files", err));
     WEIR_TRY(plan_room(plan, n_tasks, err));
     for (size_t i = 0; i < json_array_size(argv) || i == 0; i++) {
         if (!json_is_string(json_array_get(argv, i))) {
