@@ -9,6 +9,8 @@
 #define AUGMENT_COUNTER 0x41 /* keeps these Philox counters apart from those of the order */
 #define PAD_PIXELS      4
 #define CURVE_STEPS     256
+#define GRID_ROWS       5
+#define GRID_COLS       4
 
 static const char *const names[] = {"none", "flip", "shift-flip", "face"};
 _Static_assert(WEIR_ARRAY_LEN(names) == WEIR_AUGMENT_COUNT, "one name per policy");
@@ -30,9 +32,15 @@ weir_status weir_augment_from_name(const char *name, enum weir_augment *out, str
                           "augment \"%s\": expected none, flip, shift-flip or face", name);
 }
 
-size_t weir_augment_scratch_len(const struct weir_input *input)
+static size_t planes_len(const struct weir_input *input)
 {
     return (size_t)input->c * (size_t)input->h * (size_t)input->w;
+}
+
+size_t weir_augment_scratch_len(const struct weir_input *input)
+{
+    /* The resized picture, and the elastic grid's weights for each column. */
+    return planes_len(input) + (size_t)input->w * GRID_COLS;
 }
 
 static struct weir_rng rng_of(struct weir_augment_key key)
@@ -73,65 +81,122 @@ static void shift(const struct weir_input *input, const float *from, int dx, int
     }
 }
 
-/** Source position = matrix · output position + offset, in pixels. */
-struct affine {
+/* ---- face --------------------------------------------------------------------------------- */
+
+/**
+ * Where an output pixel comes from. Positions run from -1 to 1 over the picture, both ways.
+ * Source = matrix * position + offset + displacement, the last interpolated from the grid, whose
+ * outer points lie on the outer pixels.
+ */
+struct face_warp {
     float xx, xy, x0, yx, yy, y0;
+    float grid_x[GRID_ROWS][GRID_COLS], grid_y[GRID_ROWS][GRID_COLS];
 };
 
-static struct affine random_affine(const struct weir_input *input, struct weir_rng *rng)
+static struct face_warp random_warp(const struct weir_input *input, struct weir_rng *rng)
 {
     float angle = between(rng, -12, 12) * (float)M_PI / 180;
-    float scale = between(rng, 0.88f, 1.12f);
-    float dx = between(rng, -0.06f, 0.06f) * (float)input->w;
-    float dy = between(rng, -0.06f, 0.06f) * (float)input->h;
-    float mirror = happens(rng, 0.5f) ? -1 : 1;
-    float cosine = cosf(angle) / scale, sine = sinf(angle) / scale;
-    struct affine a = {.xx = mirror * cosine, .xy = -sine, .yx = mirror * sine, .yy = cosine};
-    // The centre of the output comes from the centre of the source, moved by (dx, dy).
-    float cx = (float)(input->w - 1) / 2, cy = (float)(input->h - 1) / 2;
-    a.x0 = cx + dx - a.xx * cx - a.xy * cy;
-    a.y0 = cy + dy - a.yx * cx - a.yy * cy;
-    return a;
+    float scale = expf(between(rng, -0.12f, 0.12f)), aspect = expf(between(rng, -0.08f, 0.08f));
+    float shear = between(rng, -0.06f, 0.06f);
+    float cosine = cosf(angle) * scale, sine = sinf(angle) * scale;
+    float ratio = (float)input->h / (float)input->w; /* so that a rotation is one in pixels */
+    struct face_warp warp = {.xx = cosine * aspect,
+                             .xy = (shear - sine) * ratio,
+                             .yx = sine / ratio,
+                             .yy = cosine / aspect};
+    warp.x0 = between(rng, -0.1f, 0.1f);
+    warp.y0 = between(rng, -0.1f, 0.1f);
+    for (int row = 0; row < GRID_ROWS; row++) {
+        for (int col = 0; col < GRID_COLS; col++) {
+            warp.grid_x[row][col] = (float)(0.03 * weir_rng_normal(rng));
+            warp.grid_y[row][col] = (float)(0.03 * weir_rng_normal(rng));
+        }
+    }
+    return warp;
 }
 
-static void warp(const struct weir_input *input, const float *from, const struct affine *a,
-                 float *to)
+/** Weights of n points for place i of len, by cubic convolution with a = -3/4 (Keys, 1981; as
+ *  PyTorch's bicubic); points beyond the ends are the end points. */
+static void grid_weights(int i, int len, int n, float *out_weights)
 {
-    int w = input->w, h = input->h;
-    size_t plane = (size_t)h * (size_t)w;
-    for (int y = 0; y < h; y++) {
-        for (int x = 0; x < w; x++, to++) {
-            float u = a->xx * (float)x + a->xy * (float)y + a->x0;
-            float v = a->yx * (float)x + a->yy * (float)y + a->y0;
-            u = fminf(fmaxf(u, 0), (float)(w - 1));
-            v = fminf(fmaxf(v, 0), (float)(h - 1));
-            int left = (int)u, top = (int)v;
-            int right = WEIR_MIN(left + 1, w - 1), bottom = WEIR_MIN(top + 1, h - 1);
-            float fu = u - (float)left, fv = v - (float)top;
-            for (int c = 0; c < input->c; c++) {
-                const float *p = from + (size_t)c * plane;
-                float upper = p[top * w + left] * (1 - fu) + p[top * w + right] * fu;
-                float lower = p[bottom * w + left] * (1 - fu) + p[bottom * w + right] * fu;
-                to[(size_t)c * plane] = upper * (1 - fv) + lower * fv;
-            }
+    float place = len > 1 ? (float)i * (float)(n - 1) / (float)(len - 1) : 0;
+    int left = WEIR_MIN((int)place, n - 2);
+    memset(out_weights, 0, (size_t)n * sizeof *out_weights);
+    for (int k = left - 1; k <= left + 2; k++) {
+        float d = fabsf(place - (float)k);
+        float near = (1.25f * d - 2.25f) * d * d + 1;
+        float far = ((-0.75f * d + 3.75f) * d - 6) * d + 3;
+        out_weights[WEIR_MIN(WEIR_MAX(k, 0), n - 1)] += d <= 1 ? near : d < 2 ? far : 0;
+    }
+}
+
+/** The grid's displacement in row y, still by column. */
+static void grid_row(const struct face_warp *warp, int y, int h, float out_x[GRID_COLS],
+                     float out_y[GRID_COLS])
+{
+    float weights[GRID_ROWS];
+    grid_weights(y, h, GRID_ROWS, weights);
+    for (int col = 0; col < GRID_COLS; col++) {
+        out_x[col] = out_y[col] = 0;
+        for (int row = 0; row < GRID_ROWS; row++) {
+            out_x[col] += weights[row] * warp->grid_x[row][col];
+            out_y[col] += weights[row] * warp->grid_y[row][col];
         }
     }
 }
 
-/** Brightness, contrast about the picture's own mean, gamma: one curve over 0..255. */
-static void relight(float *values, size_t n, struct weir_rng *rng)
+/** Pixel (u, v) of all channels, bilinear, edges clamped; `to` has the planes' distances too. */
+static void sample(const struct weir_input *input, const float *from, float u, float v, float *to)
 {
-    float brightness = between(rng, 0.75f, 1.25f), contrast = between(rng, 0.75f, 1.3f);
-    float gamma = between(rng, 0.75f, 1.35f), mean = 0;
-    for (size_t i = 0; i < n; i++) {
-        mean += values[i];
+    int w = input->w, h = input->h;
+    size_t plane = (size_t)h * (size_t)w;
+    u = fminf(fmaxf(u, 0), (float)(w - 1));
+    v = fminf(fmaxf(v, 0), (float)(h - 1));
+    int left = (int)u, top = (int)v;
+    int right = WEIR_MIN(left + 1, w - 1), bottom = WEIR_MIN(top + 1, h - 1);
+    float fu = u - (float)left, fv = v - (float)top;
+    for (int c = 0; c < input->c; c++, from += plane, to += plane) {
+        float upper = from[top * w + left] * (1 - fu) + from[top * w + right] * fu;
+        float lower = from[bottom * w + left] * (1 - fu) + from[bottom * w + right] * fu;
+        *to = upper * (1 - fv) + lower * fv;
     }
-    mean /= (float)n;
+}
+
+/** Position of the centre of pixel i of n, -1 to 1 over the pixels' edges. */
+static float position(int i, int n)
+{
+    return (2 * (float)i + 1) / (float)n - 1;
+}
+
+static void warp_face(const struct weir_input *input, const float *from,
+                      const struct face_warp *warp, float *column_weights, float *to)
+{
+    int w = input->w, h = input->h;
+    for (int x = 0; x < w; x++) {
+        grid_weights(x, w, GRID_COLS, column_weights + x * GRID_COLS);
+    }
+    for (int y = 0; y < h; y++) {
+        float row_x[GRID_COLS], row_y[GRID_COLS], py = position(y, h);
+        grid_row(warp, y, h, row_x, row_y);
+        for (int x = 0; x < w; x++, to++) {
+            float px = position(x, w);
+            float u = warp->xx * px + warp->xy * py + warp->x0;
+            float v = warp->yx * px + warp->yy * py + warp->y0;
+            for (int col = 0; col < GRID_COLS; col++) {
+                u += column_weights[x * GRID_COLS + col] * row_x[col];
+                v += column_weights[x * GRID_COLS + col] * row_y[col];
+            }
+            sample(input, from, ((u + 1) * (float)w - 1) / 2, ((v + 1) * (float)h - 1) / 2, to);
+        }
+    }
+}
+
+/** value^gamma on the 0..1 scale, through a table. */
+static void change_gamma(float *values, size_t n, float gamma)
+{
     float curve[CURVE_STEPS + 1];
     for (int i = 0; i <= CURVE_STEPS; i++) {
-        float value = (((float)i * 255 / CURVE_STEPS - mean) * contrast + mean) * brightness;
-        value = fminf(fmaxf(value / 255, 0), 1);
-        curve[i] = 255 * powf(value, gamma);
+        curve[i] = 255 * powf((float)i / CURVE_STEPS, gamma);
     }
     for (size_t i = 0; i < n; i++) {
         float place = fminf(fmaxf(values[i], 0), 255) * CURVE_STEPS / 255;
@@ -140,58 +205,49 @@ static void relight(float *values, size_t n, struct weir_rng *rng)
     }
 }
 
-/** One plane with the binomial kernel 1 2 1 in both directions, edges clamped. */
-static void blur_plane(const float *from, int h, int w, float *to)
+/** Light from a side: a factor that is 1 in the middle. */
+static void change_light(const struct weir_input *input, float *planes, struct weir_rng *rng)
 {
-    for (int y = 0; y < h; y++) {
-        const float *rows[] = {from + WEIR_MAX(y - 1, 0) * w, from + y * w,
-                               from + WEIR_MIN(y + 1, h - 1) * w};
-        for (int x = 0; x < w; x++) {
-            int left = WEIR_MAX(x - 1, 0), right = WEIR_MIN(x + 1, w - 1);
-            float sum = 0;
-            for (int k = 0; k < 3; k++) {
-                float line = rows[k][left] + 2 * rows[k][x] + rows[k][right];
-                sum += k == 1 ? 2 * line : line;
+    float across = between(rng, -0.15f, 0.15f), down = between(rng, -0.15f, 0.15f);
+    for (int c = 0; c < input->c; c++) {
+        for (int y = 0; y < input->h; y++) {
+            float row = 1 + down * position(y, input->h);
+            for (int x = 0; x < input->w; x++) {
+                *planes++ *= row + across * position(x, input->w);
             }
-            *to++ = sum / 16;
         }
     }
 }
 
-static void blur(const struct weir_input *input, float *planes, float *scratch)
-{
-    size_t plane = (size_t)input->h * (size_t)input->w;
-    memcpy(scratch, planes, plane * (size_t)input->c * sizeof *planes);
-    for (int c = 0; c < input->c; c++) {
-        blur_plane(scratch + (size_t)c * plane, input->h, input->w, planes + (size_t)c * plane);
-    }
-}
-
-/** Sensor noise: the sum of a word's four bytes is nearly normal (Irwin-Hall), deviation 147.8. */
-static void add_noise(float *values, size_t n, float deviation, struct weir_rng *rng)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint32_t word = weir_rng_u32(rng);
-        uint32_t sum = (word & 255) + (word >> 8 & 255) + (word >> 16 & 255) + (word >> 24);
-        values[i] += ((float)sum - 510) * (deviation / 147.8f);
-    }
-}
-
-/** A rectangle of 2..15 % of the area, sides 1:2 to 2:1, set to the mean (0 once normalised). */
+/** A rectangle of one grey; it may reach over the edge. */
 static void erase(const struct weir_input *input, float *planes, struct weir_rng *rng)
 {
-    float area = between(rng, 0.02f, 0.15f) * (float)input->h * (float)input->w;
-    float aspect = expf(between(rng, -0.693f, 0.693f));
-    int h = WEIR_MIN(input->h, WEIR_MAX(1, (int)sqrtf(area * aspect)));
-    int w = WEIR_MIN(input->w, WEIR_MAX(1, (int)sqrtf(area / aspect)));
-    int top = (int)weir_rng_below(rng, (uint64_t)(input->h - h) + 1);
-    int left = (int)weir_rng_below(rng, (uint64_t)(input->w - w) + 1);
+    float cx = between(rng, -1, 1), cy = between(rng, -1, 1);
+    float half_w = between(rng, 0.1f, 0.35f), half_h = between(rng, 0.1f, 0.35f);
+    float grey = between(rng, 0, 255);
     for (int c = 0; c < input->c; c++) {
-        for (int y = top; y < top + h; y++) {
-            float *line = planes + ((size_t)c * (size_t)input->h + (size_t)y) * (size_t)input->w;
-            for (int x = left; x < left + w; x++) {
-                line[x] = 255 * input->mean[c];
+        for (int y = 0; y < input->h; y++) {
+            bool is_row = fabsf(position(y, input->h) - cy) < half_h;
+            for (int x = 0; x < input->w; x++, planes++) {
+                if (is_row && fabsf(position(x, input->w) - cx) < half_w) {
+                    *planes = grey;
+                }
             }
+        }
+    }
+}
+
+/** The sum of a word's four bytes is nearly normal (Irwin-Hall), deviation 147.8. */
+static void add_noise(const struct weir_input *input, float *planes, float deviation,
+                      struct weir_rng *rng)
+{
+    size_t plane = (size_t)input->h * (size_t)input->w;
+    for (int c = 0; c < input->c; c++) {
+        float factor = deviation * 255 * input->std[c] / 147.8f;
+        for (size_t i = 0; i < plane; i++) {
+            uint32_t word = weir_rng_u32(rng);
+            uint32_t sum = (word & 255) + (word >> 8 & 255) + (word >> 16 & 255) + (word >> 24);
+            *planes++ += ((float)sum - 510) * factor;
         }
     }
 }
@@ -199,19 +255,15 @@ static void erase(const struct weir_input *input, float *planes, struct weir_rng
 static void change_face(const struct weir_input *input, float *scratch, struct weir_rng *rng,
                         float *out)
 {
-    size_t n = weir_augment_scratch_len(input);
-    struct affine affine = random_affine(input, rng);
-    warp(input, scratch, &affine, out);
-    relight(out, n, rng);
-    if (happens(rng, 0.2f)) {
-        blur(input, out, scratch);
-    }
-    if (happens(rng, 0.3f)) {
-        add_noise(out, n, between(rng, 0, 10), rng);
-    }
-    if (happens(rng, 0.25f)) {
+    size_t n = planes_len(input);
+    struct face_warp warp = random_warp(input, rng);
+    warp_face(input, scratch, &warp, scratch + n, out);
+    change_gamma(out, n, expf(between(rng, -0.2f, 0.2f)));
+    change_light(input, out, rng);
+    if (happens(rng, 0.5f)) {
         erase(input, out, rng);
     }
+    add_noise(input, out, between(rng, 0, 0.2f), rng);
 }
 
 weir_status weir_augment_apply(enum weir_augment augment, struct weir_augment_key key,

@@ -2,16 +2,18 @@
  * Augment: the random change a sample gets in an epoch. Pure: the pixels depend on the policy and
  * on (seed, epoch, sample), so any thread of any worker makes the same ones.
  *
- * | policy     | what it does |
- * |------------|---|
- * | none       | resize and normalise only |
- * | flip       | mirrored left-right with probability ½ |
- * | shift-flip | padded by 4 black pixels, cut back at a random place (shift −4..4), flip;
- * for 28..32 px | | face       | rotation ±12°, scale 0.88..1.12, shift ±6 %, flip; brightness,
- * contrast and gamma; sometimes a slight blur, sensor noise, or a rectangle (2..15 %) set to the
- * mean |
+ *     none        resize and normalise only
+ *     flip        mirrored left-right with probability 1/2
+ *     shift-flip  padded by 4 black pixels, cut back at a random place (shift -4..4), flip; for
+ *                 28..32 px
+ *     face        a warp: rotation ±12°, scale e^±0.12, aspect e^±0.08, shear ±0.06, shift ±0.1 of
+ *                 half a side, and an elastic grid of 5x4 points that move by 0.03 of half a side
+ *                 (deviation); gamma e^±0.2; light that rises by ±0.15 from the middle to the edge,
+ *                 both ways; with probability 1/2 a rectangle of one random grey; noise of up to 0.2
+ *                 of the input's deviation. Never mirrored: the mirror image of a face is somebody
+ *                 else (weir_dataset_open_mirrored)
  *
- * Geometry is one affine warp with bilinear sampling and clamped edges.
+ * "±" is uniform. Geometry is one warp with bilinear sampling and clamped edges.
  */
 #ifndef WEIR_DATA_AUGMENT_H
 #define WEIR_DATA_AUGMENT_H

@@ -269,8 +269,9 @@ weir_status weir_dataset_open(const char *path, const struct weir_dataset_option
     if (!S_ISDIR(info.st_mode)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: not a folder", path);
     }
-    if (options->kind == WEIR_DATASET_LIST) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s: a folder is no list of files", path);
+    if (options->kind == WEIR_DATASET_LIST || options->kind == WEIR_DATASET_MIRRORED) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: a folder is no %s", path,
+                              options->kind == WEIR_DATASET_LIST ? "list of files" : "view");
     }
     const char *prefix = strcmp(split, "test") == 0 ? "t10k" : split;
     bool has_images = find_idx(path, prefix, "images-idx3", images);
@@ -347,6 +348,48 @@ weir_status weir_dataset_open_list(const struct weir_dataset_item *items, size_t
     weir_status status = dataset == NULL ? dataset_nomem(err)
                                          : fill_list(dataset, items, n_items, class_names,
                                                      n_classes, cache_bytes, err);
+    if (status != WEIR_OK) {
+        weir_dataset_close(dataset);
+        return status;
+    }
+    *out = dataset;
+    return WEIR_OK;
+}
+
+static weir_status fill_mirrored(struct weir_dataset *dataset, struct weir_dataset *base,
+                                 struct weir_error *err)
+{
+    size_t n = base->n_samples, n_classes = base->classes.n;
+    dataset->base = base;
+    dataset->n_samples = 2 * n;
+    dataset->n_ignored = base->n_ignored;
+    WEIR_TRY(dataset_seal(dataset, 0, err));
+    for (size_t i = 0; i < n; i++) {
+        dataset->labels[i] = base->labels[i];
+        dataset->labels[n + i] = base->labels[i] + (int32_t)n_classes;
+    }
+    for (size_t i = 0; i < 2 * n_classes; i++) {
+        char name[NAME_MAX + sizeof WEIR_DATASET_MIRRORED_SUFFIX];
+        (void)snprintf(name, sizeof name, "%s%s", base->classes.names[i % n_classes],
+                       i < n_classes ? "" : WEIR_DATASET_MIRRORED_SUFFIX);
+        if (name_list_add(&dataset->classes, name) != WEIR_OK) {
+            return dataset_nomem(err);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_dataset_open_mirrored(struct weir_dataset *base, struct weir_dataset **out,
+                                       struct weir_error *err)
+{
+    if (base->n_samples > WEIR_DATASET_MAX_SAMPLES / 2 ||
+        base->classes.n > WEIR_DATASET_MAX_CLASSES / 2) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "%zu pictures of %zu classes cannot be doubled by mirroring",
+                              base->n_samples, base->classes.n);
+    }
+    struct weir_dataset *dataset = dataset_new(WEIR_DATASET_MIRRORED);
+    weir_status status = dataset == NULL ? dataset_nomem(err) : fill_mirrored(dataset, base, err);
     if (status != WEIR_OK) {
         weir_dataset_close(dataset);
         return status;

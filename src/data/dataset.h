@@ -8,6 +8,7 @@
  * pictures by name (.pgm .ppm .pnm .png .jpg .jpeg) nor by their first bytes.
  * - IDX (MNIST's format), raw or gzip: unsigned bytes, images N×H×W and labels N. The images are
  *   held in memory; class names are "0", "1", ….
+ * - Mirrored: another dataset twice, the second time as mirror images of further classes.
  * - List: (path, label) pairs of the caller, in the caller's order, for protocols with fixed
  * splits.
  *
@@ -28,6 +29,7 @@ enum weir_dataset_kind {
     WEIR_DATASET_FOLDER,
     WEIR_DATASET_IDX,
     WEIR_DATASET_LIST,
+    WEIR_DATASET_MIRRORED,
 };
 
 struct weir_dataset_options {
@@ -69,6 +71,16 @@ weir_status weir_dataset_open_list(const struct weir_dataset_item *items, size_t
                                    const char *const *class_names, size_t n_classes,
                                    size_t cache_bytes, struct weir_dataset **out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * A view that shows every sample of `base` twice: sample i as it is, and as sample n_samples + i
+ * mirrored left-right, of class n_classes + label. For faces: the mirror image of a person is
+ * another person, so a net that learns to tell faces apart gets twice the people.
+ * @param base  Borrowed until the view is closed; its cache serves both.
+ * @return LIMIT, NOMEM.
+ */
+weir_status weir_dataset_open_mirrored(struct weir_dataset *base, struct weir_dataset **out,
+                                       struct weir_error *err) WEIR_MUST_CHECK;
 
 /** NULL is accepted. No loader or view may still use the dataset. */
 void weir_dataset_close(struct weir_dataset *dataset);
@@ -120,7 +132,7 @@ weir_status weir_dataset_verify(struct weir_dataset *dataset, weir_dataset_damag
  * bytewise order of the names (as `sha256sum` prints them); names are relative to the root, for IDX
  * and lists the last path component (equal ones stay in the list's order). For a folder this is
  * `find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum` if it holds only pictures.
- * Cost: reads every byte of the dataset.
+ * A mirrored view has its base's. Cost: reads every byte of the dataset.
  */
 weir_status weir_dataset_digest(const struct weir_dataset *dataset,
                                 char out[WEIR_SHA256_TEXT_BYTES],

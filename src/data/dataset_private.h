@@ -15,6 +15,7 @@ struct name_list {
 struct weir_dataset {
     enum weir_dataset_kind kind;
     char *root; /**< Folder kind; "" otherwise. */
+    struct weir_dataset *base; /**< Mirrored: what it shows twice. Borrowed. NULL otherwise. */
     size_t n_samples, n_ignored;
     int32_t *labels;
     struct name_list files; /**< Folder: relative to root; list: as given; IDX: two paths. */
@@ -25,6 +26,9 @@ struct weir_dataset {
     atomic_size_t cache_used;
     _Atomic(struct weir_image *) *cache; /**< Per sample; NULL without a cache. Set once. */
 };
+
+/** What the names of mirrored classes and samples end with. */
+#define WEIR_DATASET_MIRRORED_SUFFIX " (mirrored)"
 
 /** Append a copy. @return NOMEM. */
 weir_status name_list_add(struct name_list *list, const char *name);

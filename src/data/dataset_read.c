@@ -57,6 +57,12 @@ const char *weir_dataset_sample_name(const struct weir_dataset *dataset, size_t 
 {
     if (i_sample >= dataset->n_samples) {
         out[0] = '\0';
+    } else if (dataset->kind == WEIR_DATASET_MIRRORED) {
+        size_t n = dataset->base->n_samples;
+        (void)weir_dataset_sample_name(dataset->base, i_sample % n, out);
+        size_t len = strlen(out);
+        (void)snprintf(out + len, WEIR_SAMPLE_NAME_BYTES - len, "%s",
+                       i_sample < n ? "" : WEIR_DATASET_MIRRORED_SUFFIX);
     } else if (dataset->kind == WEIR_DATASET_IDX) {
         (void)snprintf(out, WEIR_SAMPLE_NAME_BYTES, "%s[%zu]",
                        last_component(dataset->files.names[0]), i_sample);
@@ -106,12 +112,33 @@ static void offer_to_cache(struct weir_dataset *dataset, size_t i_sample, struct
     atomic_fetch_sub(&dataset->cache_used, bytes);
 }
 
+/** A sample of a mirrored view. */
+static weir_status read_view(const struct weir_dataset *dataset, size_t i_sample,
+                             struct weir_image *out, struct weir_error *err)
+{
+    size_t n = dataset->base->n_samples;
+    if (i_sample < n) {
+        return weir_dataset_read(dataset->base, i_sample, out, err);
+    }
+    struct weir_image image, mirrored;
+    WEIR_TRY(weir_dataset_read(dataset->base, i_sample - n, &image, err));
+    weir_status status = weir_image_mirror(&image, &mirrored, err);
+    weir_image_fini(&image);
+    if (status == WEIR_OK) {
+        *out = mirrored;
+    }
+    return status;
+}
+
 weir_status weir_dataset_read(struct weir_dataset *dataset, size_t i_sample, struct weir_image *out,
                               struct weir_error *err)
 {
     if (i_sample >= dataset->n_samples) {
         return weir_error_set(err, WEIR_ERR_INVALID, "sample %zu of a dataset of %zu", i_sample,
                               dataset->n_samples);
+    }
+    if (dataset->kind == WEIR_DATASET_MIRRORED) {
+        return read_view(dataset, i_sample, out, err);
     }
     if (dataset->kind == WEIR_DATASET_IDX) {
         size_t bytes = (size_t)dataset->idx_width * (size_t)dataset->idx_height;
@@ -192,6 +219,9 @@ static weir_status write_lines(const struct weir_dataset *dataset, const struct 
 weir_status weir_dataset_digest(const struct weir_dataset *dataset,
                                 char out[WEIR_SHA256_TEXT_BYTES], struct weir_error *err)
 {
+    if (dataset->kind == WEIR_DATASET_MIRRORED) {
+        return weir_dataset_digest(dataset->base, out, err);
+    }
     size_t n = dataset->files.n;
     struct entry *entries = malloc(n * sizeof *entries);
     if (entries == NULL) {

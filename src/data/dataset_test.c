@@ -203,6 +203,62 @@ static const uint8_t idx_images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2,  0,  0,
                                      0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 static const uint8_t idx_labels[] = {0, 0, 8, 1, 0, 0, 0, 2, 3, 1};
 
+/** Are these the same but for left and right? */
+static bool is_mirror(const struct weir_image *a, const struct weir_image *b)
+{
+    bool is_same = a->width == b->width && a->height == b->height && a->channels == b->channels;
+    for (int y = 0; is_same && y < a->height; y++) {
+        for (int x = 0; is_same && x < a->width; x++) {
+            is_same = memcmp(a->pixels + (y * a->width + x) * a->channels,
+                             b->pixels + (y * a->width + a->width - 1 - x) * a->channels,
+                             (size_t)a->channels) == 0;
+        }
+    }
+    return is_same;
+}
+
+START_TEST(a_mirrored_view_doubles_samples_and_classes)
+{
+    static const unsigned char three[] = "P5 3 2 255\n\1\2\3\4\5\6";
+    put("ann/1.png", png_grey_file, sizeof png_grey_file);
+    put("ann/2.pgm", three, sizeof three - 1);
+    put("bob/1.ppm", "P6 2 1 255\nabcdef", 17);
+    struct weir_dataset *base = open_folder(1 << 20), *view = NULL;
+    ck_assert_int_eq(weir_dataset_open_mirrored(base, &view, NULL), WEIR_OK);
+    ck_assert_uint_eq(weir_dataset_n_samples(view), 6);
+    ck_assert_uint_eq(weir_dataset_n_classes(view), 4);
+    ck_assert_str_eq(weir_dataset_class_name(view, 1), "bob");
+    ck_assert_str_eq(weir_dataset_class_name(view, 3), "bob (mirrored)");
+    ck_assert_int_eq(weir_dataset_class_index(view, "ann (mirrored)"), 2);
+    for (size_t i = 0; i < 3; i++) {
+        struct weir_image plain, same, mirrored;
+        char name[WEIR_SAMPLE_NAME_BYTES], twin[WEIR_SAMPLE_NAME_BYTES];
+        ck_assert_int_eq(weir_dataset_label(view, i), weir_dataset_label(base, i));
+        ck_assert_int_eq(weir_dataset_label(view, 3 + i), weir_dataset_label(base, i) + 2);
+        ck_assert_int_eq(weir_dataset_read(base, i, &plain, NULL), WEIR_OK);
+        ck_assert_int_eq(weir_dataset_read(view, i, &same, NULL), WEIR_OK);
+        ck_assert_int_eq(weir_dataset_read(view, 3 + i, &mirrored, NULL), WEIR_OK);
+        ck_assert_ptr_eq(plain.pixels, same.pixels); /* the same picture in the base's cache */
+        ck_assert(is_mirror(&plain, &mirrored) && !mirrored.is_view);
+        (void)weir_dataset_sample_name(base, i, name);
+        ck_assert_str_eq(weir_dataset_sample_name(view, i, twin), name);
+        ck_assert_str_ne(weir_dataset_sample_name(view, 3 + i, twin), name);
+        weir_image_fini(&plain);
+        weir_image_fini(&same);
+        weir_image_fini(&mirrored);
+    }
+    struct weir_image none;
+    ck_assert_int_eq(weir_dataset_read(view, 6, &none, NULL), WEIR_ERR_INVALID);
+    char digest[WEIR_SHA256_TEXT_BYTES], view_digest[WEIR_SHA256_TEXT_BYTES];
+    ck_assert_int_eq(weir_dataset_digest(base, digest, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dataset_digest(view, view_digest, NULL), WEIR_OK);
+    ck_assert_str_eq(digest, view_digest);
+    weir_dataset_close(view);
+    weir_dataset_close(base);
+}
+
+END_TEST
+
 START_TEST(an_idx_pair_is_found_raw_or_gzip_by_split)
 {
     put_gzip("train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
@@ -307,12 +363,16 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const in_folder[] = {
-        a_folder_per_class_is_read_in_bytewise_order, verify_names_each_damaged_file_and_reads_on,
-        the_digest_is_what_sha256sum_prints,          the_cache_keeps_what_fits_and_gives_views,
-        a_list_keeps_the_callers_order_and_labels,    an_idx_pair_is_found_raw_or_gzip_by_split,
-        damaged_idx_files_are_refused_by_name,        a_gzip_with_a_wrong_checksum_is_refused,
-        what_is_no_dataset_is_refused_with_a_sentence};
+    const TTest *const in_folder[] = {a_folder_per_class_is_read_in_bytewise_order,
+                                      verify_names_each_damaged_file_and_reads_on,
+                                      the_digest_is_what_sha256sum_prints,
+                                      the_cache_keeps_what_fits_and_gives_views,
+                                      a_list_keeps_the_callers_order_and_labels,
+                                      an_idx_pair_is_found_raw_or_gzip_by_split,
+                                      damaged_idx_files_are_refused_by_name,
+                                      a_gzip_with_a_wrong_checksum_is_refused,
+                                      a_mirrored_view_doubles_samples_and_classes,
+                                      what_is_no_dataset_is_refused_with_a_sentence};
     Suite *suite = suite_create("dataset");
     TCase *own = tcase_create("own folder");
     tcase_add_checked_fixture(own, make_folder, remove_folder);

@@ -194,6 +194,21 @@ weir_status weir_image_crop(const struct weir_image *image, int x, int y, int wi
     return WEIR_OK;
 }
 
+weir_status weir_image_mirror(const struct weir_image *image, struct weir_image *out,
+                              struct weir_error *err)
+{
+    struct weir_image made;
+    WEIR_TRY(weir_image_init(&made, image->width, image->height, image->channels, err));
+    size_t pixel = (size_t)image->channels, width = (size_t)image->width;
+    size_t n = width * (size_t)image->height;
+    for (size_t i = 0; i < n; i++) {
+        size_t from = i - i % width + (width - 1 - i % width);
+        memcpy(made.pixels + i * pixel, image->pixels + from * pixel, pixel);
+    }
+    *out = made;
+    return WEIR_OK;
+}
+
 weir_status weir_image_convert(const struct weir_image *image, int channels, struct weir_image *out,
                                struct weir_error *err)
 {

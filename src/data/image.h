@@ -83,6 +83,10 @@ weir_status weir_image_resize(const struct weir_image *image, int width, int hei
 weir_status weir_image_crop(const struct weir_image *image, int x, int y, int width, int height,
                             struct weir_image *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Copy mirrored left-right. */
+weir_status weir_image_mirror(const struct weir_image *image, struct weir_image *out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Copy as 1 channel (ITU-R BT.601 luma, as JPEG and PIL) or 3 (grey repeated). */
 weir_status weir_image_convert(const struct weir_image *image, int channels, struct weir_image *out,
                                struct weir_error *err) WEIR_MUST_CHECK;

@@ -126,11 +126,18 @@ static uint64_t sample_of_slot(const struct weir_loader *loader, struct weir_pla
     return weir_order_sample(&loader->order, place.epoch, position);
 }
 
+/** Floats of one picture in a batch. */
+static size_t tensor_len(const struct weir_loader *loader)
+{
+    const struct weir_input *input = &loader->config.input;
+    return (size_t)input->c * (size_t)input->h * (size_t)input->w;
+}
+
 /** Decode one slot. @return NOMEM, or the file's error if damage is fatal. */
 static weir_status fill_slot(struct weir_loader *loader, const struct ring_batch *entry,
                              uint32_t slot, float *scratch, struct weir_error *err)
 {
-    size_t len = weir_augment_scratch_len(&loader->config.input);
+    size_t len = tensor_len(loader);
     float *tensor = entry->batch.images + slot * len;
     uint64_t sample = sample_of_slot(loader, entry->batch.place, slot);
     entry->batch.samples[slot] = sample;
@@ -247,7 +254,7 @@ static weir_status check_config(const struct weir_dataset *dataset,
 
 static weir_status allocate(struct weir_loader *loader, struct weir_error *err)
 {
-    size_t len = weir_augment_scratch_len(&loader->config.input);
+    size_t len = tensor_len(loader);
     size_t n = (size_t)loader->n_ring * loader->n_slots;
     if (len * sizeof(float) > MAX_RING_BYTES / n) {
         return weir_error_set(err, WEIR_ERR_LIMIT,
@@ -261,7 +268,7 @@ static weir_status allocate(struct weir_loader *loader, struct weir_error *err)
     loader->labels = calloc(n, sizeof *loader->labels);
     loader->samples = calloc(n, sizeof *loader->samples);
     loader->damaged = calloc(weir_dataset_n_samples(loader->dataset) / 8 + 1, 1);
-    loader->scratch = malloc(len * sizeof(float));
+    loader->scratch = malloc(weir_augment_scratch_len(&loader->config.input) * sizeof(float));
     if (loader->ring == NULL || loader->images == NULL || loader->labels == NULL ||
         loader->samples == NULL || loader->damaged == NULL || loader->scratch == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %zu bytes of batches",

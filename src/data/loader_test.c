@@ -91,7 +91,8 @@ static void check_slot(const struct weir_batch *batch, uint32_t slot,
     ck_assert_uint_eq(batch->samples[slot], sample);
     ck_assert_int_eq(batch->labels[slot], weir_dataset_label(dataset, sample));
     struct weir_image image;
-    float scratch[LEN], expected[LEN];
+    float scratch[2 * LEN], expected[LEN];
+    ck_assert_uint_le(weir_augment_scratch_len(&config->input), 2 * LEN);
     ck_assert_int_eq(weir_dataset_read(dataset, sample, &image, NULL), WEIR_OK);
     struct weir_augment_key key = {config->seed, epoch, sample};
     ck_assert_int_eq(
