@@ -53,8 +53,8 @@ START_TEST(buffer_equals_a_plain_string_until_its_limit)
     struct weir_buf buf;
     weir_buf_init(&buf, 300);
     for (int i = 0; i < 30; i++) {
-        (void)snprintf(expected + (size_t)i * 10, 11, "%010d", i);
-        ck_assert_int_eq(weir_buf_printf(&buf, "%010d", i), WEIR_OK);
+        (void)snprintf(expected + (size_t)i * 10, 11, "%010u", (unsigned)i);
+        ck_assert_int_eq(weir_buf_printf(&buf, "%010u", (unsigned)i), WEIR_OK);
         ck_assert_str_eq(buf.data, expected);
     }
     ck_assert_int_eq(weir_buf_puts(&buf, "x"), WEIR_ERR_LIMIT);

@@ -97,6 +97,10 @@ static weir_status read_time(const struct weir_field *field, const json_t *value
         *out = 0;
         return WEIR_OK;
     }
+    if (json_is_integer(value)) {
+        *out = json_integer_value(value);
+        return WEIR_OK;
+    }
     if (!json_is_string(value) || weir_time_parse(json_string_value(value), out) != WEIR_OK) {
         return wrong_type(field, "a time like \"2026-01-31T10:00:00Z\"", value, err);
     }

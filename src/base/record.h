@@ -32,7 +32,8 @@ enum weir_field_type {
     WEIR_FIELD_TYPE_INT,  /**< int64_t ↔ JSON integer ↔ SQL INTEGER */
     WEIR_FIELD_TYPE_F64,  /**< double  ↔ JSON number (NaN ↔ null) ↔ SQL REAL */
     WEIR_FIELD_TYPE_BOOL, /**< bool    ↔ JSON boolean ↔ SQL INTEGER 0/1 */
-    WEIR_FIELD_TYPE_TIME, /**< int64_t ms since 1970 ↔ JSON RFC 3339 string, 0 ↔ null ↔ SQL INTEGER
+    WEIR_FIELD_TYPE_TIME, /**< int64_t ms since 1970 ↔ JSON RFC 3339 string (an integer is read
+                           * too), 0 ↔ null ↔ SQL INTEGER
                            */
     WEIR_FIELD_TYPE_JSON, /**< char * JSON text ↔ JSON value ↔ SQL TEXT */
 };

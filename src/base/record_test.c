@@ -94,8 +94,8 @@ static const struct {
     {"{\"name\":\"a\",\"id\":\"b\"}", WEIR_RECORD_CREATE, "$.id: read-only, made by the server"},
     {"{\"name\":\"a\",\"colour\":1}", WEIR_RECORD_CREATE, "$.colour: unknown field of a sample"},
     {"{\"name\":\"b\"}", WEIR_RECORD_UPDATE, "$.name: cannot be changed once the sample exists"},
-    {"{\"made_ms\":5}", WEIR_RECORD_TRUSTED,
-     "$.made_ms: expected a time like \"2026-01-31T10:00:00Z\", got integer"},
+    {"{\"made_ms\":true}", WEIR_RECORD_TRUSTED,
+     "$.made_ms: expected a time like \"2026-01-31T10:00:00Z\", got boolean"},
     {"[]", WEIR_RECORD_CREATE, "$: expected an object (sample)"},
     {"{\"name\":\"a\\u0000b\"}", WEIR_RECORD_TRUSTED, "$.name: a NUL character inside"},
 };

@@ -14,7 +14,7 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, replica,         TEXT, 0, "", "Replica that decided"),
     WEIR_FIELD(weir_decision, camera,          TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Camera"),
     WEIR_FIELD(weir_decision, frame,           INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Number of the frame"),
-    WEIR_FIELD(weir_decision, time_ms,         INT,  WEIR_FIELD_COLUMN, "ms", "When, ms since 1970 UTC"),
+    WEIR_FIELD(weir_decision, time_ms,         TIME, WEIR_FIELD_COLUMN, "ms", "When"),
     WEIR_FIELD(weir_decision, verdict,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "grant, deny, unknown or error"),
     WEIR_FIELD(weir_decision, person,          TEXT, WEIR_FIELD_COLUMN, "", "Who was recognised"),
     WEIR_FIELD(weir_decision, score,           F64,  WEIR_FIELD_COLUMN, "", "Similarity to the nearest person"),
@@ -42,7 +42,7 @@ static const struct weir_field health_report_fields[] = {
     WEIR_FIELD(weir_health_report, n_samples,     INT,  WEIR_FIELD_COLUMN, "", "Samples in the window"),
     WEIR_FIELD(weir_health_report, model_version, INT,  0, "", "Model version that served"),
     WEIR_FIELD(weir_health_report, detail,        JSON, 0, "", "Histograms and more"),
-    WEIR_FIELD(weir_health_report, time_ms,       INT,  WEIR_FIELD_COLUMN, "ms", "When, ms since 1970 UTC"),
+    WEIR_FIELD(weir_health_report, time_ms,       TIME, WEIR_FIELD_COLUMN, "ms", "When"),
 };
 // clang-format on
 

@@ -34,7 +34,7 @@ struct gallery {
 };
 
 struct endpoint {
-    char *kind, *path;
+    char *kind, *path, *listen, *token;
 };
 
 struct link {
@@ -79,7 +79,13 @@ static const struct weir_field gallery_fields[] = {
     { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct gallery, unlisted),
       .unit = "", .doc = "allow, deny or unknown: of a known person on no list" },
 };
-static const struct weir_field endpoint_fields[] = {
+static const struct weir_field source_fields[] = {
+    WEIR_FIELD(endpoint, kind,   TEXT, WEIR_FIELD_REQUIRED, "", "kind"),
+    WEIR_FIELD(endpoint, path,   TEXT, 0, "", "path"),
+    WEIR_FIELD(endpoint, listen, TEXT, 0, "", "address to listen on"),
+    WEIR_FIELD(endpoint, token,  TEXT, 0, "", "what senders must show"),
+};
+static const struct weir_field sink_fields[] = {
     WEIR_FIELD(endpoint, kind, TEXT, WEIR_FIELD_REQUIRED, "", "kind"),
     WEIR_FIELD(endpoint, path, TEXT, 0, "", "path"),
 };
@@ -101,9 +107,8 @@ static const struct weir_resource prediction_resource =
 static const struct weir_resource gallery_resource =
     WEIR_RESOURCE("gallery", "", gallery, gallery_fields);
 static const struct weir_resource source_resource =
-    WEIR_RESOURCE("source", "", endpoint, endpoint_fields);
-static const struct weir_resource sink_resource =
-    WEIR_RESOURCE("sink", "", endpoint, endpoint_fields);
+    WEIR_RESOURCE("source", "", endpoint, source_fields);
+static const struct weir_resource sink_resource = WEIR_RESOURCE("sink", "", endpoint, sink_fields);
 static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link, link_fields);
 
 static const char *const policy_texts[] = {
@@ -208,7 +213,7 @@ static weir_status read_training(const struct reader *reader, const json_t *json
     return read_triggers(reader, json_object_get(json, "triggers"), out);
 }
 
-/** {kind, path}: the first kind needs no path, the second does; "" = there is no such kind. */
+/** {kind, path, …}: the first kind needs no path, the second does; "" = there is no such kind. */
 static weir_status read_endpoint(const struct reader *reader, const struct weir_resource *resource,
                                  const json_t *json, const char *kind_plain, const char *kind_path)
 {
@@ -225,6 +230,11 @@ static weir_status read_endpoint(const struct reader *reader, const struct weir_
         return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.path: a %s of kind \"%s\" %s",
                               reader->path, resource->name, endpoint.kind,
                               needs_path ? "needs a path" : "has no path");
+    }
+    if (needs_path && (endpoint.listen != NULL || endpoint.token != NULL)) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s: a %s of kind \"%s\" listens nowhere: leave listen and token out",
+                              reader->path, resource->name, endpoint.kind);
     }
     return WEIR_OK;
 }

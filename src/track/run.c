@@ -29,7 +29,7 @@ static const struct weir_field metric_fields[] = {
     WEIR_FIELD(weir_metric, key,     TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "What was measured"),
     WEIR_FIELD(weir_metric, step,    INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At which step"),
     WEIR_FIELD(weir_metric, value,   F64,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Value; null = not a number"),
-    WEIR_FIELD(weir_metric, time_ms, INT,  WEIR_FIELD_COLUMN, "ms", "When, ms since 1970 UTC"),
+    WEIR_FIELD(weir_metric, time_ms, TIME, WEIR_FIELD_COLUMN, "ms", "When"),
 };
 // clang-format on
 
