@@ -63,7 +63,7 @@ static weir_value_t fail(struct weir_graph *graph, weir_status status, const cha
     if (graph->first.status == WEIR_OK) {
         va_list args;
         va_start(args, fmt);
-        vsnprintf(graph->first.message, sizeof(graph->first.message), fmt, args);
+        (void)vsnprintf(graph->first.message, sizeof(graph->first.message), fmt, args);
         va_end(args);
         graph->first.status = status;
     }

@@ -105,10 +105,19 @@ weir_status fast_norm_backward_combine(const struct op *op)
 
 weir_status fast_norm_backward(const struct op *op, const struct op_tile *tile)
 {
-    vector_kernels()->norm_backward(
-        tile->dy, op->has_relu ? tile->y : NULL, tile->x[0], n_pixels(op, tile), n_channels(op),
-        saved(op, BN_BATCH_SCALE), saved(op, BN_X_FACTOR), saved(op, BN_DX_SHIFT), tile->dx[0],
-        tile->dx_adds[0], op->has_residual ? tile->dx[1] : NULL, tile->dx_adds[1]);
+    const struct norm_gradient job = {.dy = tile->dy,
+                                      .y = op->has_relu ? tile->y : NULL,
+                                      .x = tile->x[0],
+                                      .n_pixels = n_pixels(op, tile),
+                                      .c = n_channels(op),
+                                      .scale = saved(op, BN_BATCH_SCALE),
+                                      .x_factor = saved(op, BN_X_FACTOR),
+                                      .shift = saved(op, BN_DX_SHIFT),
+                                      .dx = tile->dx[0],
+                                      .residual_dx = op->has_residual ? tile->dx[1] : NULL,
+                                      .adds = tile->dx_adds[0],
+                                      .residual_adds = tile->dx_adds[1]};
+    vector_kernels()->norm_backward(&job);
     return WEIR_OK;
 }
 

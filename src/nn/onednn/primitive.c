@@ -29,7 +29,7 @@ weir_status dnn_open(int32_t n_threads, void **out_context, struct weir_error *e
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
     context->n_threads = n_threads;
-    context->streams = calloc((size_t)n_threads, sizeof(*context->streams));
+    context->streams = calloc((size_t)n_threads, sizeof(dnnl_stream_t));
     weir_status status = context->streams
                              ? dnn_check(dnnl_engine_create(&context->engine, dnnl_cpu, 0),
                                          "creating an engine", err)

@@ -17,6 +17,19 @@
 
 #define VECTOR_CHUNK 32
 
+/**
+ * g = dy where y > 0 (y NULL: everywhere); dx (+)= scale * g + x_factor * x + shift, and
+ * residual_dx (+)= g. dx and residual_dx may be NULL or be the memory of dy; `adds` and
+ * `residual_adds` choose between = and +=.
+ */
+struct norm_gradient {
+    const float *dy, *y, *x;
+    size_t n_pixels, c;
+    const float *scale, *x_factor, *shift;
+    float *dx, *residual_dx;
+    bool adds, residual_adds;
+};
+
 struct vector_kernels {
     /** sum[c] and squares[c] of x. */
     void (*norm_sums)(const float *x, size_t n_pixels, size_t c, double *sum, double *squares);
@@ -26,13 +39,8 @@ struct vector_kernels {
     /** g = dy where y > 0 (y NULL: everywhere): sum[c] of g and of g * (x - mean). */
     void (*norm_backward_sums)(const float *dy, const float *y, const float *x, size_t n_pixels,
                                size_t c, const float *mean, double *sum, double *products);
-    /**
-     * dx (+)= scale * g + x_factor * x + shift, and residual_dx (+)= g. Either may be NULL or be
-     * the memory of dy; `adds` and `residual_adds` choose between = and +=.
-     */
-    void (*norm_backward)(const float *dy, const float *y, const float *x, size_t n_pixels,
-                          size_t c, const float *scale, const float *x_factor, const float *shift,
-                          float *dx, bool adds, float *residual_dx, bool residual_adds);
+    /** See struct norm_gradient. */
+    void (*norm_backward)(const struct norm_gradient *job);
     void (*relu)(const float *x, float *y, size_t n);
     void (*relu_backward)(const float *dy, const float *y, float *dx, bool adds, size_t n);
     void (*add)(const float *a, const float *b, float *y, size_t n);

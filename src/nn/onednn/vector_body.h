@@ -11,6 +11,13 @@ typedef int32_t veci __attribute__((vector_size(64)));
 
 #define LANES 16
 
+/* Before a loop whose turns do not depend on each other, though its arrays may be the same one. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 static inline vec load(const float *p)
 {
     vec v;
@@ -93,18 +100,18 @@ static void norm_apply(const float *x, const float *residual, float *y, size_t n
 {
     for (size_t p = 0; p < n_pixels; p++, x += c, y += c) {
         if (!residual && !has_relu) {
-#pragma GCC ivdep
+            INDEPENDENT
             for (size_t k = 0; k < c; k++) {
                 y[k] = x[k] * scale[k] + shift[k];
             }
         } else if (!residual) {
-#pragma GCC ivdep
+            INDEPENDENT
             for (size_t k = 0; k < c; k++) {
                 float v = x[k] * scale[k] + shift[k];
                 y[k] = v < 0 ? 0 : v;
             }
         } else {
-#pragma GCC ivdep
+            INDEPENDENT
             for (size_t k = 0; k < c; k++) {
                 float v = x[k] * scale[k] + shift[k] + residual[k];
                 y[k] = has_relu && v < 0 ? 0 : v;
@@ -139,52 +146,51 @@ static void norm_backward_sums(const float *dy, const float *y, const float *x, 
 }
 
 /* The common form: no sums, dx beside or over dy. */
-static void norm_backward_plain(const float *dy, const float *y, const float *x, size_t n_pixels,
-                                size_t c, const float *scale, const float *x_factor,
-                                const float *shift, float *dx)
+static void norm_backward_plain(const struct norm_gradient *job)
 {
-    for (size_t p = 0; p < n_pixels; p++, dy += c, y += y ? c : 0, x += c, dx += c) {
-        if (y) {
-#pragma GCC ivdep
-            for (size_t k = 0; k < c; k++) {
+    const float *scale = job->scale, *x_factor = job->x_factor, *shift = job->shift;
+    for (size_t at = 0; at < job->n_pixels * job->c; at += job->c) {
+        const float *dy = job->dy + at, *x = job->x + at;
+        float *dx = job->dx + at;
+        if (job->y) {
+            const float *y = job->y + at;
+            INDEPENDENT
+            for (size_t k = 0; k < job->c; k++) {
                 float g = y[k] > 0 ? dy[k] : 0;
                 dx[k] = scale[k] * g + x_factor[k] * x[k] + shift[k];
             }
         } else {
-#pragma GCC ivdep
-            for (size_t k = 0; k < c; k++) {
+            INDEPENDENT
+            for (size_t k = 0; k < job->c; k++) {
                 dx[k] = scale[k] * dy[k] + x_factor[k] * x[k] + shift[k];
             }
         }
     }
 }
 
-static void norm_backward(const float *dy, const float *y, const float *x, size_t n_pixels,
-                          size_t c, const float *scale, const float *x_factor, const float *shift,
-                          float *dx, bool adds, float *residual_dx, bool residual_adds)
+static void norm_backward(const struct norm_gradient *job)
 {
-    if (!residual_dx && !adds && dx) {
-        norm_backward_plain(dy, y, x, n_pixels, c, scale, x_factor, shift, dx);
+    if (!job->residual_dx && !job->adds && job->dx) {
+        norm_backward_plain(job);
         return;
     }
-    for (size_t p = 0; p < n_pixels; p++) {
-        size_t at = p * c;
-        for (size_t k = 0; k < c; k += LANES) {
-            size_t n = c - k;
-            vec g = load_some(dy + at + k, n);
-            if (y) {
-                g = keep(load_some(y + at + k, n) > 0, g);
+    for (size_t first = 0; first < job->n_pixels * job->c; first += job->c) {
+        for (size_t k = 0; k < job->c; k += LANES) {
+            size_t n = job->c - k, at = first + k;
+            vec g = load_some(job->dy + at, n);
+            if (job->y) {
+                g = keep(load_some(job->y + at, n) > 0, g);
             }
-            if (dx) {
-                vec v = load_some(scale + k, n) * g +
-                        load_some(x_factor + k, n) * load_some(x + at + k, n) +
-                        load_some(shift + k, n);
-                v = adds ? v + load_some(dx + at + k, n) : v;
-                store_some(dx + at + k, v, n);
+            if (job->dx) {
+                vec v = load_some(job->scale + k, n) * g +
+                        load_some(job->x_factor + k, n) * load_some(job->x + at, n) +
+                        load_some(job->shift + k, n);
+                v = job->adds ? v + load_some(job->dx + at, n) : v;
+                store_some(job->dx + at, v, n);
             }
-            if (residual_dx) {
-                g = residual_adds ? g + load_some(residual_dx + at + k, n) : g;
-                store_some(residual_dx + at + k, g, n);
+            if (job->residual_dx) {
+                g = job->residual_adds ? g + load_some(job->residual_dx + at, n) : g;
+                store_some(job->residual_dx + at, g, n);
             }
         }
     }
@@ -192,7 +198,7 @@ static void norm_backward(const float *dy, const float *y, const float *x, size_
 
 static void relu(const float *x, float *y, size_t n)
 {
-#pragma GCC ivdep
+    INDEPENDENT
     for (size_t i = 0; i < n; i++) {
         y[i] = x[i] < 0 ? 0 : x[i];
     }
@@ -201,13 +207,13 @@ static void relu(const float *x, float *y, size_t n)
 static void relu_backward(const float *dy, const float *y, float *dx, bool adds, size_t n)
 {
     if (adds) {
-#pragma GCC ivdep
+        INDEPENDENT
         for (size_t i = 0; i < n; i++) {
             dx[i] += y[i] > 0 ? dy[i] : 0;
         }
         return;
     }
-#pragma GCC ivdep
+    INDEPENDENT
     for (size_t i = 0; i < n; i++) {
         dx[i] = y[i] > 0 ? dy[i] : 0;
     }
@@ -215,7 +221,7 @@ static void relu_backward(const float *dy, const float *y, float *dx, bool adds,
 
 static void add(const float *a, const float *b, float *y, size_t n)
 {
-#pragma GCC ivdep
+    INDEPENDENT
     for (size_t i = 0; i < n; i++) {
         y[i] = a[i] + b[i];
     }
@@ -311,7 +317,7 @@ static void max_pool_pixel(const float *x, size_t c, int32_t width, const int32_
                 }
             } else {
                 for (size_t k = 0; k < c; k++) {
-                    y[k] = (from[k] > y[k]) | (from[k] != from[k]) ? from[k] : y[k];
+                    y[k] = ((from[k] > y[k]) | (from[k] != from[k])) ? from[k] : y[k];
                 }
             }
         }

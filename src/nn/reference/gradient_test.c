@@ -4,12 +4,14 @@
  * asserted is 1e-7 of the largest gradient of the tensor.
  */
 #define WEIR_REAL_IS_DOUBLE
+// NOLINTBEGIN(bugprone-suspicious-include)
 #include "conv.c"
 #include "elementwise.c"
 #include "loss.c"
 #include "norm.c"
 #include "pool.c"
 #include "table.c"
+// NOLINTEND(bugprone-suspicious-include)
 
 #include "base/test_main.h"
 
