@@ -92,7 +92,9 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
 
 /* ---- logs: a file per task; the agent appends at an offset, readers follow ------------------ */
 
-static weir_status log_path(struct api_call *call, char **out, struct weir_error *err)
+/* One file per attempt: each starts its log anew. */
+static weir_status log_path(struct api_call *call, int64_t attempt, char **out,
+                            struct weir_error *err)
 {
     const char *task = call->params[0];
     if (strspn(task, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(task)) {
@@ -100,7 +102,7 @@ static weir_status log_path(struct api_call *call, char **out, struct weir_error
     }
     char *folder = weir_arena_printf(call->arena, "%s/logs", call->api->state_dir);
     WEIR_TRY(weir_dir_make(folder, 0700, err));
-    *out = weir_arena_printf(call->arena, "%s/%s.log", folder, task);
+    *out = weir_arena_printf(call->arena, "%s/%s.%lld.log", folder, task, (long long)attempt);
     return WEIR_OK;
 }
 
@@ -134,10 +136,11 @@ static weir_status append_at(struct api_call *call, int fd, int64_t offset, stru
 weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
-    int64_t offset;
+    int64_t offset, attempt;
     char *path;
     WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
-    WEIR_TRY(log_path(call, &path, err));
+    WEIR_TRY(api_query_int(call, "attempt", 1, 0, INT64_MAX, &attempt, err));
+    WEIR_TRY(log_path(call, attempt, &path, err));
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot open %s", path);
@@ -153,6 +156,10 @@ weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, str
 static weir_status read_at(struct api_call *call, int fd, int64_t offset, int64_t wait_s,
                            struct weir_error *err)
 {
+    struct stat st;
+    if (fstat(fd, &st) == 0 && offset > st.st_size) {
+        offset = 0; /* the reader followed an earlier attempt: this one's log begins here */
+    }
     char *chunk = weir_arena_alloc(call->arena, (size_t)LOG_READ_MAX_BYTES + 1);
     ssize_t n = pread(fd, chunk, (size_t)LOG_READ_MAX_BYTES, (off_t)offset);
     if (n < 0) {
@@ -170,13 +177,14 @@ static weir_status read_at(struct api_call *call, int fd, int64_t offset, int64_
 
 weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t offset, wait_s;
+    int64_t offset, wait_s, attempt;
     char *path;
     struct weir_task task;
     WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
-    WEIR_TRY(log_path(call, &path, err));
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
+    WEIR_TRY(api_query_int(call, "attempt", task.attempt, 0, INT64_MAX, &attempt, err));
+    WEIR_TRY(log_path(call, attempt, &path, err));
     int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot open %s", path);

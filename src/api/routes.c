@@ -84,7 +84,7 @@ const struct api_route api_routes[] = {
     {"GET", API "/jobs/{id}/tasks", "List the tasks of a job", VIEWER, VIEWER, API_READ, API_LIST,
      NULL, &weir_task_resource, NULL, 0, api_job_tasks},
     {"GET", API "/tasks/{id}/log", "Read a task's log from an offset; waits for more", VIEWER,
-     VIEWER, API_READ, API_BYTES_OUT, NULL, NULL, "offset wait_s", 0, api_task_log_get},
+     VIEWER, API_READ, API_BYTES_OUT, NULL, NULL, "offset wait_s attempt", 0, api_task_log_get},
     {"POST", API "/tasks/{id}/log", "Append to a task's log at an offset", AGENT, AGENT, API_NONE,
      API_BYTES_IN, NULL, NULL, "offset", 4 * MIB, api_task_log_append},
     {"PUT", API "/tasks/{id}/status", "Report what became of a task", AGENT, AGENT, API_WRITE,

@@ -42,10 +42,12 @@ class Jobs(unittest.TestCase):
 
     def test_a_failing_gang_restarts_and_then_fails_with_a_reason(self):
         marks = self.server.root / "marks"
-        job = self.submit(f"echo $WEIR_ATTEMPT >> {marks}; exit 3", max_restarts=1)
+        job = self.submit(f"echo attempt $WEIR_ATTEMPT says something long; echo $WEIR_ATTEMPT >> {marks}; exit 3",
+                          max_restarts=1)
         failed = self.wait_state(job, "FAILED", seconds=60)
         self.assertIn("3", failed["reason"])
         self.assertEqual(marks.read_text().split(), ["1", "2"])
+        wait_until(lambda: "attempt 2 says something long" in self.log(job), 10, "the second attempt's own log")
         self.assertTrue(any(a["kind"] == "job_failed" for a in self.server.get("/alerts")["items"]))
 
     def test_a_task_outlives_server_and_agent_and_is_found_again(self):
