@@ -1,0 +1,417 @@
+#!/usr/bin/env python3
+"""docs.py [--write]: do the documents say what the code does?
+
+Reads the tables in the sources (routes, records, options, statuses, DEPENDS) and compares them with
+the documents. Exits with 0, or with 1 after one line for each thing that is missing or wrong.
+--write first brings the generated parts of docs/reference/ up to date: what stands between
+"<!-- generated: NAME -->" and "<!-- end of generated part -->".
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMON_OPTIONS = ["server", "token", "state", "output", "help"]
+WORKER_DOMAINS = ("train", "predict")
+OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
+END = "<!-- end of generated part -->"
+problems = []
+
+
+def complain(where, what):
+    problems.append(f"{where}: {what}")
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+# ---- a little C: the arguments of a macro or the members of an initialiser ----------------------
+
+def without_comments(text):
+    pattern = r'"(?:\\.|[^"\\])*"|/\*.*?\*/|//[^\n]*'
+    keep = lambda match: match[0] if match[0].startswith('"') else " "
+    return re.sub(pattern, keep, text, flags=re.S)
+
+
+def closing(text, start):
+    """Index behind the bracket that closes the one at `start`."""
+    depth = 0
+    for token in re.finditer(r"""["](?:\\.|[^"\\])*["]|'(?:\\.|[^'\\])*'|[(){}\[\]]""", text[start:]):
+        if token[0] in "({[":
+            depth += 1
+        elif token[0] in ")}]":
+            depth -= 1
+        if depth == 0:
+            return start + token.end()
+    raise ValueError("unbalanced brackets: " + text[start:start + 60])
+
+
+def parts(text):
+    """Split at the commas that are in no string and no bracket."""
+    found, depth, last = [], 0, 0
+    for token in re.finditer(r"""["](?:\\.|[^"\\])*["]|'(?:\\.|[^'\\])*'|[(){}\[\],]""", text):
+        if token[0] in "({[":
+            depth += 1
+        elif token[0] in ")}]":
+            depth -= 1
+        elif token[0] == "," and depth == 0:
+            found.append(text[last:token.start()].strip())
+            last = token.end()
+    found.append(text[last:].strip())
+    return [part for part in found if part]
+
+
+def string(text):
+    """A C string, its literals joined; None for NULL."""
+    literals = re.findall(r'"((?:\\.|[^"\\])*)"', text)
+    return "".join(literals).replace('\\"', '"').replace("\\n", "\n") if literals else None
+
+
+def braces_after(text, position):
+    start = text.index("{", position)
+    return text[start + 1:closing(text, start) - 1]
+
+
+def sources(folder, pattern="**/*.c"):
+    for path in sorted((ROOT / folder).glob(pattern)):
+        if not path.name.endswith(("_test.c", "_fuzz.c")):
+            yield path, without_comments(path.read_text(encoding="utf-8"))
+
+
+# ---- the tables --------------------------------------------------------------------------------
+
+def load_statuses():
+    rows = re.findall(r'^X\((\w+),\s*"([^"]+)",\s*(\d+),\s*(\d+)\)', read("src/base/status.def"), re.M)
+    return [(name, text, int(http), int(code)) for name, text, http, code in rows]
+
+
+def load_routes():
+    text = without_comments(read("src/api/routes.c"))
+    text = re.sub(r'\bAPI "', '"/api/v1', text)
+    body = braces_after(text, text.index("api_routes[]"))
+    routes = []
+    for row in parts(body):
+        method, pattern, summary, role, also, _, flags, taken, given, query, *_ = parts(row[1:-1])
+        routes.append({
+            "method": string(method), "path": string(pattern), "summary": string(summary),
+            "role": "" if "API_OPEN" in flags else role.lower(),
+            "also": also.lower() if also in ("AGENT", "WORKER") and also != role else "",
+            "flags": flags, "in": taken, "out": given, "query": string(query) or ""})
+    return routes
+
+
+def load_fields(text, table):
+    fields = []
+    for row in parts(braces_after(text, text.index(f"{table}[]"))):
+        if row.startswith("WEIR_FIELD("):
+            _, name, kind, flags, unit, doc = parts(row[len("WEIR_FIELD("):-1])
+            fields.append((name, kind, flags, string(unit) or "", string(doc) or ""))
+    return fields
+
+
+def load_records():
+    """C name of each resource → (its name, its fields)."""
+    records = {}
+    for _, text in sources("src"):
+        for match in re.finditer(r'weir_resource (\w+)\s*=\s*WEIR_RESOURCE\(', text):
+            name, _, _, table = parts(text[match.end():closing(text, match.end() - 1) - 1])
+            records[match[1]] = (string(name), load_fields(text, table))
+    return records
+
+
+def option_rows(body):
+    """(name, default, argument, explanation) of each row of an option table."""
+    rows = []
+    for row in parts(body):
+        member = lambda name: re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+)', row)
+        value = lambda name: string(member(name)[1]) if member(name) else None
+        if row.startswith("CLI_COMMON_OPTIONS"):
+            rows += [(name, None, None, "") for name in COMMON_OPTIONS]
+        elif row.startswith("CLI_HELP_OPTION"):
+            rows.append(("help", None, None, ""))
+        elif row.startswith("{"):
+            rows.append((value("name"), value("fallback"), value("arg"), value("doc")))
+        elif row.startswith("WEIR_OPT("):
+            cells = parts(row[len("WEIR_OPT("):-1])
+            rows.append((string(cells[2]), string(cells[5]), string(cells[8]), string(cells[9])))
+        elif row.startswith("OPT("):
+            cells = parts(row[len("OPT("):-1])
+            rows.append((string(cells[1]), string(cells[3]), string(cells[6]), string(cells[7])))
+    return rows
+
+
+def option_tables(text):
+    for match in re.finditer(r"struct weir_option (\w+)\[\]\s*=\s*\{", text):
+        yield match[1], option_rows(braces_after(text, match.start()))
+
+
+def load_commands():
+    """Command → names of its long options, from the tables of src/cli."""
+    commands = {}
+    for _, text in sources("src/cli"):
+        tables = dict(option_tables(text))
+        for match in re.finditer(r"struct cli_command cli_\w+\s*=\s*\{", text):
+            body = braces_after(text, match.start())
+            table = re.search(r"CLI_OPTIONS\(\w+, (\w+)\)", body)
+            name = string(re.search(r'\.name = ("[^"]+")', body)[1])
+            commands[name] = [row[0] for row in tables[table[1]]] if table else []
+    return commands
+
+
+def load_worker_options():
+    """Source file → rows of its option tables, for what weir-worker parses."""
+    rows = {}
+    for domain in WORKER_DOMAINS:
+        for path, text in sources(f"src/{domain}"):
+            for _, table in option_tables(text):
+                rows.setdefault(str(path.relative_to(ROOT)), []).extend(table)
+    return rows
+
+
+def load_depends():
+    depends = {}
+    for path in sorted((ROOT / "src").glob("*/CMakeLists.txt")):
+        call = re.search(r"weir_library\((\w+)(.*?)\)", path.read_text(encoding="utf-8"), re.S)
+        words = re.search(r"\bDEPENDS\b([^A-Z]*)", call[2])
+        depends[call[1]] = set(words[1].split()) if words else set()
+    return depends
+
+
+# ---- generated parts ---------------------------------------------------------------------------
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    cell = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
+    return "\n".join(lines + ["| " + " | ".join(map(cell, row)) + " |" for row in rows])
+
+
+def slug(title):
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def answer_text(route, records):
+    if "API_EVENTS" in route["flags"]:
+        return "event stream"
+    if "API_BYTES_OUT" in route["flags"]:
+        return "bytes"
+    if route["out"] == "NULL":
+        return ""
+    name = records[route["out"].lstrip("&")][0]
+    return f"{'list of ' if 'API_LIST' in route['flags'] else ''}[{name}](#{slug(name)})"
+
+
+def body_text(route, records):
+    if route["flags"] != "0" and re.search("API_BYTES_IN|API_UPLOAD", route["flags"]):
+        return "bytes"
+    if route["in"] == "NULL" or route["method"] == "DELETE":
+        return ""
+    name = records[route["in"].lstrip("&")][0]
+    return f"[{name}](#{slug(name)})"
+
+
+def routes_part(routes, records):
+    rows = []
+    for route in routes:
+        who = " or ".join(filter(None, [route["role"], route["also"]])) or "anybody"
+        query = ", ".join(f"`{name}`" for name in route["query"].split())
+        rows.append((f"`{route['method']} {route['path']}`", route["summary"], who, query,
+                     body_text(route, records), answer_text(route, records)))
+    return table(("route", "what it does", "least role", "query", "body", "answer"), rows)
+
+
+def records_part(routes, records):
+    used = {route[key].lstrip("&") for route in routes for key in ("in", "out")} - {"NULL"}
+    text = []
+    for name, fields in sorted(records[c_name] for c_name in used):
+        rows = []
+        for field, kind, flags, unit, doc in fields:
+            if "SECRET" in flags:
+                continue
+            notes = [note for flag, note in (("KEY", "key"), ("REQUIRED", "required"),
+                     ("READ_ONLY", "made by the server"), ("FIELD_NAME", "a name")) if flag in flags]
+            kind = {"TIME": "time", "F64": "number", "INT": "integer", "TEXT": "text",
+                    "BOOL": "true or false", "JSON": "any JSON"}[kind]
+            unit = f" ({unit})" if unit and kind != "time" else ""
+            rows.append((f"`{field}`", kind, ", ".join(notes), doc + unit))
+        text.append(f"### {name}\n\n" + table(("field", "type", "", "meaning"), rows))
+    return "\n\n".join(text)
+
+
+def options_part(rows, has_keys):
+    cells = []
+    for name, default, arg, doc in rows:
+        if name not in ("help", "spec"):
+            shown = f"`{default}`" if default is not None else ""
+            key = [f"`{name.replace('-', '_')}`"] if has_keys else []
+            cells.append((f"`--{name}`", *key, arg or "", shown, doc))
+    return table(("flag", *(["key of spec.json"] if has_keys else []), "value", "default", "meaning"), cells)
+
+
+def generated(statuses, routes, records, worker):
+    return {
+        "docs/reference/errors.md": {"statuses": table(
+            ("status", "meaning", "HTTP", "exit"),
+            [(f"`{name}`", text, http, code) for name, text, http, code in statuses])},
+        "docs/reference/rest.md": {"routes": routes_part(routes, records),
+                                   "records": records_part(routes, records)},
+        "docs/reference/training.md": {
+            "options": options_part(worker["src/train/config.c"], True),
+            "evaluate options": options_part(worker.get("src/train/evaluate_main.c", []), False)},
+    }
+
+
+def check_generated(wanted, is_writing):
+    for path, regions in wanted.items():
+        old = text = read(path)
+        for name, body in regions.items():
+            start = f"<!-- generated: {name} -->"
+            if start not in text:
+                complain(path, f"has no part \"{start}\"")
+                continue
+            head, tail = text.split(start, 1)
+            text = head + start + "\n" + body + "\n" + END + tail.split(END, 1)[1]
+        if text != old and is_writing:
+            (ROOT / path).write_text(text, encoding="utf-8")
+        elif text != old:
+            complain(path, "is not what the sources say; run tests/lint/docs.py --write")
+
+
+# ---- checks ------------------------------------------------------------------------------------
+
+def man_section(page, title):
+    """The part of an scdoc page below the heading `title`, down to the next of the same rank."""
+    match = re.search(rf"^(#+) {re.escape(title)}$", page, re.M)
+    if not match:
+        return None
+    rest = page[match.end():]
+    end = re.search(rf"^#{{1,{len(match[1])}}} ", rest, re.M)
+    return rest[:end.start()] if end else rest
+
+
+def has_option(text, name):
+    """--name, in bold, with scdoc's backslash before what it would take for markup."""
+    return f"*--{name}*" in text.replace("\\", "")
+
+
+def check_commands(commands, worker):
+    pages = {path.name[:-4]: path.read_text(encoding="utf-8") for path in (ROOT / "man").glob("*.scd")}
+    common = man_section(pages["weir.1"], "COMMON OPTIONS") or ""
+    for name, options in commands.items():
+        section = man_section(pages["weir.1"], f"weir {name}")
+        if section is None:
+            complain("man/weir.1.scd", f"has no section \"weir {name}\"")
+            continue
+        text = pages[OWN_PAGE[name]] if name in OWN_PAGE else section + common
+        where = OWN_PAGE.get(name, "weir.1")
+        for option in options:
+            if not has_option(text, option):
+                complain(f"man/{where}.scd", f"does not explain --{option} of weir {name}")
+    for path, rows in worker.items():
+        for option in {row[0] for row in rows}:
+            if not has_option(pages["weir-worker.1"], option):
+                complain("man/weir-worker.1.scd", f"does not explain --{option} ({path})")
+    check_built_commands(commands)
+
+
+def check_built_commands(commands):
+    """A built program that is newer than its sources must list the same commands and options."""
+    program = ROOT / "build/dev/programs/weir"
+    newest = max(path.stat().st_mtime for path, _ in sources("src/cli"))
+    if not program.exists() or program.stat().st_mtime < newest:
+        return
+    ask = lambda *words: subprocess.run([program, *words], capture_output=True, text=True).stdout
+    listed = re.findall(r"^  (\w+) ", ask("help"), re.M)
+    for name in set(listed) ^ set(commands):
+        complain("tests/lint/docs.py", f"reads the table of commands wrongly: {name}")
+    for name, options in commands.items():
+        shown = re.findall(r"--(?!no-)([a-z][a-z-]+)", ask("help", name).partition("Options:")[2])
+        for option in set(options) - set(shown):
+            complain("tests/lint/docs.py", f"reads the options of {name} wrongly: {option}")
+
+
+def check_domains(depends):
+    text = read("docs/architecture.md")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([a-z ]*)\|", text, re.M))
+    known = re.search(r"set\(WEIR_ALL_DOMAINS ([^)]*)\)", read("CMakeLists.txt"))[1].split()
+    for domain in known:
+        if domain not in rows:
+            complain("docs/architecture.md", f"the table \"Who may use whom\" has no row for {domain}")
+        elif domain in depends and set(rows[domain].split()) != depends[domain]:
+            complain("docs/architecture.md",
+                     f"{domain} may use {' '.join(sorted(rows[domain].split()))}, but its CMakeLists.txt "
+                     f"has DEPENDS {' '.join(sorted(depends[domain]))}")
+    for domain in set(rows) - set(known):
+        complain("docs/architecture.md", f"there is no domain {domain}")
+
+
+def documents():
+    skipped = {"build", "node_modules", ".git"}
+    for path in sorted(ROOT.rglob("*.md")):
+        if not skipped & set(path.relative_to(ROOT).parts):
+            yield path, path.read_text(encoding="utf-8")
+
+
+def anchors(text):
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    return {slug(title) for title in re.findall(r"^#+ (.+?)\s*$", prose, re.M)}
+
+
+def check_links(path, text):
+    where = path.relative_to(ROOT)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    for target in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", prose):
+        target = target[0] or target[1]
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        other = path.parent / name if name else path
+        if not other.exists():
+            complain(where, f"the link {target} leads nowhere")
+        elif anchor and other.suffix == ".md" and anchor not in anchors(other.read_text(encoding="utf-8")):
+            complain(where, f"the link {target}: there is no such heading")
+    for name in re.findall(r"`((?:src|cmake|docs|examples|packaging|tests|man|web|programs)/[\w./-]+)`", prose):
+        if not (ROOT / name).exists() and not (path.parent / name).exists():
+            complain(where, f"{name} does not exist")
+
+
+def check_shell(path, text, commands, worker):
+    """Commands in shell blocks exist and have the options they are given."""
+    where = path.relative_to(ROOT)
+    for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.S | re.M):
+        block = block.replace("\\\n", " ")
+        for line in re.findall(r"(?:^|[|;&(] *)(?:\$ )?(?:build/)?weir ([a-z][^\n|;&)]*)", block, re.M):
+            line = re.sub(r"\"[^\"]*\"|'[^']*'", "", line.split(" #")[0])
+            name, *words = line.split()
+            known = commands.get(name)
+            if known is None and name != "help":
+                complain(where, f"there is no command weir {name}")
+                continue
+            if name in ("train", "evaluate"):
+                known = [row[0] for rows in worker.values() for row in rows]
+            given = words[:words.index("--")] if "--" in words else words
+            for word in given:
+                option = re.match(r"--(?:no-)?([a-z-]+)", word)
+                if option and known and option[1] not in known:
+                    complain(where, f"weir {name} has no option {word}")
+
+
+def main():
+    statuses, routes, records = load_statuses(), load_routes(), load_records()
+    commands, worker = load_commands(), load_worker_options()
+    check_generated(generated(statuses, routes, records, worker), "--write" in sys.argv[1:])
+    check_commands(commands, worker)
+    check_domains(load_depends())
+    for path, text in documents():
+        check_links(path, text)
+        check_shell(path, text, commands, worker)
+    for problem in problems:
+        print(problem)
+    print(f"{len(routes)} routes, {len(records)} records, {len(commands)} commands, "
+          f"{len(statuses)} statuses: {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
