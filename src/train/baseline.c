@@ -120,7 +120,7 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
 {
     const struct weir_shape shape = input->shape;
     struct gathered gathered = {
-        .max = (size_t)WEIR_MIN(task->order.n_samples, (uint64_t)TRAIN_BASELINE_MAX),
+        .max = WEIR_MIN(weir_dataset_n_samples(task->dataset), (size_t)TRAIN_BASELINE_MAX),
         .dim = (size_t)weir_graph_output_shape(task->graph).c,
         .n_pixels = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
     gathered.brightness = calloc(gathered.max, sizeof(double));

@@ -1,6 +1,7 @@
 #include "train/config.h"
 
 #include "comm/comm.h"
+#include "train/recipe.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,16 @@ static const struct weir_option options[] = {
     OPT(validation,         "validation",         TEXT, NULL,       0, 0, "DIR", "Measure on these pictures after each epoch (IDX: the test split)"),
     OPT(augment,            "augment",            TEXT, "none",     0, 0, "POLICY", "none, flip, shift-flip or face"),
     OPT(on_damage,          "on-damage",          TEXT, "skip",     0, 0, "RULE", "Damaged pictures: skip or fatal"),
-    OPT(epochs,             "epochs",             INT,  "10",       1, EPOCHS_MAX, "N", "Passes over the data"),
-    OPT(batch_size,         "batch-size",         INT,  "64",       1, BATCH_MAX, "N", "Pictures of a step, over all workers"),
+    OPT(mirror_classes,     "mirror-classes",     BOOL, NULL,       0, 0, NULL, "Of an embedding: train on mirror images too, as further classes"),
+    OPT(epochs,             "epochs",             INT,  "0",        0, EPOCHS_MAX, "N", "Passes over the data; 0: 10, or as many more as --steps needs"),
+    OPT(steps,              "steps",              INT,  "0",        0, EPOCHS_MAX, "N", "Without --epochs: train for at least so many steps"),
+    OPT(batch_size,         "batch-size",         INT,  "0",        0, BATCH_MAX, "N", "Pictures of a step, over all workers; 0: 64, or all if they are fewer"),
     OPT(optimizer,          "optimizer",          TEXT, "sgd",      0, 0, "NAME", "sgd or adam"),
     OPT(learning_rate,      "learning-rate",      F64,  NULL,       0, 1e6, "X", "After warm-up; 0: 0.05 for sgd, 0.001 for adam"),
     OPT(momentum,           "momentum",           F64,  "0.9",      0, 1, "X", "Of sgd"),
     OPT(weight_decay,       "weight-decay",       F64,  "0.0005",   0, 1e6, "X", "L2, on weights but not on biases and norms"),
     OPT(schedule,           "schedule",           TEXT, "cosine",   0, 0, "NAME", "cosine, step or constant, with settings: step:gamma=0.1"),
-    OPT(warmup_epochs,      "warmup-epochs",      F64,  "0",        0, EPOCHS_MAX, "X", "Epochs of linear warm-up"),
+    OPT(warmup_epochs,      "warmup-epochs",      F64,  "0",        -1, EPOCHS_MAX, "X", "Epochs of linear warm-up; -1: a twentieth of all"),
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of order, augmentation, initial weights and dropout"),
     OPT(workers,            "workers",            INT,  "1",        1, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers"),
     OPT(parameter_servers,  "parameter-servers",  INT,  "0",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers; 0: all-reduce"),
@@ -68,13 +71,19 @@ const struct weir_option *weir_train_options(size_t *out_n)
     return options;
 }
 
-static weir_status load_spec(const char *path, struct weir_arena *arena,
+/** What the file says, over what the recipe of its model says; `model` not NULL: of that one. */
+static weir_status load_spec(const char *path, const char *model, struct weir_arena *arena,
                              struct weir_train_config *out, struct weir_error *err)
 {
     json_t *object = NULL;
     WEIR_TRY(weir_json_load(path, SPEC_MAX_BYTES, &object, err));
-    weir_status status =
-        weir_options_from_json(options, WEIR_ARRAY_LEN(options), object, arena, out, err);
+    if (model == NULL) {
+        model = json_string_value(json_object_get(object, "model"));
+    }
+    weir_status status = train_recipe_apply(model, arena, out, err);
+    if (status == WEIR_OK) {
+        status = weir_options_from_json(options, WEIR_ARRAY_LEN(options), object, arena, out, err);
+    }
     json_decref(object);
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", path);
 }
@@ -105,11 +114,12 @@ weir_status weir_train_config_parse(int argc, char *const *argv, struct weir_are
     if (out->is_help) {
         return WEIR_OK;
     }
-    if (out->spec != NULL) {
-        /* The file comes between the defaults and the environment: begin again with it. */
-        char *path = out->spec;
+    if (out->spec != NULL || train_recipe_find(out->model) != NULL) {
+        /* Both come between the defaults and the environment: begin again with them. */
+        char *path = out->spec, *model = out->model;
         weir_train_config_defaults(out, arena);
-        WEIR_TRY(load_spec(path, arena, out, err));
+        WEIR_TRY(path != NULL ? load_spec(path, model, arena, out, err)
+                              : train_recipe_apply(model, arena, out, err));
         WEIR_TRY(parse(without_defaults, argc, argv, arena, out, err));
     }
     return weir_train_config_check(out, err);
@@ -242,7 +252,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
                               "backend: \"%.40s\" is neither onednn nor reference",
                               config->backend);
     }
-    if (config->batch_size < config->workers) {
+    if (config->batch_size > 0 && config->batch_size < config->workers) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "batch_size: %lld is shared by %lld workers: each needs a picture",
                               (long long)config->batch_size, (long long)config->workers);

@@ -1,7 +1,7 @@
 /**
  * What a training is: one table of options, which is also the form of spec.json.
  *
- * Precedence: default < spec.json < environment (WEIR_<NAME>) < flag. A key of the file is the
+ * Precedence: default < the model's recipe (recipe.h) < spec.json < environment (WEIR_<NAME>) < flag. A key of the file is the
  * flag's name with "_" for "-" ("batch_size" is --batch-size). Unknown keys are refused.
  */
 #ifndef WEIR_TRAIN_CONFIG_H
@@ -23,7 +23,8 @@ struct weir_train_config {
     char *augment, *on_damage;
 
     /* How. */
-    int64_t seed, epochs, batch_size;
+    int64_t seed, epochs, steps, batch_size;
+    bool mirror_classes;
     char *optimizer, *schedule;
     double learning_rate, momentum, weight_decay, warmup_epochs;
 
@@ -55,7 +56,7 @@ weir_status weir_train_config_parse(int argc, char *const *argv, struct weir_are
 weir_status weir_train_config_check(const struct weir_train_config *config,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The defaults of the table. */
+/** The defaults of the table, without any recipe. */
 void weir_train_config_defaults(struct weir_train_config *out, struct weir_arena *arena);
 
 /** --input as a shape; false if none was given. @return INVALID. */

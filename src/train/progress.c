@@ -107,7 +107,7 @@ bool train_progress_look(struct train_progress *progress, const struct train_sta
         .step = state->step,
         .n_steps = task->n_steps,
         .epoch = (state->step - 1) / task->steps_per_epoch + 1,
-        .n_epochs = (uint64_t)task->config->epochs,
+        .n_epochs = task->n_epochs,
         .loss = progress->loss / progress->seen,
         .accuracy = progress->correct / progress->seen,
         .images_per_second = progress->seen * 1000 / (double)WEIR_MAX(passed_ms, 1),
@@ -135,7 +135,7 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
     if (progress->form == PROGRESS_JSON) {
         json_t *object = json_pack(
             "{s:s,s:I,s:I,s:I,s:f,s:f,s:f}", "event", "epoch", "epoch", (json_int_t)epoch, "epochs",
-            (json_int_t)progress->task->config->epochs, "step", (json_int_t)state->step, "loss",
+            (json_int_t)progress->task->n_epochs, "step", (json_int_t)state->step, "loss",
             loss, "accuracy", accuracy, "seconds", seconds);
         if (score->n > 0) {
             json_object_set_new(object, "validation_loss", json_real(score->loss));
@@ -145,8 +145,8 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
         return;
     }
     close_line(progress);
-    (void)printf("epoch %llu/%lld  loss %.4f  accuracy %.4f", epoch,
-                 (long long)progress->task->config->epochs, loss, accuracy);
+    (void)printf("epoch %llu/%llu  loss %.4f  accuracy %.4f", epoch,
+                 (unsigned long long)progress->task->n_epochs, loss, accuracy);
     if (score->n > 0) {
         (void)printf("  validation loss %.4f  accuracy %.4f", score->loss, score->accuracy);
     }

@@ -10,6 +10,9 @@
 
 /* Kept in memory once decoded; a face store fits many times over. */
 #define DATASET_CACHE_BYTES ((size_t)256 << 20)
+#define EPOCHS_DEFAULT      10
+#define BATCH_DEFAULT       64
+#define WARMUP_PART         0.05 /* warmup_epochs -1 */
 
 static weir_status open_data(struct train_task *task, struct weir_error *err)
 {
@@ -17,6 +20,9 @@ static weir_status open_data(struct train_task *task, struct weir_error *err)
     struct weir_dataset_options options = {.cache_bytes = DATASET_CACHE_BYTES};
     WEIR_TRY(train_data_kind(config->data_kind, &options.kind, err));
     WEIR_TRY(weir_dataset_open(config->data, &options, &task->dataset, err));
+    if (config->mirror_classes) {
+        WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));
+    }
     if (config->validation == NULL) {
         return WEIR_OK;
     }
@@ -49,9 +55,15 @@ static weir_status build_model(struct train_task *task, struct weir_error *err)
                               "%s: a picture has 1 or 3 channels, the model's input %d",
                               task->config->model, input.c);
     }
-    int32_t n_classes = (int32_t)weir_dataset_n_classes(task->dataset);
+    int32_t n_classes = (int32_t)weir_dataset_n_classes(train_task_stream(task));
     WEIR_TRY(weir_model_spec_build(task->spec, n_classes, &task->graph, err));
     task->is_embedding = weir_graph_is_embedding(task->graph);
+    if (!task->is_embedding && task->mirrored != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "mirror_classes: %s is a classifier, whose classes are those of the "
+                              "data; leave it out",
+                              task->config->model);
+    }
     if (task->is_embedding && task->validation != NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "validation: %s learns an embedding, which is not measured by "
@@ -61,20 +73,40 @@ static weir_status build_model(struct train_task *task, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status set_pace(struct train_task *task, struct weir_error *err)
+struct weir_dataset *train_task_stream(const struct train_task *task)
+{
+    return task->mirrored != NULL ? task->mirrored : task->dataset;
+}
+
+static weir_status set_order(struct train_task *task, struct weir_error *err)
 {
     const struct weir_train_config *config = task->config;
-    task->order = (struct weir_order){.n_samples = weir_dataset_n_samples(task->dataset),
+    uint64_t n_samples = weir_dataset_n_samples(train_task_stream(task));
+    uint64_t batch = config->batch_size > 0 ? (uint64_t)config->batch_size
+                                            : WEIR_MIN(n_samples, (uint64_t)BATCH_DEFAULT);
+    task->order = (struct weir_order){.n_samples = n_samples,
                                       .seed = (uint64_t)config->seed,
-                                      .batch = (uint32_t)config->batch_size,
+                                      .batch = (uint32_t)batch,
                                       .shuffle = true,
                                       .tail = WEIR_TAIL_DROP};
     weir_status status = weir_order_check(&task->order, err);
     if (status != WEIR_OK) {
-        return weir_error_prefix(err, "batch_size %lld: ", (long long)config->batch_size);
+        return weir_error_prefix(err, "batch_size %llu: ", (unsigned long long)batch);
     }
     task->steps_per_epoch = weir_order_batches(&task->order);
-    task->n_steps = task->steps_per_epoch * (uint64_t)config->epochs;
+    task->n_epochs = (uint64_t)config->epochs;
+    if (config->epochs == 0) {
+        uint64_t n_steps = (uint64_t)config->steps, per_epoch = task->steps_per_epoch;
+        task->n_epochs = WEIR_MAX((uint64_t)EPOCHS_DEFAULT, (n_steps + per_epoch - 1) / per_epoch);
+    }
+    task->n_steps = task->steps_per_epoch * task->n_epochs;
+    return WEIR_OK;
+}
+
+static weir_status set_pace(struct train_task *task, struct weir_error *err)
+{
+    const struct weir_train_config *config = task->config;
+    WEIR_TRY(set_order(task, err));
     WEIR_TRY(weir_optimizer_defaults(config->optimizer, &task->optimizer, err));
     task->optimizer.momentum = config->momentum;
     task->optimizer.weight_decay = config->weight_decay;
@@ -82,9 +114,12 @@ static weir_status set_pace(struct train_task *task, struct weir_error *err)
     if (task->learning_rate <= 0) {
         task->learning_rate = strcmp(config->optimizer, "adam") == 0 ? 0.001 : 0.05;
     }
+    double n_epochs = (double)task->n_epochs;
+    bool is_part = config->warmup_epochs < 0;
     const struct weir_schedule_span span = {.learning_rate = task->learning_rate,
-                                            .epochs = (double)config->epochs,
-                                            .warmup_epochs = config->warmup_epochs,
+                                            .epochs = n_epochs,
+                                            .warmup_epochs = is_part ? WARMUP_PART * n_epochs
+                                                                     : config->warmup_epochs,
                                             .steps_per_epoch = task->steps_per_epoch};
     return weir_schedule_parse(config->schedule, &span, &task->schedule, err);
 }
@@ -103,13 +138,14 @@ json_t *train_parameters(const struct train_task *task)
 {
     const struct weir_train_config *config = task->config;
     struct weir_shape input = weir_model_spec_input(task->spec);
-    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:s,s:f,s:s}", "model",
+    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:s,s:f,s:s,s:b}", "model",
                      config->model, "input", input.c, input.h, input.w, "seed",
-                     (json_int_t)config->seed, "epochs", (json_int_t)config->epochs, "batch_size",
-                     (json_int_t)config->batch_size, "optimizer", config->optimizer,
+                     (json_int_t)config->seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
+                     (json_int_t)task->order.batch, "optimizer", config->optimizer,
                      "learning_rate", task->learning_rate, "momentum", config->momentum,
                      "weight_decay", config->weight_decay, "schedule", config->schedule,
-                     "warmup_epochs", config->warmup_epochs, "augment", config->augment);
+                     "warmup_epochs", config->warmup_epochs, "augment", config->augment,
+                     "mirror_classes", config->mirror_classes);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */
@@ -164,6 +200,7 @@ void train_task_close(struct train_task *task)
     weir_graph_destroy(task->graph);
     weir_model_spec_destroy(task->spec);
     weir_dataset_close(task->validation);
+    weir_dataset_close(task->mirrored);
     weir_dataset_close(task->dataset);
     weir_arena_fini(&task->arena);
     memset(task, 0, sizeof *task);
@@ -192,7 +229,7 @@ static void add_tensor(struct moments *moments, const struct weir_input *input, 
 static weir_status measure(const struct train_task *task, const struct weir_input *plain,
                            float *tensor, struct moments *moments, struct weir_error *err)
 {
-    uint64_t n = task->order.n_samples;
+    uint64_t n = weir_dataset_n_samples(task->dataset);
     for (uint64_t i = 0; i < WEIR_MIN(n, (uint64_t)TRAIN_MEASURED); i++) {
         struct weir_image image = {0};
         uint64_t sample = weir_permute(task->order.seed, 0, n, i);

@@ -14,13 +14,14 @@
 struct train_task {
     const struct weir_train_config *config; /**< Borrowed. */
     struct weir_dataset *dataset;
+    struct weir_dataset *mirrored;   /**< View with the mirror images; NULL if not wished. */
     struct weir_dataset *validation; /**< NULL if none. */
     struct weir_model_spec *spec;
     struct weir_graph *graph;
     bool is_embedding;
     enum weir_augment augment;
     struct weir_order order;
-    uint64_t steps_per_epoch, n_steps;
+    uint64_t n_epochs, steps_per_epoch, n_steps;
     struct weir_schedule schedule;
     struct weir_optimizer_config optimizer;
     double learning_rate;
@@ -36,6 +37,9 @@ struct train_task {
 weir_status train_task_open(struct train_task *task, const struct weir_train_config *config,
                             struct weir_error *err) WEIR_MUST_CHECK;
 void train_task_close(struct train_task *task);
+
+/** What is trained on: the mirrored view, or the dataset itself. Borrowed. */
+struct weir_dataset *train_task_stream(const struct train_task *task);
 
 /**
  * Normalisation from the data: mean and deviation per channel of up to TRAIN_MEASURED pictures,

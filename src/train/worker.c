@@ -127,14 +127,14 @@ static weir_status start_loader(struct worker *worker, struct weir_error *err)
                                               .size = (uint32_t)worker->n_workers,
                                               .seed = task->order.seed,
                                               .start = worker->state.place,
-                                              .n_epochs = (uint64_t)task->config->epochs,
+                                              .n_epochs = task->n_epochs,
                                               .shuffle = task->order.shuffle,
                                               .tail = task->order.tail,
                                               .augment = task->augment,
                                               .on_damage = is_fatal ? WEIR_ON_DAMAGE_FATAL
                                                                     : WEIR_ON_DAMAGE_SKIP,
                                               .n_threads = decoding_threads(worker)};
-    return weir_loader_create(task->dataset, &config, &worker->loader, err);
+    return weir_loader_create(train_task_stream(task), &config, &worker->loader, err);
 }
 
 static void set_next_save(struct worker *worker)
