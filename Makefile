@@ -7,7 +7,7 @@ JOBS    ?= $(shell nproc)
 
 all: build-deps ## Build the optimised program: build/weir, build/weir-worker
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS)
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
 

@@ -138,7 +138,8 @@ static struct weir_image make_disc(double cx, double cy)
     struct weir_image image;
     ck_assert_int_eq(weir_image_init(&image, SIDE, SIDE, 1, NULL), WEIR_OK);
     for (int i = 0; i < LEN; i++) {
-        double dx = i % SIDE - cx, dy = i / SIDE - cy;
+        int row = i / SIDE;
+        double dx = i % SIDE - cx, dy = row - cy;
         image.pixels[i] = (uint8_t)(60 + 140 * exp(-(dx * dx + dy * dy) / 18));
     }
     return image;
@@ -156,8 +157,9 @@ static void find_disc(const float *tensor, double *out_x, double *out_y)
     for (int i = 0; i < LEN; i++) {
         if (tensor[i] > (low + high) / 2) {
             n++;
+            int row = i / SIDE;
             x += i % SIDE;
-            y += i / SIDE;
+            y += row;
         }
     }
     *out_x = x / n;

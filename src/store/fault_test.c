@@ -165,7 +165,7 @@ START_TEST(a_write_that_the_system_refuses_is_an_error_and_the_next_one_works)
 {
     make_large();
     fixture_open(&fixture, (struct weir_store_config){0});
-    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_ptr_ne(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
     fixture_write(&fixture, put, &(struct put){"before", "1", 0});
     limit_file_size(1 << 20);
     weir_status status =
