@@ -249,6 +249,16 @@ def options_part(rows, has_keys):
     return table(("flag", *(["key of spec.json"] if has_keys else []), "value", "default", "meaning"), cells)
 
 
+def models_part():
+    rows = []
+    for row in parts(braces_after(text := without_comments(read("src/nn/zoo.c")),
+                                  text.index("struct weir_zoo_model models[]"))):
+        member = lambda name: re.search(rf"\.{name} = (\{{[^}}]*\}}|\"[^\"]*\")", row)[1]
+        shape = "×".join(re.findall(r"\d+", member("shape")))
+        rows.append((f"`{string(member('name'))}`", shape, string(member("doc"))))
+    return table(("name", "input", "what"), rows)
+
+
 def generated(statuses, routes, records, worker):
     return {
         "docs/reference/errors.md": {"statuses": table(
@@ -258,7 +268,8 @@ def generated(statuses, routes, records, worker):
                                    "records": records_part(routes, records)},
         "docs/reference/training.md": {
             "options": options_part(worker["src/train/config.c"], True),
-            "evaluate options": options_part(worker.get("src/train/evaluate_main.c", []), False)},
+            "evaluate options": options_part(worker["src/train/evaluate_main.c"], False),
+            "models": models_part()},
     }
 
 
@@ -329,6 +340,33 @@ def check_built_commands(commands):
         shown = re.findall(r"--(?!no-)([a-z][a-z-]+)", ask("help", name).partition("Options:")[2])
         for option in set(options) - set(shown):
             complain("tests/lint/docs.py", f"reads the options of {name} wrongly: {option}")
+
+
+def check_words(path, words, kind, form="`{}`"):
+    text = read(path).replace("\\", "")
+    for word in sorted(set(words)):
+        if form.format(word) not in text:
+            complain(path, f"does not explain the {kind} {word}")
+
+
+def check_ion_keys(records):
+    tables = ("document", "training", "triggers", "prediction", "gallery", "source", "sink", "link")
+    keys = [field[0] for name in tables for field in records[f"{name}_resource"][1]]
+    text = without_comments(read("src/ion/ion_doc.c"))
+    keys += re.findall(r'\{ *\.name = "(\w+)"', text)
+    check_words("docs/reference/ion-file.md", keys, "key")
+    check_words("man/weir-ion.5.scd", keys, "key", "*{}*")
+
+
+def check_names():
+    """Layers, metrics and events that the sources name."""
+    found = lambda folder, pattern: [name for _, text in sources(folder) for name in re.findall(pattern, text)]
+    layers = found("src/nn", r'\{"(\w+)",\s+(?:true|false),')
+    check_words("docs/reference/model-file.md", layers, "layer")
+    check_words("docs/reference/health.md", found("src/train", r'train_tick_add\(&\w+, "(\w+)"'), "metric")
+    events = found("src", r'\b(?:engine_tell\(engine|tell\(step), "(\w+)"')
+    events += found("src/api", r'control_log\((?:&?\w+), txn, "\w+", "(\w+)"')
+    check_words("docs/reference/health.md", events, "event")
 
 
 def check_domains(depends):
@@ -402,6 +440,8 @@ def main():
     commands, worker = load_commands(), load_worker_options()
     check_generated(generated(statuses, routes, records, worker), "--write" in sys.argv[1:])
     check_commands(commands, worker)
+    check_ion_keys(records)
+    check_names()
     check_domains(load_depends())
     for path, text in documents():
         check_links(path, text)
