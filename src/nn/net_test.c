@@ -449,7 +449,82 @@ START_TEST(initial_weights_depend_on_seed_and_name_alone)
 
 END_TEST
 
-WEIR_TEST_MAIN("net", five_steps_give_the_same_bits_for_any_number_of_threads,
+/* Channel c of a batch of n images of 2 x 10 x 8. */
+static void moments_of(const float *x, size_t n, size_t c, double *out_mean, double *out_unbiased)
+{
+    double sum = 0, squares = 0, count = (double)n * 80;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t p = 0; p < 80; p++) {
+            sum += x[(i * 2 + c) * 80 + p];
+        }
+    }
+    *out_mean = sum / count;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t p = 0; p < 80; p++) {
+            double d = x[(i * 2 + c) * 80 + p] - *out_mean;
+            squares += d * d;
+        }
+    }
+    *out_unbiased = squares / (count - 1);
+}
+
+START_TEST(running_statistics_follow_the_batch)
+{
+    struct weir_graph *graph = weir_graph_create();
+    weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 10, 8});
+    x = weir_graph_batch_norm(graph, "bn", x);
+    x = weir_graph_linear(graph, "fc", x, RANDOM_GRAPH_CLASSES, true);
+    weir_graph_softmax_loss(graph, "loss", x);
+    for (int i_backend = 0; i_backend < N_BACKENDS; i_backend++) {
+        struct weir_net *net = training_net(graph, i_backend, 2);
+        size_t n;
+        const struct weir_param *params = weir_net_params(net, &n);
+        const float *weights = weir_net_weights(net, NULL);
+        for (size_t i = 0; i < 11 * 2 * 80; i++) {
+            weir_net_input(net)[i] += 3; /* a mean that matters */
+        }
+        ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, NULL), WEIR_OK);
+        ck_assert_str_eq(params[n - 2].name, "bn.running_mean");
+        for (size_t c = 0; c < 2; c++) {
+            double mean, unbiased;
+            moments_of(weir_net_input(net), 11, c, &mean, &unbiased);
+            ck_assert_double_eq_tol(weights[params[n - 2].first_elem + c], 0.1 * mean, 1e-6);
+            ck_assert_double_eq_tol(weights[params[n - 1].first_elem + c], 0.9 + 0.1 * unbiased,
+                                    1e-6);
+        }
+        /* Inference uses them at once, also if no one says that weights have changed. */
+        float before[11 * RANDOM_GRAPH_CLASSES];
+        ck_assert_int_eq(weir_net_forward(net, 11, NULL), WEIR_OK);
+        memcpy(before, weir_net_output(net), sizeof(before));
+        weir_net_weights_changed(net);
+        ck_assert_int_eq(weir_net_forward(net, 11, NULL), WEIR_OK);
+        ck_assert_int_eq(memcmp(before, weir_net_output(net), sizeof(before)), 0);
+        weir_net_destroy(net);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+START_TEST(only_the_images_asked_for_count)
+{
+    struct weir_graph *graph = small_graph();
+    for (int i_backend = 0; i_backend < N_BACKENDS; i_backend++) {
+        struct weir_net *net = training_net(graph, i_backend, 2);
+        for (int32_t n = 0; n <= 11; n++) { /* image 1 has no label */
+            struct weir_step_result result;
+            ck_assert_int_eq(weir_net_forward(net, n, &result), WEIR_OK);
+            ck_assert_int_eq(result.n_labelled, n > 1 ? n - 1 : n);
+        }
+        weir_net_destroy(net);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("net", running_statistics_follow_the_batch, only_the_images_asked_for_count,
+               five_steps_give_the_same_bits_for_any_number_of_threads,
                training_lowers_the_loss_to_nothing,
                nothing_is_allocated_and_no_page_is_new_after_warm_up,
                ready_ranges_cover_the_gradients_once_and_in_order, announced_gradients_are_final,
