@@ -1,6 +1,7 @@
 #include "nn/net_file.h"
 
 #include "base/json.h"
+#include "net.h"
 #include "nn/model_file.h"
 #include "nn/safetensors.h"
 
@@ -28,6 +29,17 @@ double weir_net_input_brightness(const struct weir_net_input *input, const float
         sum += channel * (double)input->std[c] + (double)input->mean[c] * (double)n_pixels;
     }
     return sum / ((double)n_pixels * input->shape.c);
+}
+
+/** Class weights of a margin loss: for training only, and of classes that the file may not name. */
+static bool is_class_weight(const struct weir_net *net, size_t i_param)
+{
+    const struct plan *plan = net->plan;
+    if (plan->i_loss < 0) {
+        return false;
+    }
+    const struct op *loss = &plan->ops[plan->i_loss].op;
+    return loss->kind == LAYER_MARGIN_LOSS && loss->params[OP_WEIGHT].index == (int32_t)i_param;
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -84,20 +96,25 @@ static char *labels_text(const struct weir_net_file_info *info, struct weir_aren
 }
 
 static weir_status collect(struct weir_net *net, struct weir_safetensors_tensor *tensors,
-                           struct weir_error *err)
+                           size_t *out_n, struct weir_error *err)
 {
-    size_t n = 0;
+    size_t n = 0, n_taken = 0;
     const struct weir_param *params = weir_net_params(net, &n);
     const float *weights = weir_net_weights(net, NULL);
     for (size_t i = 0; i < n; i++) {
+        if (is_class_weight(net, i)) {
+            continue;
+        }
         WEIR_TRY(check_finite(&params[i], weights, WEIR_ERR_INVALID, err));
-        tensors[i] = (struct weir_safetensors_tensor){.name = params[i].name,
-                                                      .n_dims = params[i].n_dims,
-                                                      .data = weights + params[i].first_elem};
+        struct weir_safetensors_tensor *tensor = &tensors[n_taken++];
+        *tensor = (struct weir_safetensors_tensor){.name = params[i].name,
+                                                   .n_dims = params[i].n_dims,
+                                                   .data = weights + params[i].first_elem};
         for (int32_t d = 0; d < params[i].n_dims; d++) {
-            tensors[i].dims[d] = params[i].dims[d];
+            tensor->dims[d] = params[i].dims[d];
         }
     }
+    *out_n = n_taken;
     return WEIR_OK;
 }
 
@@ -128,9 +145,10 @@ weir_status weir_net_file_save(const char *path, struct weir_net *net,
             given[n_given++] = texts[i];
         }
     }
-    weir_status status = collect(net, tensors, err);
+    size_t n_tensors = 0;
+    weir_status status = collect(net, tensors, &n_tensors, err);
     if (status == WEIR_OK) {
-        status = weir_safetensors_write(path, tensors, n_params, given, n_given, err);
+        status = weir_safetensors_write(path, tensors, n_tensors, given, n_given, err);
     }
     weir_arena_fini(&arena);
     free(tensors);
@@ -357,8 +375,12 @@ weir_status weir_net_file_create_net(const struct weir_net_file *file,
     size_t n = 0;
     const struct weir_param *params = weir_net_params(net, &n);
     float *weights = weir_net_weights(net, NULL);
+    if (config->is_training) {
+        weir_net_init_weights(net, config->seed); /* class weights begin anew */
+    }
     for (size_t i = 0; i < n; i++) {
-        weir_status status = read_param(file, &params[i], weights, err);
+        weir_status status =
+            is_class_weight(net, i) ? WEIR_OK : read_param(file, &params[i], weights, err);
         if (status != WEIR_OK) {
             weir_net_destroy(net);
             return status;

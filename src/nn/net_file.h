@@ -9,7 +9,9 @@
  *     weir.baseline  JSON object: what training data looked like, {"score":hist,"brightness":hist}
  *     weir.training  JSON object: parameters, seed, dataset, results
  *
- * (the last two are optional). A file that other programs read as plain safetensors stays one.
+ * (the last two are optional). The class weights of a margin loss, which take part in training
+ * only, are left out; a net made from the file for training begins with new ones. A file that other
+ * programs read as plain safetensors stays one.
  *
  *     struct weir_net_file *file;
  *     WEIR_TRY(weir_net_file_open("model.safetensors", &file, err));

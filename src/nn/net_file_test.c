@@ -93,6 +93,22 @@ START_TEST(a_net_read_back_computes_the_same_bits)
 
 END_TEST
 
+START_TEST(the_class_weights_of_a_margin_loss_stay_out_of_the_file)
+{
+    struct weir_safetensors *file = NULL;
+    size_t n_tensors = 0, n_params = 0;
+    (void)weir_net_params(net, &n_params);
+    ck_assert_int_eq(weir_safetensors_open(path, &file, &err), WEIR_OK);
+    const struct weir_safetensors_entry *entries = weir_safetensors_entries(file, &n_tensors);
+    ck_assert_uint_eq(n_tensors, n_params - 1);
+    for (size_t i = 0; i < n_tensors; i++) {
+        ck_assert_msg(strncmp(entries[i].name, "margin", 6) != 0, "%s", entries[i].name);
+    }
+    weir_safetensors_close(file);
+}
+
+END_TEST
+
 START_TEST(brightness_undoes_the_normalisation)
 {
     /* Two channels worked by hand: pixels 0.25 and 0.75, 0.5 and 0.5. */
@@ -108,6 +124,7 @@ START_TEST(a_weight_that_is_not_finite_is_neither_written_nor_read)
 {
     size_t n = 0;
     const struct weir_param *param = weir_net_params(net, &n);
+    param++; /* the first are the class weights, which are not written */
     weir_net_weights(net, NULL)[param->first_elem] = NAN;
     struct weir_net_file_info info = info_of(spec);
     ck_assert_int_eq(weir_net_file_save(path, net, &info, &err), WEIR_ERR_INVALID);
@@ -208,6 +225,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, make_net, drop_net);
     tcase_add_test(tcase, a_net_read_back_computes_the_same_bits);
+    tcase_add_test(tcase, the_class_weights_of_a_margin_loss_stay_out_of_the_file);
     tcase_add_test(tcase, brightness_undoes_the_normalisation);
     tcase_add_test(tcase, a_weight_that_is_not_finite_is_neither_written_nor_read);
     tcase_add_test(tcase, a_missing_or_misshapen_tensor_is_named);
