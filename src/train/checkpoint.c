@@ -390,6 +390,17 @@ weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,
     return status;
 }
 
+/** A value as a person would write it: 0.05, not its 17 digits. */
+static char *value_text(const json_t *value, struct weir_arena *arena)
+{
+    char *text = value == NULL
+                     ? NULL
+                     : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+    char *copy = weir_arena_strdup(arena, text != NULL ? text : "missing");
+    free(text);
+    return copy;
+}
+
 /** In which key do they differ? OK if in none. */
 static weir_status compare_identity(const char *there, const char *here, const char *path,
                                     struct weir_error *err)
@@ -410,8 +421,7 @@ static weir_status compare_identity(const char *there, const char *here, const c
                 err, WEIR_ERR_CONFLICT,
                 "%s belongs to another training: %s is %.70s there and %.70s here; remove it or "
                 "take another checkpoint_dir",
-                path, key, old == NULL ? "missing" : weir_json_text(old, &arena),
-                weir_json_text(now, &arena));
+                path, key, value_text(old, &arena), value_text(now, &arena));
         }
     }
     json_decref(a);

@@ -1,8 +1,9 @@
 /**
  * What a training is: one table of options, which is also the form of spec.json.
  *
- * Precedence: default < the model's recipe (recipe.h) < spec.json < environment (WEIR_<NAME>) < flag. A key of the file is the
- * flag's name with "_" for "-" ("batch_size" is --batch-size). Unknown keys are refused.
+ * Precedence: default < the model's recipe (recipe.h) < spec.json < environment (WEIR_<NAME>) <
+ * flag. A key of the file is the flag's name with "_" for "-" ("batch_size" is --batch-size).
+ * Unknown keys are refused.
  */
 #ifndef WEIR_TRAIN_CONFIG_H
 #define WEIR_TRAIN_CONFIG_H

@@ -135,8 +135,8 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
     if (progress->form == PROGRESS_JSON) {
         json_t *object = json_pack(
             "{s:s,s:I,s:I,s:I,s:f,s:f,s:f}", "event", "epoch", "epoch", (json_int_t)epoch, "epochs",
-            (json_int_t)progress->task->n_epochs, "step", (json_int_t)state->step, "loss",
-            loss, "accuracy", accuracy, "seconds", seconds);
+            (json_int_t)progress->task->n_epochs, "step", (json_int_t)state->step, "loss", loss,
+            "accuracy", accuracy, "seconds", seconds);
         if (score->n > 0) {
             json_object_set_new(object, "validation_loss", json_real(score->loss));
             json_object_set_new(object, "validation_accuracy", json_real(score->accuracy));

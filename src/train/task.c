@@ -20,9 +20,6 @@ static weir_status open_data(struct train_task *task, struct weir_error *err)
     struct weir_dataset_options options = {.cache_bytes = DATASET_CACHE_BYTES};
     WEIR_TRY(train_data_kind(config->data_kind, &options.kind, err));
     WEIR_TRY(weir_dataset_open(config->data, &options, &task->dataset, err));
-    if (config->mirror_classes) {
-        WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));
-    }
     if (config->validation == NULL) {
         return WEIR_OK;
     }
@@ -141,11 +138,11 @@ json_t *train_parameters(const struct train_task *task)
     return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:s,s:f,s:s,s:b}", "model",
                      config->model, "input", input.c, input.h, input.w, "seed",
                      (json_int_t)config->seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
-                     (json_int_t)task->order.batch, "optimizer", config->optimizer,
-                     "learning_rate", task->learning_rate, "momentum", config->momentum,
-                     "weight_decay", config->weight_decay, "schedule", config->schedule,
-                     "warmup_epochs", config->warmup_epochs, "augment", config->augment,
-                     "mirror_classes", config->mirror_classes);
+                     (json_int_t)task->order.batch, "optimizer", config->optimizer, "learning_rate",
+                     task->learning_rate, "momentum", config->momentum, "weight_decay",
+                     config->weight_decay, "schedule", config->schedule, "warmup_epochs",
+                     config->warmup_epochs, "augment", config->augment, "mirror_classes",
+                     config->mirror_classes);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */
@@ -180,19 +177,41 @@ static void set_identity(struct train_task *task)
     weir_arena_fini(&arena);
 }
 
-weir_status train_task_open(struct train_task *task, const struct weir_train_config *config,
-                            struct weir_error *err)
+static void begin(struct train_task *task, const struct weir_train_config *config)
 {
     memset(task, 0, sizeof *task);
     weir_arena_init(&task->arena, 0);
     task->config = config;
     task->n_threads = choose_threads(config);
-    WEIR_TRY(weir_augment_from_name(config->augment, &task->augment, err));
-    WEIR_TRY(open_data(task, err));
+}
+
+/** Everything that follows from the data. */
+static weir_status complete(struct train_task *task, struct weir_error *err)
+{
+    WEIR_TRY(weir_augment_from_name(task->config->augment, &task->augment, err));
+    if (task->config->mirror_classes) {
+        WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));
+    }
     WEIR_TRY(build_model(task, err));
     WEIR_TRY(set_pace(task, err));
     set_identity(task);
     return WEIR_OK;
+}
+
+weir_status train_task_open(struct train_task *task, const struct weir_train_config *config,
+                            struct weir_error *err)
+{
+    begin(task, config);
+    WEIR_TRY(open_data(task, err));
+    return complete(task, err);
+}
+
+weir_status train_task_open_on(struct train_task *task, const struct weir_train_config *config,
+                               struct weir_dataset *dataset, struct weir_error *err)
+{
+    begin(task, config);
+    task->dataset = dataset;
+    return complete(task, err);
 }
 
 void train_task_close(struct train_task *task)

@@ -36,6 +36,10 @@ struct train_task {
  */
 weir_status train_task_open(struct train_task *task, const struct weir_train_config *config,
                             struct weir_error *err) WEIR_MUST_CHECK;
+/** The same on a dataset that is open already; it belongs to the task then, also on error. */
+weir_status train_task_open_on(struct train_task *task, const struct weir_train_config *config,
+                               struct weir_dataset *dataset,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 void train_task_close(struct train_task *task);
 
 /** What is trained on: the mirrored view, or the dataset itself. Borrowed. */

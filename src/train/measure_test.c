@@ -1,0 +1,179 @@
+/*
+ * What is measured on data: normalisation, scores, the baseline. Each against the plain formula
+ * over the same pictures.
+ */
+#include "train/test_support.h"
+
+#include "stats/histogram.h"
+#include "train/baseline.h"
+#include "train/score.h"
+
+#include <math.h>
+
+#define N_PIXELS (TEST_SIDE * TEST_SIDE)
+
+static struct train_task task;
+static struct weir_train_config config;
+
+static void setup(void)
+{
+    bed_make();
+    config = bed_config(1, 0, 1);
+    ck_assert_msg(train_task_open(&task, &config, &bed.err) == WEIR_OK, "%s", bed.err.message);
+}
+
+static void teardown(void)
+{
+    train_task_close(&task);
+    bed_drop();
+}
+
+/** Bytes of a picture, as the file has them. */
+static void read_pixels(size_t i_sample, double out[N_PIXELS])
+{
+    struct weir_image image = {0};
+    ck_assert_int_eq(weir_dataset_read(task.dataset, i_sample, &image, &bed.err), WEIR_OK);
+    for (int i = 0; i < N_PIXELS; i++) {
+        out[i] = image.pixels[i] / 255.0;
+    }
+    weir_image_fini(&image);
+}
+
+START_TEST(the_input_is_normalised_by_the_mean_and_deviation_of_all_pixels)
+{
+    double sum = 0, squares = 0, pixels[N_PIXELS], n = TEST_CLASSES * TEST_PER_CLASS * N_PIXELS;
+    struct weir_net_input input;
+    for (size_t s = 0; s < TEST_CLASSES * TEST_PER_CLASS; s++) {
+        read_pixels(s, pixels);
+        for (int i = 0; i < N_PIXELS; i++) {
+            sum += pixels[i];
+            squares += pixels[i] * pixels[i];
+        }
+    }
+    ck_assert_int_eq(train_measure_input(&task, &input, &bed.err), WEIR_OK);
+    ck_assert_double_eq_tol((double)input.mean[0], sum / n, 1e-6);
+    ck_assert_double_eq_tol((double)input.std[0], sqrt(squares / n - sum / n * sum / n), 1e-6);
+}
+
+END_TEST
+
+static struct weir_net *net_of(int32_t batch)
+{
+    struct weir_net *net = NULL;
+    const struct weir_net_config shape = {
+        .batch = batch, .n_threads = 1, .backend = &weir_reference_backend};
+    ck_assert_int_eq(weir_net_create(task.graph, &shape, &net, &bed.err), WEIR_OK);
+    weir_net_init_weights(net, 3);
+    return net;
+}
+
+START_TEST(a_score_is_the_mean_over_every_picture_once)
+{
+    /* 7 does not divide 96: the last batch is not full. */
+    struct weir_net *net = net_of(7), *one = net_of(1);
+    const struct weir_net_input input = {
+        .shape = {1, TEST_SIDE, TEST_SIDE}, .mean = {0.3f}, .std = {0.2f}};
+    const struct train_score_config how = {.dataset = task.dataset, .input = &input};
+    struct train_score score;
+    double loss = 0, n_correct = 0, pixels[N_PIXELS];
+    ck_assert_int_eq(train_score_measure(net, &how, &score, &bed.err), WEIR_OK);
+    for (size_t s = 0; s < TEST_CLASSES * TEST_PER_CLASS; s++) {
+        read_pixels(s, pixels);
+        for (int i = 0; i < N_PIXELS; i++) {
+            weir_net_input(one)[i] = (float)((pixels[i] - 0.3) / 0.2);
+        }
+        ck_assert_int_eq(weir_net_forward(one, 1, NULL), WEIR_OK);
+        const float *logits = weir_net_output(one);
+        int label = weir_dataset_label(task.dataset, s), best = 0;
+        double sum = 0;
+        for (int c = 0; c < TEST_CLASSES; c++) {
+            sum += exp((double)logits[c]);
+            best = logits[c] > logits[best] ? c : best;
+        }
+        loss += log(sum) - (double)logits[label];
+        n_correct += best == label;
+    }
+    double n = TEST_CLASSES * TEST_PER_CLASS;
+    ck_assert_uint_eq(score.n, TEST_CLASSES * TEST_PER_CLASS);
+    ck_assert_double_eq_tol(score.loss, loss / n, 1e-5);
+    ck_assert_double_eq_tol(score.accuracy, n_correct / n, 1e-12);
+    weir_net_destroy(net);
+    weir_net_destroy(one);
+}
+
+END_TEST
+
+START_TEST(genuine_scores_leave_the_picture_itself_out)
+{
+    /* Angles in the plane: 0 and 60 degrees of one person, 90 of another, 0 and 0 of a third. */
+    const float vectors[] = {1, 0, 0.5f, 0.8660254f, 0, 1, 1, 0, 1, 0};
+    const int32_t labels[] = {4, 4, 9, 2, 2};
+    double scores[5];
+    train_genuine_scores(vectors, labels, 5, 2, scores);
+    ck_assert_double_eq_tol(scores[0], 0.5, 1e-7);
+    ck_assert_double_eq_tol(scores[1], 0.5, 1e-7);
+    ck_assert(isnan(scores[2]));
+    ck_assert_double_eq_tol(scores[3], 1, 1e-7);
+}
+
+END_TEST
+
+START_TEST(the_baseline_counts_the_brightness_of_every_picture)
+{
+    struct weir_net *net = net_of(8);
+    struct weir_net_input input;
+    struct weir_histogram hist, expected;
+    double brightness[TEST_CLASSES * TEST_PER_CLASS], pixels[N_PIXELS];
+    char *text = NULL;
+    json_t *baseline = NULL;
+    ck_assert_int_eq(train_measure_input(&task, &input, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_baseline(&task, &input, net, &bed.arena, &text, &bed.err), WEIR_OK);
+    ck_assert_int_eq(weir_json_parse(text, strlen(text), "baseline", &baseline, &bed.err), WEIR_OK);
+    ck_assert_int_eq(
+        weir_histogram_from_json(json_object_get(baseline, "brightness"), &hist, &bed.err),
+        WEIR_OK);
+    ck_assert_ptr_null(json_object_get(baseline, "score")); /* a classifier */
+    for (size_t s = 0; s < TEST_CLASSES * TEST_PER_CLASS; s++) {
+        brightness[s] = 0;
+        read_pixels(s, pixels);
+        for (int i = 0; i < N_PIXELS; i++) {
+            brightness[s] += pixels[i] / N_PIXELS;
+        }
+    }
+    ck_assert_int_eq(
+        weir_histogram_from_values(&expected, brightness, TEST_CLASSES * TEST_PER_CLASS), WEIR_OK);
+    ck_assert_uint_eq(hist.n, expected.n);
+    ck_assert_double_eq_tol(hist.mean, expected.mean, 1e-6);
+    ck_assert_double_eq_tol(hist.m2, expected.m2, 1e-6);
+    json_decref(baseline);
+    weir_net_destroy(net);
+}
+
+END_TEST
+
+START_TEST(classes_that_are_not_the_models_are_named)
+{
+    const char *const names[] = {"class-0", "class-1", "stranger", "class-3"};
+    ck_assert_int_eq(train_check_classes(task.dataset, names, 4, "validation", &bed.err),
+                     WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(bed.err.message, "stranger"));
+    ck_assert_int_eq(train_check_classes(task.dataset, names, 2, "validation", &bed.err),
+                     WEIR_ERR_INVALID);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("measure");
+    TCase *tcase = tcase_create("measure");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, the_input_is_normalised_by_the_mean_and_deviation_of_all_pixels);
+    tcase_add_test(tcase, a_score_is_the_mean_over_every_picture_once);
+    tcase_add_test(tcase, genuine_scores_leave_the_picture_itself_out);
+    tcase_add_test(tcase, the_baseline_counts_the_brightness_of_every_picture);
+    tcase_add_test(tcase, classes_that_are_not_the_models_are_named);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}

@@ -1,0 +1,190 @@
+/*
+ * Training by several workers against training by one, and both against a loop of a few lines that
+ * uses nn and data directly.
+ */
+#include "train/test_support.h"
+
+#include "nn/model_file.h"
+#include "nn/optimizer.h"
+#include "nn/schedule.h"
+#include "train/task.h"
+
+#include <math.h>
+
+#define N_LOSSES 50
+#define N_EPOCHS 9 /* of 6 steps */
+
+static const double *losses_of(int workers, int servers)
+{
+    struct weir_train_config config = bed_config(workers, servers, N_EPOCHS);
+    config.checkpoint_every_s = 1000;
+    bed_clear();
+    bed_train(&config, &bed_hooks);
+    return (const double *)(void *)weir_arena_memdup(&bed.arena, bed.trace->losses,
+                                                     N_LOSSES * sizeof(double));
+}
+
+/** What training is, without train's own loop. */
+static void serial_losses(double out[N_LOSSES])
+{
+    struct weir_train_config config = bed_config(1, 0, N_EPOCHS);
+    struct train_task task;
+    struct weir_net_input input;
+    struct weir_net *net = NULL;
+    struct weir_optimizer *optimizer = NULL;
+    struct weir_loader *loader = NULL;
+    ck_assert_int_eq(train_task_open(&task, &config, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_measure_input(&task, &input, &bed.err), WEIR_OK);
+    const struct weir_net_config shape = {
+        .batch = 16, .n_threads = 1, .is_training = true, .backend = &weir_reference_backend};
+    ck_assert_int_eq(weir_net_create(task.graph, &shape, &net, &bed.err), WEIR_OK);
+    weir_net_init_weights(net, 1);
+    size_t n_params = 0, n_gradients = 0;
+    const struct weir_param *params = weir_net_params(net, &n_params);
+    float *gradients = weir_net_gradients(net, &n_gradients);
+    const struct weir_optimizer_config sgd = {
+        .name = "sgd", .momentum = 0.9, .weight_decay = 0.0005};
+    ck_assert_int_eq(weir_optimizer_create(&sgd, params, n_params, &optimizer, &bed.err), WEIR_OK);
+    const struct weir_loader_config loading = {.input = train_data_input(&input),
+                                               .batch = 16,
+                                               .seed = 1,
+                                               .n_epochs = N_EPOCHS,
+                                               .shuffle = true,
+                                               .tail = WEIR_TAIL_DROP};
+    ck_assert_int_eq(weir_loader_create(task.dataset, &loading, &loader, &bed.err), WEIR_OK);
+    for (uint64_t step = 0; step < N_LOSSES; step++) {
+        struct weir_batch batch;
+        struct weir_step_result result;
+        ck_assert_int_eq(weir_loader_next(loader, &batch, &bed.err), WEIR_OK);
+        memcpy(weir_net_input(net), batch.images, 16UL * TEST_SIDE * TEST_SIDE * sizeof(float));
+        memcpy(weir_net_labels(net), batch.labels, 16 * sizeof(int32_t));
+        ck_assert_int_eq(weir_net_step(net, step, NULL, NULL, &result), WEIR_OK);
+        out[step] = result.loss;
+        /* Cosine without warm-up, worked from its formula: 9 epochs of 6 steps from 0.05. */
+        double rate = 0.05 * (1 + cos(M_PI * (double)step / (N_EPOCHS * 6))) / 2;
+        weir_optimizer_update(optimizer, weir_net_weights(net, NULL), gradients, 0, n_gradients,
+                              rate, step);
+        weir_net_weights_changed(net);
+    }
+    weir_loader_destroy(loader);
+    weir_optimizer_destroy(optimizer);
+    weir_net_destroy(net);
+    train_task_close(&task);
+}
+
+START_TEST(one_worker_does_what_a_plain_loop_does)
+{
+    double expected[N_LOSSES];
+    serial_losses(expected);
+    const double *losses = losses_of(1, 0);
+    for (int i = 0; i < N_LOSSES; i++) {
+        ck_assert_msg(fabs(losses[i] - expected[i]) < 1e-9, "step %d: %.12g, not %.12g", i,
+                      losses[i], expected[i]);
+    }
+    ck_assert_double_lt(losses[N_LOSSES - 1], losses[0] / 2);
+}
+
+END_TEST
+
+START_TEST(more_workers_see_the_losses_of_one)
+{
+    const double *alone = losses_of(1, 0);
+    for (int workers = 2; workers <= 3; workers++) { /* 16 pictures: 8 + 8, and 5 + 5 + 6 */
+        const double *together = losses_of(workers, 0);
+        for (int i = 0; i < N_LOSSES; i++) {
+            ck_assert_msg(fabs(alone[i] - together[i]) < 1e-4, "%d workers, step %d: %g, alone %g",
+                          workers, i, together[i], alone[i]);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(parameter_servers_give_the_weights_of_an_all_reduce)
+{
+    static const char *const optimizers[] = {"sgd", "adam"};
+    for (int i = 0; i < 2; i++) {
+        struct weir_train_config config = bed_config(2, 0, 3);
+        size_t n = 0;
+        config.optimizer = (char *)optimizers[i];
+        bed_clear();
+        bed_train(&config, NULL);
+        const float *reduced = bed_weights(&n);
+        for (int servers = 1; servers <= 2; servers++) {
+            config.parameter_servers = servers;
+            bed_clear();
+            bed_train(&config, NULL);
+            const float *served = bed_weights(&n);
+            ck_assert_msg(memcmp(reduced, served, n * sizeof *served) == 0, "%s, %d servers",
+                          optimizers[i], servers);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(a_picture_that_is_damaged_is_left_out_or_ends_the_training)
+{
+    char path[160];
+    struct weir_train_config config = bed_config(2, 0, 1);
+    (void)snprintf(path, sizeof path, "%s/class-1/03.pgm", bed.data);
+    ck_assert_int_eq(truncate(path, 40), 0);
+    bed_train(&config, NULL);
+    config.on_damage = "fatal";
+    config.max_restarts = 0;
+    bed_clear();
+    ck_assert_int_eq(weir_train_launch(&config, NULL, &bed.err), WEIR_ERR_CORRUPT);
+    ck_assert_msg(strstr(bed.err.message, "class-1/03.pgm") != NULL, "%s", bed.err.message);
+}
+
+END_TEST
+
+START_TEST(a_loss_that_is_no_number_ends_the_training_with_advice)
+{
+    struct weir_train_config config = bed_config(2, 0, 3);
+    config.learning_rate = 1e6;
+    ck_assert_int_eq(weir_train_launch(&config, &bed_hooks, &bed.err), WEIR_ERR_INVALID);
+    ck_assert_msg(strstr(bed.err.message, "learning_rate") != NULL, "%s", bed.err.message);
+    ck_assert_int_eq(bed.trace->n_attempts, 1); /* trying again would not help */
+}
+
+END_TEST
+
+START_TEST(an_embedding_is_trained_and_knows_its_scores)
+{
+    struct weir_train_config config = bed_config(2, 0, 2);
+    struct weir_net_file *file = NULL;
+    struct weir_net *net = NULL;
+    const struct weir_net_config inference = {.batch = 1, .n_threads = 1};
+    config.model = "face-embed";
+    config.input = "[1,32,24]";
+    config.backend = "onednn";
+    config.mirror_classes = true; /* trained on eight classes, of which the file names four */
+    bed_train(&config, &bed_hooks);
+    ck_assert_int_eq(weir_net_file_load(bed.output, &inference, &net, &file, &bed.err), WEIR_OK);
+    weir_net_destroy(net);
+    const struct weir_net_file_info *info = weir_net_file_info(file);
+    ck_assert_ptr_nonnull(strstr(info->baseline, "\"score\""));
+    ck_assert_ptr_nonnull(strstr(info->baseline, "\"brightness\""));
+    ck_assert_uint_eq(info->n_labels, TEST_CLASSES);
+    ck_assert_str_eq(info->labels[2], "class-2");
+    weir_net_file_close(file);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("parallel");
+    TCase *tcase = tcase_create("parallel");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, bed_make, bed_drop);
+    tcase_add_test(tcase, one_worker_does_what_a_plain_loop_does);
+    tcase_add_test(tcase, more_workers_see_the_losses_of_one);
+    tcase_add_test(tcase, parameter_servers_give_the_weights_of_an_all_reduce);
+    tcase_add_test(tcase, a_picture_that_is_damaged_is_left_out_or_ends_the_training);
+    tcase_add_test(tcase, a_loss_that_is_no_number_ends_the_training_with_advice);
+    tcase_add_test(tcase, an_embedding_is_trained_and_knows_its_scores);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
