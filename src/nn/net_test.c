@@ -179,6 +179,37 @@ START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
 
 END_TEST
 
+static int n_threads_now(void)
+{
+    char line[256];
+    int n = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    ck_assert_ptr_nonnull(status);
+    while (fgets(line, sizeof(line), status)) {
+        if (strncmp(line, "Threads:", 8) == 0) {
+            n = (int)strtol(line + 8, NULL, 10);
+        }
+    }
+    fclose(status);
+    return n;
+}
+
+START_TEST(a_net_has_the_threads_it_was_given_and_no_others)
+{
+    struct weir_graph *graph = small_graph();
+    int n_before = n_threads_now();
+    for (int i_backend = 0; i_backend < N_BACKENDS; i_backend++) {
+        struct weir_net *net = training_net(graph, i_backend, 3);
+        train_step(net, 0);
+        ck_assert_int_eq(n_threads_now(), n_before + 2); /* the caller is the third */
+        weir_net_destroy(net);
+        ck_assert_int_eq(n_threads_now(), n_before);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 struct ranges {
     size_t next, n_calls, smallest;
     bool is_ordered;
@@ -523,7 +554,8 @@ START_TEST(only_the_images_asked_for_count)
 
 END_TEST
 
-WEIR_TEST_MAIN("net", running_statistics_follow_the_batch, only_the_images_asked_for_count,
+WEIR_TEST_MAIN("net", a_net_has_the_threads_it_was_given_and_no_others,
+               running_statistics_follow_the_batch, only_the_images_asked_for_count,
                five_steps_give_the_same_bits_for_any_number_of_threads,
                training_lowers_the_loss_to_nothing,
                nothing_is_allocated_and_no_page_is_new_after_warm_up,

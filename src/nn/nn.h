@@ -157,7 +157,7 @@ struct weir_net;
  * Weights are zero until weir_net_init_weights or the caller writes them.
  * @return INVALID (a broken graph, named; an output that is an image; training without a loss;
  * batch, n_slices or n_threads out of range), LIMIT, NOMEM (also if alloc_gradients gave NULL).
- * Cost: milliseconds, and the memory of weir_net_memory_bytes.
+ * Cost: milliseconds (the first in a process 30 more), and the memory of weir_net_memory_bytes.
  */
 weir_status weir_net_create(const struct weir_graph *graph, const struct weir_net_config *config,
                             struct weir_net **out, struct weir_error *err) WEIR_MUST_CHECK;

@@ -22,6 +22,14 @@ weir_status dnn_check(dnnl_status_t status, const char *what, struct weir_error 
                           "oneDNN: %s failed with status %d", what, (int)status);
 }
 
+/* oneDNN compiles its matrix product in the first call of a process, which takes 30 ms: here, and
+ * not in the first step or the first answer of a service. */
+static dnnl_status_t warm_up(void)
+{
+    float a[4] = {0}, b[4] = {0}, c[4] = {0};
+    return dnnl_sgemm('N', 'N', 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
+}
+
 weir_status dnn_open(int32_t n_threads, void **out_context, struct weir_error *err)
 {
     struct dnn_context *context = calloc(1, sizeof(*context));
@@ -38,6 +46,9 @@ weir_status dnn_open(int32_t n_threads, void **out_context, struct weir_error *e
         status = dnn_check(
             dnnl_stream_create(&context->streams[i], context->engine, dnnl_stream_default_flags),
             "creating a stream", err);
+    }
+    if (status == WEIR_OK) {
+        status = dnn_check(warm_up(), "a first matrix product", err);
     }
     if (status != WEIR_OK) {
         dnn_close(context);
