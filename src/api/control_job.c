@@ -35,32 +35,29 @@ static const char *spec_text(const json_t *spec, const char *name)
     return json_string_value(json_object_get(spec, name));
 }
 
-/* The tracked run of a training; its id goes into the specification, so that workers report to it.
- */
-static weir_status create_run(struct control *control, struct weir_txn *txn,
-                              const struct control_job *wanted, const char *job, json_t *spec,
-                              char **out_run, struct weir_error *err)
+/* The tracked run of a training, which refers to its job: the job must be there. */
+static weir_status insert_run(struct control *control, struct weir_txn *txn,
+                              const struct weir_job *job, const json_t *spec, char *parameters,
+                              struct weir_error *err)
 {
     struct weir_run run = {
-        .id = make_id(control->arena),
-        .name = weir_arena_strdup(control->arena, wanted->name),
-        .project = weir_arena_strdup(control->arena, wanted->project),
+        .id = job->run,
+        .name = job->name,
+        .project = job->project,
         .kind = "train",
         .status = "RUNNING",
-        .job = weir_arena_strdup(control->arena, job),
-        .ion = weir_arena_strdup(control->arena, wanted->ion),
-        .pipeline = weir_arena_strdup(control->arena, wanted->pipeline),
+        .job = job->id,
+        .ion = job->ion,
+        .pipeline = job->pipeline,
         .dataset = weir_arena_strdup(control->arena, spec_text(spec, "dataset")),
         .dataset_version = json_integer_value(json_object_get(spec, "dataset_version")),
         .code_version = weir_arena_strdup(control->arena, spec_text(spec, "code_version")),
-        .parameters = weir_json_text(spec, control->arena),
+        .parameters = parameters,
         .created_by = weir_arena_strdup(control->arena, control->actor),
         .created_ms = control->now_ms,
     };
     WEIR_TRY(weir_txn_insert(txn, &weir_run_resource, &run, err));
-    json_object_set_new(spec, "run", json_string(run.id));
     control_publish(control, "runs", weir_record_to_json(&weir_run_resource, &run));
-    *out_run = run.id;
     return WEIR_OK;
 }
 
@@ -125,19 +122,23 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         .created_by = weir_arena_strdup(control->arena, control->actor),
     };
     json_t *spec = json_deep_copy(wanted->spec);
+    char *run_parameters = NULL;
     weir_status status = WEIR_OK;
     if (strcmp(job.kind, "train") == 0) {
         if (json_object_get(spec, "code_version") == NULL) {
             json_object_set_new(spec, "code_version", json_string("weir " WEIR_VERSION));
         }
         status = resolve_dataset(control, txn, spec, err);
-        if (status == WEIR_OK) {
-            status = create_run(control, txn, wanted, job.id, spec, &job.run, err);
-        }
+        run_parameters = weir_json_text(spec, control->arena);
+        job.run = make_id(control->arena);
+        json_object_set_new(spec, "run", json_string(job.run)); /* workers report to it */
     }
     if (status == WEIR_OK) {
         job.spec = weir_json_text(spec, control->arena);
         status = insert_job(control, txn, wanted, &job, spec, err);
+    }
+    if (status == WEIR_OK && job.run != NULL) {
+        status = insert_run(control, txn, &job, spec, run_parameters, err);
     }
     json_decref(spec);
     WEIR_TRY(status);
