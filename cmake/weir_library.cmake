@@ -46,6 +46,25 @@ function(weir_library name)
   endforeach()
 endfunction()
 
+# weir_threads(NAME test …): these tests start threads of ours; `make check` runs them once more
+# under the thread sanitizer.
+function(weir_threads name)
+  foreach(test IN LISTS ARGN)
+    if(TEST ${name}/${test})
+      set_property(TEST ${name}/${test} APPEND PROPERTY LABELS threads)
+    endif()
+  endforeach()
+endfunction()
+
+# weir_slow(NAME test …): too slow for `make check`; `make check-long` runs them.
+function(weir_slow name)
+  foreach(test IN LISTS ARGN)
+    if(TEST ${name}/${test})
+      set_property(TEST ${name}/${test} APPEND PROPERTY LABELS slow)
+    endif()
+  endforeach()
+endfunction()
+
 # Where tests and benchmarks find real data; a test without it exits with 77 (skipped).
 set(WEIR_SHARED_DATA ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Real data for tests")
 
