@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct evaluate_options {
-    char *weights, *data, *data_kind, *split, *format, *backend, *protocol;
+    char *weights, *data, *data_kind, *split, *format, *backend, *protocol, *model;
     int64_t batch_size, threads, seeds;
     bool is_help;
 };
@@ -21,8 +21,9 @@ static const struct weir_option options[] = {
     OPT(data,       "data",       0,   TEXT, NULL,     0, 0,      "DIR",    "Pictures: a folder per class, or IDX files"),
     OPT(data_kind,  "data-kind",  0,   TEXT, "auto",   0, 0,      "KIND",   "auto, folder or idx"),
     OPT(split,      "split",      0,   TEXT, "test",   0, 0,      "NAME",   "Of IDX files: test or train"),
-    OPT(protocol,   "protocol",   0,   TEXT, NULL,     0, 0,      "NAME",   "Of an embedding: identification"),
-    OPT(seeds,      "seeds",      0,   INT,  "10",     1, 1000,   "N",      "Splits that the protocol is repeated with"),
+    OPT(protocol,   "protocol",   0,   TEXT, NULL,     0, 0,      "NAME",   "Instead of --weights: train and measure on parts of the data: identification"),
+    OPT(model,      "model",      0,   TEXT, "face-embed", 0, 0,  "NAME|FILE", "What the protocol trains"),
+    OPT(seeds,      "seeds",      0,   INT,  "10",     1, IDENTIFICATION_SEEDS_MAX, "N", "Splits that the protocol is repeated with"),
     OPT(batch_size, "batch-size", 0,   INT,  "64",     1, 65536,  "N",      "Pictures at a time"),
     OPT(threads,    "threads",    0,   INT,  "0",      0, 1024,   "N",      "Computing threads; 0: one per CPU"),
     OPT(backend,    "backend",    0,   TEXT, "onednn", 0, 0,      "NAME",   "onednn or reference"),
@@ -52,15 +53,10 @@ static weir_status evaluate(const struct evaluate_options *given, const struct w
 {
     const struct weir_net_file_info *info = weir_net_file_info(file);
     bool is_embedding = weir_graph_is_embedding(weir_net_file_graph(file));
-    if (given->protocol != NULL && strcmp(given->protocol, "identification") != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "protocol: \"%.40s\" is not identification",
-                              given->protocol);
-    }
     if (is_embedding) {
-        return train_identification(file, dataset, given->seeds, err);
-    }
-    if (given->protocol != NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "protocol: %s is a classifier",
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s is an embedding, which has no classes to be right about; "
+                              "--protocol identification measures such models",
                               given->weights);
     }
     WEIR_TRY(train_check_classes(dataset, info->labels, info->n_labels, given->data, err));
@@ -80,11 +76,28 @@ static weir_status evaluate(const struct evaluate_options *given, const struct w
     return WEIR_OK;
 }
 
+static weir_status check_protocol(const struct evaluate_options *given, struct weir_error *err)
+{
+    if (strcmp(given->protocol, "identification") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "protocol: \"%.40s\" is not identification",
+                              given->protocol);
+    }
+    return given->weights == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "weights: the protocol trains networks of its own, on parts of the "
+                                "data; leave them out");
+}
+
 static weir_status check(const struct evaluate_options *given, struct weir_error *err)
 {
-    if (given->weights == NULL || given->data == NULL) {
+    bool is_model_missing = given->weights == NULL && given->protocol == NULL;
+    if (is_model_missing || given->data == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s is missing: see --help",
-                              given->weights == NULL ? "--weights" : "--data");
+                              is_model_missing ? "--weights" : "--data");
+    }
+    if (given->protocol != NULL) {
+        WEIR_TRY(check_protocol(given, err));
     }
     if (weir_backend_find(given->backend) == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -97,9 +110,26 @@ static weir_status check(const struct evaluate_options *given, struct weir_error
     return WEIR_OK;
 }
 
+static weir_status run_protocol(const struct evaluate_options *given, struct weir_error *err)
+{
+    struct identification_result result;
+    const struct identification_config config = {.model = given->model,
+                                                 .backend = given->backend,
+                                                 .data = given->data,
+                                                 .n_seeds = (size_t)given->seeds,
+                                                 .n_threads = given->threads,
+                                                 .progress = stderr};
+    WEIR_TRY(identification_run(&config, &result, err));
+    identification_print(&result, strcmp(given->format, "json") == 0, stdout);
+    return WEIR_OK;
+}
+
 static weir_status run(const struct evaluate_options *given, struct weir_error *err)
 {
     WEIR_TRY(check(given, err));
+    if (given->protocol != NULL) {
+        return run_protocol(given, err);
+    }
     struct weir_dataset_options opening = {.split = given->split};
     struct weir_net_file *file = NULL;
     struct weir_dataset *dataset = NULL;
@@ -130,7 +160,8 @@ int weir_evaluate_main(int argc, char **argv)
         status = weir_error_set(&err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", words[0]);
     }
     if (status == WEIR_OK && given.is_help) {
-        (void)printf("usage: weir-worker evaluate --weights FILE --data DIR [option …]\n\n");
+        (void)printf("usage: weir-worker evaluate --weights FILE --data DIR [option …]\n"
+                     "       weir-worker evaluate --protocol identification --data DIR\n\n");
         weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
     } else if (status == WEIR_OK) {
         status = run(&given, &err);

@@ -1,0 +1,33 @@
+/**
+ * Embed: unit vectors of pictures, averaged over the picture and its mirror image.
+ *
+ * The vector of a picture is v(x) + v(mirror of x), brought to length 1, v being the net's output.
+ * Everything that compares vectors uses the same rule: evaluation, the baseline of a model, and a
+ * replica for its gallery and its probes.
+ */
+#ifndef WEIR_TRAIN_EMBED_H
+#define WEIR_TRAIN_EMBED_H
+
+#include "data/data.h"
+#include "nn/net_file.h"
+
+/**
+ * Vectors of the first n tensors (n at most the net's batch).
+ * @param tensors  n x c x h x w, normalised.
+ * @param[out] out n x dim.
+ * @return as weir_net_forward. The net's input is overwritten. Cost: two forward passes.
+ */
+weir_status train_embed_batch(struct weir_net *net, const struct weir_net_input *input,
+                              const float *tensors, int32_t n, size_t dim,
+                              float *out) WEIR_MUST_CHECK;
+
+/**
+ * Vectors of all samples of a dataset, in their order.
+ * @param[out] out  n_samples x dim.
+ * @return the error of a damaged picture, naming it; NOMEM, IO.
+ */
+weir_status train_embed_dataset(struct weir_net *net, const struct weir_net_input *input,
+                                struct weir_dataset *dataset, size_t dim, float *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,106 @@
+#include "train/solo.h"
+
+#include <math.h>
+#include <string.h>
+
+struct solo {
+    const struct train_task *task;
+    struct weir_net *net;
+    struct weir_optimizer *optimizer;
+    struct weir_loader *loader;
+    struct weir_net_input input;
+    double loss;
+};
+
+static weir_status start(struct solo *solo, struct weir_error *err)
+{
+    const struct train_task *task = solo->task;
+    bool is_fatal = strcmp(task->config->on_damage, "fatal") == 0;
+    const struct weir_net_config config = {.batch = (int32_t)task->order.batch,
+                                           .n_threads = task->n_threads,
+                                           .is_training = true,
+                                           .seed = (uint64_t)task->config->seed,
+                                           .backend = weir_backend_find(task->config->backend)};
+    size_t n_params = 0;
+    WEIR_TRY(train_measure_input(task, &solo->input, err));
+    WEIR_TRY(weir_net_create(task->graph, &config, &solo->net, err));
+    weir_net_init_weights(solo->net, (uint64_t)task->config->seed);
+    const struct weir_param *params = weir_net_params(solo->net, &n_params);
+    WEIR_TRY(weir_optimizer_create(&task->optimizer, params, n_params, &solo->optimizer, err));
+    const struct weir_loader_config loading = {.input = train_data_input(&solo->input),
+                                               .batch = task->order.batch,
+                                               .seed = task->order.seed,
+                                               .n_epochs = task->n_epochs,
+                                               .shuffle = task->order.shuffle,
+                                               .tail = task->order.tail,
+                                               .augment = task->augment,
+                                               .on_damage = is_fatal ? WEIR_ON_DAMAGE_FATAL
+                                                                     : WEIR_ON_DAMAGE_SKIP,
+                                               .n_threads = (unsigned)WEIR_MIN(task->n_threads, 4)};
+    return weir_loader_create(train_task_stream(task), &loading, &solo->loader, err);
+}
+
+/** Slots without a label get a copy of another picture: batch norm then sees no black ones. */
+static void fill_batch(const struct solo *solo, const struct weir_batch *batch)
+{
+    const struct weir_shape shape = solo->input.shape;
+    size_t len = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w;
+    float *input = weir_net_input(solo->net);
+    uint32_t i_good = 0;
+    while (i_good < batch->n_slots && batch->labels[i_good] < 0) {
+        i_good++;
+    }
+    memcpy(weir_net_labels(solo->net), batch->labels, batch->n_slots * sizeof *batch->labels);
+    for (uint32_t i = 0; i < batch->n_slots; i++) {
+        uint32_t from = batch->labels[i] < 0 && i_good < batch->n_slots ? i_good : i;
+        memcpy(input + i * len, batch->images + from * len, len * sizeof *input);
+    }
+}
+
+static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error *err)
+{
+    struct weir_batch batch;
+    struct weir_step_result result = {0};
+    size_t n_gradients = 0;
+    WEIR_TRY(weir_loader_next(solo->loader, &batch, err));
+    if (batch.n_valid == 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT,
+                              "none of the pictures of step %llu can be read",
+                              (unsigned long long)step);
+    }
+    fill_batch(solo, &batch);
+    weir_status status = weir_net_step(solo->net, step, NULL, NULL, &result);
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "step %llu: %s", (unsigned long long)step,
+                              weir_status_text(status));
+    }
+    if (!isfinite(result.loss)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "the loss is not a number any more at step %llu",
+                              (unsigned long long)step);
+    }
+    const float *gradients = weir_net_gradients(solo->net, &n_gradients);
+    weir_optimizer_update(solo->optimizer, weir_net_weights(solo->net, NULL), gradients, 0,
+                          n_gradients, weir_schedule_rate(&solo->task->schedule, step), step);
+    weir_net_weights_changed(solo->net);
+    solo->loss = result.loss;
+    return WEIR_OK;
+}
+
+weir_status train_solo(const struct train_task *task, struct train_solo *out,
+                       struct weir_error *err)
+{
+    struct solo solo = {.task = task};
+    weir_status status = start(&solo, err);
+    for (uint64_t step = 0; status == WEIR_OK && step < task->n_steps; step++) {
+        status = take_step(&solo, step, err);
+    }
+    weir_loader_destroy(solo.loader);
+    weir_optimizer_destroy(solo.optimizer);
+    if (status != WEIR_OK) {
+        weir_net_destroy(solo.net);
+        return status;
+    }
+    *out = (struct train_solo){.net = solo.net, .input = solo.input, .loss = solo.loss};
+    return WEIR_OK;
+}
