@@ -366,6 +366,7 @@ def check_names():
     check_words("docs/reference/health.md", found("src/train", r'train_tick_add\(&\w+, "(\w+)"'), "metric")
     events = found("src", r'\b(?:engine_tell\(engine|tell\(step), "(\w+)"')
     events += found("src/api", r'control_log\((?:&?\w+), txn, "\w+", "(\w+)"')
+    events += found("src/job", r'append_event\((?:[^;"]*), "(\w+)"')
     check_words("docs/reference/health.md", events, "event")
 
 
