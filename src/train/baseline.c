@@ -1,6 +1,7 @@
 #include "train/baseline.h"
 
 #include "stats/histogram.h"
+#include "train/embed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 struct gathered {
     double *brightness, *scores;
     float *vectors; /**< NULL for classifiers. */
+    float *batch;   /**< Vectors of one batch. */
     int32_t *labels;
     size_t n, max, dim, n_pixels;
 };
@@ -39,9 +41,8 @@ static weir_status add_batch(struct gathered *gathered, const struct weir_batch 
                              struct weir_error *err)
 {
     if (gathered->vectors != NULL) {
-        memcpy(weir_net_input(net), batch->images,
-               batch->n_slots * gathered->n_pixels * sizeof(float));
-        weir_status status = weir_net_forward(net, (int32_t)batch->n_slots, NULL);
+        weir_status status = train_embed_batch(net, input, batch->images, (int32_t)batch->n_slots,
+                                               gathered->dim, gathered->batch);
         if (status != WEIR_OK) {
             return weir_error_set(err, status, "baseline: %s", weir_status_text(status));
         }
@@ -55,7 +56,7 @@ static weir_status add_batch(struct gathered *gathered, const struct weir_batch 
             weir_net_input_brightness(input, batch->images + i * gathered->n_pixels);
         gathered->labels[at] = batch->labels[i];
         if (gathered->vectors != NULL) {
-            memcpy(gathered->vectors + at * gathered->dim, weir_net_output(net) + i * gathered->dim,
+            memcpy(gathered->vectors + at * gathered->dim, gathered->batch + i * gathered->dim,
                    gathered->dim * sizeof(float));
         }
     }
@@ -128,10 +129,11 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
     gathered.labels = calloc(gathered.max, sizeof(int32_t));
     if (task->is_embedding) {
         gathered.vectors = calloc(gathered.max * gathered.dim, sizeof(float));
+        gathered.batch = calloc((size_t)weir_net_batch(net) * gathered.dim, sizeof(float));
     }
     weir_status status = WEIR_OK;
     if (gathered.brightness == NULL || gathered.scores == NULL || gathered.labels == NULL ||
-        (task->is_embedding && gathered.vectors == NULL)) {
+        (task->is_embedding && (gathered.vectors == NULL || gathered.batch == NULL))) {
         status = weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the baseline");
     }
     if (status == WEIR_OK) {
@@ -144,5 +146,6 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
     free(gathered.scores);
     free(gathered.labels);
     free(gathered.vectors);
+    free(gathered.batch);
     return status;
 }

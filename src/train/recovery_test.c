@@ -27,7 +27,7 @@ static void choose_victim(int n_ranks)
     weir_random_bytes(&seed, sizeof seed);
     weir_rng_init(&rng, seed, 0);
     victim.rank = (int)weir_rng_below(&rng, (uint64_t)n_ranks);
-    victim.step = weir_rng_below(&rng, N_STEPS - 1);
+    victim.step = weir_rng_below(&rng, N_STEPS - 3);
     victim.delay_ns = (int64_t)weir_rng_below(&rng, 3000000);
     (void)fprintf(stderr, "seed %llu: rank %d, %lld ns after step %llu\n", (unsigned long long)seed,
                   victim.rank, (long long)victim.delay_ns, (unsigned long long)victim.step);
@@ -37,8 +37,11 @@ static void choose_victim(int n_ranks)
 static void kill_soon(void *context, const struct weir_train_step *step)
 {
     bed_trace_step(context, step);
-    if (step->rank != victim.rank || step->step != victim.step || step->attempt != 0) {
+    if (step->rank != victim.rank || step->attempt != 0 || step->step < victim.step) {
         return;
+    }
+    if (step->step == victim.step + 2) {
+        (void)raise(SIGKILL); /* steps were too fast for the timer */
     }
     timer_t timer;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};

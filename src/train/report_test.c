@@ -132,11 +132,26 @@ static void start_site(void)
                    weir_http_server_port(site.server));
 }
 
+/** What it saw can be read after this. */
 static void stop_site(void)
 {
     weir_http_server_stop(site.server, 1000);
+    site.server = NULL;
+}
+
+static void drop_site(void)
+{
     json_decref(site.version);
     bed_drop();
+}
+
+/** Answer so many calls with 503, and then with this (OK: as it should be). */
+static void set_trouble(int n_failures, weir_status refusal)
+{
+    (void)pthread_mutex_lock(&site.mutex);
+    site.n_failures = n_failures;
+    site.refusal = refusal;
+    (void)pthread_mutex_unlock(&site.mutex);
 }
 
 static struct train_report *start_report(void)
@@ -159,19 +174,20 @@ START_TEST(metrics_arrive_in_order_though_the_server_was_away)
 {
     bed_make();
     start_site();
-    site.n_failures = 3;
+    set_trouble(3, WEIR_OK);
     struct train_report *report = start_report();
     for (uint64_t step = 0; step < 200; step++) {
         add_step(report, step);
     }
     train_report_stop(report, 20000);
+    stop_site();
     ck_assert_int_eq(site.n_steps, 200);
     ck_assert_int_eq(site.n_values, 400);
     for (int i = 0; i < 200; i++) {
         ck_assert_int_eq((int)site.steps[i], i);
     }
     ck_assert_int_eq(site.n_bad_tokens, 0);
-    stop_site();
+    drop_site();
 }
 
 END_TEST
@@ -183,17 +199,16 @@ START_TEST(a_long_absence_leaves_a_thinner_curve_without_a_hole)
     size_t n_dropped = 0;
     bed_make();
     start_site();
-    site.n_failures = 1 << 30;
+    set_trouble(1 << 30, WEIR_OK);
     struct train_report *report = start_report();
     for (uint64_t step = 0; step < N; step++) {
         add_step(report, step);
     }
     ck_assert_uint_le(train_report_n_waiting(report, &n_dropped), TRAIN_REPORT_TICKS_MAX);
     ck_assert_uint_gt(n_dropped, 0);
-    (void)pthread_mutex_lock(&site.mutex);
-    site.n_failures = 0;
-    (void)pthread_mutex_unlock(&site.mutex);
+    set_trouble(0, WEIR_OK);
     train_report_stop(report, 30000);
+    stop_site();
     ck_assert_uint_eq((size_t)site.n_steps + n_dropped, N);
     ck_assert_int_lt((int)site.steps[0], 2);
     ck_assert_int_eq((int)site.steps[site.n_steps - 1], N - 1);
@@ -202,7 +217,7 @@ START_TEST(a_long_absence_leaves_a_thinner_curve_without_a_hole)
         ck_assert_double_gt(site.steps[i], site.steps[i - 1]);
         ck_assert_double_le(site.steps[i], site.steps[i - 1] + 16);
     }
-    stop_site();
+    drop_site();
 }
 
 END_TEST
@@ -213,18 +228,18 @@ START_TEST(a_refusal_ends_the_reports_and_a_dead_server_does_not_hold_up_the_end
     bed_make();
     start_site();
     weir_log_set_level(WEIR_LOG_ERROR);
-    site.refusal = WEIR_ERR_NOT_FOUND;
+    set_trouble(0, WEIR_ERR_NOT_FOUND);
     struct train_report *report = start_report();
     add_step(report, 1);
     train_report_stop(report, 60000); /* far longer than this test may take */
-    site.refusal = WEIR_OK;
-    site.n_failures = 1 << 30;
+    set_trouble(1 << 30, WEIR_OK);
     report = start_report();
     add_step(report, 1);
     ck_assert_uint_eq(train_report_n_waiting(report, &n_dropped), 1);
     train_report_stop(report, 300);
-    ck_assert_int_eq(site.n_steps, 0);
     stop_site();
+    ck_assert_int_eq(site.n_steps, 0);
+    drop_site();
 }
 
 END_TEST
@@ -255,11 +270,15 @@ START_TEST(a_model_is_registered_under_one_identifier_however_often_it_is_tried)
                                           .metrics = "{\"accuracy\":0.5}",
                                           .baseline = "{}"};
     for (int i = 0; i < 2; i++) {
-        site.n_failures = 2;
+        set_trouble(2, WEIR_OK);
         ck_assert_msg(train_register(&config, &version, &number, &bed.err) == WEIR_OK, "%s",
                       bed.err.message);
         ck_assert_int_eq((int)number, 7);
     }
+    config.register_timeout_s = 0.3;
+    set_trouble(1 << 30, WEIR_OK);
+    ck_assert_int_eq(train_register(&config, &version, &number, &bed.err), WEIR_ERR_UNAVAILABLE);
+    stop_site();
     ck_assert_int_eq(site.n_posts, 2);
     ck_assert_str_eq(site.ids[0], site.ids[1]);
     ck_assert(weir_uuid_is_valid(site.ids[0]));
@@ -267,11 +286,7 @@ START_TEST(a_model_is_registered_under_one_identifier_however_often_it_is_tried)
     ck_assert_int_eq(json_integer_value(json_object_get(site.version, "dataset_version")), 4);
     ck_assert_int_eq(json_integer_value(json_object_get(site.version, "bytes")), 7);
     ck_assert_str_eq(json_string_value(json_object_get(site.version, "run")), "r1");
-
-    config.register_timeout_s = 0.3;
-    site.n_failures = 1 << 30;
-    ck_assert_int_eq(train_register(&config, &version, &number, &bed.err), WEIR_ERR_UNAVAILABLE);
-    stop_site();
+    drop_site();
 }
 
 END_TEST
@@ -311,6 +326,7 @@ START_TEST(a_training_reports_its_run_and_registers_its_model)
     ck_assert_int_eq((int)write(fd, site.url, sizeof site.url), (int)sizeof site.url);
     ck_assert_int_eq(waitpid(pid, &wait_status, 0), pid);
     ck_assert_int_eq(wait_status, 0);
+    stop_site();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(keys); i++) {
         ck_assert_msg(strstr(site.keys, keys[i]) != NULL, "%s is missing in %s", keys[i],
                       site.keys);
@@ -328,7 +344,7 @@ START_TEST(a_training_reports_its_run_and_registers_its_model)
         json_integer_value(json_object_get(json_object_get(site.version, "parameters"), "epochs")),
         2);
     (void)close(fd);
-    stop_site();
+    drop_site();
 }
 
 END_TEST
