@@ -1,0 +1,45 @@
+#include "predict/decide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *verdict_text(enum verdict verdict)
+{
+    static const char *const texts[] = {"grant", "deny", "unknown", "error"};
+    return texts[verdict];
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void lists_sort(struct lists *lists)
+{
+    if (lists->n_allow > 0) {
+        qsort(lists->allow, lists->n_allow, sizeof *lists->allow, by_name);
+    }
+    if (lists->n_deny > 0) {
+        qsort(lists->deny, lists->n_deny, sizeof *lists->deny, by_name);
+    }
+}
+
+static bool is_on(const char *name, const char *const *names, size_t n)
+{
+    return n > 0 && bsearch(&name, names, n, sizeof *names, by_name) != NULL;
+}
+
+enum verdict decide(double score, const char *name, double threshold, const struct lists *lists)
+{
+    /* Written so that a score that is not a number is unknown. */
+    if (!(score >= threshold) || name == NULL) {
+        return VERDICT_UNKNOWN;
+    }
+    if (is_on(name, lists->deny, lists->n_deny)) {
+        return VERDICT_DENY;
+    }
+    if (is_on(name, lists->allow, lists->n_allow)) {
+        return VERDICT_GRANT;
+    }
+    return lists->fallback;
+}

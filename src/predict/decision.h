@@ -1,0 +1,32 @@
+/** Decision: what is recorded about one frame, and its form as JSON (docs: decision record). */
+#ifndef WEIR_PREDICT_DECISION_H
+#define WEIR_PREDICT_DECISION_H
+
+#include "base/json.h"
+#include "base/uuid.h"
+#include "predict/decide.h"
+
+#include <stdint.h>
+
+struct decision {
+    char id[WEIR_UUID_BYTES];
+    const char *ion, *pipeline, *replica, *camera;
+    int64_t frame;
+    int64_t time_ms; /**< When the frame was there. */
+    enum verdict verdict;
+    const char *person;      /**< Recognised; NULL if unknown. */
+    double score, threshold; /**< NaN: none. */
+    int64_t model_version, gallery_version, list_revision;
+    int64_t
+        latency_us;    /**< From the frame's last byte to the decision's hand-over to the outbox. */
+    double brightness; /**< NaN: none. */
+    const char *error; /**< Of a frame that cannot be decided. */
+};
+
+/**
+ * New object with every field of the record but "durable_us", which is known later. "image" is
+ * null. Text that is not UTF-8 becomes "?".
+ */
+json_t *decision_to_json(const struct decision *decision);
+
+#endif

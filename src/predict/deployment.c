@@ -1,0 +1,382 @@
+#include "predict/deployment.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "client/client.h"
+#include "predict/deadline.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define POLL_WAIT_S        20
+#define POLL_TIMEOUT_MS    ((POLL_WAIT_S + 15) * 1000)
+#define LOW_PRIORITY       10
+#define QUIET_MS           100 /**< After an answer without news, whatever the server does. */
+#define RETRY_FIRST_MS     1000
+#define RETRY_MAX_MS       60000
+#define MANIFEST_MAX_BYTES ((size_t)256 << 20)
+#define PATH_BYTES         4300
+
+struct deployer {
+    struct deployer_config config;
+    pthread_t thread;
+    struct weir_client *client; /**< NULL: there is no server. */
+    char *path;                 /**< Of the server's deployment. */
+    char cache_dir[PATH_BYTES - 160];
+    int64_t revision; /**< Served; −1: none. */
+    atomic_bool is_stopping;
+    pthread_mutex_t lock;
+    pthread_cond_t stopping;
+};
+
+/** Nanoseconds that the parts of a deployment took. */
+struct timing {
+    uint64_t fetch_ns, load_ns, embed_ns, switch_ns;
+};
+
+static char *cache_path(const struct deployer *deployer, char out[PATH_BYTES], const char *kind,
+                        const char *digest)
+{
+    (void)snprintf(out, PATH_BYTES, "%s/%s-%s", deployer->cache_dir, kind, digest);
+    return out;
+}
+
+static weir_status fetch(void *context, const char *sha256, const char *path,
+                         struct weir_error *err)
+{
+    struct deployer *deployer = context;
+    if (weir_path_exists(path)) {
+        return WEIR_OK;
+    }
+    if (deployer->client == NULL) {
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "blob %s is not in %s, and no server is "
+                              "named in the specification",
+                              sha256, deployer->cache_dir);
+    }
+    return weir_client_blob_get(deployer->client, sha256, path, err);
+}
+
+/* ---- applying -------------------------------------------------------------------------------- */
+
+/* The model of the deployment: the one in service if it is the same, else loaded. New reference. */
+static weir_status get_model(struct deployer *deployer, const struct deployment *wanted,
+                             const struct serving *old, struct timing *timing, struct model **out,
+                             struct weir_error *err)
+{
+    char path[PATH_BYTES];
+    uint64_t start_ns = weir_mono_ns();
+    /* Version and name are in the decisions, so they must agree too. */
+    if (old != NULL && strcmp(old->model->blob, wanted->model.blob) == 0 &&
+        strcmp(old->model->id, wanted->model.id) == 0 &&
+        strcmp(old->model->name, wanted->model.name) == 0 &&
+        old->model->version == wanted->model.version) {
+        *out = model_ref(old->model);
+        return WEIR_OK;
+    }
+    cache_path(deployer, path, "model", wanted->model.blob);
+    WEIR_TRY(fetch(deployer, wanted->model.blob, path, err));
+    timing->fetch_ns = weir_mono_ns() - start_ns;
+    weir_status status = model_load(path, &wanted->model, out, err);
+    timing->load_ns = weir_mono_ns() - start_ns - timing->fetch_ns;
+    if (status == WEIR_ERR_CORRUPT && deployer->client != NULL) {
+        (void)unlink(path); /* Spoiled on this disk: the next try fetches it again. */
+    }
+    return status;
+}
+
+static weir_status build_gallery(struct deployer *deployer, const struct deployment *wanted,
+                                 struct gallery **out, struct weir_error *err)
+{
+    char model[PATH_BYTES], manifest[PATH_BYTES], store[PATH_BYTES];
+    json_t *json;
+    struct weir_error json_err;
+    cache_path(deployer, model, "model", wanted->model.blob);
+    cache_path(deployer, manifest, "manifest", wanted->gallery_blob);
+    cache_path(deployer, store, "embeddings", wanted->model.blob);
+    WEIR_TRY(fetch(deployer, wanted->gallery_blob, manifest, err));
+    if (weir_json_load(manifest, MANIFEST_MAX_BYTES, &json, &json_err) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "gallery manifest: %.400s", json_err.message);
+    }
+    const struct gallery_request request = {.manifest = json,
+                                            .version = wanted->gallery_version,
+                                            .blob = wanted->gallery_blob,
+                                            .photo_dir = wanted->gallery_path,
+                                            .model_path = model,
+                                            .store_path = store,
+                                            .cache_dir = deployer->cache_dir,
+                                            .false_accept_rate = wanted->false_accept_rate,
+                                            .fetch = fetch,
+                                            .context = deployer,
+                                            .is_stopping = &deployer->is_stopping};
+    weir_status status = gallery_build(&request, out, err);
+    json_decref(json);
+    return status;
+}
+
+static weir_status get_gallery(struct deployer *deployer, const struct deployment *wanted,
+                               const struct serving *old, const struct model *model,
+                               struct gallery **out, struct weir_error *err)
+{
+    if (old != NULL && old->model == model && old->gallery->version == wanted->gallery_version &&
+        strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
+        old->gallery->rate == wanted->false_accept_rate) {
+        *out = gallery_ref(old->gallery);
+        return WEIR_OK;
+    }
+    return build_gallery(deployer, wanted, out, err);
+}
+
+static void log_ready(const struct serving *serving, const struct timing *timing)
+{
+    const struct gallery *gallery = serving->gallery;
+    weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
+             WEIR_KV_STR("model", serving->model->name),
+             WEIR_KV_INT("model_version", serving->model->version),
+             WEIR_KV_INT("gallery_version", gallery->version),
+             WEIR_KV_INT("people", (int64_t)gallery->n_persons),
+             WEIR_KV_INT("photos", (int64_t)gallery->templates.n),
+             WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded),
+             WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged),
+             WEIR_KV_F64("threshold", gallery->calibration.threshold),
+             WEIR_KV_F64("genuine_mean", gallery->calibration.genuine_mean),
+             WEIR_KV_F64("impostor_mean", gallery->calibration.impostor_mean),
+             WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
+             WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6),
+             WEIR_KV_F64("gallery_ms", (double)timing->embed_ns / 1e6),
+             WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6));
+}
+
+static weir_status apply_parsed(struct deployer *deployer, const struct deployment *wanted,
+                                struct weir_error *err)
+{
+    struct timing timing = {0};
+    struct model *model;
+    struct gallery *gallery;
+    struct serving *old = serving_slot_get(deployer->config.slot);
+    weir_status status = get_model(deployer, wanted, old, &timing, &model, err);
+    if (status == WEIR_OK) {
+        uint64_t start_ns = weir_mono_ns();
+        status = get_gallery(deployer, wanted, old, model, &gallery, err);
+        timing.embed_ns = weir_mono_ns() - start_ns;
+        if (status != WEIR_OK) {
+            model_unref(model);
+        }
+    }
+    serving_unref(old);
+    WEIR_TRY(status);
+    struct serving *serving =
+        serving_create(model, gallery, &wanted->lists, wanted->revision, wanted->list_revision);
+    serving_ref(serving);
+    uint64_t start_ns = weir_mono_ns();
+    serving_slot_publish(deployer->config.slot, serving);
+    timing.switch_ns = weir_mono_ns() - start_ns;
+    intake_open(deployer->config.intake);
+    log_ready(serving, &timing);
+    serving_unref(serving);
+    deployer->revision = wanted->revision;
+    return WEIR_OK;
+}
+
+/* Files of earlier deployments are not needed any more. */
+static void clean_cache(const struct deployer *deployer, const struct deployment *wanted)
+{
+    DIR *stream = opendir(deployer->cache_dir);
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+        char path[PATH_BYTES + 256];
+        if (entry->d_name[0] == '.' || strstr(entry->d_name, wanted->model.blob) != NULL ||
+            strstr(entry->d_name, wanted->gallery_blob) != NULL) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "%s/%s", deployer->cache_dir, entry->d_name);
+        (void)unlink(path);
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+}
+
+static void remember(const struct deployer *deployer, const json_t *json,
+                     const struct deployment *wanted)
+{
+    char path[PATH_BYTES];
+    struct weir_error err;
+    (void)snprintf(path, sizeof path, "%s/deployment.json", deployer->config.spec->dir);
+    char *text = json_dumps(json, JSON_COMPACT);
+    if (weir_file_write_atomic(path, text, strlen(text), 0600, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "deployment_not_saved", WEIR_KV_STR("reason", err.message));
+    } else {
+        clean_cache(deployer, wanted);
+    }
+    free(text);
+}
+
+static weir_status apply(struct deployer *deployer, const json_t *json, struct weir_error *err)
+{
+    struct weir_arena arena;
+    struct deployment wanted;
+    weir_arena_init(&arena, 0);
+    weir_status status = deployment_parse(json, &arena, &wanted, err);
+    if (status == WEIR_OK) {
+        status = apply_parsed(deployer, &wanted, err);
+    }
+    if (status == WEIR_OK) {
+        remember(deployer, json, &wanted);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void apply_remembered(struct deployer *deployer)
+{
+    char path[PATH_BYTES];
+    json_t *json;
+    struct weir_error err;
+    (void)snprintf(path, sizeof path, "%s/deployment.json", deployer->config.spec->dir);
+    weir_status status = weir_json_load(path, MANIFEST_MAX_BYTES, &json, &err);
+    if (status == WEIR_OK) {
+        status = apply(deployer, json, &err);
+        json_decref(json);
+    }
+    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
+        weir_log(WEIR_LOG_WARN, "last_deployment_unusable", WEIR_KV_STR("reason", err.message));
+    }
+}
+
+static void pause_for(struct deployer *deployer, int64_t wait_ms)
+{
+    struct timespec deadline = deadline_after(wait_ms);
+    pthread_mutex_lock(&deployer->lock);
+    int rc = 0;
+    while (!atomic_load(&deployer->is_stopping) && rc != ETIMEDOUT) {
+        rc = pthread_cond_timedwait(&deployer->stopping, &deployer->lock, &deadline);
+    }
+    pthread_mutex_unlock(&deployer->lock);
+}
+
+/* Ask, and apply what is new. NOT_FOUND: the server has nothing (new). */
+static weir_status poll_once(struct deployer *deployer, struct weir_error *err)
+{
+    char path[PATH_BYTES];
+    json_t *reply;
+    (void)snprintf(path, sizeof path, "%s?after=%" PRId64 "&wait_s=%d", deployer->path,
+                   deployer->revision, POLL_WAIT_S);
+    WEIR_TRY(weir_client_call(deployer->client, "GET", path, NULL, &reply, err));
+    int64_t revision = json_integer_value(json_object_get(reply, "revision"));
+    weir_status status = WEIR_OK;
+    /* A server that was set back to an older state counts anew: what it says is what counts. */
+    bool is_new = revision != deployer->revision && json_object_get(reply, "model") != NULL;
+    if (is_new) {
+        status = apply(deployer, reply, err);
+    }
+    json_decref(reply);
+    if (!is_new) {
+        pause_for(deployer, QUIET_MS);
+    }
+    return status;
+}
+
+static void *deployer_main(void *context)
+{
+    struct deployer *deployer = context;
+    struct weir_backoff backoff = {.base_ms = RETRY_FIRST_MS, .max_ms = RETRY_MAX_MS};
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY);
+    apply_remembered(deployer);
+    while (deployer->client != NULL && !atomic_load(&deployer->is_stopping)) {
+        struct weir_error err = {0};
+        weir_status status = poll_once(deployer, &err);
+        if (status == WEIR_OK) {
+            weir_backoff_reset(&backoff);
+            continue;
+        }
+        if (!atomic_load(&deployer->is_stopping)) {
+            weir_log(WEIR_LOG_WARN, "deployment_failed", WEIR_KV_STR("reason", err.message));
+            pause_for(deployer, weir_backoff_next_ms(&backoff));
+        }
+    }
+    return NULL;
+}
+
+static weir_status open_client(struct deployer *deployer, struct weir_error *err)
+{
+    const struct predict_spec *spec = deployer->config.spec;
+    struct weir_arena arena;
+    if (spec->server == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_client_open(&(struct weir_client_config){.server = spec->server,
+                                                           .token_file = spec->token_file,
+                                                           .timeout_ms = POLL_TIMEOUT_MS},
+                              &deployer->client, err));
+    weir_arena_init(&arena, 0);
+    deployer->path =
+        weir_xstrdup(weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/deployment",
+                                      (const char *[]){spec->ion, spec->pipeline}, 2));
+    weir_arena_fini(&arena);
+    return WEIR_OK;
+}
+
+static void deployer_free(struct deployer *deployer)
+{
+    if (deployer->client != NULL) {
+        weir_client_close(deployer->client);
+    }
+    pthread_cond_destroy(&deployer->stopping);
+    pthread_mutex_destroy(&deployer->lock);
+    free(deployer->path);
+    free(deployer);
+}
+
+weir_status deployer_start(const struct deployer_config *config, struct deployer **out,
+                           struct weir_error *err)
+{
+    struct deployer *deployer = weir_xalloc(sizeof *deployer);
+    memset(deployer, 0, sizeof *deployer);
+    deployer->config = *config;
+    deployer->revision = -1;
+    atomic_init(&deployer->is_stopping, false);
+    (void)snprintf(deployer->cache_dir, sizeof deployer->cache_dir, "%s/cache", config->spec->dir);
+    pthread_mutex_init(&deployer->lock, NULL);
+    deadline_cond_init(&deployer->stopping);
+    weir_status status = weir_dir_make(deployer->cache_dir, 0700, err);
+    if (status == WEIR_OK) {
+        status = open_client(deployer, err);
+    }
+    if (status == WEIR_OK) {
+        int failed = pthread_create(&deployer->thread, NULL, deployer_main, deployer);
+        status = failed != 0 ? weir_error_set_errno(err, failed, "starting a thread") : WEIR_OK;
+    }
+    if (status != WEIR_OK) {
+        deployer_free(deployer);
+        return status;
+    }
+    *out = deployer;
+    return WEIR_OK;
+}
+
+void deployer_stop(struct deployer *deployer)
+{
+    if (deployer == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&deployer->lock);
+    atomic_store(&deployer->is_stopping, true);
+    pthread_cond_broadcast(&deployer->stopping);
+    pthread_mutex_unlock(&deployer->lock);
+    if (deployer->client != NULL) {
+        weir_client_cancel(deployer->client);
+    }
+    pthread_join(deployer->thread, NULL);
+    deployer_free(deployer);
+}

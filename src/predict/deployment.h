@@ -1,0 +1,52 @@
+/**
+ * Deployment: what the server wants served, and the thread that makes it so.
+ *
+ * The thread asks the server (long poll) for a revision newer than the one served. It gets the
+ * model file into the cache, loads and warms it up, embeds the gallery with a net of its own,
+ * calibrates, and publishes model, gallery and lists as one serving. What did not change is kept:
+ * new lists cost nothing, a new person one embedding. It runs at low priority; frames go on being
+ * decided by the old serving. When a step fails, the old serving stays and the deployment is tried
+ * again after 1 s, 2 s … 60 s.
+ *
+ * What was served last is kept in the folder (deployment.json, model, manifest, embeddings), so
+ * that a restarted replica decides at once, whether or not the server is there.
+ */
+#ifndef WEIR_PREDICT_DEPLOYMENT_H
+#define WEIR_PREDICT_DEPLOYMENT_H
+
+#include "base/json.h"
+#include "base/status.h"
+#include "predict/intake.h"
+#include "predict/serving.h"
+#include "predict/spec.h"
+
+/** Parsed; text in an arena. */
+struct deployment {
+    int64_t revision, list_revision;
+    struct model_name model;
+    int64_t gallery_version;
+    const char *gallery_path, *gallery_blob; /**< The path may be NULL. */
+    struct lists lists;
+    double false_accept_rate;
+};
+
+/** @return NOT_FOUND if nothing is deployed yet; INVALID; UNSUPPORTED without a gallery. */
+weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struct deployment *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+struct deployer;
+
+struct deployer_config {
+    const struct predict_spec *spec; /**< Borrowed, like the rest. */
+    struct serving_slot *slot;
+    struct intake *intake; /**< Opened when there is a first serving. */
+};
+
+/** Start the thread; it begins with what the folder holds. */
+weir_status deployer_start(const struct deployer_config *config, struct deployer **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Ends the thread; waits for the photo it is at. NULL is accepted. */
+void deployer_stop(struct deployer *deployer);
+
+#endif

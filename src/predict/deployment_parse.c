@@ -1,0 +1,108 @@
+#include "predict/deployment.h"
+
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+static weir_status read_list(const json_t *lists, const char *key, struct weir_arena *arena,
+                             const char ***out, size_t *out_n, struct weir_error *err)
+{
+    const json_t *array = json_object_get(lists, key), *item;
+    size_t i;
+    *out = WEIR_ARENA_ARRAY(arena, json_array_size(array) + 1, const char *);
+    *out_n = json_array_size(array);
+    json_array_foreach(array, i, item)
+    {
+        if (!json_is_string(item)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "deployment: $.lists.%s[%zu]: expected text", key, i);
+        }
+        (*out)[i] = weir_arena_strdup(arena, json_string_value(item));
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_model(const json_t *json, struct weir_arena *arena, struct model_name *out,
+                              struct weir_error *err)
+{
+    const json_t *model = json_object_get(json, "model");
+    const char *name = text_of(model, "name"), *id = text_of(model, "id"),
+               *blob = text_of(model, "blob");
+    if (name == NULL || blob == NULL || strlen(blob) != 64 ||
+        strspn(blob, "0123456789abcdef") != 64) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "deployment: $.model: expected name, version and blob");
+    }
+    *out = (struct model_name){.name = weir_arena_strdup(arena, name),
+                               .id = weir_arena_strdup(arena, id != NULL ? id : ""),
+                               .blob = weir_arena_strdup(arena, blob),
+                               .version = json_integer_value(json_object_get(model, "version"))};
+    return WEIR_OK;
+}
+
+static weir_status read_gallery(const json_t *json, struct weir_arena *arena,
+                                struct deployment *out, struct weir_error *err)
+{
+    const json_t *gallery = json_object_get(json, "gallery");
+    const char *blob = text_of(gallery, "blob");
+    if (!json_is_object(gallery)) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "deployment: $.gallery: there is none; a replica recognises people by "
+            "a gallery");
+    }
+    if (blob == NULL || strlen(blob) != 64 || strspn(blob, "0123456789abcdef") != 64) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "deployment: $.gallery.blob: expected the manifest's SHA-256");
+    }
+    out->gallery_blob = weir_arena_strdup(arena, blob);
+    out->gallery_path = weir_arena_strdup(arena, text_of(gallery, "path"));
+    out->gallery_version = json_integer_value(json_object_get(gallery, "version"));
+    return WEIR_OK;
+}
+
+static weir_status read_fallback(const json_t *json, enum verdict *out, struct weir_error *err)
+{
+    const char *text = text_of(json, "default");
+    if (text == NULL || strcmp(text, "unknown") == 0) {
+        *out = VERDICT_UNKNOWN;
+    } else if (strcmp(text, "allow") == 0) {
+        *out = VERDICT_GRANT;
+    } else if (strcmp(text, "deny") == 0) {
+        *out = VERDICT_DENY;
+    } else {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "deployment: $.default: \"%.40s\" is none of allow, deny, unknown",
+                              text);
+    }
+    return WEIR_OK;
+}
+
+weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struct deployment *out,
+                             struct weir_error *err)
+{
+    struct deployment found = {
+        .revision = json_integer_value(json_object_get(json, "revision")),
+        .list_revision = json_integer_value(json_object_get(json, "list_revision")),
+        .false_accept_rate = json_number_value(json_object_get(json, "false_accept_rate")),
+    };
+    if (!json_is_object(json_object_get(json, "model"))) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "nothing is deployed yet");
+    }
+    if (!(found.false_accept_rate > 0 && found.false_accept_rate < 1)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "deployment: $.false_accept_rate: expected a number between 0 and 1");
+    }
+    const json_t *lists = json_object_get(json, "lists");
+    WEIR_TRY(read_model(json, arena, &found.model, err));
+    WEIR_TRY(read_gallery(json, arena, &found, err));
+    WEIR_TRY(read_list(lists, "allow", arena, &found.lists.allow, &found.lists.n_allow, err));
+    WEIR_TRY(read_list(lists, "deny", arena, &found.lists.deny, &found.lists.n_deny, err));
+    WEIR_TRY(read_fallback(json, &found.lists.fallback, err));
+    *out = found;
+    return WEIR_OK;
+}

@@ -1,0 +1,140 @@
+#include "predict/engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "predict/decision.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPLAIN_MS 10000
+
+struct engine {
+    struct engine_config config;
+    pthread_t thread;
+    int64_t complained_ms;
+    int64_t n_unsaid; /**< Damaged frames since the last line in the log. */
+};
+
+static void complain(struct engine *engine, const struct frame *frame, const char *reason)
+{
+    int64_t now_ms = weir_mono_ms();
+    if (engine->complained_ms != 0 && now_ms - engine->complained_ms < COMPLAIN_MS) {
+        engine->n_unsaid++;
+        return;
+    }
+    engine->complained_ms = now_ms;
+    weir_log(WEIR_LOG_WARN, "frame_damaged", WEIR_KV_STR("camera", frame->camera),
+             WEIR_KV_INT("frame", frame->number), WEIR_KV_STR("reason", reason),
+             WEIR_KV_INT("others_before", engine->n_unsaid));
+    engine->n_unsaid = 0;
+}
+
+static weir_status decode(const struct frame *frame, struct weir_image *out, struct weir_error *err)
+{
+    if (frame->damage != NULL) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s", frame->damage);
+    }
+    if (frame->n_bytes == 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "the frame is empty");
+    }
+    return weir_image_decode(frame->bytes, frame->n_bytes, out, err);
+}
+
+/* Fill the decision; *image is the decoded picture, zeroed if there is none. */
+static weir_status recognise(const struct frame *frame, struct serving *serving,
+                             struct decision *decision, struct weir_image *image,
+                             struct weir_error *err)
+{
+    const float *embedding;
+    const struct gallery *gallery = serving->gallery;
+    WEIR_TRY(decode(frame, image, err));
+    WEIR_TRY(model_embed(serving->model, image, &embedding, &decision->brightness, err));
+    struct match match = match_best(&gallery->templates, embedding);
+    const char *person = match.person >= 0 ? gallery->persons[match.person] : NULL;
+    decision->score = match.score;
+    decision->verdict = decide(match.score, person, decision->threshold, &serving->lists);
+    decision->person = match.score >= decision->threshold ? person : NULL;
+    return WEIR_OK;
+}
+
+static void process(struct engine *engine, struct frame *frame, struct serving *serving)
+{
+    const struct predict_spec *spec = engine->config.spec;
+    struct weir_error err;
+    struct weir_image image = {0};
+    struct decision decision = {
+        .ion = spec->ion,
+        .pipeline = spec->pipeline,
+        .replica = spec->replica,
+        .camera = frame->camera,
+        .frame = frame->number,
+        .time_ms = frame->received_ms,
+        .score = NAN,
+        .threshold = serving->gallery->calibration.threshold,
+        .brightness = NAN,
+        .model_version = serving->model->version,
+        .gallery_version = serving->gallery->version,
+        .list_revision = serving->list_revision,
+    };
+    if (recognise(frame, serving, &decision, &image, &err) != WEIR_OK) {
+        decision.verdict = VERDICT_ERROR;
+        decision.error = err.message;
+        complain(engine, frame, err.message);
+    } else if (engine->config.health != NULL) {
+        health_note(engine->config.health, serving, frame->camera, frame->received_ms,
+                    decision.score, decision.brightness);
+    }
+    weir_uuid_make(decision.id);
+    free(frame->bytes);
+    frame->bytes = NULL;
+    decision.latency_us = (int64_t)((weir_mono_ns() - frame->received_ns) / 1000);
+    struct outbox_item item = {.record = decision_to_json(&decision),
+                               .received_ns = frame->received_ns,
+                               .picture = image,
+                               .ticket = frame};
+    outbox_put(engine->config.outbox, &item);
+}
+
+static void *engine_main(void *context)
+{
+    struct engine *engine = context;
+    struct frame *frame;
+    while ((frame = intake_take(engine->config.intake)) != NULL) {
+        json_t *known = outbox_find(engine->config.outbox, frame->camera, frame->number);
+        if (known != NULL) {
+            json_decref(known);
+            intake_done(engine->config.intake, frame);
+            continue;
+        }
+        /* The intake opens when there is a serving, so there is one. */
+        struct serving *serving = serving_slot_get(engine->config.slot);
+        process(engine, frame, serving);
+        serving_unref(serving);
+    }
+    return NULL;
+}
+
+weir_status engine_start(const struct engine_config *config, struct engine **out,
+                         struct weir_error *err)
+{
+    struct engine *engine = weir_xalloc(sizeof *engine);
+    *engine = (struct engine){.config = *config};
+    int failed = pthread_create(&engine->thread, NULL, engine_main, engine);
+    if (failed != 0) {
+        free(engine);
+        return weir_error_set_errno(err, failed, "starting a thread");
+    }
+    *out = engine;
+    return WEIR_OK;
+}
+
+void engine_stop(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    pthread_join(engine->thread, NULL);
+    free(engine);
+}

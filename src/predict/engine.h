@@ -1,0 +1,36 @@
+/**
+ * Engine: one thread that takes frames and decides them.
+ *
+ *   decode ▸ tensor ▸ embed ▸ match ▸ decide ▸ outbox
+ *
+ * Each frame is decided by the serving of the moment it was taken. A frame that cannot be decoded
+ * gets the verdict "error" and a sentence: it is a decision like any other, and nothing is lost. A
+ * frame whose decision is remembered is acknowledged again and not decided again.
+ */
+#ifndef WEIR_PREDICT_ENGINE_H
+#define WEIR_PREDICT_ENGINE_H
+
+#include "base/status.h"
+#include "predict/health.h"
+#include "predict/intake.h"
+#include "predict/outbox.h"
+#include "predict/serving.h"
+#include "predict/spec.h"
+
+struct engine;
+
+struct engine_config {
+    const struct predict_spec *spec; /**< Borrowed, like the rest. */
+    struct intake *intake;
+    struct serving_slot *slot;
+    struct outbox *outbox;
+    struct health *health; /**< May be NULL. */
+};
+
+weir_status engine_start(const struct engine_config *config, struct engine **out,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Waits until the intake, which must be closed, is empty and its frames are handed over. */
+void engine_stop(struct engine *engine);
+
+#endif

@@ -1,0 +1,233 @@
+#include "predict/intake.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "predict/deadline.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct frame_list {
+    struct frame *first, **end;
+    size_t n;
+};
+
+struct intake {
+    struct intake_limits limits;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct frame_list queued;
+    struct frame_list in_hand;
+    size_t n_bytes;
+    uint64_t n_accepted;
+    bool is_open, is_closed;
+};
+
+bool frame_camera_is_valid(const char *camera)
+{
+    size_t len = strlen(camera);
+    if (len == 0 || len >= FRAME_CAMERA_BYTES || camera[0] == '.') {
+        return false;
+    }
+    for (const char *c = camera; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == '/' || *c == 0x7f) {
+            return false;
+        }
+    }
+    json_t *text = json_string(camera); /* Refuses what is not UTF-8. */
+    bool is_text = text != NULL;
+    json_decref(text);
+    return is_text;
+}
+
+struct frame *frame_create(const char *camera, int64_t number)
+{
+    struct frame *frame = weir_xalloc(sizeof *frame);
+    *frame = (struct frame){.number = number};
+    (void)snprintf(frame->camera, sizeof frame->camera, "%s", camera);
+    return frame;
+}
+
+void frame_destroy(struct frame *frame)
+{
+    if (frame != NULL) {
+        free(frame->bytes);
+        free(frame->path);
+        free(frame->damage);
+        free(frame);
+    }
+}
+
+static void list_init(struct frame_list *list)
+{
+    *list = (struct frame_list){.end = &list->first};
+}
+
+static void list_push(struct frame_list *list, struct frame *frame)
+{
+    frame->next = NULL;
+    *list->end = frame;
+    list->end = &frame->next;
+    list->n++;
+}
+
+static void list_remove(struct frame_list *list, struct frame *frame)
+{
+    struct frame **link = &list->first;
+    while (*link != frame) {
+        link = &(*link)->next;
+    }
+    *link = frame->next;
+    if (frame->next == NULL) {
+        list->end = link;
+    }
+    list->n--;
+}
+
+static bool list_has(const struct frame_list *list, const struct frame *wanted)
+{
+    for (const struct frame *frame = list->first; frame != NULL; frame = frame->next) {
+        if (frame->number == wanted->number && strcmp(frame->camera, wanted->camera) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void list_free(struct frame_list *list)
+{
+    while (list->first != NULL) {
+        struct frame *frame = list->first;
+        list->first = frame->next;
+        frame_destroy(frame);
+    }
+}
+
+struct intake *intake_create(const struct intake_limits *limits)
+{
+    struct intake *intake = weir_xalloc(sizeof *intake);
+    *intake = (struct intake){.limits = *limits};
+    list_init(&intake->queued);
+    list_init(&intake->in_hand);
+    pthread_mutex_init(&intake->lock, NULL);
+    deadline_cond_init(&intake->changed);
+    return intake;
+}
+
+void intake_destroy(struct intake *intake)
+{
+    if (intake == NULL) {
+        return;
+    }
+    list_free(&intake->queued);
+    list_free(&intake->in_hand);
+    pthread_cond_destroy(&intake->changed);
+    pthread_mutex_destroy(&intake->lock);
+    free(intake);
+}
+
+void intake_open(struct intake *intake)
+{
+    pthread_mutex_lock(&intake->lock);
+    intake->is_open = true;
+    pthread_cond_broadcast(&intake->changed);
+    pthread_mutex_unlock(&intake->lock);
+}
+
+void intake_close(struct intake *intake)
+{
+    pthread_mutex_lock(&intake->lock);
+    intake->is_closed = true;
+    pthread_cond_broadcast(&intake->changed);
+    pthread_mutex_unlock(&intake->lock);
+}
+
+static bool has_room(const struct intake *intake, const struct frame *frame)
+{
+    const struct intake_limits *limits = &intake->limits;
+    return intake->is_open && intake->queued.n < limits->max_queued &&
+           (intake->queued.n == 0 || intake->n_bytes + frame->n_bytes <= limits->max_bytes);
+}
+
+/* Under lock. True if the wait ended by a change, false when the time is over. */
+static bool wait_change(struct intake *intake, int64_t wait_ms, const struct timespec *deadline)
+{
+    if (wait_ms == 0) {
+        return false;
+    }
+    if (wait_ms < 0) {
+        return pthread_cond_wait(&intake->changed, &intake->lock) == 0;
+    }
+    return pthread_cond_timedwait(&intake->changed, &intake->lock, deadline) != ETIMEDOUT;
+}
+
+weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms)
+{
+    struct timespec deadline = deadline_after(WEIR_MAX(wait_ms, 0));
+    weir_status status = WEIR_OK;
+    pthread_mutex_lock(&intake->lock);
+    for (;;) {
+        if (intake->is_closed) {
+            status = WEIR_ERR_CANCELLED;
+        } else if (list_has(&intake->queued, frame) || list_has(&intake->in_hand, frame)) {
+            status = WEIR_ERR_EXISTS;
+        } else if (!has_room(intake, frame)) {
+            status = WEIR_ERR_UNAVAILABLE;
+            if (wait_change(intake, wait_ms, &deadline)) {
+                status = WEIR_OK;
+                continue;
+            }
+        }
+        break;
+    }
+    if (status == WEIR_OK) {
+        list_push(&intake->queued, frame);
+        intake->n_bytes += frame->n_bytes;
+        intake->n_accepted++;
+        pthread_cond_broadcast(&intake->changed);
+    }
+    pthread_mutex_unlock(&intake->lock);
+    return status;
+}
+
+struct frame *intake_take(struct intake *intake)
+{
+    pthread_mutex_lock(&intake->lock);
+    while ((intake->queued.n == 0 && !intake->is_closed) ||
+           (intake->queued.n > 0 && intake->in_hand.n >= intake->limits.max_in_hand)) {
+        pthread_cond_wait(&intake->changed, &intake->lock);
+    }
+    struct frame *frame = intake->queued.first;
+    if (frame != NULL) {
+        list_remove(&intake->queued, frame);
+        intake->n_bytes -= frame->n_bytes;
+        list_push(&intake->in_hand, frame);
+        pthread_cond_broadcast(&intake->changed);
+    }
+    pthread_mutex_unlock(&intake->lock);
+    return frame;
+}
+
+void intake_done(struct intake *intake, struct frame *frame)
+{
+    /* The source first: a directory's file must be gone before the frame may be taken again. */
+    if (frame->on_durable != NULL) {
+        frame->on_durable(frame->context, frame);
+    }
+    pthread_mutex_lock(&intake->lock);
+    list_remove(&intake->in_hand, frame);
+    pthread_cond_broadcast(&intake->changed);
+    pthread_mutex_unlock(&intake->lock);
+    frame_destroy(frame);
+}
+
+void intake_counts(struct intake *intake, struct intake_counts *out)
+{
+    pthread_mutex_lock(&intake->lock);
+    *out = (struct intake_counts){intake->queued.n, intake->in_hand.n, intake->n_accepted,
+                                  intake->is_open};
+    pthread_mutex_unlock(&intake->lock);
+}

@@ -1,0 +1,80 @@
+/**
+ * Intake: frames between sources and engine, bounded, each frame once.
+ *
+ * A frame is *queued*, then *in hand* (being decided, or decided and not yet durable), then done. A
+ * second frame of the same camera and number is refused while the first is in either state. Until
+ * the intake is opened (a model is there) nothing is accepted.
+ */
+#ifndef WEIR_PREDICT_INTAKE_H
+#define WEIR_PREDICT_INTAKE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAME_CAMERA_BYTES 64
+#define FRAME_MAX_BYTES    ((size_t)16 << 20)
+
+struct frame {
+    char camera[FRAME_CAMERA_BYTES]; /**< UTF-8, 1 to 63 bytes, no "/", not starting with ".". */
+    int64_t number;                  /**< ≥ 0 */
+    uint8_t *bytes;                  /**< The picture as it came; the frame owns it. May be NULL. */
+    size_t n_bytes;
+    char *path;          /**< Of a directory's file; the frame owns it. */
+    char *damage;        /**< Why there are no usable bytes, or NULL; the frame owns it. */
+    int64_t received_ms; /**< Wall clock when the last byte was there. */
+    uint64_t received_ns;
+    /** The decision is durable: tell whoever waits. On the outbox's thread. */
+    void (*on_durable)(void *context, const struct frame *frame);
+    void *context;
+    struct frame *next; /**< Intake's. */
+};
+
+/** Is this a usable camera name? */
+bool frame_camera_is_valid(const char *camera);
+
+/** New frame of a valid camera; everything else is zero. */
+struct frame *frame_create(const char *camera, int64_t number);
+void frame_destroy(struct frame *frame);
+
+struct intake;
+
+struct intake_limits {
+    size_t max_queued;  /**< Frames not yet taken. */
+    size_t max_in_hand; /**< Frames taken but not durable. */
+    size_t max_bytes;   /**< Of queued frames together (a first frame always fits). */
+};
+
+struct intake *intake_create(const struct intake_limits *limits);
+void intake_destroy(struct intake *intake);
+
+/** Accept frames from now on. */
+void intake_open(struct intake *intake);
+
+/** Accept no more; waits end; intake_take gives what is queued, then NULL. */
+void intake_close(struct intake *intake);
+
+/**
+ * Queue a frame, waiting up to wait_ms (−1: for ever) for room and for the opening.
+ * @return WEIR_OK: the frame belongs to the intake. Else it stays the caller's: EXISTS (the same
+ *         frame is queued or in hand), UNAVAILABLE (full, or not open yet), CANCELLED (closed).
+ */
+weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms) WEIR_MUST_CHECK;
+
+/** The next frame, in order of arrival; waits while max_in_hand are out. NULL: closed and empty. */
+struct frame *intake_take(struct intake *intake);
+
+/** A taken frame is durable: calls on_durable, then forgets and frees the frame. */
+void intake_done(struct intake *intake, struct frame *frame);
+
+struct intake_counts {
+    size_t n_queued, n_in_hand;
+    uint64_t n_accepted;
+    bool is_open;
+};
+
+void intake_counts(struct intake *intake, struct intake_counts *out);
+
+#endif

@@ -1,0 +1,69 @@
+#include "predict/matcher.h"
+
+#include <math.h>
+
+#define LANES 16
+
+double match_cosine(const float *a, const float *b, size_t dim)
+{
+    /* Sixteen sums side by side: a form that compilers turn into vector instructions without being
+     * allowed to reorder additions. */
+    float sums[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= dim; i += LANES) {
+        for (size_t j = 0; j < LANES; j++) {
+            sums[j] += a[i + j] * b[i + j];
+        }
+    }
+    double total = 0;
+    for (; i < dim; i++) {
+        total += (double)a[i] * b[i];
+    }
+    for (size_t j = 0; j < LANES; j++) {
+        total += sums[j];
+    }
+    return total;
+}
+
+static void consider(struct match *best, const struct templates *templates, const float *probe,
+                     size_t i)
+{
+    double score = match_cosine(templates->vectors + i * templates->dim, probe, templates->dim);
+    if (best->person < 0 || score > best->score) {
+        *best = (struct match){templates->persons[i], score, i};
+    }
+}
+
+static const struct match nobody = {.person = -1, .score = NAN};
+
+struct match match_best(const struct templates *templates, const float *probe)
+{
+    struct match best = nobody;
+    for (size_t i = 0; i < templates->n; i++) {
+        consider(&best, templates, probe, i);
+    }
+    return best;
+}
+
+struct match match_best_other(const struct templates *templates, const float *probe, int32_t person)
+{
+    struct match best = nobody;
+    for (size_t i = 0; i < templates->n; i++) {
+        if (templates->persons[i] != person) {
+            consider(&best, templates, probe, i);
+        }
+    }
+    return best;
+}
+
+struct match match_best_same(const struct templates *templates, const float *probe, int32_t person,
+                             size_t i_excluded)
+{
+    struct match best = nobody;
+    for (size_t i = 0; i < templates->n; i++) {
+        if (templates->persons[i] == person && i != i_excluded) {
+            consider(&best, templates, probe, i);
+        }
+    }
+    return best;
+}

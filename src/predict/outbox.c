@@ -1,0 +1,364 @@
+#include "predict/outbox_private.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RETRY_MS         200
+#define CLOSE_PATIENCE   5
+#define COMPLAIN_MS      10000
+#define GROUP_MAX_BYTES  ((size_t)(OUTBOX_QUEUE_MAX + 1) * (OUTBOX_RECORD_MAX_BYTES + 16))
+#define PICTURE_MAX      ((size_t)256 << 10)
+#define RECORD_ROOM      2048 /**< Bytes of log that one remembered record may take at most, rather. */
+#define POSITION_FOREVER UINT64_MAX
+
+/* ---- recovery -------------------------------------------------------------------------------- */
+
+static void remember_record(struct outbox *outbox, const char *text, size_t len, uint64_t position)
+{
+    json_t *record = json_loadb(text, len, 0, NULL);
+    const char *camera = json_string_value(json_object_get(record, "camera"));
+    if (camera != NULL) {
+        int64_t frame = json_integer_value(json_object_get(record, "frame"));
+        outbox_index_add(&outbox->index, outbox_key(camera, frame), position,
+                         OUTBOX_DURABLE_UNKNOWN);
+    }
+    json_decref(record);
+}
+
+/* Read the newest records into the index, from far enough back. */
+static weir_status recover_index(struct outbox *outbox, struct weir_error *err)
+{
+    uint64_t end = outbox_log_end(outbox->log), position = end, start, at, next;
+    uint64_t wanted = (uint64_t)outbox->index.capacity * RECORD_ROOM;
+    while (end - position < wanted && outbox_log_segment_before(outbox->log, position, &start)) {
+        position = start;
+    }
+    struct weir_buf text;
+    weir_buf_init(&text, OUTBOX_RECORD_MAX_BYTES);
+    weir_status status;
+    while ((status = outbox_log_read(outbox->log, position, &text, &at, &next, err)) !=
+           WEIR_ERR_END) {
+        if (status == WEIR_OK) {
+            remember_record(outbox, text.data, text.len, at);
+        } else if (status == WEIR_ERR_CORRUPT) {
+            weir_log(WEIR_LOG_ERROR, "outbox_damaged",
+                     WEIR_KV_STR("reason", err != NULL ? err->message : ""));
+        } else {
+            break;
+        }
+        position = next;
+        weir_buf_reset(&text);
+    }
+    weir_buf_fini(&text);
+    return status == WEIR_ERR_END ? WEIR_OK : status;
+}
+
+/* ---- the writer ------------------------------------------------------------------------------ */
+
+static void complain(struct outbox *outbox, const struct weir_error *err)
+{
+    int64_t now_ms = weir_mono_ms();
+    if (outbox->complained_ms == 0 || now_ms - outbox->complained_ms >= COMPLAIN_MS) {
+        outbox->complained_ms = now_ms;
+        weir_log(WEIR_LOG_ERROR, "outbox_not_writable", WEIR_KV_STR("reason", err->message));
+    }
+}
+
+/* Keep the picture and name it in the record. A picture that cannot be kept is left out. */
+static void finish_picture(struct outbox *outbox, struct outbox_item *item)
+{
+    struct weir_buf jpeg;
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    struct weir_error ignored;
+    const char *id = json_string_value(json_object_get(item->record, "id"));
+    if (item->picture.pixels == NULL || outbox->config.pictures == NULL || id == NULL) {
+        weir_image_fini(&item->picture);
+        return;
+    }
+    weir_buf_init(&jpeg, PICTURE_MAX);
+    if (picture_encode(&item->picture, &jpeg, &ignored) == WEIR_OK &&
+        pictures_put(outbox->config.pictures, id, jpeg.data, jpeg.len, &ignored) == WEIR_OK) {
+        weir_sha256(jpeg.data, jpeg.len, digest);
+        json_object_set_new(item->record, "image", json_string(digest));
+    }
+    weir_buf_fini(&jpeg);
+    weir_image_fini(&item->picture);
+}
+
+/* All records as one group; offsets[i] is where record i begins. */
+static void build_group(struct outbox *outbox, struct outbox_item *items, size_t n, size_t *offsets)
+{
+    weir_buf_reset(&outbox->group);
+    for (size_t i = 0; i < n; i++) {
+        finish_picture(outbox, &items[i]);
+        char *text = json_dumps(items[i].record, JSON_COMPACT);
+        offsets[i] = outbox->group.len;
+        if (text == NULL || outbox_log_frame(&outbox->group, text, strlen(text)) != WEIR_OK) {
+            /* Records are made by decision.h, of bounded fields: this is a mistake or no memory. */
+            weir_log_event(WEIR_LOG_ERROR, "outbox_record_impossible");
+            abort();
+        }
+        free(text);
+    }
+}
+
+/* Until it is on disk, or the outbox closes and the disk stays full. */
+static bool write_group(struct outbox *outbox, uint64_t *out_position)
+{
+    for (int n_tries_closing = 0; n_tries_closing < CLOSE_PATIENCE;) {
+        struct weir_error err = {0};
+        if (outbox_log_append(outbox->log, outbox->group.data, outbox->group.len, out_position,
+                              &err) == WEIR_OK) {
+            if (outbox->complained_ms != 0) {
+                outbox->complained_ms = 0;
+                weir_log_event(WEIR_LOG_INFO, "outbox_writable_again");
+            }
+            return true;
+        }
+        complain(outbox, &err);
+        struct timespec deadline = deadline_after(RETRY_MS);
+        pthread_mutex_lock(&outbox->lock);
+        if (!outbox->is_closing) {
+            pthread_cond_timedwait(&outbox->changed, &outbox->lock, &deadline);
+        } else {
+            n_tries_closing++;
+        }
+        pthread_mutex_unlock(&outbox->lock);
+    }
+    return false;
+}
+
+static void publish(struct outbox *outbox, const struct outbox_item *items, size_t n,
+                    const size_t *offsets, uint64_t position)
+{
+    uint64_t now_ns = weir_mono_ns();
+    pthread_mutex_lock(&outbox->lock);
+    for (size_t i = 0; i < n; i++) {
+        const char *camera = json_string_value(json_object_get(items[i].record, "camera"));
+        int64_t frame = json_integer_value(json_object_get(items[i].record, "frame"));
+        uint64_t us = (now_ns - items[i].received_ns) / 1000;
+        outbox_index_add(&outbox->index, outbox_key(camera, frame), position + offsets[i],
+                         (uint32_t)WEIR_MIN(us, (uint64_t)OUTBOX_DURABLE_UNKNOWN - 1));
+    }
+    outbox->end = position + outbox->group.len;
+    outbox->n_durable += n;
+    pthread_cond_broadcast(&outbox->changed);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+static void trim(struct outbox *outbox)
+{
+    uint64_t keep = POSITION_FOREVER, oldest;
+    pthread_mutex_lock(&outbox->lock);
+    for (const struct outbox_reader *reader = outbox->readers; reader != NULL;
+         reader = reader->next_reader) {
+        keep = WEIR_MIN(keep, reader->saved);
+    }
+    if (outbox_index_oldest(&outbox->index, &oldest)) {
+        keep = WEIR_MIN(keep, oldest);
+    }
+    bool has_readers = outbox->readers != NULL;
+    pthread_mutex_unlock(&outbox->lock);
+    if (has_readers) {
+        outbox_log_trim(outbox->log, keep);
+    }
+}
+
+static size_t take_queue(struct outbox *outbox, struct outbox_item *items)
+{
+    pthread_mutex_lock(&outbox->lock);
+    while (outbox->n_queued == 0 && !outbox->is_closing) {
+        pthread_cond_wait(&outbox->changed, &outbox->lock);
+    }
+    size_t n = outbox->n_queued;
+    memcpy(items, outbox->queue, n * sizeof *items);
+    outbox->n_queued = 0;
+    outbox->picture_bytes = 0;
+    pthread_cond_broadcast(&outbox->changed);
+    pthread_mutex_unlock(&outbox->lock);
+    return n;
+}
+
+static void *writer_main(void *context)
+{
+    struct outbox *outbox = context;
+    struct outbox_item *items = weir_xalloc(OUTBOX_QUEUE_MAX * sizeof *items);
+    void *tickets[OUTBOX_QUEUE_MAX];
+    size_t offsets[OUTBOX_QUEUE_MAX], n;
+    while ((n = take_queue(outbox, items)) > 0) {
+        uint64_t position;
+        build_group(outbox, items, n, offsets);
+        bool is_written = write_group(outbox, &position);
+        if (is_written) {
+            publish(outbox, items, n, offsets, position);
+        }
+        for (size_t i = 0; i < n; i++) {
+            tickets[i] = items[i].ticket;
+            json_decref(items[i].record);
+        }
+        if (is_written) {
+            outbox->config.on_durable(outbox->config.context, tickets, n);
+            trim(outbox);
+        }
+    }
+    free(items);
+    return NULL;
+}
+
+/* ---- outside --------------------------------------------------------------------------------- */
+
+static weir_status open_parts(struct outbox *outbox, struct weir_error *err)
+{
+    const struct outbox_config *config = &outbox->config;
+    char path[4200];
+    WEIR_TRY(weir_dir_make(outbox->dir, 0700, err));
+    (void)snprintf(path, sizeof path, "%s/lock", outbox->dir);
+    WEIR_TRY(weir_file_lock(path, &outbox->lock_fd, err));
+    WEIR_TRY(outbox_log_open(outbox->dir, config->segment_bytes, &outbox->log, err));
+    WEIR_TRY(outbox_index_init(&outbox->index, config->n_remembered != 0 ? config->n_remembered
+                                                                         : OUTBOX_REMEMBERED));
+    WEIR_TRY(recover_index(outbox, err));
+    outbox->end = outbox_log_end(outbox->log);
+    int failed = pthread_create(&outbox->writer, NULL, writer_main, outbox);
+    if (failed != 0) {
+        return weir_error_set_errno(err, failed, "starting the outbox's writer");
+    }
+    outbox->has_writer = true;
+    return WEIR_OK;
+}
+
+weir_status outbox_open(const struct outbox_config *config, struct outbox **out,
+                        struct weir_error *err)
+{
+    struct outbox *outbox = weir_xalloc(sizeof *outbox);
+    memset(outbox, 0, sizeof *outbox);
+    outbox->config = *config;
+    outbox->dir = weir_xstrdup(config->dir);
+    outbox->lock_fd = -1;
+    outbox->queue = weir_xalloc(OUTBOX_QUEUE_MAX * sizeof *outbox->queue);
+    weir_buf_init(&outbox->group, GROUP_MAX_BYTES);
+    pthread_mutex_init(&outbox->lock, NULL);
+    deadline_cond_init(&outbox->changed);
+    weir_status status = open_parts(outbox, err);
+    if (status != WEIR_OK) {
+        outbox_close(outbox);
+        return status;
+    }
+    *out = outbox;
+    return WEIR_OK;
+}
+
+void outbox_close(struct outbox *outbox)
+{
+    if (outbox == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&outbox->lock);
+    outbox->is_closing = true;
+    pthread_cond_broadcast(&outbox->changed);
+    pthread_mutex_unlock(&outbox->lock);
+    if (outbox->has_writer) {
+        pthread_join(outbox->writer, NULL);
+    }
+    outbox_log_close(outbox->log);
+    outbox_index_fini(&outbox->index);
+    if (outbox->lock_fd >= 0) {
+        close(outbox->lock_fd);
+    }
+    pthread_cond_destroy(&outbox->changed);
+    pthread_mutex_destroy(&outbox->lock);
+    weir_buf_fini(&outbox->group);
+    free(outbox->queue);
+    free(outbox->dir);
+    free(outbox);
+}
+
+static bool is_full(const struct outbox *outbox, size_t picture_bytes)
+{
+    return outbox->n_queued == OUTBOX_QUEUE_MAX ||
+           (outbox->n_queued > 0 &&
+            outbox->picture_bytes + picture_bytes > OUTBOX_QUEUE_PICTURE_BYTES);
+}
+
+void outbox_put(struct outbox *outbox, struct outbox_item *item)
+{
+    const struct weir_image *picture = &item->picture;
+    size_t picture_bytes =
+        (size_t)picture->width * (size_t)picture->height * (size_t)picture->channels;
+    pthread_mutex_lock(&outbox->lock);
+    while (is_full(outbox, picture_bytes)) {
+        pthread_cond_wait(&outbox->changed, &outbox->lock);
+    }
+    outbox->picture_bytes += picture_bytes;
+    outbox->queue[outbox->n_queued++] = *item;
+    outbox->n_put++;
+    pthread_cond_broadcast(&outbox->changed);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+bool outbox_flush(struct outbox *outbox, int64_t timeout_ms)
+{
+    struct timespec deadline = deadline_after(timeout_ms);
+    pthread_mutex_lock(&outbox->lock);
+    uint64_t wanted = outbox->n_put;
+    int rc = 0;
+    while (outbox->n_durable < wanted && rc != ETIMEDOUT) {
+        rc = pthread_cond_timedwait(&outbox->changed, &outbox->lock, &deadline);
+    }
+    bool is_done = outbox->n_durable >= wanted;
+    pthread_mutex_unlock(&outbox->lock);
+    return is_done;
+}
+
+json_t *outbox_record_at(struct outbox *outbox, const char *text, size_t len)
+{
+    json_t *record = json_loadb(text, len, 0, NULL);
+    const char *camera = json_string_value(json_object_get(record, "camera"));
+    if (camera == NULL) {
+        json_decref(record);
+        return NULL;
+    }
+    uint64_t key = outbox_key(camera, json_integer_value(json_object_get(record, "frame")));
+    pthread_mutex_lock(&outbox->lock);
+    const struct outbox_index_entry *entry = outbox_index_find(&outbox->index, key);
+    uint32_t durable_us = entry != NULL ? entry->durable_us : OUTBOX_DURABLE_UNKNOWN;
+    pthread_mutex_unlock(&outbox->lock);
+    if (durable_us != OUTBOX_DURABLE_UNKNOWN) {
+        json_object_set_new(record, "durable_us", json_integer(durable_us));
+    }
+    return record;
+}
+
+json_t *outbox_find(struct outbox *outbox, const char *camera, int64_t frame)
+{
+    struct weir_buf text;
+    uint64_t at, next;
+    pthread_mutex_lock(&outbox->lock);
+    const struct outbox_index_entry *entry =
+        outbox_index_find(&outbox->index, outbox_key(camera, frame));
+    uint64_t position = entry != NULL ? entry->position : 0;
+    pthread_mutex_unlock(&outbox->lock);
+    if (entry == NULL) {
+        return NULL;
+    }
+    weir_buf_init(&text, OUTBOX_RECORD_MAX_BYTES);
+    json_t *record = NULL;
+    if (outbox_log_read(outbox->log, position, &text, &at, &next, NULL) == WEIR_OK &&
+        at == position) {
+        record = outbox_record_at(outbox, text.data, text.len);
+    }
+    weir_buf_fini(&text);
+    const char *its_camera = json_string_value(json_object_get(record, "camera"));
+    if (its_camera == NULL || strcmp(its_camera, camera) != 0 ||
+        json_integer_value(json_object_get(record, "frame")) != frame) {
+        json_decref(record);
+        return NULL;
+    }
+    return record;
+}

@@ -1,0 +1,224 @@
+#include "predict/replica.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "predict/deployment.h"
+#include "predict/engine.h"
+#include "predict/predict.h"
+#include "predict/shipper.h"
+#include "predict/sink_jsonl.h"
+#include "predict/source.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLUSH_PATIENCE_MS 2000
+#define SHIP_GRACE_MS     2000
+#define PATH_BYTES        4300
+
+/* A directory is its own queue, so little is read ahead; people wait behind http. */
+static const struct intake_limits directory_limits = {
+    .max_queued = 2, .max_in_hand = 64, .max_bytes = (size_t)64 << 20};
+static const struct intake_limits http_limits = {
+    .max_queued = 64, .max_in_hand = 256, .max_bytes = (size_t)64 << 20};
+
+struct replica {
+    const struct predict_spec *spec;
+    struct intake *intake;
+    struct serving_slot slot;
+    struct pictures *pictures;
+    struct outbox *outbox;
+    struct health *health;
+    struct engine *engine;
+    struct deployer *deployer;
+    struct shipper *shipper;
+    struct sink_jsonl *sinks[SPEC_SINKS_MAX];
+    const struct source_ops *source_ops;
+    struct source *source;
+};
+
+static void on_durable(void *context, void *const *tickets, size_t n)
+{
+    struct replica *replica = context;
+    for (size_t i = 0; i < n; i++) {
+        intake_done(replica->intake, tickets[i]);
+    }
+}
+
+static weir_status open_outbox(struct replica *replica, struct weir_error *err)
+{
+    char dir[PATH_BYTES], images[PATH_BYTES];
+    (void)snprintf(dir, sizeof dir, "%s/outbox", replica->spec->dir);
+    (void)snprintf(images, sizeof images, "%s/images", replica->spec->dir);
+    /* Pictures are for the server's page: without a server none are kept. */
+    if (replica->spec->server != NULL) {
+        WEIR_TRY(pictures_open(images, PICTURES_MAX, &replica->pictures, err));
+    }
+    const struct outbox_config config = {
+        .dir = dir, .on_durable = on_durable, .context = replica, .pictures = replica->pictures};
+    return outbox_open(&config, &replica->outbox, err);
+}
+
+static weir_status start_readers(struct replica *replica, struct weir_error *err)
+{
+    const struct predict_spec *spec = replica->spec;
+    if (spec->server != NULL) {
+        WEIR_TRY(shipper_start(spec, replica->outbox, replica->pictures, &replica->shipper, err));
+    }
+    for (size_t i = 0; i < spec->n_sinks; i++) {
+        WEIR_TRY(sink_jsonl_start(spec->sinks[i], replica->outbox, &replica->sinks[i], err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status start_stages(struct replica *replica, struct weir_error *err)
+{
+    const struct predict_spec *spec = replica->spec;
+    const struct engine_config engine = {.spec = spec,
+                                         .intake = replica->intake,
+                                         .slot = &replica->slot,
+                                         .outbox = replica->outbox,
+                                         .health = replica->health};
+    const struct deployer_config deployer = {
+        .spec = spec, .slot = &replica->slot, .intake = replica->intake};
+    const struct source_config source = {
+        .spec = spec, .intake = replica->intake, .outbox = replica->outbox, .slot = &replica->slot};
+    WEIR_TRY(engine_start(&engine, &replica->engine, err));
+    WEIR_TRY(deployer_start(&deployer, &replica->deployer, err));
+    return replica->source_ops->start(&source, &replica->source, err);
+}
+
+weir_status replica_start(const struct predict_spec *spec, struct replica **out,
+                          struct weir_error *err)
+{
+    struct replica *replica = weir_xalloc(sizeof *replica);
+    memset(replica, 0, sizeof *replica);
+    replica->spec = spec;
+    serving_slot_init(&replica->slot);
+    bool is_http = spec->source == SOURCE_HTTP;
+    replica->source_ops = is_http ? &source_http : &source_directory;
+    replica->intake = intake_create(is_http ? &http_limits : &directory_limits);
+    weir_status status = weir_dir_make(spec->dir, 0700, err);
+    if (status == WEIR_OK) {
+        status = open_outbox(replica, err);
+    }
+    if (status == WEIR_OK) {
+        status = start_readers(replica, err);
+    }
+    if (status == WEIR_OK) {
+        status = health_start(spec, &replica->health, err);
+    }
+    if (status == WEIR_OK) {
+        status = start_stages(replica, err);
+    }
+    if (status != WEIR_OK) {
+        replica_stop(replica);
+        return status;
+    }
+    weir_log(WEIR_LOG_INFO, "replica_started", WEIR_KV_STR("ion", spec->ion),
+             WEIR_KV_STR("pipeline", spec->pipeline), WEIR_KV_STR("replica", spec->replica),
+             WEIR_KV_STR("dir", spec->dir));
+    *out = replica;
+    return WEIR_OK;
+}
+
+void replica_stop(struct replica *replica)
+{
+    if (replica == NULL) {
+        return;
+    }
+    /* Against the stream: first nothing new comes in, then everything goes out. */
+    intake_close(replica->intake);
+    if (replica->source != NULL) {
+        replica->source_ops->close(replica->source);
+    }
+    deployer_stop(replica->deployer);
+    engine_stop(replica->engine);
+    bool is_flushed = replica->outbox == NULL || outbox_flush(replica->outbox, FLUSH_PATIENCE_MS);
+    if (!is_flushed) {
+        weir_log_event(WEIR_LOG_ERROR, "replica_stops_with_frames_not_durable");
+    }
+    for (size_t i = 0; i < replica->spec->n_sinks; i++) {
+        sink_jsonl_stop(replica->sinks[i]);
+    }
+    shipper_stop(replica->shipper, SHIP_GRACE_MS);
+    outbox_close(replica->outbox);
+    if (replica->source != NULL) {
+        replica->source_ops->stop(replica->source);
+    }
+    health_stop(replica->health);
+    pictures_close(replica->pictures);
+    serving_slot_fini(&replica->slot);
+    intake_destroy(replica->intake);
+    free(replica);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+struct options {
+    char *spec;
+    bool help;
+};
+
+static const struct weir_option options[] = {
+    WEIR_OPT(options, spec, "spec", 's', TEXT, NULL, 0, 0, "FILE", "What to serve (spec.json)"),
+    WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
+};
+
+static int fail(const struct weir_error *err)
+{
+    weir_log(WEIR_LOG_ERROR, "replica_failed", WEIR_KV_STR("reason", err->message));
+    return weir_status_exit(err->status);
+}
+
+static int run(const char *spec_path, struct weir_arena *arena)
+{
+    struct predict_spec spec;
+    struct replica *replica;
+    struct weir_error err = {0};
+    sigset_t signals;
+    int signal_number;
+    /* Blocked before any thread is made, so that only sigwait sees them. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    if (predict_spec_load(spec_path, arena, &spec, &err) != WEIR_OK ||
+        replica_start(&spec, &replica, &err) != WEIR_OK) {
+        return fail(&err);
+    }
+    while (sigwait(&signals, &signal_number) != 0) {
+    }
+    weir_log(WEIR_LOG_INFO, "replica_stopping", WEIR_KV_INT("signal", signal_number));
+    replica_stop(replica);
+    weir_log_event(WEIR_LOG_INFO, "replica_stopped");
+    return EXIT_SUCCESS;
+}
+
+int weir_predict_main(int argc, char **argv)
+{
+    struct weir_arena arena;
+    struct options chosen = {0};
+    char **words;
+    size_t n_words;
+    struct weir_error err = {0};
+    int status = EXIT_SUCCESS;
+    weir_arena_init(&arena, 0);
+    if (weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1, &arena, &chosen,
+                           &words, &n_words, &err) != WEIR_OK) {
+        status = fail(&err);
+    } else if (chosen.help) {
+        (void)printf("usage: weir-worker predict --spec FILE\n\n");
+        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
+    } else if (chosen.spec == NULL || n_words > 0) {
+        weir_error_set(&err, WEIR_ERR_INVALID, "usage: weir-worker predict --spec FILE");
+        status = fail(&err);
+    } else {
+        status = run(chosen.spec, &arena);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,47 @@
+/**
+ * Serving: everything a decision depends on, immutable, replaced as one.
+ *
+ * The slot holds the one in use. The engine takes it once per frame, so each frame is decided by
+ * one serving from beginning to end; publishing is one pointer, and the old one is freed when the
+ * last frame that uses it is done.
+ */
+#ifndef WEIR_PREDICT_SERVING_H
+#define WEIR_PREDICT_SERVING_H
+
+#include "predict/decide.h"
+#include "predict/gallery.h"
+#include "predict/model.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct serving {
+    atomic_int n_refs;
+    struct model *model;     /**< Counted. */
+    struct gallery *gallery; /**< Counted; made by this model. */
+    struct lists lists;
+    struct weir_arena arena; /**< Of the lists. */
+    int64_t revision, list_revision;
+};
+
+/** Takes the references to model and gallery; lists are copied and sorted. */
+struct serving *serving_create(struct model *model, struct gallery *gallery,
+                               const struct lists *lists, int64_t revision, int64_t list_revision);
+struct serving *serving_ref(struct serving *serving);
+void serving_unref(struct serving *serving);
+
+struct serving_slot {
+    pthread_mutex_t lock;
+    struct serving *current; /**< NULL: none yet. */
+};
+
+void serving_slot_init(struct serving_slot *slot);
+void serving_slot_fini(struct serving_slot *slot);
+
+/** A reference to the current one, or NULL. Any thread. */
+struct serving *serving_slot_get(struct serving_slot *slot);
+
+/** Takes the reference. Any thread. */
+void serving_slot_publish(struct serving_slot *slot, struct serving *serving);
+
+#endif

@@ -1,0 +1,276 @@
+#include "predict/shipper.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "client/client.h"
+#include "predict/deadline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BATCH_MAX         200
+#define IDLE_MS           1000
+#define CALL_TIMEOUT_MS   15000
+#define PICTURE_MAX_BYTES ((size_t)1 << 20)
+
+struct shipper {
+    const struct predict_spec *spec;
+    struct outbox *outbox;
+    struct pictures *pictures;
+    struct outbox_reader *reader;
+    struct weir_client *client;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_abandoned; /**< Under lock: stop now. */
+    bool is_idle;      /**< Under lock: the thread has ended. */
+};
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* A picture that is not there any more, or that the server does not want, is no reason to wait. */
+static weir_status send_picture(struct shipper *shipper, json_t *decision, struct weir_error *err)
+{
+    char path[PICTURE_PATH_BYTES], url[128];
+    char *data;
+    size_t len;
+    int http_status;
+    json_t *reply = NULL;
+    struct weir_arena arena;
+    const char *id = json_string_value(json_object_get(decision, "id"));
+    const char *digest = json_string_value(json_object_get(decision, "image"));
+    if (id == NULL || digest == NULL) {
+        return WEIR_OK;
+    }
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_file_read(pictures_path(shipper->pictures, id, path),
+                                        PICTURE_MAX_BYTES, &arena, &data, &len, err);
+    if (status == WEIR_OK) {
+        (void)snprintf(url, sizeof url, "/api/v1/blobs/%s", digest);
+        status = weir_client_call_raw(shipper->client, "PUT", url, "application/octet-stream", data,
+                                      len, &http_status, &reply, err);
+        json_decref(reply);
+    }
+    weir_arena_fini(&arena);
+    if (weir_client_can_retry(status) || status == WEIR_ERR_CANCELLED ||
+        status == WEIR_ERR_UNAUTH || status == WEIR_ERR_DENIED || status == WEIR_ERR_LIMIT) {
+        return status;
+    }
+    if (status != WEIR_OK) {
+        json_object_set_new(decision, "image", json_null());
+    }
+    return WEIR_OK;
+}
+
+static weir_status send_decisions(struct shipper *shipper, json_t *decisions,
+                                  struct weir_error *err)
+{
+    json_t *body = json_pack("{s:s,s:s,s:O}", "ion", shipper->spec->ion, "pipeline",
+                             shipper->spec->pipeline, "decisions", decisions);
+    weir_status status =
+        weir_client_call(shipper->client, "POST", "/api/v1/decisions", body, NULL, err);
+    json_decref(body);
+    return status;
+}
+
+static weir_status keep_refused(struct shipper *shipper, const json_t *decision, const char *reason,
+                                struct weir_error *err)
+{
+    char path[4300];
+    (void)snprintf(path, sizeof path, "%s/refused.jsonl", shipper->spec->dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "%s", path);
+    }
+    char *text = json_dumps(decision, JSON_COMPACT);
+    weir_status status = weir_fd_write_all(fd, text, strlen(text), err);
+    if (status == WEIR_OK) {
+        status = weir_fd_write_all(fd, "\n", 1, err);
+    }
+    free(text);
+    close(fd);
+    weir_log(WEIR_LOG_ERROR, "decision_refused", WEIR_KV_STR("reason", reason),
+             WEIR_KV_STR("kept_in", path));
+    return status;
+}
+
+/* The server called the batch invalid: find out which decision it means. */
+static weir_status send_singly(struct shipper *shipper, json_t *batch, struct weir_error *err)
+{
+    size_t i;
+    json_t *decision;
+    json_array_foreach(batch, i, decision)
+    {
+        json_t *single = json_pack("[O]", decision);
+        weir_status status = send_decisions(shipper, single, err);
+        json_decref(single);
+        if (status == WEIR_ERR_INVALID) {
+            char reason[WEIR_ERROR_MESSAGE_BYTES];
+            memcpy(reason, err->message, sizeof reason);
+            status = keep_refused(shipper, decision, reason, err);
+        }
+        WEIR_TRY(status);
+    }
+    return WEIR_OK;
+}
+
+static weir_status send_batch(struct shipper *shipper, json_t *batch, struct weir_error *err)
+{
+    size_t i;
+    json_t *decision;
+    json_array_foreach(batch, i, decision)
+    {
+        WEIR_TRY(send_picture(shipper, decision, err));
+    }
+    weir_status status = send_decisions(shipper, batch, err);
+    if (status == WEIR_ERR_INVALID) {
+        status = send_singly(shipper, batch, err);
+    }
+    return status;
+}
+
+static void forget_pictures(struct shipper *shipper, const json_t *batch)
+{
+    size_t i;
+    const json_t *decision;
+    json_array_foreach(batch, i, decision)
+    {
+        const char *id = json_string_value(json_object_get(decision, "id"));
+        if (id != NULL) {
+            pictures_remove(shipper->pictures, id);
+        }
+    }
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static bool is_abandoned(struct shipper *shipper)
+{
+    pthread_mutex_lock(&shipper->lock);
+    bool is_over = shipper->is_abandoned;
+    pthread_mutex_unlock(&shipper->lock);
+    return is_over;
+}
+
+static void pause_for(struct shipper *shipper, int64_t wait_ms)
+{
+    struct timespec deadline = deadline_after(wait_ms);
+    pthread_mutex_lock(&shipper->lock);
+    int rc = 0;
+    while (!shipper->is_abandoned && rc != ETIMEDOUT) {
+        rc = pthread_cond_timedwait(&shipper->changed, &shipper->lock, &deadline);
+    }
+    pthread_mutex_unlock(&shipper->lock);
+}
+
+/* @return CANCELLED when there is nothing left and the shipper is to stop. */
+static weir_status ship_once(struct shipper *shipper, struct weir_error *err)
+{
+    json_t *batch;
+    weir_status status = outbox_reader_next(shipper->reader, BATCH_MAX, IDLE_MS, &batch, err);
+    if (status != WEIR_OK) {
+        if (outbox_reader_is_due(shipper->reader)) {
+            outbox_reader_save(shipper->reader, 0);
+        }
+        return status == WEIR_ERR_TIMEOUT ? WEIR_OK : status;
+    }
+    status = json_array_size(batch) > 0 ? send_batch(shipper, batch, err) : WEIR_OK;
+    if (status == WEIR_OK) {
+        outbox_reader_done(shipper->reader);
+        forget_pictures(shipper, batch);
+        if (outbox_reader_is_due(shipper->reader)) {
+            outbox_reader_save(shipper->reader, 0);
+        }
+    } else if (status == WEIR_ERR_CANCELLED) {
+        status = WEIR_ERR_UNAVAILABLE; /* Of the call, by abandon; not of the reader. */
+    }
+    json_decref(batch);
+    return status;
+}
+
+static void *shipper_main(void *context)
+{
+    struct shipper *shipper = context;
+    struct weir_backoff backoff = {.base_ms = 200, .max_ms = 30000};
+    while (!is_abandoned(shipper)) {
+        struct weir_error err = {0};
+        weir_status status = ship_once(shipper, &err);
+        if (status == WEIR_OK) {
+            weir_backoff_reset(&backoff);
+        } else if (status == WEIR_ERR_CANCELLED) {
+            break;
+        } else if (!is_abandoned(shipper)) {
+            weir_log(WEIR_LOG_WARN, "shipping_waits", WEIR_KV_STR("reason", err.message));
+            pause_for(shipper, weir_backoff_next_ms(&backoff));
+        }
+    }
+    outbox_reader_save(shipper->reader, 0);
+    pthread_mutex_lock(&shipper->lock);
+    shipper->is_idle = true;
+    pthread_cond_broadcast(&shipper->changed);
+    pthread_mutex_unlock(&shipper->lock);
+    return NULL;
+}
+
+static void shipper_free(struct shipper *shipper)
+{
+    outbox_reader_close(shipper->reader);
+    if (shipper->client != NULL) {
+        weir_client_close(shipper->client);
+    }
+    pthread_cond_destroy(&shipper->changed);
+    pthread_mutex_destroy(&shipper->lock);
+    free(shipper);
+}
+
+weir_status shipper_start(const struct predict_spec *spec, struct outbox *outbox,
+                          struct pictures *pictures, struct shipper **out, struct weir_error *err)
+{
+    struct shipper *shipper = weir_xalloc(sizeof *shipper);
+    *shipper = (struct shipper){.spec = spec, .outbox = outbox, .pictures = pictures};
+    pthread_mutex_init(&shipper->lock, NULL);
+    deadline_cond_init(&shipper->changed);
+    weir_status status = outbox_reader_open(outbox, "server", &shipper->reader, err);
+    if (status == WEIR_OK) {
+        status = weir_client_open(&(struct weir_client_config){.server = spec->server,
+                                                               .token_file = spec->token_file,
+                                                               .timeout_ms = CALL_TIMEOUT_MS},
+                                  &shipper->client, err);
+    }
+    if (status == WEIR_OK) {
+        int failed = pthread_create(&shipper->thread, NULL, shipper_main, shipper);
+        status = failed != 0 ? weir_error_set_errno(err, failed, "starting a thread") : WEIR_OK;
+    }
+    if (status != WEIR_OK) {
+        shipper_free(shipper);
+        return status;
+    }
+    *out = shipper;
+    return WEIR_OK;
+}
+
+void shipper_stop(struct shipper *shipper, int64_t grace_ms)
+{
+    if (shipper == NULL) {
+        return;
+    }
+    struct timespec deadline = deadline_after(grace_ms);
+    outbox_reader_cancel(shipper->reader);
+    pthread_mutex_lock(&shipper->lock);
+    int rc = 0;
+    while (!shipper->is_idle && rc != ETIMEDOUT) {
+        rc = pthread_cond_timedwait(&shipper->changed, &shipper->lock, &deadline);
+    }
+    shipper->is_abandoned = true;
+    pthread_cond_broadcast(&shipper->changed);
+    pthread_mutex_unlock(&shipper->lock);
+    weir_client_cancel(shipper->client);
+    pthread_join(shipper->thread, NULL);
+    shipper_free(shipper);
+}

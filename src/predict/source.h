@@ -1,0 +1,47 @@
+/**
+ * Sources: where frames come from. A source has threads of its own, puts frames into the intake,
+ * and hears of each when its decision is durable.
+ *
+ *   directory  <path>/<camera>/<number>.<anything>; a file is removed when its decision is durable.
+ *              Cameras in turn, each from its lowest number. When the intake is full nothing is
+ * read on: back-pressure, nothing is dropped. With n replicas a camera belongs to the replica that
+ * its name hashes to. http       POST /frames/{camera}/{number} with the picture as body, answered
+ * by the decision as JSON when it is durable. 503 with Retry-After when the intake is full or no
+ * model is there yet. The same frame again: the same decision. GET /health.
+ *
+ * A frame is named by camera and number for ever: within the outbox's memory (65,536 decisions) a
+ * second picture under the same name is not decided.
+ */
+#ifndef WEIR_PREDICT_SOURCE_H
+#define WEIR_PREDICT_SOURCE_H
+
+#include "predict/intake.h"
+#include "predict/outbox.h"
+#include "predict/serving.h"
+#include "predict/spec.h"
+
+struct source;
+
+struct source_config {
+    const struct predict_spec *spec; /**< Borrowed, like the rest. */
+    struct intake *intake;
+    struct outbox *outbox;
+    struct serving_slot *slot; /**< For GET /health. */
+};
+
+struct source_ops {
+    weir_status (*start)(const struct source_config *config, struct source **out,
+                         struct weir_error *err);
+    /** No new frames from now on. The intake is closed. Frames in hand are still answered. */
+    void (*close)(struct source *source);
+    /** After the last on_durable. Frees. */
+    void (*stop)(struct source *source);
+};
+
+extern const struct source_ops source_directory;
+extern const struct source_ops source_http;
+
+/** "000123.jpg" → 123; false for a name that is no frame. Pure. */
+bool source_frame_number(const char *file_name, int64_t *out);
+
+#endif

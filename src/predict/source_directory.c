@@ -1,0 +1,386 @@
+#include "predict/source.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "predict/camera_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RESCAN_MS   5000
+#define SETTLE_MS   2000 /**< A file nobody said is closed is whole when quiet for so long. */
+#define PUT_WAIT_MS 100
+#define COMPLAIN_MS 10000
+#define PATH_BYTES  4400
+
+#define CAMERA_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define ROOT_EVENTS   (IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
+
+struct source {
+    struct source_config config;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool is_closing;
+    int inotify_fd, wake_fd, root_watch;
+    struct camera_list list;
+    int64_t rescan_ms; /**< Monotonic: when to look at everything again. */
+    _Atomic int64_t complained_ms;
+};
+
+bool source_frame_number(const char *file_name, int64_t *out)
+{
+    size_t n = strspn(file_name, "0123456789");
+    if (n == 0 || n > 18 || (file_name[n] != '\0' && file_name[n] != '.')) {
+        return false;
+    }
+    *out = strtoll(file_name, NULL, 10);
+    return true;
+}
+
+static bool may_complain(struct source *source)
+{
+    int64_t now_ms = weir_mono_ms(), last_ms = atomic_load(&source->complained_ms);
+    return (last_ms == 0 || now_ms - last_ms >= COMPLAIN_MS) &&
+           atomic_compare_exchange_strong(&source->complained_ms, &last_ms, now_ms);
+}
+
+static void complain(struct source *source, const char *event, const char *path, int errno_value)
+{
+    if (may_complain(source)) {
+        weir_log(WEIR_LOG_WARN, event, WEIR_KV_STR("path", path),
+                 WEIR_KV_STR("reason", strerror(errno_value)));
+    }
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* Is the file whole, as far as can be told without having seen it being closed? */
+static bool has_settled(const struct stat *st)
+{
+    int64_t changed_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+    int64_t age_ms = weir_time_ms() - changed_ms;
+    return age_ms >= SETTLE_MS || age_ms < -SETTLE_MS;
+}
+
+static void scan_camera(struct source *source, struct camera *camera)
+{
+    char path[PATH_BYTES];
+    const struct dirent *entry;
+    (void)snprintf(path, sizeof path, "%s/%s", source->config.spec->source_path, camera->name);
+    DIR *stream = opendir(path);
+    if (stream == NULL) {
+        if (errno != ENOENT) {
+            complain(source, "camera_unreadable", path, errno);
+        }
+        return;
+    }
+    camera->n = 0;
+    camera->has_more = false;
+    while ((entry = readdir(stream)) != NULL) {
+        int64_t number;
+        struct stat st;
+        if (!source_frame_number(entry->d_name, &number) ||
+            fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            S_ISDIR(st.st_mode)) {
+            continue;
+        }
+        if (has_settled(&st)) {
+            camera_insert(camera, number, entry->d_name);
+        } else {
+            source->rescan_ms = WEIR_MIN(source->rescan_ms, weir_mono_ms() + SETTLE_MS / 2);
+        }
+    }
+    closedir(stream);
+}
+
+/* With several replicas each has its share of the cameras. */
+static bool is_ours(const struct source *source, const char *camera)
+{
+    uint64_t replicas = (uint64_t)source->config.spec->n_replicas, hash = 0xcbf29ce484222325u;
+    for (const char *c = camera; *c != '\0'; c++) {
+        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
+    }
+    return (hash >> 32) % replicas == (uint64_t)source->config.spec->rank;
+}
+
+/* The watch comes before the look, so that no file falls between them. */
+static void meet_camera(struct source *source, const char *name)
+{
+    char path[PATH_BYTES];
+    if (!frame_camera_is_valid(name) || !is_ours(source, name)) {
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", source->config.spec->source_path, name);
+    struct camera *camera = camera_list_find(&source->list, name);
+    if (camera == NULL) {
+        int watch = inotify_add_watch(source->inotify_fd, path, CAMERA_EVENTS);
+        if (watch < 0 && errno == ENOTDIR) {
+            return;
+        }
+        if (watch < 0 || (camera = camera_list_add(&source->list, name)) == NULL) {
+            complain(source, "camera_not_watched", path, watch < 0 ? errno : EUSERS);
+            return;
+        }
+        camera->watch = watch;
+        weir_log(WEIR_LOG_INFO, "camera_found", WEIR_KV_STR("camera", name));
+        scan_camera(source, camera);
+    } else if (camera->n == 0) {
+        scan_camera(source, camera);
+    }
+}
+
+static void scan_root(struct source *source)
+{
+    const char *path = source->config.spec->source_path;
+    const struct dirent *entry;
+    source->rescan_ms = weir_mono_ms() + RESCAN_MS;
+    DIR *stream = opendir(path);
+    if (stream == NULL) {
+        complain(source, "source_unreadable", path, errno);
+        return;
+    }
+    while ((entry = readdir(stream)) != NULL) {
+        if (entry->d_type == DT_DIR || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) {
+            meet_camera(source, entry->d_name);
+        }
+    }
+    closedir(stream);
+}
+
+static void take_event(struct source *source, const struct inotify_event *event)
+{
+    int64_t number;
+    if ((event->mask & IN_Q_OVERFLOW) != 0) {
+        /* Events are lost: forget what was listed and look at everything. */
+        for (size_t i = 0; i < source->list.n; i++) {
+            source->list.cameras[i]->n = 0;
+        }
+        source->rescan_ms = 0;
+        return;
+    }
+    if (event->wd == source->root_watch) {
+        if (event->len > 0) {
+            meet_camera(source, event->name);
+        }
+        return;
+    }
+    struct camera *camera = camera_list_by_watch(&source->list, event->wd);
+    if (camera == NULL) {
+        return;
+    }
+    if ((event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) != 0) {
+        (void)inotify_rm_watch(source->inotify_fd, camera->watch);
+        camera_list_remove(&source->list, camera);
+    } else if (event->len > 0 && source_frame_number(event->name, &number)) {
+        camera_insert(camera, number, event->name);
+    }
+}
+
+static void drain_events(struct source *source)
+{
+    _Alignas(struct inotify_event) char bytes[16384];
+    ssize_t n;
+    while ((n = read(source->inotify_fd, bytes, sizeof bytes)) > 0) {
+        for (char *at = bytes; at < bytes + n;) {
+            const struct inotify_event *event = (const struct inotify_event *)at;
+            take_event(source, event);
+            at += sizeof *event + event->len;
+        }
+    }
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+static void on_durable(void *context, const struct frame *frame)
+{
+    if (unlink(frame->path) != 0 && errno != ENOENT) {
+        complain(context, "frame_not_removed", frame->path, errno);
+    }
+}
+
+static void damage(struct frame *frame, const char *what)
+{
+    frame->damage = weir_xstrdup(what);
+}
+
+static void read_bytes(struct frame *frame, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        damage(frame, "not a regular file");
+        return;
+    }
+    if ((uint64_t)st.st_size > FRAME_MAX_BYTES) {
+        damage(frame, "the file is larger than 16 MiB");
+        return;
+    }
+    frame->bytes = weir_xalloc((size_t)st.st_size + 1);
+    while (frame->n_bytes < (size_t)st.st_size) {
+        ssize_t n = read(fd, frame->bytes + frame->n_bytes, (size_t)st.st_size - frame->n_bytes);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            damage(frame, strerror(errno));
+        }
+        if (n <= 0) {
+            break;
+        }
+        frame->n_bytes += (size_t)n;
+    }
+}
+
+/* NULL: the file is gone (decided in the meantime, or taken away). */
+static struct frame *read_frame(struct source *source, const struct camera *camera,
+                                const struct camera_frame *found)
+{
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/%s/%s", source->config.spec->source_path, camera->name,
+                   found->file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) {
+        return NULL;
+    }
+    struct frame *frame = frame_create(camera->name, found->number);
+    frame->path = weir_xstrdup(path);
+    frame->on_durable = on_durable;
+    frame->context = source;
+    if (fd < 0) {
+        damage(frame, strerror(errno));
+    } else {
+        read_bytes(frame, fd);
+        close(fd);
+    }
+    frame->received_ns = weir_mono_ns();
+    frame->received_ms = weir_time_ms();
+    return frame;
+}
+
+static void wait_for_news(struct source *source)
+{
+    struct pollfd fds[] = {{.fd = source->inotify_fd, .events = POLLIN},
+                           {.fd = source->wake_fd, .events = POLLIN}};
+    int64_t wait_ms = source->rescan_ms - weir_mono_ms();
+    if (wait_ms > 0) {
+        (void)poll(fds, WEIR_ARRAY_LEN(fds), (int)wait_ms);
+    }
+}
+
+static struct frame *next_frame(struct source *source)
+{
+    struct camera *camera;
+    struct camera_frame found;
+    while (camera_list_take(&source->list, &camera, &found)) {
+        struct frame *frame = read_frame(source, camera, &found);
+        if (camera->n == 0 && camera->has_more) {
+            scan_camera(source, camera);
+        }
+        if (frame != NULL) {
+            return frame;
+        }
+    }
+    return NULL;
+}
+
+static void *directory_main(void *context)
+{
+    struct source *source = context;
+    struct frame *frame = NULL;
+    while (!atomic_load(&source->is_closing)) {
+        drain_events(source);
+        if (weir_mono_ms() >= source->rescan_ms) {
+            scan_root(source);
+        }
+        if (frame == NULL && (frame = next_frame(source)) == NULL) {
+            wait_for_news(source);
+            continue;
+        }
+        /* Full: keep this one frame and look at events meanwhile; nothing else is read. */
+        weir_status status = intake_put(source->config.intake, frame, PUT_WAIT_MS);
+        if (status == WEIR_ERR_EXISTS) {
+            frame_destroy(frame);
+        }
+        if (status == WEIR_OK || status == WEIR_ERR_EXISTS) {
+            frame = NULL;
+        }
+    }
+    frame_destroy(frame);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void close_source(struct source *source)
+{
+    const uint64_t one = 1;
+    atomic_store(&source->is_closing, true);
+    if (source->has_thread) {
+        (void)!write(source->wake_fd, &one, sizeof one);
+        pthread_join(source->thread, NULL);
+        source->has_thread = false;
+    }
+}
+
+static void stop(struct source *source)
+{
+    close_source(source);
+    camera_list_fini(&source->list);
+    if (source->inotify_fd >= 0) {
+        close(source->inotify_fd);
+    }
+    if (source->wake_fd >= 0) {
+        close(source->wake_fd);
+    }
+    free(source);
+}
+
+static weir_status open_parts(struct source *source, struct weir_error *err)
+{
+    const char *path = source->config.spec->source_path;
+    WEIR_TRY(weir_dir_make(path, 0755, err));
+    source->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    source->wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (source->inotify_fd < 0 || source->wake_fd < 0) {
+        return weir_error_set_errno(err, errno, "watching %s", path);
+    }
+    source->root_watch = inotify_add_watch(source->inotify_fd, path, ROOT_EVENTS);
+    if (source->root_watch < 0) {
+        return weir_error_set_errno(err, errno, "watching %s", path);
+    }
+    int failed = pthread_create(&source->thread, NULL, directory_main, source);
+    if (failed != 0) {
+        return weir_error_set_errno(err, failed, "starting a thread");
+    }
+    source->has_thread = true;
+    return WEIR_OK;
+}
+
+static weir_status start(const struct source_config *config, struct source **out,
+                         struct weir_error *err)
+{
+    struct source *source = weir_xalloc(sizeof *source);
+    memset(source, 0, sizeof *source);
+    source->config = *config;
+    source->inotify_fd = source->wake_fd = -1;
+    weir_status status = open_parts(source, err);
+    if (status != WEIR_OK) {
+        stop(source);
+        return status;
+    }
+    *out = source;
+    return WEIR_OK;
+}
+
+const struct source_ops source_directory = {start, close_source, stop};

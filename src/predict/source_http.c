@@ -1,0 +1,223 @@
+#include "predict/source.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "http/http.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_WAIT_MS   30000
+#define STOP_DEADLINE_MS 1000
+#define N_HANDLERS       4
+#define N_QUEUED         1024
+
+struct source {
+    struct source_config config;
+    struct weir_http_server *server;
+};
+
+/* Decisions wake the requests that wait for them, and 1/64 of the others. */
+static uint64_t topic_of(const char *camera, int64_t number)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)number;
+    for (const char *c = camera; *c != '\0'; c++) {
+        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
+    }
+    return (uint64_t)1 << (hash >> 58);
+}
+
+static void on_durable(void *context, const struct frame *frame)
+{
+    struct source *source = context;
+    weir_http_wake(source->server, topic_of(frame->camera, frame->number));
+}
+
+static bool is_admitted(const struct source *source, const struct weir_http_request *request)
+{
+    const char *token = source->config.spec->source_token;
+    const char *header = weir_http_request_header(request, "Authorization");
+    char wanted[WEIR_SHA256_TEXT_BYTES], given[WEIR_SHA256_TEXT_BYTES];
+    if (token == NULL) {
+        return true;
+    }
+    if (header == NULL || strncmp(header, "Bearer ", 7) != 0) {
+        return false;
+    }
+    /* Digests are compared, so that the time taken tells nothing about the token. */
+    weir_sha256(token, strlen(token), wanted);
+    weir_sha256(header + 7, strlen(header + 7), given);
+    return strcmp(wanted, given) == 0;
+}
+
+static void answer_later(struct weir_http_response *response, const char *why)
+{
+    weir_http_response_errorf(response, WEIR_ERR_UNAVAILABLE, "%s", why);
+    weir_http_response_header(response, "Retry-After", "1");
+}
+
+static weir_status put_frame(struct source *source, const struct weir_http_request *request,
+                             const char *camera, int64_t number)
+{
+    struct frame *frame = frame_create(camera, number);
+    frame->received_ns = weir_mono_ns();
+    frame->received_ms = weir_time_ms();
+    frame->on_durable = on_durable;
+    frame->context = source;
+    frame->n_bytes = request->body_len;
+    frame->bytes = weir_xalloc(request->body_len + 1);
+    memcpy(frame->bytes, request->body, request->body_len);
+    weir_status status = intake_put(source->config.intake, frame, 0);
+    if (status != WEIR_OK) {
+        frame_destroy(frame);
+    }
+    return status;
+}
+
+static bool parse_number(const char *text, int64_t *out)
+{
+    char *end;
+    size_t len = strlen(text);
+    if (len == 0 || len > 18 || strspn(text, "0123456789") != len) {
+        return false;
+    }
+    *out = strtoll(text, &end, 10);
+    return true;
+}
+
+static void handle_frame(struct source *source, struct weir_http_request *request,
+                         struct weir_http_response *response)
+{
+    int64_t number;
+    const char *camera = request->segments[1];
+    if (!frame_camera_is_valid(camera) || !parse_number(request->segments[2], &number)) {
+        weir_http_response_errorf(response, WEIR_ERR_INVALID,
+                                  "/frames/{camera}/{number}: expected a name of 1 to 63 bytes and "
+                                  "a whole number");
+        return;
+    }
+    json_t *decision = outbox_find(source->config.outbox, camera, number);
+    if (decision != NULL) {
+        weir_http_response_json(response, 200, decision);
+        return;
+    }
+    if (request->is_expired) {
+        answer_later(response, "the decision is not durable yet: ask again");
+        return;
+    }
+    if (request->state == NULL) {
+        weir_status status = put_frame(source, request, camera, number);
+        if (status == WEIR_ERR_CANCELLED) {
+            answer_later(response, "the replica is stopping");
+            return;
+        }
+        if (status == WEIR_ERR_UNAVAILABLE) {
+            struct intake_counts counts;
+            intake_counts(source->config.intake, &counts);
+            answer_later(response,
+                         counts.is_open ? "the queue is full" : "no model is deployed yet");
+            return;
+        }
+        request->state = weir_arena_strdup(request->arena, "waiting");
+    }
+    weir_http_response_wait(response, topic_of(camera, number), ANSWER_WAIT_MS);
+}
+
+static void handle_health(const struct source *source, struct weir_http_response *response)
+{
+    struct intake_counts counts;
+    struct serving *serving = serving_slot_get(source->config.slot);
+    intake_counts(source->config.intake, &counts);
+    json_t *json =
+        json_pack("{s:s,s:I,s:I,s:I}", "status", serving != NULL ? "ok" : "waiting", "queued",
+                  (json_int_t)counts.n_queued, "in_hand", (json_int_t)counts.n_in_hand, "accepted",
+                  (json_int_t)counts.n_accepted);
+    if (serving != NULL) {
+        json_object_set_new(json, "revision", json_integer(serving->revision));
+        json_object_set_new(json, "model_version", json_integer(serving->model->version));
+        json_object_set_new(json, "gallery_version", json_integer(serving->gallery->version));
+    }
+    serving_unref(serving);
+    weir_http_response_json(response, 200, json);
+}
+
+static void handle(void *context, struct weir_http_request *request,
+                   struct weir_http_response *response)
+{
+    struct source *source = context;
+    bool is_get = strcmp(request->method, "GET") == 0;
+    if (request->n_segments == 1 && strcmp(request->segments[0], "health") == 0 && is_get) {
+        handle_health(source, response);
+    } else if (!is_admitted(source, request)) {
+        weir_http_response_errorf(response, WEIR_ERR_UNAUTH,
+                                  "the source's token is needed: Authorization: Bearer …");
+    } else if (request->n_segments == 3 && strcmp(request->segments[0], "frames") == 0 &&
+               strcmp(request->method, "POST") == 0) {
+        handle_frame(source, request, response);
+    } else {
+        weir_http_response_errorf(response, WEIR_ERR_NOT_FOUND,
+                                  "there is POST /frames/{camera}/{number} and GET /health");
+    }
+}
+
+/* Strangers are told so before their picture is taken. */
+static void body_rule(void *context, const struct weir_http_request *request,
+                      struct weir_http_body_rule *rule)
+{
+    if (!is_admitted(context, request)) {
+        rule->max_bytes = 0;
+    }
+}
+
+static weir_status write_endpoint(const struct source *source, struct weir_error *err)
+{
+    char path[4300], text[256];
+    const char *listen = source->config.spec->source_listen;
+    const char *colon = strrchr(listen, ':');
+    int n_host = colon != NULL ? (int)(colon - listen) : (int)strlen(listen);
+    int n = snprintf(text, sizeof text, "{\"url\":\"http://%.*s:%d\"}\n", WEIR_MIN(n_host, 200),
+                     listen, weir_http_server_port(source->server));
+    (void)snprintf(path, sizeof path, "%s/endpoint.json", source->config.spec->dir);
+    return weir_file_write_atomic(path, text, (size_t)n, 0600, err);
+}
+
+static weir_status start(const struct source_config *config, struct source **out,
+                         struct weir_error *err)
+{
+    struct source *source = weir_xalloc(sizeof *source);
+    *source = (struct source){.config = *config};
+    const struct weir_http_config http = {.listen = config->spec->source_listen,
+                                          .n_handlers = N_HANDLERS,
+                                          .n_io_threads = 1,
+                                          .max_queued = N_QUEUED,
+                                          .max_body_bytes = FRAME_MAX_BYTES,
+                                          .body_rule = body_rule};
+    weir_status status = weir_http_server_start(&http, handle, source, &source->server, err);
+    if (status == WEIR_OK) {
+        status = write_endpoint(source, err);
+    }
+    if (status != WEIR_OK) {
+        weir_http_server_stop(source->server, 0);
+        free(source);
+        return status;
+    }
+    weir_log(WEIR_LOG_INFO, "source_listens", WEIR_KV_STR("address", config->spec->source_listen),
+             WEIR_KV_INT("port", weir_http_server_port(source->server)));
+    *out = source;
+    return WEIR_OK;
+}
+
+static void close_source(struct source *source)
+{
+    (void)source; /* The closed intake refuses frames, and decisions are still answered. */
+}
+
+static void stop(struct source *source)
+{
+    weir_http_server_stop(source->server, STOP_DEADLINE_MS);
+    free(source);
+}
+
+const struct source_ops source_http = {start, close_source, stop};

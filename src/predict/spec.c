@@ -1,0 +1,132 @@
+#include "predict/spec.h"
+
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SPEC_MAX_BYTES ((size_t)1 << 20)
+
+static weir_status read_text(const json_t *object, const char *where, const char *key,
+                             bool is_required, struct weir_arena *arena, char **out,
+                             struct weir_error *err)
+{
+    const json_t *value = json_object_get(object, key);
+    if ((value == NULL || json_is_null(value)) && !is_required) {
+        *out = NULL;
+        return WEIR_OK;
+    }
+    if (!json_is_string(value) || json_string_length(value) == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.%s: expected text", where, key);
+    }
+    *out = weir_arena_strdup(arena, json_string_value(value));
+    return WEIR_OK;
+}
+
+static weir_status read_int(const json_t *object, const char *where, const char *key,
+                            int64_t fallback, int64_t lo, int64_t hi, int64_t *out,
+                            struct weir_error *err)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = json_is_integer(value) ? json_integer_value(value) : fallback;
+    if ((value != NULL && !json_is_null(value) && !json_is_integer(value)) || *out < lo ||
+        *out > hi) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.%s: expected an integer from %lld to %lld",
+                              where, key, (long long)lo, (long long)hi);
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_source(const json_t *root, struct weir_arena *arena,
+                               struct predict_spec *out, struct weir_error *err)
+{
+    char *kind;
+    const json_t *source = json_object_get(root, "source");
+    WEIR_TRY(read_text(source, "$.source", "kind", true, arena, &kind, err));
+    if (strcmp(kind, "directory") == 0) {
+        out->source = SOURCE_DIRECTORY;
+        return read_text(source, "$.source", "path", true, arena, &out->source_path, err);
+    }
+    if (strcmp(kind, "http") == 0) {
+        out->source = SOURCE_HTTP;
+        WEIR_TRY(read_text(source, "$.source", "token", false, arena, &out->source_token, err));
+        WEIR_TRY(read_text(source, "$.source", "listen", false, arena, &out->source_listen, err));
+        if (out->source_listen == NULL) {
+            out->source_listen = weir_arena_strdup(arena, "127.0.0.1:0");
+        }
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                          "$.source.kind: \"%s\" is none of directory, http", kind);
+}
+
+static weir_status read_sinks(const json_t *root, struct weir_arena *arena,
+                              struct predict_spec *out, struct weir_error *err)
+{
+    const json_t *sinks = json_object_get(root, "sinks"), *sink;
+    size_t i;
+    if (sinks != NULL && !json_is_null(sinks) && !json_is_array(sinks)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.sinks: expected an array");
+    }
+    if (json_array_size(sinks) > SPEC_SINKS_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.sinks: at most %d", SPEC_SINKS_MAX);
+    }
+    json_array_foreach(sinks, i, sink)
+    {
+        char where[32], *kind;
+        (void)snprintf(where, sizeof where, "$.sinks[%zu]", i);
+        WEIR_TRY(read_text(sink, where, "kind", true, arena, &kind, err));
+        if (strcmp(kind, "jsonl") != 0) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s.kind: \"%s\" is not jsonl", where,
+                                  kind);
+        }
+        WEIR_TRY(read_text(sink, where, "path", true, arena, &out->sinks[out->n_sinks++], err));
+    }
+    return WEIR_OK;
+}
+
+static int64_t rank_of(const char *replica)
+{
+    const char *dash = strrchr(replica, '-');
+    char *end;
+    if (dash == NULL) {
+        return 0;
+    }
+    long long rank = strtoll(dash + 1, &end, 10);
+    return *end == '\0' && end != dash + 1 && rank >= 0 ? rank : 0;
+}
+
+static weir_status read_spec(const json_t *root, struct weir_arena *arena, struct predict_spec *out,
+                             struct weir_error *err)
+{
+    const json_t *health = json_object_get(root, "health");
+    WEIR_TRY(read_text(root, "$", "ion", true, arena, &out->ion, err));
+    WEIR_TRY(read_text(root, "$", "pipeline", true, arena, &out->pipeline, err));
+    WEIR_TRY(read_text(root, "$", "replica", true, arena, &out->replica, err));
+    WEIR_TRY(read_text(root, "$", "dir", true, arena, &out->dir, err));
+    WEIR_TRY(read_text(root, "$", "server", false, arena, &out->server, err));
+    WEIR_TRY(read_text(root, "$", "token_file", false, arena, &out->token_file, err));
+    WEIR_TRY(read_text(root, "$", "job", false, arena, &out->job, err));
+    WEIR_TRY(read_int(root, "$", "replicas", 1, 1, 1024, &out->n_replicas, err));
+    WEIR_TRY(read_int(health, "$.health", "window", 200, 20, 100000, &out->health_window, err));
+    WEIR_TRY(read_int(health, "$.health", "interval_ms", 1000, 0, 86400000,
+                      &out->health_interval_ms, err));
+    out->rank = rank_of(out->replica) % out->n_replicas;
+    WEIR_TRY(read_source(root, arena, out, err));
+    return read_sinks(root, arena, out, err);
+}
+
+weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,
+                              struct weir_error *err)
+{
+    json_t *root;
+    struct predict_spec spec = {0};
+    WEIR_TRY(weir_json_load(path, SPEC_MAX_BYTES, &root, err));
+    weir_status status = read_spec(root, arena, &spec, err);
+    json_decref(root);
+    if (status != WEIR_OK) {
+        return weir_error_prefix(err, "%s: ", path);
+    }
+    *out = spec;
+    return WEIR_OK;
+}

@@ -1,0 +1,42 @@
+/**
+ * Spec: what a replica is told at its start (spec.json), as a struct.
+ *
+ *     {"ion": "building-security", "pipeline": "entrance", "replica": "JOB-0", "replicas": 1,
+ *      "dir": "/…/replicas/JOB-0", "server": "http://…", "token_file": "token",
+ *      "source": {"kind": "directory", "path": "/frames"}
+ *              | {"kind": "http", "listen": "127.0.0.1:0", "token": "…"},
+ *      "sinks": [{"kind": "jsonl", "path": "/…/decisions.jsonl"}],
+ *      "health": {"window": 200, "interval_ms": 1000}}
+ *
+ * "dir" is the replica's durable folder: outbox, last good deployment, pictures. "health" is
+ * optional: values per window, and the least time between two values of one camera.
+ */
+#ifndef WEIR_PREDICT_SPEC_H
+#define WEIR_PREDICT_SPEC_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPEC_SINKS_MAX 16
+
+enum source_kind { SOURCE_DIRECTORY, SOURCE_HTTP };
+
+struct predict_spec {
+    char *ion, *pipeline, *replica, *dir, *server, *token_file, *job;
+    int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
+    enum source_kind source;
+    char *source_path;                  /**< Directory. */
+    char *source_listen, *source_token; /**< http; the token may be NULL. */
+    char *sinks[SPEC_SINKS_MAX];        /**< Paths of JSON lines files. */
+    size_t n_sinks;
+    int64_t health_window, health_interval_ms;
+};
+
+/** Read the file; text lives in the arena. @return INVALID with the place of what is wrong. */
+weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

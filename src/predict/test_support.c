@@ -1,0 +1,137 @@
+#include "predict/test_support.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "nn/model_file.h"
+#include "nn/net_file.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#define PATIENCE_MS 120000
+#elif defined(__SANITIZE_THREAD__)
+#define PATIENCE_MS 120000
+#else
+#define PATIENCE_MS 20000
+#endif
+
+void test_dir_make(struct test_dir *dir)
+{
+    (void)snprintf(dir->path, sizeof dir->path, "/tmp/weir-predict-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir->path));
+}
+
+void test_dir_drop(struct test_dir *dir)
+{
+    struct weir_error err;
+    ck_assert_msg(weir_dir_remove(dir->path, &err) == WEIR_OK, "%s", err.message);
+}
+
+const char *test_path(const struct test_dir *dir, const char *fmt, ...)
+{
+    static _Thread_local char ring[16][256];
+    static _Thread_local unsigned i_next;
+    char *out = ring[i_next++ % 16];
+    va_list args;
+    va_start(args, fmt);
+    int n = snprintf(out, sizeof ring[0], "%s/", dir->path);
+    (void)vsnprintf(out + n, sizeof ring[0] - (size_t)n, fmt, args);
+    va_end(args);
+    return out;
+}
+
+bool test_wait(bool (*is_done)(void *context), void *context)
+{
+    int64_t deadline_ms = weir_mono_ms() + PATIENCE_MS;
+    while (!is_done(context)) {
+        if (weir_mono_ms() > deadline_ms) {
+            return false;
+        }
+        (void)poll(NULL, 0, 2);
+    }
+    return true;
+}
+
+size_t test_picture(int i_person, int i_photo, char out[1024])
+{
+    struct weir_rng face, noise;
+    weir_rng_init(&face, 77, (uint64_t)i_person);
+    weir_rng_init(&noise, 78, (uint64_t)i_person * 1000 + (uint64_t)i_photo);
+    int n = snprintf(out, 1024, "P5 %d %d 255\n", TEST_SIDE, TEST_SIDE);
+    for (int i = 0; i < TEST_SIDE * TEST_SIDE; i++) {
+        uint64_t value = 20 + weir_rng_below(&face, 200) + weir_rng_below(&noise, 30);
+        out[n++] = (char)(unsigned char)value;
+    }
+    return (size_t)n;
+}
+
+void test_write_file(const char *path, const void *bytes, size_t len)
+{
+    char temporary[300];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(temporary, sizeof temporary, "%.*s/.new-%s", (int)(slash - path), path,
+                   slash + 1);
+    FILE *file = fopen(temporary, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, len, file), len);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(rename(temporary, path), 0);
+}
+
+void test_write_model(const char *path, uint64_t seed, const char *baseline)
+{
+    static const char text[] = "{\"input\":[1,16,16],\"layers\":["
+                               "{\"name\":\"fc1\",\"type\":\"linear\",\"k\":64},"
+                               "{\"name\":\"act\",\"type\":\"prelu\"},"
+                               "{\"name\":\"fc2\",\"type\":\"linear\",\"k\":32},"
+                               "{\"name\":\"unit\",\"type\":\"l2_normalise\"}],"
+                               "\"loss\":{\"type\":\"margin\"}}";
+    static const char *const labels[] = {"a", "b"};
+    struct weir_model_spec *spec;
+    struct weir_graph *graph;
+    struct weir_net *net;
+    struct weir_error err = {0};
+    const struct weir_net_config config = {.batch = 1, .n_threads = 1};
+    ck_assert_msg(weir_model_spec_parse(text, strlen(text), "test", &spec, &err) == WEIR_OK, "%s",
+                  err.message);
+    ck_assert_msg(weir_model_spec_build(spec, 2, &graph, &err) == WEIR_OK, "%s", err.message);
+    ck_assert_msg(weir_net_create(graph, &config, &net, &err) == WEIR_OK, "%s", err.message);
+    weir_net_init_weights(net, seed);
+    const struct weir_net_file_info info = {
+        .input = {.shape = {1, TEST_SIDE, TEST_SIDE}, .mean = {0.5f}, .std = {0.25f}},
+        .graph = weir_model_spec_text(spec),
+        .labels = labels,
+        .n_labels = 2,
+        .baseline = baseline};
+    ck_assert_msg(weir_net_file_save(path, net, &info, &err) == WEIR_OK, "%s", err.message);
+    weir_net_destroy(net);
+    weir_graph_destroy(graph);
+    weir_model_spec_destroy(spec);
+}
+
+const char *test_write_spec(const struct test_dir *dir, int server_port, const char *source,
+                            const char *sink)
+{
+    struct weir_error err = {0};
+    const char *path = test_path(dir, "spec.json");
+    json_t *spec = json_pack("{s:s,s:s,s:s,s:s,s:i}", "ion", "building", "pipeline", "entrance",
+                             "replica", "job-0", "dir", test_path(dir, "replica"), "replicas", 1);
+    if (server_port != 0) {
+        json_object_set_new(spec, "server", json_sprintf("http://127.0.0.1:%d", server_port));
+        json_object_set_new(spec, "token_file", json_string(test_path(dir, "token")));
+        test_write_file(test_path(dir, "token"), "weir_test\n", 10);
+    }
+    json_object_set_new(spec, "source", json_loads(source, 0, NULL));
+    json_object_set_new(spec, "sinks",
+                        sink != NULL ? json_pack("[{s:s,s:s}]", "kind", "jsonl", "path", sink)
+                                     : json_array());
+    char *text = json_dumps(spec, JSON_INDENT(1));
+    ck_assert_msg(weir_file_write_atomic(path, text, strlen(text), 0644, &err) == WEIR_OK, "%s",
+                  err.message);
+    free(text);
+    json_decref(spec);
+    return path;
+}

@@ -1,0 +1,82 @@
+/**
+ * For the tests of predict: a tiny net in a file, pictures of people, and a server that plays the
+ * part of Weir's (deployment, blobs, decisions, health reports).
+ */
+#ifndef WEIR_PREDICT_TEST_SUPPORT_H
+#define WEIR_PREDICT_TEST_SUPPORT_H
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/test_main.h"
+#include "predict/replica.h"
+#include "predict/spec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** A folder of its own under /tmp; removed by test_dir_drop. */
+struct test_dir {
+    char path[64];
+};
+
+void test_dir_make(struct test_dir *dir);
+void test_dir_drop(struct test_dir *dir);
+
+/** "<dir>/<rest>", in a static ring of 16 buffers. */
+const char *test_path(const struct test_dir *dir, const char *fmt, ...) WEIR_PRINTF(2, 3);
+
+/** Wait until `is_done(context)`, at most 20 s (120 under sanitizers); false if it never was. */
+bool test_wait(bool (*is_done)(void *context), void *context);
+
+#define TEST_SIDE 16
+
+/** A picture of person `i_person`, the `i_photo`-th: the same person looks alike. PGM bytes. */
+size_t test_picture(int i_person, int i_photo, char out[1024]);
+
+/** Write beside and rename, as a camera should. */
+void test_write_file(const char *path, const void *bytes, size_t len);
+
+/** Write a net that gives 32-d embeddings, with random weights from `seed`. `baseline`: may be
+ *  NULL. */
+void test_write_model(const char *path, uint64_t seed, const char *baseline);
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+struct test_server;
+
+struct test_server *test_server_start(const struct test_dir *dir, int port);
+void test_server_stop(struct test_server *server);
+int test_server_port(const struct test_server *server);
+
+/** Put a file's bytes into the blob store; out: its digest. */
+void test_server_blob(struct test_server *server, const char *path, char out[65]);
+
+/** Deploy; takes the reference. "revision" is set to the next one. */
+void test_server_deploy(struct test_server *server, json_t *deployment);
+
+/** Refuse everything with 503 while true. */
+void test_server_set_down(struct test_server *server, bool is_down);
+
+/** Decisions stored so far, by (camera, frame), and how many came a second time. */
+size_t test_server_n_decisions(struct test_server *server, size_t *out_n_again);
+
+/** New reference to the decision, or NULL. */
+json_t *test_server_decision(struct test_server *server, const char *camera, int64_t frame);
+json_t *test_server_health_reports(struct test_server *server);
+bool test_server_has_blob(struct test_server *server, const char *digest);
+
+/**
+ * Write n_people × n_photos pictures to <dir>/people, make the manifest a blob, and give the
+ * deployment of a model (a file) as JSON. `with_path`: the replica may read the folder; else it
+ * must fetch the photos.
+ */
+json_t *test_deployment(struct test_server *server, const struct test_dir *dir, const char *model,
+                        int64_t model_version, int n_people, int n_photos, int64_t gallery_version,
+                        bool with_path);
+
+/** Write <dir>/spec.json for a replica. source: JSON text. */
+const char *test_write_spec(const struct test_dir *dir, int server_port, const char *source,
+                            const char *sink);
+
+#endif
