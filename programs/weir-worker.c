@@ -1,4 +1,5 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
+#include "predict/predict.h"
 #include "train/train.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@ struct role {
 static const struct role roles[] = {
     {"train", weir_train_main, "Train a network, or be one rank of a training"},
     {"evaluate", weir_evaluate_main, "Measure a trained network on labelled pictures"},
+    {"predict", weir_predict_main, "Be a prediction replica"},
 };
 
 static void print_roles(FILE *file)
