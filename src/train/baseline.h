@@ -3,9 +3,9 @@
  * live data with.
  *
  * {"brightness": histogram, "score": histogram} (stats/histogram.h). Brightness is
- * weir_net_input_brightness of each picture. "score" is there for embeddings (embed.h): the best cosine
- * similarity of each picture to the other pictures of its person (leave one out); people with one
- * picture have none.
+ * weir_net_input_brightness of each picture. "score" is there for embeddings (embed.h): the best
+ * cosine similarity of each picture to the other pictures of its person (leave one out); people
+ * with one picture have none.
  */
 #ifndef WEIR_TRAIN_BASELINE_H
 #define WEIR_TRAIN_BASELINE_H

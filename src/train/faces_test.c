@@ -12,11 +12,8 @@ START_TEST(the_recogniser_beats_pixels_and_eigenfaces)
     struct identification_result result;
     struct weir_error err;
     (void)snprintf(data, sizeof data, "%s/orl_faces", getenv("WEIR_SHARED_DATA"));
-    const struct identification_config config = {.model = "face-embed",
-                                                 .backend = "onednn",
-                                                 .data = data,
-                                                 .n_seeds = 2,
-                                                 .progress = stdout};
+    const struct identification_config config = {
+        .model = "face-embed", .backend = "onednn", .data = data, .n_seeds = 2, .progress = stdout};
     weir_status status = identification_run(&config, &result, &err);
     ck_assert_msg(status == WEIR_OK, "%s", err.message);
     identification_print(&result, false, stdout);

@@ -360,9 +360,8 @@ int main(void)
     TCase *tcase = tcase_create("identification");
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, bed_make, bed_drop);
-    tcase_add_loop_test(tcase,
-                        a_split_is_the_documented_shuffle_of_people_and_of_each_persons_photographs,
-                        0, 12);
+    tcase_add_loop_test(
+        tcase, a_split_is_the_documented_shuffle_of_people_and_of_each_persons_photographs, 0, 12);
     tcase_add_loop_test(tcase, figures_are_those_of_brute_force, 0, 8);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(tests); i++) {
         tcase_add_test(tcase, tests[i]);
