@@ -68,6 +68,12 @@ int64_t weir_job_backoff_ms(int64_t n_restarts)
     return WEIR_MIN(backoff_ms, BACKOFF_MAX_MS);
 }
 
+/** When a back-off ends. A wall clock that was set back meanwhile does not make it longer. */
+static int64_t backoff_end(int64_t due_ms, int64_t n_restarts, int64_t now_ms)
+{
+    return due_ms - now_ms > weir_job_backoff_ms(n_restarts) ? now_ms : due_ms;
+}
+
 /** What one call of weir_job_step works with. */
 struct step {
     struct weir_job_state *state;
@@ -195,7 +201,7 @@ static void go_on_if_all_ended(struct step *step)
         int outcome = weir_job_phase_from_text(job->outcome);
         finish(step, outcome < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)outcome);
     } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
-               step->now_ms >= job->due_ms) {
+               step->now_ms >= backoff_end(job->due_ms, job->n_restarts, step->now_ms)) {
         restart_gang(step);
     }
 }
@@ -466,7 +472,8 @@ size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
-        if (task_phase(task) == WEIR_TASK_WAITING && (!is_service || task->due_ms <= now_ms)) {
+        bool is_due = backoff_end(task->due_ms, task->n_restarts, now_ms) <= now_ms;
+        if (task_phase(task) == WEIR_TASK_WAITING && (!is_service || is_due)) {
             out_tasks[n++] = i;
         }
     }
@@ -481,12 +488,14 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
         return next_ms;
     }
     if (!weir_job_is_service(state)) {
-        return phase == WEIR_JOB_RESTARTING && none_is_alive(state) ? state->job.due_ms : next_ms;
+        bool waits = phase == WEIR_JOB_RESTARTING && none_is_alive(state);
+        return waits ? backoff_end(state->job.due_ms, state->job.n_restarts, now_ms) : next_ms;
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
-        if (task_phase(task) == WEIR_TASK_WAITING && task->due_ms > now_ms) {
-            next_ms = WEIR_MIN(next_ms, task->due_ms);
+        int64_t due_ms = backoff_end(task->due_ms, task->n_restarts, now_ms);
+        if (task_phase(task) == WEIR_TASK_WAITING && due_ms > now_ms) {
+            next_ms = WEIR_MIN(next_ms, due_ms);
         }
     }
     return next_ms;

@@ -246,6 +246,26 @@ START_TEST(a_replica_restarts_alone_with_a_growing_back_off)
 
 END_TEST
 
+START_TEST(a_clock_that_is_set_back_does_not_lengthen_a_back_off)
+{
+    const int64_t hour_ms = 3600000, now_ms = 2 * hour_ms;
+    size_t wants[2];
+    struct weir_job_state gang = make_job("train", 1, 0, 3);
+    place(&gang, "a", now_ms);
+    end(&gang, 0, 1, now_ms);
+    ck_assert_int_eq(weir_job_next_tick_ms(&gang, now_ms), now_ms + 1000);
+    ck_assert_int_eq(weir_job_next_tick_ms(&gang, now_ms - hour_ms), now_ms - hour_ms);
+    must(&gang, (struct weir_job_event){.type = WEIR_JOB_EVENT_TICK}, now_ms - hour_ms);
+    ck_assert_str_eq(gang.job.state, "PENDING");
+    struct weir_job_state service = make_job("predict", 1, 0, 0);
+    place(&service, "a", now_ms);
+    end(&service, 0, 1, now_ms);
+    ck_assert_uint_eq(weir_job_wants(&service, now_ms, wants), 0);
+    ck_assert_uint_eq(weir_job_wants(&service, now_ms - hour_ms, wants), 1);
+}
+
+END_TEST
+
 START_TEST(a_placement_that_does_not_fit_is_refused_and_changes_nothing)
 {
     struct weir_job_state state = make_job("train", 2, 0, 0);
@@ -497,6 +517,7 @@ int main(void)
                    a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_straight_on);
     tcase_add_test(tcase, cancelling_stops_the_tasks_and_a_second_time_is_refused);
     tcase_add_test(tcase, a_replica_restarts_alone_with_a_growing_back_off);
+    tcase_add_test(tcase, a_clock_that_is_set_back_does_not_lengthen_a_back_off);
     tcase_add_test(tcase, a_placement_that_does_not_fit_is_refused_and_changes_nothing);
     tcase_add_test(tcase, random_histories_keep_the_rules_end_and_replay_the_same);
     suite_add_tcase(suite, tcase);
