@@ -122,6 +122,11 @@ weir_status weir_train_config_parse(int argc, char *const *argv, struct weir_are
                               : train_recipe_apply(model, arena, out, err));
         WEIR_TRY(parse(without_defaults, argc, argv, arena, out, err));
     }
+    if (out->role != NULL && strcmp(out->role, "command") == 0) {
+        /* A job that runs this very command: the agent's WEIR_ROLE and WEIR_RANK are the job's. */
+        out->role = NULL;
+        out->rank = -1;
+    }
     return weir_train_config_check(out, err);
 }
 

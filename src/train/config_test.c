@@ -66,6 +66,16 @@ START_TEST(a_flag_beats_the_environment_which_beats_the_file_which_beats_the_def
 
 END_TEST
 
+START_TEST(a_training_inside_a_job_of_commands_is_its_own_launcher)
+{
+    ck_assert_int_eq(setenv("WEIR_ROLE", "command", 1), 0);
+    ck_assert_int_eq(setenv("WEIR_RANK", "0", 1), 0);
+    ck_assert_int_eq(PARSE("--model", "mlp", "--data", "d", "--workers", "2"), WEIR_OK);
+    ck_assert(train_is_launcher(&config));
+}
+
+END_TEST
+
 START_TEST(the_specification_of_a_task_is_understood)
 {
     struct weir_shape shape;
@@ -127,6 +137,7 @@ int main(void)
     tcase_add_test(tcase, a_command_line_needs_a_model_and_data_only);
     tcase_add_test(tcase,
                    a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default);
+    tcase_add_test(tcase, a_training_inside_a_job_of_commands_is_its_own_launcher);
     tcase_add_test(tcase, the_specification_of_a_task_is_understood);
     tcase_add_loop_test(tcase, nonsense_is_refused_by_name, 0, (int)WEIR_ARRAY_LEN(refused));
     suite_add_tcase(suite, tcase);
