@@ -90,13 +90,13 @@ static struct photo photo_of(uint64_t seed, uint32_t person, uint32_t photo)
     struct weir_rng rng;
     weir_rng_init(&rng, seed ^ 0x5bd1e995u, (uint64_t)person << 32 | photo);
     struct photo p;
-    p.roll = normal(&rng, 0, 0.07f);
-    p.yaw = normal(&rng, 0, 0.11f);
+    p.roll = normal(&rng, 0, 0.055f);
+    p.yaw = normal(&rng, 0, 0.08f);
     p.pitch = normal(&rng, 0, 0.06f);
     p.scale = normal(&rng, 1.0f, 0.035f);
     p.dx = normal(&rng, 0, 0.035f);
     p.dy = normal(&rng, 0.02f, 0.035f);
-    p.light_x = normal(&rng, 0, 0.28f);
+    p.light_x = normal(&rng, 0, 0.18f);
     p.light_y = normal(&rng, -0.1f, 0.15f);
     p.ambient = uniform(&rng, 0.86f, 1.08f);
     p.gamma = uniform(&rng, 0.85f, 1.18f);
