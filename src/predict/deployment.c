@@ -49,11 +49,28 @@ static char *cache_path(const struct deployer *deployer, char out[PATH_BYTES], c
     return out;
 }
 
+/* Is the file in the cache, and still what it was fetched as? One that is not goes. */
+static bool is_cached(const char *sha256, const char *path)
+{
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    uint64_t n_bytes;
+    struct weir_error err;
+    if (!weir_path_exists(path)) {
+        return false;
+    }
+    if (weir_file_sha256(path, digest, &n_bytes, &err) == WEIR_OK && strcmp(digest, sha256) == 0) {
+        return true;
+    }
+    weir_log(WEIR_LOG_WARN, "cached_file_damaged", WEIR_KV_STR("path", path));
+    (void)unlink(path);
+    return false;
+}
+
 static weir_status fetch(void *context, const char *sha256, const char *path,
                          struct weir_error *err)
 {
     struct deployer *deployer = context;
-    if (weir_path_exists(path)) {
+    if (is_cached(sha256, path)) {
         return WEIR_OK;
     }
     if (deployer->client == NULL) {
