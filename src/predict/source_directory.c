@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RESCAN_MS   5000
-#define SETTLE_MS   2000 /**< A file nobody said is closed is whole when quiet for so long. */
+#define RESCAN_MS 5000
+#define SETTLE_MS 2000 /**< A file that may still be written to is whole when quiet for so long.   \
+                        */
 #define PUT_WAIT_MS 100
 #define COMPLAIN_MS 10000
 #define PATH_BYTES  4400
@@ -66,12 +68,27 @@ static void complain(struct source *source, const char *event, const char *path,
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
+/* Nobody has the file open for writing: the kernel grants a read lease only then. */
+static bool has_no_writer(int dir_fd, const char *file)
+{
+    int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) {
+        return false;
+    }
+    bool is_granted = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+    if (is_granted) {
+        (void)fcntl(fd, F_SETLEASE, F_UNLCK);
+    }
+    close(fd);
+    return is_granted;
+}
+
 /* Is the file whole, as far as can be told without having seen it being closed? */
-static bool has_settled(const struct stat *st)
+static bool has_settled(int dir_fd, const char *file, const struct stat *st)
 {
     int64_t changed_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
     int64_t age_ms = weir_time_ms() - changed_ms;
-    return age_ms >= SETTLE_MS || age_ms < -SETTLE_MS;
+    return age_ms >= SETTLE_MS || age_ms < -SETTLE_MS || has_no_writer(dir_fd, file);
 }
 
 static void scan_camera(struct source *source, struct camera *camera)
@@ -96,7 +113,7 @@ static void scan_camera(struct source *source, struct camera *camera)
             S_ISDIR(st.st_mode)) {
             continue;
         }
-        if (has_settled(&st)) {
+        if (has_settled(dirfd(stream), entry->d_name, &st)) {
             camera_insert(camera, number, entry->d_name);
         } else {
             source->rescan_ms = WEIR_MIN(source->rescan_ms, weir_mono_ms() + SETTLE_MS / 2);
@@ -350,6 +367,8 @@ static weir_status open_parts(struct source *source, struct weir_error *err)
 {
     const char *path = source->config.spec->source_path;
     WEIR_TRY(weir_dir_make(path, 0755, err));
+    /* Sent when somebody opens a file for writing in the microseconds of has_no_writer's lease. */
+    (void)signal(SIGIO, SIG_IGN);
     source->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     source->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (source->inotify_fd < 0 || source->wake_fd < 0) {

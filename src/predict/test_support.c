@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "http/http_client.h"
 #include "nn/model_file.h"
 #include "nn/net_file.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
@@ -134,4 +136,130 @@ const char *test_write_spec(const struct test_dir *dir, int server_port, const c
     free(text);
     json_decref(spec);
     return path;
+}
+
+/* ---- a replica in this process ----------------------------------------------------------------
+ */
+
+static struct weir_arena spec_arena;
+static struct predict_spec spec;
+
+struct replica *test_replica_start(const struct test_dir *dir, int server_port, const char *source,
+                                   const char *sink)
+{
+    struct weir_error err = {0};
+    struct replica *replica;
+    weir_arena_init(&spec_arena, 0);
+    const char *path = test_write_spec(dir, server_port, source, sink);
+    ck_assert_msg(predict_spec_load(path, &spec_arena, &spec, &err) == WEIR_OK, "%s", err.message);
+    ck_assert_msg(replica_start(&spec, &replica, &err) == WEIR_OK, "%s", err.message);
+    return replica;
+}
+
+void test_replica_stop(struct replica *replica)
+{
+    replica_stop(replica);
+    weir_arena_fini(&spec_arena);
+}
+
+const char *test_directory_source(const struct test_dir *dir)
+{
+    static char text[256];
+    (void)snprintf(text, sizeof text, "{\"kind\":\"directory\",\"path\":\"%s/frames\"}", dir->path);
+    return text;
+}
+
+void test_put_frame(const struct test_dir *dir, const char *camera, int64_t frame,
+                    const void *bytes, size_t len)
+{
+    struct weir_error err;
+    ck_assert_int_eq(weir_dir_make(test_path(dir, "frames/%s", camera), 0755, &err), WEIR_OK);
+    test_write_file(test_path(dir, "frames/%s/%06lld.pgm", camera, (long long)frame), bytes, len);
+}
+
+size_t test_count_files(const char *path)
+{
+    DIR *stream = opendir(path);
+    size_t n = 0;
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+        n += entry->d_name[0] != '.';
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+    return n;
+}
+
+const char *test_text(const json_t *decision, const char *key)
+{
+    const char *text = json_string_value(json_object_get(decision, key));
+    return text != NULL ? text : "";
+}
+
+int64_t test_int(const json_t *decision, const char *key)
+{
+    return json_integer_value(json_object_get(decision, key));
+}
+
+int test_post_frame(struct weir_http_client *client, const char *url, const char *camera,
+                    int64_t frame, const void *bytes, size_t len, const char *token, json_t **out)
+{
+    struct weir_error err = {0};
+    struct weir_http_client *own = NULL;
+    struct weir_http_reply reply;
+    char target[256];
+    (void)snprintf(target, sizeof target, "%s/frames/%s/%lld", url, camera, (long long)frame);
+    if (client == NULL) {
+        ck_assert_int_eq(weir_http_client_open(&(struct weir_http_client_config){0}, &own, &err),
+                         WEIR_OK);
+    }
+    const struct weir_http_call call = {.method = "POST",
+                                        .url = target,
+                                        .bearer = token,
+                                        .content_type = "application/octet-stream",
+                                        .body = bytes,
+                                        .body_len = len,
+                                        .timeout_ms = PATIENCE_MS};
+    weir_status status = weir_http_client_call(client != NULL ? client : own, &call, &reply, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    int http_status = reply.http_status;
+    if (out != NULL) {
+        *out = json_loadb(reply.body.data, reply.body.len, 0, NULL);
+    }
+    weir_http_reply_fini(&reply);
+    if (own != NULL) {
+        weir_http_client_close(own);
+    }
+    return http_status;
+}
+
+const char *test_endpoint(const struct test_dir *dir)
+{
+    static char url[128];
+    json_t *json;
+    struct weir_error err = {0};
+    weir_status status = weir_json_load(test_path(dir, "replica/endpoint.json"), 4096, &json, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    (void)snprintf(url, sizeof url, "%s", test_text(json, "url"));
+    json_decref(json);
+    return url;
+}
+
+struct wanted {
+    struct test_server *server;
+    size_t n;
+};
+
+static bool has_decisions(void *context)
+{
+    const struct wanted *wanted = context;
+    return test_server_n_decisions(wanted->server, NULL) >= wanted->n;
+}
+
+void test_wait_for_decisions(struct test_server *server, size_t n)
+{
+    struct wanted wanted = {server, n};
+    ck_assert_msg(test_wait(has_decisions, &wanted), "only %zu of %zu decisions came",
+                  test_server_n_decisions(server, NULL), n);
 }

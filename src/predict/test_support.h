@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct test_server;
+
 /** A folder of its own under /tmp; removed by test_dir_drop. */
 struct test_dir {
     char path[64];
@@ -41,9 +43,42 @@ void test_write_file(const char *path, const void *bytes, size_t len);
  *  NULL. */
 void test_write_model(const char *path, uint64_t seed, const char *baseline);
 
-/* ---- the server ------------------------------------------------------------------------------ */
+/* ---- a replica in this process ----------------------------------------------------------------
+ */
 
-struct test_server;
+/** Start one by the specification test_write_spec would write. */
+struct replica *test_replica_start(const struct test_dir *dir, int server_port, const char *source,
+                                   const char *sink);
+void test_replica_stop(struct replica *replica);
+
+/** {"kind":"directory",…} over <dir>/frames. In a static buffer. */
+const char *test_directory_source(const struct test_dir *dir);
+
+/** Put a frame where a directory source finds it. */
+void test_put_frame(const struct test_dir *dir, const char *camera, int64_t frame,
+                    const void *bytes, size_t len);
+
+size_t test_count_files(const char *path);
+
+/** A text of a decision; "" if there is none. */
+const char *test_text(const json_t *decision, const char *key);
+int64_t test_int(const json_t *decision, const char *key);
+
+/**
+ * POST a frame to a replica's http source, on a connection of its own unless `client` is given.
+ * Returns the HTTP status; *out (may be NULL): the answer as JSON, new reference.
+ */
+struct weir_http_client;
+int test_post_frame(struct weir_http_client *client, const char *url, const char *camera,
+                    int64_t frame, const void *bytes, size_t len, const char *token, json_t **out);
+
+/** The "url" of <dir>/replica/endpoint.json. */
+const char *test_endpoint(const struct test_dir *dir);
+
+/** Wait until the server has n decisions; fails the test if they do not come. */
+void test_wait_for_decisions(struct test_server *server, size_t n);
+
+/* ---- the server ------------------------------------------------------------------------------ */
 
 struct test_server *test_server_start(const struct test_dir *dir, int port);
 void test_server_stop(struct test_server *server);
