@@ -266,7 +266,8 @@ class Kills:
         time.sleep(0.1)  # as systemd does
         with open(self.server.state / "agent/agent.log", "ab") as log:
             self.agents.append(subprocess.Popen([harness.WEIR, *arguments[1:]], stderr=log, start_new_session=True))
-        return self.wait_well("agent", begun, lambda: self.server.get("/nodes")["items"][0]["last_seen_ms"] > begun_text)
+        return self.wait_well("agent", begun,
+                              lambda: self.server.get("/nodes")["items"][0]["last_seen_ms"] > begun_text)
 
     def reap(self):
         self.agents = [agent for agent in self.agents if agent.poll() is None]
@@ -332,6 +333,9 @@ class Kills:
             strike["recovery_s"] = self.strike_task(victim)
         self.say(f"{len(self.strikes):3}/{self.n_kills} {at:6.1f} s {kind}: {strike['recovery_s']:.2f} s"
                  + (f" (with {strike['beside']})" if strike["beside"] else ""))
+        if strike["recovery_s"] > min(self.allowed_s, 5):
+            log = (self.server.state / "agent/agent.log").read_text(errors="replace").splitlines()
+            self.say("that was slow; the agent's log ends:\n  " + "\n  ".join(log[-12:]))
 
     # ---- the reckoning ---------------------------------------------------------------------------
 
@@ -429,7 +433,8 @@ class Kills:
         promoted = collections.Counter((d["link"], d["version"]) for d in self.all("/ions/kills/policy-decisions")
                                        if d["verdict"] == "promote")
         report["promotions"] = sum(promoted.values())
-        wrong += [f"{link} version {version} was promoted {n} times" for (link, version), n in promoted.items() if n > 1]
+        wrong += [f"{link} version {version} was promoted {n} times"
+                  for (link, version), n in promoted.items() if n > 1]
         if len(promoted) != report["versions"]:
             wrong.append(f"{report['versions']} versions, but {len(promoted)} were promoted")
 
