@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 #define RESCAN_MS 5000
-#define SETTLE_MS 2000 /**< A file that may still be written to is whole when quiet for so long.   \
-                        */
+#define SETTLE_MS                                                                                  \
+    2000 /**< A file that may still be written to is whole when quiet for so long.                 \
+          */
 #define PUT_WAIT_MS 100
 #define COMPLAIN_MS 10000
 #define PATH_BYTES  4400

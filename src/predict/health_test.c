@@ -1,0 +1,137 @@
+/* Drift: the baseline of scores is cut rightly, and a replica reports when light changes. */
+#include "predict/health.h"
+
+#include "base/rng.h"
+#include "predict/test_support.h"
+#include "stats/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct test_dir dir;
+static struct test_server *server;
+
+START_TEST(the_score_baseline_is_what_lies_above_the_cut)
+{
+    struct weir_rng rng;
+    struct weir_histogram all, kept;
+    double values[500], cut;
+    weir_rng_init(&rng, 5, 0);
+    for (size_t i = 0; i < 500; i++) {
+        values[i] = 0.7 + 0.1 * weir_rng_normal(&rng);
+    }
+    ck_assert_int_eq(weir_histogram_from_values(&all, values, 500), WEIR_OK);
+    for (double threshold = 0.3; threshold < 0.75; threshold += 0.03) {
+        size_t n_above = 0;
+        ck_assert(health_score_baseline(&all, threshold, &kept, &cut));
+        ck_assert_double_ge(cut, WEIR_MIN(threshold, all.edges[0]));
+        for (size_t i = 0; i < 500; i++) {
+            n_above += values[i] > cut;
+        }
+        ck_assert_uint_eq(kept.n, n_above);
+        for (uint32_t i = 0; i < kept.n_bins; i++) {
+            ck_assert(kept.counts[i] == 0 || kept.counts[i] == all.counts[i]);
+        }
+    }
+    /* Nothing, or too little, above. */
+    ck_assert(!health_score_baseline(&all, 0.99, &kept, &cut));
+}
+
+END_TEST
+
+/* What the brightness of the test's pictures is like, as training would have found it. */
+static char *baseline_text(struct weir_arena *arena)
+{
+    struct weir_histogram hist;
+    double values[400];
+    for (int i = 0; i < 400; i++) {
+        char bytes[1024];
+        double sum = 0;
+        size_t len = test_picture(i % 10, 100 + i, bytes);
+        for (size_t k = len - TEST_SIDE * TEST_SIDE; k < len; k++) {
+            sum += (unsigned char)bytes[k];
+        }
+        values[i] = sum / (TEST_SIDE * TEST_SIDE) / 255;
+    }
+    ck_assert_int_eq(weir_histogram_from_values(&hist, values, 400), WEIR_OK);
+    return weir_arena_printf(arena, "{\"brightness\":%s}", weir_histogram_to_text(&hist, arena));
+}
+
+/* Every camera gives one value per interval, so a window is as many cameras. */
+static void put_round(int round, int n_cameras, int brighter)
+{
+    for (int camera = 0; camera < n_cameras; camera++) {
+        char bytes[1024], name[16];
+        size_t len = test_picture(camera % 10, 1000 * round + camera, bytes);
+        for (size_t k = len - TEST_SIDE * TEST_SIDE; k < len; k++) {
+            bytes[k] = (char)(unsigned char)WEIR_MIN(255, (unsigned char)bytes[k] + brighter);
+        }
+        (void)snprintf(name, sizeof name, "cam-%02d", camera);
+        test_put_frame(&dir, name, round, bytes, len);
+    }
+}
+
+static size_t n_reports(bool drifted)
+{
+    size_t n = 0, i;
+    json_t *reports = test_server_health_reports(server), *report;
+    json_array_foreach(reports, i, report)
+    {
+        n += json_is_true(json_object_get(report, "drifted")) == drifted;
+    }
+    json_decref(reports);
+    return n;
+}
+
+static bool has_drift_report(void *context)
+{
+    (void)context;
+    return n_reports(true) > 0;
+}
+
+START_TEST(a_change_of_light_is_reported_once_it_is_confirmed)
+{
+    enum { N_CAMERAS = 40 };
+    struct weir_arena arena;
+    test_dir_make(&dir);
+    weir_arena_init(&arena, 0);
+    server = test_server_start(&dir, 0);
+    test_write_model(test_path(&dir, "model-1"), 1, baseline_text(&arena));
+    test_server_deploy(
+        server, test_deployment(server, &dir, test_path(&dir, "model-1"), 6, 10, 4, 1, true));
+    struct weir_error err = {0};
+    struct predict_spec spec;
+    struct replica *replica;
+    const char *path =
+        test_write_spec(&dir, test_server_port(server), test_directory_source(&dir), NULL);
+    ck_assert_int_eq(predict_spec_load(path, &arena, &spec, &err), WEIR_OK);
+    spec.health_window = N_CAMERAS;
+    spec.health_interval_ms = 0;
+    ck_assert_int_eq(replica_start(&spec, &replica, &err), WEIR_OK);
+    for (int round = 0; round < 5; round++) {
+        put_round(round, N_CAMERAS, 0);
+    }
+    test_wait_for_decisions(server, 5 * N_CAMERAS);
+    ck_assert_uint_eq(n_reports(true), 0);
+    for (int round = 5; round < 10; round++) {
+        put_round(round, N_CAMERAS, 60);
+    }
+    ck_assert(test_wait(has_drift_report, NULL));
+    json_t *reports = test_server_health_reports(server);
+    const json_t *report = json_array_get(reports, 0);
+    ck_assert_str_eq(test_text(report, "signal"), "brightness");
+    ck_assert_str_eq(test_text(report, "ion"), "building");
+    ck_assert_int_eq(test_int(report, "model_version"), 6);
+    ck_assert_int_eq(test_int(report, "n_samples"), N_CAMERAS);
+    ck_assert_double_le(json_number_value(json_object_get(report, "p_value")), 0.001);
+    json_decref(reports);
+    replica_stop(replica);
+    test_server_stop(server);
+    weir_arena_fini(&arena);
+    test_dir_drop(&dir);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("health", the_score_baseline_is_what_lies_above_the_cut,
+               a_change_of_light_is_reported_once_it_is_confirmed)
