@@ -21,6 +21,7 @@ if(WEIR_WERROR)
 endif()
 if(WEIR_SANITIZE)
   add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(-Wno-format-truncation) # at -O1 it guesses; the dev build's word counts
   add_link_options(-fsanitize=${WEIR_SANITIZE})
 else()
   add_compile_definitions($<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)

@@ -346,7 +346,7 @@ START_TEST(lack_of_memory_anywhere_is_reported_and_passes)
     int64_t n_written = 0;
     int n_failures = 0, n_clean = 0;
     for (long i = 1; i < 2000 && n_clean < 3; i++) {
-        char key[16];
+        char key[32];
         (void)snprintf(key, sizeof(key), "%ld", i);
         n_allocations = 0;
         fail_at = i;
