@@ -30,7 +30,12 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
         .n_servers = (int)config->parameter_servers,
         .timeout_ms = (int)(config->timeout_s * 1000),
         .transport = config->transport};
-    return weir_comm_create(&group, out, err);
+    /* The others may never come, and nothing has been done yet: a stop need not wait for them. */
+    pthread_t hasty;
+    WEIR_TRY(train_hasty_begin(&hasty, err));
+    weir_status status = weir_comm_create(&group, out, err);
+    train_hasty_end(hasty);
+    return status;
 }
 
 weir_status weir_train_rank(const struct weir_train_config *config,

@@ -1,7 +1,9 @@
 #include "train/worker.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 /* Once seen, a signal is gone from the queue: remembered for the rest of the process. */
 static bool is_asked;
@@ -35,4 +37,26 @@ bool train_pause(int64_t ms)
 bool train_is_stop_asked(void)
 {
     return train_pause(0);
+}
+
+static void *end_when_asked(void *context)
+{
+    sigset_t set;
+    (void)context;
+    stop_set(&set);
+    while (sigwaitinfo(&set, NULL) < 0) {
+    }
+    _exit(weir_status_exit(WEIR_ERR_CANCELLED));
+}
+
+weir_status train_hasty_begin(pthread_t *out, struct weir_error *err)
+{
+    int code = pthread_create(out, NULL, end_when_asked, NULL);
+    return code == 0 ? WEIR_OK : weir_error_set_errno(err, code, "cannot start a thread");
+}
+
+void train_hasty_end(pthread_t thread)
+{
+    (void)pthread_cancel(thread);
+    (void)pthread_join(thread, NULL);
 }

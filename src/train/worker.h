@@ -11,6 +11,7 @@
 #include "train/task.h"
 #include "train/train.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /** Places of a step's sums over the workers; running statistics follow. */
@@ -72,6 +73,13 @@ weir_status train_server_run(const struct train_task *task, struct weir_comm *co
 
 /** signals.c: keep SIGINT and SIGTERM from ending the process; see whether one came. */
 void train_block_signals(void);
+
+/**
+ * Between begin and end a stop signal ends the process at once, with the status of CANCELLED: for a
+ * wait that has nothing to save. Signals must be blocked.
+ */
+weir_status train_hasty_begin(pthread_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+void train_hasty_end(pthread_t thread);
 bool train_is_stop_asked(void);
 /** Wait so long, unless a stop is asked: true then. */
 bool train_pause(int64_t ms);

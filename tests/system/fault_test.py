@@ -472,6 +472,17 @@ class Pictures(unittest.TestCase):
         self.assertRegex(done.stderr, "weir-worker train: .*p1/2.pgm: .*truncated")
         self.assertFalse(output.exists())
 
+    def test_a_rank_that_waits_for_others_ends_as_soon_as_it_is_told_to(self):
+        data, meeting = write_folder(self.server.root / "data"), self.server.root / "meeting"
+        rank = subprocess.Popen([harness.BIN / "weir-worker", "train", "--model", "lenet-5", "--data", data, "--workers",
+                                 "2", "--rank", "0", "--role", "worker", "--secret", "s", "--rendezvous",
+                                 f"file://{meeting}", "--checkpoint-dir", self.server.root / "checkpoints",
+                                 "--output", self.server.root / "model.safetensors"])
+        self.addCleanup(lambda: rank.kill() if rank.poll() is None else None)
+        wait_until(lambda: meeting.exists() and list(meeting.iterdir()), 20, "the rank to wait for the other")
+        rank.send_signal(signal.SIGTERM)
+        self.assertEqual(rank.wait(timeout=3), 10)
+
     def test_a_training_goes_on_from_the_checkpoint_before_a_damaged_one(self):
         data, checkpoints = write_folder(self.server.root / "data"), self.server.root / "checkpoints"
         options = ("--checkpoint-dir", checkpoints, "--checkpoint-every-s", "0.01", "--seed", "3")
