@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import unittest
 
 import harness
@@ -174,10 +175,55 @@ class Requests(unittest.TestCase):
         self.assertEqual(list((self.server.state / "blobs/tmp").iterdir()), [])
 
 
-class FullDisk(unittest.TestCase):
+class Door(unittest.TestCase):
+    """A door with a trained recogniser and a camera."""
+
+    def start_door(self):
+        server = self.server.start()
+        self.frames, self.sink, self.n_frames = server.root / "frames/cam", server.root / "decisions.jsonl", 0
+        self.frames.mkdir(parents=True)
+        put_faces(server)
+        self.train(1)
+        server.post("/ions/doors/approve", {"version": 1})
+        self.assertEqual(self.decide(drawn_face(0, 7), 60)["model_version"], 1)
+
+    def train(self, version):
+        """Each with a seed of its own: the same training again gives the same bytes."""
+        self.server.post("/ions", {
+            "kind": "ion", "name": "doors", "pipelines": [
+                {"name": "training", "type": "training", "dataset": "faces", "model": "face-embed",
+                 "parameters": {"epochs": 3, "batch_size": 12, "seed": version}},
+                {"name": "door", "type": "prediction",
+                 "source": {"kind": "directory", "path": str(self.frames.parent)},
+                 "gallery": {"dataset": "faces", "default": "allow"},
+                 "sinks": [{"kind": "jsonl", "path": str(self.sink)}]}],
+            "links": [{"from": "training", "to": "door", "policy": "manual"}]})
+        self.server.post("/ions/doors/trigger", {"pipeline": "training"})
+        wait_until(lambda: any(c["version"] == version for c in self.server.get("/ions/doors/candidates")["items"]), 90,
+                   f"version {version}")
+
+    def put(self, picture, suffix="pgm"):
+        frame, self.n_frames = self.n_frames, self.n_frames + 1
+        (self.frames / ".new").write_bytes(picture)
+        (self.frames / ".new").rename(self.frames / f"{frame}.{suffix}")
+        return frame
+
+    def decide(self, picture, seconds=20, suffix="pgm"):
+        frame = self.put(picture, suffix)
+
+        def decided():
+            lines = self.sink.read_bytes().splitlines() if self.sink.exists() else []
+            return next((d for d in map(json.loads, lines) if d["frame"] == frame), None)
+        return wait_until(decided, seconds, f"a decision of frame {frame}")
+
+    def summary(self):
+        return self.server.get("/decisions/summary?ion=doors")
+
+
+class FullDisk(Door):
     def setUp(self):
         self.disk = pathlib.Path(harness.tempfile.mkdtemp(prefix="weir-small-"))
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", self.disk], capture_output=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", self.disk], capture_output=True)
         if mounted.returncode != 0:
             self.disk.rmdir()
             self.skipTest("no small disk can be mounted: needs root")
@@ -231,6 +277,34 @@ class FullDisk(unittest.TestCase):
         self.check_state()
         server.start("--no-agent")
         self.assertEqual({p["name"] for p in server.get("/projects")["items"]}, {"default", "after"})
+
+    def waiting_when_quiet(self):
+        """How many frames are left once none has gone for two seconds (a few decisions fit into the last page)."""
+        seen = []
+
+        def is_quiet():
+            seen.append((time.monotonic(), len(list(self.frames.glob("*.pgm")))))
+            changed = [at for at, n in seen if n != seen[-1][1]]
+            return seen[-1][0] - (changed[-1] if changed else seen[0][0]) > 2
+        wait_until(is_quiet, 30, "the door to wait")
+        return seen[-1][1]
+
+    def test_a_door_on_a_full_disk_waits_and_loses_nothing(self):
+        self.start_door()
+        self.fill()
+        faces, n_sent = [drawn_face(person, 7) for person in range(6)], 60
+        for i in range(n_sent):
+            self.put(faces[i % 6])
+        self.assertGreater(self.waiting_when_quiet(), 0, "a frame may go only when its decision is on disk")
+        os.unlink(self.disk / "fill")
+        wait_until(lambda: self.summary()["decisions"] == self.n_frames, 30, "every frame decided")
+        wait_until(lambda: not list(self.frames.glob("*.pgm")), 10, "every frame acknowledged")
+        lines = [json.loads(line) for line in self.sink.read_bytes().splitlines()]
+        self.assertEqual([line["frame"] for line in lines], list(range(self.n_frames)))
+        self.server.kill()
+        for pid in self.server.pids():
+            os.kill(pid, signal.SIGKILL)
+        self.check_state()
 
     def check_state(self):
         with sqlite3.connect(self.server.state / "weir.db") as database:
@@ -338,48 +412,12 @@ class ClockSetBack(unittest.TestCase):
         self.assertEqual([e["seq"] for e in events], sorted(e["seq"] for e in events))
 
 
-class Pictures(unittest.TestCase):
+class Pictures(Door):
     """Damaged pictures, models and checkpoints."""
 
     def setUp(self):
         self.server = Server()
         self.addCleanup(self.server.stop)
-
-    # ---- a door ------------------------------------------------------------------------------------
-
-    def start_door(self):
-        server = self.server.start()
-        self.frames, self.sink, self.n_frames = server.root / "frames/cam", server.root / "decisions.jsonl", 0
-        self.frames.mkdir(parents=True)
-        put_faces(server)
-        self.train(1)
-        server.post("/ions/doors/approve", {"version": 1})
-        self.assertEqual(self.decide(drawn_face(0, 7), 60)["model_version"], 1)
-
-    def train(self, version):
-        """Each with a seed of its own: the same training again gives the same bytes."""
-        self.server.post("/ions", {
-            "kind": "ion", "name": "doors", "pipelines": [
-                {"name": "training", "type": "training", "dataset": "faces", "model": "face-embed",
-                 "parameters": {"epochs": 3, "batch_size": 12, "seed": version}},
-                {"name": "door", "type": "prediction",
-                 "source": {"kind": "directory", "path": str(self.frames.parent)},
-                 "gallery": {"dataset": "faces", "default": "allow"},
-                 "sinks": [{"kind": "jsonl", "path": str(self.sink)}]}],
-            "links": [{"from": "training", "to": "door", "policy": "manual"}]})
-        self.server.post("/ions/doors/trigger", {"pipeline": "training"})
-        wait_until(lambda: any(c["version"] == version for c in self.server.get("/ions/doors/candidates")["items"]), 90,
-                   f"version {version}")
-
-    def decide(self, picture, seconds=20, suffix="pgm"):
-        frame, self.n_frames = self.n_frames, self.n_frames + 1
-        (self.frames / ".new").write_bytes(picture)
-        (self.frames / ".new").rename(self.frames / f"{frame}.{suffix}")
-
-        def decided():
-            lines = self.sink.read_bytes().splitlines() if self.sink.exists() else []
-            return next((d for d in map(json.loads, lines) if d["frame"] == frame), None)
-        return wait_until(decided, seconds, f"a decision of frame {frame}")
 
     def replica_log(self):
         return "".join(p.read_text(errors="replace") for p in sorted(self.server.state.glob("agent/tasks/*/log")))
@@ -411,9 +449,6 @@ class Pictures(unittest.TestCase):
         self.assertEqual(self.summary()["verdicts"]["error"], 7)
         task = self.server.get(f"/jobs/{self.door_job()['id']}/tasks")["items"][0]
         self.assertEqual((task["attempt"], task["state"]), (1, "RUNNING"))
-
-    def summary(self):
-        return self.server.get("/decisions/summary?ion=doors")
 
     def damage(self, path):
         """Turn one bit in the middle of a file."""
@@ -474,8 +509,8 @@ class Pictures(unittest.TestCase):
 
     def test_a_rank_that_waits_for_others_ends_as_soon_as_it_is_told_to(self):
         data, meeting = write_folder(self.server.root / "data"), self.server.root / "meeting"
-        rank = subprocess.Popen([harness.BIN / "weir-worker", "train", "--model", "lenet-5", "--data", data, "--workers",
-                                 "2", "--rank", "0", "--role", "worker", "--secret", "s", "--rendezvous",
+        rank = subprocess.Popen([harness.BIN / "weir-worker", "train", "--model", "lenet-5", "--data", data,
+                                 "--workers", "2", "--rank", "0", "--role", "worker", "--secret", "s", "--rendezvous",
                                  f"file://{meeting}", "--checkpoint-dir", self.server.root / "checkpoints",
                                  "--output", self.server.root / "model.safetensors"])
         self.addCleanup(lambda: rank.kill() if rank.poll() is None else None)
