@@ -72,19 +72,23 @@ double calibrate_quantile(double *scores, size_t n, double rate)
                            : base + mean_excess * log(in_tail / rate);
 }
 
+/* Strangers score higher than trained people against each other: see the header. */
+static double guard_of(const struct calibration *found)
+{
+    return found->impostor_mean + STRANGER_GUARD * (found->genuine_mean - found->impostor_mean);
+}
+
 static double combine(const struct calibration *found)
 {
-    double threshold;
+    double threshold = found->quantile;
     if (found->n_impostor == 0) {
         threshold = THRESHOLD_BLIND;
         if (found->n_genuine > 0) {
             threshold = fmax(threshold, found->genuine_mean / 2);
         }
-    } else {
-        threshold = found->quantile;
-        if (found->n_genuine > 0) {
-            threshold = fmax(threshold, (found->genuine_mean + found->impostor_mean) / 2);
-        }
+    } else if (found->n_genuine > 0) {
+        double guard = guard_of(found);
+        threshold = fmax(fmin(threshold, fmax(found->genuine_low, guard)), guard);
     }
     return fmin(fmax(threshold, THRESHOLD_FLOOR), THRESHOLD_CEILING);
 }
@@ -97,12 +101,13 @@ weir_status calibrate(const struct templates *templates, double rate, struct cal
                               "false_accept_rate: expected a number between 0 and 1");
     }
     size_t n_probes = WEIR_MIN(templates->n, (size_t)CALIBRATE_PROBES_MAX);
-    double *impostors = malloc((n_probes + 1) * sizeof *impostors);
+    double *impostors = malloc(2 * (n_probes + 1) * sizeof *impostors);
     if (impostors == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to calibrate the threshold");
     }
-    struct calibration found = {.quantile = NAN, .genuine_mean = NAN, .impostor_mean = NAN};
-    double genuine_sum = 0;
+    double *genuine = impostors + n_probes + 1;
+    struct calibration found = {
+        .quantile = NAN, .genuine_mean = NAN, .impostor_mean = NAN, .genuine_low = NAN};
     for (size_t k = 0; k < n_probes; k++) {
         size_t i = k * templates->n / n_probes;
         const float *probe = templates->vectors + i * templates->dim;
@@ -112,12 +117,14 @@ weir_status calibrate(const struct templates *templates, double rate, struct cal
             impostors[found.n_impostor++] = other.score;
         }
         if (same.person >= 0) {
-            genuine_sum += same.score;
-            found.n_genuine++;
+            genuine[found.n_genuine++] = same.score;
         }
     }
     found.impostor_mean = mean_of(impostors, found.n_impostor);
-    found.genuine_mean = found.n_genuine > 0 ? genuine_sum / (double)found.n_genuine : NAN;
+    found.genuine_mean = mean_of(genuine, found.n_genuine);
+    if (found.n_genuine > 0) {
+        found.genuine_low = weir_quantile(genuine, found.n_genuine, GENUINE_REFUSED_MAX);
+    }
     found.quantile = calibrate_quantile(impostors, found.n_impostor, rate);
     found.threshold = combine(&found);
     free(impostors);

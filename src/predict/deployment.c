@@ -104,9 +104,6 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
     timing->fetch_ns = weir_mono_ns() - start_ns;
     weir_status status = model_load(path, &wanted->model, out, err);
     timing->load_ns = weir_mono_ns() - start_ns - timing->fetch_ns;
-    if (status == WEIR_ERR_CORRUPT && deployer->client != NULL) {
-        (void)unlink(path); /* Spoiled on this disk: the next try fetches it again. */
-    }
     return status;
 }
 
