@@ -73,12 +73,14 @@ double calibrate_quantile(double *scores, size_t n, double rate)
 }
 
 /* Strangers score higher than trained people against each other: see the header. */
-static double guard_of(const struct calibration *found)
+static double guard_of(const struct calibration *found, double rate)
 {
-    return found->impostor_mean + STRANGER_GUARD * (found->genuine_mean - found->impostor_mean);
+    double share = GUARD_SHARE + GUARD_PER_SIGMA * normal_quantile(1 - rate);
+    share = fmin(fmax(share, 0), 1);
+    return found->impostor_mean + share * (found->genuine_mean - found->impostor_mean);
 }
 
-static double combine(const struct calibration *found)
+static double combine(const struct calibration *found, double rate)
 {
     double threshold = found->quantile;
     if (found->n_impostor == 0) {
@@ -87,7 +89,7 @@ static double combine(const struct calibration *found)
             threshold = fmax(threshold, found->genuine_mean / 2);
         }
     } else if (found->n_genuine > 0) {
-        double guard = guard_of(found);
+        double guard = guard_of(found, rate);
         threshold = fmax(fmin(threshold, fmax(found->genuine_low, guard)), guard);
     }
     return fmin(fmax(threshold, THRESHOLD_FLOOR), THRESHOLD_CEILING);
@@ -126,7 +128,7 @@ weir_status calibrate(const struct templates *templates, double rate, struct cal
         found.genuine_low = weir_quantile(genuine, found.n_genuine, GENUINE_REFUSED_MAX);
     }
     found.quantile = calibrate_quantile(impostors, found.n_impostor, rate);
-    found.threshold = combine(&found);
+    found.threshold = combine(&found, rate);
     free(impostors);
     *out = found;
     return WEIR_OK;

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "data/image.h"
+#include "nn/net_embed.h"
 #include "nn/net_file.h"
 #include "predict/embedding_store.h"
 #include "predict/intake.h"
@@ -32,6 +33,7 @@ struct builder {
     size_t n;
     /* Photos whose tensors lie in the net's input. */
     struct photo waiting[BATCH];
+    float *waiting_vectors; /**< BATCH x dim. */
     size_t n_waiting;
     struct gallery *gallery;
 };
@@ -163,13 +165,14 @@ static weir_status embed_waiting(struct builder *builder, struct weir_error *err
     if (builder->n_waiting == 0) {
         return WEIR_OK;
     }
-    weir_status status = weir_net_forward(builder->net, (int32_t)builder->n_waiting, NULL);
+    const struct weir_shape shape = {builder->input.c, builder->input.h, builder->input.w};
+    weir_status status = weir_net_embed(builder->net, &shape, (int32_t)builder->n_waiting,
+                                        builder->dim, builder->waiting_vectors);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "embedding the gallery: %s", weir_status_text(status));
     }
     for (size_t i = 0; i < builder->n_waiting; i++) {
-        add_template(builder, &builder->waiting[i],
-                     weir_net_output(builder->net) + i * builder->dim);
+        add_template(builder, &builder->waiting[i], builder->waiting_vectors + i * builder->dim);
     }
     builder->gallery->n_embedded += builder->n_waiting;
     builder->n_waiting = 0;
@@ -280,6 +283,7 @@ static weir_status open_net(struct builder *builder, struct weir_error *err)
     builder->dim = (size_t)out.c * (size_t)out.h * (size_t)out.w;
     builder->n_pixels =
         (size_t)builder->input.c * (size_t)builder->input.h * (size_t)builder->input.w;
+    builder->waiting_vectors = weir_xalloc(BATCH * builder->dim * sizeof(float));
     weir_net_file_close(file);
     return WEIR_OK;
 }
@@ -297,6 +301,7 @@ weir_status gallery_build(const struct gallery_request *request, struct gallery 
     embedding_store_load(&builder.store, request->store_path, builder.dim);
     weir_status status = build(&builder, err);
     embedding_store_fini(&builder.store);
+    free(builder.waiting_vectors);
     weir_net_destroy(builder.net);
     if (status != WEIR_OK) {
         gallery_unref(builder.gallery);

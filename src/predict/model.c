@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "nn/net_embed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,7 @@ weir_status model_load(const char *path, const struct model_name *name, struct m
                             .net_input = info->input,
                             .dim = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
     atomic_init(&model->n_refs, 1);
+    model->embedding = weir_xalloc(model->dim * sizeof *model->embedding);
     read_baseline(model, info->baseline);
     weir_net_file_close(file);
     weir_status status = warm_up(model);
@@ -99,6 +101,7 @@ void model_unref(struct model *model)
         return;
     }
     weir_net_destroy(model->net);
+    free(model->embedding);
     free(model->name);
     free(model->id);
     free(model->blob);
@@ -111,11 +114,12 @@ weir_status model_embed(struct model *model, const struct weir_image *image,
     float *tensor = weir_net_input(model->net);
     WEIR_TRY(weir_image_to_tensor(image, &model->input, tensor, err));
     double brightness = weir_net_input_brightness(&model->net_input, tensor);
-    weir_status status = weir_net_forward(model->net, 1, NULL);
+    weir_status status =
+        weir_net_embed(model->net, &model->net_input.shape, 1, model->dim, model->embedding);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "the net failed: %s", weir_status_text(status));
     }
     *out_brightness = brightness;
-    *out_embedding = weir_net_output(model->net);
+    *out_embedding = model->embedding;
     return WEIR_OK;
 }

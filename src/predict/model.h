@@ -25,6 +25,7 @@ struct model {
     struct weir_input input;
     struct weir_net_input net_input;
     size_t dim;
+    float *embedding; /**< Of the last picture: dim floats. */
     bool has_score_baseline, has_brightness_baseline;
     struct weir_histogram score_baseline, brightness_baseline;
 };

@@ -1,9 +1,5 @@
 /**
- * Embed: unit vectors of pictures, averaged over the picture and its mirror image.
- *
- * The vector of a picture is v(x) + v(mirror of x), brought to length 1, v being the net's output.
- * Everything that compares vectors uses the same rule: evaluation, the baseline of a model, and a
- * replica for its gallery and its probes.
+ * Embed: vectors of training data, by the rule of nn/net_embed.h (picture and mirror image).
  */
 #ifndef WEIR_TRAIN_EMBED_H
 #define WEIR_TRAIN_EMBED_H
