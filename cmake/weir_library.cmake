@@ -46,12 +46,13 @@ function(weir_library name)
   endforeach()
 endfunction()
 
-# weir_threads(NAME test …): these tests start threads of ours; `make check` runs them once more
-# under the thread sanitizer.
+# weir_threads(NAME test …): these tests start threads of ours. `make check` runs them once more under
+# the thread sanitizer, and always alone: they have deadlines, and neighbours would share the CPUs.
 function(weir_threads name)
   foreach(test IN LISTS ARGN)
     if(TEST ${name}/${test})
       set_property(TEST ${name}/${test} APPEND PROPERTY LABELS threads)
+      set_tests_properties(${name}/${test} PROPERTIES RUN_SERIAL ON)
     endif()
   endforeach()
 endfunction()

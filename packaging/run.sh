@@ -8,12 +8,28 @@ mkdir -p "$state"
 
 build/weir server --state "$state" --listen 127.0.0.1:0 2>"$state/server.log" &
 server=$!
+agent_pid() { # the process that holds the agent's lock
+    for link in /proc/[0-9]*/fd/*; do
+        if [ "$(readlink "$link" 2>/dev/null)" = "$state/agent/lock" ]; then
+            pid=${link#/proc/}
+            echo "${pid%%/*}"
+            return
+        fi
+    done
+}
 stop() {
     trap - EXIT INT TERM
-    build/weir delete ion building-security --state "$state" >/dev/null 2>&1 || true
-    sleep 2
+    echo "Stopping Weir."
+    build/weir delete building-security --state "$state" >/dev/null 2>&1 || true
+    tries=0
+    while [ $tries -lt 100 ] && build/weir get jobs --state "$state" 2>/dev/null |
+        grep -qE ' (PENDING|STARTING|RUNNING|RESTARTING|STOPPING) '; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    agent=$(agent_pid)
+    [ -z "$agent" ] || kill "$agent" 2>/dev/null || true
     kill "$server" 2>/dev/null || true
-    pkill -TERM -f "weir agent --dir=$state/agent" 2>/dev/null || true
     wait "$server" 2>/dev/null || true
 }
 trap stop EXIT

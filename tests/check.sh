@@ -60,6 +60,7 @@ if [ $is_long = no ]; then
     suite dev -j 2 -LE slow
     step tidy tests/lint/tidy.sh build/dev
     step man tests/lint/man.sh
+    step docs tests/lint/docs.py
     step bundle web/check-bundle.sh
     suite asan -j 2 -LE 'slow|browser|system'
     suite tsan -j 2 -L threads -LE slow

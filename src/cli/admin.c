@@ -85,7 +85,7 @@ const struct cli_command cli_project = {
 
 struct user_options {
     struct cli_common common;
-    char *role, *user;
+    char *role, *user, *kind;
 };
 
 static const struct weir_option user_options[] = {
@@ -94,6 +94,8 @@ static const struct weir_option user_options[] = {
              "viewer, operator, scientist or admin"),
     WEIR_OPT(user_options, user, "user", 0, TEXT, NULL, 0, 0, "USER",
              "token: whose it is (else yours)"),
+    WEIR_OPT(user_options, kind, "kind", 0, TEXT, "person", 0, 0, "person|service",
+             "user: who stands behind it"),
 };
 
 static weir_status run_user(struct cli_call *call, struct weir_error *err)
@@ -105,6 +107,9 @@ static weir_status run_user(struct cli_call *call, struct weir_error *err)
                               call->command->usage);
     }
     json_t *body = json_pack("{s:s,s:s}", "name", call->words[1], "role", options->role);
+    if (!is_token) {
+        json_object_set_new(body, "kind", json_string(options->kind));
+    }
     if (is_token && options->user != NULL) {
         json_object_set_new(body, "user", json_string(options->user));
     }

@@ -59,7 +59,7 @@ struct weir_ion_pipeline {
     /* Prediction. */
     char *candidate;             /**< That serves; NULL = none. */
     int64_t deployment_revision; /**< 0: nothing deployed yet. */
-    char *deployment;            /**< JSON: what a replica must serve (docs/contracts.txt). */
+    char *deployment;            /**< JSON: what a replica must serve (docs/architecture.md). */
     int64_t gallery_version;     /**< 0 = none yet. */
     char *gallery_path;
     char *gallery_digest;

@@ -1,5 +1,5 @@
 /**
- * The records the server sends, as the dashboard reads them: the page's side of docs/contracts.txt and of the record
+ * The records the server sends, as the dashboard reads them: the page's side of docs/architecture.md and of the record
  * tables in src/{track,job,ion,store}.
  *
  * Conventions
