@@ -14,11 +14,11 @@ mkdir -p build
 
 # count_junit FILE: adds the counts of a ctest JUnit file.
 count_junit() {
-    local line tests failures skips
-    line=$(grep -m1 -A8 '<testsuite' "$1" | tr '\n' ' ')
-    tests=$(sed -E 's/.* tests="([0-9]+)".*/\1/' <<<"$line")
-    failures=$(sed -E 's/.* failures="([0-9]+)".*/\1/' <<<"$line")
-    skips=$(sed -E 's/.* skipped="([0-9]+)".*/\1/' <<<"$line")
+    local head tests failures skips
+    head=$(grep -m1 -A8 '<testsuite' "$1")
+    tests=$(grep -oE '\btests="[0-9]+' <<<"$head" | grep -oE '[0-9]+' | head -n 1)
+    failures=$(grep -oE '\bfailures="[0-9]+' <<<"$head" | grep -oE '[0-9]+' | head -n 1)
+    skips=$(grep -oE '\bskipped="[0-9]+' <<<"$head" | grep -oE '[0-9]+' | head -n 1)
     passed=$((passed + tests - failures - skips)) failed=$((failed + failures)) skipped=$((skipped + skips))
 }
 

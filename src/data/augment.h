@@ -9,9 +9,9 @@
  *     face        a warp: rotation ±12°, scale e^±0.12, aspect e^±0.08, shear ±0.06, shift ±0.1 of
  *                 half a side, and an elastic grid of 5x4 points that move by 0.03 of half a side
  *                 (deviation); gamma e^±0.2; light that rises by ±0.15 from the middle to the edge,
- *                 both ways; with probability 1/2 a rectangle of one random grey; noise of up to 0.2
- *                 of the input's deviation. Never mirrored: the mirror image of a face is somebody
- *                 else (weir_dataset_open_mirrored)
+ *                 both ways; with probability 1/2 a rectangle of one random grey; noise of up to
+ * 0.2 of the input's deviation. Never mirrored: the mirror image of a face is somebody else
+ * (weir_dataset_open_mirrored)
  *
  * "±" is uniform. Geometry is one warp with bilinear sampling and clamped edges.
  */

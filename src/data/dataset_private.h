@@ -14,7 +14,7 @@ struct name_list {
 
 struct weir_dataset {
     enum weir_dataset_kind kind;
-    char *root; /**< Folder kind; "" otherwise. */
+    char *root;                /**< Folder kind; "" otherwise. */
     struct weir_dataset *base; /**< Mirrored: what it shows twice. Borrowed. NULL otherwise. */
     size_t n_samples, n_ignored;
     int32_t *labels;

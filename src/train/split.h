@@ -2,10 +2,10 @@
  * Split: who is trained on, who is a stranger, and which photographs are enrolled, in one round of
  * the identification protocol. A pure function of the seed and of the numbers of photographs.
  *
- * People are numbered in bytewise order of their names, photographs of a person in bytewise order of
- * theirs. For seed s: people are shuffled by weir_rng_shuffle_u32 with stream 0 of seed s; the first
- * 2n/3 (rounded down) are *trained*, the rest *unseen*. The photographs of person p are shuffled
- * with stream 1 + p of seed s; the first five are *enrolled*, the others are probes.
+ * People are numbered in bytewise order of their names, photographs of a person in bytewise order
+ * of theirs. For seed s: people are shuffled by weir_rng_shuffle_u32 with stream 0 of seed s; the
+ * first 2n/3 (rounded down) are *trained*, the rest *unseen*. The photographs of person p are
+ * shuffled with stream 1 + p of seed s; the first five are *enrolled*, the others are probes.
  */
 #ifndef WEIR_TRAIN_SPLIT_H
 #define WEIR_TRAIN_SPLIT_H
