@@ -90,7 +90,7 @@ START_TEST(killed_at_any_moment_a_replica_decides_every_frame_once)
 {
     const uint64_t seed = 31337;
     struct weir_rng rng;
-    size_t n_frames = N_ROUNDS * FRAMES_EACH_ROUND, n_again;
+    size_t n_frames = (N_ROUNDS + 1) * FRAMES_EACH_ROUND, n_again;
     weir_rng_init(&rng, seed, 0);
     printf("seed %llu\n", (unsigned long long)seed);
     test_dir_make(&dir);
@@ -108,7 +108,9 @@ START_TEST(killed_at_any_moment_a_replica_decides_every_frame_once)
         int status = stop_replica(child, SIGKILL);
         ck_assert(WIFSIGNALED(status));
     }
+    /* The last one is asked to stop when it has decided something, so it is there to be asked. */
     pid_t child = start_replica();
+    put_frames(N_ROUNDS * FRAMES_EACH_ROUND, FRAMES_EACH_ROUND);
     ck_assert_msg(test_wait(all_is_decided, &n_frames), "%zu of %zu",
                   test_server_n_decisions(server, &n_again), n_frames);
     int status = stop_replica(child, SIGTERM);

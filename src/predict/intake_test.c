@@ -1,0 +1,216 @@
+/* Frames on their way in: names, order of the cameras, bounds of the queue, each frame once. */
+#include "predict/intake.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/test_main.h"
+#include "predict/camera_list.h"
+#include "predict/source.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+START_TEST(a_frame_file_is_named_by_a_number)
+{
+    int64_t number;
+    static const char *const good[] = {"7", "7.jpg", "000007.tar.gz", "7."};
+    static const char *const bad[] = {
+        "", ".7.jpg", "a7.jpg", "7a.jpg", "-7.jpg", "7 .jpg", "1234567890123456789.jpg"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        ck_assert_msg(source_frame_number(good[i], &number), "%s", good[i]);
+        ck_assert_int_eq(number, 7);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(!source_frame_number(bad[i], &number), "%s", bad[i]);
+    }
+    ck_assert(source_frame_number("999999999999999999.pgm", &number));
+    ck_assert_int_eq(number, 999999999999999999);
+}
+
+END_TEST
+
+START_TEST(a_camera_has_a_plain_name)
+{
+    char longest[FRAME_CAMERA_BYTES + 1];
+    memset(longest, 'c', sizeof longest);
+    longest[FRAME_CAMERA_BYTES - 1] = '\0';
+    ck_assert(frame_camera_is_valid(longest));
+    longest[FRAME_CAMERA_BYTES - 1] = 'c';
+    longest[FRAME_CAMERA_BYTES] = '\0';
+    ck_assert(!frame_camera_is_valid(longest));
+    ck_assert(frame_camera_is_valid("Tür 3"));
+    ck_assert(!frame_camera_is_valid("\xff\xfe"));
+    ck_assert(!frame_camera_is_valid(""));
+    ck_assert(!frame_camera_is_valid("."));
+    ck_assert(!frame_camera_is_valid("a/b"));
+    ck_assert(!frame_camera_is_valid("a\nb"));
+}
+
+END_TEST
+
+START_TEST(cameras_take_turns_and_each_gives_its_lowest_frame)
+{
+    struct camera_list list = {0};
+    struct camera *from;
+    struct camera_frame frame;
+    struct camera *a = camera_list_add(&list, "a"), *b = camera_list_add(&list, "b");
+    ck_assert_ptr_eq(camera_list_add(&list, "a"), a);
+    static const int64_t numbers[] = {5, 3, 9, 3, 1};
+    for (size_t i = 0; i < 5; i++) {
+        camera_insert(a, numbers[i], "x");
+    }
+    camera_insert(b, 100, "y");
+    camera_insert(b, 50, "y");
+
+    static const struct {
+        char camera;
+        int64_t number;
+    } wanted[] = {{'a', 1}, {'b', 50}, {'a', 3}, {'b', 100}, {'a', 5}, {'a', 9}};
+
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        ck_assert(camera_list_take(&list, &from, &frame));
+        ck_assert_int_eq(from->name[0], wanted[i].camera);
+        ck_assert_int_eq(frame.number, wanted[i].number);
+    }
+    ck_assert(!camera_list_take(&list, &from, &frame));
+    camera_list_remove(&list, a);
+    ck_assert_ptr_null(camera_list_find(&list, "a"));
+    camera_list_fini(&list);
+}
+
+END_TEST
+
+/* What a folder with more frames than the list holds looks like, in any order of reading. */
+START_TEST(of_many_frames_the_lowest_are_held_and_the_rest_is_remembered_as_more)
+{
+    enum { N = 3 * CAMERA_FRAMES_MAX };
+    struct camera_list list = {0};
+    struct camera *from;
+    struct camera_frame frame;
+    static uint32_t numbers[N];
+    struct weir_rng rng;
+    weir_rng_init(&rng, 1, 0);
+    for (uint32_t i = 0; i < N; i++) {
+        numbers[i] = i;
+    }
+    weir_rng_shuffle_u32(&rng, numbers, N);
+    struct camera *camera = camera_list_add(&list, "c");
+    for (uint32_t i = 0; i < N; i++) {
+        camera_insert(camera, numbers[i], "x");
+    }
+    ck_assert(camera->has_more);
+    for (int64_t i = 0; i < CAMERA_FRAMES_MAX; i++) {
+        /* One that comes while others wait unlisted must not overtake them. */
+        camera_insert(camera, N + i, "x");
+        ck_assert(camera_list_take(&list, &from, &frame));
+        ck_assert_int_eq(frame.number, i);
+    }
+    ck_assert(!camera_list_take(&list, &from, &frame));
+    ck_assert(camera->has_more);
+    camera_list_fini(&list);
+}
+
+END_TEST
+
+/* ---- intake ---------------------------------------------------------------------------------- */
+
+static const struct intake_limits limits = {.max_queued = 3, .max_in_hand = 2, .max_bytes = 1000};
+
+static weir_status put(struct intake *intake, int64_t number, size_t n_bytes)
+{
+    struct frame *frame = frame_create("cam", number);
+    frame->n_bytes = n_bytes;
+    weir_status status = intake_put(intake, frame, 0);
+    if (status != WEIR_OK) {
+        frame_destroy(frame);
+    }
+    return status;
+}
+
+START_TEST(the_intake_is_bounded_and_has_each_frame_once)
+{
+    struct intake *intake = intake_create(&limits);
+    ck_assert_int_eq(put(intake, 1, 10), WEIR_ERR_UNAVAILABLE); /* Not open yet. */
+    intake_open(intake);
+    ck_assert_int_eq(put(intake, 1, 2000), WEIR_OK); /* A first one always fits. */
+    ck_assert_int_eq(put(intake, 1, 10), WEIR_ERR_EXISTS);
+    ck_assert_int_eq(put(intake, 2, 10), WEIR_ERR_UNAVAILABLE); /* Bytes. */
+    struct frame *first = intake_take(intake);
+    ck_assert_int_eq(first->number, 1);
+    ck_assert_int_eq(put(intake, 1, 10), WEIR_ERR_EXISTS); /* In hand. */
+    for (int64_t i = 2; i <= 4; i++) {
+        ck_assert_int_eq(put(intake, i, 10), WEIR_OK);
+    }
+    ck_assert_int_eq(put(intake, 5, 10), WEIR_ERR_UNAVAILABLE); /* Frames. */
+    intake_done(intake, first);
+    struct frame *second = intake_take(intake);
+    ck_assert_int_eq(second->number, 2);
+    ck_assert_int_eq(put(intake, 1, 10), WEIR_OK); /* Done: may come again. */
+    intake_close(intake);
+    ck_assert_int_eq(put(intake, 9, 10), WEIR_ERR_CANCELLED);
+    intake_done(intake, second);
+    int64_t left[] = {3, 4, 1};
+    for (size_t i = 0; i < 3; i++) {
+        struct frame *frame = intake_take(intake);
+        ck_assert_int_eq(frame->number, left[i]);
+        intake_done(intake, frame);
+    }
+    ck_assert_ptr_null(intake_take(intake));
+    intake_destroy(intake);
+}
+
+END_TEST
+
+struct consumer {
+    pthread_t thread;
+    struct intake *intake;
+    atomic_int n_in_hand, n_most, n_taken;
+    int64_t last;
+};
+
+static void *consume(void *context)
+{
+    struct consumer *consumer = context;
+    struct frame *frame, *before = NULL;
+    while ((frame = intake_take(consumer->intake)) != NULL) {
+        ck_assert_int_gt(frame->number, consumer->last);
+        consumer->last = frame->number;
+        int in_hand = atomic_fetch_add(&consumer->n_in_hand, 1) + 1;
+        atomic_store(&consumer->n_most, WEIR_MAX(atomic_load(&consumer->n_most), in_hand));
+        atomic_fetch_add(&consumer->n_taken, 1);
+        if (before != NULL) {
+            atomic_fetch_sub(&consumer->n_in_hand, 1);
+            intake_done(consumer->intake, before);
+        }
+        before = frame;
+    }
+    if (before != NULL) {
+        intake_done(consumer->intake, before);
+    }
+    return NULL;
+}
+
+START_TEST(a_source_that_waits_gets_room_and_order_is_kept)
+{
+    enum { N = 2000 };
+    struct consumer consumer = {.intake = intake_create(&limits), .last = -1};
+    ck_assert_int_eq(pthread_create(&consumer.thread, NULL, consume, &consumer), 0);
+    intake_open(consumer.intake);
+    for (int64_t i = 0; i < N; i++) {
+        ck_assert_int_eq(intake_put(consumer.intake, frame_create("c", i), -1), WEIR_OK);
+    }
+    intake_close(consumer.intake);
+    pthread_join(consumer.thread, NULL);
+    ck_assert_int_eq(atomic_load(&consumer.n_taken), N);
+    ck_assert_int_le(atomic_load(&consumer.n_most), 2);
+    intake_destroy(consumer.intake);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("intake", a_frame_file_is_named_by_a_number, a_camera_has_a_plain_name,
+               cameras_take_turns_and_each_gives_its_lowest_frame,
+               of_many_frames_the_lowest_are_held_and_the_rest_is_remembered_as_more,
+               the_intake_is_bounded_and_has_each_frame_once,
+               a_source_that_waits_gets_room_and_order_is_kept)
