@@ -25,13 +25,19 @@
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
 #define PATH_BYTES         4300
 
+/** Blobs of a model that was served and of its gallery; "" for none. */
+struct served {
+    char model[WEIR_SHA256_TEXT_BYTES], gallery[WEIR_SHA256_TEXT_BYTES];
+};
+
 struct deployer {
     struct deployer_config config;
     pthread_t thread;
     struct weir_client *client; /**< NULL: there is no server. */
     char *path;                 /**< Of the server's deployment. */
     char cache_dir[PATH_BYTES - 160];
-    int64_t revision; /**< Served; −1: none. */
+    int64_t revision;           /**< Served; −1: none. */
+    struct served last, before; /**< Whose files are kept. */
     atomic_bool is_stopping;
     pthread_mutex_t lock;
     pthread_cond_t stopping;
@@ -200,15 +206,41 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
     return WEIR_OK;
 }
 
+/* What one may go back to is the model served before: it is kept, and its embeddings as long as the
+ * gallery is the same (people who were removed from it must be forgotten). */
+static void note_models(struct deployer *deployer, const struct deployment *wanted)
+{
+    bool is_new_gallery = strcmp(deployer->last.gallery, wanted->gallery_blob) != 0;
+    if (strcmp(deployer->last.model, wanted->model.blob) != 0) {
+        deployer->before = deployer->last;
+    }
+    if (is_new_gallery) {
+        deployer->before.gallery[0] = '\0';
+    }
+    (void)snprintf(deployer->last.model, sizeof deployer->last.model, "%s", wanted->model.blob);
+    (void)snprintf(deployer->last.gallery, sizeof deployer->last.gallery, "%s",
+                   wanted->gallery_blob);
+}
+
+static bool is_kept(const struct deployer *deployer, const char *file)
+{
+    const struct served *last = &deployer->last, *before = &deployer->before;
+    if (file[0] == '.' || strstr(file, last->model) != NULL ||
+        strstr(file, last->gallery) != NULL) {
+        return true;
+    }
+    return before->model[0] != '\0' && strstr(file, before->model) != NULL &&
+           (before->gallery[0] != '\0' || strncmp(file, "embeddings-", 11) != 0);
+}
+
 /* Files of earlier deployments are not needed any more. */
-static void clean_cache(const struct deployer *deployer, const struct deployment *wanted)
+static void clean_cache(const struct deployer *deployer)
 {
     DIR *stream = opendir(deployer->cache_dir);
     const struct dirent *entry;
     while (stream != NULL && (entry = readdir(stream)) != NULL) {
         char path[PATH_BYTES + 256];
-        if (entry->d_name[0] == '.' || strstr(entry->d_name, wanted->model.blob) != NULL ||
-            strstr(entry->d_name, wanted->gallery_blob) != NULL) {
+        if (is_kept(deployer, entry->d_name)) {
             continue;
         }
         (void)snprintf(path, sizeof path, "%s/%s", deployer->cache_dir, entry->d_name);
@@ -219,8 +251,7 @@ static void clean_cache(const struct deployer *deployer, const struct deployment
     }
 }
 
-static void remember(const struct deployer *deployer, const json_t *json,
-                     const struct deployment *wanted)
+static void remember(struct deployer *deployer, const json_t *json, const struct deployment *wanted)
 {
     char path[PATH_BYTES];
     struct weir_error err;
@@ -229,7 +260,8 @@ static void remember(const struct deployer *deployer, const json_t *json,
     if (weir_file_write_atomic(path, text, strlen(text), 0600, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "deployment_not_saved", WEIR_KV_STR("reason", err.message));
     } else {
-        clean_cache(deployer, wanted);
+        note_models(deployer, wanted);
+        clean_cache(deployer);
     }
     free(text);
 }
@@ -263,7 +295,7 @@ static void apply_remembered(struct deployer *deployer)
         status = apply(deployer, json, &err);
         json_decref(json);
     }
-    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
+    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND && status != WEIR_ERR_CANCELLED) {
         weir_log(WEIR_LOG_WARN, "last_deployment_unusable", WEIR_KV_STR("reason", err.message));
     }
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLOSE_PATIENCE_MS 1000
+
 struct frame_list {
     struct frame *first, **end;
     size_t n;
@@ -24,6 +26,7 @@ struct intake {
     size_t n_bytes;
     uint64_t n_accepted;
     bool is_open, is_closed;
+    struct timespec give_up; /**< Once closed. */
 };
 
 bool frame_camera_is_valid(const char *camera)
@@ -141,6 +144,7 @@ void intake_close(struct intake *intake)
 {
     pthread_mutex_lock(&intake->lock);
     intake->is_closed = true;
+    intake->give_up = deadline_after(CLOSE_PATIENCE_MS);
     pthread_cond_broadcast(&intake->changed);
     pthread_mutex_unlock(&intake->lock);
 }
@@ -150,6 +154,11 @@ static bool has_room(const struct intake *intake, const struct frame *frame)
     const struct intake_limits *limits = &intake->limits;
     return intake->is_open && intake->queued.n < limits->max_queued &&
            (intake->queued.n == 0 || intake->n_bytes + frame->n_bytes <= limits->max_bytes);
+}
+
+static bool is_hand_full(const struct intake *intake)
+{
+    return intake->in_hand.n >= intake->limits.max_in_hand;
 }
 
 /* Under lock. True if the wait ended by a change, false when the time is over. */
@@ -195,12 +204,18 @@ weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_
 
 struct frame *intake_take(struct intake *intake)
 {
+    bool is_given_up = false;
     pthread_mutex_lock(&intake->lock);
-    while ((intake->queued.n == 0 && !intake->is_closed) ||
-           (intake->queued.n > 0 && intake->in_hand.n >= intake->limits.max_in_hand)) {
-        pthread_cond_wait(&intake->changed, &intake->lock);
+    while (!is_given_up && ((intake->queued.n == 0 && !intake->is_closed) ||
+                            (intake->queued.n > 0 && is_hand_full(intake)))) {
+        if (intake->is_closed) {
+            is_given_up = pthread_cond_timedwait(&intake->changed, &intake->lock,
+                                                 &intake->give_up) == ETIMEDOUT;
+        } else {
+            pthread_cond_wait(&intake->changed, &intake->lock);
+        }
     }
-    struct frame *frame = intake->queued.first;
+    struct frame *frame = is_given_up ? NULL : intake->queued.first;
     if (frame != NULL) {
         list_remove(&intake->queued, frame);
         intake->n_bytes -= frame->n_bytes;

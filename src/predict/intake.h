@@ -53,7 +53,8 @@ void intake_destroy(struct intake *intake);
 /** Accept frames from now on. */
 void intake_open(struct intake *intake);
 
-/** Accept no more; waits end; intake_take gives what is queued, then NULL. */
+/** Accept no more; waits end; intake_take gives what is queued, then NULL. If frames in hand do not
+ *  become durable within a second, what is queued is left: its source still has it. */
 void intake_close(struct intake *intake);
 
 /**

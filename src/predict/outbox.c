@@ -279,21 +279,19 @@ void outbox_close(struct outbox *outbox)
     free(outbox);
 }
 
-static bool is_full(const struct outbox *outbox, size_t picture_bytes)
-{
-    return outbox->n_queued == OUTBOX_QUEUE_MAX ||
-           (outbox->n_queued > 0 &&
-            outbox->picture_bytes + picture_bytes > OUTBOX_QUEUE_PICTURE_BYTES);
-}
-
 void outbox_put(struct outbox *outbox, struct outbox_item *item)
 {
-    const struct weir_image *picture = &item->picture;
+    struct weir_image *picture = &item->picture;
     size_t picture_bytes =
         (size_t)picture->width * (size_t)picture->height * (size_t)picture->channels;
     pthread_mutex_lock(&outbox->lock);
-    while (is_full(outbox, picture_bytes)) {
+    while (outbox->n_queued == OUTBOX_QUEUE_MAX) {
         pthread_cond_wait(&outbox->changed, &outbox->lock);
+    }
+    if (outbox->n_queued > 0 &&
+        outbox->picture_bytes + picture_bytes > OUTBOX_QUEUE_PICTURE_BYTES) {
+        weir_image_fini(picture);
+        picture_bytes = 0;
     }
     outbox->picture_bytes += picture_bytes;
     outbox->queue[outbox->n_queued++] = *item;

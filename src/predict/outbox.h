@@ -9,8 +9,8 @@
  *
  * One writer thread takes what was put since its last write, finishes pictures, appends the records
  * as one group and syncs once. While the disk is full it tries again every 200 ms, keeps
- * everything, logs at most once in 10 s, and outbox_put waits once OUTBOX_QUEUE_MAX decisions (or
- * more than OUTBOX_QUEUE_PICTURE_BYTES of pictures) are queued.
+ * everything, logs at most once in 10 s, and outbox_put waits once OUTBOX_QUEUE_MAX decisions are
+ * queued. Pictures beyond OUTBOX_QUEUE_PICTURE_BYTES are dropped, their decisions are not.
  *
  * A reader has a name and a place in the log, kept in DIR/<name>.position. It is meant to save
  * its place once a second, so after a kill a reader may see up to a second's decisions again: what

@@ -51,7 +51,8 @@ weir_status outbox_reader_open(struct outbox *outbox, const char *name, struct o
     }
     reader->position = WEIR_MAX(reader->position, outbox_log_begin(outbox->log));
     reader->delivered = reader->saved = reader->position;
-    reader->saved_ms = weir_mono_ms();
+    /* Due at once: also a process that is killed every second gets on. */
+    reader->saved_ms = weir_mono_ms() - SAVE_EVERY_MS;
     pthread_mutex_lock(&outbox->lock);
     reader->next_reader = outbox->readers;
     outbox->readers = reader;

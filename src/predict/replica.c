@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLUSH_PATIENCE_MS 2000
+#define FLUSH_PATIENCE_MS 1500
 #define SHIP_GRACE_MS     2000
 #define PATH_BYTES        4300
 

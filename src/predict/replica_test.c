@@ -4,7 +4,9 @@
 #include "base/clock.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define N_FRAMES 60
@@ -366,6 +368,40 @@ START_TEST(the_jsonl_sink_has_each_decision_once_although_its_place_is_old_and_i
 
 END_TEST
 
+START_TEST(a_replica_stops_also_while_the_disk_is_full_and_its_frames_stay)
+{
+    struct rlimit limit;
+    char bytes[1024];
+    set_up();
+    (void)signal(SIGXFSZ, SIG_IGN);
+    test_server_deploy(server, deployment(1, 10, 1, true));
+    start(NULL);
+    put_frames("cam", 0, 10);
+    test_wait_for_decisions(server, 10);
+    /* Made before the disk is full, moved in when it is. */
+    for (int i = 0; i < 100; i++) {
+        size_t len = test_picture(i % 12, i, bytes);
+        test_write_file(test_path(&dir, "frames/.%d", i), bytes, len);
+    }
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit tight = {.rlim_cur = 512, .rlim_max = limit.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(rename(test_path(&dir, "frames/.%d", i),
+                                test_path(&dir, "frames/cam/%d.pgm", 1000 + i)),
+                         0);
+    }
+    test_replica_stop(replica);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    ck_assert_uint_eq(test_count_files(test_path(&dir, "frames/cam")), 100);
+    start(NULL);
+    test_wait_for_decisions(server, 110);
+    test_replica_stop(replica);
+    tear_down();
+}
+
+END_TEST
+
 WEIR_TEST_MAIN(
     "replica", frames_of_a_directory_are_decided_once_and_removed,
     frames_wait_in_the_folder_until_a_model_is_there_and_other_files_are_left_alone,
@@ -373,4 +409,5 @@ WEIR_TEST_MAIN(
     lists_change_while_frames_flow,
     a_restarted_replica_decides_while_the_server_is_down_and_ships_when_it_is_back,
     a_deployment_that_cannot_be_loaded_leaves_the_old_one_serving,
-    the_jsonl_sink_has_each_decision_once_although_its_place_is_old_and_its_end_torn)
+    the_jsonl_sink_has_each_decision_once_although_its_place_is_old_and_its_end_torn,
+    a_replica_stops_also_while_the_disk_is_full_and_its_frames_stay)
