@@ -192,7 +192,7 @@ static int n_threads_now(void)
             n = (int)strtol(line + 8, NULL, 10);
         }
     }
-    fclose(status);
+    (void)fclose(status);
     return n;
 }
 
