@@ -117,9 +117,11 @@ class Page:
         return self.until(lambda: text in self.text(css), f"{text!r} in {css}, which says {self.text(css)!r}")
 
     def button(self, label, within="body"):
-        """The button with this accessible text (hidden parts included)."""
-        find = """return [...document.querySelectorAll(arguments[1] + ' button')]
-            .find((b) => b.textContent.replace(/\\s+/g, ' ').trim() === arguments[0] || b.ariaLabel === arguments[0])"""
+        """The button with this accessible text (hidden parts included); in a dialog, once it can be pressed."""
+        find = """const ready = (b) => arguments[1] !== 'dialog' || (b.getClientRects().length > 0 && !b.disabled);
+            return [...document.querySelectorAll(arguments[1] + ' button')]
+            .find((b) => ready(b) && (b.textContent.replace(/\\s+/g, ' ').trim() === arguments[0] ||
+                b.ariaLabel === arguments[0]))"""
         return self.until(lambda: self.js(find, label, within), f"a button {label!r}")
 
     def until(self, condition, what):
