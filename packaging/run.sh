@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 state=$PWD/build/run
 mkdir -p "$state"
 
-build/weir server --state "$state" --listen 127.0.0.1:0 2>"$state/server.log" &
+# In a session of its own: Ctrl-C is for the demo, which still asks the server for its report.
+setsid build/weir server --state "$state" --listen 127.0.0.1:0 2>"$state/server.log" &
 server=$!
 agent_pid() { # the process that holds the agent's lock
     for link in /proc/[0-9]*/fd/*; do
