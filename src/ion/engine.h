@@ -72,6 +72,13 @@ void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipelin
 void engine_schedule(struct engine *engine, struct weir_ion_pipeline *pipeline,
                      const struct weir_ion_doc_pipeline *doc);
 
+/**
+ * When the pipeline's schedule needs a tick: at its next time; now, if the stored time is later
+ * than the schedule says, because the wall clock was set back; INT64_MAX = never.
+ */
+int64_t engine_fire_tick_ms(const struct weir_ion_pipeline *pipeline,
+                            const struct weir_ion_doc_pipeline *doc, int64_t now_ms);
+
 void engine_on_tick(struct engine *engine);
 weir_status engine_on_trigger(struct engine *engine);
 void engine_on_started(struct engine *engine);

@@ -180,13 +180,14 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
     return dispatch(&engine);
 }
 
-int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state)
+int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms)
 {
     int64_t next_ms = INT64_MAX;
     for (size_t i = 0; i < state->n_pipelines; i++) {
-        if (state->pipelines[i].next_fire_ms > 0) {
-            next_ms = WEIR_MIN(next_ms, state->pipelines[i].next_fire_ms);
-        }
+        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
+        int64_t tick_ms = engine_fire_tick_ms(
+            pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name), now_ms);
+        next_ms = WEIR_MIN(next_ms, tick_ms);
     }
     return next_ms;
 }

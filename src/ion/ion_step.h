@@ -212,8 +212,11 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
                           int64_t now_ms, struct weir_arena *arena,
                           struct weir_ion_actions *actions, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** When a TICK will next change something; INT64_MAX if never. */
-int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state);
+/**
+ * When a TICK will next change something; INT64_MAX if never. `now_ms` if a wall clock that was set
+ * back left a schedule waiting for a time further ahead than it says: the TICK works it out anew.
+ */
+int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms);
 
 /** Candidate states. */
 #define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"

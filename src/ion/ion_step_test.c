@@ -224,15 +224,59 @@ START_TEST(a_schedule_fires_and_missed_times_are_one_trigger)
 {
     now_ms = 0;
     must_apply("manual", "{schedule: '0 0 3 * * ?'}");
-    ck_assert_int_eq(weir_ion_next_tick_ms(&state), 3 * 3600000);
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, now_ms), 3 * 3600000);
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
     ck_assert_uint_eq(actions.n, 0);
     now_ms = 10LL * 86400000;
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 1);
-    ck_assert_int_eq(weir_ion_next_tick_ms(&state), (10LL * 24 + 3) * 3600000);
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, now_ms), (10LL * 24 + 3) * 3600000);
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
     ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+static size_t ticks_at(int64_t when_ms)
+{
+    now_ms = when_ms - 1000; /* step() adds it. */
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
+    return n_actions(&actions, WEIR_ION_ACTION_START_TRAINING);
+}
+
+START_TEST(a_schedule_keeps_its_times_when_the_clock_is_set_back)
+{
+    const int64_t hour_ms = 3600000, day_ms = 24 * hour_ms;
+    now_ms = 40 * day_ms;
+    must_apply("manual", "{schedule: '0 0 3 * * ?'}");
+    /* The clock had been a month ahead: it was the 41st day, not the 71st. */
+    ck_assert_uint_eq(ticks_at(70 * day_ms + 3 * hour_ms), 1);
+    must(ended(WEIR_ION_EVENT_FINISHED, 1));
+    int64_t true_ms = 40 * day_ms + hour_ms;
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, true_ms), true_ms);
+    ck_assert_uint_eq(ticks_at(true_ms), 0);
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, true_ms), 40 * day_ms + 3 * hour_ms);
+    ck_assert_uint_eq(ticks_at(40 * day_ms + 3 * hour_ms), 1);
+    must(ended(WEIR_ION_EVENT_FINISHED, 2));
+    /* Put right by seconds, it does not fire the same time twice. */
+    int64_t again_ms = 40 * day_ms + 3 * hour_ms - 5000;
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, again_ms), 41 * day_ms + 3 * hour_ms);
+    ck_assert_uint_eq(ticks_at(again_ms), 0);
+    ck_assert_uint_eq(ticks_at(again_ms + 10000), 0);
+}
+
+END_TEST
+
+START_TEST(a_schedule_that_seemed_over_comes_back_with_the_clock)
+{
+    const int64_t day_ms = 86400000;
+    now_ms = 0;
+    must_apply("manual", "{schedule: '0 0 3 2 1 ? 1970'}");
+    ck_assert_uint_eq(ticks_at(400 * day_ms), 1);
+    must(ended(WEIR_ION_EVENT_FINISHED, 1));
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, 401 * day_ms), INT64_MAX);
+    ck_assert_uint_eq(ticks_at(day_ms), 0);
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, day_ms), day_ms + 3 * 3600000);
 }
 
 END_TEST
@@ -392,6 +436,8 @@ int main(void)
     tcase_add_test(tcase, triggers_while_training_are_folded_into_one_more);
     tcase_add_test(tcase, who_may_not_be_triggered_says_why);
     tcase_add_test(tcase, a_schedule_fires_and_missed_times_are_one_trigger);
+    tcase_add_test(tcase, a_schedule_keeps_its_times_when_the_clock_is_set_back);
+    tcase_add_test(tcase, a_schedule_that_seemed_over_comes_back_with_the_clock);
     tcase_add_test(tcase,
                    data_that_is_there_when_the_document_is_applied_starts_the_first_training);
     tcase_add_test(tcase, a_deployment_says_all_that_a_replica_needs_and_counts_its_changes);

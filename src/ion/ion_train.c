@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define SCHEDULE_SLACK_MS 60000
+
 static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pipeline)
 {
     return weir_arena_printf(engine->arena, "training_failed:%s", pipeline->id);
@@ -74,18 +76,52 @@ void engine_schedule(struct engine *engine, struct weir_ion_pipeline *pipeline,
     pipeline->next_fire_ms = fires ? next_ms : 0;
 }
 
+/**
+ * The next time by the schedule itself, 0 = none. Times within SCHEDULE_SLACK_MS do not count: a
+ * wall clock that is put right by a moment must not fire the same time twice.
+ */
+static int64_t next_by_schedule(const struct weir_ion_doc_pipeline *doc, int64_t now_ms)
+{
+    int64_t next_ms;
+    bool fires = doc->schedule != NULL &&
+                 weir_cron_next(&doc->cron, now_ms + SCHEDULE_SLACK_MS, &next_ms) == WEIR_OK;
+    return fires ? next_ms : 0;
+}
+
+int64_t engine_fire_tick_ms(const struct weir_ion_pipeline *pipeline,
+                            const struct weir_ion_doc_pipeline *doc, int64_t now_ms)
+{
+    int64_t stored_ms = pipeline->next_fire_ms;
+    if (doc == NULL || doc->schedule == NULL || engine_is(pipeline->state, PIPELINE_REMOVED)) {
+        return INT64_MAX;
+    }
+    if (stored_ms > 0 && stored_ms <= now_ms) {
+        return stored_ms;
+    }
+    /* A time that was worked out earlier is never later than one that is worked out now, unless
+     * the wall clock was set back. */
+    int64_t next_ms = next_by_schedule(doc, now_ms);
+    if (next_ms > 0 && (stored_ms == 0 || stored_ms > next_ms)) {
+        return now_ms;
+    }
+    return stored_ms > 0 ? stored_ms : INT64_MAX;
+}
+
 void engine_on_tick(struct engine *engine)
 {
     for (size_t i = 0; i < engine->state->n_pipelines; i++) {
         struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
         const struct weir_ion_doc_pipeline *doc =
             weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
-        if (doc == NULL || pipeline->next_fire_ms == 0 || pipeline->next_fire_ms > engine->now_ms) {
+        if (engine_fire_tick_ms(pipeline, doc, engine->now_ms) > engine->now_ms) {
             continue;
         }
-        /* Times that were missed while the server was down are one trigger. */
+        bool has_come = pipeline->next_fire_ms > 0 && pipeline->next_fire_ms <= engine->now_ms;
         engine_schedule(engine, pipeline, doc);
-        engine_trigger(engine, pipeline, "schedule");
+        if (has_come) {
+            /* Times that were missed while the server was down are one trigger. */
+            engine_trigger(engine, pipeline, "schedule");
+        }
     }
 }
 

@@ -298,7 +298,7 @@ static weir_status peek_ion(struct work *work, struct weir_txn *txn, struct weir
 {
     struct weir_ion_state state;
     WEIR_TRY(weir_ion_load(txn, work->ion, work->control.arena, &state, err));
-    work->next_ms = weir_ion_next_tick_ms(&state);
+    work->next_ms = weir_ion_next_tick_ms(&state, work->control.now_ms);
     return WEIR_OK;
 }
 
