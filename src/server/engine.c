@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define NODE_TIMEOUT_MS  15000
-#define OUTBOX_LEASE_MS  30000
+#define OUTBOX_LEASE_MS  30000 /* Like the retry, within WEIR_OUTBOX_DELAY_MAX_MS. */
 #define OUTBOX_RETRY_MS  1000
 #define OUTBOX_MAX_TRIES 20
 #define OUTBOX_BATCH     32
@@ -102,7 +102,7 @@ static weir_status retry_action(struct work *work, struct weir_txn *txn, struct 
 
 static weir_status is_outbox_due(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
-    return weir_outbox_next_due(txn, &work->next_ms, err);
+    return weir_outbox_next_due(txn, work->control.now_ms, &work->next_ms, err);
 }
 
 static int64_t run_outbox(struct work *work)

@@ -6,7 +6,9 @@
  *
  * Outbox: a transaction that decides something enqueues the action under a key; enqueuing the same
  * key again changes nothing. One executor takes due actions in order, carries them out (they are
- * idempotent: a crash between doing and marking does them again) and marks them.
+ * idempotent: a crash between doing and marking does them again) and marks them. Delays, leases and
+ * retries are at most WEIR_OUTBOX_DELAY_MAX_MS long; a due time further ahead was written before
+ * the wall clock was set back, and is due at once.
  */
 #ifndef WEIR_STORE_EVENT_H
 #define WEIR_STORE_EVENT_H
@@ -87,6 +89,9 @@ weir_status weir_alert_acknowledge(struct weir_txn *txn, const char *id, const c
 weir_status weir_alert_resolve(struct weir_txn *txn, const char *key, int64_t now_ms,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
+/** No action is put off for longer. */
+#define WEIR_OUTBOX_DELAY_MAX_MS 60000
+
 /** Enqueue an action, due from due_ms on. A key that is there already (in any state): no effect. */
 weir_status weir_outbox_add(struct weir_txn *txn, const char *key, const char *kind,
                             const char *payload, int64_t due_ms, int64_t now_ms,
@@ -101,7 +106,7 @@ weir_status weir_outbox_take(struct weir_txn *txn, int64_t now_ms, int64_t lease
                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /** When the next pending action is due; INT64_MAX if there is none. */
-weir_status weir_outbox_next_due(struct weir_txn *txn, int64_t *out_ms,
+weir_status weir_outbox_next_due(struct weir_txn *txn, int64_t now_ms, int64_t *out_ms,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 weir_status weir_outbox_done(struct weir_txn *txn, int64_t seq, int64_t now_ms,

@@ -101,12 +101,12 @@ static weir_status outbox(struct weir_txn *txn, void *context, struct weir_error
     struct weir_outbox *taken;
     size_t n;
     int64_t due;
-    MUST(weir_outbox_next_due(txn, &due, err));
+    MUST(weir_outbox_next_due(txn, 5, &due, err));
     ck_assert_int_eq(due, INT64_MAX);
     MUST(weir_outbox_add(txn, "a", "start", "{\"x\":1}", 100, 5, err));
     MUST(weir_outbox_add(txn, "b", "start", "{}", 50, 5, err));
     MUST(weir_outbox_add(txn, "a", "start", "{\"x\":2}", 0, 6, err));
-    MUST(weir_outbox_next_due(txn, &due, err));
+    MUST(weir_outbox_next_due(txn, 5, &due, err));
     ck_assert_int_eq(due, 50);
     MUST(weir_outbox_take(txn, 49, 1000, 10, &fixture.arena, &taken, &n, err));
     ck_assert_uint_eq(n, 0);
@@ -146,6 +146,36 @@ START_TEST(an_action_is_taken_until_it_is_done_and_never_after)
 
 END_TEST
 
+static weir_status clock_set_back(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    const int64_t hour_ms = 3600000, then_ms = 10 * hour_ms, now_ms = then_ms - 3 * hour_ms;
+    struct weir_outbox *taken;
+    size_t n;
+    int64_t due;
+    MUST(weir_outbox_add(txn, "leased", "start", "{}", then_ms, then_ms, err));
+    MUST(weir_outbox_take(txn, then_ms, 30000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 1);
+    MUST(weir_outbox_add(txn, "new", "start", "{}", then_ms, then_ms, err));
+    MUST(weir_outbox_next_due(txn, now_ms, &due, err));
+    ck_assert_int_eq(due, now_ms);
+    MUST(weir_outbox_take(txn, now_ms, 30000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 2);
+    /* The leases of the new time hold. */
+    MUST(weir_outbox_next_due(txn, now_ms, &due, err));
+    ck_assert_int_eq(due, now_ms + 30000);
+    MUST(weir_outbox_take(txn, now_ms + 29999, 30000, 10, &fixture.arena, &taken, &n, err));
+    ck_assert_uint_eq(n, 0);
+    return WEIR_OK;
+}
+
+START_TEST(actions_do_not_wait_for_a_clock_that_was_set_back)
+{
+    fixture_write(&fixture, clock_set_back, NULL);
+}
+
+END_TEST
+
 static weir_status settings(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
@@ -173,6 +203,7 @@ int main(void)
     tcase_add_test(tcase, events_are_numbered_and_no_number_comes_twice);
     tcase_add_test(tcase, an_alert_is_open_once_per_key_until_it_is_resolved);
     tcase_add_test(tcase, an_action_is_taken_until_it_is_done_and_never_after);
+    tcase_add_test(tcase, actions_do_not_wait_for_a_clock_that_was_set_back);
     tcase_add_test(tcase, the_last_setting_counts);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -24,7 +24,11 @@ const struct weir_resource weir_outbox_resource =
     WEIR_RESOURCE("outbox entry", "outbox", weir_outbox, outbox_fields);
 
 static const char sql_has_key[] = "SELECT count(*) FROM outbox WHERE key = :key";
-static const char sql_next_due[] = "SELECT min(due_ms) FROM outbox WHERE state = 'pending'";
+static const char sql_next_due[] =
+    "SELECT min(CASE WHEN due_ms > :latest THEN :now ELSE due_ms END) FROM outbox"
+    " WHERE state = 'pending'";
+static const char sql_forget_delay[] =
+    "UPDATE outbox SET due_ms = :now WHERE state = 'pending' AND due_ms > :latest";
 static const char sql_done[] =
     "UPDATE outbox SET state = 'done', done_ms = :now, error = NULL WHERE seq = :seq";
 static const char sql_retry[] = "UPDATE outbox SET due_ms = :due, error = :error WHERE seq = :seq";
@@ -59,6 +63,10 @@ weir_status weir_outbox_take(struct weir_txn *txn, int64_t now_ms, int64_t lease
 {
     void *items;
     size_t n;
+    const int64_t latest_ms = now_ms + WEIR_OUTBOX_DELAY_MAX_MS;
+    WEIR_TRY(weir_txn_exec(
+        txn, sql_forget_delay,
+        WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_INT("latest", latest_ms)), NULL, err));
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("state", EQ, "pending"),
                                                   WEIR_FILTER_INT("due_ms", LE, now_ms)),
                                      .limit = limit};
@@ -75,9 +83,14 @@ weir_status weir_outbox_take(struct weir_txn *txn, int64_t now_ms, int64_t lease
     return WEIR_OK;
 }
 
-weir_status weir_outbox_next_due(struct weir_txn *txn, int64_t *out_ms, struct weir_error *err)
+weir_status weir_outbox_next_due(struct weir_txn *txn, int64_t now_ms, int64_t *out_ms,
+                                 struct weir_error *err)
 {
-    return weir_txn_query_int(txn, sql_next_due, WEIR_NO_BINDS, INT64_MAX, out_ms, err);
+    const int64_t latest_ms = now_ms + WEIR_OUTBOX_DELAY_MAX_MS;
+    return weir_txn_query_int(
+        txn, sql_next_due,
+        WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_INT("latest", latest_ms)), INT64_MAX,
+        out_ms, err);
 }
 
 /** The entry must be there. */
