@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* How far the wall clock and the monotonic one may drift apart from one look to the next. */
+#define CLOCK_JUMP_MS 1000
+
 // clang-format off
 static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, name,             TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Host name"),
@@ -79,10 +82,28 @@ static const char sql_wake[] =
 static const char sql_used[] = "SELECT sum(cpu_slots) FROM tasks WHERE node = :node"
                                " AND state IN ('STARTING', 'RUNNING', 'STOPPING')";
 
-bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t server_started_ms,
+void weir_node_watch_start(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms)
+{
+    *watch = (struct weir_node_watch){.since_ms = now_ms, .wall_ms = now_ms, .mono_ms = mono_ms};
+}
+
+bool weir_node_watch_look(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms)
+{
+    int64_t jump_ms = (now_ms - watch->wall_ms) - (mono_ms - watch->mono_ms);
+    watch->wall_ms = now_ms;
+    watch->mono_ms = mono_ms;
+    if (jump_ms > -CLOCK_JUMP_MS && jump_ms < CLOCK_JUMP_MS) {
+        return false;
+    }
+    watch->since_ms = now_ms;
+    return true;
+}
+
+bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t since_ms,
                        int64_t timeout_ms)
 {
-    return now_ms - WEIR_MAX(node->last_seen_ms, server_started_ms) >= timeout_ms;
+    bool counts = node->last_seen_ms <= now_ms;
+    return now_ms - (counts ? WEIR_MAX(node->last_seen_ms, since_ms) : since_ms) >= timeout_ms;
 }
 
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
@@ -234,7 +255,7 @@ weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struc
     return WEIR_OK;
 }
 
-weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t server_started_ms,
+weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t since_ms,
                                   int64_t timeout_ms, struct weir_arena *arena,
                                   struct weir_place_node **out, size_t *out_n,
                                   struct weir_error *err)
@@ -252,7 +273,7 @@ weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t 
         places[i] = (struct weir_place_node){
             .name = nodes[i].name,
             .is_live = !nodes[i].is_draining &&
-                       !weir_node_is_lost(&nodes[i], now_ms, server_started_ms, timeout_ms),
+                       !weir_node_is_lost(&nodes[i], now_ms, since_ms, timeout_ms),
             .cpu_slots = nodes[i].cpu_slots,
             .cpu_free = WEIR_MAX(nodes[i].cpu_slots - used, 0)};
     }

@@ -40,10 +40,26 @@ struct weir_node {
 };
 
 /**
- * Is a node lost: no heartbeat for timeout_ms? A server that has just started gives every node the
- * full time from server_started_ms on.
+ * Since when nodes could report: since the server started, or since the wall clock was last set.
+ * Heartbeats bear the wall clock's time, so they say nothing about how long ago they were once it
+ * has jumped, back or forward; every node then gets the full time anew. Owned by one thread.
  */
-bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t server_started_ms,
+struct weir_node_watch {
+    int64_t since_ms; /**< By the wall clock. */
+    int64_t wall_ms;  /**< When it last looked, by the wall clock and by the monotonic one. */
+    int64_t mono_ms;
+};
+
+void weir_node_watch_start(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms);
+
+/** Look at both clocks, before asking weir_node_is_lost. @return The wall clock was set. */
+bool weir_node_watch_look(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms);
+
+/**
+ * Is a node lost: no heartbeat for timeout_ms? Every node has the full time from since_ms on (see
+ * weir_node_watch). A heartbeat in the future, of before the clock was set back, does not count.
+ */
+bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t since_ms,
                        int64_t timeout_ms);
 
 /**
@@ -87,7 +103,7 @@ weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struc
 
 /** Nodes as placement sees them: live ones (weir_node_is_lost) that are not draining, and what is
  * free. */
-weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t server_started_ms,
+weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t since_ms,
                                   int64_t timeout_ms, struct weir_arena *arena,
                                   struct weir_place_node **out, size_t *out_n,
                                   struct weir_error *err) WEIR_MUST_CHECK;

@@ -132,12 +132,45 @@ START_TEST(a_job_is_stored_placed_seen_by_agents_and_ended)
 
 END_TEST
 
+START_TEST(a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does)
+{
+    const int64_t hour_ms = 3600000, timeout_ms = 15000;
+    struct weir_node node = {.name = "a"};
+    struct weir_node_watch watch;
+    int64_t wall_ms = 100 * hour_ms, mono_ms = 7;
+    weir_node_watch_start(&watch, wall_ms, mono_ms);
+    /* Set back by three hours, and the node is dead: found after its full time, not in hours. */
+    node.last_seen_ms = wall_ms + 1000;
+    wall_ms -= 3 * hour_ms;
+    mono_ms += 1000;
+    ck_assert(weir_node_watch_look(&watch, wall_ms, mono_ms));
+    ck_assert(!weir_node_is_lost(&node, wall_ms, watch.since_ms, timeout_ms));
+    ck_assert(!weir_node_watch_look(&watch, wall_ms + 14999, mono_ms + 14999));
+    ck_assert(!weir_node_is_lost(&node, wall_ms + 14999, watch.since_ms, timeout_ms));
+    ck_assert(weir_node_is_lost(&node, wall_ms + 15000, watch.since_ms, timeout_ms));
+    /* Set forward by three hours, and the node lives: it was heard of a second ago. */
+    wall_ms += 15000;
+    mono_ms += 15000;
+    ck_assert(!weir_node_watch_look(&watch, wall_ms, mono_ms));
+    node.last_seen_ms = wall_ms - 1000;
+    wall_ms += 3 * hour_ms;
+    ck_assert(weir_node_watch_look(&watch, wall_ms, mono_ms));
+    ck_assert(!weir_node_is_lost(&node, wall_ms, watch.since_ms, timeout_ms));
+    /* An engine that was held up for long is no clock that was set. */
+    node.last_seen_ms = wall_ms;
+    ck_assert(!weir_node_watch_look(&watch, wall_ms + 20000, mono_ms + 20000));
+    ck_assert(weir_node_is_lost(&node, wall_ms + 20000, watch.since_ms, timeout_ms));
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job");
     TCase *tcase = tcase_create("job");
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_job_is_stored_placed_seen_by_agents_and_ended);
+    tcase_add_test(tcase, a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

@@ -26,7 +26,8 @@ struct engine {
     pthread_mutex_t lock;
     pthread_cond_t woken;
     bool is_poked, is_stopping;
-    int64_t started_ms, next_expire_ms;
+    struct weir_node_watch watch;
+    int64_t next_expire_mono_ms;
 };
 
 /* One unit of work: a control transaction with its own arena and list of publications. */
@@ -151,7 +152,7 @@ static weir_status find_lost_nodes(struct work *work, struct weir_txn *txn, stru
     work->n_ids = 0;
     for (size_t i = 0; i < n; i++) {
         const struct weir_node *node = (const struct weir_node *)items + i;
-        if (weir_node_is_lost(node, work->control.now_ms, work->engine->started_ms,
+        if (weir_node_is_lost(node, work->control.now_ms, work->engine->watch.since_ms,
                               NODE_TIMEOUT_MS)) {
             work->ids[work->n_ids++] = node->name;
         }
@@ -181,7 +182,7 @@ static weir_status place_tasks(struct work *work, struct weir_txn *txn,
     struct weir_place_node *nodes;
     size_t n_nodes;
     char reason[WEIR_PLACE_REASON_BYTES];
-    WEIR_TRY(weir_place_nodes_load(txn, work->control.now_ms, work->engine->started_ms,
+    WEIR_TRY(weir_place_nodes_load(txn, work->control.now_ms, work->engine->watch.since_ms,
                                    NODE_TIMEOUT_MS, arena, &nodes, &n_nodes, err));
     int64_t *slots = WEIR_ARENA_ARRAY(arena, n_wants, int64_t);
     size_t *chosen = WEIR_ARENA_ARRAY(arena, n_wants, size_t);
@@ -349,13 +350,17 @@ static int64_t run_round(struct engine *engine)
                                     .state_dir = engine->state_dir,
                                     .server_url = engine->server_url,
                                     .publish = json_array()}};
+    if (weir_node_watch_look(&engine->watch, work.control.now_ms, weir_mono_ms())) {
+        weir_log(WEIR_LOG_WARN, "wall_clock_was_set",
+                 WEIR_KV_STR("effect", "every node has the full time to report"));
+    }
     run_lost_nodes(&work);
     int64_t due = run_ions(&work);
     int64_t outbox_due = run_outbox(&work);
     int64_t jobs_due = run_jobs(&work);
-    if (work.control.now_ms >= engine->next_expire_ms) {
+    if (weir_mono_ms() >= engine->next_expire_mono_ms) {
         (void)run_write(&work, expire_identities);
-        engine->next_expire_ms = work.control.now_ms + EXPIRE_EVERY_MS;
+        engine->next_expire_mono_ms = weir_mono_ms() + EXPIRE_EVERY_MS;
     }
     json_decref(work.control.publish);
     weir_arena_fini(&arena);
@@ -396,7 +401,7 @@ static void *engine_main(void *argument)
     weir_arena_init(&arena, 0);
     struct work work = {
         .engine = engine,
-        .control = {.arena = &arena, .now_ms = engine->started_ms, .publish = json_array()}};
+        .control = {.arena = &arena, .now_ms = engine->watch.since_ms, .publish = json_array()}};
     (void)run_write(&work, release_outbox);
     json_decref(work.control.publish);
     weir_arena_fini(&arena);
@@ -414,7 +419,7 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
     engine->config.clock = config->clock != NULL ? config->clock : &weir_system_clock;
     engine->state_dir = weir_xstrdup(config->state_dir);
     engine->server_url = weir_xstrdup(config->server_url);
-    engine->started_ms = weir_clock_now_ms(engine->config.clock);
+    weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
     pthread_mutex_init(&engine->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -411,6 +411,31 @@ class ClockSetBack(unittest.TestCase):
         events = server.get("/events?after=0&limit=1000")["items"]
         self.assertEqual([e["seq"] for e in events], sorted(e["seq"] for e in events))
 
+    def test_a_clock_set_forward_loses_no_node(self):
+        server = self.server
+        wait_until(lambda: server.get("/nodes")["items"], 20, "the agent")
+        before = server.get("/nodes")["items"][0]["last_seen_ms"]
+        gate = server.root / "gate"
+        running = self.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done")
+        self.wait_state(running, "RUNNING")
+        self.shift.write_text("3600")
+        wait_until(lambda: server.get("/nodes")["items"][0]["last_seen_ms"][:13] > before[:13], 30,
+                   "a heartbeat by the new time")
+        self.wait_state(self.submit("true"), "SUCCEEDED")
+        gate.touch()
+        self.assertEqual(self.wait_state(running, "SUCCEEDED")["attempt"], 1, "it was never lost")
+
+    def test_a_node_that_dies_while_the_clock_is_set_back_is_lost(self):
+        server = self.server
+        wait_until(lambda: server.get("/nodes")["items"], 20, "the agent")
+        running = self.submit("exec sleep 1000")
+        self.wait_state(running, "RUNNING")
+        agents = [pid for pid in server.pids(" agent ") if pid not in server.pids("--supervise")]
+        self.assertEqual(len(agents), 1)
+        os.kill(agents[0], signal.SIGKILL)
+        self.shift.write_text("-3600")
+        self.wait_state(running, "RESTARTING", "PENDING")
+
 
 class Pictures(Door):
     """Damaged pictures, models and checkpoints."""
