@@ -1,0 +1,233 @@
+/**
+ * What the scheduler looks at: nodes, queues, jobs and tasks as plain arrays. Units, ownership and
+ * what a snapshot is for: sched.h, which includes this.
+ */
+#ifndef WEIR_SCHED_SNAPSHOT_H
+#define WEIR_SCHED_SNAPSHOT_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WEIR_SCHED_UNLIMITED  (-1)
+#define WEIR_SCHED_NONE       (-1)
+#define WEIR_SCHED_DEVICE     1000 /**< A whole device, in thousandths. */
+#define WEIR_SCHED_AMOUNT_MAX ((int64_t)1 << 60)
+
+/** The resources that queues divide. */
+enum weir_sched_resource {
+    WEIR_SCHED_ACCELERATOR, /**< Thousandths of a device. */
+    WEIR_SCHED_CPU,         /**< Milli-cores. */
+    WEIR_SCHED_MEMORY,      /**< Bytes. */
+    WEIR_SCHED_N_RESOURCES,
+};
+
+/** An amount of each. */
+struct weir_sched_amount {
+    int64_t of[WEIR_SCHED_N_RESOURCES];
+};
+
+struct weir_sched_label {
+    const char *key, *value;
+};
+
+/** Tasks that do not tolerate it are not placed on the node. */
+struct weir_sched_taint {
+    const char *key, *value;
+};
+
+/** An empty key tolerates every taint; a NULL value every value of the key. */
+struct weir_sched_toleration {
+    const char *key, *value;
+};
+
+/** Something countable of a name: a MIG profile ("nvidia.com/mig-1g.10gb"), a licence, a card. */
+struct weir_sched_extra {
+    const char *name;
+    int64_t count;
+    int64_t
+        device_milli; /**< What one of them counts as, of a queue's accelerators; 0 = nothing. */
+};
+
+struct weir_sched_numa_zone {
+    int64_t cpu_milli;    /**< WEIR_SCHED_UNLIMITED: not divided by zone. */
+    int64_t memory_bytes; /**< The same. */
+    int32_t n_devices;    /**< The same. The node's devices belong to zones in order. */
+};
+
+enum weir_sched_numa_policy {
+    WEIR_SCHED_NUMA_NONE,       /**< Zones do not matter. */
+    WEIR_SCHED_NUMA_RESTRICTED, /**< No more zones than the least that could hold the task. */
+    WEIR_SCHED_NUMA_SINGLE,     /**< A task with numa_aligned lies in one zone. */
+};
+
+struct weir_sched_node {
+    const char *name;
+    const char *model; /**< Of its devices, "A100-40GB"; NULL = unnamed. */
+    int32_t n_devices;
+    int32_t n_tasks_max;         /**< WEIR_SCHED_UNLIMITED. */
+    int64_t device_memory_bytes; /**< Of each device; 0 = unknown: no request by memory fits. */
+    int64_t cpu_milli, memory_bytes;
+    const struct weir_sched_label *labels;
+    int32_t n_labels;
+    const struct weir_sched_taint *taints;
+    int32_t n_taints;
+    const struct weir_sched_extra *extras;
+    int32_t n_extras;
+    const struct weir_sched_numa_zone *zones;
+    int32_t n_zones;
+    enum weir_sched_numa_policy numa_policy;
+    bool is_cordoned; /**< What runs stays, nothing new comes. */
+    /** Maintenance: nothing is placed from the first to the second; 0, 0 = none. A job with a known
+     *  run time that would reach into it is not placed either. */
+    int64_t closed_from_ms, closed_until_ms;
+};
+
+struct weir_sched_share {
+    int64_t quota;  /**< Guaranteed; WEIR_SCHED_UNLIMITED. */
+    int64_t weight; /**< Of what is left over; 0 = nothing beyond the quota. Below 0 counts as 0. */
+    int64_t limit;  /**< Never more; WEIR_SCHED_UNLIMITED. */
+};
+
+/** A queue's order of creation is its place in the array. */
+struct weir_sched_queue {
+    const char *name;
+    int32_t parent; /**< Before it in the array; WEIR_SCHED_NONE: a root. Jobs only in leaves. */
+    int32_t priority;
+    struct weir_sched_share shares[WEIR_SCHED_N_RESOURCES];
+    /** Decayed use in the window, in millionths of the cluster's capacity of the resource. */
+    int64_t usage_ppm[WEIR_SCHED_N_RESOURCES];
+    int64_t preempt_min_run_ms; /**< -1: the parent's. */
+    int64_t reclaim_min_run_ms; /**< -1: the parent's. */
+};
+
+/** A tree of node labels, the widest level first: {"zone", "rack"}. */
+struct weir_sched_topology {
+    const char *name;
+    const char *const *levels; /**< Label keys. */
+    int32_t n_levels;
+};
+
+/** A task's share of something: all that apply add up. */
+struct weir_sched_demand {
+    int64_t cpu_milli, memory_bytes;
+    int32_t n_devices;                     /**< Different devices of one node. */
+    int32_t device_milli;                  /**< Of each, 1…1000; 0 = by memory. */
+    int64_t device_memory_bytes;           /**< Of each; 0 = by share. */
+    const struct weir_sched_extra *extras; /**< By name; device_milli is the node's. */
+    int32_t n_extras;
+    bool numa_aligned; /**< Wants its CPUs, memory and devices in one place. */
+};
+
+enum weir_sched_task_state {
+    WEIR_SCHED_PENDING,
+    WEIR_SCHED_RUNNING,   /**< Or bound to a node and about to run. */
+    WEIR_SCHED_RELEASING, /**< Told to end; holds what it has until it has. */
+    WEIR_SCHED_HELD,      /**< Waits for something else than room: not asked for, not placed. */
+    WEIR_SCHED_DONE,      /**< Ended, well or not: holds nothing. */
+};
+
+struct weir_sched_task {
+    const char *name;
+    enum weir_sched_task_state state;
+    int32_t node;  /**< Of RUNNING and RELEASING. */
+    int32_t group; /**< Index of a group of its job that is a leaf; 0 if the job has none. */
+    int32_t order; /**< Within the group, higher first, and lost last. */
+    /** Indices of its devices on its node, demand.n_devices of them; NULL: any that fit. */
+    const int32_t *devices;
+    struct weir_sched_demand demand;
+    /** Node must carry each of these; values NULL: the key alone. */
+    const struct weir_sched_label *selector;
+    int32_t n_selector;
+    const struct weir_sched_toleration *tolerations;
+    int32_t n_tolerations;
+    const struct weir_sched_label *labels; /**< What affinities of others look at. */
+    int32_t n_labels;
+    /** Only where, in the same value of this node label, a task runs that has all of
+     *  affinity_labels; or none. NULL: does not matter. */
+    const char *affinity_key, *anti_affinity_key;
+    const struct weir_sched_label *affinity_labels;
+    int32_t n_affinity_labels;
+};
+
+/**
+ * One sub-group of a job. Groups form a tree, parents before children; the first is the root. A
+ * leaf has tasks, of which min_member must run; of an inner group's children min_member must be
+ * satisfied (WEIR_SCHED_UNLIMITED: all).
+ */
+struct weir_sched_group {
+    const char *name;
+    int32_t parent; /**< Index among the job's groups; WEIR_SCHED_NONE for the first only. */
+    int32_t min_member;
+    int32_t topology;        /**< WEIR_SCHED_NONE: anywhere. */
+    int32_t required_level;  /**< All in one domain of this level; WEIR_SCHED_NONE. */
+    int32_t preferred_level; /**< Rather in one domain of this level; WEIR_SCHED_NONE. */
+};
+
+enum weir_sched_preemptibility {
+    WEIR_SCHED_PREEMPTIBLE,
+    WEIR_SCHED_NON_PREEMPTIBLE,  /**< Never evicted for others; stays within quota. */
+    WEIR_SCHED_SEMI_PREEMPTIBLE, /**< The minimum is not preemptible, what is above it is. */
+};
+
+struct weir_sched_job {
+    const char *name;
+    const char *user; /**< NULL = unknown. */
+    int32_t queue;
+    int32_t priority;
+    enum weir_sched_preemptibility preemptibility;
+    int32_t first_task,
+        n_tasks; /**< Its tasks are contiguous, and every task belongs to one job. */
+    const struct weir_sched_group *groups;
+    int32_t n_groups;   /**< 0: one group with min_member. */
+    int32_t min_member; /**< Used if n_groups is 0; WEIR_SCHED_UNLIMITED: all tasks. */
+    int64_t created_ms;
+    int64_t queued_ms;  /**< Began to wait (again): the preemption delay counts from here. */
+    int64_t started_ms; /**< Its minimum runs since; 0 = it does not. */
+    int64_t preemption_delay_ms; /**< Causes no eviction for so long. */
+    int64_t stale_since_ms;      /**< Below its minimum since; 0 = is not. */
+    int64_t stale_grace_ms;  /**< Evicted after so long; -1 = never, INT64_MIN = the profile's. */
+    int64_t time_limit_ms;   /**< Longest run; 0 = none. */
+    int64_t expected_run_ms; /**< What is expected; 0 = unknown. */
+    int64_t checkpoint_ms;   /**< When its last checkpoint was complete; 0 = none. */
+    int64_t evict_asked_ms;  /**< Told to checkpoint and end at; 0 = not told. */
+    bool evict_acknowledged; /**< And its checkpoint is there. */
+    int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */
+};
+
+/** Devices kept for one job or queue in a span of time. */
+struct weir_sched_reservation {
+    const char *name;
+    int32_t queue, job;
+    int64_t from_ms, until_ms;
+    const int32_t *nodes;
+    int32_t n_nodes;
+};
+
+struct weir_sched_snapshot {
+    int64_t now_ms;
+    const struct weir_sched_node *nodes;
+    int32_t n_nodes;
+    const struct weir_sched_queue *queues;
+    int32_t n_queues;
+    const struct weir_sched_job *jobs;
+    int32_t n_jobs;
+    const struct weir_sched_task *tasks;
+    int32_t n_tasks;
+    const struct weir_sched_topology *topologies;
+    int32_t n_topologies;
+    const struct weir_sched_reservation *reservations;
+    int32_t n_reservations;
+};
+
+/**
+ * Look for anything a plan could not be made of: an index outside its array, a negative amount, two
+ * tasks that hold one device, a loop in a tree. weir_sched_plan does this first.
+ * @return INVALID naming the object and what is wrong; UNSUPPORTED for reservations.
+ * Cost: linear.
+ */
+weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot,
+                                      struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
