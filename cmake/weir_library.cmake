@@ -66,6 +66,24 @@ function(weir_slow name)
   endforeach()
 endfunction()
 
+# weir_alloc_sweep(NAME test [WHOLE_PROCESS]): this test makes allocations fail (base/test_alloc.h):
+# those of our own code, or all of the process.
+function(weir_alloc_sweep name test)
+  if(NOT TARGET ${name}_${test})
+    return()
+  endif()
+  set(base ${CMAKE_SOURCE_DIR}/src/base)
+  if("${ARGN}" STREQUAL WHOLE_PROCESS)
+    target_sources(${name}_${test} PRIVATE ${base}/test_alloc.c ${base}/test_alloc_process.c)
+    # Or the compiler makes our calloc of its own malloc and memset, and calls itself.
+    target_compile_options(${name}_${test} PRIVATE -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-strdup)
+  else()
+    target_sources(${name}_${test} PRIVATE ${base}/test_alloc.c ${base}/test_alloc_own.c)
+    target_link_options(${name}_${test} PRIVATE
+      -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup,--wrap=mmap)
+  endif()
+endfunction()
+
 # Where tests and benchmarks find real data; a test without it exits with 77 (skipped).
 set(WEIR_SHARED_DATA ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Real data for tests")
 

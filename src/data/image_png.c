@@ -3,6 +3,7 @@
 #include "data/image_private.h"
 
 #include <png.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_CHUNK_BYTES (8u << 20) /* of an ancillary chunk, unpacked: a bomb's usual place */
@@ -15,7 +16,30 @@ struct codec {
     struct weir_buf *buf;    /**< Being encoded into. */
     struct weir_error *err;
     weir_status status;
+    bool is_out_of_memory; /**< libpng's own message would blame the file. */
 };
+
+static png_voidp take_memory(png_structp png, png_alloc_size_t size)
+{
+    struct codec *codec = png_get_mem_ptr(png);
+    void *memory = malloc(size);
+    codec->is_out_of_memory = codec->is_out_of_memory || memory == NULL;
+    return memory;
+}
+
+static void free_memory(png_structp png, png_voidp memory)
+{
+    (void)png;
+    free(memory);
+}
+
+/** Also where libpng went on without: what it left out is not known. */
+static void judge_memory(struct codec *codec)
+{
+    if (codec->is_out_of_memory) {
+        codec->status = weir_error_set(codec->err, WEIR_ERR_NOMEM, "PNG: out of memory");
+    }
+}
 
 static void on_error(png_structp png, png_const_charp message)
 {
@@ -96,7 +120,8 @@ weir_status image_png_decode(const uint8_t *data, size_t size, struct weir_image
                              struct weir_error *err)
 {
     struct codec codec = {.at = data, .end = data + size, .err = err};
-    codec.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning);
+    codec.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning,
+                                         &codec, take_memory, free_memory);
     codec.info = codec.png == NULL ? NULL : png_create_info_struct(codec.png);
     if (codec.info == NULL) {
         png_destroy_read_struct(&codec.png, NULL, NULL);
@@ -108,6 +133,7 @@ weir_status image_png_decode(const uint8_t *data, size_t size, struct weir_image
     png_set_read_fn(codec.png, &codec, read_bytes);
     run_decoder(&codec);
     png_destroy_read_struct(&codec.png, &codec.info, NULL);
+    judge_memory(&codec);
     if (codec.status != WEIR_OK) {
         weir_image_fini(&codec.image);
         return codec.status;
@@ -153,7 +179,8 @@ weir_status image_png_encode(const struct weir_image *image, struct weir_buf *bu
                              struct weir_error *err)
 {
     struct codec codec = {.buf = buf, .err = err, .image = *image};
-    codec.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning);
+    codec.png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning,
+                                          &codec, take_memory, free_memory);
     codec.info = codec.png == NULL ? NULL : png_create_info_struct(codec.png);
     if (codec.info == NULL) {
         png_destroy_write_struct(&codec.png, NULL);
@@ -162,5 +189,6 @@ weir_status image_png_encode(const struct weir_image *image, struct weir_buf *bu
     png_set_write_fn(codec.png, &codec, write_bytes, flush_nothing);
     run_encoder(&codec);
     png_destroy_write_struct(&codec.png, &codec.info);
+    judge_memory(&codec);
     return codec.status;
 }

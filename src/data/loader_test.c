@@ -2,6 +2,7 @@
  */
 #include "data/loader.h"
 
+#include "base/test_alloc.h"
 #include "base/test_main.h"
 
 #include <stdio.h>
@@ -305,6 +306,56 @@ START_TEST(unusable_configurations_are_refused_with_a_sentence)
 
 END_TEST
 
+/** One epoch; *out_sum is the sum of all its pixels. */
+static weir_status load_an_epoch(unsigned n_threads, double *out_sum)
+{
+    struct weir_loader_config config = usual();
+    config.n_threads = n_threads;
+    config.n_epochs = 1;
+    config.shuffle = false;
+    config.tail = WEIR_TAIL_PAD;
+    config.augment = WEIR_AUGMENT_FLIP; // sums are exact: no rounding depends on the order
+    struct weir_loader *loader = NULL;
+    struct weir_batch batch;
+    WEIR_TRY(weir_loader_create(dataset, &config, &loader, NULL));
+    double sum = 0;
+    weir_status status;
+    while ((status = weir_loader_next(loader, &batch, NULL)) == WEIR_OK) {
+        for (size_t i = 0; i < (size_t)batch.n_slots * LEN; i++) {
+            sum += (double)batch.images[i];
+        }
+    }
+    /* Lack of memory is no damage: no file is at fault. It stays the loader's last word. */
+    weir_status again = weir_loader_next(loader, &batch, NULL);
+    bool is_right = again == status && weir_loader_damaged(loader, NULL, 0) == 0;
+    weir_loader_destroy(loader);
+    *out_sum = sum;
+    return !is_right ? WEIR_ERR_INTERNAL : status == WEIR_ERR_END ? WEIR_OK : status;
+}
+
+START_TEST(every_failed_allocation_is_reported_whichever_thread_it_hits)
+{
+    weir_dataset_close(dataset);
+    struct weir_dataset_options options = {.cache_bytes = 0};
+    ck_assert_int_eq(weir_dataset_open(folder, &options, &dataset, NULL), WEIR_OK);
+    for (unsigned n_threads = 0; n_threads < 4; n_threads++) {
+        double expected, sum;
+        ck_assert_int_eq(load_an_epoch(n_threads, &expected), WEIR_OK);
+        long n = 0;
+        for (bool was_hit = true; was_hit; n++) {
+            test_alloc_fail(n);
+            weir_status status = load_an_epoch(n_threads, &sum);
+            was_hit = test_alloc_end();
+            ck_assert_int_eq(status, was_hit ? WEIR_ERR_NOMEM : WEIR_OK);
+            ck_assert_int_eq(load_an_epoch(n_threads, &sum), WEIR_OK);
+            ck_assert_double_eq(sum, expected);
+        }
+        ck_assert_int_gt(n, 2 * N_FILES); // each file was among those swept
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {batches_are_the_orders_whatever_the_threads_and_the_world_size,
@@ -314,6 +365,7 @@ int main(void)
                                   fatal_damage_is_reported_at_its_place_by_name,
                                   a_loader_can_be_destroyed_at_any_moment,
                                   two_loaders_share_one_cached_dataset,
+                                  every_failed_allocation_is_reported_whichever_thread_it_hits,
                                   unusable_configurations_are_refused_with_a_sentence};
     Suite *suite = suite_create("loader");
     TCase *tcase = tcase_create("loader");
