@@ -53,6 +53,7 @@ static void take_small(struct weir_net *net)
             op->scores = slab_take(slab, batch * n_classes * sizeof(real));
         }
         op->dropout_key = net->seed ^ net_hash_name(op->name);
+        op->dropout_first = net->first_image;
     }
 }
 
@@ -155,6 +156,7 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
     net->backend = config.backend;
     net->n_threads = config.n_threads > 0 ? config.n_threads : n_usable_cpus();
     net->seed = config.seed;
+    net->first_image = config.first_image;
     net->ready.bucket_bytes = DEFAULT_BUCKET_BYTES;
     net->are_statistics_stale = true;
     weir_status status = build(net, &config, err);

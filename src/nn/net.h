@@ -37,6 +37,7 @@ struct weir_net {
     struct workers *workers;
     int32_t n_threads;
     uint64_t seed;
+    uint32_t first_image;
 
     struct weir_param *params;
     char (*param_names)[LAYER_NAME_MAX_BYTES + 16];

@@ -90,7 +90,7 @@ weir_value_t weir_graph_add(struct weir_graph *graph, const char *name, weir_val
 /** Along C; at most 16 values of equal height and width. */
 weir_value_t weir_graph_concat(struct weir_graph *graph, const char *name, const weir_value_t *xs,
                                int32_t n_xs);
-/** Inverted dropout; the mask is a pure function of (seed, step, layer, element). */
+/** Inverted dropout; the mask is a pure function of (seed, step, layer, image, element). */
 weir_value_t weir_graph_dropout(struct weir_graph *graph, const char *name, weir_value_t x,
                                 float rate);
 weir_value_t weir_graph_l2_normalise(struct weir_graph *graph, const char *name, weir_value_t x);
@@ -140,6 +140,9 @@ struct weir_net_config {
         n_slices; /**< Image slices of a batch; 0 = min(batch, 16). Part of the result's bits. */
     bool is_training; /**< false: no gradients, batch norm from running statistics. */
     uint64_t seed;    /**< Of dropout. */
+    /** Place of the net's first image in the batch of all workers: a dropout mask is that of the
+     *  whole batch, however many workers share it. */
+    uint32_t first_image;
     const struct weir_backend *backend; /**< NULL = oneDNN. */
     /**
      * Where the gradient slab comes from (shared or registered memory of `comm`); NULL = own

@@ -66,6 +66,7 @@ struct op {
     /** MARGIN_LOSS: batch rows of n_classes: cosines, then the loss's gradient by them. */
     real *scores;
     uint64_t dropout_key;
+    uint64_t dropout_first; /**< DROPOUT: place of image 0 in the batch of all workers. */
     void *state; /**< The back-end's own. */
 };
 

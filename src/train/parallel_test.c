@@ -88,6 +88,7 @@ END_TEST
 
 START_TEST(more_workers_see_the_losses_of_one)
 {
+    bed_write_model("", WITH_DROPOUT);
     const double *alone = losses_of(1, 0);
     for (int workers = 2; workers <= 3; workers++) { /* 16 pictures: 8 + 8, and 5 + 5 + 6 */
         const double *together = losses_of(workers, 0);

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define REPORT_FLUSH_MS 10000
-/* Distance between the workers' dropout keys: odd, so that all differ. */
-#define SEED_STRIDE UINT64_C(0xd1342543de82ef95)
 
 /* ---- making ------------------------------------------------------------------------------- */
 
@@ -29,11 +27,15 @@ static weir_status make_net(struct worker *worker, struct weir_error *err)
 {
     const struct train_task *task = worker->task;
     struct gradient_source source = {.comm = worker->comm};
+    uint32_t first = 0, n = 0;
+    weir_order_share(task->order.batch, (uint32_t)worker->rank, (uint32_t)worker->n_workers,
+                     &first, &n);
     const struct weir_net_config config = {
         .batch = (int32_t)weir_order_max_share(task->order.batch, (uint32_t)worker->n_workers),
         .n_threads = task->n_threads,
         .is_training = true,
-        .seed = (uint64_t)task->config->seed + (uint64_t)worker->rank * SEED_STRIDE,
+        .seed = (uint64_t)task->config->seed,
+        .first_image = first,
         .backend = weir_backend_find(task->config->backend),
         .alloc_gradients = alloc_gradients,
         .alloc_context = &source};

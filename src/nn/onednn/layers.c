@@ -183,7 +183,8 @@ weir_status fast_add_backward(const struct op *op, const struct op_tile *tile)
 static void drop_vectors(const struct op *op, const struct op_tile *tile, const real *from,
                          real *to)
 {
-    uint64_t first = (uint64_t)tile->first * op_elems(op->out), block_at = UINT64_MAX;
+    uint64_t first = (op->dropout_first + (uint64_t)tile->first) * op_elems(op->out);
+    uint64_t block_at = UINT64_MAX;
     uint32_t words[4] = {0};
     real factor = (real)(1 / (1 - (double)op->rate));
     uint32_t threshold = (uint32_t)((double)op->rate * 0x1p24);

@@ -93,7 +93,7 @@ weir_status REF(prelu_weight_gradient)(const struct op *op, const struct op_tile
  * layout and back-end: four elements share one Philox block. */
 static double dropout_factor(const struct op *op, uint64_t step, size_t image, size_t i)
 {
-    uint64_t at = (uint64_t)image * op_elems(op->out) + i;
+    uint64_t at = (op->dropout_first + image) * op_elems(op->out) + i;
     uint32_t words[4];
     weir_philox(op->dropout_key, step, at / 4, words);
     double uniform = (double)(words[at % 4] >> 8) * 0x1p-24;
