@@ -15,24 +15,39 @@
 
 #define PATH_MAX_BYTES 4096
 
-static weir_status read_all(int fd, const char *path, size_t max_bytes, struct weir_arena *arena,
-                            char **out_data, size_t *out_len, struct weir_error *err)
+/* Open a regular file of at most max_bytes. */
+static weir_status open_bounded(const char *path, size_t max_bytes, int *out_fd, size_t *out_size,
+                                struct weir_error *err)
 {
     struct stat st;
+    weir_status status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot open %s", path);
+    }
     if (fstat(fd, &st) != 0) {
-        return weir_error_set_errno(err, errno, "cannot stat %s", path);
+        status = weir_error_set_errno(err, errno, "cannot stat %s", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        status = weir_error_set(err, WEIR_ERR_INVALID, "%s is not a regular file", path);
+    } else if ((uint64_t)st.st_size > max_bytes) {
+        status =
+            weir_error_set(err, WEIR_ERR_LIMIT, "%s holds %lld bytes; at most %zu are read here",
+                           path, (long long)st.st_size, max_bytes);
+    } else {
+        *out_fd = fd;
+        *out_size = (size_t)st.st_size;
+        return WEIR_OK;
     }
-    if (!S_ISREG(st.st_mode)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s is not a regular file", path);
-    }
-    if ((uint64_t)st.st_size > max_bytes) {
-        return weir_error_set(err, WEIR_ERR_LIMIT, "%s holds %lld bytes; at most %zu are read here",
-                              path, (long long)st.st_size, max_bytes);
-    }
-    size_t size = (size_t)st.st_size, len = 0;
-    char *data = weir_arena_alloc(arena, size + 1);
+    (void)close(fd);
+    return status;
+}
+
+static weir_status read_all(int fd, const char *path, char *out, size_t size, size_t *out_len,
+                            struct weir_error *err)
+{
+    size_t len = 0;
     while (len < size) {
-        ssize_t n = read(fd, data + len, size - len);
+        ssize_t n = read(fd, out + len, size - len);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -44,6 +59,22 @@ static weir_status read_all(int fd, const char *path, size_t max_bytes, struct w
         }
         len += (size_t)n;
     }
+    *out_len = len;
+    return WEIR_OK;
+}
+
+weir_status weir_file_read(const char *path, size_t max_bytes, struct weir_arena *arena,
+                           char **out_data, size_t *out_len, struct weir_error *err)
+{
+    int fd;
+    size_t size, len;
+    WEIR_TRY(open_bounded(path, max_bytes, &fd, &size, err));
+    char *data = weir_arena_alloc(arena, size + 1);
+    weir_status status = read_all(fd, path, data, size, &len, err);
+    (void)close(fd);
+    if (status != WEIR_OK) {
+        return status;
+    }
     data[len] = '\0';
     *out_data = data;
     if (out_len != NULL) {
@@ -52,14 +83,13 @@ static weir_status read_all(int fd, const char *path, size_t max_bytes, struct w
     return WEIR_OK;
 }
 
-weir_status weir_file_read(const char *path, size_t max_bytes, struct weir_arena *arena,
-                           char **out_data, size_t *out_len, struct weir_error *err)
+weir_status weir_file_read_into(const char *path, void *out, size_t size, size_t *out_len,
+                                struct weir_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "cannot open %s", path);
-    }
-    weir_status status = read_all(fd, path, max_bytes, arena, out_data, out_len, err);
+    int fd;
+    size_t n_bytes;
+    WEIR_TRY(open_bounded(path, size, &fd, &n_bytes, err));
+    weir_status status = read_all(fd, path, out, n_bytes, out_len, err);
     (void)close(fd);
     return status;
 }

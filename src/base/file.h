@@ -21,6 +21,13 @@ weir_status weir_file_read(const char *path, size_t max_bytes, struct weir_arena
                            struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
+ * The same into memory of the caller: takes none itself, for libraries that must not abort. No NUL
+ * is added. LIMIT if the file holds more than `size` bytes.
+ */
+weir_status weir_file_read_into(const char *path, void *out, size_t size, size_t *out_len,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
  * Replace a file atomically and durably: temporary file beside it, fsync, rename, fsync of the
  * folder. On error the old file is untouched and no temporary file is left.
  */

@@ -42,6 +42,10 @@ START_TEST(what_was_written_is_read_back_and_hashes_as_published)
     ck_assert_int_eq(weir_file_read(path_of("a"), 3, &arena, &data, &len, &err), WEIR_OK);
     ck_assert_uint_eq(len, 3);
     ck_assert_str_eq(data, "abc");
+    char own[4] = "????";
+    ck_assert_int_eq(weir_file_read_into(path_of("a"), own, 3, &len, &err), WEIR_OK);
+    ck_assert_uint_eq(len, 3);
+    ck_assert_mem_eq(own, "abc?", 4);
     struct stat st;
     ck_assert_int_eq(stat(path_of("a"), &st), 0);
     ck_assert_uint_eq(st.st_mode & 0777, 0640);
@@ -67,6 +71,10 @@ START_TEST(errors_name_the_path_and_the_limit)
     ck_assert_int_eq(weir_file_write_atomic(path_of("big"), "12345", 5, 0600, &err), WEIR_OK);
     ck_assert_int_eq(weir_file_read(path_of("big"), 4, &arena, &data, &len, &err), WEIR_ERR_LIMIT);
     ck_assert_int_eq(weir_file_read(folder, 4, &arena, &data, &len, &err), WEIR_ERR_INVALID);
+    char own[4];
+    ck_assert_int_eq(weir_file_read_into(path_of("big"), own, 4, &len, &err), WEIR_ERR_LIMIT);
+    ck_assert_int_eq(weir_file_read_into(path_of("none"), own, 4, &len, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, "/none"));
     ck_assert_int_eq(weir_dir_make(path_of("big/below"), 0755, &err), WEIR_ERR_NOT_FOUND);
     ck_assert_int_eq(weir_dir_make(path_of("big"), 0755, &err), WEIR_ERR_EXISTS);
     ck_assert_int_eq(weir_dir_make(path_of("x/y/z"), 0755, &err), WEIR_OK);

@@ -207,18 +207,16 @@ weir_status address_list_own(int listen_fd, struct address_notice *out, struct w
 
 static const char notice_title[] = "weir-rendezvous 1";
 
-char *address_notice_text(const struct address_notice *notice, struct weir_arena *arena)
+void address_notice_write(const struct address_notice *notice, struct weir_buf *buf)
 {
     char hex[2 * WIRE_NONCE_BYTES + 1];
     for (int i = 0; i < WIRE_NONCE_BYTES; i++) {
         (void)snprintf(hex + (size_t)(2 * i), 3, "%02x", notice->instance[i]);
     }
-    char *text =
-        weir_arena_printf(arena, "%s\ninstance %s\nboot %s\n", notice_title, hex, notice->boot_id);
+    (void)weir_buf_printf(buf, "%s\ninstance %s\nboot %s\n", notice_title, hex, notice->boot_id);
     for (int i = 0; i < notice->n_addresses; i++) {
-        text = weir_arena_printf(arena, "%saddress %s\n", text, notice->addresses[i]);
+        (void)weir_buf_printf(buf, "address %s\n", notice->addresses[i]);
     }
-    return text;
 }
 
 static bool parse_instance(const char *hex, uint8_t out[WIRE_NONCE_BYTES])

@@ -4,7 +4,7 @@
 #ifndef WEIR_COMM_ADDRESS_H
 #define WEIR_COMM_ADDRESS_H
 
-#include "base/arena.h"
+#include "base/buf.h"
 #include "comm/wire.h"
 
 enum { ADDRESS_MAX = 32, ADDRESS_TEXT_BYTES = 300, BOOT_ID_BYTES = 40 };
@@ -45,8 +45,12 @@ weir_status address_listen(const struct address_rendezvous *where, int *out_fd,
 weir_status address_list_own(int listen_fd, struct address_notice *out,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Text of the notice, and back. Parsing refuses what it does not understand with CORRUPT. */
-char *address_notice_text(const struct address_notice *notice, struct weir_arena *arena);
+/** Most bytes of a notice's text. */
+enum { ADDRESS_NOTICE_MAX_BYTES = 16384 };
+
+/** Append the notice's text; buf->status tells whether it did. And back: parsing refuses what it
+ *  does not understand with CORRUPT. */
+void address_notice_write(const struct address_notice *notice, struct weir_buf *buf);
 weir_status address_notice_parse(const char *text, size_t len,
                                  struct address_notice *out) WEIR_MUST_CHECK;
 

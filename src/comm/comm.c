@@ -112,8 +112,8 @@ static weir_status choose_transport(struct weir_comm *comm, struct rendezvous *r
         return open_transport(comm, &comm_ucx_transport, rdv, err);
     }
     weir_status status = open_transport(comm, &comm_shm_transport, rdv, err);
-    if (status == WEIR_ERR_UNSUPPORTED && preference == PREFER_AUTO) {
-        /* Said alike on all ranks: the host forbids what sharing memory takes. */
+    if (status != WEIR_OK && comm->is_refused_by_all && preference == PREFER_AUTO) {
+        /* The host forbids what sharing memory takes, or has none to share. */
         weir_log(WEIR_LOG_DEBUG, "comm_shm_unusable",
                  WEIR_KV_STR("reason", err == NULL ? "" : err->message));
         status = open_transport(comm, &comm_ucx_transport, rdv, err);

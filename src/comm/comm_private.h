@@ -75,6 +75,8 @@ struct weir_comm {
     uint64_t timeout_ns;
     const struct comm_transport *transport;
     void *state; /**< The transport's. */
+    bool
+        is_refused_by_all; /**< `open` failed on all ranks and all know it: another may be tried. */
 
     pthread_mutex_t lock; /**< Guards the fields down to `progress_thread`. */
     pthread_cond_t changed;

@@ -141,7 +141,15 @@ static weir_status never_called(void *context, const struct weir_ps_step *step, 
     return WEIR_ERR_INTERNAL;
 }
 
-/* Rank *context kills itself after the start; the others, workers and server, hear of it. */
+static weir_status die(void *context, const struct weir_ps_step *step, float *weights,
+                       const float *gradient_sum, size_t first_elem, size_t n_elems)
+{
+    (void)raise(SIGKILL);
+    return never_called(context, step, weights, gradient_sum, first_elem, n_elems);
+}
+
+/* Rank *context kills itself; the others, workers and server, hear of it. A worker does so after
+ * the start, the server in the first step: all others have their communicator by then. */
 static int lose_one(struct weir_comm *comm, void *context)
 {
     int victim = *(int *)context, at_fault = -1;
@@ -150,10 +158,8 @@ static int lose_one(struct weir_comm *comm, void *context)
     struct weir_ps_step step = {.step = 0, .learning_rate = 1, .n_samples = 1};
     weir_status status;
     if (weir_comm_rank(comm) == weir_comm_n_workers(comm)) {
-        if (victim == weir_comm_rank(comm)) {
-            (void)raise(SIGKILL);
-        }
-        status = weir_ps_serve(comm, &config, never_called, NULL);
+        bool is_victim = victim == weir_comm_rank(comm);
+        status = weir_ps_serve(comm, &config, is_victim ? die : never_called, NULL);
     } else {
         status = weir_ps_start(comm, weights, 100);
         if (victim == weir_comm_rank(comm)) {

@@ -196,6 +196,7 @@ static weir_status exchange_root(struct rendezvous *rdv, const void *bytes, size
 {
     struct gather *gather = calloc(1, sizeof *gather);
     if (gather == NULL) {
+        rendezvous_abort(rdv, WEIR_ERR_NOMEM, 0, "rank 0 has no memory for the table of ranks");
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the table of ranks");
     }
     gather->n_missing = rdv->size - 1;
@@ -207,7 +208,8 @@ static weir_status exchange_root(struct rendezvous *rdv, const void *bytes, size
         }
         status = rdv->table.status;
         if (status != WEIR_OK) {
-            (void)weir_error_set(err, status, "the table of ranks does not fit");
+            (void)weir_error_set(err, status, "the table of ranks: %s", weir_status_text(status));
+            rendezvous_abort(rdv, status, 0, err->message);
         }
     }
     free(gather);

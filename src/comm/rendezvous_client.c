@@ -7,10 +7,9 @@
 #include <poll.h>
 
 enum {
-    RETRY_MS = 10,       /**< Between looks at a file that is not there yet. */
-    CONNECT_MS = 1000,   /**< One address that swallows packets must not use up the deadline. */
-    HANDSHAKE_MS = 5000, /**< Rank 0 answers at once, or it is not rank 0. */
-    NOTICE_MAX_BYTES = 16384
+    RETRY_MS = 10,      /**< Between looks at a file that is not there yet. */
+    CONNECT_MS = 1000,  /**< One address that swallows packets must not use up the deadline. */
+    HANDSHAKE_MS = 5000 /**< Rank 0 answers at once, or it is not rank 0. */
 };
 
 static uint64_t soon(const struct rendezvous *rdv, unsigned ms)
@@ -101,6 +100,8 @@ static weir_status try_address(struct rendezvous *rdv, const char *address, cons
     weir_status status = shake_hands(rdv, link, instance, out_is_final, err);
     if (status != WEIR_OK) {
         link_close(link);
+        *out_is_final =
+            *out_is_final || status == WEIR_ERR_NOMEM; /* ours: rank 0 is not at fault */
         (void)weir_error_prefix(err, "%s: ", address);
     }
     return status;
@@ -113,32 +114,28 @@ static bool is_loopback(const char *address)
 
 static weir_status try_file(struct rendezvous *rdv, bool *out_is_final, struct weir_error *err)
 {
-    struct weir_arena arena;
-    char *text = NULL;
+    char text[ADDRESS_NOTICE_MAX_BYTES];
     size_t len = 0;
-    weir_arena_init(&arena, 0);
-    struct address_notice *notice = WEIR_ARENA_NEW(&arena, struct address_notice);
+    struct address_notice notice;
     char boot_id[BOOT_ID_BYTES];
     address_boot_id(boot_id);
-    weir_status status =
-        weir_file_read(rdv->where.path, NOTICE_MAX_BYTES, &arena, &text, &len, err);
-    if (status == WEIR_OK) {
-        status = address_notice_parse(text, len, notice);
-        if (status != WEIR_OK) {
-            (void)weir_error_set(err, status, "%s is not a rendezvous file", rdv->where.path);
-        }
+    WEIR_TRY(weir_file_read_into(rdv->where.path, text, sizeof text, &len, err));
+    weir_status status = address_notice_parse(text, len, &notice);
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s is not a rendezvous file", rdv->where.path);
     }
-    bool is_same_host = status == WEIR_OK && strcmp(boot_id, notice->boot_id) == 0;
-    for (int i = 0; i < notice->n_addresses && !*out_is_final; i++) {
-        if (is_loopback(notice->addresses[i]) && !is_same_host) {
+    bool is_same_host = strcmp(boot_id, notice.boot_id) == 0;
+    status = weir_error_set(err, WEIR_ERR_PEER, "%s names no address that can be tried from here",
+                            rdv->where.path);
+    for (int i = 0; i < notice.n_addresses && !*out_is_final; i++) {
+        if (is_loopback(notice.addresses[i]) && !is_same_host) {
             continue;
         }
-        status = try_address(rdv, notice->addresses[i], notice->instance, out_is_final, err);
+        status = try_address(rdv, notice.addresses[i], notice.instance, out_is_final, err);
         if (status == WEIR_OK) {
             break;
         }
     }
-    weir_arena_fini(&arena);
     return status;
 }
 

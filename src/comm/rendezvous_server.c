@@ -37,17 +37,21 @@ static weir_status publish(const struct server *server, struct weir_error *err)
     if (!server->rdv->where.is_file) {
         return WEIR_OK;
     }
-    struct weir_arena arena;
-    weir_arena_init(&arena, 0);
-    struct address_notice *notice = WEIR_ARENA_NEW(&arena, struct address_notice);
-    memcpy(notice->instance, server->instance, sizeof notice->instance);
-    address_boot_id(notice->boot_id);
-    weir_status status = address_list_own(server->listen_fd, notice, err);
-    if (status == WEIR_OK) {
-        const char *text = address_notice_text(notice, &arena);
-        status = weir_file_write_atomic(server->rdv->where.path, text, strlen(text), 0600, err);
+    struct address_notice notice;
+    memcpy(notice.instance, server->instance, sizeof notice.instance);
+    address_boot_id(notice.boot_id);
+    WEIR_TRY(address_list_own(server->listen_fd, &notice, err));
+    struct weir_buf text;
+    weir_buf_init(&text, ADDRESS_NOTICE_MAX_BYTES);
+    address_notice_write(&notice, &text);
+    weir_status status = text.status;
+    if (status != WEIR_OK) {
+        (void)weir_error_set(err, status, "the rendezvous file was not written: %s",
+                             weir_status_text(status));
+    } else {
+        status = weir_file_write_atomic(server->rdv->where.path, text.data, text.len, 0600, err);
     }
-    weir_arena_fini(&arena);
+    weir_buf_fini(&text);
     return status;
 }
 

@@ -271,17 +271,17 @@ END_TEST
 /* Leave a file as a killed rank 0 would; its port is `port` now. */
 static void write_stale_file(int port)
 {
-    struct weir_arena arena;
+    struct weir_buf text;
     char path[128];
-    weir_arena_init(&arena, 0);
+    weir_buf_init(&text, ADDRESS_NOTICE_MAX_BYTES);
     struct address_notice notice = {.n_addresses = 1};
     memset(notice.instance, 0x11, sizeof notice.instance);
     address_boot_id(notice.boot_id);
     (void)snprintf(notice.addresses[0], ADDRESS_TEXT_BYTES, "127.0.0.1:%d", port);
-    const char *text = address_notice_text(&notice, &arena);
+    address_notice_write(&notice, &text);
     (void)snprintf(path, sizeof path, "%s/rendezvous-job-0", dir);
-    ck_assert_int_eq(weir_file_write_atomic(path, text, strlen(text), 0600, NULL), WEIR_OK);
-    weir_arena_fini(&arena);
+    ck_assert_int_eq(weir_file_write_atomic(path, text.data, text.len, 0600, NULL), WEIR_OK);
+    weir_buf_fini(&text);
 }
 
 START_TEST(a_file_whose_writer_is_gone_is_not_believed)

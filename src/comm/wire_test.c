@@ -1,6 +1,5 @@
 #include "comm/wire.h"
 
-#include "base/arena.h"
 #include "comm/address.h"
 
 #include <check.h>
@@ -99,20 +98,21 @@ END_TEST
 
 START_TEST(a_published_notice_is_read_back)
 {
-    struct weir_arena arena;
-    weir_arena_init(&arena, 0);
+    struct weir_buf text;
+    weir_buf_init(&text, ADDRESS_NOTICE_MAX_BYTES);
     struct address_notice notice = {.boot_id = "b", .n_addresses = 2}, back;
     memset(notice.instance, 0xab, sizeof notice.instance);
     (void)snprintf(notice.addresses[0], ADDRESS_TEXT_BYTES, "127.0.0.1:4000");
     (void)snprintf(notice.addresses[1], ADDRESS_TEXT_BYTES, "[fd00::1]:4000");
-    const char *text = address_notice_text(&notice, &arena);
-    ck_assert_int_eq(address_notice_parse(text, strlen(text), &back), WEIR_OK);
+    address_notice_write(&notice, &text);
+    ck_assert_int_eq(text.status, WEIR_OK);
+    ck_assert_int_eq(address_notice_parse(text.data, text.len, &back), WEIR_OK);
     ck_assert_int_eq(back.n_addresses, 2);
     ck_assert_str_eq(back.boot_id, "b");
     ck_assert_str_eq(back.addresses[1], "[fd00::1]:4000");
     ck_assert_mem_eq(back.instance, notice.instance, sizeof notice.instance);
-    ck_assert_int_eq(address_notice_parse(text, strlen(text) - 1, &back), WEIR_ERR_CORRUPT);
-    weir_arena_fini(&arena);
+    ck_assert_int_eq(address_notice_parse(text.data, text.len - 1, &back), WEIR_ERR_CORRUPT);
+    weir_buf_fini(&text);
 }
 
 END_TEST

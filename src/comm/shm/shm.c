@@ -8,6 +8,31 @@
  * waited for from running (measured: 45 against 100 us per barrier pair, 4 ranks on 2 cores). */
 enum { SPINS = 2000 };
 
+/* Everybody hears how everybody fares: WEIR_OK if all fare well, else the same failure on all. */
+static weir_status agree(struct weir_comm *comm, struct rendezvous *rdv,
+                         const struct weir_error *own, struct weir_error *err)
+{
+    uint8_t bytes[sizeof own->message + 16];
+    struct wire_writer writer = {.data = bytes, .cap = sizeof bytes};
+    wire_put_u32(&writer, own->status == WEIR_ERR_NOMEM);
+    wire_put_text(&writer, own->message);
+    struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
+    WEIR_TRY(rendezvous_exchange(rdv, bytes, own->status == WEIR_OK ? 0 : writer.len, table, err));
+    for (int r = 0; r < comm->size; r++) {
+        if (table[r].len == 0) {
+            continue;
+        }
+        struct wire_reader reader = {.data = table[r].data, .left = table[r].len};
+        bool is_nomem = wire_get_u32(&reader) != 0;
+        char text[sizeof own->message] = "";
+        wire_get_text(&reader, text, sizeof text);
+        comm->is_refused_by_all = true;
+        return weir_error_set(err, is_nomem ? WEIR_ERR_NOMEM : WEIR_ERR_UNSUPPORTED, "rank %d: %s",
+                              r, text);
+    }
+    return WEIR_OK;
+}
+
 /* Rank 0 says where its memory is, everybody who it is; then everybody whether it can use that. */
 static weir_status join_segment(struct shm_state *shm, struct rendezvous *rdv,
                                 struct weir_error *err)
@@ -37,16 +62,8 @@ static weir_status join_segment(struct shm_state *shm, struct rendezvous *rdv,
     if (status == WEIR_OK) {
         status = shm_watch_open(shm, pids, &why);
     }
-    WEIR_TRY(rendezvous_exchange(rdv, why.message, status == WEIR_OK ? 0 : strlen(why.message),
-                                 table, err));
-    for (int r = 0; r < comm->size; r++) {
-        if (table[r].len > 0) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "rank %d: %.*s", r,
-                                  (int)WEIR_MIN(table[r].len, (size_t)300),
-                                  (const char *)table[r].data);
-        }
-    }
-    return WEIR_OK;
+    why.status = status;
+    return agree(comm, rdv, &why, err);
 }
 
 static weir_status shm_open_group(struct weir_comm *comm, struct rendezvous *rdv,

@@ -112,11 +112,39 @@ static weir_status connect_to(struct ucx_state *ucx, int rank, const uint8_t *ad
     return WEIR_OK;
 }
 
-/* Exchange addresses and connect everybody with everybody. */
-static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
-                               struct weir_error *err)
+/* UCX reads an address as a structure: aligned. */
+enum { ADDRESS_ALIGN = 16 };
+
+struct addresses {
+    uint8_t *bytes;
+    size_t at[WEIR_COMM_MAX_RANKS];
+};
+
+static weir_status keep_addresses(const struct weir_comm *comm,
+                                  const struct rendezvous_blob table[], struct addresses *out,
+                                  struct weir_error *err)
 {
-    struct weir_comm *comm = ucx->comm;
+    size_t total = 0;
+    for (int r = 0; r < comm->size; r++) {
+        if (table[r].len == 0) {
+            return weir_error_set(err, WEIR_ERR_CORRUPT, "rank %d has no UCX address", r);
+        }
+        out->at[r] = total;
+        total += (table[r].len + ADDRESS_ALIGN - 1) / ADDRESS_ALIGN * ADDRESS_ALIGN;
+    }
+    out->bytes = malloc(total);
+    if (out->bytes == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the addresses of the ranks");
+    }
+    for (int r = 0; r < comm->size; r++) {
+        memcpy(out->bytes + out->at[r], table[r].data, table[r].len);
+    }
+    return WEIR_OK;
+}
+
+static weir_status exchange_addresses(struct ucx_state *ucx, struct rendezvous *rdv,
+                                      struct addresses *out, struct weir_error *err)
+{
     ucp_address_t *own = NULL;
     size_t own_bytes = 0;
     ucs_status_t ucs = ucp_worker_get_address(ucx->worker, &own, &own_bytes);
@@ -126,21 +154,29 @@ static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
     struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
     weir_status status = rendezvous_exchange(rdv, own, own_bytes, table, err);
     ucp_worker_release_address(ucx->worker, own);
-    for (int r = 0; r < comm->size && status == WEIR_OK; r++) {
-        if (r == comm->rank) {
-            continue;
-        }
-        /* UCX reads an address as a structure: aligned, and apart from its neighbours. */
-        uint8_t *address = malloc(table[r].len + 1);
-        if (address == NULL) {
-            return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for rank %d's address", r);
-        }
-        memcpy(address, table[r].data, table[r].len);
-        status = table[r].len == 0
-                     ? weir_error_set(err, WEIR_ERR_CORRUPT, "rank %d has no UCX address", r)
-                     : connect_to(ucx, r, address, err);
-        free(address);
+    return status == WEIR_OK ? keep_addresses(ucx->comm, table, out, err) : status;
+}
+
+/*
+ * Exchange addresses and connect everybody with everybody. Nobody connects before all have what it
+ * takes: a rank that leaves while another connects to it can make UCX 1.13 abort that one's process
+ * (an assertion of its TCP connection manager).
+ */
+static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
+                               struct weir_error *err)
+{
+    struct addresses addresses = {.bytes = NULL};
+    struct rendezvous_blob ready[WEIR_COMM_MAX_RANKS];
+    weir_status status = exchange_addresses(ucx, rdv, &addresses, err);
+    if (status == WEIR_OK) {
+        status = rendezvous_exchange(rdv, "", 0, ready, err);
     }
+    for (int r = 0; r < ucx->comm->size && status == WEIR_OK; r++) {
+        if (r != ucx->comm->rank) {
+            status = connect_to(ucx, r, addresses.bytes + addresses.at[r], err);
+        }
+    }
+    free(addresses.bytes);
     return status;
 }
 
