@@ -231,6 +231,10 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     char path[TASK_PATH_BYTES];
     agent->token_path = weir_xstrdup(
         config->token_file != NULL ? config->token_file : task_path(path, config->dir, "token"));
+    if (config->ca_file != NULL && (agent->ca_path = realpath(config->ca_file, NULL)) == NULL) {
+        return weir_error_set_errno(err, errno, "cannot use the file of authorities %s",
+                                    config->ca_file);
+    }
     WEIR_TRY(open_folder(agent, err));
     WEIR_TRY(connect_open(agent, config->server, &agent->client, err));
     WEIR_TRY(connect_open(agent, config->server, &agent->wish_client, err));
@@ -285,6 +289,7 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
     close_fd(agent.lock_fd);
     free(agent.executable);
     free(agent.token_path);
+    free(agent.ca_path);
     free(agent.tasks_dir);
     pthread_mutex_destroy(&agent.lock);
     return status;

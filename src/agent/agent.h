@@ -31,6 +31,9 @@
  * its grace, SIGKILL; when the task's own process ends, whatever it left behind is killed. The
  * supervisor adopts orphans (PR_SET_CHILD_SUBREAPER), so this holds without control groups too.
  *
+ * A task is told how this node reaches the server: WEIR_SERVER is the address the agent uses
+ * itself, WEIR_CA_FILE its ca_file. Variables of the task's own definition win.
+ *
  * Maximums: a log holds log_max_bytes (default 64 MiB): its beginning, one line that counts what
  * was left out, and its last 64 KiB. 1024 attempts per node; more are refused and logged.
  *
@@ -50,7 +53,8 @@ struct weir_agent_config {
     const char *server; /**< "http://127.0.0.1:8440". When it fails, dir/server.url is looked at. */
     const char *token;  /**< NULL: the first line of token_file. */
     const char *token_file; /**< NULL: dir/token. */
-    const char *ca_file;    /**< Authorities to trust for https; NULL: the system's. */
+    const char *ca_file;    /**< Authorities to trust for https, by agent and tasks; NULL: the
+                                 system's. */
     const char *node;       /**< This node's name: [a-z0-9._-]. */
     /** Body of PUT /api/v1/nodes/{name}: {"cpu_slots","memory_bytes","n_accelerators","inventory"};
      *  "agent_version" is added. */

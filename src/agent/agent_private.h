@@ -59,7 +59,8 @@ struct agent {
     struct wish latest_wish; /* lock; the newest one, not yet taken by the main thread */
     int event_fd;            /* a wish came, or the agent is to stop */
     char *token_path;
-    int wake_fd; /* ends the stop thread */
+    char *ca_path; /* absolute, for tasks too; NULL: the system's authorities */
+    int wake_fd;   /* ends the stop thread */
     atomic_bool is_stopping;
 
     struct wish wish; /* main thread: the one that holds */

@@ -137,6 +137,28 @@ START_TEST(a_listed_task_runs_and_its_end_and_log_are_told)
 
 END_TEST
 
+START_TEST(a_task_is_told_how_this_node_reaches_the_server)
+{
+    char expected[2048], ca_path[TASK_PATH_BYTES];
+    ck_assert_int_eq(weir_file_write_atomic(task_path(ca_path, root, "ca.pem"), "", 0, 0600, NULL),
+                     WEIR_OK);
+    ck_assert_int_eq(setenv("TEST_CA_FILE", ca_path, 1), 0);
+    start_agent();
+    ck_assert_int_eq(unsetenv("TEST_CA_FILE"), 0);
+    struct fake_task *told = fake_add("t1", 1, "echo $WEIR_SERVER $WEIR_CA_FILE");
+    fake_await(told->n_ends > 0);
+    (void)snprintf(expected, sizeof expected, "%s %s\n", fake.url, ca_path);
+    ck_assert_str_eq(told->log.data, expected);
+    struct fake_task *own = fake_add("t2", 1, "echo $WEIR_SERVER");
+    pthread_mutex_lock(&fake.lock);
+    json_object_set_new(own->document, "env", json_pack("{s:s}", "WEIR_SERVER", "http://own:1"));
+    fake_changed();
+    fake_await(own->n_ends > 0);
+    ck_assert_str_eq(own->log.data, "http://own:1\n");
+}
+
+END_TEST
+
 START_TEST(a_task_outlives_its_agent_and_its_end_is_told_by_the_next)
 {
     start_agent();
@@ -475,6 +497,7 @@ static int run_agent(const char *dir, const char *server)
     struct weir_agent_config config = {.dir = dir,
                                        .server = server,
                                        .token = "weir_node",
+                                       .ca_file = getenv("TEST_CA_FILE"),
                                        .node = "n1",
                                        .inventory = inventory,
                                        .heartbeat_ms = 200,
@@ -501,6 +524,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, start, stop);
     tcase_add_test(tcase, a_listed_task_runs_and_its_end_and_log_are_told);
+    tcase_add_test(tcase, a_task_is_told_how_this_node_reaches_the_server);
     tcase_add_test(tcase, a_task_outlives_its_agent_and_its_end_is_told_by_the_next);
     tcase_add_test(tcase, the_agent_works_while_the_server_is_away);
     tcase_add_test(tcase, a_task_that_should_stop_is_stopped_with_its_grandchildren);

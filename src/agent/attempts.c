@@ -67,6 +67,27 @@ void attempts_scan(struct agent *agent)
     }
 }
 
+/* A variable that the task's own definition does not set. */
+static void offer_variable(json_t *env, const char *name, const char *value)
+{
+    if (value != NULL && json_object_get(env, name) == NULL) {
+        json_object_set_new(env, name, json_string(value));
+    }
+}
+
+/* How this node reaches the server: the server cannot know it, and may look different from every
+ * node. A task that is no object where one is expected is refused later. */
+static void add_way_to_server(const struct agent *agent, json_t *task)
+{
+    json_t *env = json_object_get(task, "env");
+    if (env == NULL || json_is_null(env)) {
+        env = json_object();
+        json_object_set_new(task, "env", env);
+    }
+    offer_variable(env, "WEIR_SERVER", weir_client_server(agent->client));
+    offer_variable(env, "WEIR_CA_FILE", agent->ca_path);
+}
+
 /* Make the folder and its task.json, unless they are there. */
 static weir_status write_task(const struct agent *agent, const struct attempt *a,
                               const json_t *task, struct weir_error *err)
@@ -80,6 +101,7 @@ static weir_status write_task(const struct agent *agent, const struct attempt *a
     json_t *copy = json_deep_copy(task);
     json_object_set_new(copy, "isolation",
                         json_string(config->isolation != NULL ? config->isolation : "auto"));
+    add_way_to_server(agent, copy);
     if (config->log_max_bytes > 0) {
         json_object_set_new(copy, "log_max_bytes", json_integer(config->log_max_bytes));
     }

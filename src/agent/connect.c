@@ -17,7 +17,7 @@ weir_status connect_open(struct agent *agent, const char *server, struct weir_cl
         .server = server,
         .token = config->token,
         .token_file = agent->token_path,
-        .ca_file = config->ca_file,
+        .ca_file = agent->ca_path,
         .timeout_ms = CALL_TIMEOUT_MS,
     };
     return weir_client_open(&client, out, err);

@@ -12,7 +12,7 @@
 
 struct agent_options {
     struct cli_common common;
-    char *dir, *node, *token_file, *isolation, *driver, *supervise, *ca_file;
+    char *dir, *node, *token_file, *isolation, *driver, *supervise;
     int64_t cpu_slots;
 };
 
@@ -39,8 +39,8 @@ static const struct weir_option agent_options[] = {
              "Control groups where they can be used, or none"),
     WEIR_OPT(agent_options, driver, "driver", 0, TEXT, "local", 0, 0, "NAME",
              "How the node is reached (local)"),
-    WEIR_OPT(agent_options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
-             "Authorities to trust for https"),
+    WEIR_OPT(agent_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
+             "Authorities that the agent and its tasks trust for https (else the system's)"),
     WEIR_OPT(agent_options, supervise, "supervise", 0, TEXT, NULL, 0, 0, "TASKDIR",
              "Used by the agent itself: watch one task"),
     CLI_HELP_OPTION(agent_options),
@@ -77,7 +77,7 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .server = options->common.server,
         .token = options->common.token,
         .token_file = options->token_file,
-        .ca_file = options->ca_file,
+        .ca_file = options->common.ca_file,
         .node = options->node != NULL ? options->node : weir_cluster_node_name(call->arena),
         .inventory = inventory,
         .isolation = options->isolation,

@@ -137,6 +137,7 @@ weir_status cli_connect(struct cli_call *call, struct weir_error *err)
 {
     struct weir_client_config config = {.server = call->common->server,
                                         .token = call->common->token,
+                                        .ca_file = call->common->ca_file,
                                         .state_dir =
                                             cli_state_dir(call->arena, call->common->state)};
     return call->client != NULL ? WEIR_OK : weir_client_open(&config, &call->client, err);

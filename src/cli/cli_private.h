@@ -13,7 +13,7 @@
 
 /** Options of every command that talks to a server. First member of a command's own options. */
 struct cli_common {
-    char *server, *token, *state, *output;
+    char *server, *token, *ca_file, *state, *output;
     bool is_help;
 };
 
@@ -35,6 +35,11 @@ struct cli_common {
          .offset = offsetof(struct strct, common.token),                                           \
          .arg = "TOKEN",                                                                           \
          .doc = "Token to show (else the local admin's)"},                                         \
+        {.name = "ca-file",                                                                        \
+         .type = WEIR_OPTION_TEXT,                                                                 \
+         .offset = offsetof(struct strct, common.ca_file),                                         \
+         .arg = "FILE",                                                                            \
+         .doc = "Authorities to trust for https (else the system's)"},                             \
         {.name = "state",                                                                          \
          .type = WEIR_OPTION_TEXT,                                                                 \
          .offset = offsetof(struct strct, common.state),                                           \

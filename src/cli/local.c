@@ -28,6 +28,8 @@ static const struct weir_option server_options[] = {
     WEIR_OPT(server_options, tls_cert, "tls-cert", 0, TEXT, NULL, 0, 0, "FILE",
              "Certificate (PEM): serve https"),
     WEIR_OPT(server_options, tls_key, "tls-key", 0, TEXT, NULL, 0, 0, "FILE", "Its key (PEM)"),
+    WEIR_OPT(server_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
+             "Authorities that this machine's agent trusts for https (else the system's)"),
     WEIR_OPT(server_options, has_agent, "agent", 0, BOOL, "true", 0, 0, NULL,
              "Start this machine's agent (--no-agent: do not)"),
     WEIR_OPT(server_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
@@ -61,6 +63,7 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .listen = options->listen,
                                         .tls_cert = options->tls_cert,
                                         .tls_key = options->tls_key,
+                                        .ca_file = options->common.ca_file,
                                         .has_agent = options->has_agent,
                                         .cpu_slots = options->cpu_slots,
                                         .node = options->node};

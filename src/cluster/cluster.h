@@ -36,16 +36,18 @@ int weir_cluster_quota_processors(const char *quota, const char *period);
 char *weir_cluster_node_name(struct weir_arena *arena);
 
 struct weir_cluster_agent {
-    const char *dir;    /**< The agent's folder; its token file lies there. */
-    const char *server; /**< URL the agent calls. */
-    const char *node;   /**< NULL: weir_cluster_node_name. */
+    const char *dir;     /**< The agent's folder; its token file lies there. */
+    const char *server;  /**< URL the agent calls. */
+    const char *ca_file; /**< Authorities to trust for https; NULL: the system's. */
+    const char *node;    /**< NULL: weir_cluster_node_name. */
     int64_t cpu_slots;
 };
 
 /**
  * Make sure that an agent with this folder runs: if none holds its lock, start one, detached, with
  * its log in dir/agent.log. One that runs learns a new server address from dir/server.url.
- * It is started as `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N`, where PROGRAM
+ * It is started as `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N
+ * [--ca-file=FILE]`, where PROGRAM
  * is the one that runs now; its token is to be in DIR/token. Any thread.
  * @return the error of the folder or of starting the program.
  */

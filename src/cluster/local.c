@@ -97,6 +97,9 @@ weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agen
                         weir_arena_printf(&arena, "--server=%s", agent->server),
                         weir_arena_printf(&arena, "--node=%s", node),
                         weir_arena_printf(&arena, "--cpu-slots=%lld", (long long)agent->cpu_slots),
+                        agent->ca_file != NULL
+                            ? weir_arena_printf(&arena, "--ca-file=%s", agent->ca_file)
+                            : NULL,
                         NULL};
         status = spawn_detached(weir_arena_printf(&arena, "%s/agent.log", agent->dir), argv, err);
     }

@@ -363,6 +363,7 @@ static weir_status open_client(struct deployer *deployer, struct weir_error *err
     }
     WEIR_TRY(weir_client_open(&(struct weir_client_config){.server = spec->server,
                                                            .token_file = spec->token_file,
+                                                           .ca_file = spec->ca_file,
                                                            .timeout_ms = POLL_TIMEOUT_MS},
                               &deployer->client, err));
     weir_arena_init(&arena, 0);

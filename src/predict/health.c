@@ -268,6 +268,7 @@ weir_status health_start(const struct predict_spec *spec, struct health **out,
     if (spec->server != NULL) {
         status = weir_client_open(&(struct weir_client_config){.server = spec->server,
                                                                .token_file = spec->token_file,
+                                                               .ca_file = spec->ca_file,
                                                                .timeout_ms = REPORT_WAIT_MS},
                                   &health->client, err);
     }

@@ -159,12 +159,16 @@ void replica_stop(struct replica *replica)
 /* ---- the program ----------------------------------------------------------------------------- */
 
 struct options {
-    char *spec;
+    char *spec, *server, *ca_file;
     bool help;
 };
 
 static const struct weir_option options[] = {
     WEIR_OPT(options, spec, "spec", 's', TEXT, NULL, 0, 0, "FILE", "What to serve (spec.json)"),
+    WEIR_OPT(options, server, "server", 0, TEXT, NULL, 0, 0, "URL",
+             "Server to ask and to report to, instead of the spec's"),
+    WEIR_OPT(options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
+             "Authorities to trust if the server's address is https"),
     WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
 };
 
@@ -174,7 +178,17 @@ static int fail(const struct weir_error *err)
     return weir_status_exit(err->status);
 }
 
-static int run(const char *spec_path, struct weir_arena *arena)
+/* What the file says, under what flags and environment say. */
+static weir_status load_spec(const struct options *chosen, struct weir_arena *arena,
+                             struct predict_spec *out, struct weir_error *err)
+{
+    WEIR_TRY(predict_spec_load(chosen->spec, arena, out, err));
+    out->server = chosen->server != NULL ? chosen->server : out->server;
+    out->ca_file = chosen->ca_file != NULL ? chosen->ca_file : out->ca_file;
+    return WEIR_OK;
+}
+
+static int run(const struct options *chosen, struct weir_arena *arena)
 {
     struct predict_spec spec;
     struct replica *replica;
@@ -186,7 +200,7 @@ static int run(const char *spec_path, struct weir_arena *arena)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (predict_spec_load(spec_path, arena, &spec, &err) != WEIR_OK ||
+    if (load_spec(chosen, arena, &spec, &err) != WEIR_OK ||
         replica_start(&spec, &replica, &err) != WEIR_OK) {
         return fail(&err);
     }
@@ -217,7 +231,7 @@ int weir_predict_main(int argc, char **argv)
         weir_error_set(&err, WEIR_ERR_INVALID, "usage: weir-worker predict --spec FILE");
         status = fail(&err);
     } else {
-        status = run(chosen.spec, &arena);
+        status = run(&chosen, &arena);
     }
     weir_arena_fini(&arena);
     return status;

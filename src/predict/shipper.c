@@ -240,6 +240,7 @@ weir_status shipper_start(const struct predict_spec *spec, struct outbox *outbox
     if (status == WEIR_OK) {
         status = weir_client_open(&(struct weir_client_config){.server = spec->server,
                                                                .token_file = spec->token_file,
+                                                               .ca_file = spec->ca_file,
                                                                .timeout_ms = CALL_TIMEOUT_MS},
                                   &shipper->client, err);
     }

@@ -2,12 +2,14 @@
  * Spec: what a replica is told at its start (spec.json), as a struct.
  *
  *     {"ion": "building-security", "pipeline": "entrance", "replica": "JOB-0", "replicas": 1,
- *      "dir": "/…/replicas/JOB-0", "server": "http://…", "token_file": "token",
+ *      "dir": "/…/replicas/JOB-0", "server": "https://…", "token_file": "token", "ca_file": "/…",
  *      "source": {"kind": "directory", "path": "/frames"}
  *              | {"kind": "http", "listen": "127.0.0.1:0", "token": "…"},
  *      "sinks": [{"kind": "jsonl", "path": "/…/decisions.jsonl"}],
  *      "health": {"window": 200, "interval_ms": 1000}}
  *
+ * "server" is what the server takes itself for; $WEIR_SERVER and $WEIR_CA_FILE, from the agent, who
+ * knows the way to it, win (weir_predict_main). "ca_file" may be absent: the system's authorities.
  * "dir" is the replica's durable folder: outbox, last good deployment, pictures. "health" is
  * optional: values per window, and the least time between two values of one camera.
  */
@@ -25,7 +27,7 @@
 enum source_kind { SOURCE_DIRECTORY, SOURCE_HTTP };
 
 struct predict_spec {
-    char *ion, *pipeline, *replica, *dir, *server, *token_file, *job;
+    char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
     int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
     enum source_kind source;
     char *source_path;                  /**< Directory. */

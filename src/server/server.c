@@ -120,6 +120,7 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
     }
     struct weir_cluster_agent agent = {.dir = path_in(server, "agent"),
                                        .server = server->url,
+                                       .ca_file = server->config->ca_file,
                                        .node = server->config->node,
                                        .cpu_slots = server->config->cpu_slots};
     return weir_cluster_start_local_agent(&agent, err);

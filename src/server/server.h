@@ -19,7 +19,8 @@ struct weir_server_config {
     char *listen;   /**< "127.0.0.1:8470"; port 0: any free one. */
     char *tls_cert; /**< PEM files; both or neither. */
     char *tls_key;
-    bool has_agent;    /**< Start the agent of this machine if none runs. */
+    char *ca_file;  /**< Authorities that the agent of this machine trusts; NULL: the system's. */
+    bool has_agent; /**< Start the agent of this machine if none runs. */
     int64_t cpu_slots; /**< Of that agent; 0 = one per CPU, at least 2. */
     char *node;        /**< Name of that agent's node; NULL = host name. */
 };

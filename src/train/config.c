@@ -53,6 +53,7 @@ static const struct weir_option options[] = {
       .fallback = "text", .arg = "FORMAT", .doc = "Progress as text, or as JSON lines: json" },
     OPT(server,             "server",             TEXT, NULL,       0, 0, "URL", "Report to this Weir server"),
     OPT(token_file,         "token-file",         TEXT, NULL,       0, 0, "FILE", "Token for the server"),
+    OPT(ca_file,            "ca-file",            TEXT, NULL,       0, 0, "FILE", "Authorities to trust if the server's address is https"),
     OPT(run,                "run",                TEXT, NULL,       0, 0, "UUID", "Run that metrics belong to"),
     OPT(model_name,         "model-name",         TEXT, NULL,       0, 0, "NAME", "Register the trained model on the server under this name"),
     OPT(dataset,            "dataset",            TEXT, NULL,       0, 0, "NAME", "What the server calls the data"),

@@ -119,7 +119,8 @@ weir_status train_register(const struct weir_train_config *config,
     weir_status status = fix_id(config->checkpoint_dir, &arena, id, err);
     if (status == WEIR_OK) {
         status = weir_client_open(&(struct weir_client_config){.server = config->server,
-                                                               .token_file = config->token_file},
+                                                               .token_file = config->token_file,
+                                                               .ca_file = config->ca_file},
                                   &client, err);
     }
     if (status == WEIR_OK) {

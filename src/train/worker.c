@@ -156,8 +156,8 @@ static weir_status start_reports(struct worker *worker, struct weir_error *err)
     if (config->server == NULL || config->run == NULL) {
         return WEIR_OK;
     }
-    const struct weir_client_config client = {.server = config->server,
-                                              .token_file = config->token_file};
+    const struct weir_client_config client = {
+        .server = config->server, .token_file = config->token_file, .ca_file = config->ca_file};
     return train_report_start(&client, config->run, &worker->report, err);
 }
 
