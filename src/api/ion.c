@@ -166,6 +166,7 @@ weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct we
     struct weir_error missing;
     size_t n_datasets = 0;
     WEIR_TRY(weir_ion_doc_parse(call->body, call->arena, &doc, err));
+    WEIR_TRY(weir_ion_doc_check(&doc, err));
     WEIR_TRY(datasets_of(call, txn, &doc, &datasets, &n_datasets, err));
     weir_status status = weir_ion_load(txn, doc.name, call->arena, &state, &missing);
     if (status == WEIR_ERR_NOT_FOUND) {

@@ -73,6 +73,14 @@ struct weir_ion_doc {
 weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
                                struct weir_ion_doc *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Can this version serve what the document describes? For documents that are applied; a stored one
+ * is read as it is.
+ * @return UNSUPPORTED with the path: a prediction pipeline without a gallery.
+ */
+weir_status weir_ion_doc_check(const struct weir_ion_doc *doc,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /** NULL if there is none of that name. */
 const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_doc *doc,
                                                           const char *name);

@@ -171,6 +171,23 @@ START_TEST(what_is_wrong_is_named_by_its_place)
 
 END_TEST
 
+START_TEST(a_replica_without_a_gallery_is_refused_when_it_is_applied)
+{
+    struct weir_ion_doc doc;
+    ck_assert_int_eq(parse(DOC(TRAINING ", " PREDICTION, LINK), &doc), WEIR_OK);
+    ck_assert_int_eq(weir_ion_doc_check(&doc, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "$.pipelines[1].gallery: missing"));
+    ck_assert_ptr_nonnull(strstr(err.message, "gallery: {dataset: NAME}"));
+    ck_assert_int_eq(parse(DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, "
+                                        "gallery: {dataset: g}}",
+                               LINK),
+                           &doc),
+                     WEIR_OK);
+    ck_assert_int_eq(weir_ion_doc_check(&doc, &err), WEIR_OK);
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ion_doc");
@@ -178,6 +195,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
     tcase_add_test(tcase, what_is_left_out_has_its_default);
+    tcase_add_test(tcase, a_replica_without_a_gallery_is_refused_when_it_is_applied);
     tcase_add_loop_test(tcase, what_is_wrong_is_named_by_its_place, 0,
                         sizeof(wrong) / sizeof(wrong[0]));
     suite_add_tcase(suite, tcase);

@@ -101,6 +101,14 @@ class Requests(unittest.TestCase):
                 self.assertIn(place, err)
                 self.assertIn(what, err)
 
+    def test_a_replica_that_could_not_serve_is_refused(self):
+        status, err = self.apply(
+            GOOD_PIPELINE + "  - {name: door, type: prediction, source: {kind: http}}\n"
+            "links:\n  - {from: training, to: door}\n")
+        self.assertNotEqual(status, 0)
+        self.assertIn("$.pipelines[1].gallery: missing", err)
+        self.assertIn("gallery: {dataset: NAME}", err)
+
     def test_a_file_that_is_not_there_is_named(self):
         nowhere = "/nowhere/at-all"
         for arguments in [("apply", "-f", nowhere), ("train", "--model", "lenet", "--data", nowhere),
