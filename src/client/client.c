@@ -189,7 +189,9 @@ weir_status weir_client_call_raw(struct weir_client *client, const char *method,
     if (reply.http_status >= 300) {
         status = client_error(&reply, method, path, err);
     }
-    *out_http = reply.http_status;
+    if (out_http != NULL) {
+        *out_http = reply.http_status;
+    }
     weir_http_reply_fini(&reply);
     if (out != NULL) {
         *out = value;
@@ -210,10 +212,9 @@ weir_status weir_client_call(struct weir_client *client, const char *method, con
         }
     }
     json_t *answer = NULL;
-    int http_status;
     weir_status status =
         weir_client_call_raw(client, method, path, text != NULL ? "application/json" : NULL, text,
-                             text != NULL ? strlen(text) : 0, &http_status, &answer, err);
+                             text != NULL ? strlen(text) : 0, NULL, &answer, err);
     free(text);
     if (status == WEIR_OK && out != NULL) {
         *out = answer;

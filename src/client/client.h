@@ -74,7 +74,11 @@ weir_status weir_client_call(struct weir_client *client, const char *method, con
                              const json_t *body, json_t **out,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** As weir_client_call, and the parsed body of an HTTP error too (*out_http, *out may be NULL). */
+/**
+ * As weir_client_call, and the parsed body of an HTTP error too. `out_http` and `out` may each be
+ * NULL; both are written whenever there was an answer, of whatever status (*out NULL if an error's
+ * body is not JSON).
+ */
 weir_status weir_client_call_raw(struct weir_client *client, const char *method, const char *path,
                                  const char *content_type, const void *body, size_t body_len,
                                  int *out_http, json_t **out,

@@ -175,6 +175,27 @@ START_TEST(every_error_of_the_server_comes_back_as_it_was)
 
 END_TEST
 
+START_TEST(a_raw_call_gives_status_and_body_to_who_wants_them)
+{
+    json_t *answer = NULL;
+    int http_status = 0;
+    ck_assert_int_eq(weir_client_call_raw(f.client, "GET", "/fail/NOT_FOUND", NULL, NULL, 0,
+                                          &http_status, &answer, NULL),
+                     WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(http_status, 404);
+    ck_assert(json_is_object(json_object_get(answer, "error")));
+    json_decref(answer);
+    ck_assert_int_eq(
+        weir_client_call_raw(f.client, "GET", "/fail/NOT_FOUND", NULL, NULL, 0, NULL, NULL, NULL),
+        WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(
+        weir_client_call_raw(f.client, "GET", "/html/502", NULL, NULL, 0, NULL, &answer, NULL),
+        WEIR_ERR_UNAVAILABLE);
+    ck_assert_ptr_null(answer);
+}
+
+END_TEST
+
 START_TEST(an_answer_of_a_stranger_is_told_from_ours)
 {
     struct weir_error err;
@@ -373,6 +394,7 @@ int main(void)
     tcase_add_test(tcase, a_call_sends_json_with_the_token_and_gets_json);
     tcase_add_loop_test(tcase, every_error_of_the_server_comes_back_as_it_was, 0,
                         WEIR_STATUS_COUNT);
+    tcase_add_test(tcase, a_raw_call_gives_status_and_body_to_who_wants_them);
     tcase_add_test(tcase, an_answer_of_a_stranger_is_told_from_ours);
     tcase_add_test(tcase, server_and_token_are_found_in_the_state_folder);
     tcase_add_test(tcase, without_a_server_the_error_says_how_to_get_one);
