@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #define LOG_READ_MAX_BYTES ((int64_t)256 << 10)
+#define LOG_TAIL_MAX_BYTES ((int64_t)1 << 20)
+#define LOG_TAIL_MAX_LINES 1000000
 #define LOG_MAX_BYTES      ((int64_t)256 << 20)
 #define WAIT_MAX_S         60
 
@@ -153,6 +155,13 @@ weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, str
     return status;
 }
 
+static void answer_log(struct api_call *call, const char *text, size_t n, int64_t next)
+{
+    weir_http_response_bytes(call->response, 200, "text/plain; charset=utf-8", text, n);
+    weir_http_response_header(call->response, "X-Weir-Offset",
+                              weir_arena_printf(call->arena, "%lld", (long long)next));
+}
+
 static weir_status read_at(struct api_call *call, int fd, int64_t offset, int64_t wait_s,
                            struct weir_error *err)
 {
@@ -169,19 +178,56 @@ static weir_status read_at(struct api_call *call, int fd, int64_t offset, int64_
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
         return WEIR_OK;
     }
-    weir_http_response_bytes(call->response, 200, "text/plain; charset=utf-8", chunk, (size_t)n);
-    weir_http_response_header(call->response, "X-Weir-Offset",
-                              weir_arena_printf(call->arena, "%lld", (long long)(offset + n)));
+    answer_log(call, chunk, (size_t)n, offset + n);
+    return WEIR_OK;
+}
+
+/* Where the last `n_lines` lines of a text begin. An end without a newline is a line too. */
+static const char *last_lines(const char *text, size_t n, int64_t n_lines)
+{
+    const char *end = text + n - (n > 0 && text[n - 1] == '\n' ? 1 : 0);
+    if (n_lines == 0) {
+        return text + n;
+    }
+    while (n_lines-- > 0) {
+        end = memrchr(text, '\n', (size_t)(end - text));
+        if (end == NULL) {
+            return text;
+        }
+    }
+    return end + 1;
+}
+
+/* The last lines, as far as they lie in the last LOG_TAIL_MAX_BYTES; never waits. */
+static weir_status read_tail(struct api_call *call, int fd, int64_t n_lines, struct weir_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return weir_error_set_errno(err, errno, "cannot read the log");
+    }
+    int64_t offset = WEIR_MAX((int64_t)st.st_size - LOG_TAIL_MAX_BYTES, (int64_t)0);
+    char *block = weir_arena_alloc(call->arena, (size_t)LOG_TAIL_MAX_BYTES + 1);
+    ssize_t n = pread(fd, block, (size_t)(st.st_size - offset), (off_t)offset);
+    if (n < 0) {
+        return weir_error_set_errno(err, errno, "cannot read the log");
+    }
+    const char *begin = last_lines(block, (size_t)n, n_lines);
+    const char *first_end = memchr(block, '\n', (size_t)n);
+    if (begin == block && offset > 0 && first_end != NULL) {
+        begin = first_end + 1; /* the block's first line is only the end of one */
+    }
+    answer_log(call, begin, (size_t)(block + n - begin), offset + n);
     return WEIR_OK;
 }
 
 weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t offset, wait_s, attempt;
+    int64_t offset, wait_s, attempt, n_lines;
     char *path;
     struct weir_task task;
     WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
+    WEIR_TRY(api_query_int(call, "tail", -1, 0, LOG_TAIL_MAX_LINES, &n_lines, err));
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
     WEIR_TRY(api_query_int(call, "attempt", task.attempt, 0, INT64_MAX, &attempt, err));
     WEIR_TRY(log_path(call, attempt, &path, err));
@@ -189,7 +235,8 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot open %s", path);
     }
-    weir_status status = read_at(call, fd, offset, wait_s, err);
+    weir_status status =
+        n_lines >= 0 ? read_tail(call, fd, n_lines, err) : read_at(call, fd, offset, wait_s, err);
     (void)close(fd);
     return status;
 }

@@ -9,17 +9,21 @@
 struct logs_options {
     struct cli_common common;
     bool is_following;
+    int64_t tail;
 };
 
 static const struct weir_option logs_options[] = {
     CLI_COMMON_OPTIONS(logs_options),
     WEIR_OPT(logs_options, is_following, "follow", 'f', BOOL, NULL, 0, 0, NULL,
              "Go on as more is printed"),
+    WEIR_OPT(logs_options, tail, "tail", 'n', INT, "-1", -1, 1000000, "N",
+             "Begin with each task's last N lines, of its last MiB; -1: with all"),
 };
 
 struct followed {
     char *task, *label;
     int64_t offset;
+    bool is_begun; /* the tail, if one is wanted, has been printed */
 };
 
 /* Tasks of one job, with a label for each line. */
@@ -97,13 +101,18 @@ static weir_status print_more(struct cli_call *call, struct followed *task, cons
     struct weir_buf chunk;
     int64_t next;
     weir_buf_init(&chunk, CHUNK_MAX_BYTES);
-    char *path = weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s",
-                                   cli_path1(call, "/api/v1/tasks/{}/log", task->task),
-                                   (long long)task->offset, wait_s);
+    const struct logs_options *options = call->options;
+    const char *log = cli_path1(call, "/api/v1/tasks/{}/log", task->task);
+    bool is_tail = options->tail >= 0 && !task->is_begun;
+    char *path = is_tail
+                     ? weir_arena_printf(call->arena, "%s?tail=%lld", log, (long long)options->tail)
+                     : weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s", log,
+                                         (long long)task->offset, wait_s);
     weir_status status = weir_client_get_bytes(call->client, path, &chunk, &next, err);
     if (status == WEIR_OK) {
         print_chunk(task, chunk.data, chunk.len, has_label);
         task->offset = next >= 0 ? next : task->offset + (int64_t)chunk.len;
+        task->is_begun = true;
         *out_had_more = chunk.len > 0;
     }
     weir_buf_fini(&chunk);
@@ -138,7 +147,7 @@ static weir_status run_logs(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_logs = {
     .name = "logs",
-    .usage = "[-f] JOB | ION | ION/PIPELINE",
+    .usage = "[-f] [-n N] JOB | ION | ION/PIPELINE",
     .summary = "Print what tasks have logged",
     .min_words = 1,
     .max_words = 1,

@@ -32,6 +32,10 @@ class Jobs(unittest.TestCase):
         task = self.server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
         return self.server.request("GET", f"/api/v1/tasks/{task}/log", raw=True).decode()
 
+    def log_tail(self, job, n):
+        task = self.server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
+        return self.server.request("GET", f"/api/v1/tasks/{task}/log?tail={n}", raw=True).decode()
+
     def test_a_job_runs_once_and_its_log_arrives(self):
         job = self.submit("echo hello from $WEIR_RANK; echo again >&2")
         self.wait_state(job, "SUCCEEDED")
@@ -39,6 +43,26 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.log(job).count("hello from 0"), 1)
         status, out, _ = self.server.weir("logs", job)
         self.assertIn("hello from 0", out)
+
+    def test_the_last_lines_of_a_log_can_be_had_alone(self):
+        job = self.submit("i=1; while [ $i -le 30000 ]; do echo line $i of a log that is longer than a mebibyte; "
+                          "i=$((i+1)); done; printf end")
+        self.wait_state(job, "SUCCEEDED")
+        wait_until(lambda: self.log_tail(job, 1) == "end", 20, "the whole log")
+        line = "line {} of a log that is longer than a mebibyte\n".format
+        self.assertEqual(self.log_tail(job, 3), line(29999) + line(30000) + "end")
+        self.assertEqual(self.log_tail(job, 0), "")
+        most = self.log_tail(job, 100000)
+        self.assertTrue(most.startswith("line "), most[:80])
+        self.assertTrue(1000000 < len(most) <= 1 << 20, len(most))
+        self.assertTrue((30000 * len(line(30000)) - len(most)) > 100000, "the log is longer than what is given")
+        self.assertEqual(self.server.weir("logs", "--tail", "2", job)[1], line(30000) + "end")
+        short = self.submit("echo one; echo two")
+        self.wait_state(short, "SUCCEEDED")
+        wait_until(lambda: "two" in self.log(short), 10, "the log")
+        self.assertEqual(self.log_tail(short, 1), "two\n")
+        self.assertEqual(self.log_tail(short, 9), "one\ntwo\n")
+        self.assertEqual(self.server.weir("logs", "-n", "0", short)[1], "")
 
     def test_a_failing_gang_restarts_and_then_fails_with_a_reason(self):
         marks = self.server.root / "marks"
