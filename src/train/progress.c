@@ -96,11 +96,13 @@ bool train_progress_look(struct train_progress *progress, const struct train_sta
 {
     int64_t now_ms = weir_mono_ms(), passed_ms = now_ms - progress->last_ms;
     uint64_t n_new = state->step - progress->last_step;
-    bool is_due = passed_ms >= LOOK_MS || (n_new >= LOOK_STEPS && passed_ms >= LOOK_STEPS_MS);
+    const struct train_task *task = progress->task;
+    uint64_t every = (uint64_t)task->config->display_every;
+    bool is_time = passed_ms >= LOOK_MS || (n_new >= LOOK_STEPS && passed_ms >= LOOK_STEPS_MS);
+    bool is_due = every > 0 ? state->step % every == 0 : is_time;
     if ((!is_due && !is_epoch_end) || n_new == 0) {
         return false;
     }
-    const struct train_task *task = progress->task;
     double all_s = (double)WEIR_MAX(now_ms - progress->start_ms, 1) / 1000;
     double steps_per_s = (double)(state->step - progress->first_step) / all_s;
     *out = (struct progress_view){
@@ -116,7 +118,7 @@ bool train_progress_look(struct train_progress *progress, const struct train_sta
     progress->last_ms = now_ms;
     progress->last_step = state->step;
     progress->loss = progress->correct = progress->seen = 0;
-    bool is_shown = progress->form != PROGRESS_LINES ||
+    bool is_shown = progress->form != PROGRESS_LINES || every > 0 ||
                     (now_ms - progress->last_line_ms >= LINE_EVERY_MS && !is_epoch_end);
     if (is_shown) {
         progress->last_line_ms = now_ms;

@@ -35,7 +35,8 @@ void train_progress_start(struct train_progress *progress, const struct train_ta
 void train_progress_add(struct train_progress *progress, double loss, double correct, double seen);
 
 /**
- * Is it time to look: a second has passed, or ten steps that took a while, or the epoch is over?
+ * Is it time to look: a second has passed, or ten steps that took a while (or, where display_every
+ * is given, so many steps are done), or the epoch is over?
  * Then the view since the last look is given, and shown if that is due too.
  */
 bool train_progress_look(struct train_progress *progress, const struct train_state *state,
