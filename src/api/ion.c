@@ -1,6 +1,7 @@
 /** IONs: apply, look, review, roll back; what a replica must serve; who is on which list. */
 #include "api/api_private.h"
 #include "api/control.h"
+#include "ion/threshold.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,14 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
     if (doc == NULL) {
         return view;
     }
-    json_t *more = json_pack(
-        "{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:f,s:s?}", "dataset",
-        doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset, "model",
-        doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
-        (json_int_t)doc->parameter_servers, "schedule", doc->schedule, "new_data", doc->on_new_data,
-        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset,
-        "false_accept_rate", doc->false_accept_rate, "gallery_default", doc->gallery_default);
+    json_t *more =
+        json_pack("{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:s?}", "dataset",
+                  doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset,
+                  "model", doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
+                  (json_int_t)doc->parameter_servers, "schedule", doc->schedule, "new_data",
+                  doc->on_new_data, "replicas", (json_int_t)doc->replicas, "gallery_dataset",
+                  doc->gallery_dataset, "strangers", doc->strangers, "false_accept_rate",
+                  doc->false_accept_rate, "gallery_default", doc->gallery_default);
     json_object_update(view, more);
     json_decref(more);
     if (doc->source != NULL) {
@@ -121,36 +123,46 @@ weir_status api_ion_get(struct api_call *call, struct weir_txn *txn, struct weir
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
+/* Add the latest version of a dataset, if it has one. The dataset must exist. */
+static weir_status add_dataset(struct api_call *call, struct weir_txn *txn, const char *place,
+                               const char *name, struct weir_ion_dataset *datasets, size_t *n,
+                               struct weir_error *err)
+{
+    struct weir_dataset dataset;
+    struct weir_dataset_version version;
+    struct weir_error ignored;
+    if (name == NULL) {
+        return WEIR_OK;
+    }
+    if (weir_txn_get(txn, &weir_dataset_resource, name, call->arena, &dataset, err) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: there is no dataset \"%s\": create it first with "
+                              "`weir dataset create %s`",
+                              place, name, name);
+    }
+    if (weir_dataset_version_get(txn, name, 0, call->arena, &version, &ignored) == WEIR_OK) {
+        datasets[(*n)++] = (struct weir_ion_dataset){dataset.name, version.version, dataset.path,
+                                                     version.digest, version.blob};
+    }
+    return WEIR_OK;
+}
+
 /* The latest version of each dataset that the document names; all must exist. */
 static weir_status datasets_of(struct api_call *call, struct weir_txn *txn,
                                const struct weir_ion_doc *doc, struct weir_ion_dataset **out,
                                size_t *out_n, struct weir_error *err)
 {
     struct weir_ion_dataset *datasets =
-        WEIR_ARENA_ARRAY(call->arena, doc->n_pipelines + 1, struct weir_ion_dataset);
+        WEIR_ARENA_ARRAY(call->arena, 2 * doc->n_pipelines + 1, struct weir_ion_dataset);
     size_t n = 0;
     for (size_t i = 0; i < doc->n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
         const char *name =
             pipeline->dataset != NULL ? pipeline->dataset : pipeline->gallery_dataset;
-        struct weir_dataset dataset;
-        struct weir_dataset_version version;
-        struct weir_error ignored;
-        if (name == NULL) {
-            continue;
-        }
-        if (weir_txn_get(txn, &weir_dataset_resource, name, call->arena, &dataset, err) !=
-            WEIR_OK) {
-            return weir_error_set(
-                err, WEIR_ERR_INVALID,
-                "$.pipelines[%zu]: there is no dataset \"%s\": create it first with "
-                "`weir dataset create %s`",
-                i, name, name);
-        }
-        if (weir_dataset_version_get(txn, name, 0, call->arena, &version, &ignored) == WEIR_OK) {
-            datasets[n++] = (struct weir_ion_dataset){dataset.name, version.version, dataset.path,
-                                                      version.digest, version.blob};
-        }
+        char *place = weir_arena_printf(call->arena, "$.pipelines[%zu]", i);
+        WEIR_TRY(add_dataset(call, txn, place, name, datasets, &n, err));
+        place = weir_arena_printf(call->arena, "$.pipelines[%zu].gallery.strangers", i);
+        WEIR_TRY(add_dataset(call, txn, place, pipeline->strangers, datasets, &n, err));
     }
     *out = datasets;
     *out_n = n;
@@ -334,6 +346,27 @@ weir_status api_member_put(struct api_call *call, struct weir_txn *txn, struct w
 weir_status api_member_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     WEIR_TRY(set_member(call, txn, NULL, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_threshold_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_threshold report = {0};
+    struct control control = api_control(call);
+    bool is_new;
+    WEIR_TRY(weir_record_from_json(&weir_threshold_resource, call->body, WEIR_RECORD_TRUSTED,
+                                   call->arena, &report, err));
+    if (report.rule == NULL || report.deployment_revision <= 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "rule and deployment_revision are needed");
+    }
+    report.time_ms = call->now_ms;
+    WEIR_TRY(weir_threshold_store(txn, call->params[0], call->params[1], &report, &is_new, err));
+    if (is_new) {
+        WEIR_TRY(control_log(&control, txn, "ions", "threshold_set",
+                             weir_arena_printf(call->arena, "ion/%s", call->params[0]),
+                             weir_threshold_sentence(&report, call->params[1], call->arena), err));
+    }
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "ion/decision.h"
 #include "ion/ion.h"
+#include "ion/threshold.h"
 #include "job/job.h"
 #include "store/event.h"
 #include "track/track.h"
@@ -142,6 +143,8 @@ const struct api_route api_routes[] = {
     {"GET", API "/ions/{name}/pipelines/{pipeline}/deployment",
      "What a replica must serve; waits for a change", VIEWER, WORKER, API_READ, 0, NULL, NULL,
      "after wait_s", 0, api_deployment_get},
+    {"PUT", API "/ions/{name}/pipelines/{pipeline}/threshold", "Report how a threshold was set",
+     WORKER, WORKER, API_WRITE, 0, &weir_threshold_resource, NULL, NULL, 0, api_threshold_put},
     {"GET", API "/ions/{name}/members", "Who is on the allow and deny lists", VIEWER, VIEWER,
      API_READ, API_LIST, NULL, &weir_ion_member_resource, "cursor", 0, api_members_get},
     {"PUT", API "/ions/{name}/members/{person}", "Put a person on a list", OPERATOR, OPERATOR,

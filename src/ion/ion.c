@@ -42,6 +42,11 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, gallery_path,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
     WEIR_FIELD(weir_ion_pipeline, gallery_digest,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
     WEIR_FIELD(weir_ion_pipeline, gallery_blob,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
+    WEIR_FIELD(weir_ion_pipeline, strangers_version,   INT,  WEIR_FIELD_READ_ONLY, "", "Version of the strangers' dataset"),
+    WEIR_FIELD(weir_ion_pipeline, strangers_path,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
+    WEIR_FIELD(weir_ion_pipeline, strangers_digest,    TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
+    WEIR_FIELD(weir_ion_pipeline, strangers_blob,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
+    WEIR_FIELD(weir_ion_pipeline, threshold,           JSON, WEIR_FIELD_READ_ONLY, "", "How a replica set the threshold last"),
     WEIR_FIELD(weir_ion_pipeline, updated_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "Last change"),
 };
 static const struct weir_field candidate_fields[] = {

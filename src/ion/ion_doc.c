@@ -29,7 +29,7 @@ struct prediction {
 };
 
 struct gallery {
-    char *dataset, *unlisted;
+    char *dataset, *strangers, *unlisted;
     double false_accept_rate;
 };
 
@@ -75,6 +75,7 @@ static const struct weir_field prediction_fields[] = {
 };
 static const struct weir_field gallery_fields[] = {
     WEIR_FIELD(gallery, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset of known people"),
+    WEIR_FIELD(gallery, strangers,         TEXT, WEIR_FIELD_NAME, "", "dataset of people who are not known"),
     WEIR_FIELD(gallery, false_accept_rate, F64,  0, "", "share of strangers taken for someone"),
     { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct gallery, unlisted),
       .unit = "", .doc = "allow, deny or unknown: of a known person on no list" },
@@ -276,7 +277,14 @@ static weir_status read_gallery(const struct reader *parent, const json_t *json,
                               "%s.default: \"%s\" is not allow, deny or unknown", reader.path,
                               unlisted);
     }
+    if (gallery.strangers != NULL && strcmp(gallery.strangers, gallery.dataset) == 0) {
+        return weir_error_set(reader.err, WEIR_ERR_INVALID,
+                              "%s.strangers: \"%s\" is the gallery itself: name a dataset of other "
+                              "people, or leave it out",
+                              reader.path, gallery.strangers);
+    }
     out->gallery_dataset = gallery.dataset;
+    out->strangers = gallery.strangers;
     out->gallery_default = gallery.unlisted;
     out->false_accept_rate = gallery.false_accept_rate;
     return WEIR_OK;
@@ -406,6 +414,22 @@ static weir_status read_link(const struct reader *reader, const json_t *json,
     return WEIR_OK;
 }
 
+/** Whom the network was trained on, it holds apart better than any stranger. */
+static weir_status check_strangers(const struct reader *root, const struct weir_ion_doc *doc,
+                                   size_t i_pipeline)
+{
+    const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i_pipeline];
+    const struct weir_ion_doc_link *link = weir_ion_doc_link_into(doc, pipeline->name);
+    const struct weir_ion_doc_pipeline *training = weir_ion_doc_pipeline(doc, link->from);
+    if (pipeline->strangers != NULL && strcmp(pipeline->strangers, training->dataset) == 0) {
+        return weir_error_set(root->err, WEIR_ERR_INVALID,
+                              "%s.pipelines[%zu].gallery.strangers: \"%s\" is what pipeline \"%s\" "
+                              "learns from: name people that no model was trained on",
+                              root->path, i_pipeline, pipeline->strangers, training->name);
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_links(const struct reader *root, const json_t *json,
                               struct weir_ion_doc *doc)
 {
@@ -423,14 +447,17 @@ static weir_status read_links(const struct reader *root, const json_t *json,
     }
     for (size_t i = 0; i < doc->n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
-        if (pipeline->type == WEIR_PIPELINE_PREDICTION &&
-            weir_ion_doc_link_into(doc, pipeline->name) == NULL) {
+        if (pipeline->type != WEIR_PIPELINE_PREDICTION) {
+            continue;
+        }
+        if (weir_ion_doc_link_into(doc, pipeline->name) == NULL) {
             return weir_error_set(
                 root->err, WEIR_ERR_INVALID,
                 "%s.pipelines[%zu]: no link leads into \"%s\": it would never get "
                 "a model",
                 root->path, i, pipeline->name);
         }
+        WEIR_TRY(check_strangers(root, doc, i));
     }
     return WEIR_OK;
 }

@@ -47,7 +47,8 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
               "    type: prediction\n"
               "    replicas: 2\n"
               "    source: {kind: directory, path: /frames}\n"
-              "    gallery: {dataset: people, false_accept_rate: 0.001, default: allow}\n"
+              "    gallery: {dataset: people, strangers: passers-by, false_accept_rate: 0.001,"
+              " default: allow}\n"
               "    sinks: [{kind: jsonl, path: /out.jsonl}]\n"
               "links:\n"
               "  - {from: training, to: entrance, policy: always-update}\n",
@@ -66,6 +67,7 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
     const struct weir_ion_doc_pipeline *entrance = weir_ion_doc_pipeline(&doc, "entrance");
     ck_assert_int_eq(entrance->replicas, 2);
     ck_assert_str_eq(entrance->gallery_dataset, "people");
+    ck_assert_str_eq(entrance->strangers, "passers-by");
     ck_assert_double_eq(entrance->false_accept_rate, 0.001);
     ck_assert_str_eq(entrance->gallery_default, "allow");
     const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&doc, "entrance");
@@ -146,6 +148,23 @@ static const struct {
                   "default: maybe}}",
          LINK),
      "$.pipelines[1].gallery.default: \"maybe\"", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
+                  "strangers: g}}",
+         LINK),
+     "$.pipelines[1].gallery.strangers: \"g\" is the gallery itself", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
+                  "strangers: d}}",
+         LINK),
+     "$.pipelines[1].gallery.strangers: \"d\" is what pipeline \"t\" learns from",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
+                  "strangers: [s]}}",
+         LINK),
+     "$.pipelines[1].gallery.strangers: expected string", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
+                  "strangers: Passers By}}",
+         LINK),
+     "$.pipelines[1].gallery.strangers: \"Passers By\" is not a name", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, ""), "$.pipelines[1]: no link leads into \"p\"",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: q}"), "$.links[0].to: there is no pipeline \"q\"",

@@ -64,6 +64,11 @@ struct weir_ion_pipeline {
     char *gallery_path;
     char *gallery_digest;
     char *gallery_blob;
+    int64_t strangers_version; /**< 0 = none yet, or none named. */
+    char *strangers_path;
+    char *strangers_digest;
+    char *strangers_blob;
+    char *threshold; /**< JSON: the last weir_threshold that a replica reported; NULL = none. */
     int64_t updated_ms;
 };
 

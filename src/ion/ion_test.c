@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "ion/ion_fixture.h"
+#include "ion/threshold.h"
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/store_fixture.h"
@@ -9,6 +10,7 @@
 #include "track/track.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static struct store_fixture fixture;
 
@@ -252,6 +254,59 @@ START_TEST(a_person_is_on_one_list_and_changes_are_counted)
 
 END_TEST
 
+static weir_status report_thresholds(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    bool is_new;
+    (void)context;
+    struct weir_threshold report = {.deployment_revision = 5,
+                                    .replica = "r-0",
+                                    .threshold = 0.75,
+                                    .rule = "strangers",
+                                    .scores = 800,
+                                    .people = 200,
+                                    .asked_rate = 0.01,
+                                    .expected_rate = 0.01,
+                                    .refused_share = NAN,
+                                    .time_ms = 1};
+    MUST(weir_threshold_store(txn, "x", "p", &report, &is_new, err));
+    ck_assert(is_new);
+    report.replica = "r-1";
+    report.time_ms = 2;
+    MUST(weir_threshold_store(txn, "x", "p", &report, &is_new, err));
+    ck_assert(!is_new); /* Another replica says the same. */
+    report.deployment_revision = 4;
+    report.threshold = 0.1;
+    MUST(weir_threshold_store(txn, "x", "p", &report, &is_new, err));
+    ck_assert(!is_new); /* One that is behind. */
+    MUST(weir_ion_load(txn, "x", &fixture.arena, &state, err));
+    json_t *stored = json_loads(pipeline_of(&state, "p")->threshold, 0, NULL);
+    ck_assert_double_eq(json_number_value(json_object_get(stored, "threshold")), 0.75);
+    ck_assert_int_eq(json_integer_value(json_object_get(stored, "people")), 200);
+    ck_assert(json_is_null(json_object_get(stored, "refused_share")));
+    json_decref(stored);
+    ck_assert_int_eq(weir_threshold_store(txn, "x", "t", &report, &is_new, err),
+                     WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(weir_threshold_store(txn, "y", "p", &report, &is_new, err),
+                     WEIR_ERR_NOT_FOUND);
+    return WEIR_OK;
+}
+
+START_TEST(the_threshold_of_the_newest_deployment_is_kept)
+{
+    struct turn turn = {.event = applied(&fixture.arena, "manual", "{}", 1), .now_ms = 1};
+    take(&turn, 0);
+    fixture_write(&fixture, report_thresholds, NULL);
+    turn.now_ms = 2;
+    turn.event = (struct weir_ion_event){.type = WEIR_ION_EVENT_TICK};
+    take(&turn, 0); /* A step keeps it. */
+    char *text;
+    fixture_write(&fixture, dump_stored, &text);
+    ck_assert_ptr_nonnull(strstr(text, "\"rule\":\"strangers\""));
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ion");
@@ -261,6 +316,7 @@ int main(void)
     tcase_add_test(tcase, a_history_in_the_store_with_failures_equals_one_in_memory_without);
     tcase_add_test(tcase, actions_are_in_the_outbox_and_the_event_log);
     tcase_add_test(tcase, a_person_is_on_one_list_and_changes_are_counted);
+    tcase_add_test(tcase, the_threshold_of_the_newest_deployment_is_kept);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

@@ -1,0 +1,109 @@
+#include "ion/threshold.h"
+
+#include "ion/ion.h"
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+// clang-format off
+static const struct weir_field threshold_fields[] = {
+    WEIR_FIELD(weir_threshold, deployment_revision, INT,  WEIR_FIELD_REQUIRED, "", "Deployment that it belongs to"),
+    WEIR_FIELD(weir_threshold, replica,             TEXT, 0, "", "Replica that reports"),
+    WEIR_FIELD(weir_threshold, threshold,           F64,  WEIR_FIELD_REQUIRED, "", "Score from which a face counts as known"),
+    WEIR_FIELD(weir_threshold, rule,                TEXT, WEIR_FIELD_REQUIRED, "", "By what it was set: strangers, gallery, both, blind"),
+    WEIR_FIELD(weir_threshold, scores,              INT,  0, "", "Scores that it was set by"),
+    WEIR_FIELD(weir_threshold, people,              INT,  0, "", "People whose photos gave them"),
+    WEIR_FIELD(weir_threshold, asked_rate,          F64,  0, "", "The gallery's false_accept_rate"),
+    WEIR_FIELD(weir_threshold, expected_rate,       F64,  0, "", "Share of strangers expected at or above it; null: not known"),
+    WEIR_FIELD(weir_threshold, refused_share,       F64,  0, "", "Share of the gallery's own photos below it"),
+    WEIR_FIELD(weir_threshold, strangers_enrolled,  INT,  0, "", "Strangers left out because they are in the gallery"),
+    WEIR_FIELD(weir_threshold, photos_skipped,      INT,  0, "", "Photos left out because they are damaged"),
+    WEIR_FIELD(weir_threshold, model_version,       INT,  0, "", "Model version"),
+    WEIR_FIELD(weir_threshold, gallery_version,     INT,  0, "", "Version of the gallery's dataset"),
+    WEIR_FIELD(weir_threshold, strangers_version,   INT,  0, "", "Version of the strangers' dataset; 0: none"),
+    WEIR_FIELD(weir_threshold, time_ms,             TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was reported"),
+};
+// clang-format on
+
+const struct weir_resource weir_threshold_resource =
+    WEIR_RESOURCE("threshold", "", weir_threshold, threshold_fields);
+
+static const char sql_set[] =
+    "UPDATE ion_pipelines SET threshold = :threshold WHERE id = :id AND type = 'prediction'";
+
+/* Reports are compared without who made them, and when. */
+static char *text_of(const struct weir_threshold *report, bool is_whole, struct weir_arena *arena)
+{
+    json_t *json = weir_record_to_json(&weir_threshold_resource, report);
+    if (!is_whole) {
+        (void)json_object_del(json, "replica");
+        (void)json_object_del(json, "time_ms");
+    }
+    char *text = weir_json_text(json, arena);
+    json_decref(json);
+    return text;
+}
+
+/* What was reported before; false if nothing (readable) was. */
+static bool read_stored(const struct weir_ion_pipeline *pipeline, struct weir_arena *arena,
+                        struct weir_threshold *out)
+{
+    json_t *json = pipeline->threshold != NULL ? json_loads(pipeline->threshold, 0, NULL) : NULL;
+    struct weir_error ignored;
+    *out = (struct weir_threshold){0};
+    bool is_read =
+        json != NULL && weir_record_from_json(&weir_threshold_resource, json, WEIR_RECORD_TRUSTED,
+                                              arena, out, &ignored) == WEIR_OK;
+    json_decref(json);
+    return is_read;
+}
+
+weir_status weir_threshold_store(struct weir_txn *txn, const char *ion, const char *pipeline,
+                                 const struct weir_threshold *report, bool *out_is_new,
+                                 struct weir_error *err)
+{
+    struct weir_arena arena;
+    struct weir_ion_pipeline row;
+    struct weir_threshold before;
+    weir_arena_init(&arena, 0);
+    *out_is_new = false;
+    char *id = weir_arena_printf(&arena, "%s:%s", ion, pipeline);
+    weir_status status = weir_txn_get(txn, &weir_ion_pipeline_resource, id, &arena, &row, err);
+    if (status == WEIR_OK && strcmp(row.type, "prediction") != 0) {
+        status = weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                "ion \"%s\" has no prediction pipeline \"%s\"", ion, pipeline);
+    }
+    bool had = status == WEIR_OK && read_stored(&row, &arena, &before);
+    if (status == WEIR_OK && !(had && before.deployment_revision > report->deployment_revision)) {
+        *out_is_new =
+            !had || strcmp(text_of(&before, false, &arena), text_of(report, false, &arena)) != 0;
+        status =
+            weir_txn_exec(txn, sql_set,
+                          WEIR_BINDS(WEIR_BIND_TEXT("id", id),
+                                     WEIR_BIND_TEXT("threshold", text_of(report, true, &arena))),
+                          NULL, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+char *weir_threshold_sentence(const struct weir_threshold *report, const char *pipeline,
+                              struct weir_arena *arena)
+{
+    if (isfinite(report->expected_rate)) {
+        return weir_arena_printf(
+            arena,
+            "Pipeline %s takes faces for known from a score of %.3f on: %.3g %% "
+            "of strangers are expected there (asked: %.3g %%), by %" PRId64 " scores of %" PRId64
+            " strangers.",
+            pipeline, report->threshold, 100 * report->expected_rate, 100 * report->asked_rate,
+            report->scores, report->people);
+    }
+    return weir_arena_printf(arena,
+                             "Pipeline %s takes faces for known from a score of %.3f on. How many "
+                             "strangers get that is not known: the gallery names no strangers.",
+                             pipeline, report->threshold);
+}
