@@ -1,6 +1,7 @@
 /*
- * The law of calibration: over many synthetic galleries, strangers drawn from the same distribution
- * as the scores pass at about the stated rate. Distributions with known quantiles are the judge.
+ * The law of calibration: over many synthetic sets of scores, and of embeddings, strangers drawn
+ * from the same distribution pass at about the stated rate. Distributions with known quantiles are
+ * the judge.
  */
 #include "predict/calibrate.h"
 
@@ -75,13 +76,13 @@ START_TEST(strangers_pass_at_about_the_stated_rate)
 {
     const struct law *law = &laws[(size_t)_i % (sizeof laws / sizeof laws[0])];
     const struct form *form = &forms[(size_t)_i / (sizeof laws / sizeof laws[0])];
-    static double scores[4000];
+    static struct impostor scores[4000];
     struct weir_rng rng;
     double sum = 0;
     weir_rng_init(&rng, SEED, (uint64_t)_i);
     for (int trial = 0; trial < N_TRIALS; trial++) {
         for (size_t i = 0; i < form->n; i++) {
-            scores[i] = law->draw(&rng);
+            scores[i] = (struct impostor){law->draw(&rng), (int32_t)i};
         }
         sum += law->pass_rate(calibrate_quantile(scores, form->n, form->rate));
     }
@@ -98,26 +99,98 @@ END_TEST
 
 START_TEST(a_stricter_rate_never_gives_a_lower_threshold)
 {
-    double scores[200], copy[200];
+    struct impostor scores[200], copy[200];
     struct weir_rng rng;
     weir_rng_init(&rng, SEED, 99);
     for (size_t n = 1; n <= 200; n += 7) {
         double before = -10;
         for (size_t i = 0; i < n; i++) {
-            scores[i] = draw_largest(&rng);
+            scores[i] = (struct impostor){draw_largest(&rng), (int32_t)i / 3};
         }
         for (double rate = 0.5; rate > 1e-5; rate /= 1.3) {
             memcpy(copy, scores, sizeof copy);
             double threshold = calibrate_quantile(copy, n, rate);
             ck_assert_msg(threshold >= before - 1e-12, "n = %zu, rate %g", n, rate);
             before = threshold;
+            double back = calibrate_rate(copy, n, threshold);
+            ck_assert_msg(back > rate / 1.5 && back < rate * 1.5 + 1.5 / (double)n,
+                          "n = %zu, rate %g: %g back", n, rate, back);
         }
     }
 }
 
 END_TEST
 
+/* ---- strangers ------------------------------------------------------------------------------- */
+
+/* A stranger's photos are alike: what is the person's is drawn once, what is the photo's each time.
+ * Both are normal, so the sum is, and its rate above a threshold is known. */
+static const struct crowd {
+    size_t n_people, n_photos;
+    double shared; /**< Part of the variance that is the person's. */
+    double rate, low, high;
+} crowds[] = {
+    {1000, 4, 0.5, 0.01, 0.008, 0.0125}, {200, 4, 0.5, 0.01, 0.006, 0.014},
+    {200, 1, 0.0, 0.01, 0.006, 0.014},   {60, 10, 0.8, 0.01, 0.004, 0.02},
+    {12, 10, 0.5, 0.01, 0.002, 0.02},    {7, 10, 0.8, 0.01, 0.001, 0.03},
+    {30, 3, 0.5, 0.05, 0.02, 0.07},
+};
+
+/* One enrolled photo, along the first axis: a stranger's score is the first coordinate. */
+static double threshold_by(const struct crowd *crowd, struct weir_rng *rng)
+{
+    static float vectors[4000 * 3];
+    static int32_t persons[4000];
+    const float enrolled[3] = {1, 0, 0};
+    const int32_t nobody_else = 0;
+    struct calibration found;
+    struct weir_error err;
+    size_t n = crowd->n_people * crowd->n_photos;
+    double person = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i % crowd->n_photos == 0) {
+            person = weir_rng_normal(rng);
+        }
+        double z = sqrt(crowd->shared) * person + sqrt(1 - crowd->shared) * weir_rng_normal(rng);
+        double score = fmin(fmax(0.4 + 0.1 * z, -1), 1), angle = 2 * M_PI * weir_rng_f64(rng);
+        vectors[3 * i] = (float)score;
+        vectors[3 * i + 1] = (float)(sqrt(1 - score * score) * cos(angle));
+        vectors[3 * i + 2] = (float)(sqrt(1 - score * score) * sin(angle));
+        persons[i] = (int32_t)(i / crowd->n_photos);
+    }
+    const struct templates known = {enrolled, &nobody_else, 1, 3};
+    const struct templates strangers = {vectors, persons, n, 3};
+    ck_assert_int_eq(calibrate(&known, &strangers, crowd->rate, &found, &err), WEIR_OK);
+    ck_assert_int_eq(found.rule, CALIBRATION_STRANGERS);
+    ck_assert_uint_eq(found.n_strangers, n);
+    ck_assert_uint_eq(found.n_stranger_people, crowd->n_people);
+    if (found.threshold < THRESHOLD_CEILING) {
+        ck_assert_double_eq_tol(found.expected_rate, crowd->rate, crowd->rate / 2);
+    }
+    return found.threshold;
+}
+
+START_TEST(new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it)
+{
+    const struct crowd *crowd = &crowds[_i];
+    struct weir_rng rng;
+    double sum = 0;
+    const int n_trials = crowd->n_people * crowd->n_photos > 1000 ? 40 : 400;
+    weir_rng_init(&rng, SEED, 1000 + (uint64_t)_i);
+    for (int trial = 0; trial < n_trials; trial++) {
+        sum += 0.5 * erfc((threshold_by(crowd, &rng) - 0.4) / 0.1 / sqrt(2));
+    }
+    double rate = sum / n_trials;
+    printf("seed %d: %zu strangers, %zu photos each: asked %.3f, passed %.4f\n", SEED,
+           crowd->n_people, crowd->n_photos, crowd->rate, rate);
+    ck_assert_msg(rate >= crowd->low && rate <= crowd->high, "rate %g", rate);
+}
+
+END_TEST
+
 /* A gallery on the plane: a vector is an angle, so every cosine is known. */
+static const struct templates nobody = {NULL, NULL, 0, 2};
+
 static void at_angles(const double *degrees, size_t n, float *out)
 {
     for (size_t i = 0; i < n; i++) {
@@ -136,7 +209,7 @@ START_TEST(the_threshold_keeps_the_guard_between_impostor_and_genuine_scores)
     struct weir_error err;
     at_angles(degrees, 4, vectors);
     const struct templates all = {vectors, persons, 4, 2};
-    ck_assert_int_eq(calibrate(&all, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
     double genuine = cos(10 * M_PI / 180);
     double impostor =
         (cos(100 * M_PI / 180) + 2 * cos(90 * M_PI / 180) + cos(100 * M_PI / 180)) / 4;
@@ -146,6 +219,42 @@ START_TEST(the_threshold_keeps_the_guard_between_impostor_and_genuine_scores)
     ck_assert_double_eq_tol(found.impostor_mean, impostor, 1e-6);
     ck_assert_double_ge(found.threshold, impostor + 0.7 * (genuine - impostor));
     ck_assert_double_le(found.threshold, genuine + 1e-6);
+    ck_assert_int_eq(found.rule, CALIBRATION_GALLERY);
+    ck_assert(isnan(found.expected_rate)); /* What strangers get, the gallery does not tell. */
+}
+
+END_TEST
+
+START_TEST(strangers_outweigh_the_gallery_unless_they_are_few)
+{
+    /* Two people, 90 degrees apart; strangers 60 to 65 degrees from the nearer one. */
+    const double degrees[] = {0, 10, 100, 110};
+    const int32_t persons[] = {0, 0, 1, 1};
+    double away[40];
+    int32_t whose[40];
+    float vectors[8], others[80];
+    struct calibration found;
+    struct weir_error err;
+    at_angles(degrees, 4, vectors);
+    for (int i = 0; i < 40; i++) {
+        away[i] = -60 - i % 20 * 0.25;
+        whose[i] = i / 2;
+    }
+    at_angles(away, 40, others);
+    const struct templates all = {vectors, persons, 4, 2};
+    struct templates strangers = {others, whose, 40, 2};
+    ck_assert_int_eq(calibrate(&all, &strangers, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(found.rule, CALIBRATION_STRANGERS);
+    ck_assert_double_ge(found.threshold, cos(60 * M_PI / 180));
+    ck_assert_double_le(found.threshold, cos(50 * M_PI / 180));
+    ck_assert_double_eq(found.refused_share, 0);
+    strangers.n = 19;
+    ck_assert_int_eq(calibrate(&all, &strangers, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(found.rule, CALIBRATION_BOTH);
+    ck_assert_double_ge(found.threshold, 0.7);              /* The guard of the gallery. */
+    strangers = (struct templates){vectors, persons, 4, 2}; /* As like as can be. */
+    ck_assert_int_eq(calibrate(&all, &strangers, 0.01, &found, &err), WEIR_OK);
+    ck_assert_double_eq(found.threshold, THRESHOLD_CEILING);
 }
 
 END_TEST
@@ -159,21 +268,21 @@ START_TEST(small_galleries_fall_back_as_documented)
     struct weir_error err;
     at_angles(degrees, 3, vectors);
     struct templates all = {vectors, one_person, 0, 2};
-    ck_assert_int_eq(calibrate(&all, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_BLIND);
     all.n = 1;
-    ck_assert_int_eq(calibrate(&all, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_BLIND);
     all.n = 2;
-    ck_assert_int_eq(calibrate(&all, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_BLIND); /* cos 10° / 2 is lower */
     all = (struct templates){vectors, one_photo_each, 3, 2};
-    ck_assert_int_eq(calibrate(&all, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
     ck_assert_uint_eq(found.n_genuine, 0);
     ck_assert_double_le(found.threshold, THRESHOLD_CEILING);
     ck_assert_double_ge(found.threshold, THRESHOLD_FLOOR);
-    ck_assert_int_eq(calibrate(&all, 0, &found, &err), WEIR_ERR_INVALID);
-    ck_assert_int_eq(calibrate(&all, NAN, &found, &err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(calibrate(&all, &nobody, 0, &found, &err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(calibrate(&all, &nobody, NAN, &found, &err), WEIR_ERR_INVALID);
 }
 
 END_TEST
@@ -185,6 +294,9 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, strangers_pass_at_about_the_stated_rate, 0,
                         (int)(sizeof laws / sizeof laws[0] * sizeof forms / sizeof forms[0]));
+    tcase_add_loop_test(tcase, new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it, 0,
+                        (int)(sizeof crowds / sizeof crowds[0]));
+    tcase_add_test(tcase, strangers_outweigh_the_gallery_unless_they_are_few);
     tcase_add_test(tcase, a_stricter_rate_never_gives_a_lower_threshold);
     tcase_add_test(tcase, the_threshold_keeps_the_guard_between_impostor_and_genuine_scores);
     tcase_add_test(tcase, small_galleries_fall_back_as_documented);

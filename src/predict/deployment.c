@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "client/client.h"
 #include "predict/deadline.h"
+#include "predict/threshold_report.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,18 +26,20 @@
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
 #define PATH_BYTES         4300
 
-/** Blobs of a model that was served and of its gallery; "" for none. */
+/** Blobs of a model that was served, of its gallery and of the strangers; "" for none. */
 struct served {
-    char model[WEIR_SHA256_TEXT_BYTES], gallery[WEIR_SHA256_TEXT_BYTES];
+    char model[WEIR_SHA256_TEXT_BYTES], gallery[WEIR_SHA256_TEXT_BYTES],
+        strangers[WEIR_SHA256_TEXT_BYTES];
 };
 
 struct deployer {
     struct deployer_config config;
     pthread_t thread;
-    struct weir_client *client; /**< NULL: there is no server. */
-    char *path;                 /**< Of the server's deployment. */
+    struct weir_client *client;  /**< NULL: there is no server. */
+    char *path, *threshold_path; /**< Of the server's deployment; where the threshold goes. */
     char cache_dir[PATH_BYTES - 160];
     int64_t revision;           /**< Served; −1: none. */
+    json_t *unreported;         /**< Threshold that the server has not been told; NULL: none. */
     struct served last, before; /**< Whose files are kept. */
     atomic_bool is_stopping;
     pthread_mutex_t lock;
@@ -113,33 +116,59 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
     return status;
 }
 
+/* The manifest of people or strangers, into the cache and read. */
+static weir_status get_manifest(struct deployer *deployer, const char *what, const char *blob,
+                                json_t **out, struct weir_error *err)
+{
+    char path[PATH_BYTES];
+    struct weir_error json_err;
+    cache_path(deployer, path, "manifest", blob);
+    weir_status status = fetch(deployer, blob, path, err);
+    if (status != WEIR_OK) {
+        (void)weir_error_prefix(err, "%s: ", what);
+        return status;
+    }
+    if (weir_json_load(path, MANIFEST_MAX_BYTES, out, &json_err) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: manifest: %.400s", what,
+                              json_err.message);
+    }
+    return WEIR_OK;
+}
+
 static weir_status build_gallery(struct deployer *deployer, const struct deployment *wanted,
                                  struct gallery **out, struct weir_error *err)
 {
-    char model[PATH_BYTES], manifest[PATH_BYTES], store[PATH_BYTES];
-    json_t *json;
-    struct weir_error json_err;
+    char model[PATH_BYTES], store[PATH_BYTES];
+    json_t *people = NULL, *strangers = NULL;
     cache_path(deployer, model, "model", wanted->model.blob);
-    cache_path(deployer, manifest, "manifest", wanted->gallery_blob);
     cache_path(deployer, store, "embeddings", wanted->model.blob);
-    WEIR_TRY(fetch(deployer, wanted->gallery_blob, manifest, err));
-    if (weir_json_load(manifest, MANIFEST_MAX_BYTES, &json, &json_err) != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "gallery manifest: %.400s", json_err.message);
+    weir_status status = get_manifest(deployer, "gallery", wanted->gallery_blob, &people, err);
+    if (status == WEIR_OK && wanted->strangers_blob != NULL) {
+        status = get_manifest(deployer, "strangers", wanted->strangers_blob, &strangers, err);
     }
-    const struct gallery_request request = {.manifest = json,
-                                            .version = wanted->gallery_version,
-                                            .blob = wanted->gallery_blob,
-                                            .photo_dir = wanted->gallery_path,
-                                            .model_path = model,
-                                            .store_path = store,
-                                            .cache_dir = deployer->cache_dir,
-                                            .false_accept_rate = wanted->false_accept_rate,
-                                            .fetch = fetch,
-                                            .context = deployer,
-                                            .is_stopping = &deployer->is_stopping};
-    weir_status status = gallery_build(&request, out, err);
-    json_decref(json);
+    if (status == WEIR_OK) {
+        const struct gallery_request request = {
+            .people = {"gallery", people, wanted->gallery_version, wanted->gallery_blob,
+                       wanted->gallery_path},
+            .strangers = {"strangers", strangers, wanted->strangers_version, wanted->strangers_blob,
+                          wanted->strangers_path},
+            .embedder = {.model_path = model,
+                         .store_path = store,
+                         .cache_dir = deployer->cache_dir,
+                         .fetch = fetch,
+                         .context = deployer,
+                         .is_stopping = &deployer->is_stopping},
+            .false_accept_rate = wanted->false_accept_rate};
+        status = gallery_build(&request, out, err);
+    }
+    json_decref(people);
+    json_decref(strangers);
     return status;
+}
+
+static bool is_same_blob(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 static weir_status get_gallery(struct deployer *deployer, const struct deployment *wanted,
@@ -148,6 +177,8 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
 {
     if (old != NULL && old->model == model && old->gallery->version == wanted->gallery_version &&
         strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
+        old->gallery->strangers_version == wanted->strangers_version &&
+        is_same_blob(old->gallery->strangers_blob, wanted->strangers_blob) &&
         old->gallery->rate == wanted->false_accept_rate) {
         *out = gallery_ref(old->gallery);
         return WEIR_OK;
@@ -166,13 +197,51 @@ static void log_ready(const struct serving *serving, const struct timing *timing
              WEIR_KV_INT("photos", (int64_t)gallery->templates.n),
              WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded),
              WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged),
-             WEIR_KV_F64("threshold", gallery->calibration.threshold),
-             WEIR_KV_F64("genuine_mean", gallery->calibration.genuine_mean),
-             WEIR_KV_F64("impostor_mean", gallery->calibration.impostor_mean),
              WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
              WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6),
              WEIR_KV_F64("gallery_ms", (double)timing->embed_ns / 1e6),
              WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6));
+}
+
+/* Where the threshold comes from. The server is told when it can be. */
+static void tell_threshold(struct deployer *deployer, const struct serving *serving)
+{
+    const struct gallery *gallery = serving->gallery;
+    const struct calibration *found = &gallery->calibration;
+    weir_log(WEIR_LOG_INFO, "threshold_set", WEIR_KV_INT("revision", serving->revision),
+             WEIR_KV_F64("threshold", found->threshold),
+             WEIR_KV_STR("rule", calibration_rule_text(found->rule)),
+             WEIR_KV_F64("asked_rate", gallery->rate),
+             WEIR_KV_F64("expected_rate", found->expected_rate),
+             WEIR_KV_INT("stranger_scores", (int64_t)found->n_strangers),
+             WEIR_KV_INT("stranger_people", (int64_t)found->n_stranger_people),
+             WEIR_KV_INT("strangers_enrolled", (int64_t)gallery->n_known_strangers),
+             WEIR_KV_INT("strangers_version", gallery->strangers_version),
+             WEIR_KV_INT("gallery_scores", (int64_t)found->n_impostor),
+             WEIR_KV_F64("impostor_mean", found->impostor_mean),
+             WEIR_KV_F64("genuine_mean", found->genuine_mean),
+             WEIR_KV_F64("refused_share", found->refused_share));
+    json_decref(deployer->unreported);
+    deployer->unreported = threshold_report(serving, deployer->config.spec->replica);
+}
+
+/* A server that is down is told later; one that does not want to know is not asked again. */
+static void report_threshold(struct deployer *deployer)
+{
+    struct weir_error err;
+    if (deployer->unreported == NULL) {
+        return;
+    }
+    weir_status status = weir_client_call(deployer->client, "PUT", deployer->threshold_path,
+                                          deployer->unreported, NULL, &err);
+    if (weir_client_can_retry(status)) {
+        return;
+    }
+    if (status != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "threshold_report_refused", WEIR_KV_STR("reason", err.message));
+    }
+    json_decref(deployer->unreported);
+    deployer->unreported = NULL;
 }
 
 static weir_status apply_parsed(struct deployer *deployer, const struct deployment *wanted,
@@ -201,6 +270,7 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
     timing.switch_ns = weir_mono_ns() - start_ns;
     intake_open(deployer->config.intake);
     log_ready(serving, &timing);
+    tell_threshold(deployer, serving);
     serving_unref(serving);
     deployer->revision = wanted->revision;
     return WEIR_OK;
@@ -210,7 +280,9 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
  * gallery is the same (people who were removed from it must be forgotten). */
 static void note_models(struct deployer *deployer, const struct deployment *wanted)
 {
-    bool is_new_gallery = strcmp(deployer->last.gallery, wanted->gallery_blob) != 0;
+    const char *strangers = wanted->strangers_blob != NULL ? wanted->strangers_blob : "";
+    bool is_new_gallery = strcmp(deployer->last.gallery, wanted->gallery_blob) != 0 ||
+                          strcmp(deployer->last.strangers, strangers) != 0;
     if (strcmp(deployer->last.model, wanted->model.blob) != 0) {
         deployer->before = deployer->last;
     }
@@ -220,13 +292,15 @@ static void note_models(struct deployer *deployer, const struct deployment *want
     (void)snprintf(deployer->last.model, sizeof deployer->last.model, "%s", wanted->model.blob);
     (void)snprintf(deployer->last.gallery, sizeof deployer->last.gallery, "%s",
                    wanted->gallery_blob);
+    (void)snprintf(deployer->last.strangers, sizeof deployer->last.strangers, "%s", strangers);
 }
 
 static bool is_kept(const struct deployer *deployer, const char *file)
 {
     const struct served *last = &deployer->last, *before = &deployer->before;
     if (file[0] == '.' || strstr(file, last->model) != NULL ||
-        strstr(file, last->gallery) != NULL) {
+        strstr(file, last->gallery) != NULL ||
+        (last->strangers[0] != '\0' && strstr(file, last->strangers) != NULL)) {
         return true;
     }
     return before->model[0] != '\0' && strstr(file, before->model) != NULL &&
@@ -341,6 +415,7 @@ static void *deployer_main(void *context)
     apply_remembered(deployer);
     while (deployer->client != NULL && !atomic_load(&deployer->is_stopping)) {
         struct weir_error err = {0};
+        report_threshold(deployer);
         weir_status status = poll_once(deployer, &err);
         if (status == WEIR_OK) {
             weir_backoff_reset(&backoff);
@@ -370,6 +445,9 @@ static weir_status open_client(struct deployer *deployer, struct weir_error *err
     deployer->path =
         weir_xstrdup(weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/deployment",
                                       (const char *[]){spec->ion, spec->pipeline}, 2));
+    deployer->threshold_path =
+        weir_xstrdup(weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/threshold",
+                                      (const char *[]){spec->ion, spec->pipeline}, 2));
     weir_arena_fini(&arena);
     return WEIR_OK;
 }
@@ -381,7 +459,9 @@ static void deployer_free(struct deployer *deployer)
     }
     pthread_cond_destroy(&deployer->stopping);
     pthread_mutex_destroy(&deployer->lock);
+    json_decref(deployer->unreported);
     free(deployer->path);
+    free(deployer->threshold_path);
     free(deployer);
 }
 

@@ -5,7 +5,8 @@
  * model file into the cache, loads and warms it up, embeds the gallery with a net of its own,
  * calibrates, and publishes model, gallery and lists as one serving. What did not change is kept:
  * new lists cost nothing, a new person one embedding. It runs at low priority; frames go on being
- * decided by the old serving. When a step fails, the old serving stays and the deployment is tried
+ * decided by the old serving. How the threshold came about is logged and reported to the server
+ * (threshold_report.h). When a step fails, the old serving stays and the deployment is tried
  * again after 1 s, 2 s … 60 s.
  *
  * What was served last is kept in the folder (deployment.json, model, manifest, embeddings), so
@@ -26,6 +27,8 @@ struct deployment {
     struct model_name model;
     int64_t gallery_version;
     const char *gallery_path, *gallery_blob; /**< The path may be NULL. */
+    int64_t strangers_version;
+    const char *strangers_path, *strangers_blob; /**< The blob is NULL without strangers. */
     struct lists lists;
     double false_accept_rate;
 };

@@ -8,6 +8,11 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
+static bool is_blob(const char *text)
+{
+    return text != NULL && strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
 static weir_status read_list(const json_t *lists, const char *key, struct weir_arena *arena,
                              const char ***out, size_t *out_n, struct weir_error *err)
 {
@@ -32,8 +37,7 @@ static weir_status read_model(const json_t *json, struct weir_arena *arena, stru
     const json_t *model = json_object_get(json, "model");
     const char *name = text_of(model, "name"), *id = text_of(model, "id"),
                *blob = text_of(model, "blob");
-    if (name == NULL || blob == NULL || strlen(blob) != 64 ||
-        strspn(blob, "0123456789abcdef") != 64) {
+    if (name == NULL || !is_blob(blob)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "deployment: $.model: expected name, version and blob");
     }
@@ -41,6 +45,25 @@ static weir_status read_model(const json_t *json, struct weir_arena *arena, stru
                                .id = weir_arena_strdup(arena, id != NULL ? id : ""),
                                .blob = weir_arena_strdup(arena, blob),
                                .version = json_integer_value(json_object_get(model, "version"))};
+    return WEIR_OK;
+}
+
+static weir_status read_strangers(const json_t *gallery, struct weir_arena *arena,
+                                  struct deployment *out, struct weir_error *err)
+{
+    const json_t *strangers = json_object_get(gallery, "strangers");
+    const char *blob = text_of(strangers, "blob");
+    if (strangers == NULL || json_is_null(strangers)) {
+        return WEIR_OK;
+    }
+    if (!is_blob(blob)) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "deployment: $.gallery.strangers.blob: expected the manifest's SHA-256");
+    }
+    out->strangers_blob = weir_arena_strdup(arena, blob);
+    out->strangers_path = weir_arena_strdup(arena, text_of(strangers, "path"));
+    out->strangers_version = json_integer_value(json_object_get(strangers, "version"));
     return WEIR_OK;
 }
 
@@ -55,14 +78,14 @@ static weir_status read_gallery(const json_t *json, struct weir_arena *arena,
             "deployment: $.gallery: there is none; a replica recognises people by "
             "a gallery");
     }
-    if (blob == NULL || strlen(blob) != 64 || strspn(blob, "0123456789abcdef") != 64) {
+    if (!is_blob(blob)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "deployment: $.gallery.blob: expected the manifest's SHA-256");
     }
     out->gallery_blob = weir_arena_strdup(arena, blob);
     out->gallery_path = weir_arena_strdup(arena, text_of(gallery, "path"));
     out->gallery_version = json_integer_value(json_object_get(gallery, "version"));
-    return WEIR_OK;
+    return read_strangers(gallery, arena, out, err);
 }
 
 static weir_status read_fallback(const json_t *json, enum verdict *out, struct weir_error *err)

@@ -16,6 +16,7 @@ struct test_server {
     int64_t revision;
     json_t *decisions; /**< "camera/frame" → record. */
     json_t *health_reports;
+    json_t *thresholds;
     size_t n_again;
     bool is_down;
 };
@@ -87,6 +88,10 @@ static void handle(void *context, struct weir_http_request *request,
     pthread_mutex_lock(&server->lock);
     if (server->is_down) {
         weir_http_response_errorf(response, WEIR_ERR_UNAVAILABLE, "down");
+    } else if (strcmp(what, "ions") == 0 && strcmp(request->method, "PUT") == 0) {
+        json_array_append_new(server->thresholds,
+                              json_loadb(request->body, request->body_len, 0, NULL));
+        weir_http_response_empty(response);
     } else if (strcmp(what, "ions") == 0) {
         answer_deployment(server, request, response);
     } else if (strcmp(what, "decisions") == 0) {
@@ -115,6 +120,7 @@ struct test_server *test_server_start(const struct test_dir *dir, int port)
     pthread_mutex_init(&server->lock, NULL);
     server->decisions = json_object();
     server->health_reports = json_array();
+    server->thresholds = json_array();
     const struct weir_http_config config = {.listen = listen, .n_handlers = 2, .n_io_threads = 1};
     ck_assert_msg(weir_http_server_start(&config, handle, server, &server->http, &err) == WEIR_OK,
                   "%s", err.message);
@@ -127,6 +133,7 @@ void test_server_stop(struct test_server *server)
     json_decref(server->deployment);
     json_decref(server->decisions);
     json_decref(server->health_reports);
+    json_decref(server->thresholds);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }
@@ -197,23 +204,31 @@ json_t *test_server_health_reports(struct test_server *server)
     return reports;
 }
 
+json_t *test_server_thresholds(struct test_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    json_t *thresholds = json_deep_copy(server->thresholds);
+    pthread_mutex_unlock(&server->lock);
+    return thresholds;
+}
+
 bool test_server_has_blob(struct test_server *server, const char *digest)
 {
     char path[256];
     return weir_path_exists(blob_path(server, digest, path));
 }
 
-static json_t *write_people(struct test_server *server, const struct test_dir *dir, int n_people,
-                            int n_photos)
+static json_t *write_people(struct test_server *server, const struct test_dir *dir,
+                            const char *folder, int first, int n_people, int n_photos)
 {
     struct weir_error err = {0};
     json_t *files = json_array();
     for (int i = 0; i < n_people * n_photos; i++) {
         char bytes[1024], digest[65];
-        int person = i / n_photos, photo = i % n_photos;
+        int person = first + i / n_photos, photo = i % n_photos;
         size_t len = test_picture(person, photo, bytes);
-        const char *path = test_path(dir, "people/p%02d/%d.pgm", person, photo);
-        ck_assert_int_eq(weir_dir_make(test_path(dir, "people/p%02d", person), 0755, &err),
+        const char *path = test_path(dir, "%s/p%02d/%d.pgm", folder, person, photo);
+        ck_assert_int_eq(weir_dir_make(test_path(dir, "%s/p%02d", folder, person), 0755, &err),
                          WEIR_OK);
         test_write_file(path, bytes, len);
         test_server_blob(server, path, digest);
@@ -224,20 +239,37 @@ static json_t *write_people(struct test_server *server, const struct test_dir *d
     return files;
 }
 
+static void put_manifest(struct test_server *server, const struct test_dir *dir, json_t *files,
+                         char out_digest[65])
+{
+    json_t *manifest = json_pack("{s:s,s:o}", "dataset", "people", "files", files);
+    char *text = json_dumps(manifest, JSON_COMPACT);
+    const char *path = test_path(dir, "manifest.json");
+    test_write_file(path, text, strlen(text));
+    test_server_blob(server, path, out_digest);
+    free(text);
+    json_decref(manifest);
+}
+
+json_t *test_strangers(struct test_server *server, const struct test_dir *dir, int first,
+                       int n_people, int n_photos, int64_t version)
+{
+    char digest[65];
+    json_t *files = write_people(server, dir, "strangers", first, n_people, n_photos);
+    put_manifest(server, dir, files, digest);
+    return json_pack("{s:s,s:I,s:s,s:s,s:s}", "dataset", "passers-by", "version",
+                     (json_int_t)version, "path", test_path(dir, "strangers"), "digest", digest,
+                     "blob", digest);
+}
+
 json_t *test_deployment(struct test_server *server, const struct test_dir *dir, const char *model,
                         int64_t model_version, int n_people, int n_photos, int64_t gallery_version,
                         bool with_path)
 {
     char model_digest[65], manifest_digest[65];
     test_server_blob(server, model, model_digest); /* First: test_path gives its buffers again. */
-    json_t *manifest = json_pack("{s:s,s:o}", "dataset", "people", "files",
-                                 write_people(server, dir, n_people, n_photos));
-    char *text = json_dumps(manifest, JSON_COMPACT);
-    const char *path = test_path(dir, "manifest.json");
-    test_write_file(path, text, strlen(text));
-    test_server_blob(server, path, manifest_digest);
-    free(text);
-    json_decref(manifest);
+    put_manifest(server, dir, write_people(server, dir, "people", 0, n_people, n_photos),
+                 manifest_digest);
     return json_pack("{s:{s:s,s:I,s:s,s:s},s:{s:s,s:I,s:s,s:s,s:s},s:i,s:{s:[],s:[]},s:s,s:f}",
                      "model", "name", "face-embed", "version", (json_int_t)model_version, "id",
                      model_digest, "blob", model_digest, "gallery", "dataset", "people", "version",

@@ -99,6 +99,9 @@ size_t test_server_n_decisions(struct test_server *server, size_t *out_n_again);
 /** New reference to the decision, or NULL. */
 json_t *test_server_decision(struct test_server *server, const char *camera, int64_t frame);
 json_t *test_server_health_reports(struct test_server *server);
+
+/** New reference: every report of a threshold, in order. */
+json_t *test_server_thresholds(struct test_server *server);
 bool test_server_has_blob(struct test_server *server, const char *digest);
 
 /**
@@ -109,6 +112,13 @@ bool test_server_has_blob(struct test_server *server, const char *digest);
 json_t *test_deployment(struct test_server *server, const struct test_dir *dir, const char *model,
                         int64_t model_version, int n_people, int n_photos, int64_t gallery_version,
                         bool with_path);
+
+/**
+ * Write pictures of n_people people from number `first` on to <dir>/strangers, and give them as a
+ * deployment's $.gallery.strangers.
+ */
+json_t *test_strangers(struct test_server *server, const struct test_dir *dir, int first,
+                       int n_people, int n_photos, int64_t version);
 
 /** Write <dir>/spec.json for a replica. source: JSON text. */
 const char *test_write_spec(const struct test_dir *dir, int server_port, const char *source,
