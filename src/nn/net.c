@@ -108,13 +108,28 @@ static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* Room for one part of the largest gradient that is made of parts. */
+static size_t part_bytes(const struct plan *plan)
+{
+    size_t most = 0;
+    for (int32_t i = 0; plan->n_gradient_parts > 1 && i < plan->n_ops; i++) {
+        const struct op *op = &plan->ops[i].op;
+        if (plan_has_parts(op)) {
+            most = WEIR_MAX(most, op->params[OP_WEIGHT].n_elems + op->params[OP_BIAS].n_elems);
+        }
+    }
+    return (most * sizeof(float) + 63) / 64 * 64;
+}
+
 static weir_status map_tensors(struct weir_net *net)
 {
     const struct schedule *a = &net->plan->training, *b = &net->plan->inference;
     size_t tile_bytes = WEIR_MAX(a->tile_elems, b->tile_elems) * sizeof(float);
     size_t slab_bytes = WEIR_MAX(a->slab_elems, b->slab_elems) * sizeof(float);
     net->scratch_bytes = (net->scratch_bytes + 63) / 64 * 64;
-    net->thread_bytes = (tile_bytes + net->scratch_bytes + THREAD_GAP_BYTES + 63) / 64 * 64;
+    net->thread_bytes = tile_bytes + net->scratch_bytes + THREAD_GAP_BYTES;
+    net->part_bytes = part_bytes(net->plan);
+    net->thread_bytes = (net->thread_bytes + 63) / 64 * 64 + net->part_bytes;
     bool is_mapped = slab_map(&net->activations, slab_bytes) &&
                      slab_map(&net->threads, (size_t)net->n_threads * net->thread_bytes);
     return is_mapped ? WEIR_OK : WEIR_ERR_NOMEM;

@@ -49,7 +49,7 @@ struct weir_net {
     float *input, *output;
     int32_t *labels;
     struct op_loss *losses; /**< By slice. */
-    size_t thread_bytes, scratch_bytes;
+    size_t thread_bytes, scratch_bytes, part_bytes;
 
     struct program training, inference, refresh;
     struct program_filler *refresh_fillers;

@@ -124,12 +124,43 @@ static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
     return WEIR_OK;
 }
 
+static void add_to(float *sum, const float *part, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        sum[i] += part[i];
+    }
+}
+
+/* The gradient of a later part of the batch, beside that of the parts before it, and added. */
+static weir_status add_part(struct weir_net *net, const struct plan_op *o, int32_t i_thread,
+                            int32_t i_part)
+{
+    const struct op_param *params = o->op.params;
+    struct op part = o->op;
+    char *end = net->threads.base + (size_t)(i_thread + 1) * net->thread_bytes;
+    part.params[OP_WEIGHT].gradient = (real *)(void *)(end - net->part_bytes);
+    if (params[OP_BIAS].gradient) {
+        part.params[OP_BIAS].gradient = part.params[OP_WEIGHT].gradient + params[OP_WEIGHT].n_elems;
+    }
+    int32_t n = part.gradient_batch;
+    struct op_tile tile = make_tile(net, o, i_thread, 0, i_part * n, n);
+    WEIR_TRY(net->backend->kernels[part.kind].weight_gradient(&part, &tile));
+    add_to(params[OP_WEIGHT].gradient, part.params[OP_WEIGHT].gradient, params[OP_WEIGHT].n_elems);
+    if (params[OP_BIAS].gradient) {
+        add_to(params[OP_BIAS].gradient, part.params[OP_BIAS].gradient, params[OP_BIAS].n_elems);
+    }
+    return WEIR_OK;
+}
+
 static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
 {
     struct weir_net *net = context;
     const struct plan_op *o = &net->plan->ops[net->run.schedule->filler_ops[i_filler]];
-    struct op_tile tile = make_tile(net, o, i_thread, 0, 0, net->plan->batch);
+    struct op_tile tile = make_tile(net, o, i_thread, 0, 0, o->op.gradient_batch);
     WEIR_TRY(net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile));
+    for (int32_t i = 1; i < net->plan->batch / o->op.gradient_batch; i++) {
+        WEIR_TRY(add_part(net, o, i_thread, i));
+    }
     ready_op_done(net, &o->op);
     return WEIR_OK;
 }

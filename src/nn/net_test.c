@@ -54,6 +54,20 @@ static struct weir_graph *small_graph(void)
     return graph;
 }
 
+/* Convolution, dropout, two linears: what has the same bits however the batch is shared. */
+static struct weir_graph *plain_graph(void)
+{
+    struct weir_graph *graph = weir_graph_create();
+    weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 10, 8});
+    x = weir_graph_conv(graph, "conv", x, &(struct weir_conv_params){8, 3, 3, 1, 1, 1, true});
+    x = weir_graph_relu(graph, "relu", x);
+    x = weir_graph_linear(graph, "fc1", x, 12, true);
+    x = weir_graph_dropout(graph, "drop", x, 0.3f);
+    x = weir_graph_linear(graph, "fc2", x, RANDOM_GRAPH_CLASSES, true);
+    weir_graph_softmax_loss(graph, "loss", x);
+    return graph;
+}
+
 static struct weir_net *make_net(const struct weir_graph *graph, struct weir_net_config config)
 {
     struct weir_net *net = NULL;
@@ -400,6 +414,65 @@ START_TEST(an_inference_net_with_the_same_weights_answers_as_the_training_net)
 
 END_TEST
 
+/* Gradients of the images first .. first + n of eight, as one of several workers has them. */
+static float *share_gradients(const struct weir_graph *graph, int i_backend, int32_t first,
+                              int32_t n, int32_t n_parts, size_t *out_n)
+{
+    struct weir_net *net = make_net(
+        graph,
+        (struct weir_net_config){
+            .batch = 8, .n_threads = 2, .is_training = true, .backend = backends[i_backend]});
+    struct weir_net *share =
+        make_net(graph, (struct weir_net_config){.batch = n,
+                                                 .n_threads = 2,
+                                                 .n_slices = n,
+                                                 .n_gradient_parts = n_parts,
+                                                 .is_training = true,
+                                                 .seed = 5,
+                                                 .first_image = (uint32_t)first,
+                                                 .backend = backends[i_backend]});
+    const struct weir_shape shape = weir_graph_input_shape(graph);
+    size_t image = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w;
+    memcpy(weir_net_input(share), weir_net_input(net) + (size_t)first * image,
+           (size_t)n * image * sizeof(float));
+    for (int32_t i = 0; i < n; i++) {
+        weir_net_labels(share)[i] = (first + i) % RANDOM_GRAPH_CLASSES;
+    }
+    ck_assert_int_eq(weir_net_step(share, 3, NULL, NULL, NULL), WEIR_OK);
+    const float *gradients = weir_net_gradients(share, out_n);
+    float *copy = malloc(*out_n * sizeof *copy);
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, gradients, *out_n * sizeof *copy);
+    weir_net_destroy(share);
+    weir_net_destroy(net);
+    return copy;
+}
+
+START_TEST(gradients_made_of_parts_have_the_bits_of_the_sum_over_workers)
+{
+    struct weir_graph *graph = plain_graph();
+    for (int i_backend = 0; i_backend < N_BACKENDS; i_backend++) {
+        size_t n;
+        float *whole = share_gradients(graph, i_backend, 0, 8, 4, &n);
+        float *sum = share_gradients(graph, i_backend, 0, 2, 1, &n);
+        for (int32_t first = 2; first < 8; first += 2) {
+            float *share = share_gradients(graph, i_backend, first, 2, 1, &n);
+            for (size_t i = 0; i < n; i++) {
+                sum[i] += share[i];
+            }
+            free(share);
+        }
+        for (size_t i = 0; i < n; i++) { /* each share is a mean over a quarter of the batch */
+            ck_assert_float_eq(whole[i], sum[i] / 4);
+        }
+        free(whole);
+        free(sum);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 static void *count_and_give(void *context, size_t size_bytes)
 {
     void **memory = context;
@@ -576,6 +649,7 @@ WEIR_TEST_MAIN("net", a_net_has_the_threads_it_was_given_and_no_others,
                wrong_labels_change_nothing, a_batch_without_labels_has_no_gradient,
                not_a_number_stays_not_a_number,
                an_inference_net_with_the_same_weights_answers_as_the_training_net,
+               gradients_made_of_parts_have_the_bits_of_the_sum_over_workers,
                gradients_lie_in_the_memory_the_caller_gave,
                parameters_are_named_and_ordered_as_the_header_says,
                initial_weights_depend_on_seed_and_name_alone)

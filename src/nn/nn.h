@@ -138,6 +138,11 @@ struct weir_net_config {
     int32_t n_threads; /**< Own threads; 0 = one per CPU this process may use. */
     int32_t
         n_slices; /**< Image slices of a batch; 0 = min(batch, 16). Part of the result's bits. */
+    /** Parts of a batch that a convolution's or a linear layer's gradients are made of: each part
+     *  by itself, then added in order. With as many parts as another training has workers, the sum
+     *  has the bits of that training's all-reduce. Divides the batch; 0 = 1. Costs the memory of
+     *  the largest such gradient per thread if it is more than 1. */
+    int32_t n_gradient_parts;
     bool is_training; /**< false: no gradients, batch norm from running statistics. */
     uint64_t seed;    /**< Of dropout. */
     /** Place of the net's first image in the batch of all workers: a dropout mask is that of the

@@ -53,6 +53,7 @@ struct op {
     bool has_residual; /**< BATCH_NORM: in[1] is added before the ReLU. */
     bool is_channels_last;
     int32_t batch, n_slices;
+    int32_t gradient_batch; /**< Images of a call of weight_gradient. */
 
     struct op_param params[OP_MAX_PARAMS];
     /** BATCH_NORM, PRELU: n_slices rows of n_partials doubles, each written by its slice's tile. */
@@ -112,7 +113,7 @@ struct op_kernels {
     op_tile_fn backward_sums;     /**< BATCH_NORM: partial sums of dy. */
     op_batch_fn backward_combine; /**< … and the parameter gradients from them. */
     op_tile_fn backward;          /**< dx (and row i_slice of partials) from dy, x, y. */
-    /** Parameter gradients; the tile is the whole batch. */
+    /** Parameter gradients; the tile is the whole batch, or gradient_batch images of it. */
     op_tile_fn weight_gradient;
     /** Renew what is derived from the parameters. */
     weir_status (*refresh)(const struct op *op, int32_t i_thread, void *scratch);

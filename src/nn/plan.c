@@ -48,6 +48,12 @@ static weir_status check_config(const struct weir_graph *graph,
         return weir_error_set(err, WEIR_ERR_INVALID, "n_slices must be 0 to the batch %d, not %d",
                               config->batch, config->n_slices);
     }
+    if (config->n_gradient_parts < 0 ||
+        (config->n_gradient_parts > 0 && config->batch % config->n_gradient_parts != 0)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "n_gradient_parts must divide the batch %d, not %d", config->batch,
+                              config->n_gradient_parts);
+    }
     if (config->is_training && graph->loss < 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "training needs a graph that ends in a loss");
     }
@@ -71,6 +77,7 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
 {
     plan->batch = config->batch;
     plan->n_slices = config->n_slices > 0 ? config->n_slices : WEIR_MIN(config->batch, 16);
+    plan->n_gradient_parts = WEIR_MAX(config->n_gradient_parts, 1);
     plan->is_training = config->is_training;
     plan->is_channels_last = config->backend->is_channels_last;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));

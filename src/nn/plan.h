@@ -62,7 +62,7 @@ struct plan {
     bool *needs_gradient;      /**< By value. */
     weir_value_t input, output;
     int32_t i_loss; /**< Op of the loss; -1 = none. */
-    int32_t batch, n_slices;
+    int32_t batch, n_slices, n_gradient_parts;
     bool is_training, is_channels_last;
     struct schedule training, inference; /**< training is empty if !is_training. */
 };
@@ -100,5 +100,7 @@ struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer);
 
 /** Does the op have a filler (parameters whose gradients are made over the whole batch)? */
 bool plan_has_filler(const struct op *op);
+/** … that can be made of parts of the batch, one after the other? */
+bool plan_has_parts(const struct op *op);
 
 #endif

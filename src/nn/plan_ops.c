@@ -74,6 +74,7 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
     op->is_channels_last = plan->is_channels_last;
     op->batch = plan->batch;
     op->n_slices = plan->n_slices;
+    op->gradient_batch = plan->batch / (plan_has_parts(op) ? plan->n_gradient_parts : 1);
     for (int32_t i = 0; i < layer->n_in; i++) {
         to->in[i] = layer->in[i];
     }
@@ -119,6 +120,11 @@ struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer)
         }
     }
     return NULL;
+}
+
+bool plan_has_parts(const struct op *op)
+{
+    return op->kind == LAYER_CONV || op->kind == LAYER_LINEAR;
 }
 
 bool plan_has_filler(const struct op *op)

@@ -27,6 +27,7 @@ static const struct weir_option options[] = {
     OPT(epochs,             "epochs",             INT,  "0",        0, EPOCHS_MAX, "N", "Passes over the data; 0: 10, or as many more as --steps needs"),
     OPT(steps,              "steps",              INT,  "0",        0, EPOCHS_MAX, "N", "Without --epochs: train for at least so many steps"),
     OPT(batch_size,         "batch-size",         INT,  "0",        0, BATCH_MAX, "N", "Pictures of a step, over all workers; 0: 64, or all if they are fewer"),
+    OPT(gradient_parts,     "gradient-parts",     INT,  "2",        1, 64, "N", "Of one worker: sum gradients over N parts of the batch, as N workers do: same bits as theirs"),
     OPT(optimizer,          "optimizer",          TEXT, "sgd",      0, 0, "NAME", "sgd or adam"),
     OPT(learning_rate,      "learning-rate",      F64,  NULL,       0, 1e6, "X", "After warm-up; 0: 0.05 for sgd, 0.001 for adam"),
     OPT(momentum,           "momentum",           F64,  "0.9",      0, 1, "X", "Of sgd"),

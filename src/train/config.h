@@ -24,7 +24,7 @@ struct weir_train_config {
     char *augment, *on_damage;
 
     /* How. */
-    int64_t seed, epochs, steps, batch_size;
+    int64_t seed, epochs, steps, batch_size, gradient_parts;
     bool mirror_classes;
     char *optimizer, *schedule;
     double learning_rate, momentum, weight_decay, warmup_epochs;

@@ -35,8 +35,11 @@ static void serial_losses(double out[N_LOSSES])
     struct weir_loader *loader = NULL;
     ck_assert_int_eq(train_task_open(&task, &config, &bed.err), WEIR_OK);
     ck_assert_int_eq(train_measure_input(&task, &input, &bed.err), WEIR_OK);
-    const struct weir_net_config shape = {
-        .batch = 16, .n_threads = 1, .is_training = true, .backend = &weir_reference_backend};
+    const struct weir_net_config shape = {.batch = 16,
+                                          .n_gradient_parts = 2,
+                                          .n_threads = 1,
+                                          .is_training = true,
+                                          .backend = &weir_reference_backend};
     ck_assert_int_eq(weir_net_create(task.graph, &shape, &net, &bed.err), WEIR_OK);
     weir_net_init_weights(net, 1);
     size_t n_params = 0, n_gradients = 0;
@@ -95,6 +98,30 @@ START_TEST(more_workers_see_the_losses_of_one)
         for (int i = 0; i < N_LOSSES; i++) {
             ck_assert_msg(fabs(alone[i] - together[i]) < 1e-4, "%d workers, step %d: %g, alone %g",
                           workers, i, together[i], alone[i]);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts)
+{
+    static const char *const names[] = {"reference", "onednn"};
+    bed_write_model("", WITH_DROPOUT);
+    for (int i = 0; i < 2; i++) {
+        for (int n_workers = 2; n_workers <= 4; n_workers *= 2) {
+            struct weir_train_config config = bed_config(1, 0, 3);
+            size_t n = 0;
+            config.backend = (char *)names[i];
+            config.gradient_parts = n_workers;
+            bed_clear();
+            bed_train(&config, NULL);
+            const float *alone = bed_weights(&n);
+            config.workers = n_workers;
+            bed_clear();
+            bed_train(&config, NULL);
+            ck_assert_msg(memcmp(alone, bed_weights(&n), n * sizeof *alone) == 0, "%s, %d workers",
+                          names[i], n_workers);
         }
     }
 }
@@ -182,6 +209,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, bed_make, bed_drop);
     tcase_add_test(tcase, one_worker_does_what_a_plain_loop_does);
     tcase_add_test(tcase, more_workers_see_the_losses_of_one);
+    tcase_add_test(tcase, one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts);
     tcase_add_test(tcase, parameter_servers_give_the_weights_of_an_all_reduce);
     tcase_add_test(tcase, a_picture_that_is_damaged_is_left_out_or_ends_the_training);
     tcase_add_test(tcase, a_loss_that_is_no_number_ends_the_training_with_advice);

@@ -16,11 +16,7 @@ static weir_status start(struct solo *solo, struct weir_error *err)
 {
     const struct train_task *task = solo->task;
     bool is_fatal = strcmp(task->config->on_damage, "fatal") == 0;
-    const struct weir_net_config config = {.batch = (int32_t)task->order.batch,
-                                           .n_threads = task->n_threads,
-                                           .is_training = true,
-                                           .seed = (uint64_t)task->config->seed,
-                                           .backend = weir_backend_find(task->config->backend)};
+    const struct weir_net_config config = train_net_config(task, 0, 1);
     size_t n_params = 0;
     WEIR_TRY(train_measure_input(task, &solo->input, err));
     WEIR_TRY(weir_net_create(task->graph, &config, &solo->net, err));

@@ -13,6 +13,7 @@
 #define EPOCHS_DEFAULT      10
 #define BATCH_DEFAULT       64
 #define WARMUP_PART         0.05 /* warmup_epochs -1 */
+#define SLICES_OF_ONE       16   /* what nn takes by itself */
 
 static weir_status open_data(struct train_task *task, struct weir_error *err)
 {
@@ -129,6 +130,24 @@ static int32_t choose_threads(const struct weir_train_config *config)
     }
     int64_t n_cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return (int32_t)WEIR_MAX(n_cpus / config->workers, 1);
+}
+
+struct weir_net_config train_net_config(const struct train_task *task, uint32_t rank,
+                                        uint32_t n_workers)
+{
+    uint32_t batch = task->order.batch, first = 0, n = 0;
+    uint32_t n_slices = WEIR_MIN(batch, SLICES_OF_ONE) / n_workers;
+    uint32_t n_parts = (uint32_t)task->config->gradient_parts;
+    weir_order_share(batch, rank, n_workers, &first, &n);
+    return (struct weir_net_config){
+        .batch = (int32_t)weir_order_max_share(batch, n_workers),
+        .n_threads = task->n_threads,
+        .n_slices = n_slices >= (uint32_t)task->n_threads ? (int32_t)n_slices : 0,
+        .n_gradient_parts = n_workers == 1 && batch % n_parts == 0 ? (int32_t)n_parts : 1,
+        .is_training = true,
+        .seed = (uint64_t)task->config->seed,
+        .first_image = first,
+        .backend = weir_backend_find(task->config->backend)};
 }
 
 json_t *train_parameters(const struct train_task *task)

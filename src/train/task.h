@@ -56,6 +56,15 @@ weir_status train_measure_input(const struct train_task *task, struct weir_net_i
 /** The same description for data's functions. */
 struct weir_input train_data_input(const struct weir_net_input *input);
 
+/**
+ * The training net of one worker of several: its share of the batch, cut into slices of the size
+ * that a lone worker's have unless these would leave threads without work, so that images are
+ * computed alike however many workers share them. A lone worker makes its gradients of as many
+ * parts as config->gradient_parts says, where they divide the batch.
+ */
+struct weir_net_config train_net_config(const struct train_task *task, uint32_t rank,
+                                        uint32_t n_workers);
+
 /** {"model", "batch_size", …}: for the model file, the server and the checkpoint. New reference. */
 json_t *train_parameters(const struct train_task *task);
 

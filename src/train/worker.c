@@ -27,18 +27,10 @@ static weir_status make_net(struct worker *worker, struct weir_error *err)
 {
     const struct train_task *task = worker->task;
     struct gradient_source source = {.comm = worker->comm};
-    uint32_t first = 0, n = 0;
-    weir_order_share(task->order.batch, (uint32_t)worker->rank, (uint32_t)worker->n_workers,
-                     &first, &n);
-    const struct weir_net_config config = {
-        .batch = (int32_t)weir_order_max_share(task->order.batch, (uint32_t)worker->n_workers),
-        .n_threads = task->n_threads,
-        .is_training = true,
-        .seed = (uint64_t)task->config->seed,
-        .first_image = first,
-        .backend = weir_backend_find(task->config->backend),
-        .alloc_gradients = alloc_gradients,
-        .alloc_context = &source};
+    struct weir_net_config config =
+        train_net_config(task, (uint32_t)worker->rank, (uint32_t)worker->n_workers);
+    config.alloc_gradients = alloc_gradients;
+    config.alloc_context = &source;
     weir_status status = weir_net_create(task->graph, &config, &worker->net, err);
     if (source.status != WEIR_OK) {
         return worker_comm_error(worker, source.status, err);

@@ -230,7 +230,7 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
 {
     struct conv_shapes s;
     struct primitive forward = {0};
-    WEIR_TRY(make_shapes(op, op->batch, WEIGHTS, &s, err));
+    WEIR_TRY(make_shapes(op, op->gradient_batch, WEIGHTS, &s, err));
     weir_status status = create(state, op, &s, FORWARD, NULL, &forward, err);
     if (status == WEIR_OK && forward.desc) {
         status = create(state, op, &s, WEIGHTS, &forward, &state->weight_gradient, err);
