@@ -3,12 +3,15 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
+#include <string.h>
+
 // clang-format off
 static const struct weir_field event_fields[] = {
     WEIR_FIELD(weir_event, seq,     INT,  WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number, in commit order"),
     WEIR_FIELD(weir_event, time_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it happened"),
     WEIR_FIELD(weir_event, topic,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Area: ions, jobs, runs, alerts, system …"),
     WEIR_FIELD(weir_event, kind,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What happened, one word"),
+    WEIR_FIELD(weir_event, severity, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "info, warning or error"),
     WEIR_FIELD(weir_event, subject, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "To what: ion/NAME, job/ID …"),
     WEIR_FIELD(weir_event, actor,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who did it"),
     WEIR_FIELD(weir_event, message, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "A sentence"),
@@ -26,10 +29,32 @@ const struct weir_resource weir_event_resource =
 const struct weir_resource weir_setting_resource =
     WEIR_RESOURCE("setting", "settings", weir_setting, setting_fields);
 
+/* Kinds that are not here are "info". A change needs a migration for the events of before. */
+static const struct {
+    const char *kind, *severity;
+} severities[] = {
+    {"training_failed", "error"},     {"job_failed", "error"},
+    {"job_restarting", "warning"},    {"replica_restarting", "warning"},
+    {"job_cancelled", "warning"},     {"prediction_ended", "warning"},
+    {"review_wanted", "warning"},     {"model_rejected", "warning"},
+    {"model_rolled_back", "warning"},
+};
+
+const char *weir_event_severity(const char *kind)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(severities); i++) {
+        if (strcmp(severities[i].kind, kind) == 0) {
+            return severities[i].severity;
+        }
+    }
+    return "info";
+}
+
 weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
                               int64_t *out_seq, struct weir_error *err)
 {
     struct weir_event numbered = *event;
+    numbered.severity = (char *)weir_event_severity(event->kind);
     WEIR_TRY(weir_txn_next(txn, "events", &numbered.seq, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_event_resource, &numbered, err));
     if (out_seq != NULL) {

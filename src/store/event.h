@@ -20,12 +20,13 @@
 struct weir_event {
     int64_t seq;
     int64_t time_ms;
-    char *topic;   /**< "ions", "jobs", "runs", "alerts", "system" … */
-    char *kind;    /**< "model_promoted" */
-    char *subject; /**< "ion/building-security" */
-    char *actor;   /**< User, or "system". */
-    char *message; /**< A sentence. */
-    char *data;    /**< JSON or NULL. */
+    char *topic;    /**< "ions", "jobs", "runs", "alerts", "system" … */
+    char *kind;     /**< "model_promoted" */
+    char *severity; /**< "info", "warning", "error": by the kind (weir_event_severity). */
+    char *subject;  /**< "ion/building-security" */
+    char *actor;    /**< User, or "system". */
+    char *message;  /**< A sentence. */
+    char *data;     /**< JSON or NULL. */
 };
 
 struct weir_alert {
@@ -69,7 +70,13 @@ extern const struct weir_resource weir_alert_resource;
 extern const struct weir_resource weir_outbox_resource;
 extern const struct weir_resource weir_setting_resource;
 
-/** Append; `event->seq` is not read. out_seq may be NULL. */
+/**
+ * How much an event of this kind matters: "error" if something was not done, "warning" if somebody
+ * should look, else "info". One table for all events, in event.c.
+ */
+const char *weir_event_severity(const char *kind);
+
+/** Append; `event->seq` and `severity` are not read. out_seq may be NULL. */
 weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
                               int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
 

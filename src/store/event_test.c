@@ -50,6 +50,35 @@ START_TEST(events_are_numbered_and_no_number_comes_twice)
 
 END_TEST
 
+static weir_status severities(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const expected[][2] = {{"model_promoted", "info"},
+                                              {"job_restarting", "warning"},
+                                              {"review_wanted", "warning"},
+                                              {"training_failed", "error"}};
+    (void)context;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(expected); i++) {
+        int64_t seq;
+        struct weir_event out;
+        struct weir_event event = {.topic = "t",
+                                   .kind = (char *)expected[i][0],
+                                   .severity = "none of the caller's business",
+                                   .message = "It happened."};
+        MUST(weir_event_append(txn, &event, &seq, err));
+        char *key = weir_arena_printf(&fixture.arena, "%lld", (long long)seq);
+        MUST(weir_txn_get(txn, &weir_event_resource, key, &fixture.arena, &out, err));
+        ck_assert_str_eq(out.severity, expected[i][1]);
+    }
+    return WEIR_OK;
+}
+
+START_TEST(an_event_matters_as_much_as_its_kind)
+{
+    fixture_write(&fixture, severities, NULL);
+}
+
+END_TEST
+
 static weir_status alerts(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
@@ -201,6 +230,7 @@ int main(void)
     TCase *tcase = tcase_create("event");
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, events_are_numbered_and_no_number_comes_twice);
+    tcase_add_test(tcase, an_event_matters_as_much_as_its_kind);
     tcase_add_test(tcase, an_alert_is_open_once_per_key_until_it_is_resolved);
     tcase_add_test(tcase, an_action_is_taken_until_it_is_done_and_never_after);
     tcase_add_test(tcase, actions_do_not_wait_for_a_clock_that_was_set_back);

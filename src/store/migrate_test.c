@@ -1,3 +1,4 @@
+#include "store/event.h"
 #include "store/store_fixture.h"
 #include "store/store_private.h"
 
@@ -89,6 +90,41 @@ START_TEST(the_migrations_of_this_build_apply_and_are_numbered_without_gaps)
 
 END_TEST
 
+/* What the events of before are given is what new ones get. */
+START_TEST(events_of_before_they_had_a_severity_get_it_by_their_kind)
+{
+    static const char *const kinds[] = {
+        "ion_applied",      "ion_deleted",       "training_triggered", "training_queued",
+        "training_started", "training_finished", "training_failed",    "review_wanted",
+        "model_promoted",   "model_rejected",    "model_rolled_back",  "prediction_started",
+        "prediction_ended", "gallery_changed",   "list_changed",       "job_submitted",
+        "job_running",      "job_restarting",    "replica_restarting", "job_succeeded",
+        "job_failed",       "job_cancelled",     "dataset_version",    "model_registered"};
+    size_t n_before = 0;
+    while (strstr(store_migrations[n_before].name, "event_severity") == NULL) {
+        n_before++;
+    }
+    ck_assert_int_eq(migrate(&connection, store_migrations, n_before, NULL), WEIR_OK);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
+        char sql[256];
+        (void)snprintf(sql, sizeof sql,
+                       "INSERT INTO events (seq, time_ms, topic, kind, message)"
+                       " VALUES (%zu, 0, 't', '%s', 'm')",
+                       i, kinds[i]);
+        ck_assert_int_eq(connection_exec(&connection, sql, NULL), WEIR_OK);
+    }
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
+        char sql[256];
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT count(*) FROM events WHERE kind = '%s' AND severity = '%s'",
+                       kinds[i], weir_event_severity(kinds[i]));
+        ck_assert_msg(query(sql) == 1, "%s", kinds[i]);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("migrate");
@@ -99,6 +135,7 @@ int main(void)
     tcase_add_test(tcase, a_database_of_a_newer_version_is_refused);
     tcase_add_test(tcase, a_migration_that_fails_leaves_no_trace);
     tcase_add_test(tcase, the_migrations_of_this_build_apply_and_are_numbered_without_gaps);
+    tcase_add_test(tcase, events_of_before_they_had_a_severity_get_it_by_their_kind);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

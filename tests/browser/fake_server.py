@@ -27,6 +27,7 @@ CSRF = "csrf-of-the-test"
 COOKIE = "session-of-the-test"
 LINK = "link-of-the-test"
 REPLAY = 1000
+SEVERITIES = {"job_failed": "error", "review_wanted": "warning", "model_rejected": "warning"}
 STEPS = 400
 
 
@@ -191,7 +192,7 @@ class State:
     def event(self, kind, subject, message):
         with self.lock:
             record = {"seq": len(self.events) + 1, "time_ms": made.rfc3339(time.time()), "topic": subject.split("/")[0] + "s",
-                      "kind": kind, "subject": subject, "actor": "system", "message": message, "data": None}
+                      "kind": kind, "severity": SEVERITIES.get(kind, "info"), "subject": subject, "actor": "system", "message": message, "data": None}
             self.events.append(record)
             self.publish("events", record)
 

@@ -237,7 +237,7 @@ export interface WeirEvent {
     seq: number
     time_ms: Time
     topic?: Opt<string>
-    severity?: Opt<string> // absent: taken from the kind
+    severity: string // info, warning, error
     kind: string
     subject?: Opt<string> // "ion/building-security"
     actor?: Opt<string>

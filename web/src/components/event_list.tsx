@@ -16,13 +16,9 @@ const SEVERITY: Record<Severity, { icon: IconName; label: string }> = {
     error: { icon: 'warning', label: 'Error' },
 }
 
-/** How much an event matters: as it says, else by its kind. */
+/** How much an event matters. */
 export function severityOf(event: WeirEvent): Severity {
-    const text = event.severity ?? event.kind
-    if (/error|critical|fail|lost|crash/.test(text)) {
-        return 'error'
-    }
-    return /warn|drift|alert|reject|roll|restart|wait|cancel|stale/.test(text) ? 'warning' : 'info'
+    return event.severity === 'error' || event.severity === 'warning' ? event.severity : 'info'
 }
 
 export function EventList({ events }: { events: WeirEvent[] }) {
