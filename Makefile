@@ -5,11 +5,12 @@ JOBS    ?= $(shell nproc)
 
 .PHONY: all run check check-long install clean build-deps format
 
-all: build-deps ## Build the optimised program: build/weir, build/weir-worker
+all: build-deps ## Build the optimised program: build/weir, build/weir-worker, build/sched-cases
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target weir weir-worker
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker sched-cases
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
+	@ln -sf release/src/sched/sched-cases build/sched-cases
 
 build-deps:
 	@mkdir -p build

@@ -86,6 +86,7 @@ struct weir_sched_action {
     int32_t node;
     const int32_t *devices; /**< Of the node; NULL if n_devices is 0. */
     int32_t n_devices;
+    uint32_t zones; /**< NUMA zones it takes, a bit each; 0 = they do not matter. */
     enum weir_sched_evict_reason reason;
     int32_t by_job; /**< EVICT: for which job; WEIR_SCHED_NONE. */
 };

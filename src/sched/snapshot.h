@@ -78,7 +78,8 @@ struct weir_sched_node {
     const struct weir_sched_numa_zone *zones;
     int32_t n_zones;
     enum weir_sched_numa_policy numa_policy;
-    bool is_cordoned; /**< What runs stays, nothing new comes. */
+    bool is_whole_only; /**< Its devices are not shared: a share of one does not fit. */
+    bool is_cordoned;   /**< What runs stays, nothing new comes. */
     /** Maintenance: nothing is placed from the first to the second; 0, 0 = none. A job with a known
      *  run time that would reach into it is not placed either. */
     int64_t closed_from_ms, closed_until_ms;
@@ -124,14 +125,22 @@ enum weir_sched_task_state {
     WEIR_SCHED_PENDING,
     WEIR_SCHED_RUNNING,   /**< Or bound to a node and about to run. */
     WEIR_SCHED_RELEASING, /**< Told to end; holds what it has until it has. */
+    WEIR_SCHED_STUCK,     /**< Told to end and does not: nothing is planned on its room. */
+    WEIR_SCHED_PIPELINED, /**< An earlier plan keeps a place for it. */
     WEIR_SCHED_HELD,      /**< Waits for something else than room: not asked for, not placed. */
     WEIR_SCHED_DONE,      /**< Ended, well or not: holds nothing. */
 };
 
+/** Whether a task in this state has a node. */
+static inline bool weir_sched_task_has_node(enum weir_sched_task_state state)
+{
+    return state >= WEIR_SCHED_RUNNING && state <= WEIR_SCHED_PIPELINED;
+}
+
 struct weir_sched_task {
     const char *name;
     enum weir_sched_task_state state;
-    int32_t node;  /**< Of RUNNING and RELEASING. */
+    int32_t node;  /**< Of RUNNING, RELEASING, STUCK and PIPELINED. */
     int32_t group; /**< Index of a group of its job that is a leaf; 0 if the job has none. */
     int32_t order; /**< Within the group, higher first, and lost last. */
     /** Indices of its devices on its node, demand.n_devices of them; NULL: any that fit. */
@@ -223,7 +232,7 @@ struct weir_sched_snapshot {
 
 /**
  * Look for anything a plan could not be made of: an index outside its array, a negative amount, two
- * tasks that hold one device, a loop in a tree. weir_sched_plan does this first.
+ * jobs that hold one task, a loop in a tree. weir_sched_plan does this first.
  * @return INVALID naming the object and what is wrong; UNSUPPORTED for reservations.
  * Cost: linear.
  */

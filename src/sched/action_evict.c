@@ -1,0 +1,267 @@
+/** The actions that make room: consolidation, reclaim, preempt; and the end of stale gangs. */
+#include "sched/actions.h"
+
+#include "base/macros.h"
+#include "sched/chunk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** The last request of a queue that could not be helped: one that asks for as much cannot either.
+ */
+struct failure {
+    bool is_set, is_fixed;
+    int32_t shape, n_tasks, priority;
+};
+
+typedef enum solver_victim judge_fn(const struct cluster *cluster, int32_t job, int32_t victim);
+
+struct eviction {
+    judge_fn *judge;
+    solver_allow_fn *allow;
+    enum weir_sched_evict_reason reason;
+    bool must_move_all, may_move, within_share;
+};
+
+/** Time that a queue's jobs run before others may take from them: the nearest that is stated. */
+static int64_t min_run_ms(const struct cluster *cluster, int32_t queue, bool is_reclaim)
+{
+    for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
+        const struct weir_sched_queue *given = &cluster->snapshot->queues[queue];
+        int64_t stated = is_reclaim ? given->reclaim_min_run_ms : given->preempt_min_run_ms;
+        if (stated >= 0) {
+            return stated;
+        }
+    }
+    return 0;
+}
+
+/** For reclaim: the queue just below the common ancestor on the victim's side. */
+static int32_t below_common(const struct cluster *cluster, int32_t queue, int32_t victim)
+{
+    const struct weir_sched_queue *queues = cluster->snapshot->queues;
+    while (cluster->queues[queue].depth > cluster->queues[victim].depth) {
+        queue = queues[queue].parent;
+    }
+    while (cluster->queues[victim].depth > cluster->queues[queue].depth) {
+        victim = queues[victim].parent;
+    }
+    while (queues[victim].parent != queues[queue].parent) {
+        victim = queues[victim].parent;
+        queue = queues[queue].parent;
+    }
+    return victim;
+}
+
+static enum solver_victim judge_running(const struct cluster *cluster, int32_t job, int32_t victim)
+{
+    const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
+    bool can_lose = cluster->snapshot->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE;
+    return job != victim && can_lose && root->n_alive > 0 ? SOLVER_WHOLE : SOLVER_NOT_A_VICTIM;
+}
+
+static enum solver_victim judge_min_run(const struct cluster *cluster, int32_t victim,
+                                        int64_t min_run)
+{
+    const struct weir_sched_job *job = &cluster->snapshot->jobs[victim];
+    bool is_young = job->started_ms > 0 && cluster->snapshot->now_ms - job->started_ms < min_run;
+    return is_young ? SOLVER_SURPLUS : SOLVER_WHOLE;
+}
+
+static enum solver_victim judge_reclaim(const struct cluster *cluster, int32_t job, int32_t victim)
+{
+    int32_t queue = cluster->snapshot->jobs[job].queue;
+    int32_t other = cluster->snapshot->jobs[victim].queue;
+    if (queue == other || judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
+        return SOLVER_NOT_A_VICTIM;
+    }
+    return judge_min_run(cluster, victim,
+                         min_run_ms(cluster, below_common(cluster, queue, other), true));
+}
+
+static enum solver_victim judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
+{
+    const struct weir_sched_job *jobs = cluster->snapshot->jobs;
+    if (jobs[job].queue != jobs[victim].queue || jobs[victim].priority >= jobs[job].priority ||
+        judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
+        return SOLVER_NOT_A_VICTIM;
+    }
+    return judge_min_run(cluster, victim, min_run_ms(cluster, jobs[victim].queue, false));
+}
+
+static bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses,
+                          int32_t n_losses)
+{
+    bool is_fixed = false;
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        is_fixed = is_fixed || solver->fixed.of[r] > 0;
+    }
+    return shares_reclaim_is_fair(solver->cluster,
+                                  solver->cluster->snapshot->jobs[solver->job].queue,
+                                  &solver->amount, is_fixed, losses, n_losses, solver->remaining);
+}
+
+/** What a job asks for, if all its tasks are alike and need nothing of each other. */
+static bool describe(struct cycle *cycle, int32_t job, struct failure *out)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    int32_t n = chunk_next(cluster, job, cycle->tasks);
+    if (n == 0 || cluster->jobs[job].n_groups != 1 ||
+        cluster->groups[cluster->jobs[job].first_group].topology >= 0) {
+        return false;
+    }
+    *out = (struct failure){.is_set = true,
+                            .is_fixed = cluster_is_fixed(cluster, cycle->tasks[0]),
+                            .shape = cluster->tasks[cycle->tasks[0]].shape,
+                            .n_tasks = n,
+                            .priority = cluster->snapshot->jobs[job].priority};
+    for (int32_t i = 1; i < n; i++) {
+        if (cluster->tasks[cycle->tasks[i]].shape != out->shape) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_no_easier(const struct failure *than, const struct failure *request)
+{
+    return than->is_set && than->shape == request->shape && request->n_tasks >= than->n_tasks &&
+           request->priority <= than->priority && (request->is_fixed || !than->is_fixed);
+}
+
+static bool may_evict_yet(const struct cluster *cluster, int32_t job)
+{
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    int64_t since = given->queued_ms > 0 ? given->queued_ms : given->created_ms;
+    return cluster->snapshot->now_ms - since >= given->preemption_delay_ms;
+}
+
+static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
+{
+    struct cluster *cluster = &cycle->cluster;
+    struct solver *solver = &cycle->solver;
+    int32_t n = chunk_next(cluster, job, cycle->tasks);
+    struct weir_sched_amount amount, fixed;
+    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    if (n == 0 || !may_evict_yet(cluster, job) ||
+        (rule->within_share &&
+         !shares_may_reclaim(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
+        return false;
+    }
+    bool is_any = false;
+    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
+        solver->is_victim[v] = (uint8_t)rule->judge(cluster, job, v);
+        is_any = is_any || solver->is_victim[v] != SOLVER_NOT_A_VICTIM;
+    }
+    if (!is_any) {
+        return false;
+    }
+    solver->job = job;
+    solver->reason = rule->reason;
+    solver->allow = rule->allow;
+    solver->must_move_all = rule->must_move_all;
+    solver->may_move = rule->may_move;
+    bool is_solved = solver_solve(solver);
+    cluster_commit(cluster);
+    return is_solved;
+}
+
+static weir_status evict_for_all(struct cycle *cycle, const struct eviction *rule)
+{
+    struct cluster *cluster = &cycle->cluster;
+    struct order order;
+    action_list_waiting(cycle);
+    weir_status status = order_init(&order, cluster, cycle->is_listed, false);
+    struct failure *failures = calloc((size_t)cluster->snapshot->n_queues + 1, sizeof *failures);
+    status = failures == NULL ? WEIR_ERR_NOMEM : status;
+    while (status == WEIR_OK) {
+        int32_t job = order_pop(&order);
+        if (job < 0) {
+            break;
+        }
+        struct failure *failure = &failures[cluster->snapshot->jobs[job].queue], request;
+        bool is_plain = describe(cycle, job, &request);
+        if (is_plain && is_no_easier(failure, &request)) {
+            continue;
+        }
+        if (make_room(cycle, job, rule)) {
+            order_refresh(&order);
+        } else if (is_plain && may_evict_yet(cluster, job)) {
+            *failure = request;
+        }
+        status = cluster->status;
+    }
+    free(failures);
+    order_fini(&order);
+    return status;
+}
+
+weir_status action_consolidate(struct cycle *cycle)
+{
+    const struct eviction rule = {.judge = judge_running,
+                                  .reason = WEIR_SCHED_EVICT_CONSOLIDATION,
+                                  .must_move_all = true,
+                                  .may_move = true};
+    return cycle->cluster.profile->consolidation_max_moves == 0 ? WEIR_OK
+                                                                : evict_for_all(cycle, &rule);
+}
+
+weir_status action_reclaim(struct cycle *cycle)
+{
+    const struct eviction rule = {.judge = judge_reclaim,
+                                  .allow = allow_reclaim,
+                                  .reason = WEIR_SCHED_EVICT_RECLAIM,
+                                  .may_move = cycle->cluster.profile->move_victims,
+                                  .within_share = true};
+    return evict_for_all(cycle, &rule);
+}
+
+weir_status action_preempt(struct cycle *cycle)
+{
+    const struct eviction rule = {.judge = judge_preempt,
+                                  .reason = WEIR_SCHED_EVICT_PREEMPT,
+                                  .may_move = cycle->cluster.profile->move_victims};
+    return evict_for_all(cycle, &rule);
+}
+
+weir_status action_evict_stale(struct cycle *cycle)
+{
+    struct cluster *cluster = &cycle->cluster;
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        const struct weir_sched_job *job = &snapshot->jobs[j];
+        int64_t grace = job->stale_grace_ms == INT64_MIN ? cluster->profile->stale_grace_ms
+                                                         : job->stale_grace_ms;
+        if (job->stale_since_ms <= 0 || grace < 0 ||
+            snapshot->now_ms - job->stale_since_ms < grace ||
+            chunk_is_satisfied(cluster, cluster->jobs[j].first_group)) {
+            continue;
+        }
+        for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+            if (cluster->tasks[t].phase == PHASE_RUNNING) {
+                cluster_evict(cluster, t, WEIR_SCHED_EVICT_STALE, WEIR_SCHED_NONE);
+            }
+        }
+        cluster_commit(cluster);
+    }
+    return cluster->status;
+}
+
+action_fn *action_named(const char *name, size_t len)
+{
+    static const struct {
+        const char *name;
+        action_fn *fn;
+    } actions[] = {{"allocate", action_allocate},
+                   {"consolidation", action_consolidate},
+                   {"reclaim", action_reclaim},
+                   {"preempt", action_preempt},
+                   {"stalegangeviction", action_evict_stale}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(actions); i++) {
+        if (strlen(actions[i].name) == len && memcmp(actions[i].name, name, len) == 0) {
+            return actions[i].fn;
+        }
+    }
+    return NULL;
+}

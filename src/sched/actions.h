@@ -1,0 +1,40 @@
+/** The actions of a cycle, on one state. Each leaves everything committed or undone. */
+#ifndef WEIR_SCHED_ACTIONS_H
+#define WEIR_SCHED_ACTIONS_H
+
+#include "sched/place.h"
+#include "sched/solver.h"
+
+/** What the actions of one cycle share. */
+struct cycle {
+    struct cluster cluster;
+    struct placer placer;
+    struct solver solver;
+    int32_t *tasks;  /**< Room for one job's tasks. */
+    bool *is_listed; /**< Per job. */
+};
+
+typedef weir_status action_fn(struct cycle *cycle);
+
+/** Give what is free. */
+action_fn action_allocate;
+
+/** Move preemptible work together so that waiting jobs fit. */
+action_fn action_consolidate;
+
+/** Take from queues above their share for queues below it. */
+action_fn action_reclaim;
+
+/** Take from lower priority of the same queue. */
+action_fn action_preempt;
+
+/** End gangs that are below their minimum for too long. */
+action_fn action_evict_stale;
+
+/** Whether a job has pending tasks that could start together; marks cycle->is_listed. */
+void action_list_waiting(struct cycle *cycle);
+
+/** The action of this name, or NULL. */
+action_fn *action_named(const char *name, size_t len);
+
+#endif

@@ -1,0 +1,11 @@
+/** The cases of the division of one resource. */
+#ifndef WEIR_SCHED_CASES_FAIRSHARE_H
+#define WEIR_SCHED_CASES_FAIRSHARE_H
+
+#include "base/buf.h"
+#include "base/json.h"
+
+/** Divide as the case says and append a line per difference. @return How many there are. */
+int fairshare_run(const json_t *document, struct weir_buf *out);
+
+#endif

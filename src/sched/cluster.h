@@ -1,0 +1,226 @@
+/**
+ * The state of a cycle: the snapshot with what the cycle has changed so far, and an undo log.
+ *
+ * Every change is a change of one task: where it *is* (held) and where it *will be* (target). A
+ * node counts both: *now* is what is taken while everything that leaves is still there, *future*
+ * what is taken when it has left and what is pipelined has come. A bind needs room in both, a
+ * pipeline in the future only. Queues are charged for the future.
+ *
+ *     phase        held   target
+ *     PENDING       -       -
+ *     RUNNING       n       n
+ *     BOUND         n       n        bound in this cycle
+ *     PIPELINED     - or o  n        o: it runs there and is evicted to move
+ *     RELEASING     o       -
+ *     STUCK         o       -        counts as if it stayed
+ *
+ * Lack of memory sets `status`, after which the state is good for nothing but cluster_fini.
+ */
+#ifndef WEIR_SCHED_CLUSTER_H
+#define WEIR_SCHED_CLUSTER_H
+
+#include "sched/node_index.h"
+#include "sched/sched.h"
+
+/** Nodes with devices come behind those without in by_cpu. */
+#define CLUSTER_KEY_WITH_DEVICES ((int64_t)1 << 61)
+
+enum task_phase {
+    PHASE_PENDING,
+    PHASE_RUNNING,
+    PHASE_BOUND,
+    PHASE_PIPELINED,
+    PHASE_RELEASING,
+    PHASE_STUCK,
+    PHASE_HELD,
+    PHASE_DONE,
+};
+
+struct task_state {
+    int32_t held, target; /**< Nodes; -1. */
+    int32_t job, group;   /**< Group: index into cluster.groups. */
+    int32_t first_spot;   /**< Of its n_devices places in the pools below. */
+    int32_t first_extra, n_extras;
+    int32_t by_job; /**< For whom it was evicted. */
+    int32_t shape;  /**< Equal for tasks that fit the same nodes. */
+    uint8_t phase;
+    uint8_t reason;             /**< enum weir_sched_evict_reason. */
+    bool is_fixed;              /**< Charged as non-preemptible. */
+    uint32_t held_zones, zones; /**< NUMA zones of held and target, a bit each; 0 = not aligned. */
+};
+
+/** Something countable that a task wants, its name interned. */
+struct extra_want {
+    int32_t name;
+    int64_t count;
+};
+
+struct extra_state {
+    int32_t name;
+    int64_t count, now, future, device_milli;
+};
+
+struct device_state {
+    int64_t now, future; /**< In units of the node's device_size. */
+    int32_t n_waiting;   /**< Pipelined tasks on it: who joins them waits as well. */
+};
+
+struct zone_state {
+    int64_t cpu_now, cpu_future, memory_now, memory_future;
+};
+
+struct node_state {
+    int64_t cpu_now, cpu_future, memory_now, memory_future;
+    int32_t tasks_now, tasks_future;
+    int32_t first_device;
+    int32_t whole_now;    /**< Devices with nothing on them, now and in the future. */
+    int32_t whole_future; /**< Devices with nothing on them in the future. */
+    int32_t n_shared;     /**< Devices that are taken in part in the future. */
+    int64_t device_size;  /**< Units of a device: its bytes if known, else thousandths. */
+    int64_t room_milli;   /**< Free in the future, over all devices. */
+    int32_t first_extra, first_zone;
+    bool is_open; /**< New work may come. */
+};
+
+/** Counters of a job's sub-group; of an inner group over all below it. */
+struct group_state {
+    int32_t job, parent; /**< Parent: index into cluster.groups; -1. */
+    int32_t min_member;
+    int32_t first_child, next_sibling; /**< -1. */
+    int32_t first_task, n_tasks;       /**< In cluster.task_order; leaves only. */
+    int32_t n_alive;                   /**< RUNNING, BOUND. */
+    int32_t n_pipelined, n_pending, n_releasing;
+    int32_t topology, required_level, preferred_level;
+};
+
+struct job_state {
+    int32_t first_group; /**< The root; its counters are the job's. */
+    int32_t n_groups;
+    struct weir_sched_wait wait;
+};
+
+struct queue_state {
+    struct weir_sched_amount allocated, non_preemptible, requested, fair_share;
+    int32_t first_child, next_sibling;
+    int32_t depth;
+};
+
+/** Why tasks of a shape found no place, so that twins need not be explained anew. */
+struct shape_reason {
+    bool is_known;
+    enum weir_sched_wait_code code;
+    enum weir_sched_resource resource;
+    int64_t need, have;
+};
+
+struct undo {
+    int32_t task;
+    int32_t held, target, by_job;
+    int32_t first_device; /**< In undo_devices: held, then target. */
+    uint32_t held_zones, zones;
+    uint8_t phase, reason;
+    bool is_fixed;
+};
+
+struct cluster {
+    const struct weir_sched_snapshot *snapshot;
+    const struct weir_sched_profile *profile;
+    weir_status status;
+
+    struct node_state *nodes;
+    struct device_state *devices;
+    struct extra_state *extras;
+    struct zone_state *zones;
+    struct task_state *tasks;
+    int32_t *held_devices, *target_devices;
+    struct extra_want *wants;
+    struct job_state *jobs;
+    struct group_state *groups;
+    int32_t n_groups;
+    int32_t *task_order; /**< Tasks of each leaf group, most wanted first. */
+    struct queue_state *queues;
+    int32_t first_root;   /**< Queue without parent; the others by next_sibling. */
+    int64_t *extra_milli; /**< Per interned name: what one counts as of a queue's accelerators. */
+    int32_t n_extra_names;
+    struct weir_sched_amount total;
+    int64_t min_device_memory;
+
+    /** Nodes with devices by room_milli; of those, with a shared device; all nodes by free CPU,
+     * those without devices first. */
+    struct node_index by_room, by_shared, by_cpu;
+
+    struct undo *log;
+    size_t n_log, log_cap;
+    int32_t *undo_devices;
+    size_t n_undo_devices, undo_devices_cap;
+
+    int32_t n_shapes;
+    int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
+    struct shape_reason *shape_reasons;
+    int64_t n_freed; /**< Counts events that may make room. */
+    int64_t n_decisions;
+};
+
+weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapshot *snapshot,
+                         const struct weir_sched_profile *profile) WEIR_MUST_CHECK;
+void cluster_fini(struct cluster *cluster);
+
+/** Add or take away a task everywhere it counts; and bring the indices of a node up to date after
+ *  its counters changed. For the building of the state and the functions below. */
+void cluster_count_task(struct cluster *cluster, int32_t task, int sign);
+void cluster_index_node(struct cluster *cluster, int32_t node);
+
+/** Whether placing the task now would count as non-preemptible. */
+bool cluster_is_fixed(const struct cluster *cluster, int32_t task);
+
+/** A point to come back to: everything after it is undone by cluster_rollback. */
+size_t cluster_checkpoint(const struct cluster *cluster);
+void cluster_rollback(struct cluster *cluster, size_t checkpoint);
+
+/** Keep everything so far: there is no way back behind it. */
+void cluster_commit(struct cluster *cluster);
+
+/** Bind or pipeline a pending task, or pipeline one that is RELEASING, onto devices of a node that
+ *  were found to fit (fits.h). */
+void cluster_place(struct cluster *cluster, int32_t task, enum task_phase phase, int32_t node,
+                   const int32_t *devices, uint32_t zones);
+
+/** Make a RUNNING task RELEASING; a BOUND or PIPELINED one what it was before. */
+void cluster_evict(struct cluster *cluster, int32_t task, enum weir_sched_evict_reason reason,
+                   int32_t by_job);
+
+/** Take an eviction of this cycle back; its place must be free in the future. */
+void cluster_unevict(struct cluster *cluster, int32_t task);
+
+/** Make a task BOUND in this cycle PIPELINED at the same place. */
+void cluster_defer(struct cluster *cluster, int32_t task);
+
+/** What a task counts as on a node, of its queues' shares; node -1: on the node with the smallest
+ *  devices. */
+struct weir_sched_amount cluster_charge(const struct cluster *cluster, int32_t task, int32_t node);
+
+/** Units of one device that the task takes on this node; more than device_size if impossible. */
+int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node);
+
+static inline const struct weir_sched_demand *cluster_demand(const struct cluster *cluster,
+                                                             int32_t task)
+{
+    return &cluster->snapshot->tasks[task].demand;
+}
+
+static inline void amount_add(struct weir_sched_amount *sum, const struct weir_sched_amount *what)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        sum->of[r] += what->of[r];
+    }
+}
+
+static inline void amount_subtract(struct weir_sched_amount *sum,
+                                   const struct weir_sched_amount *what)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        sum->of[r] -= what->of[r];
+    }
+}
+
+#endif

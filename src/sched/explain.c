@@ -1,0 +1,204 @@
+#include "sched/explain.h"
+
+#include "base/macros.h"
+#include "sched/fits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *const wait_names[] = {
+    [WEIR_SCHED_WAIT_NONE] = "none",
+    [WEIR_SCHED_WAIT_ROOM_COMING] = "room_coming",
+    [WEIR_SCHED_WAIT_QUEUE_LIMIT] = "queue_limit",
+    [WEIR_SCHED_WAIT_QUEUE_QUOTA] = "queue_quota",
+    [WEIR_SCHED_WAIT_GANG] = "gang",
+    [WEIR_SCHED_WAIT_NO_NODE] = "no_node",
+    [WEIR_SCHED_WAIT_TOO_LARGE] = "too_large",
+    [WEIR_SCHED_WAIT_FULL] = "full",
+    [WEIR_SCHED_WAIT_TOPOLOGY] = "topology",
+    [WEIR_SCHED_WAIT_MEMBERS] = "members",
+};
+
+const char *weir_sched_wait_name(enum weir_sched_wait_code code)
+{
+    return code >= 0 && code < WEIR_SCHED_N_WAIT_CODES ? wait_names[code] : "unknown";
+}
+
+/** What the task needs of one node, and what the node has free in the future and in all. */
+static void measure(const struct cluster *cluster, int32_t task, int32_t at,
+                    struct weir_sched_amount *out_need, struct weir_sched_amount *out_free,
+                    struct weir_sched_amount *out_whole)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    const struct node_state *node = &cluster->nodes[at];
+    bool is_whole = demand->device_milli == WEIR_SCHED_DEVICE;
+    int64_t free_milli = is_whole ? (int64_t)node->whole_future * WEIR_SCHED_DEVICE : 0;
+    for (int32_t d = 0; d < given->n_devices && !is_whole; d++) { /* The best hole of one device. */
+        int64_t room = node->device_size - cluster->devices[node->first_device + d].future;
+        room = (int64_t)((__int128)WEIR_MAX(room, 0) * WEIR_SCHED_DEVICE / node->device_size);
+        free_milli = WEIR_MAX(free_milli, room * demand->n_devices);
+    }
+    *out_need = cluster_charge(cluster, task, demand->n_devices > 0 ? at : -1);
+    *out_free = (struct weir_sched_amount){{free_milli, given->cpu_milli - node->cpu_future,
+                                            given->memory_bytes - node->memory_future}};
+    *out_whole = (struct weir_sched_amount){
+        {(int64_t)given->n_devices * WEIR_SCHED_DEVICE, given->cpu_milli, given->memory_bytes}};
+}
+
+static void raise(struct weir_sched_amount *most, const struct weir_sched_amount *amount)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        most->of[r] = WEIR_MAX(most->of[r], amount->of[r]);
+    }
+}
+
+/** The resource that is short of `have` on every node, or of which the least is left. */
+static int scarcest(const struct weir_sched_amount *need, const struct weir_sched_amount *have)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        if (need->of[r] > have->of[r]) {
+            return r;
+        }
+    }
+    return need->of[WEIR_SCHED_ACCELERATOR] > 0 ? WEIR_SCHED_ACCELERATOR : WEIR_SCHED_CPU;
+}
+
+static struct shape_reason find_reason(const struct cluster *cluster, int32_t task)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    struct weir_sched_amount need = {{0}}, most_free = {{0}}, most = {{0}};
+    bool is_any = false;
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        struct weir_sched_amount here, free_here, whole;
+        measure(cluster, task, i, &here, &free_here, &whole);
+        raise(&most, &whole);
+        if (fits_ever(cluster, task, i)) {
+            raise(&most_free, &free_here);
+            need = is_any ? need : here;
+            is_any = true;
+        } else if (!is_any) {
+            need = here;
+        }
+    }
+    int r = scarcest(&need, is_any ? &most_free : &most);
+    struct shape_reason reason = {.is_known = true,
+                                  .resource = (enum weir_sched_resource)r,
+                                  .need = need.of[r],
+                                  .have = is_any ? most_free.of[r] : most.of[r]};
+    bool is_too_large = !is_any && need.of[r] > most.of[r];
+    reason.code = is_any         ? WEIR_SCHED_WAIT_FULL
+                  : is_too_large ? WEIR_SCHED_WAIT_TOO_LARGE
+                                 : WEIR_SCHED_WAIT_NO_NODE;
+    return reason;
+}
+
+void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, int32_t n_tasks,
+                      int32_t n_placed, bool is_bound_to_domain, struct weir_sched_wait *wait)
+{
+    if (is_bound_to_domain) {
+        wait->code = WEIR_SCHED_WAIT_TOPOLOGY;
+        wait->need = n_tasks;
+        wait->have = n_placed;
+        wait->object = 0;
+        return;
+    }
+    if (task < 0) {
+        return;
+    }
+    struct shape_reason *known = &cluster->shape_reasons[cluster->tasks[task].shape];
+    if (!known->is_known) {
+        *known = find_reason(cluster, task);
+    }
+    wait->job = job;
+    wait->code = known->code;
+    wait->resource = known->resource;
+    wait->need = known->need;
+    wait->have = known->have;
+    wait->object = known->code == WEIR_SCHED_WAIT_NO_NODE ? task : WEIR_SCHED_NONE;
+    if (known->code == WEIR_SCHED_WAIT_FULL && n_placed > 0) {
+        wait->code = WEIR_SCHED_WAIT_GANG;
+        wait->need = n_tasks;
+        wait->have = n_placed;
+        wait->object = task;
+    }
+}
+
+#define AMOUNT_BYTES 48
+
+static const char *amount_text(int r, int64_t value, char out[AMOUNT_BYTES])
+{
+    static const char *const units[] = {"accelerators", "CPUs", "GiB of memory"};
+    if (value < 0) {
+        return "no limit";
+    }
+    if (r == WEIR_SCHED_MEMORY) {
+        int64_t tenths = value / ((1LL << 30) / 10);
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%" PRId64 " %s", tenths / 10, tenths % 10,
+                 units[r]);
+    } else if (value % 1000 == 0) {
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 " %s", value / 1000, units[r]);
+    } else {
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%03" PRId64 " %s", value / 1000, value % 1000,
+                 units[r]);
+    }
+    return out;
+}
+
+void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    char need_text[AMOUNT_BYTES], have_text[AMOUNT_BYTES];
+    const char *need = amount_text((int)wait->resource, wait->need, need_text);
+    const char *have = amount_text((int)wait->resource, wait->have, have_text);
+    const char *name = "";
+    char *out = wait->text;
+    size_t size = sizeof wait->text;
+    switch (wait->code) {
+    case WEIR_SCHED_WAIT_ROOM_COMING:
+        name = snapshot->nodes[wait->object].name;
+        snprintf(out, size, "Has a place on node %.60s and waits for what is leaving it.", name);
+        break;
+    case WEIR_SCHED_WAIT_QUEUE_LIMIT:
+        name = snapshot->queues[wait->object].name;
+        snprintf(out, size, "Queue %.60s would use %s; its limit is %s.", name, need, have);
+        break;
+    case WEIR_SCHED_WAIT_QUEUE_QUOTA:
+        name = snapshot->queues[wait->object].name;
+        snprintf(out, size,
+                 "Non-preemptible work of queue %.60s would use %s; it may not borrow beyond its "
+                 "quota of %s.",
+                 name, need, have);
+        break;
+    case WEIR_SCHED_WAIT_GANG:
+        snprintf(out, size,
+                 "%" PRId64 " tasks start together or not at all; room for %" PRId64 " was found.",
+                 wait->need, wait->have);
+        break;
+    case WEIR_SCHED_WAIT_NO_NODE:
+        name = snapshot->tasks[wait->object].name;
+        snprintf(out, size, "No node has the labels, taints and kinds that task %.60s asks for.",
+                 name);
+        break;
+    case WEIR_SCHED_WAIT_TOO_LARGE:
+        snprintf(out, size, "A task needs %s on one node; the largest node has %s.", need, have);
+        break;
+    case WEIR_SCHED_WAIT_FULL:
+        snprintf(out, size, "A task needs %s on one node; the most that is free on one is %s.",
+                 need, have);
+        break;
+    case WEIR_SCHED_WAIT_TOPOLOGY:
+        snprintf(out, size, "No domain has room for all %" PRId64 " tasks that must lie together.",
+                 wait->need);
+        break;
+    case WEIR_SCHED_WAIT_MEMBERS:
+        snprintf(out, size,
+                 "Its minimum is %" PRId64 " tasks; %" PRId64 " of them exist or may start.",
+                 wait->need, wait->have);
+        break;
+    case WEIR_SCHED_WAIT_NONE:
+    case WEIR_SCHED_N_WAIT_CODES:
+        out[0] = '\0';
+        break;
+    }
+}

@@ -1,0 +1,291 @@
+#include "sched/fits.h"
+
+#include "base/macros.h"
+#include "sched/zones.h"
+
+#include <string.h>
+
+static const char *label_of(const struct weir_sched_node *node, const char *key)
+{
+    for (int32_t i = 0; i < node->n_labels; i++) {
+        if (strcmp(node->labels[i].key, key) == 0) {
+            return node->labels[i].value;
+        }
+    }
+    return NULL;
+}
+
+static bool is_selected(const struct weir_sched_task *task, const struct weir_sched_node *node)
+{
+    for (int32_t i = 0; i < task->n_selector; i++) {
+        const char *value = label_of(node, task->selector[i].key);
+        if (value == NULL ||
+            (task->selector[i].value != NULL && strcmp(value, task->selector[i].value) != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_tolerated(const struct weir_sched_task *task, const struct weir_sched_taint *taint)
+{
+    for (int32_t i = 0; i < task->n_tolerations; i++) {
+        const struct weir_sched_toleration *toleration = &task->tolerations[i];
+        bool is_key = toleration->key[0] == '\0' || strcmp(toleration->key, taint->key) == 0;
+        if (is_key && (toleration->value == NULL || strcmp(toleration->value, taint->value) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct extra_state *extra_at(const struct cluster *cluster, int32_t node, int32_t name)
+{
+    const struct extra_state *extras = cluster->extras + cluster->nodes[node].first_extra;
+    for (int32_t i = 0; i < cluster->snapshot->nodes[node].n_extras; i++) {
+        if (extras[i].name == name) {
+            return &extras[i];
+        }
+    }
+    return NULL;
+}
+
+/** Extras that fit beside `used` ones: 0 = the empty node, 1 = the future, 2 = now as well. */
+static bool extras_fit(const struct cluster *cluster, int32_t task, int32_t node, int used)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    for (int32_t i = 0; i < state->n_extras; i++) {
+        const struct extra_want *want = &cluster->wants[state->first_extra + i];
+        const struct extra_state *extra = extra_at(cluster, node, want->name);
+        if (extra == NULL || want->count > extra->count - (used > 0 ? extra->future : 0) ||
+            (used > 1 && want->count > extra->count - extra->now)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
+    const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
+    const struct weir_sched_demand *demand = &wants->demand;
+    if (!cluster->nodes[at].is_open || demand->cpu_milli > node->cpu_milli ||
+        demand->memory_bytes > node->memory_bytes || demand->n_devices > node->n_devices ||
+        node->n_tasks_max == 0) {
+        return false;
+    }
+    bool is_part = demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE;
+    if (is_part && (node->is_whole_only ||
+                    cluster_device_units(cluster, task, at) > cluster->nodes[at].device_size)) {
+        return false;
+    }
+    int64_t run_ms = cluster->snapshot->jobs[cluster->tasks[task].job].expected_run_ms;
+    if (node->closed_until_ms > node->closed_from_ms && run_ms > 0 &&
+        node->closed_from_ms >= cluster->snapshot->now_ms &&
+        cluster->snapshot->now_ms + run_ms > node->closed_from_ms) {
+        return false;
+    }
+    for (int32_t i = 0; i < node->n_taints; i++) {
+        if (!is_tolerated(wants, &node->taints[i])) {
+            return false;
+        }
+    }
+    return is_selected(wants, node) && extras_fit(cluster, task, at, 0) &&
+           zones_fit_empty(cluster, task, at);
+}
+
+/** What a device counts for when shares choose: the fullest first, or the emptiest. */
+static int64_t device_score(const struct cluster *cluster, const struct device_state *device)
+{
+    bool is_pack = cluster->profile->placement_gpu[0] == 'p';
+    return is_pack ? device->future : -device->future;
+}
+
+static bool is_chosen(const int32_t *chosen, int32_t n, int32_t device)
+{
+    for (int32_t i = 0; i < n; i++) {
+        if (chosen[i] == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int32_t best_device(const struct cluster *cluster, const struct fits_spot *spot,
+                           int64_t units, bool is_now, int32_t n_chosen)
+{
+    const struct node_state *node = &cluster->nodes[spot->node];
+    int32_t best = -1;
+    int64_t best_score = 0;
+    for (int32_t d = 0; d < cluster->snapshot->nodes[spot->node].n_devices; d++) {
+        const struct device_state *device = &cluster->devices[node->first_device + d];
+        if (device->future + units > node->device_size ||
+            (is_now && (device->now + units > node->device_size || device->n_waiting > 0)) ||
+            is_chosen(spot->devices, n_chosen, d)) {
+            continue;
+        }
+        if (best < 0 || device_score(cluster, device) > best_score) {
+            best = d;
+            best_score = device_score(cluster, device);
+        }
+    }
+    return best;
+}
+
+static bool shares_fit(const struct cluster *cluster, int32_t task, bool is_now,
+                       struct fits_spot *spot)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct node_state *node = &cluster->nodes[spot->node];
+    int64_t units = cluster_device_units(cluster, task, spot->node);
+    bool is_shared = true;
+    for (int32_t i = 0; i < demand->n_devices; i++) {
+        int32_t device = best_device(cluster, spot, units, is_now, i);
+        if (device < 0) {
+            return false;
+        }
+        spot->devices[i] = device;
+        const struct device_state *state = &cluster->devices[node->first_device + device];
+        is_shared = is_shared && state->future > 0;
+    }
+    spot->is_shared = is_shared;
+    return true;
+}
+
+static bool whole_fit(const struct cluster *cluster, int32_t task, bool is_now,
+                      struct fits_spot *spot)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct node_state *node = &cluster->nodes[spot->node];
+    spot->is_shared = false;
+    if (demand->n_devices > (is_now ? node->whole_now : node->whole_future)) {
+        return false;
+    }
+    int32_t n = 0;
+    for (int32_t d = 0; n < demand->n_devices; d++) {
+        const struct device_state *device = &cluster->devices[node->first_device + d];
+        if (device->future == 0 && (!is_now || device->now == 0)) {
+            spot->devices[n++] = d;
+        }
+    }
+    return true;
+}
+
+static bool devices_fit(const struct cluster *cluster, int32_t task, bool is_now,
+                        struct fits_spot *spot)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    if (demand->n_devices == 0) {
+        spot->is_shared = false;
+        return true;
+    }
+    return demand->device_milli == WEIR_SCHED_DEVICE ? whole_fit(cluster, task, is_now, spot)
+                                                     : shares_fit(cluster, task, is_now, spot);
+}
+
+static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bool is_now)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    const struct node_state *node = &cluster->nodes[at];
+    int64_t cpu = is_now ? WEIR_MAX(node->cpu_now, node->cpu_future) : node->cpu_future;
+    int64_t memory = is_now ? WEIR_MAX(node->memory_now, node->memory_future) : node->memory_future;
+    int32_t n_tasks = is_now ? WEIR_MAX(node->tasks_now, node->tasks_future) : node->tasks_future;
+    return (demand->cpu_milli == 0 || demand->cpu_milli <= given->cpu_milli - cpu) &&
+           (demand->memory_bytes == 0 || demand->memory_bytes <= given->memory_bytes - memory) &&
+           (given->n_tasks_max < 0 || n_tasks < given->n_tasks_max) &&
+           extras_fit(cluster, task, at, is_now ? 2 : 1);
+}
+
+void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *spot)
+{
+    spot->when = FITS_NO;
+    spot->zones = 0;
+    if (!has_room(cluster, task, spot->node, false)) {
+        return;
+    }
+    if (!fits_ever(cluster, task, spot->node)) {
+        spot->when = FITS_NEVER;
+        return;
+    }
+    if (!fits_affinity(cluster, task, spot->node)) {
+        return;
+    }
+    for (int is_now = 1; is_now >= 0; is_now--) {
+        if ((is_now == 0 || has_room(cluster, task, spot->node, true)) &&
+            devices_fit(cluster, task, is_now, spot) &&
+            zones_find(cluster, task, spot->node, is_now, spot->devices, &spot->zones)) {
+            spot->when = is_now ? FITS_NOW : FITS_FUTURE;
+            return;
+        }
+    }
+}
+
+bool fits_back(const struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    if (state->phase != PHASE_RELEASING || !has_room(cluster, task, state->held, false)) {
+        return false;
+    }
+    const struct node_state *node = &cluster->nodes[state->held];
+    int64_t units = cluster_device_units(cluster, task, state->held);
+    int32_t n_devices = WEIR_MIN(cluster_demand(cluster, task)->n_devices,
+                                 cluster->snapshot->nodes[state->held].n_devices);
+    for (int32_t i = 0; i < n_devices; i++) {
+        int32_t d = cluster->held_devices[state->first_spot + i];
+        if (cluster->devices[node->first_device + d].future + units > node->device_size) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_labels(const struct weir_sched_task *task, const struct weir_sched_label *labels,
+                       int32_t n_labels)
+{
+    for (int32_t i = 0; i < n_labels; i++) {
+        bool is_found = false;
+        for (int32_t j = 0; j < task->n_labels && !is_found; j++) {
+            is_found = strcmp(task->labels[j].key, labels[i].key) == 0 &&
+                       strcmp(task->labels[j].value, labels[i].value) == 0;
+        }
+        if (!is_found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Whether some other task with the wanted labels will be in the node's domain of `key`. */
+static bool has_company(const struct cluster *cluster, int32_t task, int32_t node, const char *key)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    const struct weir_sched_task *wants = &snapshot->tasks[task];
+    const char *domain = label_of(&snapshot->nodes[node], key);
+    if (domain == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < snapshot->n_tasks; i++) {
+        int32_t target = cluster->tasks[i].target;
+        if (i == task || target < 0 ||
+            !has_labels(&snapshot->tasks[i], wants->affinity_labels, wants->n_affinity_labels)) {
+            continue;
+        }
+        const char *other = label_of(&snapshot->nodes[target], key);
+        if (other != NULL && strcmp(other, domain) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool fits_affinity(const struct cluster *cluster, int32_t task, int32_t node)
+{
+    const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
+    if (wants->affinity_key != NULL && !has_company(cluster, task, node, wants->affinity_key)) {
+        return false;
+    }
+    return wants->anti_affinity_key == NULL ||
+           !has_company(cluster, task, node, wants->anti_affinity_key);
+}

@@ -1,0 +1,36 @@
+/** Whether a task fits a node, when, and on which of its devices. */
+#ifndef WEIR_SCHED_FITS_H
+#define WEIR_SCHED_FITS_H
+
+#include "sched/cluster.h"
+
+enum fits_when {
+    FITS_NEVER,  /**< Labels, taints or sheer size: not even if the node were empty. */
+    FITS_NO,     /**< Not with what stays there. */
+    FITS_FUTURE, /**< When what leaves has left. */
+    FITS_NOW,
+};
+
+/** Where and how. `devices` has room for the devices of any node. */
+struct fits_spot {
+    int32_t node;
+    enum fits_when when;
+    bool is_shared; /**< All its devices have something on them already. */
+    uint32_t zones;
+    int32_t *devices;
+};
+
+/** Whether selector, taints, the node's state and its whole size allow the task at all. */
+bool fits_ever(const struct cluster *cluster, int32_t task, int32_t node);
+
+/** The spot on spot->node, its other members are written. */
+void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *spot);
+
+/** Whether a task that is RELEASING could stay where it is. */
+bool fits_back(const struct cluster *cluster, int32_t task);
+
+/** Whether affinities allow the task on the node, with every task where it will be.
+ *  Cost: tasks, if the task has affinities. */
+bool fits_affinity(const struct cluster *cluster, int32_t task, int32_t node);
+
+#endif

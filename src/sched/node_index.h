@@ -1,0 +1,42 @@
+/**
+ * Nodes in the order of a key: a treap over caller-known indices, so that the best fit is found by
+ * walking from a bound and not by looking at every node. Ties are in the order of the nodes.
+ */
+#ifndef WEIR_SCHED_NODE_INDEX_H
+#define WEIR_SCHED_NODE_INDEX_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node_index_entry {
+    int64_t key;
+    int32_t left, right;
+    uint32_t weight; /**< Heap order of the treap: a fixed hash of the node. */
+    bool is_in;
+};
+
+struct node_index {
+    struct node_index_entry *entries; /**< One per node. Owned. */
+    int32_t n_nodes;
+    int32_t root;
+};
+
+weir_status node_index_init(struct node_index *index, int32_t n_nodes) WEIR_MUST_CHECK;
+void node_index_fini(struct node_index *index);
+
+/** Put the node under `key`, wherever it was before. O(log n). */
+void node_index_set(struct node_index *index, int32_t node, int64_t key);
+
+/** Take it out, if it is in. O(log n). */
+void node_index_clear(struct node_index *index, int32_t node);
+
+/** The first (key, node) that is not below the given one, or -1. O(log n). */
+int32_t node_index_at_least(const struct node_index *index, int64_t key, int32_t node);
+
+/** The last (key, node) that is not above (key, INT32_MAX), among those with key's the smallest
+ *  node: where a walk from the greatest key down begins. -1 = none. O(log n). */
+int32_t node_index_at_most(const struct node_index *index, int64_t key);
+
+#endif

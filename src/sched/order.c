@@ -1,0 +1,355 @@
+#include "sched/order.h"
+
+#include "base/macros.h"
+#include "sched/chunk.h"
+#include "sched/shares.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** Shares are compared in billionths. A share of something the queue is not entitled to at all
+ *  counts this many times the share of the cluster. */
+#define SHARE_SCALE     1000000000
+#define NO_SHARE_FACTOR 1000
+
+int order_compare_jobs(const struct cluster *cluster, int32_t l, int32_t r, int l_rank, int r_rank)
+{
+    const struct weir_sched_job *left = &cluster->snapshot->jobs[l];
+    const struct weir_sched_job *right = &cluster->snapshot->jobs[r];
+    if (left->priority != right->priority) {
+        return left->priority > right->priority ? -1 : 1;
+    }
+    if (l_rank != r_rank) {
+        return l_rank < r_rank ? -1 : 1;
+    }
+    if (left->created_ms != right->created_ms) {
+        return left->created_ms < right->created_ms ? -1 : 1;
+    }
+    int by_name = strcmp(left->name, right->name);
+    return by_name != 0 ? by_name : (l < r ? -1 : l > r);
+}
+
+static bool job_is_before(const struct order *order, int32_t l, int32_t r)
+{
+    int compared = order_compare_jobs(order->cluster, l, r, order->ranks[l], order->ranks[r]);
+    return order->is_victims ? compared > 0 : compared < 0;
+}
+
+static int compare_i64(int64_t l, int64_t r)
+{
+    return l < r ? -1 : l > r;
+}
+
+static int compare_keys(const struct order_key *l, const struct order_key *r)
+{
+    if (l->is_over_share != r->is_over_share) {
+        return l->is_over_share ? 1 : -1;
+    }
+    if (l->is_over_quota != r->is_over_quota) {
+        return l->is_over_quota ? 1 : -1;
+    }
+    if (l->priority != r->priority) {
+        return l->priority > r->priority ? -1 : 1;
+    }
+    if (l->has_no_share != r->has_no_share) {
+        return l->has_no_share ? 1 : -1;
+    }
+    if (l->dominant_with != r->dominant_with) {
+        return compare_i64(l->dominant_with, r->dominant_with);
+    }
+    if (l->dominant_without != r->dominant_without) {
+        return compare_i64(l->dominant_without, r->dominant_without);
+    }
+    for (int i = 0; i < WEIR_SCHED_N_RESOURCES; i++) {
+        if (l->allocatable.of[i] != r->allocatable.of[i]) {
+            return compare_i64(l->allocatable.of[i], r->allocatable.of[i]);
+        }
+    }
+    return 0;
+}
+
+static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
+{
+    int compared = compare_keys(&order->queues[l].key, &order->queues[r].key);
+    compared = compared != 0 ? compared : (l < r ? -1 : 1);
+    return order->is_victims ? compared > 0 : compared < 0;
+}
+
+static int64_t dominant_share(const struct cluster *cluster, const struct weir_sched_amount *has,
+                              const struct weir_sched_amount *allocatable)
+{
+    int64_t dominant = 0;
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        if (has->of[r] <= 0) {
+            continue;
+        }
+        int64_t of = allocatable->of[r] < 0 ? cluster->total.of[r] : allocatable->of[r];
+        __int128 share;
+        if (of > 0) {
+            share = (__int128)has->of[r] * SHARE_SCALE / of;
+        } else {
+            share = (__int128)has->of[r] * SHARE_SCALE / WEIR_MAX(cluster->total.of[r], 1);
+            share *= NO_SHARE_FACTOR;
+        }
+        dominant = WEIR_MAX(dominant, (int64_t)WEIR_MIN(share, (__int128)INT64_MAX));
+    }
+    return dominant;
+}
+
+static void make_key(struct order *order, int32_t queue)
+{
+    const struct cluster *cluster = order->cluster;
+    struct order_queue *of = &order->queues[queue];
+    const struct queue_state *state = &cluster->queues[queue];
+    struct weir_sched_amount job = {{0}}, fixed, has = state->allocated;
+    int32_t n = order->is_victims ? chunk_to_evict(cluster, of->top, order->scratch)
+                                  : chunk_next(cluster, of->top, order->scratch);
+    chunk_amount(cluster, order->scratch, n, &job, &fixed);
+    struct weir_sched_amount with = has;
+    if (order->is_victims) {
+        amount_subtract(&has, &of->lost);
+        with = has;
+        amount_subtract(&with, &job);
+    } else {
+        amount_add(&with, &job);
+    }
+    struct order_key *key = &of->key;
+    *key = (struct order_key){.priority = cluster->snapshot->queues[queue].priority,
+                              .has_no_share = true};
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        int64_t quota = cluster->snapshot->queues[queue].shares[r].quota;
+        key->allocatable.of[r] = shares_allocatable(cluster, queue, r);
+        key->is_over_share = key->is_over_share || has.of[r] > state->fair_share.of[r];
+        key->is_over_quota = key->is_over_quota || (quota >= 0 && with.of[r] > quota);
+        key->has_no_share = key->has_no_share && key->allocatable.of[r] == 0;
+    }
+    key->dominant_with = dominant_share(cluster, &with, &key->allocatable);
+    key->dominant_without = dominant_share(cluster, &has, &key->allocatable);
+}
+
+typedef bool is_before_fn(const struct order *order, int32_t l, int32_t r);
+
+/** Keep positions of queues in step; jobs have none. */
+static void put(struct order *order, int32_t *heap, int32_t at, int32_t what, bool are_queues)
+{
+    heap[at] = what;
+    if (are_queues) {
+        order->queues[what].position = at;
+    }
+}
+
+static void sift(struct order *order, int32_t *heap, int32_t n, int32_t at, bool are_queues)
+{
+    is_before_fn *is_before = are_queues ? queue_is_before : job_is_before;
+    int32_t what = heap[at];
+    while (at > 0 && is_before(order, what, heap[(at - 1) / 2])) {
+        put(order, heap, at, heap[(at - 1) / 2], are_queues);
+        at = (at - 1) / 2;
+    }
+    for (int32_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
+        if (child + 1 < n && is_before(order, heap[child + 1], heap[child])) {
+            child++;
+        }
+        if (!is_before(order, heap[child], what)) {
+            break;
+        }
+        put(order, heap, at, heap[child], are_queues);
+        at = child;
+    }
+    put(order, heap, at, what, are_queues);
+}
+
+static int32_t root_of(const struct order *order)
+{
+    return order->cluster->snapshot->n_queues;
+}
+
+static int32_t parent_of(const struct order *order, int32_t queue)
+{
+    int32_t parent = order->cluster->snapshot->queues[queue].parent;
+    return parent < 0 ? root_of(order) : parent;
+}
+
+static bool is_leaf(const struct order *order, int32_t queue)
+{
+    return queue < root_of(order) && order->cluster->queues[queue].first_child < 0;
+}
+
+/** A queue's best job and key anew, from its heap. */
+static void settle(struct order *order, int32_t queue)
+{
+    struct order_queue *of = &order->queues[queue];
+    if (of->n == 0) {
+        of->top = -1;
+        return;
+    }
+    of->top = is_leaf(order, queue) ? order->jobs[of->first]
+                                    : order->queues[order->children[of->first]].top;
+    if (queue != root_of(order)) {
+        make_key(order, queue);
+    }
+}
+
+/** Bring a queue's place in its parent's heap up to date, after settle. */
+static void place(struct order *order, int32_t queue)
+{
+    struct order_queue *of = &order->queues[queue];
+    struct order_queue *parent = &order->queues[parent_of(order, queue)];
+    int32_t *heap = order->children + parent->first;
+    if (of->top < 0 && of->position >= 0) {
+        int32_t at = of->position, last = heap[--parent->n];
+        of->position = -1;
+        if (last != queue) {
+            put(order, heap, at, last, true);
+            sift(order, heap, parent->n, at, true);
+        }
+    } else if (of->top >= 0) {
+        if (of->position < 0) {
+            put(order, heap, parent->n++, queue, true);
+        }
+        sift(order, heap, parent->n, of->position, true);
+    }
+}
+
+static void refresh_path(struct order *order, int32_t queue)
+{
+    for (; queue != root_of(order); queue = parent_of(order, queue)) {
+        settle(order, queue);
+        place(order, queue);
+    }
+    settle(order, queue);
+}
+
+static void heapify(struct order *order, int32_t queue)
+{
+    struct order_queue *of = &order->queues[queue];
+    bool leaf = is_leaf(order, queue);
+    int32_t *heap = (leaf ? order->jobs : order->children) + of->first;
+    for (int32_t i = 0; i < of->n; i++) { /* Each sifts up among those before it. */
+        sift(order, heap, i + 1, i, !leaf);
+    }
+}
+
+void order_refresh(struct order *order)
+{
+    order->dirty = -1;
+    for (int32_t q = root_of(order) - 1; q >= 0; q--) { /* Children before parents. */
+        if (!is_leaf(order, q)) {
+            heapify(order, q);
+        }
+        settle(order, q);
+        if (order->queues[q].top >= 0 || order->queues[q].position >= 0) {
+            place(order, q);
+        }
+    }
+    heapify(order, root_of(order));
+    settle(order, root_of(order));
+}
+
+static weir_status make_arrays(struct order *order)
+{
+    const struct weir_sched_snapshot *snapshot = order->cluster->snapshot;
+    size_t n_queues = (size_t)snapshot->n_queues + 1, n_jobs = (size_t)snapshot->n_jobs + 1;
+    order->queues = calloc(n_queues, sizeof *order->queues);
+    order->jobs = calloc(n_jobs, sizeof(int32_t));
+    order->children = calloc(n_queues, sizeof(int32_t));
+    order->scratch = calloc((size_t)snapshot->n_tasks + 1, sizeof(int32_t));
+    order->ranks = calloc(n_jobs, 1);
+    bool is_whole = order->queues != NULL && order->jobs != NULL && order->children != NULL &&
+                    order->scratch != NULL && order->ranks != NULL;
+    return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
+                       bool is_victims)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    *order = (struct order){.cluster = cluster, .is_victims = is_victims, .dirty = -1};
+    WEIR_TRY(make_arrays(order));
+    int32_t at_job = 0, at_child = 0;
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) { /* Sizes, then places, then content. */
+        order->queues[snapshot->jobs[j].queue].n += is_listed[j];
+    }
+    for (int32_t q = 0; q <= snapshot->n_queues; q++) {
+        struct order_queue *of = &order->queues[q];
+        of->position = of->top = -1;
+        if (is_leaf(order, q)) {
+            of->first = at_job;
+            at_job += of->n;
+        } else {
+            of->first = at_child;
+            int32_t c = q == root_of(order) ? cluster->first_root : cluster->queues[q].first_child;
+            for (; c >= 0; c = cluster->queues[c].next_sibling) {
+                at_child++;
+            }
+        }
+        of->n = 0;
+    }
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        struct order_queue *of = &order->queues[snapshot->jobs[j].queue];
+        if (is_listed[j]) {
+            order->ranks[j] = (uint8_t)chunk_rank(cluster, j);
+            order->jobs[of->first + of->n++] = j;
+        }
+    }
+    for (int32_t q = 0; q < snapshot->n_queues; q++) {
+        if (is_leaf(order, q)) {
+            heapify(order, q);
+        }
+    }
+    order_refresh(order);
+    return WEIR_OK;
+}
+
+void order_fini(struct order *order)
+{
+    free(order->queues);
+    free(order->jobs);
+    free(order->children);
+    free(order->scratch);
+    free(order->ranks);
+    *order = (struct order){0};
+}
+
+int32_t order_pop(struct order *order)
+{
+    if (order->dirty >= 0) {
+        refresh_path(order, order->dirty);
+        order->dirty = -1;
+    }
+    int32_t job = order->queues[root_of(order)].top;
+    if (job < 0) {
+        return -1;
+    }
+    int32_t leaf = order->cluster->snapshot->jobs[job].queue;
+    struct order_queue *of = &order->queues[leaf];
+    int32_t *heap = order->jobs + of->first;
+    heap[0] = heap[--of->n];
+    if (of->n > 0) {
+        sift(order, heap, of->n, 0, false);
+    }
+    order->dirty = leaf;
+    return job;
+}
+
+void order_push(struct order *order, int32_t job)
+{
+    int32_t leaf = order->cluster->snapshot->jobs[job].queue;
+    struct order_queue *of = &order->queues[leaf];
+    int32_t *heap = order->jobs + of->first;
+    order->ranks[job] = (uint8_t)chunk_rank(order->cluster, job);
+    heap[of->n++] = job;
+    sift(order, heap, of->n, of->n - 1, false);
+    if (order->dirty >= 0 && order->dirty != leaf) {
+        refresh_path(order, order->dirty);
+    }
+    order->dirty = leaf;
+}
+
+void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount)
+{
+    const struct weir_sched_queue *queues = order->cluster->snapshot->queues;
+    for (int32_t q = order->cluster->snapshot->jobs[job].queue; q >= 0; q = queues[q].parent) {
+        amount_add(&order->queues[q].lost, amount);
+    }
+}

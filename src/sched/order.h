@@ -1,0 +1,59 @@
+/**
+ * Who is next: the jobs of all queues in the order in which they are served, or, of victims, in
+ * which they lose. Heaps of jobs in leaf queues and of queues in their parents; a queue's place
+ * depends on what it has and on its next job.
+ */
+#ifndef WEIR_SCHED_ORDER_H
+#define WEIR_SCHED_ORDER_H
+
+#include "sched/cluster.h"
+
+/** Everything by which sibling queues are compared, worked out once per change. */
+struct order_key {
+    bool is_over_share, is_over_quota, has_no_share;
+    int32_t priority;
+    int64_t dominant_with, dominant_without;
+    struct weir_sched_amount allocatable;
+};
+
+struct order_queue {
+    int32_t first, n; /**< Its heap: of jobs in a leaf, of children elsewhere. */
+    int32_t position; /**< In the parent's heap; -1 = not in. */
+    int32_t top;      /**< Best job at or below; -1. */
+    struct order_key key;
+    struct weir_sched_amount lost; /**< Victims taken so far, at and below. */
+};
+
+struct order {
+    const struct cluster *cluster;
+    bool is_victims;
+    struct order_queue *queues; /**< One per queue, then the invisible root. */
+    int32_t *jobs;              /**< Heaps of all leaves. */
+    int32_t *children;          /**< Heaps of all parents. */
+    int32_t *scratch;           /**< Room for one job's tasks. */
+    uint8_t *ranks;             /**< Per job: chunk_rank. */
+    bool *is_listed;            /**< Per job. */
+    int32_t dirty;              /**< Leaf whose place is to be worked out anew; -1. */
+};
+
+/** The listed jobs (one flag per job). The order borrows the cluster. */
+weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
+                       bool is_victims) WEIR_MUST_CHECK;
+void order_fini(struct order *order);
+
+/** Take the next job out; -1: none is left. O(depth * log). */
+int32_t order_pop(struct order *order);
+
+/** Put a job back that was popped, with what it is now. */
+void order_push(struct order *order, int32_t job);
+
+/** Of victims: this much was popped from a job's queue. */
+void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount);
+
+/** What queues have has changed in more than the queue of the last popped job. */
+void order_refresh(struct order *order);
+
+/** Negative if job l comes before r within one queue. */
+int order_compare_jobs(const struct cluster *cluster, int32_t l, int32_t r, int l_rank, int r_rank);
+
+#endif

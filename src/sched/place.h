@@ -1,0 +1,39 @@
+/**
+ * Give tasks their places: the best spot for one task, and a job's next tasks all together or not
+ * at all, within the domains that its sub-groups ask for.
+ */
+#ifndef WEIR_SCHED_PLACE_H
+#define WEIR_SCHED_PLACE_H
+
+#include "sched/fits.h"
+#include "sched/topology.h"
+
+/** Nodes to choose from: all, or a list. */
+struct place_nodes {
+    const int32_t *list; /**< NULL: all. */
+    int32_t n;
+    bool has_ranks; /**< Prefer nodes of a smaller placer.ranks[node]. */
+};
+
+struct placer {
+    struct cluster *cluster;
+    struct topology *topologies;
+    int32_t *ranks;   /**< Per node: the place of its preferred sub-domain. */
+    int32_t *devices; /**< Two spots' worth of the largest node. */
+    int32_t max_devices;
+    bool pipeline_only; /**< Bind nothing: what is placed waits for what is being worked out. */
+};
+
+weir_status placer_init(struct placer *placer, struct cluster *cluster) WEIR_MUST_CHECK;
+void placer_fini(struct placer *placer);
+
+/** Place these pending tasks of one job. On failure nothing has changed, and *wait (may be NULL)
+ *  says what was missing. Tasks of a gang that would partly wait all wait. */
+bool placer_place(struct placer *placer, int32_t job, const int32_t *tasks, int32_t n_tasks,
+                  struct weir_sched_wait *wait);
+
+/** The best spot for one task; spot->when FITS_NO if there is none. */
+void placer_find(struct placer *placer, int32_t task, const struct place_nodes *nodes,
+                 struct fits_spot *spot);
+
+#endif

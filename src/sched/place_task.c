@@ -1,0 +1,183 @@
+/** The best spot for one task. */
+#include "sched/place.h"
+
+#include "base/macros.h"
+
+#include <string.h>
+
+/** Spots in the order of preference: sub-domain, company on the device, now, packing, node. */
+struct candidate {
+    int64_t key;
+    int32_t rank, node;
+    bool is_shared, is_now;
+};
+
+static bool is_better(const struct candidate *l, const struct candidate *r)
+{
+    if (l->rank != r->rank) {
+        return l->rank < r->rank;
+    }
+    if (l->is_now != r->is_now) {
+        return l->is_now;
+    }
+    if (l->is_shared != r->is_shared) {
+        return l->is_shared;
+    }
+    return l->key != r->key ? l->key < r->key : l->node < r->node;
+}
+
+static bool is_packing(const struct placer *placer, const struct weir_sched_demand *demand)
+{
+    const struct weir_sched_profile *profile = placer->cluster->profile;
+    const char *rule = demand->n_devices > 0 ? profile->placement : profile->placement_cpu;
+    return rule[0] == 'b';
+}
+
+static int64_t packing_key(const struct placer *placer, const struct weir_sched_demand *demand,
+                           int32_t node)
+{
+    const struct cluster *cluster = placer->cluster;
+    int64_t room =
+        demand->n_devices > 0 ? cluster->nodes[node].room_milli : cluster->by_cpu.entries[node].key;
+    return is_packing(placer, demand) ? room : -room;
+}
+
+static bool shares_are_wanted(const struct placer *placer, const struct weir_sched_demand *demand)
+{
+    return demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE &&
+           placer->cluster->profile->placement_gpu[0] == 'p';
+}
+
+static void keep(struct fits_spot *best, const struct fits_spot *found)
+{
+    int32_t *devices = best->devices;
+    *best = *found;
+    best->devices = devices;
+}
+
+static void find_in_list(struct placer *placer, int32_t task, const struct place_nodes *nodes,
+                         struct fits_spot *best)
+{
+    const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
+    size_t n_devices = (size_t)demand->n_devices;
+    struct fits_spot spot = {.devices = placer->devices + placer->max_devices};
+    struct candidate best_so_far = {0};
+    for (int32_t i = 0; i < nodes->n; i++) {
+        spot.node = nodes->list[i];
+        fits_find(placer->cluster, task, &spot);
+        struct candidate candidate = {
+            .key = packing_key(placer, demand, spot.node),
+            .rank = nodes->has_ranks ? placer->ranks[spot.node] : 0,
+            .node = spot.node,
+            .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
+            .is_now = spot.when == FITS_NOW,
+        };
+        if (spot.when >= FITS_FUTURE &&
+            (best->when < FITS_FUTURE || is_better(&candidate, &best_so_far))) {
+            best_so_far = candidate;
+            keep(best, &spot);
+            if (n_devices > 0) {
+                memcpy(best->devices, spot.devices, n_devices * sizeof(int32_t));
+            }
+        }
+    }
+}
+
+/** The first node of an index, from `from` upwards, that fits at least at `when`. */
+static bool walk_up(struct placer *placer, int32_t task, const struct node_index *index,
+                    int64_t from, enum fits_when when, bool must_share, struct fits_spot *spot)
+{
+    int32_t at = node_index_at_least(index, from, 0);
+    while (at >= 0) {
+        spot->node = at;
+        fits_find(placer->cluster, task, spot);
+        if (spot->when >= when && (!must_share || spot->is_shared)) {
+            return true;
+        }
+        at = node_index_at_least(index, index->entries[at].key, at + 1);
+    }
+    return false;
+}
+
+/** The same from the greatest key down; equal keys in the order of nodes. */
+static bool walk_down(struct placer *placer, int32_t task, const struct node_index *index,
+                      enum fits_when when, struct fits_spot *spot)
+{
+    int32_t at = node_index_at_most(index, INT64_MAX);
+    while (at >= 0) {
+        int64_t key = index->entries[at].key;
+        for (; at >= 0 && index->entries[at].key == key;
+             at = node_index_at_least(index, key, at + 1)) {
+            spot->node = at;
+            fits_find(placer->cluster, task, spot);
+            if (spot->when >= when) {
+                return true;
+            }
+        }
+        at = node_index_at_most(index, key - 1);
+    }
+    return false;
+}
+
+/** A lower bound of the room that a node must have in thousandths. */
+static int64_t least_room(const struct weir_sched_demand *demand)
+{
+    return demand->device_milli > 0 ? (int64_t)demand->n_devices * demand->device_milli : 1;
+}
+
+static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
+                     struct fits_spot *spot)
+{
+    const struct node_index *index = &placer->cluster->by_cpu;
+    const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
+    if (!is_packing(placer, demand)) {
+        return walk_down(placer, task, index, when, spot);
+    }
+    int32_t at = node_index_at_least(index, demand->cpu_milli, 0);
+    while (at >= 0) {
+        int64_t key = index->entries[at].key;
+        if (key >= CLUSTER_KEY_WITH_DEVICES && key < CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli) {
+            at = node_index_at_least(index, CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli, 0);
+            continue;
+        }
+        spot->node = at;
+        fits_find(placer->cluster, task, spot);
+        if (spot->when >= when) {
+            return true;
+        }
+        at = node_index_at_least(index, key, at + 1);
+    }
+    return false;
+}
+
+static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when when,
+                          struct fits_spot *spot)
+{
+    const struct cluster *cluster = placer->cluster;
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    if (demand->n_devices == 0) {
+        return walk_cpu(placer, task, when, spot);
+    }
+    if (shares_are_wanted(placer, demand) &&
+        walk_up(placer, task, &cluster->by_shared, least_room(demand), when, true, spot)) {
+        return true;
+    }
+    return is_packing(placer, demand)
+               ? walk_up(placer, task, &cluster->by_room, least_room(demand), when, false, spot)
+               : walk_down(placer, task, &cluster->by_room, when, spot);
+}
+
+void placer_find(struct placer *placer, int32_t task, const struct place_nodes *nodes,
+                 struct fits_spot *spot)
+{
+    spot->devices = placer->devices;
+    spot->when = FITS_NO;
+    if (nodes->list != NULL) {
+        find_in_list(placer, task, nodes, spot);
+        return;
+    }
+    if (!find_anywhere(placer, task, FITS_NOW, spot) &&
+        !find_anywhere(placer, task, FITS_FUTURE, spot)) {
+        spot->when = FITS_NO;
+    }
+}

@@ -1,0 +1,199 @@
+#include "sched/sched.h"
+
+#include "base/macros.h"
+#include "sched/actions.h"
+#include "sched/chunk.h"
+#include "sched/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static weir_status cycle_init(struct cycle *cycle, const struct weir_sched_snapshot *snapshot,
+                              const struct weir_sched_profile *profile)
+{
+    WEIR_TRY(cluster_init(&cycle->cluster, snapshot, profile));
+    WEIR_TRY(placer_init(&cycle->placer, &cycle->cluster));
+    WEIR_TRY(solver_init(&cycle->solver, &cycle->cluster, &cycle->placer));
+    cycle->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *cycle->tasks);
+    cycle->is_listed = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->is_listed);
+    if (cycle->tasks == NULL || cycle->is_listed == NULL) {
+        return WEIR_ERR_NOMEM;
+    }
+    return shares_divide(&cycle->cluster);
+}
+
+static void cycle_fini(struct cycle *cycle)
+{
+    free(cycle->tasks);
+    free(cycle->is_listed);
+    solver_fini(&cycle->solver);
+    placer_fini(&cycle->placer);
+    cluster_fini(&cycle->cluster);
+}
+
+/** Whether a task is where it was, and no action names it. */
+static bool is_evicted(const struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    return cluster->snapshot->tasks[task].state == WEIR_SCHED_RUNNING &&
+           (state->phase == PHASE_RELEASING || state->phase == PHASE_PIPELINED);
+}
+
+static void add_action(struct weir_sched_plan *plan, const struct cluster *cluster, int32_t task,
+                       enum weir_sched_action_kind kind, int32_t *at_device)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    bool is_evict = kind == WEIR_SCHED_EVICT;
+    int32_t n_devices = cluster_demand(cluster, task)->n_devices;
+    struct weir_sched_action *action = &plan->actions[plan->n_actions++];
+    *action = (struct weir_sched_action){.kind = kind,
+                                         .task = task,
+                                         .node = is_evict ? state->held : state->target,
+                                         .n_devices = n_devices,
+                                         .zones = is_evict ? state->held_zones : state->zones,
+                                         .by_job = is_evict ? state->by_job : WEIR_SCHED_NONE};
+    if (is_evict) {
+        action->reason = (enum weir_sched_evict_reason)state->reason;
+    }
+    if (n_devices > 0) {
+        const int32_t *from = is_evict ? cluster->held_devices : cluster->target_devices;
+        action->devices = plan->device_pool + *at_device;
+        memcpy(plan->device_pool + *at_device, from + state->first_spot,
+               (size_t)n_devices * sizeof(int32_t));
+        *at_device += n_devices;
+    }
+}
+
+static void add_actions(struct weir_sched_plan *plan, const struct cluster *cluster)
+{
+    int32_t at_device = 0, n_tasks = cluster->snapshot->n_tasks;
+    for (int32_t t = 0; t < n_tasks; t++) {
+        if (is_evicted(cluster, t)) {
+            add_action(plan, cluster, t, WEIR_SCHED_EVICT, &at_device);
+        }
+    }
+    for (int32_t t = 0; t < n_tasks; t++) {
+        if (cluster->tasks[t].phase == PHASE_BOUND) {
+            add_action(plan, cluster, t, WEIR_SCHED_BIND, &at_device);
+        } else if (cluster->tasks[t].phase == PHASE_PIPELINED) {
+            add_action(plan, cluster, t, WEIR_SCHED_PIPELINE, &at_device);
+        }
+    }
+}
+
+static int32_t first_pipelined(const struct cluster *cluster, int32_t job)
+{
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    for (int32_t t = given->first_task; t < given->first_task + given->n_tasks; t++) {
+        if (cluster->tasks[t].phase == PHASE_PIPELINED) {
+            return t;
+        }
+    }
+    return -1;
+}
+
+/** Why a job waits, if it does: what the last action that tried it said. */
+static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wait *out)
+{
+    const struct group_state *root = &cluster->groups[cluster->jobs[job].first_group];
+    *out = cluster->jobs[job].wait;
+    out->job = job;
+    if (root->n_pipelined > 0) {
+        int32_t task = first_pipelined(cluster, job);
+        out->code = WEIR_SCHED_WAIT_ROOM_COMING;
+        out->object = cluster->tasks[task].target;
+    } else if (root->n_pending == 0 ||
+               chunk_is_satisfied(cluster, cluster->jobs[job].first_group)) {
+        return false;
+    } else if (out->code == WEIR_SCHED_WAIT_NONE) {
+        out->code = WEIR_SCHED_WAIT_MEMBERS;
+        out->need = root->min_member;
+        out->have = root->n_pending + root->n_alive;
+        out->object = WEIR_SCHED_NONE;
+    }
+    explain_text(cluster, out);
+    return true;
+}
+
+static weir_status make_plan(struct cluster *cluster, struct weir_sched_plan *plan)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    size_t n_actions = 0, n_devices = 0, n_waits = 0;
+    struct weir_sched_wait wait;
+    for (int32_t t = 0; t < snapshot->n_tasks; t++) {
+        size_t n = is_evicted(cluster, t);
+        n += cluster->tasks[t].phase == PHASE_BOUND || cluster->tasks[t].phase == PHASE_PIPELINED;
+        n_actions += n;
+        n_devices += n * (size_t)snapshot->tasks[t].demand.n_devices;
+    }
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        n_waits += find_wait(cluster, j, &wait);
+    }
+    plan->actions = calloc(n_actions + 1, sizeof *plan->actions);
+    plan->device_pool = calloc(n_devices + 1, sizeof *plan->device_pool);
+    plan->waits = calloc(n_waits + 1, sizeof *plan->waits);
+    plan->queues = calloc((size_t)snapshot->n_queues + 1, sizeof *plan->queues);
+    if (plan->actions == NULL || plan->device_pool == NULL || plan->waits == NULL ||
+        plan->queues == NULL) {
+        return WEIR_ERR_NOMEM;
+    }
+    add_actions(plan, cluster);
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        if (find_wait(cluster, j, &wait)) {
+            plan->waits[plan->n_waits++] = wait;
+        }
+    }
+    for (int32_t q = 0; q < snapshot->n_queues; q++) {
+        const struct queue_state *queue = &cluster->queues[q];
+        plan->queues[q] = (struct weir_sched_queue_share){queue->fair_share, queue->requested,
+                                                          queue->allocated, queue->non_preemptible};
+    }
+    plan->n_decisions = cluster->n_decisions;
+    return WEIR_OK;
+}
+
+static weir_status run_actions(struct cycle *cycle)
+{
+    for (const char *at = cycle->cluster.profile->actions; *at != '\0';) {
+        size_t len = strcspn(at, ",");
+        WEIR_TRY(action_named(at, len)(cycle));
+        at += len + (at[len] == ',');
+    }
+    return cycle->cluster.status;
+}
+
+weir_status weir_sched_plan(const struct weir_sched_snapshot *snapshot,
+                            const struct weir_sched_profile *profile, struct weir_sched_plan **out,
+                            struct weir_error *err)
+{
+    WEIR_TRY(weir_sched_profile_check(profile, err));
+    WEIR_TRY(weir_sched_snapshot_check(snapshot, err));
+    struct cycle cycle = {0};
+    struct weir_sched_plan *plan = calloc(1, sizeof *plan);
+    weir_status status = plan == NULL ? WEIR_ERR_NOMEM : cycle_init(&cycle, snapshot, profile);
+    if (status == WEIR_OK) {
+        status = run_actions(&cycle);
+    }
+    if (status == WEIR_OK) {
+        status = make_plan(&cycle.cluster, plan);
+    }
+    cycle_fini(&cycle);
+    if (status != WEIR_OK) {
+        weir_sched_plan_destroy(plan);
+        return weir_error_set(err, status, "planning: %s", weir_status_text(status));
+    }
+    *out = plan;
+    return WEIR_OK;
+}
+
+void weir_sched_plan_destroy(struct weir_sched_plan *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    free(plan->actions);
+    free(plan->device_pool);
+    free(plan->waits);
+    free(plan->queues);
+    free(plan);
+}

@@ -1,0 +1,110 @@
+#include "sched/sched.h"
+
+#include "base/macros.h"
+#include "sched/actions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// clang-format off
+#define OPT(member, name, type, fallback, low, high, arg, doc)                                     \
+    WEIR_OPT(weir_sched_profile, member, name, 0, type, fallback, low, high, arg, doc)
+
+static const struct weir_option options[] = {
+    OPT(actions,                 "actions",                 TEXT, "allocate,consolidation,reclaim,preempt,stalegangeviction",
+                                                                  0, 0, "LIST", "Actions of a cycle, in order"),
+    OPT(placement,               "placement",               TEXT, "binpack", 0, 0, "RULE", "Tasks with devices on nodes: binpack or spread"),
+    OPT(placement_cpu,           "placement-cpu",           TEXT, "binpack", 0, 0, "RULE", "Tasks without devices on nodes: binpack or spread"),
+    OPT(placement_gpu,           "placement-gpu",           TEXT, "pack",    0, 0, "RULE", "Shares on the devices of a node: pack or spread"),
+    OPT(saturation_ppm,          "saturation-ppm",          INT,  "1000000", 1000000, 1e12, "N", "Reclaim's saturation multiplier; 1000000 is 1"),
+    OPT(usage_weight_ppm,        "usage-weight-ppm",        INT,  "0",       0, 1e9, "N", "How much past use costs a queue; 1000000 is 1"),
+    OPT(consolidation_max_moves, "consolidation-max-moves", INT,  "64",      -1, 1e9, "N", "Tasks that one consolidation may move; 0: none, -1: any number"),
+    OPT(search_max_scenarios,    "search-max-scenarios",    INT,  "10000",   1, 1e9, "N", "Scenarios tried for a job before it counts as not solvable"),
+    OPT(stale_grace_ms,          "stale-grace-ms",          INT,  "60000",   -1, 1e15, "MS", "How long a gang may be below its minimum; -1: for ever"),
+    OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
+};
+
+static const struct weir_sched_profile profile_default = {
+    .actions = "allocate,consolidation,reclaim,preempt,stalegangeviction",
+    .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
+    .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 10000,
+    .stale_grace_ms = 60000, .move_victims = true,
+};
+
+static const struct weir_sched_profile profile_kai = {
+    .actions = "allocate,consolidation,reclaim,preempt,stalegangeviction",
+    .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
+    .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 100000,
+    .stale_grace_ms = 60000, .move_victims = true,
+};
+
+// clang-format on
+
+const struct weir_option *weir_sched_profile_options(size_t *out_n)
+{
+    *out_n = WEIR_ARRAY_LEN(options);
+    return options;
+}
+
+weir_status weir_sched_profile_named(const char *name, struct weir_sched_profile *out,
+                                     struct weir_error *err)
+{
+    if (strcmp(name, "kai") == 0) {
+        *out = profile_kai;
+    } else if (strcmp(name, "default") == 0) {
+        *out = profile_default;
+    } else {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "profile \"%.60s\": there are \"default\" and \"kai\"", name);
+    }
+    return WEIR_OK;
+}
+
+static weir_status check_word(const char *option, const char *value, const char *one,
+                              const char *other, struct weir_error *err)
+{
+    if (value != NULL && (strcmp(value, one) == 0 || strcmp(value, other) == 0)) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected %s or %s", option, one, other);
+}
+
+static weir_status check_actions(const char *actions, struct weir_error *err)
+{
+    for (const char *at = actions; at != NULL && *at != '\0';) {
+        size_t len = strcspn(at, ",");
+        if (action_named(at, len) == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "actions: no action is called \"%.*s\"",
+                                  (int)WEIR_MIN(len, 60), at);
+        }
+        at += len + (at[len] == ',');
+    }
+    return actions != NULL ? WEIR_OK
+                           : weir_error_set(err, WEIR_ERR_INVALID, "actions: expected a list");
+}
+
+static weir_status check_number(const char *option, int64_t value, double low, double high,
+                                struct weir_error *err)
+{
+    if ((double)value >= low && (double)value <= high) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected %.0f to %.0f", option, low, high);
+}
+
+weir_status weir_sched_profile_check(const struct weir_sched_profile *profile,
+                                     struct weir_error *err)
+{
+    WEIR_TRY(check_actions(profile->actions, err));
+    WEIR_TRY(check_word("placement", profile->placement, "binpack", "spread", err));
+    WEIR_TRY(check_word("placement-cpu", profile->placement_cpu, "binpack", "spread", err));
+    WEIR_TRY(check_word("placement-gpu", profile->placement_gpu, "pack", "spread", err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(options); i++) {
+        const struct weir_option *option = &options[i];
+        if (option->type == WEIR_OPTION_INT) {
+            int64_t value = *(const int64_t *)((const char *)profile + option->offset);
+            WEIR_TRY(check_number(option->name, value, option->min, option->max, err));
+        }
+    }
+    return WEIR_OK;
+}

@@ -1,0 +1,45 @@
+/**
+ * What queues are entitled to, and what that allows: fair shares down the tree, admission under
+ * limits and quotas, and who may take back from whom.
+ */
+#ifndef WEIR_SCHED_SHARES_H
+#define WEIR_SCHED_SHARES_H
+
+#include "sched/cluster.h"
+
+/** Divide the cluster among the roots, and every queue's share among its children.
+ *  Cost: per level and resource as division_give_rest. */
+weir_status shares_divide(struct cluster *cluster) WEIR_MUST_CHECK;
+
+/** min(limit, max(quota, fair share)) of one resource; -1 = unlimited. */
+int64_t shares_allocatable(const struct cluster *cluster, int32_t queue, int resource);
+
+/** Whether a queue and all above it may take `amount` more, of which `fixed` is non-preemptible. If
+ *  not, *wait (may be NULL) says which may not and why. */
+bool shares_admit(const struct cluster *cluster, int32_t queue,
+                  const struct weir_sched_amount *amount, const struct weir_sched_amount *fixed,
+                  struct weir_sched_wait *wait);
+
+/** Whether a queue that takes `amount` more stays within its fair share, and with `fixed` within
+ * its quota: only then it may reclaim. */
+bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
+                        const struct weir_sched_amount *amount,
+                        const struct weir_sched_amount *fixed);
+
+/** One thing that a reclaim takes from a queue. */
+struct shares_loss {
+    int32_t queue;
+    struct weir_sched_amount amount;
+};
+
+/**
+ * Whether `queue` may take `amount` at the cost of these losses, in this order. The losses are
+ * already missing from the queues' allocations, and `amount` is already in `queue`'s.
+ * `remaining` is scratch, one per queue.
+ */
+bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,
+                            const struct weir_sched_amount *amount, bool is_fixed,
+                            const struct shares_loss *losses, int32_t n_losses,
+                            struct weir_sched_amount *remaining);
+
+#endif

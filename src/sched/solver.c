@@ -1,0 +1,287 @@
+#include "sched/solver.h"
+
+#include "base/macros.h"
+#include "sched/chunk.h"
+#include "sched/victims.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** After so many scenarios it is worth asking whether any could do. */
+#define DOUBT_AFTER 4
+
+static void *make(size_t n, size_t size)
+{
+    return calloc(n + 1, size);
+}
+
+weir_status solver_init(struct solver *solver, struct cluster *cluster, struct placer *placer)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
+    *solver = (struct solver){.cluster = cluster, .placer = placer};
+    solver->is_victim = make(n_jobs, 1);
+    solver->is_listed = make(n_jobs, sizeof(bool));
+    solver->popped = make(n_jobs, sizeof(int32_t));
+    solver->unit_tasks = make(n_tasks, sizeof(int32_t));
+    solver->units = make(n_tasks, sizeof *solver->units);
+    solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
+    solver->links = make(n_tasks, sizeof *solver->links);
+    solver->pending = make(n_tasks, sizeof(int32_t));
+    solver->evicted = make(n_tasks, sizeof(int32_t));
+    solver->recorded = make(n_tasks, sizeof(int32_t));
+    solver->losses = make(n_tasks, sizeof *solver->losses);
+    solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
+    bool is_whole = solver->is_victim != NULL && solver->is_listed != NULL &&
+                    solver->popped != NULL && solver->unit_tasks != NULL && solver->units != NULL &&
+                    solver->node_head != NULL && solver->links != NULL && solver->pending != NULL &&
+                    solver->evicted != NULL && solver->recorded != NULL && solver->losses != NULL &&
+                    solver->remaining != NULL;
+    return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+void solver_fini(struct solver *solver)
+{
+    free(solver->is_victim);
+    free(solver->is_listed);
+    free(solver->popped);
+    free(solver->unit_tasks);
+    free(solver->units);
+    free(solver->node_head);
+    free(solver->links);
+    free(solver->pending);
+    free(solver->evicted);
+    free(solver->recorded);
+    free(solver->losses);
+    free(solver->remaining);
+}
+
+static void evict_unit(struct solver *solver, int32_t u)
+{
+    struct solver_unit *unit = &solver->units[u];
+    if (unit->is_evicted) {
+        return;
+    }
+    unit->is_evicted = true;
+    solver->evicted[solver->n_evicted++] = u;
+    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
+        cluster_evict(solver->cluster, solver->unit_tasks[i], solver->reason, solver->job);
+    }
+}
+
+static bool unit_can_stay(struct solver *solver, const struct solver_unit *unit)
+{
+    size_t checkpoint = cluster_checkpoint(solver->cluster);
+    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
+        if (!fits_back(solver->cluster, solver->unit_tasks[i])) {
+            cluster_rollback(solver->cluster, checkpoint);
+            return false;
+        }
+        cluster_unevict(solver->cluster, solver->unit_tasks[i]);
+    }
+    return true;
+}
+
+/** Let victims stay that need not go, then find others a new place; the last popped, which had the
+ *  best claim, first. @return Tasks that were moved. */
+static int32_t settle_victims(struct solver *solver)
+{
+    int32_t n_moved = 0;
+    for (int32_t i = solver->n_evicted - 1; i >= 0; i--) {
+        struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        if (unit->is_evicted && unit_can_stay(solver, unit)) {
+            unit->is_evicted = false;
+        }
+    }
+    for (int32_t i = solver->n_evicted - 1; i >= 0 && solver->may_move; i--) {
+        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        if (unit->is_evicted && placer_place(solver->placer, unit->job,
+                                             solver->unit_tasks + unit->first, unit->n, NULL)) {
+            n_moved += unit->n;
+        }
+    }
+    return n_moved;
+}
+
+/** What units lost for good, in the order in which they were popped. */
+static int32_t count_losses(struct solver *solver)
+{
+    const struct cluster *cluster = solver->cluster;
+    int32_t n = 0;
+    for (int32_t e = 0; e < solver->n_evicted; e++) {
+        const struct solver_unit *unit = &solver->units[solver->evicted[e]];
+        struct weir_sched_amount lost = {{0}};
+        bool is_lost = false;
+        for (int32_t i = unit->first; i < unit->first + unit->n && unit->is_evicted; i++) {
+            int32_t task = solver->unit_tasks[i];
+            if (cluster->tasks[task].target < 0) {
+                struct weir_sched_amount charge =
+                    cluster_charge(cluster, task, cluster->tasks[task].held);
+                amount_add(&lost, &charge);
+                is_lost = true;
+            }
+        }
+        if (is_lost) {
+            solver->losses[n++] = (struct shares_loss){
+                .queue = cluster->snapshot->jobs[unit->job].queue, .amount = lost};
+        }
+    }
+    return n;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    int32_t l = *(const int32_t *)left, r = *(const int32_t *)right;
+    return l < r ? -1 : l > r;
+}
+
+static void clear_scenario(struct solver *solver)
+{
+    cluster_rollback(solver->cluster, solver->checkpoint);
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        solver->units[solver->evicted[i]].is_evicted = false;
+    }
+    solver->n_evicted = 0;
+}
+
+/** Place the first tasks of the job, if its queues may take them in this scenario. */
+static bool place_pending(struct solver *solver, int32_t n_tasks)
+{
+    struct weir_sched_amount amount, fixed;
+    int32_t queue = solver->cluster->snapshot->jobs[solver->job].queue;
+    chunk_amount(solver->cluster, solver->pending, n_tasks, &amount, &fixed);
+    return shares_admit(solver->cluster, queue, &amount, &fixed, NULL) &&
+           placer_place(solver->placer, solver->job, solver->pending, n_tasks, NULL);
+}
+
+/** Put the scenario in place: what is recorded, and of the units up to `last` what touches `node`,
+ *  goes; the first n_tasks of the job come. */
+static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, int32_t last)
+{
+    struct cluster *cluster = solver->cluster;
+    clear_scenario(solver);
+    solver->n_scenarios++;
+    for (int32_t i = 0; i < solver->n_recorded; i++) {
+        evict_unit(solver, solver->recorded[i]);
+    }
+    for (int32_t link = node < 0 ? -1 : solver->node_head[node]; link >= 0;
+         link = solver->links[link].next) {
+        if (solver->links[link].unit <= last) {
+            evict_unit(solver, solver->links[link].unit);
+        }
+    }
+    qsort(solver->evicted, (size_t)solver->n_evicted, sizeof(int32_t), by_number);
+    if (!place_pending(solver, n_tasks)) {
+        return false;
+    }
+    int32_t n_moved = settle_victims(solver), n_losses = count_losses(solver);
+    int64_t most = cluster->profile->consolidation_max_moves;
+    if (solver->must_move_all && (n_losses > 0 || (most >= 0 && n_moved > most))) {
+        return false;
+    }
+    return n_losses == 0 || solver->allow == NULL ||
+           solver->allow(solver, solver->losses, n_losses);
+}
+
+static void record(struct solver *solver)
+{
+    solver->n_recorded = 0;
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        int32_t u = solver->evicted[i];
+        solver->units[u].is_recorded = solver->units[u].is_evicted;
+        if (solver->units[u].is_evicted) {
+            solver->recorded[solver->n_recorded++] = u;
+        }
+        solver->units[u].is_evicted = true; /* So that the next scenario clears it. */
+    }
+}
+
+/** Whether the job would fit if all possible victims were gone: if not, nothing else can help. */
+static bool is_hopeless(struct solver *solver, int32_t n_tasks)
+{
+    clear_scenario(solver);
+    while (victims_pop(solver)) {
+    }
+    for (int32_t u = 0; u < solver->n_units; u++) {
+        evict_unit(solver, u);
+    }
+    bool fits = place_pending(solver, n_tasks);
+    clear_scenario(solver);
+    return !fits;
+}
+
+static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
+{
+    const struct solver_unit *unit = &solver->units[u];
+    if (unit->is_recorded) {
+        return false;
+    }
+    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
+        int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
+        bool is_new = true;
+        for (int32_t j = unit->first; j < i && is_new; j++) {
+            is_new = solver->cluster->tasks[solver->unit_tasks[j]].held != node;
+        }
+        if (is_new && try_scenario(solver, n_tasks, node, u)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Find victims for one task more than before. */
+static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
+{
+    int64_t most = solver->cluster->profile->search_max_scenarios;
+    if (try_scenario(solver, n_tasks, -1, -1)) {
+        record(solver);
+        return true;
+    }
+    for (int32_t u = 0; solver->cluster->status == WEIR_OK; u++) {
+        clear_scenario(solver);
+        if (u >= solver->n_units && !victims_pop(solver)) {
+            return false;
+        }
+        if (try_unit(solver, n_tasks, u)) {
+            record(solver);
+            return true;
+        }
+        if (solver->n_scenarios >= most) {
+            return false;
+        }
+        if (u == DOUBT_AFTER && n_tasks == 1 && is_hopeless(solver, n_all)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+bool solver_solve(struct solver *solver)
+{
+    struct cluster *cluster = solver->cluster;
+    int32_t n_tasks = chunk_next(cluster, solver->job, solver->pending);
+    if (n_tasks == 0) {
+        return false;
+    }
+    chunk_amount(cluster, solver->pending, n_tasks, &solver->amount, &solver->fixed);
+    if (victims_open(solver) != WEIR_OK) {
+        victims_close(solver);
+        cluster->status = WEIR_ERR_NOMEM;
+        return false;
+    }
+    solver->checkpoint = cluster_checkpoint(cluster);
+    solver->n_scenarios = 0;
+    solver->n_evicted = solver->n_recorded = 0;
+    solver->placer->pipeline_only = true;
+    bool is_solved = true;
+    for (int32_t n = 1; n <= n_tasks && is_solved; n++) {
+        is_solved = solve_tasks(solver, n, n_tasks);
+    }
+    solver->placer->pipeline_only = false;
+    victims_close(solver);
+    if (!is_solved || cluster->status != WEIR_OK) {
+        cluster_rollback(cluster, solver->checkpoint);
+        return false;
+    }
+    return true;
+}

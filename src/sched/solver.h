@@ -1,0 +1,79 @@
+/**
+ * Make room for a job: which running tasks must go so that it fits, tried out and rolled back until
+ * a scenario holds. Victims come one unit (a gang, or a task above a minimum) at a time in the
+ * order in which they lose; the job's tasks are solved one after another, each with the victims on
+ * one more node.
+ */
+#ifndef WEIR_SCHED_SOLVER_H
+#define WEIR_SCHED_SOLVER_H
+
+#include "sched/order.h"
+#include "sched/place.h"
+#include "sched/shares.h"
+
+enum solver_victim {
+    SOLVER_NOT_A_VICTIM,
+    SOLVER_SURPLUS, /**< What is above its minimum. */
+    SOLVER_WHOLE,
+};
+
+/** Tasks of one job that end together. */
+struct solver_unit {
+    int32_t first, n; /**< Of solver.unit_tasks. */
+    int32_t job;
+    bool is_recorded; /**< Part of the solution for the tasks solved so far. */
+    bool is_evicted;  /**< In the scenario that is in place. */
+};
+
+struct solver_link {
+    int32_t unit, next;
+};
+
+struct solver;
+
+/** Judges a scenario that is in place: every loss is a unit that found no other place. */
+typedef bool solver_allow_fn(const struct solver *solver, const struct shares_loss *losses,
+                             int32_t n_losses);
+
+struct solver {
+    struct cluster *cluster;
+    struct placer *placer;
+    int32_t job; /**< For which room is made. */
+    struct weir_sched_amount amount, fixed;
+    enum weir_sched_evict_reason reason;
+    solver_allow_fn *allow;
+    bool must_move_all; /**< Consolidation: whoever is evicted must have a new place. */
+    bool may_move;      /**< Look for new places for victims. */
+
+    struct order victims;
+    uint8_t *is_victim; /**< Per job: enum solver_victim; input. */
+    bool *is_listed;    /**< Per job: the same for the order. */
+    int32_t *popped;    /**< Per job: tasks popped already. */
+
+    int32_t *unit_tasks; /**< Tasks of the units popped so far, unit after unit. */
+    struct solver_unit *units;
+    int32_t n_units, n_unit_tasks;
+    int32_t *node_head;        /**< Per node: last link of a unit with a task there; -1. */
+    struct solver_link *links; /**< As many as unit_tasks. */
+
+    int32_t *evicted; /**< Units of the scenario in place, in the order of popping. */
+    int32_t n_evicted;
+    int32_t *recorded; /**< Units that are part of the solution so far. */
+    int32_t n_recorded;
+
+    int32_t *pending; /**< Tasks of the job that are being solved. */
+    struct shares_loss *losses;
+    struct weir_sched_amount *remaining; /**< Per queue, zero between uses. */
+    size_t checkpoint;
+    int64_t n_scenarios;
+};
+
+weir_status solver_init(struct solver *solver, struct cluster *cluster,
+                        struct placer *placer) WEIR_MUST_CHECK;
+void solver_fini(struct solver *solver);
+
+/** Room for the next tasks of solver->job out of the jobs marked in solver->is_victim. On success
+ *  the changes are in place; without, nothing has changed. */
+bool solver_solve(struct solver *solver);
+
+#endif

@@ -1,0 +1,119 @@
+#include "sched/victims.h"
+
+#include "sched/chunk.h"
+
+#include <string.h>
+
+weir_status victims_open(struct solver *solver)
+{
+    const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
+    solver->n_units = solver->n_unit_tasks = 0;
+    memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        solver->node_head[i] = -1;
+    }
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
+    }
+    return order_init(&solver->victims, solver->cluster, solver->is_listed, true);
+}
+
+void victims_close(struct solver *solver)
+{
+    order_fini(&solver->victims);
+}
+
+/** Of a job with one group: the tasks after the first n_popped to end. */
+static int32_t next_of_flat(const struct solver *solver, int32_t job, int32_t n_popped,
+                            int32_t *out, bool *out_is_last)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct group_state *group = &cluster->groups[cluster->jobs[job].first_group];
+    int32_t n_surplus = group->n_alive + group->n_pipelined - group->min_member, n = 0;
+    bool is_one = n_popped < n_surplus;
+    for (int32_t i = group->n_tasks - 1, n_skip = n_popped; i >= 0; i--) {
+        int32_t task = cluster->task_order[group->first_task + i];
+        if (cluster->tasks[task].phase == PHASE_RUNNING && n_skip-- <= 0) {
+            out[n++] = task;
+            if (is_one) {
+                break;
+            }
+        }
+    }
+    *out_is_last = !is_one;
+    return n;
+}
+
+/** Of a job with sub-groups: by ending what comes before, on trial. */
+static int32_t next_of_tree(struct solver *solver, int32_t job, int32_t n_popped, int32_t *out,
+                            bool *out_is_last)
+{
+    struct cluster *cluster = solver->cluster;
+    size_t checkpoint = cluster_checkpoint(cluster);
+    int32_t n = 0;
+    for (int32_t n_done = 0; cluster->status == WEIR_OK; n_done += n) {
+        n = chunk_to_evict(cluster, job, out);
+        *out_is_last = n == cluster->groups[cluster->jobs[job].first_group].n_alive;
+        if (n == 0 || n_done >= n_popped) {
+            break;
+        }
+        for (int32_t i = 0; i < n; i++) {
+            cluster_evict(cluster, out[i], WEIR_SCHED_EVICT_NONE, WEIR_SCHED_NONE);
+        }
+    }
+    cluster_rollback(cluster, checkpoint);
+    return n;
+}
+
+static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool *out_is_last)
+{
+    struct cluster *cluster = solver->cluster;
+    int32_t n_popped = solver->popped[job];
+    int32_t n = cluster->jobs[job].n_groups == 1
+                    ? next_of_flat(solver, job, n_popped, out, out_is_last)
+                    : next_of_tree(solver, job, n_popped, out, out_is_last);
+    bool is_whole = solver->is_victim[job] == SOLVER_WHOLE &&
+                    cluster->snapshot->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
+    return *out_is_last && !is_whole ? 0 : n;
+}
+
+static void link_unit(struct solver *solver, int32_t unit)
+{
+    const struct solver_unit *of = &solver->units[unit];
+    for (int32_t i = of->first; i < of->first + of->n; i++) {
+        int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
+        int32_t last = solver->node_head[node];
+        if (last < 0 || solver->links[last].unit != unit) {
+            solver->links[i] = (struct solver_link){.unit = unit, .next = last};
+            solver->node_head[node] = i;
+        }
+    }
+}
+
+bool victims_pop(struct solver *solver)
+{
+    for (;;) {
+        int32_t job = order_pop(&solver->victims);
+        if (job < 0 || solver->cluster->status != WEIR_OK) {
+            return false;
+        }
+        bool is_last = true;
+        int32_t *out = solver->unit_tasks + solver->n_unit_tasks;
+        int32_t n = next_unit(solver, job, out, &is_last);
+        if (n == 0) {
+            continue;
+        }
+        solver->units[solver->n_units] =
+            (struct solver_unit){.first = solver->n_unit_tasks, .n = n, .job = job};
+        solver->n_unit_tasks += n;
+        solver->popped[job] += n;
+        link_unit(solver, solver->n_units++);
+        struct weir_sched_amount amount, fixed;
+        chunk_amount(solver->cluster, out, n, &amount, &fixed);
+        order_count_loss(&solver->victims, job, &amount);
+        if (!is_last) {
+            order_push(&solver->victims, job);
+        }
+        return true;
+    }
+}
