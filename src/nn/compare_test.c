@@ -205,6 +205,37 @@ START_TEST(whole_networks_of_every_layer)
 
 END_TEST
 
+/* Two channels of 1x3: mean 4, variance 40/6. Flattened in C, H, W order in either layout. */
+START_TEST(a_picture_normalised_flattened_and_scaled_is_as_worked_by_hand)
+{
+    static const float picture[] = {1, 2, 3, 4, 5, 9};
+    const struct weir_backend *backends[2] = {&weir_reference_backend, &weir_onednn_backend};
+    for (int i = 0; i < 2; i++) {
+        struct weir_graph *graph = weir_graph_create();
+        weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 1, 3});
+        x = weir_graph_layer_norm(graph, "norm", x);
+        x = weir_graph_flatten(graph, "flat", x);
+        weir_graph_scale(graph, "scaled", x, -0.5f);
+        struct weir_net_config config = {.batch = 2, .n_threads = 1, .backend = backends[i]};
+        struct weir_net *net = NULL;
+        struct weir_error err = {0};
+        ck_assert_msg(weir_net_create(graph, &config, &net, &err) == WEIR_OK, "%s", err.message);
+        memset(weir_net_input(net), 0, sizeof picture);
+        memcpy(weir_net_input(net) + 6, picture, sizeof picture);
+        ck_assert_int_eq(weir_net_forward(net, 2, NULL), WEIR_OK);
+        for (int k = 0; k < 6; k++) {
+            /* one grey has no contrast: nothing, not noise made large */
+            ck_assert_double_eq_tol((double)weir_net_output(net)[k], 0, 1e-12);
+            double expected = -0.5 * ((double)picture[k] - 4) / sqrt(40.0 / 6);
+            ck_assert_double_eq_tol((double)weir_net_output(net)[6 + k], expected, 1e-5);
+        }
+        weir_net_destroy(net);
+        weir_graph_destroy(graph);
+    }
+}
+
+END_TEST
+
 /* Loss with the trainable weights moved by h along `direction`. */
 static double loss_at(struct weir_net *net, const float *start, const float *direction, size_t n,
                       double h)
@@ -274,7 +305,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {gradients_are_the_slope_of_the_loss, convolutions_of_odd_shapes,
-                                  kernels_that_are_not_square, whole_networks_of_every_layer};
+                                  kernels_that_are_not_square, whole_networks_of_every_layer,
+                                  a_picture_normalised_flattened_and_scaled_is_as_worked_by_hand};
     size_t n = IS_THREAD_SANITIZED ? 1 : WEIR_ARRAY_LEN(tests);
     return weir_test_run(weir_test_suite("compare", tests, n));
 }

@@ -43,6 +43,9 @@ const char *layer_kind_text(enum layer_kind kind)
         [LAYER_CONCAT] = "concat",
         [LAYER_DROPOUT] = "dropout",
         [LAYER_L2_NORMALISE] = "l2_normalise",
+        [LAYER_FLATTEN] = "flatten",
+        [LAYER_SCALE] = "scale",
+        [LAYER_LAYER_NORM] = "layer_norm",
         [LAYER_SOFTMAX_LOSS] = "softmax_loss",
         [LAYER_MARGIN_LOSS] = "margin_loss",
     };
@@ -400,6 +403,40 @@ weir_value_t weir_graph_l2_normalise(struct weir_graph *graph, const char *name,
         return -1;
     }
     return append_same_shape(graph, LAYER_L2_NORMALISE, name, x);
+}
+
+weir_value_t weir_graph_flatten(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    if (!can_append(graph, LAYER_FLATTEN, name, &x, 1)) {
+        return -1;
+    }
+    int64_t n = shape_elems(value_shape(graph, x));
+    if (n > SHAPE_MAX_DIM) {
+        return fail(graph, WEIR_ERR_LIMIT, "layer %s: a vector of %lld elements; at most 2^20",
+                    name, (long long)n);
+    }
+    return append(graph, LAYER_FLATTEN, name, &x, 1, (struct weir_shape){(int32_t)n, 1, 1})
+               ? last_value(graph)
+               : -1;
+}
+
+weir_value_t weir_graph_scale(struct weir_graph *graph, const char *name, weir_value_t x,
+                              float factor)
+{
+    if (graph->first.status == WEIR_OK && !isfinite(factor)) {
+        return fail(graph, WEIR_ERR_INVALID, "layer %s: the factor must be a number",
+                    name ? name : "?");
+    }
+    weir_value_t y = append_same_shape(graph, LAYER_SCALE, name, x);
+    if (y >= 0) {
+        graph->layers[y].scale = factor;
+    }
+    return y;
+}
+
+weir_value_t weir_graph_layer_norm(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    return append_same_shape(graph, LAYER_LAYER_NORM, name, x);
 }
 
 void weir_graph_softmax_loss(struct weir_graph *graph, const char *name, weir_value_t logits)

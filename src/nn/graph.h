@@ -22,6 +22,9 @@ enum layer_kind {
     LAYER_CONCAT,
     LAYER_DROPOUT,
     LAYER_L2_NORMALISE,
+    LAYER_FLATTEN,
+    LAYER_SCALE,
+    LAYER_LAYER_NORM,
     LAYER_SOFTMAX_LOSS,
     LAYER_MARGIN_LOSS,
     LAYER_KIND_COUNT
@@ -39,9 +42,10 @@ struct graph_layer {
     struct weir_shape out;        /**< Of a loss: its input's. */
     struct weir_conv_params conv; /**< CONV, LINEAR (k and has_bias only). */
     struct weir_pool_params pool;
-    float rate;          /**< DROPOUT. */
-    float scale, margin; /**< MARGIN_LOSS. */
-    int32_t n_classes;   /**< MARGIN_LOSS. */
+    float rate;        /**< DROPOUT. */
+    float scale;       /**< MARGIN_LOSS, SCALE. */
+    float margin;      /**< MARGIN_LOSS. */
+    int32_t n_classes; /**< MARGIN_LOSS. */
 };
 
 struct weir_graph {

@@ -7,6 +7,7 @@
 
 #include "base/test_main.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct weir_conv_params conv3 = {
@@ -56,6 +57,28 @@ START_TEST(shapes_follow_the_documented_formulas)
     /* 17*3*5*3 + 34*4*3*10 + 10; one multiply-add per weight and position */
     ck_assert_int_eq(weir_graph_n_parameters(graph), 765 + 4080 + 10);
     ck_assert_int_eq(weir_graph_n_macs(graph), 765 * 35 + 4080);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+START_TEST(a_flattened_picture_is_a_vector_that_others_can_be_joined_to)
+{
+    weir_value_t x;
+    struct weir_graph *graph = graph_with_input(&x);
+    weir_value_t low = weir_graph_layer_norm(graph, "norm", x);
+    low = weir_graph_flatten(graph, "flat", low);
+    low = weir_graph_scale(graph, "scaled", low, 0.5f);
+    struct weir_shape s = weir_graph_output_shape(graph);
+    ck_assert_int_eq(s.c, 3 * 13 * 11);
+    ck_assert(s.h == 1 && s.w == 1);
+    x = weir_graph_linear(graph, "fc", x, 16, false);
+    x = weir_graph_concat(graph, "both", (weir_value_t[]){x, low}, 2);
+    weir_graph_margin_loss(graph, "margin", x, 40, 16, 0.3f);
+    ck_assert_int_eq(weir_graph_check(graph, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_graph_output_shape(graph).c, 16 + 429);
+    /* flattening, scaling and normalising an image by itself learn nothing */
+    ck_assert_int_eq(weir_graph_n_parameters(graph), 429 * 16 + 40 * (16 + 429));
     weir_graph_destroy(graph);
 }
 
@@ -119,6 +142,15 @@ START_TEST(wrong_layers_are_named)
     graph = graph_with_input(&x);
     weir_graph_dropout(graph, "drop", x, 1);
     expect_failure(graph, WEIR_ERR_INVALID, "drop");
+
+    graph = graph_with_input(&x);
+    weir_graph_scale(graph, "boundless", x, INFINITY);
+    expect_failure(graph, WEIR_ERR_INVALID, "boundless");
+
+    graph = weir_graph_create();
+    x = weir_graph_input(graph, (struct weir_shape){2, 1024, 1024});
+    weir_graph_flatten(graph, "long", x);
+    expect_failure(graph, WEIR_ERR_LIMIT, "long");
 
     graph = graph_with_input(&x);
     weir_graph_linear(graph, "huge", x, 1 << 20, false);
@@ -211,6 +243,7 @@ START_TEST(nets_refuse_what_they_cannot_run)
 END_TEST
 
 WEIR_TEST_MAIN("graph", shapes_follow_the_documented_formulas,
+               a_flattened_picture_is_a_vector_that_others_can_be_joined_to,
                margin_loss_puts_out_the_normalised_embedding, wrong_layers_are_named,
                wrong_names_values_and_orders_are_named, the_first_failure_is_the_one_that_is_told,
                nets_refuse_what_they_cannot_run)

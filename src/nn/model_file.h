@@ -19,7 +19,8 @@
  *     max_pool      kernel, stride (= kernel), pad (0)
  *     avg_pool      kernel, stride (= kernel), pad (0)
  *     dropout       rate
- *     batch_norm relu prelu global_pool l2_normalise                 none
+ *     scale         factor
+ *     batch_norm layer_norm relu prelu global_pool flatten l2_normalise    none
  *     add           from: [a, b]
  *     concat        from: [a, b, …]
  *     loss softmax                                                   none

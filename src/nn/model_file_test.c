@@ -44,19 +44,25 @@ static const char all_types[] =
     "  - {name: i, type: concat, from: [g, h, g]}\n"
     "  - {name: j, type: dropout, rate: 0.25}\n"
     "  - {name: k, type: linear, k: 6}\n"
+    "  - {name: n, type: layer_norm, from: input}\n"
+    "  - {name: o, type: avg_pool, kernel: 4}\n"
+    "  - {name: p, type: flatten}\n"
+    "  - {name: q, type: scale, factor: -0.5}\n"
+    "  - {name: r, type: concat, from: [k, q]}\n"
     "  - {name: l, type: l2_normalise}\n"
     "loss: {type: margin, name: m, scale: 8, margin: 0}\n";
 
 START_TEST(every_type_of_layer_has_the_parameters_and_work_counted_by_hand)
 {
     struct weir_graph *graph = built(all_types, 5);
-    /* a 8*2*15 = 240; b 16; c 8; d 8*8 + 8 = 72; k 24*6*8 * 6 + 6 = 6918; m 5*6 = 30 */
-    ck_assert_int_eq(weir_graph_n_parameters(graph), 240 + 16 + 8 + 72 + 6918 + 30);
+    /* a 8*2*15 = 240; b 16; c 8; d 8*8 + 8 = 72; k 24*6*8 * 6 + 6 = 6918; m 5 * (6 + 2*3*4)
+     * = 150 */
+    ck_assert_int_eq(weir_graph_n_parameters(graph), 240 + 16 + 8 + 72 + 6918 + 150);
     /* a 240 and d 64 per pixel of 12*16; k 6912 */
     ck_assert_int_eq(weir_graph_n_macs(graph), (240 + 64) * 192 + 6912);
     ck_assert_int_eq(weir_graph_n_classes(graph), 5);
     ck_assert(weir_graph_is_embedding(graph));
-    ck_assert_int_eq(weir_graph_output_shape(graph).c, 6);
+    ck_assert_int_eq(weir_graph_output_shape(graph).c, 6 + 24);
     struct weir_shape input = weir_graph_input_shape(graph);
     ck_assert(input.c == 2 && input.h == 12 && input.w == 16);
     weir_graph_destroy(graph);

@@ -63,6 +63,10 @@ static const struct setting dropout_settings[] = {
     {"rate", SETTING_REAL, FIELD(rate), true, 0, 1, "number in [0, 1)"},
     {0},
 };
+static const struct setting scale_settings[] = {
+    {"factor", SETTING_REAL, FIELD(factor), true, -1e4, 1e4, "number in [-10000, 10000)"},
+    {0},
+};
 static const struct setting margin_settings[] = {
     {"scale", SETTING_REAL, FIELD(scale), false, 1e-3, 1e4, "number in [0.001, 10000)"},
     {"margin", SETTING_REAL, FIELD(margin), false, 0, 1.57, "number in [0, 1.57)"},
@@ -162,6 +166,27 @@ static weir_value_t add_l2_normalise(const struct model_layer *layer, struct wei
     return weir_graph_l2_normalise(graph, layer->name, xs[0]);
 }
 
+static weir_value_t add_flatten(const struct model_layer *layer, struct weir_graph *graph,
+                                const weir_value_t *xs, int32_t k)
+{
+    (void)k;
+    return weir_graph_flatten(graph, layer->name, xs[0]);
+}
+
+static weir_value_t add_scale(const struct model_layer *layer, struct weir_graph *graph,
+                              const weir_value_t *xs, int32_t k)
+{
+    (void)k;
+    return weir_graph_scale(graph, layer->name, xs[0], (float)layer->settings.factor);
+}
+
+static weir_value_t add_layer_norm(const struct model_layer *layer, struct weir_graph *graph,
+                                   const weir_value_t *xs, int32_t k)
+{
+    (void)k;
+    return weir_graph_layer_norm(graph, layer->name, xs[0]);
+}
+
 static weir_value_t add_dropout(const struct model_layer *layer, struct weir_graph *graph,
                                 const weir_value_t *xs, int32_t k)
 {
@@ -214,6 +239,9 @@ static const struct model_layer_type types[] = {
     {"concat",       false, 2, MODEL_FROM_MAX, no_settings, add_concat, {.k = 1}},
     {"dropout",      false, 1, 1,  dropout_settings, add_dropout,      {.k = 1}},
     {"l2_normalise", false, 1, 1,  no_settings,      add_l2_normalise, {.k = 1}},
+    {"layer_norm",   false, 1, 1,  no_settings,      add_layer_norm,   {.k = 1}},
+    {"flatten",      false, 1, 1,  no_settings,      add_flatten,      {.k = 1}},
+    {"scale",        false, 1, 1,  scale_settings,   add_scale,        {.k = 1}},
     {"softmax",      true,  1, 1,  no_settings,      add_softmax,      {.k = 1}},
     {"margin",       true,  1, 1,  margin_settings,  add_margin,
                                             {.k = MODEL_K_CLASSES, .scale = 16, .margin = 0.3}},

@@ -19,7 +19,7 @@ struct model_settings {
     int64_t k, stride;
     int64_t kernel[2], pad[2]; /**< h, w */
     bool bias;
-    double rate, scale, margin;
+    double rate, scale, margin, factor;
 };
 
 struct model_layer_type;

@@ -94,6 +94,14 @@ weir_value_t weir_graph_concat(struct weir_graph *graph, const char *name, const
 weir_value_t weir_graph_dropout(struct weir_graph *graph, const char *name, weir_value_t x,
                                 float rate);
 weir_value_t weir_graph_l2_normalise(struct weir_graph *graph, const char *name, weir_value_t x);
+/** An image as one vector, in C,H,W order; at most 2^20 elements. */
+weir_value_t weir_graph_flatten(struct weir_graph *graph, const char *name, weir_value_t x);
+/** factor * x. */
+weir_value_t weir_graph_scale(struct weir_graph *graph, const char *name, weir_value_t x,
+                              float factor);
+/** Each image by itself to mean 0 and variance 1 over C,H,W (Ba, Kiros and Hinton, 2016, without
+ *  gain and bias); eps 1e-5. No parameters. */
+weir_value_t weir_graph_layer_norm(struct weir_graph *graph, const char *name, weir_value_t x);
 
 /** Ends the graph: mean softmax cross-entropy of logits against integer labels. */
 void weir_graph_softmax_loss(struct weir_graph *graph, const char *name, weir_value_t logits);

@@ -22,6 +22,7 @@ typedef float real;
 #define BATCH_NORM_EPS      1e-5
 #define BATCH_NORM_MOMENTUM 0.1
 #define L2_NORM_EPS         1e-12
+#define LAYER_NORM_EPS      1e-5
 #define PRELU_INITIAL       0.25f
 
 /** Parameters an op may have, by place in op.params. */

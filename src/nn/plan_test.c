@@ -76,7 +76,7 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
     }
     enum layer_kind kind = o->op.kind;
     if (kind == LAYER_BATCH_NORM || kind == LAYER_PRELU || kind == LAYER_L2_NORMALISE ||
-        kind == LAYER_SOFTMAX_LOSS) {
+        kind == LAYER_LAYER_NORM || kind == LAYER_SOFTMAX_LOSS) {
         read_tensor(m, o->in[0], first, n);
     }
     if (kind == LAYER_RELU || o->op.has_relu) {

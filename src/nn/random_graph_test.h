@@ -73,7 +73,7 @@ static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32
 {
     struct weir_graph *graph = g->graph;
     weir_value_t y;
-    switch (rg_pick(g, 9)) {
+    switch (rg_pick(g, 11)) {
     case 0:
         *k = 1 + rg_pick(g, 20);
         y = rg_conv(g, x, *k, 1, true);
@@ -98,6 +98,11 @@ static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32
     case 7:
         y = weir_graph_batch_norm(graph, rg_name(g), x);
         return weir_graph_add(graph, rg_name(g), y, x);
+    case 8:
+        return weir_graph_scale(graph, rg_name(g), x, rg_pick(g, 2) == 0 ? -1.5f : 0.75f);
+    case 9:
+        y = weir_graph_layer_norm(graph, rg_name(g), x);
+        return weir_graph_add(graph, rg_name(g), x, y);
     default:
         g->has_dropout = true;
         return weir_graph_dropout(graph, rg_name(g), x, 0.25f);
@@ -114,8 +119,12 @@ static inline struct weir_graph *random_graph(uint64_t seed, int n_pieces, bool 
     for (int i = 0; i < n_pieces; i++) {
         x = rg_grow(&g, x, &k);
     }
-    if (rg_pick(&g, 2) == 0) {
+    weir_value_t places = rg_pick(&g, 2) == 0 ? weir_graph_flatten(g.graph, rg_name(&g), x) : -1;
+    if (places >= 0 || rg_pick(&g, 2) == 0) {
         x = weir_graph_global_pool(g.graph, rg_name(&g), x);
+    }
+    if (places >= 0) {
+        x = weir_graph_concat(g.graph, rg_name(&g), (weir_value_t[]){x, places}, 2);
     }
     x = weir_graph_linear(g.graph, rg_name(&g), x, 1 + RANDOM_GRAPH_CLASSES, rg_pick(&g, 2) == 0);
     x = weir_graph_prelu(g.graph, rg_name(&g), x);

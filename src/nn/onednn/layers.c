@@ -258,3 +258,54 @@ weir_status fast_concat_backward(const struct op *op, const struct op_tile *tile
     }
     return WEIR_OK;
 }
+
+/* ---- images as vectors ------------------------------------------------------------------------
+ */
+
+/* rows x cols values of `from` into cols x rows of `to`; adds where asked. */
+static void transpose(const real *from, size_t rows, size_t cols, bool adds, real *restrict to)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t k = 0; k < cols; k++) {
+            real *at = to + k * rows + r;
+            *at = adds ? *at + from[r * cols + k] : from[r * cols + k];
+        }
+    }
+}
+
+weir_status fast_flatten_forward(const struct op *op, const struct op_tile *tile)
+{
+    size_t c = n_channels(op), len = op_elems(op->out);
+    for (size_t n = 0; n < (size_t)tile->n; n++) {
+        transpose(tile->x[0] + n * len, len / c, c, false, tile->y + n * len);
+    }
+    return WEIR_OK;
+}
+
+weir_status fast_flatten_backward(const struct op *op, const struct op_tile *tile)
+{
+    size_t c = n_channels(op), len = op_elems(op->out);
+    for (size_t n = 0; tile->dx[0] && n < (size_t)tile->n; n++) {
+        transpose(tile->dy + n * len, c, len / c, tile->dx_adds[0], tile->dx[0] + n * len);
+    }
+    return WEIR_OK;
+}
+
+weir_status fast_scale_forward(const struct op *op, const struct op_tile *tile)
+{
+    size_t n = n_elems(op, tile);
+    for (size_t i = 0; i < n; i++) {
+        tile->y[i] = op->scale * tile->x[0][i];
+    }
+    return WEIR_OK;
+}
+
+weir_status fast_scale_backward(const struct op *op, const struct op_tile *tile)
+{
+    size_t n = tile->dx[0] ? n_elems(op, tile) : 0;
+    real *dx = tile->dx[0];
+    for (size_t i = 0; i < n; i++) {
+        dx[i] = op->scale * tile->dy[i] + (tile->dx_adds[0] ? dx[i] : 0);
+    }
+    return WEIR_OK;
+}

@@ -27,5 +27,9 @@ weir_status fast_concat_forward(const struct op *op, const struct op_tile *tile)
 weir_status fast_concat_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_dropout_forward(const struct op *op, const struct op_tile *tile);
 weir_status fast_dropout_backward(const struct op *op, const struct op_tile *tile);
+weir_status fast_flatten_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_flatten_backward(const struct op *op, const struct op_tile *tile);
+weir_status fast_scale_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_scale_backward(const struct op *op, const struct op_tile *tile);
 
 #endif

@@ -194,3 +194,49 @@ weir_status REF(concat_backward)(const struct op *op, const struct op_tile *tile
     }
     return WEIR_OK;
 }
+
+/* Place in the image of element i of its vector. */
+static size_t unflattened(const struct op *op, size_t i)
+{
+    struct weir_shape in = op->in[0];
+    size_t w = (size_t)in.w, hw = (size_t)in.h * w;
+    return op_at(op, in, 0, (int32_t)(i / hw), (int32_t)(i % hw / w), (int32_t)(i % w));
+}
+
+weir_status REF(flatten_forward)(const struct op *op, const struct op_tile *tile)
+{
+    size_t len = op_elems(op->out);
+    for (size_t n = 0; n < (size_t)tile->n; n++) {
+        for (size_t i = 0; i < len; i++) {
+            tile->y[n * len + i] = tile->x[0][n * len + unflattened(op, i)];
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status REF(flatten_backward)(const struct op *op, const struct op_tile *tile)
+{
+    size_t len = op_elems(op->out);
+    for (size_t n = 0; tile->dx[0] && n < (size_t)tile->n; n++) {
+        for (size_t i = 0; i < len; i++) {
+            ref_put(tile, 0, n * len + unflattened(op, i), (double)tile->dy[n * len + i]);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status REF(scale_forward)(const struct op *op, const struct op_tile *tile)
+{
+    for (size_t i = 0; i < n_elems(op, tile); i++) {
+        tile->y[i] = (real)((double)op->scale * (double)tile->x[0][i]);
+    }
+    return WEIR_OK;
+}
+
+weir_status REF(scale_backward)(const struct op *op, const struct op_tile *tile)
+{
+    for (size_t i = 0; tile->dx[0] && i < n_elems(op, tile); i++) {
+        ref_put(tile, 0, i, (double)op->scale * (double)tile->dy[i]);
+    }
+    return WEIR_OK;
+}

@@ -321,6 +321,18 @@ START_TEST(dropout_and_normalisation)
         &(struct op){.kind = LAYER_DROPOUT, .rate = 0.4f, .in = {{3, 2, 2}}, .out = {3, 2, 2}}, 22);
     check_gradients(&(struct op){.kind = LAYER_L2_NORMALISE, .in = {{6, 1, 1}}, .out = {6, 1, 1}},
                     23);
+    check_gradients(&(struct op){.kind = LAYER_LAYER_NORM, .in = {{3, 3, 2}}, .out = {3, 3, 2}},
+                    25);
+}
+
+END_TEST
+
+START_TEST(flattening_and_scaling)
+{
+    check_gradients(&(struct op){.kind = LAYER_FLATTEN, .in = {{3, 2, 4}}, .out = {24, 1, 1}}, 26);
+    check_gradients(
+        &(struct op){.kind = LAYER_SCALE, .scale = -1.75f, .in = {{3, 2, 2}}, .out = {3, 2, 2}},
+        27);
 }
 
 END_TEST
@@ -343,4 +355,4 @@ START_TEST(losses)
 END_TEST
 
 WEIR_TEST_MAIN("gradient", convolutions, linears, batch_norm_over_the_whole_batch, rectifiers,
-               pools, joins, dropout_and_normalisation, losses)
+               pools, joins, dropout_and_normalisation, flattening_and_scaling, losses)

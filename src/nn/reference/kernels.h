@@ -34,6 +34,9 @@ weir_status REF(batch_norm_refresh)(const struct op *op, int32_t i_thread, void 
 weir_status REF(l2_normalise_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(l2_normalise_backward)(const struct op *op, const struct op_tile *tile);
 
+weir_status REF(layer_norm_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(layer_norm_backward)(const struct op *op, const struct op_tile *tile);
+
 /** The caller's N, C, H, W input into the op's layout. */
 weir_status REF(input_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(relu_forward)(const struct op *op, const struct op_tile *tile);
@@ -47,6 +50,10 @@ weir_status REF(add_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(add_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(concat_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(concat_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(flatten_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(flatten_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(scale_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(scale_backward)(const struct op *op, const struct op_tile *tile);
 
 weir_status REF(max_pool_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(max_pool_backward)(const struct op *op, const struct op_tile *tile);

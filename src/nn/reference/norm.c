@@ -200,3 +200,54 @@ weir_status REF(l2_normalise_backward)(const struct op *op, const struct op_tile
     }
     return WEIR_OK;
 }
+
+/* ---- normalisation of each image by itself --------------------------------------------------- */
+
+/* The same in any layout: every value of an image counts alike. */
+static double mean_and_inv_std(const real *x, size_t n, double *out_inv_std)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)x[i];
+    }
+    double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+    }
+    *out_inv_std = 1 / sqrt(squares / (double)n + LAYER_NORM_EPS);
+    return mean;
+}
+
+weir_status REF(layer_norm_forward)(const struct op *op, const struct op_tile *tile)
+{
+    size_t len = op_elems(op->in[0]);
+    for (size_t n = 0; n < (size_t)tile->n; n++) {
+        const real *x = tile->x[0] + n * len;
+        double inv_std, mean = mean_and_inv_std(x, len, &inv_std);
+        for (size_t i = 0; i < len; i++) {
+            tile->y[n * len + i] = (real)(((double)x[i] - mean) * inv_std);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* As batch norm's, with the means over the image: dx = (dy - mean dy - y * mean(dy * y)) / std. */
+weir_status REF(layer_norm_backward)(const struct op *op, const struct op_tile *tile)
+{
+    size_t len = op_elems(op->in[0]);
+    for (size_t n = 0; tile->dx[0] && n < (size_t)tile->n; n++) {
+        const real *x = tile->x[0] + n * len, *dy = tile->dy + n * len;
+        double inv_std, mean = mean_and_inv_std(x, len, &inv_std);
+        double sum = 0, products = 0;
+        for (size_t i = 0; i < len; i++) {
+            sum += (double)dy[i];
+            products += (double)dy[i] * ((double)x[i] - mean) * inv_std;
+        }
+        double mean_dy = sum / (double)len, mean_product = products / (double)len;
+        for (size_t i = 0; i < len; i++) {
+            double y = ((double)x[i] - mean) * inv_std;
+            ref_put(tile, 0, n * len + i, inv_std * ((double)dy[i] - mean_dy - y * mean_product));
+        }
+    }
+    return WEIR_OK;
+}
