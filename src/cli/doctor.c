@@ -186,7 +186,7 @@ static void check_server(struct doctor *doctor)
              NULL);
         json_decref(answer);
     } else {
-        find(doctor, NOTE, "server", err.message, "start one with `weir server`");
+        find(doctor, NOTE, "server", err.message, NULL); /* the message says what to do */
     }
 }
 

@@ -65,6 +65,25 @@ static int width_of(const char *text)
     return width;
 }
 
+/* What a table shows of a member: sizes as people say them, all else as it is. */
+static char *cell_text(const struct cli_call *call, const json_t *item, const char *member)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    static const char suffix[] = "_bytes";
+    const json_t *value = json_object_get(item, member);
+    size_t len = strlen(member), unit = 0;
+    if (len < sizeof suffix || strcmp(member + len - (sizeof suffix - 1), suffix) != 0 ||
+        !json_is_integer(value)) {
+        return cli_text(call, item, member);
+    }
+    double size = (double)json_integer_value(value);
+    while (size >= 1024 && unit + 1 < WEIR_ARRAY_LEN(units)) {
+        size /= 1024;
+        unit++;
+    }
+    return weir_arena_printf(call->arena, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+}
+
 void cli_print_table(const struct cli_call *call, const json_t *answer,
                      const struct cli_column *columns, size_t n_columns)
 {
@@ -80,7 +99,7 @@ void cli_print_table(const struct cli_call *call, const json_t *answer,
         for (size_t col = 0; col < n_columns; col++) {
             char *cell = row == 0
                              ? weir_arena_strdup(call->arena, columns[col].title)
-                             : cli_text(call, json_array_get(items, row - 1), columns[col].member);
+                             : cell_text(call, json_array_get(items, row - 1), columns[col].member);
             int width = width_of(cell);
             cells[row * n_columns + col] = cell;
             widths[col] = WEIR_MAX(widths[col], width);
