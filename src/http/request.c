@@ -123,13 +123,17 @@ static weir_status fill_query(struct http_exchange *x, const char *query, struct
     return WEIR_OK;
 }
 
+void request_add_header(struct http_exchange *x, const char *name, const char *value)
+{
+    pair_add(&x->arena, &x->headers, weir_arena_strdup(&x->arena, name),
+             weir_arena_strdup(&x->arena, value != NULL ? value : ""));
+}
+
 static enum MHD_Result copy_header(void *context, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
     (void)kind;
-    struct http_exchange *x = context;
-    pair_add(&x->arena, &x->headers, weir_arena_strdup(&x->arena, name),
-             weir_arena_strdup(&x->arena, value != NULL ? value : ""));
+    request_add_header(context, name, value);
     return MHD_YES;
 }
 
@@ -148,14 +152,8 @@ static const char *remote_address(struct http_exchange *x)
     return weir_arena_strdup(&x->arena, text);
 }
 
-weir_status request_fill(struct http_exchange *x, const char *method, struct weir_error *err)
+weir_status request_read_target(struct http_exchange *x, struct weir_error *err)
 {
-    struct weir_http_request *request = &x->request;
-    request->method = weir_arena_strdup(&x->arena, method);
-    request->remote = remote_address(x);
-    request->is_tls = x->server->config.tls_cert_file != NULL;
-    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, copy_header, x);
-
     const char *target = x->target;
     const char *scheme = strstr(target, "://"); /* absolute form: "http://host/path" */
     if (target[0] != '/' && scheme != NULL) {
@@ -163,9 +161,19 @@ weir_status request_fill(struct http_exchange *x, const char *method, struct wei
         target = target != NULL ? target : "/";
     }
     size_t path_len = strcspn(target, "?#");
-    request->path = weir_arena_memdup(&x->arena, target, path_len);
+    x->request.path = weir_arena_memdup(&x->arena, target, path_len);
     WEIR_TRY(fill_segments(x, err));
     return target[path_len] == '?' ? fill_query(x, target + path_len + 1, err) : WEIR_OK;
+}
+
+weir_status request_fill(struct http_exchange *x, const char *method, struct weir_error *err)
+{
+    struct weir_http_request *request = &x->request;
+    request->method = weir_arena_strdup(&x->arena, method);
+    request->remote = remote_address(x);
+    request->is_tls = x->server->config.tls_cert_file != NULL;
+    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, copy_header, x);
+    return request_read_target(x, err);
 }
 
 static const char *pair_find(const struct http_pairs *list, const char *name, bool any_case)

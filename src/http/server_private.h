@@ -161,6 +161,9 @@ void connection_notify(void *server, struct MHD_Connection *connection, void **w
 /* request.c */
 /** Fill method, path, segments, query, headers from the connection. INVALID: a malformed target. */
 weir_status request_fill(struct http_exchange *x, const char *method, struct weir_error *err);
+/** Its parts that need no connection: path, segments and query from x->target; one more header. */
+weir_status request_read_target(struct http_exchange *x, struct weir_error *err);
+void request_add_header(struct http_exchange *x, const char *name, const char *value);
 
 /* response.c */
 void response_init(struct weir_http_response *response);
