@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define API_UPLOAD_MAX_BYTES ((uint64_t)4 << 30)
+#define CALL_MAX_BYTES       ((size_t)256 << 20) /* of the arena of one turn */
 
 const char weir_api_content_security_policy[] =
     "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; "
@@ -317,48 +318,60 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
     return check_role(call, err);
 }
 
+/* A request that waits is handled again with every wake: what one turn allocates must not stay
+ * until the answer, as it would in the request's arena. */
 static void call_init(struct api_call *call, struct weir_api *api,
-                      struct weir_http_request *request, struct weir_http_response *response)
+                      struct weir_http_request *request, struct weir_http_response *response,
+                      struct weir_arena *arena)
 {
-    *call = (struct api_call){.api = api,
-                              .request = request,
-                              .response = response,
-                              .arena = request->arena,
-                              .actor = "nobody"};
+    weir_arena_init(arena, CALL_MAX_BYTES);
+    *call = (struct api_call){
+        .api = api, .request = request, .response = response, .arena = arena, .actor = "nobody"};
     call->now_ms = weir_clock_now_ms(api->clock);
+}
+
+static void answer_error(struct api_call *call, weir_status status, const struct weir_error *err)
+{
+    weir_http_response_error(call->response, err);
+    if (status == WEIR_ERR_UNAUTH) {
+        weir_http_response_header(call->response, "WWW-Authenticate", "Bearer realm=\"weir\"");
+    }
+    if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
+        weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", call->request->method),
+                 WEIR_KV_STR("path", call->request->path), WEIR_KV_STR("error", err->message));
+    }
+}
+
+static void handle(struct api_call *call)
+{
+    struct weir_error err = {0};
+    call->publish = json_array();
+    weir_status status = prepare(call, &err);
+    if (status == WEIR_OK) {
+        status = parse_body(call, &err);
+    }
+    if (status == WEIR_OK) {
+        status = run_route(call, &err);
+    }
+    if (status == WEIR_OK) {
+        send_published(call);
+    } else {
+        answer_error(call, status, &err);
+    }
+    json_decref(call->body);
+    json_decref(call->publish);
 }
 
 void weir_api_handle(void *context, struct weir_http_request *request,
                      struct weir_http_response *response)
 {
     struct api_call call;
-    struct weir_error err = {0};
-    call_init(&call, context, request, response);
-    if (api_page(&call)) {
-        return;
+    struct weir_arena arena;
+    call_init(&call, context, request, response, &arena);
+    if (!api_page(&call)) {
+        handle(&call);
     }
-    call.publish = json_array();
-    weir_status status = prepare(&call, &err);
-    if (status == WEIR_OK) {
-        status = parse_body(&call, &err);
-    }
-    if (status == WEIR_OK) {
-        status = run_route(&call, &err);
-    }
-    if (status == WEIR_OK) {
-        send_published(&call);
-    } else {
-        weir_http_response_error(response, &err);
-        if (status == WEIR_ERR_UNAUTH) {
-            weir_http_response_header(response, "WWW-Authenticate", "Bearer realm=\"weir\"");
-        }
-        if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
-            weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", request->method),
-                     WEIR_KV_STR("path", request->path), WEIR_KV_STR("error", err.message));
-        }
-    }
-    json_decref(call.body);
-    json_decref(call.publish);
+    weir_arena_fini(&arena);
 }
 
 void weir_api_body_rule(void *context, const struct weir_http_request *request,
@@ -384,9 +397,11 @@ void weir_api_admit(void *context, struct weir_http_request *request,
                     struct weir_http_response *response)
 {
     struct api_call call;
+    struct weir_arena arena;
     struct weir_error err = {0};
-    call_init(&call, context, request, response);
+    call_init(&call, context, request, response, &arena);
     if (prepare(&call, &err) != WEIR_OK) {
         weir_http_response_error(response, &err);
     }
+    weir_arena_fini(&arena);
 }

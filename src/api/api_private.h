@@ -30,7 +30,7 @@ struct api_call {
     const struct api_route *route;
     struct weir_http_request *request;
     struct weir_http_response *response;
-    struct weir_arena *arena; /**< The request's. */
+    struct weir_arena *arena; /**< Of this turn: freed when weir_api_handle returns. */
     struct weir_identity identity;
     const char *actor; /**< identity.user.name */
     const char *params[API_MAX_PARAMS];

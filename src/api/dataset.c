@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -201,10 +202,11 @@ static weir_status scan_folder(struct scan *scan, const char *folder, const char
     weir_status status = WEIR_OK;
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
-        char *path = weir_arena_printf(scan->call->arena, "%s/%s", folder, name);
+        char path[PATH_MAX]; /* not the arena: there may be millions */
         struct stat st;
-        if (status != WEIR_OK || stat(path, &st) != 0) {
-            /* an earlier error, or it vanished meanwhile */
+        int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (status != WEIR_OK || len >= (int)sizeof path || stat(path, &st) != 0) {
+            /* an earlier error, or it vanished meanwhile, or nobody can open it */
         } else if (S_ISREG(st.st_mode)) {
             status = scan_file(scan, class_name, name, path, err);
         } else if (S_ISDIR(st.st_mode) && class_name[0] == '\0') {
@@ -264,9 +266,14 @@ static weir_status scan_and_add(struct scan *scan, struct weir_error *err)
     char digest[WEIR_SHA256_TEXT_BYTES], blob[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     weir_sha256(scan->sums.data, scan->sums.len, digest);
     json_t *manifest = json_pack("{s:s,s:O}", "dataset", scan->dataset->name, "files", scan->files);
-    char *text = weir_json_text(manifest, call->arena);
+    char *text = json_dumps(manifest, JSON_COMPACT);
     json_decref(manifest);
-    WEIR_TRY(weir_blob_put(call->api->blobs, text, strlen(text), NULL, blob, err));
+    if (text == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the manifest");
+    }
+    weir_status status = weir_blob_put(call->api->blobs, text, strlen(text), NULL, blob, err);
+    free(text);
+    WEIR_TRY(status);
     weir_uuid_make(id);
     struct version_add add = {.call = call,
                               .dataset = scan->dataset,

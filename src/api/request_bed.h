@@ -1,0 +1,169 @@
+/** For test and fuzz target: the API over a store of its own, and requests made as the HTTP server
+ *  makes them, without a network. */
+#ifndef WEIR_API_REQUEST_BED_H
+#define WEIR_API_REQUEST_BED_H
+
+#include "api/api.h"
+#include "base/file.h"
+#include "http/server_private.h"
+#include "store/identity.h"
+#include "store/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct request_bed {
+    char dir[64];
+    char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
+    struct weir_store *store;
+    struct weir_blobs *blobs;
+    struct weir_api *api;
+};
+
+static inline void must(weir_status status, const struct weir_error *err)
+{
+    if (status != WEIR_OK) {
+        (void)fprintf(stderr, "%s: %s\n", weir_status_name(status), err->message);
+        abort();
+    }
+}
+
+static inline weir_status make_admin(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static char name[] = "ann", kind[] = "person", role[] = "admin", id[] = "token-of-ann";
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    struct weir_project project = {.name = "default", .description = "", .created_ms = 1};
+    struct weir_user user = {.name = name, .kind = kind, .role = role, .created_ms = 1};
+    struct weir_token token = {.id = id, .user = name, .name = "t", .role = role, .created_ms = 1};
+    weir_secret_hash(context, hash);
+    token.secret_hash = hash;
+    WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
+    WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
+    return weir_txn_insert(txn, &weir_token_resource, &token, err);
+}
+
+static inline void request_bed_close(struct request_bed *bed)
+{
+    struct weir_error err;
+    weir_api_destroy(bed->api);
+    weir_blobs_close(bed->blobs);
+    weir_store_close(bed->store);
+    if (bed->dir[0] != '\0') {
+        must(weir_dir_remove(bed->dir, &err), &err);
+    }
+    memset(bed, 0, sizeof *bed);
+}
+
+/** Open a store with the project "default" and an admin. */
+static inline void request_bed_open(struct request_bed *bed)
+{
+    struct weir_error err;
+    char path[128], secret[WEIR_SECRET_BYTES];
+    /* In memory: a transaction waits for the disk. */
+    const char *base = weir_path_is_dir("/dev/shm") ? "/dev/shm" : "/tmp";
+    (void)snprintf(bed->dir, sizeof bed->dir, "%s/weir-route-fuzz-XXXXXX", base);
+    if (mkdtemp(bed->dir) == NULL) {
+        abort();
+    }
+    (void)snprintf(path, sizeof path, "%s/weir.db", bed->dir);
+    must(weir_store_open(&(struct weir_store_config){.path = path, .n_readers = 1}, &bed->store,
+                         &err),
+         &err);
+    (void)snprintf(path, sizeof path, "%s/blobs", bed->dir);
+    must(weir_blobs_open(path, &bed->blobs, &err), &err);
+    struct weir_api_config config = {.store = bed->store,
+                                     .blobs = bed->blobs,
+                                     .state_dir = bed->dir,
+                                     .worker_token = "w",
+                                     .server_url = "http://127.0.0.1:1"};
+    must(weir_api_create(&config, &bed->api, &err), &err);
+    weir_secret_make(secret);
+    (void)snprintf(bed->bearer, sizeof bed->bearer, "Bearer %s", secret);
+    must(weir_store_write(bed->store, make_admin, secret, &err), &err);
+}
+
+static inline void read_headers(struct request_bed *bed, struct http_exchange *x, char **rest)
+{
+    bool has_authorization = false;
+    while (*rest != NULL && **rest != '\0' && **rest != '\n') {
+        char *line = strsep(rest, "\n"), *value = strchr(line, ':');
+        if (value != NULL) {
+            *value++ = '\0';
+            request_add_header(x, line, value + strspn(value, " "));
+            has_authorization = has_authorization || strcasecmp(line, "Authorization") == 0;
+        }
+    }
+    if (!has_authorization) {
+        request_add_header(x, "Authorization", bed->bearer);
+    }
+    if (*rest != NULL && **rest == '\n') {
+        ++*rest;
+    }
+}
+
+/* As the server does for a route that takes its body as a file. */
+static inline void give_body(struct request_bed *bed, struct http_exchange *x, const char *body,
+                             size_t len)
+{
+    struct weir_http_body_rule rule = {.max_bytes = 1 << 20};
+    weir_api_body_rule(bed->api, &x->request, &rule);
+    if (!rule.to_file) {
+        x->request.body = weir_arena_memdup(&x->arena, body, len);
+        x->request.body_len = len;
+        return;
+    }
+    char *path = weir_arena_printf(&x->arena, "%s/upload", bed->dir);
+    struct weir_error err;
+    must(weir_file_write_atomic(path, body, len, 0600, &err), &err);
+    x->request.body = "";
+    x->request.body_file = path;
+    x->request.body_file_bytes = len;
+}
+
+/**
+ * A request of "METHOD target", header lines, an empty line and the body (copied). An
+ * admin's token is added where there is no Authorization. NULL if the target is malformed.
+ */
+static inline struct http_exchange *request_bed_make(struct request_bed *bed, const char *bytes,
+                                                     size_t len)
+{
+    struct http_exchange *x = calloc(1, sizeof *x);
+    if (x == NULL) {
+        abort();
+    }
+    weir_arena_init(&x->arena, REQUEST_ARENA_MAX_BYTES);
+    x->request.arena = &x->arena;
+    x->request.remote = "127.0.0.1";
+    char *text = weir_arena_memdup(&x->arena, bytes, len);
+    const char *end = text + len;
+    char *rest = text, *line = strsep(&rest, "\n");
+    x->request.method = strsep(&line, " ");
+    x->target = line != NULL ? line : "/";
+    read_headers(bed, x, &rest);
+    if (request_read_target(x, NULL) != WEIR_OK) {
+        weir_arena_fini(&x->arena);
+        free(x);
+        return NULL;
+    }
+    give_body(bed, x, rest != NULL ? rest : "", rest != NULL ? (size_t)(end - rest) : 0);
+    return x;
+}
+
+static inline void request_bed_free(struct http_exchange *x)
+{
+    if (x != NULL) {
+        response_fini(&x->response);
+        weir_arena_fini(&x->arena);
+        free(x);
+    }
+}
+
+/** Let the API answer, or answer anew. */
+static inline void request_bed_handle(struct request_bed *bed, struct http_exchange *x)
+{
+    response_fini(&x->response);
+    response_init(&x->response);
+    weir_api_handle(bed->api, &x->request, &x->response);
+}
+
+#endif
