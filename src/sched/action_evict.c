@@ -224,6 +224,17 @@ weir_status action_preempt(struct cycle *cycle)
     return evict_for_all(cycle, &rule);
 }
 
+/** A gang of which a member has ended well is ending, not broken. */
+static bool is_ending(const struct cluster *cluster, const struct weir_sched_job *job)
+{
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        if (cluster->tasks[t].phase == PHASE_DONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 weir_status action_evict_stale(struct cycle *cycle)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -234,7 +245,7 @@ weir_status action_evict_stale(struct cycle *cycle)
                                                          : job->stale_grace_ms;
         if (job->stale_since_ms <= 0 || grace < 0 ||
             snapshot->now_ms - job->stale_since_ms < grace ||
-            chunk_is_satisfied(cluster, cluster->jobs[j].first_group)) {
+            chunk_is_satisfied(cluster, cluster->jobs[j].first_group) || is_ending(cluster, job)) {
             continue;
         }
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {

@@ -189,6 +189,7 @@ static void count_groups(struct cluster *cluster, const struct task_state *state
             break;
         case PHASE_HELD:
         case PHASE_DONE:
+        case PHASE_FAILED:
             break;
         }
     }

@@ -34,6 +34,7 @@ enum task_phase {
     PHASE_STUCK,
     PHASE_HELD,
     PHASE_DONE,
+    PHASE_FAILED,
 };
 
 struct task_state {

@@ -332,13 +332,11 @@ static void put_task(struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
     struct task_state *state = &cluster->tasks[task];
-    static const uint8_t phases[] = {[WEIR_SCHED_PENDING] = PHASE_PENDING,
-                                     [WEIR_SCHED_RUNNING] = PHASE_RUNNING,
-                                     [WEIR_SCHED_RELEASING] = PHASE_RELEASING,
-                                     [WEIR_SCHED_STUCK] = PHASE_STUCK,
-                                     [WEIR_SCHED_PIPELINED] = PHASE_PIPELINED,
-                                     [WEIR_SCHED_HELD] = PHASE_HELD,
-                                     [WEIR_SCHED_DONE] = PHASE_DONE};
+    static const uint8_t phases[] = {
+        [WEIR_SCHED_PENDING] = PHASE_PENDING,     [WEIR_SCHED_RUNNING] = PHASE_RUNNING,
+        [WEIR_SCHED_RELEASING] = PHASE_RELEASING, [WEIR_SCHED_STUCK] = PHASE_STUCK,
+        [WEIR_SCHED_PIPELINED] = PHASE_PIPELINED, [WEIR_SCHED_HELD] = PHASE_HELD,
+        [WEIR_SCHED_DONE] = PHASE_DONE,           [WEIR_SCHED_FAILED] = PHASE_FAILED};
     state->phase = phases[given->state];
     bool is_pipelined = given->state == WEIR_SCHED_PIPELINED;
     if (weir_sched_task_has_node(given->state)) {

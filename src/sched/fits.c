@@ -95,9 +95,13 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
            zones_fit_empty(cluster, task, at);
 }
 
-/** What a device counts for when shares choose: the fullest first, or the emptiest. */
+/** What a device counts for when shares choose: the fullest first, or the emptiest; but a whole
+ *  one last. */
 static int64_t device_score(const struct cluster *cluster, const struct device_state *device)
 {
+    if (device->future == 0) {
+        return INT64_MIN;
+    }
     bool is_pack = cluster->profile->placement_gpu[0] == 'p';
     return is_pack ? device->future : -device->future;
 }

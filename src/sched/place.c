@@ -11,6 +11,7 @@ struct candidate {
     int32_t first, n; /**< Span of the topology's nodes. */
     int32_t level;
     int32_t n_fit; /**< So many of the group's tasks fit, if they were alike. */
+    int32_t turn;  /**< Place of the domain around it in the order of preference. */
     int32_t path;  /**< Place in the order of paths: the last tie-break. */
 };
 
@@ -170,6 +171,9 @@ static int by_preference(const void *left, const void *right)
     if (l->level != r->level) {
         return l->level > r->level ? -1 : 1; /* Narrow ones first. */
     }
+    if (l->turn != r->turn) {
+        return l->turn < r->turn ? -1 : 1;
+    }
     if (l->n_fit != r->n_fit) {
         return l->n_fit < r->n_fit ? -1 : 1; /* The fullest first. */
     }
@@ -182,7 +186,7 @@ static int by_room(const void *left, const void *right)
     if (l->n_fit != r->n_fit) {
         return l->n_fit > r->n_fit ? -1 : 1;
     }
-    return l->path < r->path ? -1 : l->path > r->path;
+    return l->path > r->path ? -1 : l->path < r->path;
 }
 
 static struct candidate *collect(const struct placing *placing, const struct topology *topology,
@@ -205,6 +209,34 @@ static struct candidate *collect(const struct placing *placing, const struct top
     }
     *out_n = end - first;
     return candidates;
+}
+
+/** Sort candidates so that those of one wide domain lie together, the fullest wide one first. Takes
+ *  domains of all levels and returns how many are of level `low` or narrower; they come first. */
+static int32_t sort_by_preference(const struct placing *placing, const struct topology *topology,
+                                  struct candidate *candidates, int32_t low, int32_t high)
+{
+    int32_t *turns = calloc((size_t)topology->n_domains + 1, sizeof *turns);
+    if (turns == NULL) {
+        placing->placer->cluster->status = WEIR_ERR_NOMEM;
+        return 0;
+    }
+    for (int32_t l = 0; l <= high; l++) {
+        int32_t first = topology->level_first[l], end = topology->level_first[l + 1];
+        for (int32_t d = first; d < end; d++) {
+            int32_t parent = topology->domains[d].parent;
+            candidates[d].turn = parent < 0 ? 0 : turns[parent];
+        }
+        qsort(candidates + first, (size_t)(end - first), sizeof *candidates, by_preference);
+        for (int32_t i = first; i < end; i++) {
+            turns[candidates[i].path] = i;
+        }
+    }
+    free(turns);
+    int32_t n = topology->level_first[high + 1], n_wide = topology->level_first[low];
+    memmove(candidates, candidates + n_wide, (size_t)(n - n_wide) * sizeof *candidates);
+    qsort(candidates, (size_t)(n - n_wide), sizeof *candidates, by_preference);
+    return n - n_wide;
 }
 
 /** Within a wide domain the sub-domains with most room come first: it keeps the group together. */
@@ -309,13 +341,13 @@ static bool place_group(struct placing *placing, int32_t g, const struct place_n
     const struct topology *topology = &placing->placer->topologies[group->topology];
     int32_t low = group->required_level < 0 ? 0 : group->required_level;
     int32_t high = WEIR_MAX(group->preferred_level, low), n = 0;
-    struct candidate *candidates = collect(placing, topology, low, high, first_task, &n);
+    struct candidate *candidates = collect(placing, topology, 0, high, first_task, &n);
     int32_t *buffer = malloc(((size_t)topology->n_nodes + 1) * sizeof *buffer);
     bool is_placed = false;
     if (candidates == NULL || buffer == NULL) {
         cluster->status = WEIR_ERR_NOMEM;
     } else {
-        qsort(candidates, (size_t)n, sizeof *candidates, by_preference);
+        n = sort_by_preference(placing, topology, candidates, low, high);
         is_placed = try_domains(placing, g, nodes, candidates, n, buffer);
     }
     free(candidates);

@@ -17,11 +17,11 @@ static bool is_better(const struct candidate *l, const struct candidate *r)
     if (l->rank != r->rank) {
         return l->rank < r->rank;
     }
-    if (l->is_now != r->is_now) {
-        return l->is_now;
-    }
     if (l->is_shared != r->is_shared) {
         return l->is_shared;
+    }
+    if (l->is_now != r->is_now) {
+        return l->is_now;
     }
     return l->key != r->key ? l->key < r->key : l->node < r->node;
 }
@@ -45,7 +45,7 @@ static int64_t packing_key(const struct placer *placer, const struct weir_sched_
 static bool shares_are_wanted(const struct placer *placer, const struct weir_sched_demand *demand)
 {
     return demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE &&
-           placer->cluster->profile->placement_gpu[0] == 'p';
+           is_packing(placer, demand);
 }
 
 static void keep(struct fits_spot *best, const struct fits_spot *found)
@@ -150,6 +150,15 @@ static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
     return false;
 }
 
+/** Company on a device comes before an early start: it keeps whole devices free. */
+static bool find_shared(struct placer *placer, int32_t task, enum fits_when when,
+                        struct fits_spot *spot)
+{
+    const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
+    return shares_are_wanted(placer, demand) &&
+           walk_up(placer, task, &placer->cluster->by_shared, least_room(demand), when, true, spot);
+}
+
 static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when when,
                           struct fits_spot *spot)
 {
@@ -157,10 +166,6 @@ static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when wh
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     if (demand->n_devices == 0) {
         return walk_cpu(placer, task, when, spot);
-    }
-    if (shares_are_wanted(placer, demand) &&
-        walk_up(placer, task, &cluster->by_shared, least_room(demand), when, true, spot)) {
-        return true;
     }
     return is_packing(placer, demand)
                ? walk_up(placer, task, &cluster->by_room, least_room(demand), when, false, spot)
@@ -176,7 +181,9 @@ void placer_find(struct placer *placer, int32_t task, const struct place_nodes *
         find_in_list(placer, task, nodes, spot);
         return;
     }
-    if (!find_anywhere(placer, task, FITS_NOW, spot) &&
+    if (!find_shared(placer, task, FITS_NOW, spot) &&
+        !find_shared(placer, task, FITS_FUTURE, spot) &&
+        !find_anywhere(placer, task, FITS_NOW, spot) &&
         !find_anywhere(placer, task, FITS_FUTURE, spot)) {
         spot->when = FITS_NO;
     }

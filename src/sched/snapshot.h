@@ -128,7 +128,8 @@ enum weir_sched_task_state {
     WEIR_SCHED_STUCK,     /**< Told to end and does not: nothing is planned on its room. */
     WEIR_SCHED_PIPELINED, /**< An earlier plan keeps a place for it. */
     WEIR_SCHED_HELD,      /**< Waits for something else than room: not asked for, not placed. */
-    WEIR_SCHED_DONE,      /**< Ended, well or not: holds nothing. */
+    WEIR_SCHED_DONE,      /**< Ended well; its gang is not stale for lack of it. */
+    WEIR_SCHED_FAILED,    /**< Ended otherwise. */
 };
 
 /** Whether a task in this state has a node. */

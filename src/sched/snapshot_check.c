@@ -168,7 +168,7 @@ static weir_status check_demand(struct check *check, const struct weir_sched_tas
 
 static weir_status check_spot(const struct check *check, const struct weir_sched_task *task)
 {
-    if (task->state < WEIR_SCHED_PENDING || task->state > WEIR_SCHED_DONE) {
+    if (task->state < WEIR_SCHED_PENDING || task->state > WEIR_SCHED_FAILED) {
         return refuse(check, "task", task->name, "its state is none");
     }
     if (!weir_sched_task_has_node(task->state)) {

@@ -69,6 +69,15 @@ static void evict_unit(struct solver *solver, int32_t u)
     }
 }
 
+/** A victim comes back only within the limits that what was placed meanwhile has left. */
+static bool unit_is_admitted(const struct solver *solver, const struct solver_unit *unit)
+{
+    struct weir_sched_amount amount, fixed;
+    chunk_amount(solver->cluster, solver->unit_tasks + unit->first, unit->n, &amount, &fixed);
+    return shares_admit(solver->cluster, solver->cluster->snapshot->jobs[unit->job].queue, &amount,
+                        &fixed, NULL);
+}
+
 static bool unit_can_stay(struct solver *solver, const struct solver_unit *unit)
 {
     size_t checkpoint = cluster_checkpoint(solver->cluster);
@@ -89,14 +98,15 @@ static int32_t settle_victims(struct solver *solver)
     int32_t n_moved = 0;
     for (int32_t i = solver->n_evicted - 1; i >= 0; i--) {
         struct solver_unit *unit = &solver->units[solver->evicted[i]];
-        if (unit->is_evicted && unit_can_stay(solver, unit)) {
+        if (unit->is_evicted && unit_is_admitted(solver, unit) && unit_can_stay(solver, unit)) {
             unit->is_evicted = false;
         }
     }
     for (int32_t i = solver->n_evicted - 1; i >= 0 && solver->may_move; i--) {
         const struct solver_unit *unit = &solver->units[solver->evicted[i]];
-        if (unit->is_evicted && placer_place(solver->placer, unit->job,
-                                             solver->unit_tasks + unit->first, unit->n, NULL)) {
+        if (unit->is_evicted && unit_is_admitted(solver, unit) &&
+            placer_place(solver->placer, unit->job, solver->unit_tasks + unit->first, unit->n,
+                         NULL)) {
             n_moved += unit->n;
         }
     }
@@ -279,7 +289,7 @@ bool solver_solve(struct solver *solver)
     }
     solver->placer->pipeline_only = false;
     victims_close(solver);
-    if (!is_solved || cluster->status != WEIR_OK) {
+    if (!is_solved || solver->n_recorded == 0 || cluster->status != WEIR_OK) {
         cluster_rollback(cluster, solver->checkpoint);
         return false;
     }

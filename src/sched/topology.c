@@ -57,6 +57,23 @@ static int32_t collect(const struct weir_sched_snapshot *snapshot,
     return n;
 }
 
+/** The domains of one level; those of the level above are there. */
+static void make_level(struct topology *out, const struct path *paths, int32_t level)
+{
+    int32_t parent = level > 0 ? out->level_first[level - 1] : -1;
+    out->level_first[level] = out->n_domains;
+    for (int32_t i = 0; i < out->n_nodes; i++) {
+        if (i == 0 || compare_paths(&paths[i - 1], &paths[i], level + 1) != 0) {
+            while (parent >= 0 && i >= out->domains[parent].first + out->domains[parent].n) {
+                parent++;
+            }
+            out->domains[out->n_domains++] =
+                (struct topology_domain){.first = i, .level = level, .parent = parent};
+        }
+        out->domains[out->n_domains - 1].n++;
+    }
+}
+
 static weir_status make_one(const struct weir_sched_snapshot *snapshot,
                             const struct weir_sched_topology *given, struct path *paths,
                             struct topology *out)
@@ -77,13 +94,7 @@ static weir_status make_one(const struct weir_sched_snapshot *snapshot,
         out->nodes[i] = paths[i].node;
     }
     for (int32_t l = 0; l < given->n_levels; l++) {
-        out->level_first[l] = out->n_domains;
-        for (int32_t i = 0; i < n; i++) {
-            if (i == 0 || compare_paths(&paths[i - 1], &paths[i], l + 1) != 0) {
-                out->domains[out->n_domains++] = (struct topology_domain){.first = i, .level = l};
-            }
-            out->domains[out->n_domains - 1].n++;
-        }
+        make_level(out, paths, l);
     }
     out->level_first[n_levels] = out->n_domains;
     free(values);

@@ -10,6 +10,7 @@
 struct topology_domain {
     int32_t first, n; /**< Span of topology.nodes. */
     int32_t level;
+    int32_t parent; /**< Domain of the level above; -1. */
 };
 
 struct topology {
