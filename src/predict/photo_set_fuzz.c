@@ -1,0 +1,159 @@
+/* Any JSON as manifests, {"people": M, "strangers": M}: refused, or sets whose people are in order,
+ * each once, and no stranger is one of them. Four photos have an embedding in the file of them. */
+#include "predict/photo_set.h"
+
+#include "base/log.h"
+#include "nn/model_file.h"
+#include "nn/net_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DIM 4
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct {
+    char dir[64], model[128], store[128];
+    struct embedder_config config;
+    struct embedder *embedder;
+} bed;
+
+static void must(weir_status status, const struct weir_error *err)
+{
+    if (status != WEIR_OK) {
+        (void)fprintf(stderr, "%s: %s\n", weir_status_name(status), err->message);
+        abort();
+    }
+}
+
+static void write_model(void)
+{
+    static const char text[] = "{\"input\":[1,2,2],\"layers\":["
+                               "{\"name\":\"fc\",\"type\":\"linear\",\"k\":4},"
+                               "{\"name\":\"unit\",\"type\":\"l2_normalise\"}],"
+                               "\"loss\":{\"type\":\"margin\"}}";
+    static const char *const labels[] = {"a", "b"};
+    struct weir_model_spec *spec;
+    struct weir_graph *graph;
+    struct weir_net *net;
+    struct weir_error err = {0};
+    const struct weir_net_config config = {.batch = 1, .n_threads = 1};
+    must(weir_model_spec_parse(text, strlen(text), "fuzz", &spec, &err), &err);
+    must(weir_model_spec_build(spec, 2, &graph, &err), &err);
+    must(weir_net_create(graph, &config, &net, &err), &err);
+    weir_net_init_weights(net, 1);
+    const struct weir_net_file_info info = {
+        .input = {.shape = {1, 2, 2}, .mean = {0.5f}, .std = {0.25f}},
+        .graph = weir_model_spec_text(spec),
+        .labels = labels,
+        .n_labels = 2};
+    must(weir_net_file_save(bed.model, net, &info, &err), &err);
+    weir_net_destroy(net);
+    weir_graph_destroy(graph);
+    weir_model_spec_destroy(spec);
+}
+
+/* 64 times "a", "b", "c"; the vector of "d…" is none of length 1. */
+static void write_store(void)
+{
+    char digests[DIM][EMBEDDING_DIGEST_LEN + 1] = {{0}};
+    const char *pointers[DIM];
+    float vectors[DIM * DIM] = {0};
+    struct weir_error err;
+    for (size_t i = 0; i < DIM; i++) {
+        memset(digests[i], "abcd"[i], EMBEDDING_DIGEST_LEN);
+        pointers[i] = digests[i];
+        vectors[i * DIM + i] = i == DIM - 1 ? 2 : 1;
+    }
+    must(embedding_store_save(bed.store, DIM, pointers, vectors, DIM, &err), &err);
+}
+
+static void close_bed(void)
+{
+    embedder_close(bed.embedder);
+    (void)!weir_dir_remove(bed.dir, NULL);
+}
+
+static void open_bed(void)
+{
+    struct weir_error err;
+    weir_log_set_level(WEIR_LOG_ERROR);
+    (void)snprintf(bed.dir, sizeof bed.dir, "/tmp/weir-photos-XXXXXX");
+    if (mkdtemp(bed.dir) == NULL) {
+        abort();
+    }
+    (void)snprintf(bed.model, sizeof bed.model, "%s/model", bed.dir);
+    (void)snprintf(bed.store, sizeof bed.store, "%s/store", bed.dir);
+    write_model();
+    write_store();
+    bed.config = (struct embedder_config){
+        .model_path = bed.model, .store_path = bed.store, .cache_dir = bed.dir};
+    must(embedder_open(&bed.config, &bed.embedder, &err), &err);
+    (void)atexit(close_bed);
+}
+
+static bool has_name(const struct photo_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->n_persons; i++) {
+        if (strcmp(set->persons[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check(const struct photo_set *set, const json_t *manifest)
+{
+    if (set->n + set->n_damaged > json_array_size(json_object_get(manifest, "files"))) {
+        abort();
+    }
+    for (size_t i = 1; i < set->n_persons; i++) {
+        if (strcmp(set->persons[i - 1], set->persons[i]) >= 0) {
+            abort();
+        }
+    }
+    for (size_t i = 0; i < set->n; i++) {
+        const float *vector = set->vectors + i * DIM;
+        if (set->owners[i] < 0 || (size_t)set->owners[i] >= set->n_persons ||
+            vector[set->digests[i][0] - 'a'] != 1) {
+            abort(); /* another photo's vector, or another's owner */
+        }
+    }
+}
+
+static void add_both(const json_t *root)
+{
+    struct photo_set people = {0}, strangers = {0};
+    struct weir_error err = {0};
+    const struct photo_source of_people = {.what = "gallery",
+                                           .manifest = json_object_get(root, "people")};
+    const struct photo_source of_strangers = {.what = "strangers",
+                                              .manifest = json_object_get(root, "strangers")};
+    if (embedder_add(bed.embedder, &of_people, NULL, &people, &err) == WEIR_OK) {
+        check(&people, of_people.manifest);
+        if (embedder_add(bed.embedder, &of_strangers, &people, &strangers, &err) == WEIR_OK) {
+            check(&strangers, of_strangers.manifest);
+        }
+    }
+    for (size_t i = 0; i < strangers.n_persons; i++) {
+        if (has_name(&people, strangers.persons[i])) {
+            abort();
+        }
+    }
+    photo_set_fini(&people);
+    photo_set_fini(&strangers);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_t *root;
+    if (bed.embedder == NULL) {
+        open_bed();
+    }
+    if (weir_json_parse((const char *)data, size, "fuzz", &root, NULL) == WEIR_OK) {
+        add_both(root);
+        json_decref(root);
+    }
+    return 0;
+}
