@@ -275,6 +275,9 @@ static weir_status report_thresholds(struct weir_txn *txn, void *context, struct
     report.time_ms = 2;
     MUST(weir_threshold_store(txn, "x", "p", &report, &is_new, err));
     ck_assert(!is_new); /* Another replica says the same. */
+    report.deployment_revision = 6;
+    MUST(weir_threshold_store(txn, "x", "p", &report, &is_new, err));
+    ck_assert(!is_new); /* Other lists, the same threshold. */
     report.deployment_revision = 4;
     report.threshold = 0.1;
     MUST(weir_threshold_store(txn, "x", "p", &report, &is_new, err));

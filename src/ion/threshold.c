@@ -34,12 +34,13 @@ const struct weir_resource weir_threshold_resource =
 static const char sql_set[] =
     "UPDATE ion_pipelines SET threshold = :threshold WHERE id = :id AND type = 'prediction'";
 
-/* Reports are compared without who made them, and when. */
+/* Reports are compared without who made them, when, and for which deployment. */
 static char *text_of(const struct weir_threshold *report, bool is_whole, struct weir_arena *arena)
 {
     json_t *json = weir_record_to_json(&weir_threshold_resource, report);
     if (!is_whole) {
         (void)json_object_del(json, "replica");
+        (void)json_object_del(json, "deployment_revision");
         (void)json_object_del(json, "time_ms");
     }
     char *text = weir_json_text(json, arena);

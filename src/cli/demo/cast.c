@@ -7,11 +7,21 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PHOTO_MAX_BYTES ((size_t)8 << 20)
+#define PHOTO_ROOM      ((size_t)1 << 20)
 #define ENROLLED_PHOTOS 5
+
+/* Passers-by: how many photos count of each, and which of --faces' folders they are. Drawn ones
+ * have numbers that no other person has. */
+#define PASSER_PHOTOS      3
+#define PASSER_FILES       10
+#define PASSER_EVERY       4
+#define PASSER_FIRST_DRAWN 1000
 
 static const char *const first_names[] = {
     "ada",   "ben",  "cleo", "dora", "emil",  "fay",   "gus",  "hana", "ivo",
@@ -35,8 +45,8 @@ static int is_visible(const struct dirent *entry)
 }
 
 /* The photos of one folder, shuffled, so that the enrolled ones are no special ones. */
-static weir_status load_person(struct demo *demo, const char *folder, struct demo_person *person,
-                               struct weir_error *err)
+static weir_status load_person(struct demo *demo, const char *folder, uint64_t number,
+                               struct demo_person *person, struct weir_error *err)
 {
     struct dirent **entries;
     struct weir_arena *arena = demo->call->arena;
@@ -56,13 +66,44 @@ static weir_status load_person(struct demo *demo, const char *folder, struct dem
     }
     free(entries);
     struct weir_rng rng;
-    weir_rng_init(&rng, (uint64_t)demo->options->seed, demo->n_people);
+    weir_rng_init(&rng, (uint64_t)demo->options->seed, number);
     weir_rng_shuffle_u32(&rng, order, person->n_photos);
     char **shuffled = WEIR_ARENA_ARRAY(arena, DEMO_MAX_PHOTOS, char *);
     for (uint32_t i = 0; i < person->n_photos; i++) {
         shuffled[i] = person->files[order[i]];
     }
     person->files = shuffled;
+    return WEIR_OK;
+}
+
+/* Every few folders one is a passer-by, and all that are left when there are enough people. */
+static struct demo_person *next_of_folder(struct demo *demo, int i_folder)
+{
+    bool is_passer = demo->options->passers > 0 && i_folder % PASSER_EVERY == PASSER_EVERY - 1;
+    if (!is_passer && demo->n_people < (size_t)demo->options->people) {
+        return &demo->people[demo->n_people];
+    }
+    bool has_room = demo->n_passers < (size_t)demo->options->passers;
+    return has_room ? &demo->passers[demo->n_passers] : NULL;
+}
+
+static weir_status take_folder(struct demo *demo, const char *root, const char *name, int i_folder,
+                               struct weir_error *err)
+{
+    char *folder = weir_arena_printf(demo->call->arena, "%s/%s", root, name);
+    struct demo_person *person = next_of_folder(demo, i_folder);
+    if (person == NULL || !weir_path_is_dir(folder)) {
+        return WEIR_OK;
+    }
+    *person = (struct demo_person){.name = weir_arena_strdup(demo->call->arena, name)};
+    WEIR_TRY(load_person(demo, folder, (uint64_t)i_folder, person, err));
+    bool is_passer = person >= demo->passers && person < demo->passers + DEMO_MAX_PASSERS;
+    if (is_passer) {
+        person->part = DEMO_PASSER;
+        demo->n_passers += person->n_photos > 0;
+    } else {
+        demo->n_people += person->n_photos > ENROLLED_PHOTOS;
+    }
     return WEIR_OK;
 }
 
@@ -75,13 +116,8 @@ static weir_status cast_from_folder(struct demo *demo, const char *root, struct 
     }
     weir_status status = WEIR_OK;
     for (int i = 0; i < n; i++) {
-        char *folder = weir_arena_printf(demo->call->arena, "%s/%s", root, entries[i]->d_name);
-        if (status == WEIR_OK && weir_path_is_dir(folder) &&
-            demo->n_people < (size_t)demo->options->people) {
-            struct demo_person *person = &demo->people[demo->n_people];
-            person->name = weir_arena_strdup(demo->call->arena, entries[i]->d_name);
-            status = load_person(demo, folder, person, err);
-            demo->n_people += person->n_photos > ENROLLED_PHOTOS;
+        if (status == WEIR_OK) {
+            status = take_folder(demo, root, entries[i]->d_name, i, err);
         }
         free(entries[i]);
     }
@@ -89,7 +125,7 @@ static weir_status cast_from_folder(struct demo *demo, const char *root, struct 
     if (status == WEIR_OK && demo->n_people < 6) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
-            "--faces %s: expected a folder per person, six or more people with more than "
+            "--faces %s: expected a folder per person, eight or more people with more than "
             "%d photos each",
             root, ENROLLED_PHOTOS);
     }
@@ -106,7 +142,26 @@ static void cast_drawn(struct demo *demo)
             round == 0 ? weir_arena_strdup(demo->call->arena, name)
                        : weir_arena_printf(demo->call->arena, "%s-%zu", name, round + 1);
         demo->people[i].n_photos = (uint32_t)demo->options->photos;
+        demo->people[i].number = (uint32_t)i;
     }
+    demo->n_passers = (size_t)demo->options->passers;
+    for (size_t i = 0; i < demo->n_passers; i++) {
+        demo->passers[i] = (struct demo_person){
+            .name = weir_arena_printf(demo->call->arena, "passer-%03zu", i + 1),
+            .part = DEMO_PASSER,
+            .n_photos = PASSER_PHOTOS,
+            .number = PASSER_FIRST_DRAWN + (uint32_t)i,
+        };
+    }
+}
+
+uint32_t demo_uploaded_photos(const struct demo *demo, const struct demo_person *person)
+{
+    uint32_t n = (uint32_t)demo->n_enrolled_photos;
+    if (person->part == DEMO_PASSER) {
+        n = person->files != NULL ? PASSER_FILES : PASSER_PHOTOS;
+    }
+    return WEIR_MIN(n, person->n_photos);
 }
 
 weir_status demo_photo(const struct demo *demo, const struct demo_person *person, uint32_t i_photo,
@@ -125,7 +180,7 @@ weir_status demo_photo(const struct demo *demo, const struct demo_person *person
         return status;
     }
     uint8_t pixels[FACE_WIDTH * FACE_HEIGHT];
-    face_draw((uint64_t)demo->options->seed, (uint32_t)(person - demo->people), i_photo, pixels);
+    face_draw((uint64_t)demo->options->seed, person->number, i_photo, pixels);
     int header = snprintf((char *)out, max, "P5\n%d %d\n255\n", FACE_WIDTH, FACE_HEIGHT);
     if ((size_t)header + sizeof pixels > max) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "a photo does not fit");
@@ -135,19 +190,25 @@ weir_status demo_photo(const struct demo *demo, const struct demo_person *person
     return WEIR_OK;
 }
 
-/* The enrolled photos of a person as files, as a user would have them. */
-static weir_status write_photos(struct demo *demo, const struct demo_person *person,
+/* The photos of a person that will be uploaded, as files, as a user would have them. They are drawn
+ * anew each time, so they need not outlive a loss of power. */
+static weir_status write_photos(struct demo *demo, const struct demo_person *person, uint8_t *photo,
                                 struct weir_error *err)
 {
     char *folder =
         weir_arena_printf(demo->call->arena, "%s/people/%s", demo->work_dir, person->name);
-    uint8_t *photo = weir_arena_alloc(demo->call->arena, 1 << 20);
     WEIR_TRY(weir_dir_make(folder, 0755, err));
-    for (uint32_t i = 0; i < ENROLLED_PHOTOS; i++) {
+    for (uint32_t i = 0; i < demo_uploaded_photos(demo, person); i++) {
         size_t len;
-        WEIR_TRY(demo_photo(demo, person, i, photo, 1 << 20, &len, err));
+        WEIR_TRY(demo_photo(demo, person, i, photo, PHOTO_ROOM, &len, err));
         char *path = weir_arena_printf(demo->call->arena, "%s/%u.pgm", folder, i + 1);
-        WEIR_TRY(weir_file_write_atomic(path, photo, len, 0644, err));
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        if (fd < 0) {
+            return weir_error_set_errno(err, errno, "cannot create %s", path);
+        }
+        weir_status status = weir_fd_write_all(fd, photo, len, err);
+        (void)close(fd);
+        WEIR_TRY(status);
     }
     return WEIR_OK;
 }
@@ -160,11 +221,21 @@ weir_status demo_cast(struct demo *demo, struct weir_error *err)
         cast_drawn(demo);
     }
     demo->n_enrolled_photos = ENROLLED_PHOTOS;
+    uint8_t *photo = weir_arena_alloc(demo->call->arena, PHOTO_ROOM);
     for (size_t i = 0; i < demo->n_people; i++) {
         demo->people[i].part = part_of(i, demo->n_people);
         if (demo->people[i].part != DEMO_STRANGER) {
-            WEIR_TRY(write_photos(demo, &demo->people[i], err));
+            WEIR_TRY(write_photos(demo, &demo->people[i], photo, err));
         }
+    }
+    return WEIR_OK;
+}
+
+weir_status demo_cast_passers(struct demo *demo, struct weir_error *err)
+{
+    uint8_t *photo = weir_arena_alloc(demo->call->arena, PHOTO_ROOM);
+    for (size_t i = 0; i < demo->n_passers; i++) {
+        WEIR_TRY(write_photos(demo, &demo->passers[i], photo, err));
     }
     return WEIR_OK;
 }

@@ -31,10 +31,12 @@ static const struct weir_option options[] = {
              "Where photos, frames and the ledger go [STATE/demo]"),
     WEIR_OPT(demo_options, seed, "seed", 0, INT, "1", 0, 1e15, "N",
              "What the people and their coming and going are drawn from"),
-    WEIR_OPT(demo_options, people, "people", 0, INT, "24", 6, DEMO_MAX_PEOPLE, "N",
-             "How many people there are, strangers included"),
+    WEIR_OPT(demo_options, people, "people", 0, INT, "72", 6, DEMO_MAX_PEOPLE, "N",
+             "How many people come, strangers included"),
     WEIR_OPT(demo_options, photos, "photos", 0, INT, "24", 8, DEMO_MAX_PHOTOS, "N",
              "Photos of each drawn person; five are enrolled"),
+    WEIR_OPT(demo_options, passers, "passers", 0, INT, "150", 0, DEMO_MAX_PASSERS, "N",
+             "Passers-by by whose photos the threshold is set; 0: by the gallery itself"),
     WEIR_OPT(demo_options, cameras, "cameras", 0, INT, "3", 1, DEMO_MAX_CAMERAS, "N",
              "How many cameras"),
     WEIR_OPT(demo_options, frames_per_second, "fps", 0, F64, "10", 0.1, 200, "N",
@@ -144,14 +146,14 @@ static char *replace_all(struct weir_arena *arena, const char *text, const char 
     return result;
 }
 
-static weir_status upload_person(struct demo *demo, const struct demo_person *person,
-                                 struct weir_error *err)
+static weir_status upload_person(struct demo *demo, const char *dataset,
+                                 const struct demo_person *person, struct weir_error *err)
 {
-    for (size_t i = 1; i <= demo->n_enrolled_photos; i++) {
+    for (size_t i = 1; i <= demo_uploaded_photos(demo, person); i++) {
         char *file = weir_arena_printf(demo->call->arena, "%s/people/%s/%zu.pgm", demo->work_dir,
                                        person->name, i);
         char *name = weir_arena_printf(demo->call->arena, "%zu.pgm", i);
-        const char *parts[] = {demo->dataset, person->name, name};
+        const char *parts[] = {dataset, person->name, name};
         char *path =
             weir_client_path(demo->call->arena, "/api/v1/datasets/{}/files/{}/{}", parts, 3);
         WEIR_TRY(weir_client_send_file(demo->call->client, "PUT", path, "application/octet-stream",
@@ -160,22 +162,30 @@ static weir_status upload_person(struct demo *demo, const struct demo_person *pe
     return WEIR_OK;
 }
 
+/* Freeze a dataset; its new version. */
+static weir_status freeze(struct demo *demo, const char *dataset, int64_t *out_version,
+                          struct weir_error *err)
+{
+    json_t *answer;
+    WEIR_TRY(post(demo, "POST", cli_path1(demo->call, "/api/v1/datasets/{}/versions", dataset),
+                  NULL, &answer, err));
+    *out_version = json_integer_value(json_object_get(answer, "version"));
+    json_decref(answer);
+    return WEIR_OK;
+}
+
 /* Upload everyone of a part, freeze, and remember from which version on they are enrolled. */
 static weir_status enrol(struct demo *demo, enum demo_part part, struct weir_error *err)
 {
-    json_t *answer;
+    int64_t version;
     int n = 0;
     for (size_t i = 0; i < demo->n_people; i++) {
         if (demo->people[i].part == part) {
-            WEIR_TRY(upload_person(demo, &demo->people[i], err));
+            WEIR_TRY(upload_person(demo, demo->dataset, &demo->people[i], err));
             n++;
         }
     }
-    WEIR_TRY(post(demo, "POST",
-                  cli_path1(demo->call, "/api/v1/datasets/{}/versions", demo->dataset), NULL,
-                  &answer, err));
-    int64_t version = json_integer_value(json_object_get(answer, "version"));
-    json_decref(answer);
+    WEIR_TRY(freeze(demo, demo->dataset, &version, err));
     for (size_t i = 0; i < demo->n_people; i++) {
         if (demo->people[i].part == part) {
             atomic_store(&demo->people[i].enrolled_version, version);
@@ -185,27 +195,55 @@ static weir_status enrol(struct demo *demo, enum demo_part part, struct weir_err
     return WEIR_OK;
 }
 
-static weir_status create_dataset(struct demo *demo, struct weir_error *err)
+/* People who are neither enrolled nor trained on. The first model is trained meanwhile. */
+static weir_status show_passers(struct demo *demo, struct weir_error *err)
+{
+    int64_t version;
+    if (demo->n_passers == 0) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(demo_cast_passers(demo, err));
+    for (size_t i = 0; i < demo->n_passers; i++) {
+        WEIR_TRY(upload_person(demo, demo->strangers, &demo->passers[i], err));
+    }
+    WEIR_TRY(freeze(demo, demo->strangers, &version, err));
+    demo_say("%zu passers-by: dataset %s version %lld", demo->n_passers, demo->strangers,
+             (long long)version);
+    return WEIR_OK;
+}
+
+/* What an earlier run left of these people goes. */
+static weir_status create_dataset(struct demo *demo, const char *dataset,
+                                  const struct demo_person *people, size_t n_people,
+                                  struct weir_error *err)
 {
     struct weir_error reason;
     weir_status status =
         post(demo, "POST", "/api/v1/datasets",
-             json_pack("{s:s,s:s}", "name", demo->dataset, "kind", "folder"), NULL, &reason);
+             json_pack("{s:s,s:s}", "name", dataset, "kind", "folder"), NULL, &reason);
     if (status != WEIR_OK && status != WEIR_ERR_EXISTS) {
         return weir_error_set(err, status, "%s", reason.message);
     }
-    if (status == WEIR_ERR_EXISTS) { /* an earlier run's people go */
-        for (size_t i = 0; i < demo->n_people; i++) {
-            const char *parts[] = {demo->dataset, demo->people[i].name};
-            char *path =
-                weir_client_path(demo->call->arena, "/api/v1/datasets/{}/files/{}", parts, 2);
-            weir_status removed = cli_rest(demo->call, "DELETE", path, NULL, NULL, &reason);
-            if (removed != WEIR_OK && removed != WEIR_ERR_NOT_FOUND) {
-                return weir_error_set(err, removed, "%s", reason.message);
-            }
+    for (size_t i = 0; status == WEIR_ERR_EXISTS && i < n_people; i++) {
+        const char *parts[] = {dataset, people[i].name};
+        char *path = weir_client_path(demo->call->arena, "/api/v1/datasets/{}/files/{}", parts, 2);
+        weir_status removed = cli_rest(demo->call, "DELETE", path, NULL, NULL, &reason);
+        if (removed != WEIR_OK && removed != WEIR_ERR_NOT_FOUND) {
+            return weir_error_set(err, removed, "%s", reason.message);
         }
     }
     return WEIR_OK;
+}
+
+/* Without passers-by the threshold is set by the gallery. */
+static void drop_strangers(json_t *document)
+{
+    json_t *pipeline;
+    size_t i;
+    json_array_foreach(json_object_get(document, "pipelines"), i, pipeline)
+    {
+        (void)json_object_del(json_object_get(pipeline, "gallery"), "strangers");
+    }
 }
 
 static weir_status apply_ion(struct demo *demo, struct weir_error *err)
@@ -216,6 +254,9 @@ static weir_status apply_ion(struct demo *demo, struct weir_error *err)
     WEIR_TRY(weir_file_read(path, ION_FILE_MAX_BYTES, demo->call->arena, &text, &len, err));
     text = replace_all(demo->call->arena, text, "@WORK@", demo->work_dir);
     WEIR_TRY(weir_yaml_parse(text, strlen(text), path, false, &document, err));
+    if (demo->n_passers == 0) {
+        drop_strangers(document);
+    }
     WEIR_TRY(post(demo, "POST", "/api/v1/ions", document, &answer, err));
     demo_say("ION %s applied, revision %s", demo->ion, cli_text(demo->call, answer, "revision"));
     json_decref(answer);
@@ -348,7 +389,10 @@ static weir_status clear_lists(struct demo *demo, struct weir_error *err)
 static weir_status play(struct demo *demo, int signal_fd, struct weir_error *err)
 {
     int64_t pause = (int64_t)(demo->options->seconds * 1000), model, gallery, lists, n;
-    WEIR_TRY(create_dataset(demo, err));
+    WEIR_TRY(create_dataset(demo, demo->dataset, demo->people, demo->n_people, err));
+    if (demo->n_passers > 0) {
+        WEIR_TRY(create_dataset(demo, demo->strangers, demo->passers, demo->n_passers, err));
+    }
     WEIR_TRY(enrol(demo, DEMO_STAFF, err));
     struct weir_error ignored;
     int64_t before = 0;
@@ -362,6 +406,7 @@ static weir_status play(struct demo *demo, int signal_fd, struct weir_error *err
         WEIR_TRY(post(demo, "POST", cli_path1(demo->call, "/api/v1/ions/{}/trigger", demo->ion),
                       json_pack("{s:s}", "pipeline", "training"), NULL, err));
     }
+    WEIR_TRY(show_passers(demo, err));
     WEIR_TRY(wait_for_model(demo, before, signal_fd, &model, err));
     WEIR_TRY(demo_cameras_start(demo, err));
     demo_say("%zu cameras, %.3g frames a second each", demo->n_cameras,
@@ -411,6 +456,7 @@ static weir_status run_stage(struct demo *demo, int signal_fd, struct weir_error
 {
     demo->ion = "building-security";
     demo->dataset = "faces";
+    demo->strangers = "passers-by";
     demo->started_ms = weir_time_ms();
     demo->first_frame = demo->started_ms / 1000 * 1000;
     WEIR_TRY(cli_connect(demo->call, err));

@@ -2,9 +2,10 @@
  * weir demo: plays an example as a user would, through the public commands and the REST API.
  *
  * A *stage* is the demo's work folder: people's photos, the folder the cameras write to, the ledger
- * of what was sent. The *cameras* are threads that write frames and note each in the ledger before
- * it can be seen. The *report* compares the ledger with the recorded decisions, never with counters
- * of the cameras.
+ * of what was sent. *Passers-by* are people whose photos become the dataset of strangers; strangers
+ * who come to the cameras are other people. The *cameras* are threads that write frames and note
+ * each in the ledger before it can be seen. The *report* compares the ledger with the recorded
+ * decisions, never with counters of the cameras.
  */
 #ifndef WEIR_CLI_DEMO_DEMO_H
 #define WEIR_CLI_DEMO_DEMO_H
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #define DEMO_MAX_PEOPLE  256
+#define DEMO_MAX_PASSERS 512
 #define DEMO_MAX_CAMERAS 16
 #define DEMO_MAX_PHOTOS  64
 
@@ -23,6 +25,7 @@ enum demo_part {
     DEMO_STRANGER, /**< In no gallery: the right answer is "unknown". */
     DEMO_STAFF,    /**< Enrolled from the start. */
     DEMO_JOINER,   /**< Enrolled while frames flow. */
+    DEMO_PASSER,   /**< A stranger too, by whom the threshold is set; never comes to a camera. */
 };
 
 /** One person of the demo. Photos are numbered; the first few are enrolled, the others shown. */
@@ -30,7 +33,8 @@ struct demo_person {
     char *name;
     enum demo_part part;
     uint32_t n_photos;
-    char **files; /**< Of --faces; NULL: drawn. */
+    uint32_t number; /**< Of the face, if drawn. */
+    char **files;    /**< Of --faces; NULL: drawn. */
     /* What the server has been told, for judging decisions. 0: not yet. */
     _Atomic int64_t enrolled_version; /**< First gallery version that has the person. */
     _Atomic int64_t barred_revision;  /**< First list revision that bars the person. */
@@ -40,7 +44,7 @@ struct demo_options {
     struct cli_common common;
     char *faces, *example, *work;
     bool is_once;
-    int64_t seed, people, photos, cameras;
+    int64_t seed, people, photos, passers, cameras;
     double frames_per_second, seconds;
 };
 
@@ -48,9 +52,10 @@ struct demo {
     struct cli_call *call;
     const struct demo_options *options;
     char *example_dir, *work_dir, *frames_dir, *ledger_path, *sink_path;
-    const char *ion, *dataset; /**< Names, from the example's ion.yaml. */
+    const char *ion, *dataset, *strangers; /**< Names, from the example's ion.yaml. */
     struct demo_person people[DEMO_MAX_PEOPLE];
-    size_t n_people, n_enrolled_photos;
+    struct demo_person passers[DEMO_MAX_PASSERS];
+    size_t n_people, n_enrolled_photos, n_passers;
     int64_t started_ms;
     int64_t first_seq;   /**< Decisions up to here are of earlier runs. */
     int64_t first_frame; /**< Cameras count from here: later runs never repeat a number. */
@@ -61,8 +66,14 @@ struct demo {
     int ledger_fd;
 };
 
-/** Find or draw the people; write their photos below the work folder. */
+/** Find or draw the people; write photos of those who are enrolled below the work folder. */
 weir_status demo_cast(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Write the photos of the passers-by below the work folder. */
+weir_status demo_cast_passers(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Photos of a person that are uploaded: the first few, or of a passer-by a few more. */
+uint32_t demo_uploaded_photos(const struct demo *demo, const struct demo_person *person);
 
 /** Path of photo i of a person (i < n_photos). In the arena of the calling thread's choice. */
 weir_status demo_photo(const struct demo *demo, const struct demo_person *person, uint32_t i_photo,

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Eyes with glasses, nose and mouth of anyone lie within. */
+#define FEATURES_X 0.85f
+#define FEATURES_Y 0.9f
+
 /* Lengths are in units of half the picture's width; the face's centre is (0, 0), y goes down. */
 struct identity {
     float width, height, jaw;           /* half axes of the head; how square the chin is */
@@ -27,6 +31,7 @@ struct identity {
 
 struct photo {
     float roll, yaw, pitch, scale, dx, dy;  /* pose */
+    float turn_cos, turn_sin;               /* of roll, by scale */
     float light_x, light_y, ambient, gamma; /* light */
     float smile, open, blink, brow_raise;   /* expression */
     float background;
@@ -50,33 +55,33 @@ static struct identity identity_of(uint64_t seed, uint32_t person)
     struct weir_rng rng;
     weir_rng_init(&rng, seed, (uint64_t)person << 32 | 0xffffffffu);
     struct identity id;
-    id.width = uniform(&rng, 0.56f, 0.74f);
-    id.height = uniform(&rng, 0.82f, 0.98f);
-    id.jaw = uniform(&rng, 1.7f, 3.0f);
-    id.skin = uniform(&rng, 0.42f, 0.84f);
-    id.hair = uniform(&rng, 0.04f, 0.55f);
+    id.width = uniform(&rng, 0.52f, 0.78f);
+    id.height = uniform(&rng, 0.78f, 1.0f);
+    id.jaw = uniform(&rng, 1.6f, 3.6f);
+    id.skin = uniform(&rng, 0.36f, 0.9f);
+    id.hair = uniform(&rng, 0.03f, 0.75f);
     id.iris = uniform(&rng, 0.05f, 0.35f);
-    id.hairline = uniform(&rng, -0.72f, -0.46f);
-    id.hair_side = uniform(&rng, -0.35f, 0.75f);
-    id.parting = uniform(&rng, -0.4f, 0.4f);
-    id.eye_x = uniform(&rng, 0.24f, 0.36f);
-    id.eye_y = uniform(&rng, -0.20f, -0.04f);
-    id.eye_size = uniform(&rng, 0.075f, 0.125f);
-    id.eye_slant = uniform(&rng, -0.25f, 0.25f);
-    id.brow_y = uniform(&rng, 0.13f, 0.24f);
-    id.brow_thick = uniform(&rng, 0.02f, 0.06f);
-    id.brow_slant = uniform(&rng, -0.3f, 0.3f);
-    id.brow_tone = uniform(&rng, 0.05f, 0.4f);
-    id.nose_len = uniform(&rng, 0.22f, 0.42f);
-    id.nose_width = uniform(&rng, 0.07f, 0.17f);
-    id.nose_bridge = uniform(&rng, 0.02f, 0.06f);
-    id.mouth_y = uniform(&rng, 0.42f, 0.58f);
-    id.mouth_width = uniform(&rng, 0.16f, 0.32f);
-    id.lip_upper = uniform(&rng, 0.02f, 0.055f);
-    id.lip_lower = uniform(&rng, 0.025f, 0.075f);
-    id.lip_tone = uniform(&rng, 0.5f, 0.85f);
-    id.ear_size = uniform(&rng, 0.08f, 0.18f);
-    id.cheek = uniform(&rng, 0.0f, 0.16f);
+    id.hairline = uniform(&rng, -0.78f, -0.4f);
+    id.hair_side = uniform(&rng, -0.4f, 1.0f);
+    id.parting = uniform(&rng, -0.6f, 0.6f);
+    id.eye_x = uniform(&rng, 0.22f, 0.38f);
+    id.eye_y = uniform(&rng, -0.22f, 0.0f);
+    id.eye_size = uniform(&rng, 0.07f, 0.135f);
+    id.eye_slant = uniform(&rng, -0.35f, 0.35f);
+    id.brow_y = uniform(&rng, 0.12f, 0.26f);
+    id.brow_thick = uniform(&rng, 0.012f, 0.07f);
+    id.brow_slant = uniform(&rng, -0.45f, 0.45f);
+    id.brow_tone = uniform(&rng, 0.03f, 0.5f);
+    id.nose_len = uniform(&rng, 0.2f, 0.45f);
+    id.nose_width = uniform(&rng, 0.06f, 0.2f);
+    id.nose_bridge = uniform(&rng, 0.015f, 0.07f);
+    id.mouth_y = uniform(&rng, 0.4f, 0.6f);
+    id.mouth_width = uniform(&rng, 0.14f, 0.36f);
+    id.lip_upper = uniform(&rng, 0.015f, 0.07f);
+    id.lip_lower = uniform(&rng, 0.02f, 0.09f);
+    id.lip_tone = uniform(&rng, 0.4f, 0.95f);
+    id.ear_size = uniform(&rng, 0.06f, 0.22f);
+    id.cheek = uniform(&rng, 0.0f, 0.25f);
     id.beard = weir_rng_f32(&rng) < 0.25f ? uniform(&rng, 0.4f, 0.9f) : 0.0f;
     id.moustache = weir_rng_f32(&rng) < 0.25f ? uniform(&rng, 0.4f, 0.9f) : 0.0f;
     id.has_glasses = weir_rng_f32(&rng) < 0.3f;
@@ -90,27 +95,29 @@ static struct photo photo_of(uint64_t seed, uint32_t person, uint32_t photo)
     struct weir_rng rng;
     weir_rng_init(&rng, seed ^ 0x5bd1e995u, (uint64_t)person << 32 | photo);
     struct photo p;
-    p.roll = normal(&rng, 0, 0.055f);
-    p.yaw = normal(&rng, 0, 0.08f);
-    p.pitch = normal(&rng, 0, 0.06f);
+    p.roll = normal(&rng, 0, 0.045f);
+    p.yaw = normal(&rng, 0, 0.07f);
+    p.pitch = normal(&rng, 0, 0.04f);
     p.scale = normal(&rng, 1.0f, 0.035f);
+    p.turn_cos = cosf(p.roll) / p.scale;
+    p.turn_sin = sinf(p.roll) / p.scale;
     p.dx = normal(&rng, 0, 0.035f);
     p.dy = normal(&rng, 0.02f, 0.035f);
-    p.light_x = normal(&rng, 0, 0.18f);
-    p.light_y = normal(&rng, -0.1f, 0.15f);
+    p.light_x = normal(&rng, 0, 0.15f);
+    p.light_y = normal(&rng, -0.1f, 0.1f);
     p.ambient = uniform(&rng, 0.86f, 1.08f);
     p.gamma = uniform(&rng, 0.85f, 1.18f);
-    p.smile = normal(&rng, 0.2f, 0.5f);
-    p.open = weir_rng_f32(&rng) < 0.2f ? uniform(&rng, 0.3f, 1.0f) : 0.0f;
-    p.blink = weir_rng_f32(&rng) < 0.1f ? uniform(&rng, 0.6f, 1.0f) : uniform(&rng, 0, 0.25f);
+    p.smile = normal(&rng, 0.2f, 0.4f);
+    p.open = weir_rng_f32(&rng) < 0.1f ? uniform(&rng, 0.2f, 0.6f) : 0.0f;
+    p.blink = weir_rng_f32(&rng) < 0.04f ? uniform(&rng, 0.5f, 0.9f) : uniform(&rng, 0, 0.2f);
     p.brow_raise = normal(&rng, 0, 0.02f);
-    p.background = uniform(&rng, 0.12f, 0.4f);
+    p.background = uniform(&rng, 0.18f, 0.34f);
     p.is_occluded = weir_rng_f32(&rng) < 0.08f;
     p.occluder_x = uniform(&rng, -0.7f, 0.7f);
     p.occluder_y = uniform(&rng, 0.5f, 1.0f);
     p.occluder_r = uniform(&rng, 0.12f, 0.25f);
     p.occluder_tone = uniform(&rng, 0.2f, 0.8f);
-    p.noise = uniform(&rng, 0.008f, 0.028f);
+    p.noise = uniform(&rng, 0.006f, 0.02f);
     return p;
 }
 
@@ -242,13 +249,15 @@ static float draw_features(const struct identity *id, const struct photo *p, flo
 static float tone_at(const struct identity *id, const struct photo *p, float px, float py)
 {
     float x = px - p->dx, y = py - p->dy;
-    float c = cosf(p->roll) / p->scale, s = sinf(p->roll) / p->scale;
-    float fx = c * x + s * y, fy = -s * x + c * y + p->pitch;
+    float fx = p->turn_cos * x + p->turn_sin * y;
+    float fy = -p->turn_sin * x + p->turn_cos * y + p->pitch;
     float tone = p->background * (1 + 0.3f * px);
     float shoulders = ellipse(fx, fy, 0, 1.35f, 0.95f, 0.5f);
     tone = blend(tone, 0.3f, coverage(shoulders, 0.06f));
     tone = draw_head(id, p, fx, fy, tone);
-    tone = draw_features(id, p, fx, fy, tone);
+    if (fabsf(fx) < FEATURES_X && fy > -FEATURES_Y && fy < FEATURES_Y) {
+        tone = draw_features(id, p, fx, fy, tone);
+    }
     if (p->is_occluded) {
         float hand =
             ellipse(px, py, p->occluder_x, p->occluder_y, p->occluder_r, p->occluder_r * 1.3f);
