@@ -89,10 +89,52 @@ static enum solver_victim judge_preempt(const struct cluster *cluster, int32_t j
     return judge_min_run(cluster, victim, min_run_ms(cluster, jobs[victim].queue, false));
 }
 
+/** Siblings on the way to a common ancestor. */
+static void find_siblings(const struct cluster *cluster, int32_t *l, int32_t *r)
+{
+    int32_t left = *l;
+    *l = below_common(cluster, *r, *l);
+    *r = below_common(cluster, left, *r);
+}
+
+/**
+ * Whether the next allocation would give what the victim's queue lost back to it: then the reclaim
+ * would come again in every cycle. What is tried first there is the taker's oldest waiting job,
+ * which need not be the one for which room is made.
+ */
+static bool would_return(const struct solver *solver, const struct shares_loss *loss)
+{
+    const struct cluster *cluster = solver->cluster;
+    int32_t taker = cluster->snapshot->jobs[solver->job].queue, loser = loss->queue;
+    int32_t first = solver->first_waiting[taker];
+    if (first < 0 || first == solver->job) {
+        return false;
+    }
+    struct weir_sched_amount amount, fixed;
+    int32_t n = chunk_next(cluster, first, solver->scratch);
+    chunk_amount(cluster, solver->scratch, n, &amount, &fixed);
+    find_siblings(cluster, &taker, &loser);
+    struct weir_sched_amount has = cluster->queues[taker].allocated;
+    amount_subtract(&has, &solver->amount);
+    struct weir_sched_amount with = has;
+    amount_add(&with, &amount);
+    struct order_key taker_key, loser_key;
+    order_make_key(cluster, taker, &has, &with, &taker_key);
+    has = with = cluster->queues[loser].allocated;
+    amount_add(&with, &loss->amount);
+    order_make_key(cluster, loser, &has, &with, &loser_key);
+    return order_compare_keys(&loser_key, &taker_key) < 0;
+}
+
 static bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses,
                           int32_t n_losses)
 {
     bool is_fixed = false;
+    for (int32_t i = 0; i < n_losses; i++) {
+        if (would_return(solver, &losses[i])) {
+            return false;
+        }
+    }
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         is_fixed = is_fixed || solver->fixed.of[r] > 0;
     }
@@ -166,12 +208,30 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     return is_solved;
 }
 
+static void find_first_waiting(struct cycle *cycle)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        cycle->first_waiting[q] = -1;
+    }
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        int32_t *first = &cycle->first_waiting[cluster->snapshot->jobs[j].queue];
+        if (cycle->is_listed[j] &&
+            (*first < 0 || order_compare_jobs(cluster, j, *first, (int)chunk_rank(cluster, j),
+                                              (int)chunk_rank(cluster, *first)) < 0)) {
+            *first = j;
+        }
+    }
+    cycle->solver.first_waiting = cycle->first_waiting;
+}
+
 static weir_status evict_for_all(struct cycle *cycle, const struct eviction *rule)
 {
     struct cluster *cluster = &cycle->cluster;
     struct order order;
     action_list_waiting(cycle);
     weir_status status = order_init(&order, cluster, cycle->is_listed, false);
+    find_first_waiting(cycle);
     struct failure *failures = calloc((size_t)cluster->snapshot->n_queues + 1, sizeof *failures);
     status = failures == NULL ? WEIR_ERR_NOMEM : status;
     while (status == WEIR_OK) {

@@ -10,8 +10,9 @@ struct cycle {
     struct cluster cluster;
     struct placer placer;
     struct solver solver;
-    int32_t *tasks;  /**< Room for one job's tasks. */
-    bool *is_listed; /**< Per job. */
+    int32_t *tasks;         /**< Room for one job's tasks. */
+    bool *is_listed;        /**< Per job. */
+    int32_t *first_waiting; /**< Per leaf queue: its first waiting job; -1. */
 };
 
 typedef weir_status action_fn(struct cycle *cycle);

@@ -124,7 +124,8 @@ static int32_t take_running(const struct cluster *cluster, int32_t g, int32_t *o
     int32_t n = 0;
     for (int32_t i = group->n_tasks - 1; i >= 0; i--) {
         int32_t task = cluster->task_order[group->first_task + i];
-        if (cluster->tasks[task].phase == PHASE_RUNNING) {
+        enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
+        if (phase == PHASE_RUNNING || phase == PHASE_BOUND) {
             out[n++] = task;
         }
     }

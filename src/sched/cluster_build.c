@@ -43,6 +43,7 @@ static weir_status make_arrays(struct cluster *cluster)
     WEIR_TRY(make((void **)&cluster->groups, n_groups, sizeof *cluster->groups));
     WEIR_TRY(make((void **)&cluster->task_order, snapshot->n_tasks, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->queues, snapshot->n_queues, sizeof *cluster->queues));
+    WEIR_TRY(make((void **)&cluster->is_shut, snapshot->n_nodes, sizeof(bool)));
     WEIR_TRY(node_index_init(&cluster->by_room, snapshot->n_nodes));
     WEIR_TRY(node_index_init(&cluster->by_shared, snapshot->n_nodes));
     return node_index_init(&cluster->by_cpu, snapshot->n_nodes);
@@ -414,6 +415,7 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->groups);
     free(cluster->task_order);
     free(cluster->queues);
+    free(cluster->is_shut);
     free(cluster->shape_failed);
     free(cluster->shape_reasons);
     free(cluster->log);

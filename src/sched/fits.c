@@ -137,7 +137,8 @@ static int32_t best_device(const struct cluster *cluster, const struct fits_spot
     return best;
 }
 
-static bool shares_fit(const struct cluster *cluster, int32_t task, bool is_now,
+/** With must_share only devices that have company. */
+static bool shares_fit(const struct cluster *cluster, int32_t task, bool is_now, bool must_share,
                        struct fits_spot *spot)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
@@ -152,6 +153,9 @@ static bool shares_fit(const struct cluster *cluster, int32_t task, bool is_now,
         spot->devices[i] = device;
         const struct device_state *state = &cluster->devices[node->first_device + device];
         is_shared = is_shared && state->future > 0;
+        if (must_share && !is_shared) {
+            return false;
+        }
     }
     spot->is_shared = is_shared;
     return true;
@@ -176,16 +180,18 @@ static bool whole_fit(const struct cluster *cluster, int32_t task, bool is_now,
     return true;
 }
 
-static bool devices_fit(const struct cluster *cluster, int32_t task, bool is_now,
+static bool devices_fit(const struct cluster *cluster, int32_t task, bool is_now, bool must_share,
                         struct fits_spot *spot)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     if (demand->n_devices == 0) {
         spot->is_shared = false;
-        return true;
+        return !must_share;
     }
-    return demand->device_milli == WEIR_SCHED_DEVICE ? whole_fit(cluster, task, is_now, spot)
-                                                     : shares_fit(cluster, task, is_now, spot);
+    if (demand->device_milli == WEIR_SCHED_DEVICE) {
+        return !must_share && whole_fit(cluster, task, is_now, spot);
+    }
+    return shares_fit(cluster, task, is_now, must_share, spot);
 }
 
 static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bool is_now)
@@ -206,7 +212,7 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
 {
     spot->when = FITS_NO;
     spot->zones = 0;
-    if (!has_room(cluster, task, spot->node, false)) {
+    if (cluster->is_shut[spot->node] || !has_room(cluster, task, spot->node, false)) {
         return;
     }
     if (!fits_ever(cluster, task, spot->node)) {
@@ -216,9 +222,11 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
     if (!fits_affinity(cluster, task, spot->node)) {
         return;
     }
-    for (int is_now = 1; is_now >= 0; is_now--) {
-        if ((is_now == 0 || has_room(cluster, task, spot->node, true)) &&
-            devices_fit(cluster, task, is_now, spot) &&
+    /* Company on a device comes before an early start: it keeps whole devices free. */
+    for (int turn = 0; turn < 4; turn++) {
+        bool is_now = turn % 2 == 0, must_share = turn < 2;
+        if ((!is_now || has_room(cluster, task, spot->node, true)) &&
+            devices_fit(cluster, task, is_now, must_share, spot) &&
             zones_find(cluster, task, spot->node, is_now, spot->devices, &spot->zones)) {
             spot->when = is_now ? FITS_NOW : FITS_FUTURE;
             return;

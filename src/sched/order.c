@@ -40,7 +40,7 @@ static int compare_i64(int64_t l, int64_t r)
     return l < r ? -1 : l > r;
 }
 
-static int compare_keys(const struct order_key *l, const struct order_key *r)
+int order_compare_keys(const struct order_key *l, const struct order_key *r)
 {
     if (l->is_over_share != r->is_over_share) {
         return l->is_over_share ? 1 : -1;
@@ -70,7 +70,7 @@ static int compare_keys(const struct order_key *l, const struct order_key *r)
 
 static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
 {
-    int compared = compare_keys(&order->queues[l].key, &order->queues[r].key);
+    int compared = order_compare_keys(&order->queues[l].key, &order->queues[r].key);
     compared = compared != 0 ? compared : (l < r ? -1 : 1);
     return order->is_victims ? compared > 0 : compared < 0;
 }
@@ -96,6 +96,24 @@ static int64_t dominant_share(const struct cluster *cluster, const struct weir_s
     return dominant;
 }
 
+void order_make_key(const struct cluster *cluster, int32_t queue,
+                    const struct weir_sched_amount *has, const struct weir_sched_amount *with,
+                    struct order_key *key)
+{
+    const struct queue_state *state = &cluster->queues[queue];
+    *key = (struct order_key){.priority = cluster->snapshot->queues[queue].priority,
+                              .has_no_share = true};
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        int64_t quota = cluster->snapshot->queues[queue].shares[r].quota;
+        key->allocatable.of[r] = shares_allocatable(cluster, queue, r);
+        key->is_over_share = key->is_over_share || has->of[r] > state->fair_share.of[r];
+        key->is_over_quota = key->is_over_quota || (quota >= 0 && with->of[r] > quota);
+        key->has_no_share = key->has_no_share && key->allocatable.of[r] == 0;
+    }
+    key->dominant_with = dominant_share(cluster, with, &key->allocatable);
+    key->dominant_without = dominant_share(cluster, has, &key->allocatable);
+}
+
 static void make_key(struct order *order, int32_t queue)
 {
     const struct cluster *cluster = order->cluster;
@@ -113,18 +131,7 @@ static void make_key(struct order *order, int32_t queue)
     } else {
         amount_add(&with, &job);
     }
-    struct order_key *key = &of->key;
-    *key = (struct order_key){.priority = cluster->snapshot->queues[queue].priority,
-                              .has_no_share = true};
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        int64_t quota = cluster->snapshot->queues[queue].shares[r].quota;
-        key->allocatable.of[r] = shares_allocatable(cluster, queue, r);
-        key->is_over_share = key->is_over_share || has.of[r] > state->fair_share.of[r];
-        key->is_over_quota = key->is_over_quota || (quota >= 0 && with.of[r] > quota);
-        key->has_no_share = key->has_no_share && key->allocatable.of[r] == 0;
-    }
-    key->dominant_with = dominant_share(cluster, &with, &key->allocatable);
-    key->dominant_without = dominant_share(cluster, &has, &key->allocatable);
+    order_make_key(cluster, queue, &has, &with, &of->key);
 }
 
 typedef bool is_before_fn(const struct order *order, int32_t l, int32_t r);
@@ -334,10 +341,15 @@ int32_t order_pop(struct order *order)
 
 void order_push(struct order *order, int32_t job)
 {
+    order_push_ranked(order, job, chunk_rank(order->cluster, job));
+}
+
+void order_push_ranked(struct order *order, int32_t job, int rank)
+{
     int32_t leaf = order->cluster->snapshot->jobs[job].queue;
     struct order_queue *of = &order->queues[leaf];
     int32_t *heap = order->jobs + of->first;
-    order->ranks[job] = (uint8_t)chunk_rank(order->cluster, job);
+    order->ranks[job] = (uint8_t)rank;
     heap[of->n++] = job;
     sift(order, heap, of->n, of->n - 1, false);
     if (order->dirty >= 0 && order->dirty != leaf) {

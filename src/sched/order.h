@@ -47,11 +47,22 @@ int32_t order_pop(struct order *order);
 /** Put a job back that was popped, with what it is now. */
 void order_push(struct order *order, int32_t job);
 
+/** The same, with a rank (enum chunk_rank) that the state does not show. */
+void order_push_ranked(struct order *order, int32_t job, int rank);
+
 /** Of victims: this much was popped from a job's queue. */
 void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount);
 
 /** What queues have has changed in more than the queue of the last popped job. */
 void order_refresh(struct order *order);
+
+/** The key of a queue that has `has`, and with its next job `with`. */
+void order_make_key(const struct cluster *cluster, int32_t queue,
+                    const struct weir_sched_amount *has, const struct weir_sched_amount *with,
+                    struct order_key *out);
+
+/** Negative if a queue with key l is served before its sibling with r. */
+int order_compare_keys(const struct order_key *l, const struct order_key *r);
 
 /** Negative if job l comes before r within one queue. */
 int order_compare_jobs(const struct cluster *cluster, int32_t l, int32_t r, int l_rank, int r_rank);

@@ -326,6 +326,28 @@ static bool try_domains(struct placing *placing, int32_t g, const struct place_n
     return false;
 }
 
+/** Without a domain that holds the group: over all nodes, domains with most room first. */
+static bool place_anywhere(struct placing *placing, int32_t g, const struct place_nodes *nodes,
+                           int32_t first_task)
+{
+    const struct cluster *cluster = placing->placer->cluster;
+    const struct group_state *group = &cluster->groups[g];
+    const struct topology *topology = &placing->placer->topologies[group->topology];
+    struct place_nodes ranked = *nodes;
+    int32_t *all = NULL;
+    if (nodes->list == NULL) {
+        all = malloc(((size_t)cluster->snapshot->n_nodes + 1) * sizeof *all);
+        for (int32_t i = 0; i < cluster->snapshot->n_nodes && all != NULL; i++) {
+            all[i] = i;
+        }
+        ranked = (struct place_nodes){.list = all, .n = cluster->snapshot->n_nodes};
+    }
+    ranked.has_ranks = rank_nodes(placing, topology, group->preferred_level, first_task);
+    bool is_placed = ranked.list != NULL && ranked.has_ranks && try_nodes(placing, g, &ranked);
+    free(all);
+    return is_placed;
+}
+
 static bool place_group(struct placing *placing, int32_t g, const struct place_nodes *nodes)
 {
     struct cluster *cluster = placing->placer->cluster;
@@ -353,8 +375,7 @@ static bool place_group(struct placing *placing, int32_t g, const struct place_n
     free(candidates);
     free(buffer);
     if (!is_placed && group->required_level < 0 && cluster->status == WEIR_OK) {
-        struct place_nodes anywhere = *nodes;
-        return try_nodes(placing, g, &anywhere);
+        return place_anywhere(placing, g, nodes, first_task);
     }
     placing->is_bound_to_domain = !is_placed;
     return is_placed;

@@ -16,7 +16,8 @@ static weir_status cycle_init(struct cycle *cycle, const struct weir_sched_snaps
     WEIR_TRY(solver_init(&cycle->solver, &cycle->cluster, &cycle->placer));
     cycle->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *cycle->tasks);
     cycle->is_listed = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->is_listed);
-    if (cycle->tasks == NULL || cycle->is_listed == NULL) {
+    cycle->first_waiting = calloc((size_t)snapshot->n_queues + 1, sizeof *cycle->first_waiting);
+    if (cycle->first_waiting == NULL || cycle->tasks == NULL || cycle->is_listed == NULL) {
         return WEIR_ERR_NOMEM;
     }
     return shares_divide(&cycle->cluster);
@@ -26,6 +27,7 @@ static void cycle_fini(struct cycle *cycle)
 {
     free(cycle->tasks);
     free(cycle->is_listed);
+    free(cycle->first_waiting);
     solver_fini(&cycle->solver);
     placer_fini(&cycle->placer);
     cluster_fini(&cycle->cluster);

@@ -24,19 +24,22 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->is_listed = make(n_jobs, sizeof(bool));
     solver->popped = make(n_jobs, sizeof(int32_t));
     solver->unit_tasks = make(n_tasks, sizeof(int32_t));
+    solver->unit_nodes = make(n_tasks, sizeof(int32_t));
     solver->units = make(n_tasks, sizeof *solver->units);
     solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
     solver->links = make(n_tasks, sizeof *solver->links);
     solver->pending = make(n_tasks, sizeof(int32_t));
     solver->evicted = make(n_tasks, sizeof(int32_t));
     solver->recorded = make(n_tasks, sizeof(int32_t));
+    solver->scratch = make(n_tasks, sizeof(int32_t));
     solver->losses = make(n_tasks, sizeof *solver->losses);
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
     bool is_whole = solver->is_victim != NULL && solver->is_listed != NULL &&
-                    solver->popped != NULL && solver->unit_tasks != NULL && solver->units != NULL &&
+                    solver->popped != NULL && solver->unit_tasks != NULL &&
+                    solver->unit_nodes != NULL && solver->units != NULL &&
                     solver->node_head != NULL && solver->links != NULL && solver->pending != NULL &&
-                    solver->evicted != NULL && solver->recorded != NULL && solver->losses != NULL &&
-                    solver->remaining != NULL;
+                    solver->evicted != NULL && solver->recorded != NULL &&
+                    solver->scratch != NULL && solver->losses != NULL && solver->remaining != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -46,12 +49,14 @@ void solver_fini(struct solver *solver)
     free(solver->is_listed);
     free(solver->popped);
     free(solver->unit_tasks);
+    free(solver->unit_nodes);
     free(solver->units);
     free(solver->node_head);
     free(solver->links);
     free(solver->pending);
     free(solver->evicted);
     free(solver->recorded);
+    free(solver->scratch);
     free(solver->losses);
     free(solver->remaining);
 }
@@ -67,6 +72,13 @@ static void evict_unit(struct solver *solver, int32_t u)
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
         cluster_evict(solver->cluster, solver->unit_tasks[i], solver->reason, solver->job);
     }
+}
+
+/** What is above a minimum comes back only if the minimum does. */
+static bool unit_has_base(const struct solver *solver, const struct solver_unit *unit)
+{
+    int32_t root = solver->cluster->jobs[unit->job].first_group;
+    return unit->is_last || chunk_is_satisfied(solver->cluster, root);
 }
 
 /** A victim comes back only within the limits that what was placed meanwhile has left. */
@@ -98,13 +110,14 @@ static int32_t settle_victims(struct solver *solver)
     int32_t n_moved = 0;
     for (int32_t i = solver->n_evicted - 1; i >= 0; i--) {
         struct solver_unit *unit = &solver->units[solver->evicted[i]];
-        if (unit->is_evicted && unit_is_admitted(solver, unit) && unit_can_stay(solver, unit)) {
+        if (unit->is_evicted && unit_has_base(solver, unit) && unit_is_admitted(solver, unit) &&
+            unit_can_stay(solver, unit)) {
             unit->is_evicted = false;
         }
     }
     for (int32_t i = solver->n_evicted - 1; i >= 0 && solver->may_move; i--) {
         const struct solver_unit *unit = &solver->units[solver->evicted[i]];
-        if (unit->is_evicted && unit_is_admitted(solver, unit) &&
+        if (unit->is_evicted && unit_has_base(solver, unit) && unit_is_admitted(solver, unit) &&
             placer_place(solver->placer, unit->job, solver->unit_tasks + unit->first, unit->n,
                          NULL)) {
             n_moved += unit->n;
@@ -164,6 +177,24 @@ static bool place_pending(struct solver *solver, int32_t n_tasks)
            placer_place(solver->placer, solver->job, solver->pending, n_tasks, NULL);
 }
 
+/** A gang that goes leaves room on many nodes; only that on one more counts for one more task. */
+static void shut_others(struct solver *solver, int32_t node, bool is_shut)
+{
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        for (int32_t t = unit->first; t < unit->first + unit->n && !unit->is_recorded; t++) {
+            int32_t held = solver->unit_nodes[t];
+            solver->cluster->is_shut[held] = is_shut && held != node;
+        }
+    }
+    for (int32_t i = 0; i < solver->n_recorded; i++) {
+        const struct solver_unit *unit = &solver->units[solver->recorded[i]];
+        for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
+            solver->cluster->is_shut[solver->unit_nodes[t]] = false;
+        }
+    }
+}
+
 /** Put the scenario in place: what is recorded, and of the units up to `last` what touches `node`,
  *  goes; the first n_tasks of the job come. */
 static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, int32_t last)
@@ -181,7 +212,10 @@ static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, i
         }
     }
     qsort(solver->evicted, (size_t)solver->n_evicted, sizeof(int32_t), by_number);
-    if (!place_pending(solver, n_tasks)) {
+    shut_others(solver, node, true);
+    bool is_placed = place_pending(solver, n_tasks);
+    shut_others(solver, node, false);
+    if (!is_placed) {
         return false;
     }
     int32_t n_moved = settle_victims(solver), n_losses = count_losses(solver);
@@ -227,10 +261,10 @@ static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
         return false;
     }
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
+        int32_t node = solver->unit_nodes[i];
         bool is_new = true;
         for (int32_t j = unit->first; j < i && is_new; j++) {
-            is_new = solver->cluster->tasks[solver->unit_tasks[j]].held != node;
+            is_new = solver->unit_nodes[j] != node;
         }
         if (is_new && try_scenario(solver, n_tasks, node, u)) {
             return true;

@@ -21,6 +21,7 @@ enum solver_victim {
 struct solver_unit {
     int32_t first, n; /**< Of solver.unit_tasks. */
     int32_t job;
+    bool is_last;     /**< Nothing of the job stays without it. */
     bool is_recorded; /**< Part of the solution for the tasks solved so far. */
     bool is_evicted;  /**< In the scenario that is in place. */
 };
@@ -50,6 +51,7 @@ struct solver {
     bool *is_listed;    /**< Per job: the same for the order. */
     int32_t *popped;    /**< Per job: tasks popped already. */
 
+    int32_t *unit_nodes; /**< Node of each of unit_tasks before it goes. */
     int32_t *unit_tasks; /**< Tasks of the units popped so far, unit after unit. */
     struct solver_unit *units;
     int32_t n_units, n_unit_tasks;
@@ -62,8 +64,10 @@ struct solver {
     int32_t n_recorded;
 
     int32_t *pending; /**< Tasks of the job that are being solved. */
+    int32_t *scratch; /**< Room for a job's tasks. */
     struct shares_loss *losses;
     struct weir_sched_amount *remaining; /**< Per queue, zero between uses. */
+    const int32_t *first_waiting;        /**< Per leaf queue: the job that is tried first; -1. */
     size_t checkpoint;
     int64_t n_scenarios;
 };

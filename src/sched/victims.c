@@ -33,7 +33,9 @@ static int32_t next_of_flat(const struct solver *solver, int32_t job, int32_t n_
     bool is_one = n_popped < n_surplus;
     for (int32_t i = group->n_tasks - 1, n_skip = n_popped; i >= 0; i--) {
         int32_t task = cluster->task_order[group->first_task + i];
-        if (cluster->tasks[task].phase == PHASE_RUNNING && n_skip-- <= 0) {
+        enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
+        bool is_there = phase == PHASE_RUNNING || phase == PHASE_BOUND;
+        if (is_there && n_skip-- <= 0) {
             out[n++] = task;
             if (is_one) {
                 break;
@@ -82,12 +84,21 @@ static void link_unit(struct solver *solver, int32_t unit)
     const struct solver_unit *of = &solver->units[unit];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
         int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
+        solver->unit_nodes[i] = node;
         int32_t last = solver->node_head[node];
         if (last < 0 || solver->links[last].unit != unit) {
             solver->links[i] = (struct solver_link){.unit = unit, .next = last};
             solver->node_head[node] = i;
         }
     }
+}
+
+/** What is left of a job loses after others that are still above their minimum. */
+static void push_rest(struct solver *solver, int32_t job, int32_t *scratch)
+{
+    bool is_last = true;
+    next_unit(solver, job, scratch, &is_last);
+    order_push_ranked(&solver->victims, job, is_last ? CHUNK_AT : CHUNK_ABOVE);
 }
 
 bool victims_pop(struct solver *solver)
@@ -103,8 +114,8 @@ bool victims_pop(struct solver *solver)
         if (n == 0) {
             continue;
         }
-        solver->units[solver->n_units] =
-            (struct solver_unit){.first = solver->n_unit_tasks, .n = n, .job = job};
+        solver->units[solver->n_units] = (struct solver_unit){
+            .first = solver->n_unit_tasks, .n = n, .job = job, .is_last = is_last};
         solver->n_unit_tasks += n;
         solver->popped[job] += n;
         link_unit(solver, solver->n_units++);
@@ -112,7 +123,7 @@ bool victims_pop(struct solver *solver)
         chunk_amount(solver->cluster, out, n, &amount, &fixed);
         order_count_loss(&solver->victims, job, &amount);
         if (!is_last) {
-            order_push(&solver->victims, job);
+            push_rest(solver, job, out + n);
         }
         return true;
     }

@@ -433,9 +433,7 @@ static weir_status load_task(struct world *world, const json_t *job, const json_
     if (weir_sched_task_has_node(out->state)) {
         out->node = world_find_node(world, text(task, "node"));
     }
-    state->node = out->state == WEIR_SCHED_FAILED || out->state == WEIR_SCHED_DONE
-                      ? world_find_node(world, text(task, "node"))
-                      : out->node;
+    state->node = world_find_node(world, text(task, "node"));
     state->is_deleted_in_test = json_is_true(json_object_get(job, "delete_in_test"));
     WEIR_TRY(load_demand(world, job, task, &out->demand, err));
     state->devices = WEIR_ARENA_ARRAY(world->arena, (size_t)out->demand.n_devices + 1, int32_t);

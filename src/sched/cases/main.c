@@ -35,6 +35,7 @@ static weir_status run_full(struct world *world, struct weir_buf *out, int32_t *
     int64_t until = rounds(world->document, "rounds_until_match", 1);
     int64_t after = rounds(world->document, "rounds_after_match", ROUNDS_AFTER_MIN);
     for (int64_t i = 0; i < until + after && *n_wrong == 0; i++) {
+        world_mark_stale(world);
         WEIR_TRY(world_run(world, err));
         world_settle(world);
         if (i + 1 >= until) {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define LONG_MS ((int64_t)86400 * 1000)
+
 static bool is_state(const struct world_task *task, const char *state)
 {
     return strcmp(task->state, state) == 0;
@@ -55,5 +57,30 @@ void world_settle(struct world *world)
             task->node = WEIR_SCHED_NONE;
             task->devices = NULL;
         }
+    }
+}
+
+static bool is_short(const struct world *world, const struct weir_sched_job *job, int32_t group,
+                     int32_t min_member)
+{
+    int32_t n = 0, n_running = 0;
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        if (job->n_groups == 0 || world->tasks[t].group == group) {
+            n++;
+            n_running += world->tasks[t].state == WEIR_SCHED_RUNNING;
+        }
+    }
+    return n > 0 && n_running < (min_member < 0 ? n : min_member);
+}
+
+void world_mark_stale(struct world *world)
+{
+    for (int32_t j = 0; j < world->snapshot.n_jobs; j++) {
+        struct weir_sched_job *job = &world->jobs[j];
+        bool is_stale = job->n_groups == 0 && is_short(world, job, 0, job->min_member);
+        for (int32_t g = 0; g < job->n_groups; g++) {
+            is_stale = is_stale || is_short(world, job, g, job->groups[g].min_member);
+        }
+        job->stale_since_ms = is_stale ? world->snapshot.now_ms - LONG_MS : 0;
     }
 }

@@ -44,6 +44,9 @@ weir_status world_run(struct world *world, struct weir_error *err) WEIR_MUST_CHE
 /** Between two rounds of a full cycle: what was evicted waits again, what was bound runs. */
 void world_settle(struct world *world);
 
+/** Of a full cycle: gangs below their minimum are so for long, because rounds are far apart. */
+void world_mark_stale(struct world *world);
+
 /** Append to `out` a line for each expectation that does not hold. @return How many do not. */
 int32_t world_compare(const struct world *world, struct weir_buf *out);
 
