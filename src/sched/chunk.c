@@ -118,21 +118,40 @@ int32_t chunk_next(const struct cluster *cluster, int32_t job, int32_t *out)
                                              : take_minimum(cluster, root, out);
 }
 
-static int32_t take_running(const struct cluster *cluster, int32_t g, int32_t *out)
+static bool is_alive(const struct cluster *cluster, int32_t task)
 {
-    const struct group_state *group = &cluster->groups[g];
+    enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
+    return phase == PHASE_RUNNING || phase == PHASE_BOUND;
+}
+
+/** All of a group, the last sub-group first. */
+static int32_t take_running(const struct cluster *cluster, int32_t job, int32_t g, int32_t *out)
+{
     int32_t n = 0;
-    for (int32_t i = group->n_tasks - 1; i >= 0; i--) {
-        int32_t task = cluster->task_order[group->first_task + i];
-        enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
-        if (phase == PHASE_RUNNING || phase == PHASE_BOUND) {
-            out[n++] = task;
+    int32_t first = cluster->jobs[job].first_group;
+    for (int32_t c = first + cluster->jobs[job].n_groups - 1; c >= first; c--) {
+        const struct group_state *group = &cluster->groups[c];
+        for (int32_t i = 0; i < group->n_tasks && group_is_below(cluster, c, g); i++) {
+            int32_t task = cluster->task_order[group->first_task + i];
+            if (is_alive(cluster, task)) {
+                out[n++] = task;
+            }
         }
     }
-    for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        n += take_running(cluster, c, out + n);
-    }
     return n;
+}
+
+static int32_t take_last(const struct cluster *cluster, const struct group_state *group,
+                         int32_t *out)
+{
+    for (int32_t i = group->n_tasks - 1; i >= 0; i--) {
+        int32_t task = cluster->task_order[group->first_task + i];
+        if (is_alive(cluster, task)) {
+            out[0] = task;
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /** One task, or one whole child, that a satisfied group can do without; 0: none. */
@@ -140,8 +159,7 @@ static int32_t take_surplus(const struct cluster *cluster, int32_t g, int32_t *o
 {
     const struct group_state *group = &cluster->groups[g];
     if (group->first_child < 0) {
-        int32_t n = active(group) > group->min_member ? take_running(cluster, g, out) : 0;
-        return WEIR_MIN(n, 1);
+        return active(group) > group->min_member ? take_last(cluster, group, out) : 0;
     }
     int32_t n_satisfied = 0, best = -1;
     for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
@@ -159,7 +177,7 @@ static int32_t take_surplus(const struct cluster *cluster, int32_t g, int32_t *o
     for (int32_t c = group->first_child; c >= 0 && n_satisfied > group->min_member;
          c = cluster->groups[c].next_sibling) {
         if (chunk_is_satisfied(cluster, c) && cluster->groups[c].n_alive > 0) {
-            n = take_running(cluster, c, out); /* The last one of them. */
+            n = take_running(cluster, group->job, c, out); /* The last one of them. */
         }
     }
     return n;
@@ -175,7 +193,7 @@ int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
         }
     }
     bool is_whole = cluster->snapshot->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
-    return is_whole ? take_running(cluster, root, out) : 0;
+    return is_whole ? take_running(cluster, job, root, out) : 0;
 }
 
 void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,

@@ -425,3 +425,11 @@ void cluster_defer(struct cluster *cluster, int32_t task)
     change_end(cluster, task, -1);
     cluster_index_node(cluster, state->target);
 }
+
+void cluster_move(struct cluster *cluster, int32_t task, const int32_t *devices)
+{
+    struct task_state *state = change_begin(cluster, task);
+    memcpy(cluster->target_devices + state->first_spot, devices,
+           (size_t)cluster_demand(cluster, task)->n_devices * sizeof *devices);
+    change_end(cluster, task, -1);
+}

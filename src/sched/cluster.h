@@ -194,6 +194,9 @@ void cluster_evict(struct cluster *cluster, int32_t task, enum weir_sched_evict_
 /** Take an eviction of this cycle back; its place must be free in the future. */
 void cluster_unevict(struct cluster *cluster, int32_t task);
 
+/** Let a PIPELINED task wait for other devices of its node. */
+void cluster_move(struct cluster *cluster, int32_t task, const int32_t *devices);
+
 /** Make a task BOUND in this cycle PIPELINED at the same place. */
 void cluster_defer(struct cluster *cluster, int32_t task);
 
@@ -208,6 +211,15 @@ static inline const struct weir_sched_demand *cluster_demand(const struct cluste
                                                              int32_t task)
 {
     return &cluster->snapshot->tasks[task].demand;
+}
+
+/** Whether a group is `ancestor` or below it. */
+static inline bool group_is_below(const struct cluster *cluster, int32_t group, int32_t ancestor)
+{
+    while (group >= 0 && group != ancestor) {
+        group = cluster->groups[group].parent;
+    }
+    return group >= 0;
 }
 
 static inline void amount_add(struct weir_sched_amount *sum, const struct weir_sched_amount *what)

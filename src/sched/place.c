@@ -79,16 +79,6 @@ static int32_t count_fits(const struct cluster *cluster, int32_t task, int32_t a
     return (int32_t)WEIR_MAX(n, 0);
 }
 
-static bool is_below(const struct cluster *cluster, int32_t group, int32_t ancestor)
-{
-    for (; group >= 0; group = cluster->groups[group].parent) {
-        if (group == ancestor) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool place_task(struct placing *placing, int32_t task, const struct place_nodes *nodes)
 {
     struct placer *placer = placing->placer;
@@ -136,7 +126,7 @@ static int32_t count_members(const struct placing *placing, int32_t g, int32_t *
     *out_alike = true;
     for (int32_t i = 0; i < placing->n_tasks; i++) {
         int32_t task = placing->tasks[i];
-        if (is_below(cluster, cluster->tasks[task].group, g)) {
+        if (group_is_below(cluster, cluster->tasks[task].group, g)) {
             *out_first = n == 0 ? task : *out_first;
             *out_alike =
                 *out_alike && cluster->tasks[task].shape == cluster->tasks[*out_first].shape;
@@ -404,9 +394,9 @@ bool placer_place(struct placer *placer, int32_t job, const int32_t *tasks, int3
     struct cluster *cluster = placer->cluster;
     struct placing placing = {
         .placer = placer, .tasks = tasks, .n_tasks = n_tasks, .failed = -1, .wait = wait};
-    struct place_nodes anywhere = {0};
+    struct place_nodes anywhere = placer->only;
     int32_t shape = cluster->tasks[tasks[0]].shape;
-    bool is_known = cluster->shape_failed[shape] == cluster->n_freed;
+    bool is_known = anywhere.list == NULL && cluster->shape_failed[shape] == cluster->n_freed;
     size_t checkpoint = cluster_checkpoint(cluster);
     if (!is_known && place_group(&placing, cluster->jobs[job].first_group, &anywhere) &&
         cluster->status == WEIR_OK) {
@@ -414,7 +404,8 @@ bool placer_place(struct placer *placer, int32_t job, const int32_t *tasks, int3
         return true;
     }
     cluster_rollback(cluster, checkpoint);
-    if (placing.failed == tasks[0] && !placing.is_bound_to_domain && checkpoint == 0) {
+    if (placing.failed == tasks[0] && !placing.is_bound_to_domain && checkpoint == 0 &&
+        anywhere.list == NULL) {
         cluster->shape_failed[shape] = cluster->n_freed;
     }
     if (wait != NULL) {

@@ -21,6 +21,7 @@ struct placer {
     int32_t *ranks;   /**< Per node: the place of its preferred sub-domain. */
     int32_t *devices; /**< Two spots' worth of the largest node. */
     int32_t max_devices;
+    struct place_nodes only; /**< Where to place; empty: anywhere. The list is in order. */
     bool pipeline_only; /**< Bind nothing: what is placed waits for what is being worked out. */
 };
 

@@ -33,7 +33,20 @@ static void cycle_fini(struct cycle *cycle)
     cluster_fini(&cycle->cluster);
 }
 
-/** Whether a task is where it was, and no action names it. */
+/** Whether an earlier plan said the same already. */
+static bool is_known(const struct cluster *cluster, int32_t task)
+{
+    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
+    return given->state == WEIR_SCHED_PIPELINED && cluster->tasks[task].target == given->node;
+}
+
+/** Whether the task is to be placed now, or in time. */
+static bool is_placed(const struct cluster *cluster, int32_t task)
+{
+    uint8_t phase = cluster->tasks[task].phase;
+    return phase == PHASE_BOUND || (phase == PHASE_PIPELINED && !is_known(cluster, task));
+}
+
 static bool is_evicted(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
@@ -75,10 +88,10 @@ static void add_actions(struct weir_sched_plan *plan, const struct cluster *clus
         }
     }
     for (int32_t t = 0; t < n_tasks; t++) {
-        if (cluster->tasks[t].phase == PHASE_BOUND) {
-            add_action(plan, cluster, t, WEIR_SCHED_BIND, &at_device);
-        } else if (cluster->tasks[t].phase == PHASE_PIPELINED) {
-            add_action(plan, cluster, t, WEIR_SCHED_PIPELINE, &at_device);
+        if (is_placed(cluster, t)) {
+            bool is_now = cluster->tasks[t].phase == PHASE_BOUND;
+            add_action(plan, cluster, t, is_now ? WEIR_SCHED_BIND : WEIR_SCHED_PIPELINE,
+                       &at_device);
         }
     }
 }
@@ -124,7 +137,7 @@ static weir_status make_plan(struct cluster *cluster, struct weir_sched_plan *pl
     struct weir_sched_wait wait;
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
         size_t n = is_evicted(cluster, t);
-        n += cluster->tasks[t].phase == PHASE_BOUND || cluster->tasks[t].phase == PHASE_PIPELINED;
+        n += is_placed(cluster, t);
         n_actions += n;
         n_devices += n * (size_t)snapshot->tasks[t].demand.n_devices;
     }

@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/chunk.h"
+#include "sched/settle.h"
 #include "sched/victims.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->pending = make(n_tasks, sizeof(int32_t));
     solver->evicted = make(n_tasks, sizeof(int32_t));
     solver->recorded = make(n_tasks, sizeof(int32_t));
+    solver->made = make(n_tasks + 1, sizeof(int32_t));
     solver->scratch = make(n_tasks, sizeof(int32_t));
     solver->losses = make(n_tasks, sizeof *solver->losses);
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
@@ -38,7 +40,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
                     solver->popped != NULL && solver->unit_tasks != NULL &&
                     solver->unit_nodes != NULL && solver->units != NULL &&
                     solver->node_head != NULL && solver->links != NULL && solver->pending != NULL &&
-                    solver->evicted != NULL && solver->recorded != NULL &&
+                    solver->evicted != NULL && solver->recorded != NULL && solver->made != NULL &&
                     solver->scratch != NULL && solver->losses != NULL && solver->remaining != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
@@ -56,6 +58,7 @@ void solver_fini(struct solver *solver)
     free(solver->pending);
     free(solver->evicted);
     free(solver->recorded);
+    free(solver->made);
     free(solver->scratch);
     free(solver->losses);
     free(solver->remaining);
@@ -74,84 +77,6 @@ static void evict_unit(struct solver *solver, int32_t u)
     }
 }
 
-/** What is above a minimum comes back only if the minimum does. */
-static bool unit_has_base(const struct solver *solver, const struct solver_unit *unit)
-{
-    int32_t root = solver->cluster->jobs[unit->job].first_group;
-    return unit->is_last || chunk_is_satisfied(solver->cluster, root);
-}
-
-/** A victim comes back only within the limits that what was placed meanwhile has left. */
-static bool unit_is_admitted(const struct solver *solver, const struct solver_unit *unit)
-{
-    struct weir_sched_amount amount, fixed;
-    chunk_amount(solver->cluster, solver->unit_tasks + unit->first, unit->n, &amount, &fixed);
-    return shares_admit(solver->cluster, solver->cluster->snapshot->jobs[unit->job].queue, &amount,
-                        &fixed, NULL);
-}
-
-static bool unit_can_stay(struct solver *solver, const struct solver_unit *unit)
-{
-    size_t checkpoint = cluster_checkpoint(solver->cluster);
-    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        if (!fits_back(solver->cluster, solver->unit_tasks[i])) {
-            cluster_rollback(solver->cluster, checkpoint);
-            return false;
-        }
-        cluster_unevict(solver->cluster, solver->unit_tasks[i]);
-    }
-    return true;
-}
-
-/** Let victims stay that need not go, then find others a new place; the last popped, which had the
- *  best claim, first. @return Tasks that were moved. */
-static int32_t settle_victims(struct solver *solver)
-{
-    int32_t n_moved = 0;
-    for (int32_t i = solver->n_evicted - 1; i >= 0; i--) {
-        struct solver_unit *unit = &solver->units[solver->evicted[i]];
-        if (unit->is_evicted && unit_has_base(solver, unit) && unit_is_admitted(solver, unit) &&
-            unit_can_stay(solver, unit)) {
-            unit->is_evicted = false;
-        }
-    }
-    for (int32_t i = solver->n_evicted - 1; i >= 0 && solver->may_move; i--) {
-        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
-        if (unit->is_evicted && unit_has_base(solver, unit) && unit_is_admitted(solver, unit) &&
-            placer_place(solver->placer, unit->job, solver->unit_tasks + unit->first, unit->n,
-                         NULL)) {
-            n_moved += unit->n;
-        }
-    }
-    return n_moved;
-}
-
-/** What units lost for good, in the order in which they were popped. */
-static int32_t count_losses(struct solver *solver)
-{
-    const struct cluster *cluster = solver->cluster;
-    int32_t n = 0;
-    for (int32_t e = 0; e < solver->n_evicted; e++) {
-        const struct solver_unit *unit = &solver->units[solver->evicted[e]];
-        struct weir_sched_amount lost = {{0}};
-        bool is_lost = false;
-        for (int32_t i = unit->first; i < unit->first + unit->n && unit->is_evicted; i++) {
-            int32_t task = solver->unit_tasks[i];
-            if (cluster->tasks[task].target < 0) {
-                struct weir_sched_amount charge =
-                    cluster_charge(cluster, task, cluster->tasks[task].held);
-                amount_add(&lost, &charge);
-                is_lost = true;
-            }
-        }
-        if (is_lost) {
-            solver->losses[n++] = (struct shares_loss){
-                .queue = cluster->snapshot->jobs[unit->job].queue, .amount = lost};
-        }
-    }
-    return n;
-}
-
 static int by_number(const void *left, const void *right)
 {
     int32_t l = *(const int32_t *)left, r = *(const int32_t *)right;
@@ -165,6 +90,32 @@ static void clear_scenario(struct solver *solver)
         solver->units[solver->evicted[i]].is_evicted = false;
     }
     solver->n_evicted = 0;
+}
+
+static int32_t add_unit_nodes(const struct solver *solver, int32_t u, int32_t n)
+{
+    const struct solver_unit *unit = &solver->units[u];
+    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
+        solver->made[n++] = solver->unit_nodes[i];
+    }
+    return n;
+}
+
+/** The nodes on which room is made: `node` and those of what is recorded, in order. */
+static struct place_nodes made_room(const struct solver *solver, int32_t node)
+{
+    int32_t n = 0, n_unique = 0;
+    for (int32_t i = 0; i < solver->n_recorded; i++) {
+        n = add_unit_nodes(solver, solver->recorded[i], n);
+    }
+    solver->made[n++] = node;
+    qsort(solver->made, (size_t)n, sizeof(int32_t), by_number);
+    for (int32_t i = 0; i < n; i++) {
+        if (n_unique == 0 || solver->made[n_unique - 1] != solver->made[i]) {
+            solver->made[n_unique++] = solver->made[i];
+        }
+    }
+    return (struct place_nodes){.list = solver->made, .n = n_unique};
 }
 
 /** Place the first tasks of the job, if its queues may take them in this scenario. */
@@ -212,19 +163,20 @@ static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, i
         }
     }
     qsort(solver->evicted, (size_t)solver->n_evicted, sizeof(int32_t), by_number);
+    size_t checkpoint = cluster_checkpoint(cluster);
+    if (n_tasks > 1 && node >= 0) { /* Rather all where room is made: the rest stays whole. */
+        solver->placer->only = made_room(solver, node);
+        bool is_whole = place_pending(solver, n_tasks);
+        solver->placer->only = (struct place_nodes){0};
+        if (is_whole && settle_victims(solver, n_tasks)) {
+            return true;
+        }
+        cluster_rollback(cluster, checkpoint);
+    }
     shut_others(solver, node, true);
     bool is_placed = place_pending(solver, n_tasks);
     shut_others(solver, node, false);
-    if (!is_placed) {
-        return false;
-    }
-    int32_t n_moved = settle_victims(solver), n_losses = count_losses(solver);
-    int64_t most = cluster->profile->consolidation_max_moves;
-    if (solver->must_move_all && (n_losses > 0 || (most >= 0 && n_moved > most))) {
-        return false;
-    }
-    return n_losses == 0 || solver->allow == NULL ||
-           solver->allow(solver, solver->losses, n_losses);
+    return is_placed && settle_victims(solver, n_tasks);
 }
 
 static void record(struct solver *solver)
@@ -232,11 +184,10 @@ static void record(struct solver *solver)
     solver->n_recorded = 0;
     for (int32_t i = 0; i < solver->n_evicted; i++) {
         int32_t u = solver->evicted[i];
-        solver->units[u].is_recorded = solver->units[u].is_evicted;
-        if (solver->units[u].is_evicted) {
+        solver->units[u].is_recorded = !settle_is_whole(solver, &solver->units[u]);
+        if (solver->units[u].is_recorded) {
             solver->recorded[solver->n_recorded++] = u;
         }
-        solver->units[u].is_evicted = true; /* So that the next scenario clears it. */
     }
 }
 

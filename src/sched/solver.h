@@ -64,6 +64,7 @@ struct solver {
     int32_t n_recorded;
 
     int32_t *pending; /**< Tasks of the job that are being solved. */
+    int32_t *made;    /**< Nodes on which a scenario makes room. */
     int32_t *scratch; /**< Room for a job's tasks. */
     struct shares_loss *losses;
     struct weir_sched_amount *remaining; /**< Per queue, zero between uses. */

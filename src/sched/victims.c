@@ -31,14 +31,14 @@ static int32_t next_of_flat(const struct solver *solver, int32_t job, int32_t n_
     const struct group_state *group = &cluster->groups[cluster->jobs[job].first_group];
     int32_t n_surplus = group->n_alive + group->n_pipelined - group->min_member, n = 0;
     bool is_one = n_popped < n_surplus;
-    for (int32_t i = group->n_tasks - 1, n_skip = n_popped; i >= 0; i--) {
+    int32_t n_left = group->n_alive - n_popped; /* The last are gone already. */
+    for (int32_t i = 0; i < group->n_tasks && n_left > 0; i++) {
         int32_t task = cluster->task_order[group->first_task + i];
         enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
-        bool is_there = phase == PHASE_RUNNING || phase == PHASE_BOUND;
-        if (is_there && n_skip-- <= 0) {
-            out[n++] = task;
-            if (is_one) {
-                break;
+        if (phase == PHASE_RUNNING || phase == PHASE_BOUND) {
+            n_left--;
+            if (!is_one || n_left == 0) {
+                out[n++] = task;
             }
         }
     }

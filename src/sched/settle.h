@@ -1,0 +1,20 @@
+/** What becomes of the victims of a scenario when the job has its place. */
+#ifndef WEIR_SCHED_SETTLE_H
+#define WEIR_SCHED_SETTLE_H
+
+#include "sched/solver.h"
+
+/**
+ * Let victims stay that need not go and find others a new place; the last popped, which had the
+ * best claim, first. If the scenario is not allowed so, try once more with victims going wherever
+ * they fit best.
+ *
+ * @param n_tasks  Of solver->pending, that are placed.
+ * @return Whether what remains lost is allowed.
+ */
+bool settle_victims(struct solver *solver, int32_t n_tasks);
+
+/** Whether all tasks of a unit run on where they were. */
+bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit);
+
+#endif
