@@ -1,0 +1,218 @@
+#include "sim/trace.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "sim/import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_BYTES_MAX  ((size_t)4 << 30)
+#define ARENA_BYTES_MAX ((size_t)8 << 30)
+#define N_BUCKETS       4096
+
+// clang-format off
+static const struct weir_sim_format formats[] = {
+    {"csv",          "columns by name: submit, duration, accelerators, … (docs/reference/simulator.md)", import_csv},
+    {"alibaba-2023", "openb_pod_list_*.csv of cluster-trace-gpu-v2023",                            import_alibaba},
+    {"philly",       "cluster_job_log of philly-traces (JSON)",                                    import_philly_json},
+    {"philly-csv",   "Philly reduced to timestamp, duration, num_gpus, cluster",                   import_philly_csv},
+    {"pollux",       "workload-*.csv of Pollux, with a column duration added",                     import_pollux},
+    {"helios",       "cluster_log.csv of HeliosData",                                              import_helios},
+    {"acme",         "trace_seren.csv and trace_kalos.csv of AcmeTrace",                           import_acme},
+};
+
+// clang-format on
+
+struct trace_text_entry {
+    struct trace_text_entry *next;
+    size_t len;
+    char text[];
+};
+
+struct trace_texts {
+    struct trace_text_entry *buckets[N_BUCKETS];
+};
+
+const struct weir_sim_format *weir_sim_formats(size_t *out_n)
+{
+    *out_n = WEIR_ARRAY_LEN(formats);
+    return formats;
+}
+
+const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t len)
+{
+    if (len == 0) {
+        return NULL;
+    }
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (size_t i = 0; i < len; i++) {
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3U;
+    }
+    struct trace_text_entry **bucket = &trace->texts->buckets[(hash ^ hash >> 32) % N_BUCKETS];
+    for (struct trace_text_entry *entry = *bucket; entry != NULL; entry = entry->next) {
+        if (entry->len == len && memcmp(entry->text, text, len) == 0) {
+            return entry->text;
+        }
+    }
+    struct trace_text_entry *entry = weir_arena_alloc(&trace->arena, sizeof *entry + len + 1);
+    entry->next = *bucket;
+    entry->len = len;
+    for (size_t i = 0; i < len; i++) {
+        /* A NUL would cut the text short, and what is later shown must not steer a terminal. */
+        entry->text[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i];
+    }
+    *bucket = entry;
+    return entry->text;
+}
+
+struct weir_sim_job *trace_add(struct weir_sim_trace *trace)
+{
+    if (trace->n_jobs == WEIR_SIM_JOBS_MAX) {
+        return NULL;
+    }
+    if (trace->n_jobs == trace->jobs_cap) {
+        int32_t cap = trace->jobs_cap == 0 ? 256 : trace->jobs_cap * 2;
+        struct weir_sim_job *jobs = weir_xalloc((size_t)cap * sizeof *jobs);
+        if (trace->n_jobs > 0) {
+            memcpy(jobs, trace->jobs, (size_t)trace->n_jobs * sizeof *jobs);
+        }
+        free(trace->jobs);
+        trace->jobs = jobs;
+        trace->jobs_cap = cap;
+    }
+    struct weir_sim_job *job = &trace->jobs[trace->n_jobs++];
+    *job = (struct weir_sim_job){.duration_ms = WEIR_SIM_UNKNOWN,
+                                 .device_milli = 1000,
+                                 .priority = 50,
+                                 .busy_pct = 100,
+                                 .is_preemptible = true};
+    return job;
+}
+
+void trace_leave_out(struct weir_sim_trace *trace)
+{
+    trace->n_jobs--;
+    trace->n_left_out++;
+}
+
+static bool is_digits(const char *text, const char *form)
+{
+    for (; *form != '\0'; text++, form++) {
+        bool is_digit = *text >= '0' && *text <= '9';
+        if (*form == '0'   ? !is_digit
+            : *form == 'T' ? *text != 'T' && *text != ' '
+                           : *text != *form) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool trace_time_parse(const char *text, size_t len, int64_t *out_ms)
+{
+    static const char form[] = "0000-00-00T00:00:00";
+    char copy[48];
+    size_t body = sizeof form - 1;
+    if (len < body || len + 2 > sizeof copy || !is_digits(text, form)) {
+        return false;
+    }
+    memcpy(copy, text, len);
+    copy[10] = 'T';
+    copy[len] = '\0';
+    if (strpbrk(copy + body, "Z+-") == NULL) {
+        copy[len] = 'Z';
+        copy[len + 1] = '\0';
+    }
+    return weir_time_parse(copy, out_ms) == WEIR_OK && *out_ms >= 0 && *out_ms < WEIR_SIM_TIME_MAX;
+}
+
+static int compare_jobs(const void *left, const void *right)
+{
+    const struct weir_sim_job *a = left, *b = right;
+    if (a->submit_ms != b->submit_ms) {
+        return a->submit_ms < b->submit_ms ? -1 : 1;
+    }
+    return (a->file_order > b->file_order) - (a->file_order < b->file_order);
+}
+
+/** Names and queues where the trace has none; order by time. */
+static void complete(struct weir_sim_trace *trace)
+{
+    const char *queue = trace_text(trace, "default", strlen("default"));
+    for (int32_t i = 0; i < trace->n_jobs; i++) {
+        struct weir_sim_job *job = &trace->jobs[i];
+        if (job->name == NULL) {
+            job->name = weir_arena_printf(&trace->arena, "job-%d", i);
+        }
+        if (job->queue == NULL) {
+            job->queue = queue;
+        }
+        job->file_order = i;
+    }
+    if (trace->n_jobs > 0) {
+        qsort(trace->jobs, (size_t)trace->n_jobs, sizeof *trace->jobs, compare_jobs);
+    }
+}
+
+static const struct weir_sim_format *find_format(const char *name, struct weir_error *err)
+{
+    char names[200] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(formats); i++) {
+        if (strcmp(formats[i].name, name) == 0) {
+            return &formats[i];
+        }
+        int n =
+            snprintf(names + len, sizeof names - len, "%s%s", i > 0 ? ", " : "", formats[i].name);
+        len += n > 0 ? WEIR_MIN((size_t)n, sizeof names - len - 1) : 0;
+    }
+    (void)weir_error_set(err, WEIR_ERR_NOT_FOUND, "no trace has the format \"%.40s\": there are %s",
+                         name, names);
+    return NULL;
+}
+
+weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what, const char *format,
+                                 struct weir_sim_trace *out, struct weir_error *err)
+{
+    const struct weir_sim_format *found = find_format(format, err);
+    if (found == NULL) {
+        return WEIR_ERR_NOT_FOUND;
+    }
+    struct weir_sim_trace trace = {0};
+    weir_arena_init(&trace.arena, ARENA_BYTES_MAX);
+    trace.texts = WEIR_ARENA_NEW(&trace.arena, struct trace_texts);
+    weir_status status = found->import(text, len, what, &trace, err);
+    if (status != WEIR_OK) {
+        weir_sim_trace_fini(&trace);
+        return status;
+    }
+    complete(&trace);
+    trace.texts = NULL;
+    *out = trace;
+    return WEIR_OK;
+}
+
+weir_status weir_sim_trace_load(const char *path, const char *format, struct weir_sim_trace *out,
+                                struct weir_error *err)
+{
+    struct weir_arena arena;
+    char *text;
+    size_t len;
+    weir_arena_init(&arena, FILE_BYTES_MAX + ((size_t)1 << 20));
+    weir_status status = weir_file_read(path, FILE_BYTES_MAX, &arena, &text, &len, err);
+    if (status == WEIR_OK) {
+        status = weir_sim_trace_parse(text, len, path, format, out, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+void weir_sim_trace_fini(struct weir_sim_trace *trace)
+{
+    if (trace != NULL) {
+        free(trace->jobs);
+        weir_arena_fini(&trace->arena);
+        *trace = (struct weir_sim_trace){0};
+    }
+}
