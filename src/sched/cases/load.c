@@ -8,6 +8,7 @@
 
 #define NOW_MS         ((int64_t)1700000000000)
 #define MINUTE_MS      60000
+#define DEVICE_CLASS   "nvidia.com/gpu"
 #define PODS_OF_A_NODE 110
 #define NODE_NAME_KEY  "kai.scheduler/type" /**< The fixture labels each node with its name. */
 
@@ -159,8 +160,11 @@ static void load_node(struct world *world, const json_t *from, struct weir_sched
     json_array_foreach((json_t *)slices, i, slice)
     {
         if (is_same(text(slice, "NodeName"), out->name)) {
+            const char *class = text(slice, "DeviceClassName");
             extras[out->n_extras++] = (struct weir_sched_extra){
-                .name = text(slice, "DeviceClassName"), .count = integer(slice, "Count", 0)};
+                .name = class,
+                .count = integer(slice, "Count", 0),
+                .device_milli = is_same(class, DEVICE_CLASS) ? WEIR_SCHED_DEVICE : 0};
         }
     }
     out->extras = extras;
@@ -296,34 +300,42 @@ static int32_t load_group(const struct world *world, const json_t *gang, int32_t
     return n;
 }
 
-static weir_status load_claims(struct world *world, const json_t *task,
-                               struct weir_sched_demand *out, struct weir_error *err)
+/** Of a claim on devices: the queue it is labelled with, without which nobody may use it. */
+static bool is_usable(const json_t *claim)
+{
+    return !is_same(text(claim, "DeviceClassName"), DEVICE_CLASS) ||
+           json_object_size(json_object_get(claim, "Labels")) > 0;
+}
+
+/** What a task claims by name: so many of a class on one node. */
+static weir_status load_claims(struct world *world, const json_t *task, struct weir_sched_task *out,
+                               struct weir_error *err)
 {
     const json_t *claims = json_object_get(task, "claims");
     const json_t *known =
         json_object_get(json_object_get(world->document, "dra"), "ResourceClaims");
-    struct weir_sched_extra *extras =
-        load_extras(world, json_object_get(task, "mig"), json_array_size(claims), &out->n_extras);
+    struct weir_sched_demand *demand = &out->demand;
+    struct weir_sched_extra *extras = load_extras(world, json_object_get(task, "mig"),
+                                                  json_array_size(claims), &demand->n_extras);
     for (size_t i = 0; i < json_array_size(claims); i++) {
-        const json_t *claim =
-            find_named(known, "Name", json_string_value(json_array_get(claims, i)));
+        const char *name = json_string_value(json_array_get(claims, i));
+        const json_t *claim = find_named(known, "Name", name);
         const char *class = text(claim, "DeviceClassName");
-        if (claim == NULL || class == NULL) {
+        if (class == NULL) {
             return weir_error_set(err, WEIR_ERR_INVALID, "a task names a claim that is not there");
         }
-        if (is_same(class, "nvidia.com/gpu")) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                  "it turns on a label of a Kubernetes ResourceClaim object");
+        if (!is_usable(claim) && out->state == WEIR_SCHED_PENDING) {
+            out->state = WEIR_SCHED_HELD;
         }
-        extras[out->n_extras++] =
+        extras[demand->n_extras++] =
             (struct weir_sched_extra){.name = class, .count = integer(claim, "Count", 1)};
     }
-    out->extras = extras;
+    demand->extras = extras;
     return WEIR_OK;
 }
 
-static weir_status load_demand(struct world *world, const json_t *job, const json_t *task,
-                               struct weir_sched_demand *out, struct weir_error *err)
+static void load_demand(struct world *world, const json_t *job, const json_t *task,
+                        struct weir_sched_demand *out)
 {
     double gpus = number(task, "gpus", number(job, "gpus_per_task", 0));
     int64_t memory_mib = integer(job, "gpu_memory_mib", 0);
@@ -345,7 +357,6 @@ static weir_status load_demand(struct world *world, const json_t *job, const jso
         out->n_devices = n_shared;
         out->device_milli = (int32_t)llround(gpus * WEIR_SCHED_DEVICE);
     }
-    return load_claims(world, task, out, err);
 }
 
 static weir_status load_wishes(struct world *world, const json_t *task, struct weir_sched_task *out,
@@ -435,7 +446,8 @@ static weir_status load_task(struct world *world, const json_t *job, const json_
     }
     state->node = world_find_node(world, text(task, "node"));
     state->is_deleted_in_test = json_is_true(json_object_get(job, "delete_in_test"));
-    WEIR_TRY(load_demand(world, job, task, &out->demand, err));
+    load_demand(world, job, task, &out->demand);
+    WEIR_TRY(load_claims(world, task, out, err));
     state->devices = WEIR_ARENA_ARRAY(world->arena, (size_t)out->demand.n_devices + 1, int32_t);
     return load_wishes(world, task, out, err);
 }
