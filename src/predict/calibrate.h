@@ -11,9 +11,12 @@
  * generalised Pareto; shape 0 is on the safe side for cosines, which are bounded). The mean excess
  * is itself an estimate, from scores of m different people; photos of one person are too alike to
  * count apart. So the quantile is the predictive one, which a new score passes at the stated rate
- * on average over such estimates: base + m * mean * ((tail share / rate)^(1/m) - 1), which is base
- * + mean * log(tail share / rate) for large m. With fewer than 20 scores: mean + z(1 - rate)
- * deviations, and not less than what the gallery gives.
+ * on average over such estimates:
+ *
+ *     base + m * mean excess * ((share of the tail / rate)^(1/m) - 1)
+ *
+ * m is 8 at least; for large m this is base + mean excess * log(share of the tail / rate). With
+ * fewer than 20 scores: mean + z(1 - rate) deviations, and not less than what the gallery gives.
  *
  * *By the gallery itself*, where there are no strangers: every gallery photo's best score against
  * all *other* people is an impostor score, and their quantile is the beginning. But the people of
