@@ -69,7 +69,7 @@ struct op {
     real *scores;
     uint64_t dropout_key;
     uint64_t dropout_first; /**< DROPOUT: place of image 0 in the batch of all workers. */
-    void *state; /**< The back-end's own. */
+    void *state;            /**< The back-end's own. */
 };
 
 /** Rows of `saved` of a batch norm. */
