@@ -3,6 +3,7 @@
 #include "api/control.h"
 
 #include "base/file.h"
+#include "base/uuid.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +100,8 @@ static weir_status log_path(struct api_call *call, int64_t attempt, char **out,
                             struct weir_error *err)
 {
     const char *task = call->params[0];
-    if (strspn(task, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(task)) {
+    size_t len = strlen(task);
+    if (len >= WEIR_UUID_BYTES || strspn(task, "abcdefghijklmnopqrstuvwxyz0123456789-") != len) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "task \"%.60s\" not found", task);
     }
     char *folder = weir_arena_printf(call->arena, "%s/logs", call->api->state_dir);
