@@ -23,11 +23,12 @@
  * calls are carried out in the order in which they were made. Ranks that disagree get INVALID (UCX:
  * or TIMEOUT, where one waits for what the other never sends).
  *
- * Failure: every call ends by its deadline (config.timeout_ms). A rank that dies or leaves is
- * WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10 ms); one that is
- * frozen is WEIR_ERR_TIMEOUT. weir_comm_failure names the rank. A failed communicator stays failed:
- * every later call returns the same status, and only weir_comm_destroy and weir_comm_failure are of
- * use. Buffers of calls that failed hold undefined values.
+ * Failure: every call ends by its deadline (config.timeout_ms; UCX: and a quarter of it, at most 2
+ * s, in which the ranks are asked who is late, so that nobody is blamed for another). A rank that
+ * dies or leaves is WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10
+ * ms); one that is frozen is WEIR_ERR_TIMEOUT. weir_comm_failure names the rank. A failed
+ * communicator stays failed: every later call returns the same status, and only weir_comm_destroy
+ * and weir_comm_failure are of use. Buffers of calls that failed hold undefined values.
  *
  * Threads: any thread may call; calls of several threads take turns. weir_comm_allreduce_post never
  * waits for another rank. Each communicator has a progress thread (it runs what was posted), and in

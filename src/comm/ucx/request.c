@@ -6,7 +6,8 @@
 #include <poll.h>
 
 enum {
-    NOTICE_MS = 100, /**< How long telling the others may hold up the failure. */
+    NOTICE_MS = 100,      /**< How long telling the others may hold up the failure. */
+    ANSWER_MAX_MS = 2000, /**< Longest wait for answers after a deadline. */
     GOODBYE_MS = 1000,
     CLOSE_MS = 1000
 };
@@ -141,15 +142,51 @@ weir_status ucx_expect_notice(struct ucx_state *ucx)
     return WEIR_OK;
 }
 
-/* Is there bad news (in ucx->notice)? Goodbyes are noted on the way. */
+static void free_sent(void *handle, ucs_status_t status, void *context)
+{
+    (void)status;
+    (void)context;
+    ucp_request_free(handle);
+}
+
+/* Send without waiting; `notice` stays where it is. Who cannot be reached is told nothing. */
+static void send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice)
+{
+    static const ucp_request_param_t unattended = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK,
+                                                   .cb.send = free_sent};
+    const struct ucx_peer *peer = &ucx->peers[rank];
+    if (peer->ep != NULL && peer->broken == UCS_OK) {
+        (void)ucp_tag_send_nbx(peer->ep, notice, sizeof *notice,
+                               make_tag(0, UCX_NOTICE, ucx->comm->rank), &unattended);
+    }
+}
+
+/* A notice that is no bad news. */
+static void take_note(struct ucx_state *ucx, const struct ucx_notice *notice)
+{
+    struct ucx_peer *peer = &ucx->peers[notice->rank];
+    if (notice->status == WEIR_ERR_END) {
+        peer->has_left = true;
+    } else if (notice->status == UCX_HERE) {
+        peer->is_here = true;
+        peer->waits_for = notice->waits_for;
+    } else {
+        peer->answer = (struct ucx_notice){
+            .status = UCX_HERE, .rank = ucx->comm->rank, .waits_for = ucx->waits_for};
+        send_aside(ucx, notice->rank, &peer->answer);
+    }
+}
+
+/* Is there bad news (in ucx->notice)? Goodbyes, questions and answers are dealt with on the way. */
 static bool has_notice(struct ucx_state *ucx)
 {
     while (ucx->notice_request.handle != NULL && test(&ucx->notice_request) == UCS_OK) {
-        int rank = ucx->notice.rank;
-        if (ucx->notice.status != WEIR_ERR_END || rank < 0 || rank >= ucx->comm->size) {
+        int rank = ucx->notice.rank, status = ucx->notice.status;
+        bool is_bad = status != WEIR_ERR_END && status != UCX_ASK && status != UCX_HERE;
+        if (is_bad || rank < 0 || rank >= ucx->comm->size) {
             return true;
         }
-        ucx->peers[rank].has_left = true;
+        take_note(ucx, &ucx->notice);
         if (ucx_expect_notice(ucx) != WEIR_OK) {
             return false; /* the failure is seen by whoever waits */
         }
@@ -214,6 +251,7 @@ void ucx_say_goodbye(struct ucx_state *ucx)
     static const ucp_request_param_t plain = {.op_attr_mask = 0};
     uint64_t deadline_ns = in_ms(GOODBYE_MS);
     unsigned n_idle = 0;
+    ucx->waits_for = -1;
     ucx->goodbye = (struct ucx_notice){.status = WEIR_ERR_END, .rank = ucx->comm->rank};
     /* Behind everything sent before, also what takes several messages to deliver. */
     ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
@@ -269,6 +307,35 @@ static int find_lost(const struct ucx_state *ucx)
     return -1;
 }
 
+static void ask_around(struct ucx_state *ucx, uint64_t deadline_ns)
+{
+    uint64_t patience_ns = WEIR_MIN(ucx->comm->timeout_ns / 4, ANSWER_MAX_MS * UINT64_C(1000000));
+    ucx->asked_for_ns = deadline_ns;
+    ucx->answers_due_ns = weir_mono_ns() + patience_ns;
+    ucx->question = (struct ucx_notice){.status = UCX_ASK, .rank = ucx->comm->rank};
+    for (int r = 0; r < ucx->comm->size; r++) {
+        ucx->peers[r].is_here = false;
+        send_aside(ucx, r, &ucx->question);
+    }
+}
+
+/* From the rank that is waited for along the answers to one that gave none. If they lead in a
+ * circle all are there and a message is not: then `rank`, from which it should have come. */
+static int find_late(const struct ucx_state *ucx, int rank)
+{
+    int suspect = rank;
+    for (int i = 0; i < ucx->comm->size; i++) {
+        if (!ucx->peers[suspect].is_here) {
+            return suspect;
+        }
+        suspect = ucx->peers[suspect].waits_for;
+        if (suspect < 0 || suspect >= ucx->comm->size || suspect == ucx->comm->rank) {
+            return rank;
+        }
+    }
+    return rank;
+}
+
 /* Is there a reason to stop waiting for `request`? */
 static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request *request,
                                  uint64_t deadline_ns)
@@ -286,10 +353,16 @@ static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request
         return ucx_fail(ucx, WEIR_ERR_PEER, lost,
                         ucx->peers[lost].has_left ? "left the group" : "died or left");
     }
-    if (weir_mono_ns() >= deadline_ns) {
-        return ucx_fail(ucx, WEIR_ERR_TIMEOUT, request->rank, "did not answer in time");
+    if (weir_mono_ns() < deadline_ns) {
+        return WEIR_OK;
     }
-    return WEIR_OK;
+    if (ucx->asked_for_ns != deadline_ns) {
+        ask_around(ucx, deadline_ns);
+    }
+    if (weir_mono_ns() < ucx->answers_due_ns) {
+        return WEIR_OK;
+    }
+    return ucx_fail(ucx, WEIR_ERR_TIMEOUT, find_late(ucx, request->rank), "did not answer in time");
 }
 
 /* ---- messages
@@ -350,13 +423,15 @@ weir_status ucx_receive(struct ucx_state *ucx, int rank, void *buf, size_t bytes
 weir_status ucx_wait(struct ucx_state *ucx, struct ucx_request *request, uint64_t deadline_ns)
 {
     unsigned n_idle = 0;
+    ucx->waits_for = request->handle != NULL ? request->rank : -1;
     while (request->handle != NULL) {
         ucs_status_t status = test(request);
         if (status != UCS_INPROGRESS) {
             return judge(ucx, request->rank, status);
         }
         WEIR_TRY(check_trouble(ucx, request, deadline_ns));
-        progress_or_sleep(ucx, deadline_ns, &n_idle);
+        bool has_asked = ucx->asked_for_ns == deadline_ns;
+        progress_or_sleep(ucx, has_asked ? ucx->answers_due_ns : deadline_ns, &n_idle);
     }
     return comm_failed(ucx->comm);
 }

@@ -11,6 +11,10 @@
  * endpoints; otherwise they would blame the messenger. Who leaves in good order says goodbye (a
  * notice with status END) and waits a while for the others': a connection that is closed may lose
  * what the other side has not read yet.
+ *
+ * Whose deadline passes blames nobody yet: the rank it waits for may itself wait for the one that
+ * is late. It asks all ranks (UCX_ASK); those that wait answer at once and say for whom
+ * (UCX_HERE). Following these answers leads to a rank that does not answer: that one is at fault.
  */
 #ifndef WEIR_COMM_UCX_PRIVATE_H
 #define WEIR_COMM_UCX_PRIVATE_H
@@ -39,10 +43,21 @@ enum ucx_phase {
     UCX_NOTICE = 0xff,
 };
 
+/** status: of a failure, and the rank at fault; or one of these, and the sender. */
+enum { UCX_ASK = 1, UCX_HERE = 2 };
+
+struct ucx_notice {
+    int32_t status, rank;
+    int32_t waits_for; /**< UCX_HERE: the rank that the sender waits for. */
+};
+
 struct ucx_peer {
     ucp_ep_h ep; /**< NULL: own rank, or closed. */
     ucs_status_t broken;
     bool has_left; /**< Said goodbye: everything it ever sent has arrived. */
+    bool is_here;  /**< Answered the last question: it waits for waits_for. */
+    int waits_for;
+    struct ucx_notice answer; /**< Sent. */
 };
 
 /** One message in flight; in the state's list while handle is not NULL. Caller's memory. */
@@ -52,10 +67,6 @@ struct ucx_request {
     int rank;
     bool is_receive;
     size_t bytes;
-};
-
-struct ucx_notice {
-    int32_t status, rank;
 };
 
 struct ucx_memory {
@@ -73,9 +84,12 @@ struct ucx_state {
     struct ucx_peer peers[WEIR_COMM_MAX_RANKS];
     int n_broken;
     struct ucx_request *active;
-    uint32_t n_ops, n_ps_ops;  /**< Of the workers; of the parameter server. Equal on all ranks. */
-    struct ucx_notice notice;  /**< Received, or (when failing) sent. */
-    struct ucx_notice goodbye; /**< Sent. */
+    uint32_t n_ops, n_ps_ops; /**< Of the workers; of the parameter server. Equal on all ranks. */
+    struct ucx_notice notice; /**< Received, or (when failing) sent. */
+    struct ucx_notice goodbye, question; /**< Sent. */
+    int waits_for;                       /**< Rank of the request that is waited for; -1: none. */
+    uint64_t asked_for_ns;               /**< The deadline that made us ask around; 0: none. */
+    uint64_t answers_due_ns;             /**< Who has not answered by then is late. */
     struct ucx_request notice_request;
     size_t chunk_bytes;
     uint8_t *scratch;             /**< [UCX_WINDOW][size][chunk_bytes] */
