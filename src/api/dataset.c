@@ -182,8 +182,15 @@ static weir_status scan_file(struct scan *scan, const char *class_name, const ch
     } else {
         WEIR_TRY(weir_file_sha256(path, sha, &size, err));
     }
-    json_array_append_new(scan->files, json_pack("{s:s,s:s,s:s,s:I}", "class", class_name, "file",
-                                                 file, "sha256", sha, "bytes", (json_int_t)size));
+    json_t *entry = json_pack("{s:s,s:s,s:s,s:I}", "class", class_name, "file", file, "sha256", sha,
+                              "bytes", (json_int_t)size);
+    if (entry == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "dataset \"%s\": the name of its file number %zu, or of that one's "
+                              "folder, is not UTF-8: rename it",
+                              scan->dataset->name, json_array_size(scan->files) + 1);
+    }
+    json_array_append_new(scan->files, entry);
     scan->bytes += (int64_t)size;
     return class_name[0] != '\0'
                ? weir_buf_printf(&scan->sums, "%s  %s/%s\n", sha, class_name, file)

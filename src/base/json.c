@@ -77,3 +77,11 @@ void weir_json_auto_free(json_t **value)
 {
     json_decref(*value);
 }
+
+bool weir_text_is_utf8(const char *text)
+{
+    json_t *value = json_string(text);
+    bool is_utf8 = value != NULL;
+    json_decref(value);
+    return is_utf8;
+}

@@ -36,4 +36,7 @@ weir_status weir_yaml_parse(const char *text, size_t len, const char *what, bool
 /** Free a json_t * variable; for WEIR_AUTO(weir_json_auto_free). */
 void weir_json_auto_free(json_t **value);
 
+/** Can this text be part of JSON? Other bytes make every json_pack with them fail. */
+bool weir_text_is_utf8(const char *text);
+
 #endif

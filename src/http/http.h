@@ -58,7 +58,8 @@ struct weir_http_response;
 struct weir_http_request {
     const char *method; /**< "GET", as sent. */
     const char *path;   /**< As sent, percent-encoded, without the query: "/api/v1/jobs/a%2Fb". */
-    char **segments;    /**< The path's parts, decoded: {"api","v1","jobs","a/b"}. Never "..". */
+    char **segments;    /**< The path's parts, decoded: {"api","v1","jobs","a/b"}. Never "..".
+                           UTF-8, as the query's values: others are answered 400. */
     size_t n_segments;  /**< 0 for "/". Empty parts are left out ("/a//b/" has two). */
     const char *body;   /**< body_len bytes and a NUL; "" if there is none or it went to a file. */
     size_t body_len;
@@ -105,7 +106,7 @@ void weir_http_response_static(struct weir_http_response *response, int http_sta
 /** A regular file, opened now and sent with sendfile(2); cannot be opened: 404 or 500. */
 void weir_http_response_file(struct weir_http_response *response, int http_status,
                              const char *content_type, const char *path);
-/** Compact JSON; takes the reference to `value`. */
+/** Compact JSON; takes the reference to `value`. NULL (text that is not UTF-8) answers 500. */
 void weir_http_response_json(struct weir_http_response *response, int http_status, json_t *value);
 /** {"error":{"status","message"}} with weir_status_http(error->status). */
 void weir_http_response_error(struct weir_http_response *response, const struct weir_error *error);

@@ -94,7 +94,8 @@ static weir_status fill_segments(struct http_exchange *x, struct weir_error *err
             break;
         }
         char *segment = weir_http_percent_decode(&x->arena, begin, len, false);
-        if (segment == NULL || strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0) {
+        if (segment == NULL || strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0 ||
+            !weir_text_is_utf8(segment)) {
             return weir_error_set(err, WEIR_ERR_INVALID, "malformed path in the request");
         }
         request->segments[request->n_segments++] = segment;
@@ -113,7 +114,7 @@ static weir_status fill_query(struct http_exchange *x, const char *query, struct
             char *name = weir_http_percent_decode(&x->arena, query, name_len, true);
             char *value =
                 weir_http_percent_decode(&x->arena, query + value_at, len - value_at, true);
-            if (name == NULL || value == NULL) {
+            if (name == NULL || value == NULL || !weir_text_is_utf8(value)) {
                 return weir_error_set(err, WEIR_ERR_INVALID, "malformed query in the request");
             }
             pair_add(&x->arena, &x->query, name, value);

@@ -35,7 +35,8 @@ static void check(struct http_exchange *x)
 {
     for (size_t i = 0; i < x->request.n_segments; i++) {
         const char *segment = x->request.segments[i];
-        if (strcmp(segment, "..") == 0 || strcmp(segment, ".") == 0) {
+        if (strcmp(segment, "..") == 0 || strcmp(segment, ".") == 0 ||
+            !weir_text_is_utf8(segment)) {
             abort();
         }
         check_round_trip(&x->arena, segment);

@@ -93,8 +93,9 @@ START_TEST(absent_values_are_null)
 
 END_TEST
 
-static const char *const bad_targets[] = {"/%",      "/%0",       "/%zz",    "/a%00b",
-                                          "/a/../b", "/%2e%2E/x", "/x?a=%4", "/x?%=1"};
+static const char *const bad_targets[] = {"/%",      "/%0",       "/%zz",      "/a%00b",
+                                          "/a/../b", "/%2e%2E/x", "/x?a=%4",   "/x?%=1",
+                                          "/a/%ff",  "/a\xc3(",   "/?a=%c3%28"};
 
 START_TEST(malformed_targets_are_refused)
 {

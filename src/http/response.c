@@ -125,10 +125,12 @@ void weir_http_response_json(struct weir_http_response *response, int http_statu
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(value);
+    if (text == NULL) { /* NULL: what json_pack makes of text that is not UTF-8 */
+        weir_http_response_errorf(response, WEIR_ERR_INTERNAL, "the answer is no JSON");
+        return;
+    }
     set_answer(response, http_status, "application/json",
-               text == NULL
-                   ? NULL
-                   : MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE));
+               MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE));
 }
 
 void weir_http_response_error(struct weir_http_response *response, const struct weir_error *error)
