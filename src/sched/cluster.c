@@ -66,7 +66,7 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
 {
     int32_t n_waiting = cluster->tasks[task].phase == PHASE_PIPELINED ? (int32_t)future : 0;
     struct node_state *node = &cluster->nodes[at];
-    int64_t units = cluster_device_units(cluster, task, at);
+    int64_t units = cluster_device_units(cluster, task, at), room_milli = node->room_milli;
     int32_t n_devices =
         WEIR_MIN(cluster_demand(cluster, task)->n_devices, cluster->snapshot->nodes[at].n_devices);
     for (int32_t i = 0; i < n_devices; i++) {
@@ -77,6 +77,7 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
         device->n_waiting += n_waiting;
         node_count_device(node, device, 1);
     }
+    cluster->room_milli += node->is_open ? node->room_milli - room_milli : 0;
 }
 
 static void count_extras(struct cluster *cluster, const struct task_state *state, int32_t at,

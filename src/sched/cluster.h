@@ -144,6 +144,7 @@ struct cluster {
     int64_t *extra_milli; /**< Per interned name: what one counts as of a queue's accelerators. */
     int32_t n_extra_names;
     struct weir_sched_amount total;
+    int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
     int64_t min_device_memory;
 
     /** Nodes with devices by room_milli; of those, with a shared device; all nodes by free CPU,

@@ -135,6 +135,7 @@ static void build_nodes(struct cluster *cluster)
         node->is_open = !given->is_cordoned && !(given->closed_until_ms > given->closed_from_ms &&
                                                  given->closed_from_ms <= snapshot->now_ms &&
                                                  snapshot->now_ms < given->closed_until_ms);
+        cluster->room_milli += node->is_open ? node->room_milli : 0;
         at_device += given->n_devices;
         at_zone += given->n_zones;
         cluster->total.of[WEIR_SCHED_ACCELERATOR] += node->room_milli;

@@ -251,6 +251,18 @@ static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
     return false;
 }
 
+/** The least that the job's tasks take of devices, whatever the node. */
+static int64_t devices_wanted(const struct solver *solver, int32_t n_tasks)
+{
+    int64_t sum = 0;
+    for (int32_t i = 0; i < n_tasks; i++) {
+        const struct weir_sched_demand *demand =
+            cluster_demand(solver->cluster, solver->pending[i]);
+        sum += (int64_t)demand->n_devices * demand->device_milli;
+    }
+    return sum;
+}
+
 bool solver_solve(struct solver *solver)
 {
     struct cluster *cluster = solver->cluster;
@@ -259,6 +271,9 @@ bool solver_solve(struct solver *solver)
         return false;
     }
     chunk_amount(cluster, solver->pending, n_tasks, &solver->amount, &solver->fixed);
+    if (solver->must_move_all && devices_wanted(solver, n_tasks) > cluster->room_milli) {
+        return false; /* Moving work makes no room that was not there. */
+    }
     if (victims_open(solver) != WEIR_OK) {
         victims_close(solver);
         cluster->status = WEIR_ERR_NOMEM;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FILE_MAX_BYTES ((size_t)64 << 20)
 #define DIFF_MAX_BYTES ((size_t)1 << 20)
@@ -16,6 +17,8 @@
 /** Rounds that must change nothing, where the case asks for fewer. */
 #define ROUNDS_AFTER_MIN 5
 #define ROUNDS_MAX       1000
+
+#define EXIT_NO_FILE 77 /**< What ctest counts as skipped. */
 
 /** Cases that the files do not state in full. */
 static const struct {
@@ -144,6 +147,10 @@ int main(int argc, char **argv)
                         "Runs the scheduling cases of FILE (or one, by its id) and prints each\n"
                         "difference; the last line counts them.\n");
         return EXIT_FAILURE;
+    }
+    if (access(argv[1], R_OK) != 0) {
+        fprintf(stderr, "sched-cases: %s cannot be read\n", argv[1]);
+        return EXIT_NO_FILE;
     }
     struct tally tally = {0};
     struct weir_error err = {0};

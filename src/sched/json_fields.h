@@ -1,0 +1,36 @@
+/** Scalar members of the snapshot's structs as a table that reads and writes them. */
+#ifndef WEIR_SCHED_JSON_FIELDS_H
+#define WEIR_SCHED_JSON_FIELDS_H
+
+#include "base/json.h"
+
+#include <stdint.h>
+
+enum json_field_type {
+    JSON_FIELD_TEXT, /**< const char *; null = NULL */
+    JSON_FIELD_I32,
+    JSON_FIELD_I64,
+    JSON_FIELD_BOOL,
+    JSON_FIELD_WORD,  /**< An int-sized enum by the words of `words`. */
+    JSON_FIELD_OTHER, /**< Read and written elsewhere: only its name is known here. */
+};
+
+struct json_field {
+    const char *name;
+    enum json_field_type type;
+    size_t offset;
+    int64_t fallback; /**< When left out. */
+    const char *const *words;
+    bool is_required;
+};
+
+/** Fill the members of `out` that the table lists. `where` names the object in errors. Members that
+ *  the table does not list are refused. */
+weir_status json_fields_read(const struct json_field *fields, size_t n_fields, const json_t *object,
+                             const char *where, void *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Add to `object` what is not the fallback. */
+void json_fields_write(const struct json_field *fields, size_t n_fields, const void *from,
+                       json_t *object);
+
+#endif

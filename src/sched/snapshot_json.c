@@ -1,0 +1,368 @@
+#include "sched/snapshot_json.h"
+
+#include "base/macros.h"
+#include "sched/snapshot_fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WHERE_BYTES 96
+
+/** A name and its index, sorted for bsearch. */
+struct named {
+    const char *name;
+    int32_t index;
+};
+
+struct reader {
+    struct weir_arena *arena;
+    struct weir_error *err;
+    struct named *nodes, *queues;
+    size_t n_nodes, n_queues;
+    const struct weir_sched_topology *topologies;
+    size_t n_topologies;
+};
+
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(((const struct named *)left)->name, ((const struct named *)right)->name);
+}
+
+static const struct named *find_named(const struct named *names, size_t n, const char *name)
+{
+    struct named key = {.name = name};
+    return n == 0 ? NULL : bsearch(&key, names, n, sizeof *names, by_name);
+}
+
+static weir_status refuse(const struct reader *reader, const char *where, const char *member,
+                          const char *expected)
+{
+    return weir_error_set(reader->err, WEIR_ERR_INVALID, "%.80s: %.60s: expected %s", where, member,
+                          expected);
+}
+
+/** The array `key` of an object; none is empty. */
+static weir_status get_array(const struct reader *reader, const json_t *object, const char *key,
+                             const char *where, const json_t **out, size_t *out_n)
+{
+    *out = json_object_get(object, key);
+    *out_n = json_array_size(*out);
+    if (*out != NULL && !json_is_array(*out)) {
+        return refuse(reader, where, key, "an array");
+    }
+    return *out_n <= INT32_MAX / 2 ? WEIR_OK : refuse(reader, where, key, "fewer elements");
+}
+
+/** An array of objects with one table. */
+static weir_status read_list(const struct reader *reader, const json_t *object, const char *key,
+                             const struct json_field *fields, size_t n_fields, size_t size,
+                             void **out, int32_t *out_n, const char *where)
+{
+    const json_t *array;
+    size_t n;
+    WEIR_TRY(get_array(reader, object, key, where, &array, &n));
+    char *list = weir_arena_calloc(reader->arena, n + 1, size);
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(json_fields_read(fields, n_fields, json_array_get(array, i), where,
+                                  list + i * size, reader->err));
+    }
+    *out = list;
+    *out_n = (int32_t)n;
+    return WEIR_OK;
+}
+
+static weir_status read_labels(const struct reader *reader, const json_t *object, const char *key,
+                               const char *where, const struct weir_sched_label **out,
+                               int32_t *out_n)
+{
+    const json_t *from = json_object_get(object, key);
+    if (from != NULL && !json_is_object(from)) {
+        return refuse(reader, where, key, "an object of texts");
+    }
+    struct weir_sched_label *labels =
+        WEIR_ARENA_ARRAY(reader->arena, json_object_size(from) + 1, struct weir_sched_label);
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)from, name, value)
+    {
+        if (!json_is_string(value) && !json_is_null(value)) {
+            return refuse(reader, where, key, "an object of texts");
+        }
+        labels[(*out_n)++] = (struct weir_sched_label){name, json_string_value(value)};
+    }
+    *out = labels;
+    return WEIR_OK;
+}
+
+#define READ_LIST(key, fields, strct, member, where)                                               \
+    do {                                                                                           \
+        void *list_ = NULL;                                                                        \
+        WEIR_TRY(read_list(reader, from, (key), (fields), WEIR_ARRAY_LEN(fields),                  \
+                           sizeof(struct strct), &list_, &out->n_##member, (where)));              \
+        out->member = list_;                                                                       \
+    } while (0)
+
+static weir_status read_node(const struct reader *reader, const json_t *from,
+                             struct weir_sched_node *out)
+{
+    char where[WHERE_BYTES];
+    const char *name = json_string_value(json_object_get(from, "name"));
+    snprintf(where, sizeof where, "node \"%.60s\"", name == NULL ? "" : name);
+    WEIR_TRY(
+        json_fields_read(node_fields, WEIR_ARRAY_LEN(node_fields), from, where, out, reader->err));
+    WEIR_TRY(read_labels(reader, from, "labels", where, &out->labels, &out->n_labels));
+    READ_LIST("taints", taint_fields, weir_sched_taint, taints, where);
+    READ_LIST("extras", extra_fields, weir_sched_extra, extras, where);
+    READ_LIST("zones", zone_fields, weir_sched_numa_zone, zones, where);
+    return WEIR_OK;
+}
+
+static weir_status read_queue(const struct reader *reader, const json_t *from,
+                              const struct weir_sched_queue *before, int32_t n_before,
+                              struct weir_sched_queue *out)
+{
+    static const char *const keys[] = {"accelerator", "cpu", "memory"};
+    char where[WHERE_BYTES];
+    const char *name = json_string_value(json_object_get(from, "name"));
+    snprintf(where, sizeof where, "queue \"%.60s\"", name == NULL ? "" : name);
+    WEIR_TRY(json_fields_read(queue_fields, WEIR_ARRAY_LEN(queue_fields), from, where, out,
+                              reader->err));
+    const json_t *usage = json_object_get(from, "usage_ppm");
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        const json_t *share = json_object_get(from, keys[r]);
+        out->shares[r] = (struct weir_sched_share){-1, 1, -1};
+        out->usage_ppm[r] = json_integer_value(json_array_get(usage, (size_t)r));
+        if (share != NULL) {
+            WEIR_TRY(json_fields_read(share_fields, WEIR_ARRAY_LEN(share_fields), share, where,
+                                      &out->shares[r], reader->err));
+        }
+    }
+    const char *parent = json_string_value(json_object_get(from, "parent"));
+    out->parent = WEIR_SCHED_NONE;
+    for (int32_t i = n_before - 1; i >= 0 && parent != NULL && out->parent < 0; i--) {
+        out->parent = strcmp(before[i].name, parent) == 0 ? i : WEIR_SCHED_NONE;
+    }
+    return parent == NULL || out->parent >= 0
+               ? WEIR_OK
+               : refuse(reader, where, "parent", "the name of a queue before it");
+}
+
+static weir_status read_levels(const struct reader *reader, const json_t *from,
+                               struct weir_sched_topology *out)
+{
+    const json_t *levels;
+    size_t n;
+    WEIR_TRY(json_fields_read(topology_fields, WEIR_ARRAY_LEN(topology_fields), from, "topology",
+                              out, reader->err));
+    WEIR_TRY(get_array(reader, from, "levels", "topology", &levels, &n));
+    const char **keys = WEIR_ARENA_ARRAY(reader->arena, n + 1, const char *);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = json_string_value(json_array_get(levels, i));
+    }
+    out->levels = keys;
+    out->n_levels = (int32_t)n;
+    return WEIR_OK;
+}
+
+/** A level by its label; none is WEIR_SCHED_NONE. */
+static weir_status read_level(const struct reader *reader, const json_t *from, const char *key,
+                              const struct weir_sched_topology *topology, int32_t *out)
+{
+    const char *label = json_string_value(json_object_get(from, key));
+    *out = WEIR_SCHED_NONE;
+    for (int32_t i = 0; label != NULL && topology != NULL && i < topology->n_levels; i++) {
+        if (topology->levels[i] != NULL && strcmp(topology->levels[i], label) == 0) {
+            *out = i;
+        }
+    }
+    return label == NULL || *out >= 0 ? WEIR_OK
+                                      : refuse(reader, "sub-group", key, "a level of its topology");
+}
+
+static weir_status read_group(const struct reader *reader, const json_t *from,
+                              struct weir_sched_group *out)
+{
+    const char *name = json_string_value(json_object_get(from, "topology"));
+    out->topology = WEIR_SCHED_NONE;
+    for (size_t i = 0; name != NULL && i < reader->n_topologies; i++) {
+        if (strcmp(reader->topologies[i].name, name) == 0) {
+            out->topology = (int32_t)i;
+        }
+    }
+    if (name != NULL && out->topology < 0) {
+        return refuse(reader, "sub-group", "topology", "the name of a topology");
+    }
+    const struct weir_sched_topology *topology =
+        name == NULL ? NULL : &reader->topologies[out->topology];
+    WEIR_TRY(read_level(reader, from, "required_level", topology, &out->required_level));
+    return read_level(reader, from, "preferred_level", topology, &out->preferred_level);
+}
+
+static weir_status read_devices(const struct reader *reader, const json_t *from, const char *where,
+                                struct weir_sched_task *out)
+{
+    const json_t *array;
+    size_t n;
+    WEIR_TRY(get_array(reader, from, "devices", where, &array, &n));
+    if (n == 0) {
+        return WEIR_OK;
+    }
+    if (n != (size_t)WEIR_MAX(out->demand.n_devices, 0)) {
+        return refuse(reader, where, "devices", "as many as n_devices");
+    }
+    int32_t *devices = WEIR_ARENA_ARRAY(reader->arena, n, int32_t);
+    for (size_t i = 0; i < n; i++) {
+        json_int_t device = json_integer_value(json_array_get(array, i));
+        if (device < 0 || device > INT32_MAX || !json_is_integer(json_array_get(array, i))) {
+            return refuse(reader, where, "devices", "indices");
+        }
+        devices[i] = (int32_t)device;
+    }
+    out->devices = devices;
+    return WEIR_OK;
+}
+
+static weir_status read_task(const struct reader *reader, const json_t *from,
+                             struct weir_sched_task *task)
+{
+    char where[WHERE_BYTES];
+    const char *name = json_string_value(json_object_get(from, "name"));
+    snprintf(where, sizeof where, "task \"%.60s\"", name == NULL ? "" : name);
+    WEIR_TRY(
+        json_fields_read(task_fields, WEIR_ARRAY_LEN(task_fields), from, where, task, reader->err));
+    const char *node = json_string_value(json_object_get(from, "node"));
+    const struct named *found =
+        node == NULL ? NULL : find_named(reader->nodes, reader->n_nodes, node);
+    if (node != NULL && found == NULL) {
+        return refuse(reader, where, "node", "the name of a node");
+    }
+    task->node = found == NULL ? WEIR_SCHED_NONE : found->index;
+    WEIR_TRY(read_devices(reader, from, where, task));
+    WEIR_TRY(read_labels(reader, from, "selector", where, &task->selector, &task->n_selector));
+    WEIR_TRY(read_labels(reader, from, "labels", where, &task->labels, &task->n_labels));
+    WEIR_TRY(read_labels(reader, from, "affinity_labels", where, &task->affinity_labels,
+                         &task->n_affinity_labels));
+    {
+        struct weir_sched_task *out = task;
+        READ_LIST("tolerations", toleration_fields, weir_sched_toleration, tolerations, where);
+    }
+    struct weir_sched_demand *out = &task->demand;
+    READ_LIST("extras", extra_fields, weir_sched_extra, extras, where);
+    return WEIR_OK;
+}
+
+static weir_status read_job(const struct reader *reader, const json_t *from,
+                            struct weir_sched_job *out)
+{
+    char where[WHERE_BYTES];
+    const char *name = json_string_value(json_object_get(from, "name"));
+    snprintf(where, sizeof where, "job \"%.60s\"", name == NULL ? "" : name);
+    WEIR_TRY(
+        json_fields_read(job_fields, WEIR_ARRAY_LEN(job_fields), from, where, out, reader->err));
+    const char *queue = json_string_value(json_object_get(from, "queue"));
+    const struct named *found =
+        queue == NULL ? NULL : find_named(reader->queues, reader->n_queues, queue);
+    if (found == NULL) {
+        return refuse(reader, where, "queue", "the name of a queue");
+    }
+    out->queue = found->index;
+    READ_LIST("groups", group_fields, weir_sched_group, groups, where);
+    const json_t *groups = json_object_get(from, "groups");
+    for (int32_t i = 0; i < out->n_groups; i++) {
+        WEIR_TRY(read_group(reader, json_array_get(groups, (size_t)i),
+                            (struct weir_sched_group *)&out->groups[i]));
+    }
+    return WEIR_OK;
+}
+
+/** Sorted names of an array of structs that begin with their name. */
+static struct named *sort_names(struct weir_arena *arena, const void *list, size_t n, size_t size)
+{
+    struct named *names = WEIR_ARENA_ARRAY(arena, n + 1, struct named);
+    for (size_t i = 0; i < n; i++) {
+        const void *item = (const char *)list + i * size;
+        names[i] = (struct named){*(const char *const *)item, (int32_t)i};
+    }
+    qsort(names, n, sizeof *names, by_name);
+    return names;
+}
+
+static weir_status read_cluster(struct reader *reader, const json_t *document,
+                                struct weir_sched_snapshot *out)
+{
+    const json_t *nodes, *queues, *topologies;
+    WEIR_TRY(get_array(reader, document, "nodes", "snapshot", &nodes, &reader->n_nodes));
+    WEIR_TRY(get_array(reader, document, "queues", "snapshot", &queues, &reader->n_queues));
+    WEIR_TRY(
+        get_array(reader, document, "topologies", "snapshot", &topologies, &reader->n_topologies));
+    struct weir_sched_node *node_list =
+        WEIR_ARENA_ARRAY(reader->arena, reader->n_nodes + 1, struct weir_sched_node);
+    struct weir_sched_queue *queue_list =
+        WEIR_ARENA_ARRAY(reader->arena, reader->n_queues + 1, struct weir_sched_queue);
+    struct weir_sched_topology *topology_list =
+        WEIR_ARENA_ARRAY(reader->arena, reader->n_topologies + 1, struct weir_sched_topology);
+    for (size_t i = 0; i < reader->n_nodes; i++) {
+        WEIR_TRY(read_node(reader, json_array_get(nodes, i), &node_list[i]));
+    }
+    for (size_t i = 0; i < reader->n_queues; i++) {
+        WEIR_TRY(
+            read_queue(reader, json_array_get(queues, i), queue_list, (int32_t)i, &queue_list[i]));
+    }
+    for (size_t i = 0; i < reader->n_topologies; i++) {
+        WEIR_TRY(read_levels(reader, json_array_get(topologies, i), &topology_list[i]));
+    }
+    reader->nodes = sort_names(reader->arena, node_list, reader->n_nodes, sizeof *node_list);
+    reader->queues = sort_names(reader->arena, queue_list, reader->n_queues, sizeof *queue_list);
+    reader->topologies = topology_list;
+    out->nodes = node_list;
+    out->n_nodes = (int32_t)reader->n_nodes;
+    out->queues = queue_list;
+    out->n_queues = (int32_t)reader->n_queues;
+    out->topologies = topology_list;
+    out->n_topologies = (int32_t)reader->n_topologies;
+    return WEIR_OK;
+}
+
+static weir_status read_work(const struct reader *reader, const json_t *document,
+                             struct weir_sched_snapshot *out)
+{
+    const json_t *jobs, *tasks;
+    size_t n_jobs, n_tasks, n_all = 0;
+    WEIR_TRY(get_array(reader, document, "jobs", "snapshot", &jobs, &n_jobs));
+    for (size_t i = 0; i < n_jobs; i++) {
+        WEIR_TRY(get_array(reader, json_array_get(jobs, i), "tasks", "job", &tasks, &n_tasks));
+        n_all += n_tasks;
+    }
+    struct weir_sched_job *job_list =
+        WEIR_ARENA_ARRAY(reader->arena, n_jobs + 1, struct weir_sched_job);
+    struct weir_sched_task *task_list =
+        WEIR_ARENA_ARRAY(reader->arena, n_all + 1, struct weir_sched_task);
+    for (size_t i = 0; i < n_jobs; i++) {
+        const json_t *from = json_array_get(jobs, i);
+        WEIR_TRY(read_job(reader, from, &job_list[i]));
+        WEIR_TRY(get_array(reader, from, "tasks", "job", &tasks, &n_tasks));
+        job_list[i].first_task = out->n_tasks;
+        job_list[i].n_tasks = (int32_t)n_tasks;
+        for (size_t t = 0; t < n_tasks; t++) {
+            WEIR_TRY(read_task(reader, json_array_get(tasks, t), &task_list[out->n_tasks++]));
+        }
+    }
+    out->jobs = job_list;
+    out->n_jobs = (int32_t)n_jobs;
+    out->tasks = task_list;
+    return WEIR_OK;
+}
+
+weir_status weir_sched_snapshot_from_json(const json_t *document, struct weir_arena *arena,
+                                          struct weir_sched_snapshot *out, struct weir_error *err)
+{
+    struct reader reader = {.arena = arena, .err = err};
+    struct weir_sched_snapshot snapshot = {0};
+    WEIR_TRY(json_fields_read(document_fields, WEIR_ARRAY_LEN(document_fields), document,
+                              "snapshot", &snapshot, err));
+    WEIR_TRY(read_cluster(&reader, document, &snapshot));
+    WEIR_TRY(read_work(&reader, document, &snapshot));
+    WEIR_TRY(weir_sched_snapshot_check(&snapshot, err));
+    *out = snapshot;
+    return WEIR_OK;
+}

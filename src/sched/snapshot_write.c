@@ -1,0 +1,261 @@
+/** A snapshot and a plan to JSON. A failed allocation inside jansson leaves a member out, which the
+ *  callers find by asking for the root alone: it is NULL then. */
+#include "sched/snapshot_json.h"
+
+#include "base/macros.h"
+#include "sched/snapshot_fields.h"
+
+static void add(json_t *object, const char *key, json_t *value)
+{
+    json_object_set_new(object, key, value);
+}
+
+/** An array of objects with one table, if there are any. */
+static void write_list(json_t *object, const char *key, const struct json_field *fields,
+                       size_t n_fields, const void *list, size_t size, int32_t n)
+{
+    json_t *array = n > 0 ? json_array() : NULL;
+    for (int32_t i = 0; i < n; i++) {
+        json_t *item = json_object();
+        json_fields_write(fields, n_fields, (const char *)list + (size_t)i * size, item);
+        json_array_append_new(array, item);
+    }
+    if (n > 0) {
+        add(object, key, array);
+    }
+}
+
+static void write_labels(json_t *object, const char *key, const struct weir_sched_label *labels,
+                         int32_t n)
+{
+    json_t *out = n > 0 ? json_object() : NULL;
+    for (int32_t i = 0; i < n; i++) {
+        add(out, labels[i].key,
+            labels[i].value == NULL ? json_null() : json_string(labels[i].value));
+    }
+    if (n > 0) {
+        add(object, key, out);
+    }
+}
+
+#define WRITE_LIST(object, key, fields, list, n)                                                   \
+    write_list((object), (key), (fields), WEIR_ARRAY_LEN(fields), (list), sizeof *(list), (n))
+
+static json_t *write_node(const struct weir_sched_node *node)
+{
+    json_t *out = json_object();
+    json_fields_write(node_fields, WEIR_ARRAY_LEN(node_fields), node, out);
+    write_labels(out, "labels", node->labels, node->n_labels);
+    WRITE_LIST(out, "taints", taint_fields, node->taints, node->n_taints);
+    WRITE_LIST(out, "extras", extra_fields, node->extras, node->n_extras);
+    WRITE_LIST(out, "zones", zone_fields, node->zones, node->n_zones);
+    return out;
+}
+
+static json_t *write_queue(const struct weir_sched_snapshot *snapshot,
+                           const struct weir_sched_queue *queue)
+{
+    static const char *const keys[] = {"accelerator", "cpu", "memory"};
+    json_t *out = json_object(), *usage = json_array();
+    json_fields_write(queue_fields, WEIR_ARRAY_LEN(queue_fields), queue, out);
+    if (queue->parent >= 0) {
+        add(out, "parent", json_string(snapshot->queues[queue->parent].name));
+    }
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        json_t *share = json_object();
+        json_fields_write(share_fields, WEIR_ARRAY_LEN(share_fields), &queue->shares[r], share);
+        add(out, keys[r], share);
+        json_array_append_new(usage, json_integer(queue->usage_ppm[r]));
+    }
+    add(out, "usage_ppm", usage);
+    return out;
+}
+
+static json_t *write_topology(const struct weir_sched_topology *topology)
+{
+    json_t *out = json_object(), *levels = json_array();
+    json_fields_write(topology_fields, WEIR_ARRAY_LEN(topology_fields), topology, out);
+    for (int32_t i = 0; i < topology->n_levels; i++) {
+        json_array_append_new(levels, json_string(topology->levels[i]));
+    }
+    add(out, "levels", levels);
+    return out;
+}
+
+static json_t *write_group(const struct weir_sched_snapshot *snapshot,
+                           const struct weir_sched_group *group)
+{
+    json_t *out = json_object();
+    json_fields_write(group_fields, WEIR_ARRAY_LEN(group_fields), group, out);
+    if (group->topology >= 0) {
+        const struct weir_sched_topology *topology = &snapshot->topologies[group->topology];
+        add(out, "topology", json_string(topology->name));
+        if (group->required_level >= 0) {
+            add(out, "required_level", json_string(topology->levels[group->required_level]));
+        }
+        if (group->preferred_level >= 0) {
+            add(out, "preferred_level", json_string(topology->levels[group->preferred_level]));
+        }
+    }
+    return out;
+}
+
+static json_t *write_indices(const int32_t *indices, int32_t n)
+{
+    json_t *out = json_array();
+    for (int32_t i = 0; i < n; i++) {
+        json_array_append_new(out, json_integer(indices[i]));
+    }
+    return out;
+}
+
+static json_t *write_task(const struct weir_sched_snapshot *snapshot,
+                          const struct weir_sched_task *task)
+{
+    json_t *out = json_object();
+    json_fields_write(task_fields, WEIR_ARRAY_LEN(task_fields), task, out);
+    if (weir_sched_task_has_node(task->state)) {
+        add(out, "node", json_string(snapshot->nodes[task->node].name));
+        if (task->devices != NULL && task->demand.n_devices > 0) {
+            add(out, "devices", write_indices(task->devices, task->demand.n_devices));
+        }
+    }
+    WRITE_LIST(out, "extras", extra_fields, task->demand.extras, task->demand.n_extras);
+    WRITE_LIST(out, "tolerations", toleration_fields, task->tolerations, task->n_tolerations);
+    write_labels(out, "selector", task->selector, task->n_selector);
+    write_labels(out, "labels", task->labels, task->n_labels);
+    write_labels(out, "affinity_labels", task->affinity_labels, task->n_affinity_labels);
+    return out;
+}
+
+static json_t *write_job(const struct weir_sched_snapshot *snapshot,
+                         const struct weir_sched_job *job)
+{
+    json_t *out = json_object(), *tasks = json_array();
+    json_fields_write(job_fields, WEIR_ARRAY_LEN(job_fields), job, out);
+    add(out, "queue", json_string(snapshot->queues[job->queue].name));
+    if (job->n_groups > 0) {
+        json_t *groups = json_array();
+        for (int32_t i = 0; i < job->n_groups; i++) {
+            json_array_append_new(groups, write_group(snapshot, &job->groups[i]));
+        }
+        add(out, "groups", groups);
+    }
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        json_array_append_new(tasks, write_task(snapshot, &snapshot->tasks[t]));
+    }
+    add(out, "tasks", tasks);
+    return out;
+}
+
+json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot)
+{
+    json_t *out = json_object(), *nodes = json_array(), *queues = json_array();
+    json_t *topologies = json_array(), *jobs = json_array();
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        json_array_append_new(nodes, write_node(&snapshot->nodes[i]));
+    }
+    for (int32_t i = 0; i < snapshot->n_queues; i++) {
+        json_array_append_new(queues, write_queue(snapshot, &snapshot->queues[i]));
+    }
+    for (int32_t i = 0; i < snapshot->n_topologies; i++) {
+        json_array_append_new(topologies, write_topology(&snapshot->topologies[i]));
+    }
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        json_array_append_new(jobs, write_job(snapshot, &snapshot->jobs[i]));
+    }
+    add(out, "now_ms", json_integer(snapshot->now_ms));
+    add(out, "nodes", nodes);
+    add(out, "queues", queues);
+    add(out, "topologies", topologies);
+    add(out, "jobs", jobs);
+    return out;
+}
+
+static json_t *write_action(const struct weir_sched_snapshot *snapshot,
+                            const struct weir_sched_action *action)
+{
+    static const char *const kinds[] = {"bind", "pipeline", "evict"};
+    static const char *const reasons[] = {"none", "consolidation", "reclaim", "preempt", "stale"};
+    json_t *out = json_object();
+    add(out, "kind", json_string(kinds[action->kind]));
+    add(out, "task", json_string(snapshot->tasks[action->task].name));
+    add(out, "node", json_string(snapshot->nodes[action->node].name));
+    add(out, "devices", write_indices(action->devices, action->n_devices));
+    if (action->kind == WEIR_SCHED_EVICT) {
+        add(out, "reason", json_string(reasons[action->reason]));
+        add(out, "by",
+            action->by_job < 0 ? json_null() : json_string(snapshot->jobs[action->by_job].name));
+    }
+    return out;
+}
+
+/** The name of what is in a job's way. */
+static json_t *write_object(const struct weir_sched_snapshot *snapshot,
+                            const struct weir_sched_wait *wait)
+{
+    if (wait->object < 0) {
+        return json_null();
+    }
+    switch (wait->code) {
+    case WEIR_SCHED_WAIT_ROOM_COMING:
+        return json_string(snapshot->nodes[wait->object].name);
+    case WEIR_SCHED_WAIT_QUEUE_LIMIT:
+    case WEIR_SCHED_WAIT_QUEUE_QUOTA:
+        return json_string(snapshot->queues[wait->object].name);
+    case WEIR_SCHED_WAIT_GANG:
+    case WEIR_SCHED_WAIT_NO_NODE:
+        return json_string(snapshot->tasks[wait->object].name);
+    default:
+        return json_null();
+    }
+}
+
+static json_t *write_wait(const struct weir_sched_snapshot *snapshot,
+                          const struct weir_sched_wait *wait)
+{
+    static const char *const resources[] = {"accelerator", "cpu", "memory"};
+    json_t *out = json_object();
+    add(out, "job", json_string(snapshot->jobs[wait->job].name));
+    add(out, "code", json_string(weir_sched_wait_name(wait->code)));
+    add(out, "resource", json_string(resources[wait->resource]));
+    add(out, "need", json_integer(wait->need));
+    add(out, "have", json_integer(wait->have));
+    add(out, "object", write_object(snapshot, wait));
+    add(out, "text", json_string(wait->text));
+    return out;
+}
+
+static json_t *write_amount(const struct weir_sched_amount *amount)
+{
+    json_t *out = json_array();
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        json_array_append_new(out, json_integer(amount->of[r]));
+    }
+    return out;
+}
+
+json_t *weir_sched_plan_to_json(const struct weir_sched_snapshot *snapshot,
+                                const struct weir_sched_plan *plan)
+{
+    json_t *out = json_object(), *actions = json_array(), *waits = json_array();
+    json_t *queues = json_array();
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        json_array_append_new(actions, write_action(snapshot, &plan->actions[i]));
+    }
+    for (int32_t i = 0; i < plan->n_waits; i++) {
+        json_array_append_new(waits, write_wait(snapshot, &plan->waits[i]));
+    }
+    for (int32_t i = 0; i < snapshot->n_queues; i++) {
+        json_t *queue = json_object();
+        add(queue, "name", json_string(snapshot->queues[i].name));
+        add(queue, "fair_share", write_amount(&plan->queues[i].fair_share));
+        add(queue, "requested", write_amount(&plan->queues[i].requested));
+        add(queue, "allocated", write_amount(&plan->queues[i].allocated));
+        json_array_append_new(queues, queue);
+    }
+    add(out, "actions", actions);
+    add(out, "waits", waits);
+    add(out, "queues", queues);
+    return out;
+}
