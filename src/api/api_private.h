@@ -91,6 +91,7 @@ API_FN(api_project_create);
 API_FN(api_health);
 API_FN(api_openapi_get);
 API_FN(api_list);
+API_FN(api_list_numbered); /**< Records with `seq`: newest first, or from `after` on. */
 API_FN(api_get);
 API_FN(api_delete);
 API_FN(api_dataset_create);
@@ -133,11 +134,9 @@ API_FN(api_members_get);
 API_FN(api_member_put);
 API_FN(api_member_delete);
 API_FN(api_decisions_put);
-API_FN(api_decisions_get);
 API_FN(api_decision_image);
 API_FN(api_decisions_summary);
 API_FN(api_health_report);
-API_FN(api_events_get);
 API_FN(api_alert_acknowledge);
 API_FN(api_stream);
 

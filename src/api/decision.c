@@ -35,37 +35,6 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     return WEIR_OK;
 }
 
-weir_status api_decisions_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    static const char *const names[] = {"ion", "pipeline", "camera", "verdict", "person"};
-    struct weir_filter filters[8];
-    size_t n_filters = 0, n;
-    int64_t limit, after;
-    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
-        const char *value = weir_http_request_query(call->request, names[i]);
-        if (value != NULL) {
-            filters[n_filters++] = WEIR_FILTER_TEXT(names[i], EQ, value);
-        }
-    }
-    if (after >= 0) {
-        filters[n_filters++] = WEIR_FILTER_INT("seq", GT, after);
-    }
-    struct weir_query query = {.filters = filters,
-                               .n_filters = n_filters,
-                               .order_by = "seq",
-                               .is_descending = after < 0,
-                               .limit = (size_t)limit,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
-    void *items;
-    char *next;
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_decision_resource, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, &weir_decision_resource, items, n, next);
-    return WEIR_OK;
-}
-
 weir_status api_decision_image(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_decision decision;

@@ -11,37 +11,6 @@
 
 #define STREAM_BATCH 100
 
-weir_status api_events_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_filter filters[3];
-    size_t n_filters = 0, n;
-    int64_t limit, after;
-    const char *subject = weir_http_request_query(call->request, "subject");
-    const char *topic = weir_http_request_query(call->request, "topic");
-    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    if (after >= 0) {
-        filters[n_filters++] = WEIR_FILTER_INT("seq", GT, after);
-    }
-    if (subject != NULL) {
-        filters[n_filters++] = WEIR_FILTER_TEXT("subject", EQ, subject);
-    }
-    if (topic != NULL) {
-        filters[n_filters++] = WEIR_FILTER_TEXT("topic", EQ, topic);
-    }
-    struct weir_query query = {.filters = filters,
-                               .n_filters = n_filters,
-                               .order_by = "seq",
-                               .is_descending = after < 0,
-                               .limit = (size_t)limit,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
-    void *items;
-    char *next;
-    WEIR_TRY(weir_txn_list(txn, &weir_event_resource, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, &weir_event_resource, items, n, next);
-    return WEIR_OK;
-}
-
 weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
 {

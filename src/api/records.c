@@ -7,11 +7,12 @@
 #define LIST_LIMIT_MAX     1000
 
 /* A query parameter that is the name of a text field filters by it. */
-static size_t filters_from_query(const struct api_call *call, struct weir_filter *filters)
+static size_t filters_from_query(const struct api_call *call, struct weir_filter *filters,
+                                 size_t max)
 {
     const struct weir_resource *resource = call->route->out;
     size_t n = 0;
-    for (size_t i = 0; i < resource->n_fields && n < WEIR_QUERY_FILTERS_MAX; i++) {
+    for (size_t i = 0; i < resource->n_fields && n < max; i++) {
         const struct weir_field *field = &resource->fields[i];
         bool is_hidden = (field->flags & WEIR_FIELD_SECRET) != 0;
         const char *value = weir_http_request_query(call->request, field->name);
@@ -25,16 +26,40 @@ static size_t filters_from_query(const struct api_call *call, struct weir_filter
 weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    struct weir_query query = {.filters = filters,
-                               .n_filters = filters_from_query(call, filters),
-                               .cursor = weir_http_request_query(call->request, "cursor"),
-                               .is_descending =
-                                   weir_http_request_query(call->request, "newest") != NULL};
+    struct weir_query query = {
+        .filters = filters,
+        .n_filters = filters_from_query(call, filters, WEIR_QUERY_FILTERS_MAX),
+        .cursor = weir_http_request_query(call->request, "cursor"),
+        .is_descending = weir_http_request_query(call->request, "newest") != NULL};
     int64_t limit;
     WEIR_TRY(api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, &limit, err));
     query.limit = (size_t)limit;
     if (query.is_descending && weir_resource_field(call->route->out, "created_ms") != NULL) {
         query.order_by = "created_ms";
+    }
+    void *items;
+    size_t n;
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, call->route->out, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, call->route->out, items, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
+    int64_t limit, after;
+    WEIR_TRY(api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, &limit, err));
+    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    struct weir_query query = {.filters = filters,
+                               .n_filters =
+                                   filters_from_query(call, filters, WEIR_QUERY_FILTERS_MAX - 1),
+                               .order_by = "seq",
+                               .is_descending = after < 0,
+                               .limit = (size_t)limit,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    if (after >= 0) {
+        filters[query.n_filters++] = WEIR_FILTER_INT("seq", GT, after);
     }
     void *items;
     size_t n;

@@ -285,27 +285,5 @@ weir_status weir_ion_member_set(struct weir_txn *txn, const char *ion, const cha
 weir_status weir_ion_list_active(struct weir_txn *txn, struct weir_arena *arena, char ***out_names,
                                  size_t *out_n, struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    WEIR_TRY(weir_stmt_open(txn, sql_active, WEIR_NO_BINDS, &stmt, err));
-    char **names = NULL;
-    size_t n = 0, cap = 0;
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            break;
-        }
-        if (n == cap) {
-            cap = cap == 0 ? 16 : cap * 2;
-            char **grown = WEIR_ARENA_ARRAY(arena, cap, char *);
-            if (n > 0) {
-                memcpy(grown, names, n * sizeof(*names));
-            }
-            names = grown;
-        }
-        names[n++] = weir_stmt_text(stmt, 0, arena);
-    }
-    *out_names = names;
-    *out_n = n;
-    return WEIR_OK;
+    return weir_txn_query_texts(txn, sql_active, WEIR_NO_BINDS, arena, out_names, out_n, err);
 }

@@ -216,29 +216,7 @@ weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *sta
 weir_status weir_job_list_open(struct weir_txn *txn, struct weir_arena *arena, char ***out_ids,
                                size_t *out_n, struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    WEIR_TRY(weir_stmt_open(txn, sql_open_jobs, WEIR_NO_BINDS, &stmt, err));
-    char **ids = NULL;
-    size_t n = 0, cap = 0;
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            break;
-        }
-        if (n == cap) {
-            cap = cap == 0 ? 16 : cap * 2;
-            char **grown = WEIR_ARENA_ARRAY(arena, cap, char *);
-            if (n > 0) {
-                memcpy(grown, ids, n * sizeof(*ids));
-            }
-            ids = grown;
-        }
-        ids[n++] = weir_stmt_text(stmt, 0, arena);
-    }
-    *out_ids = ids;
-    *out_n = n;
-    return WEIR_OK;
+    return weir_txn_query_texts(txn, sql_open_jobs, WEIR_NO_BINDS, arena, out_ids, out_n, err);
 }
 
 weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struct weir_arena *arena,

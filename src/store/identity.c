@@ -124,26 +124,25 @@ static weir_status load_user(struct weir_txn *txn, const char *name, struct weir
     return weir_role_from_text(out->user.role, &out->role, err);
 }
 
-static weir_status refuse(weir_status status, const char *what, struct weir_error *err)
+/** The record (token, session, login link) that a secret opens; UNAUTH if there is none. */
+static weir_status find_by_secret(struct weir_txn *txn, const struct weir_resource *resource,
+                                  const char *secret, struct weir_arena *arena, void *out,
+                                  struct weir_error *err)
 {
-    if (status != WEIR_ERR_NOT_FOUND) {
-        return status;
-    }
-    return weir_error_set(err, WEIR_ERR_UNAUTH, "this %s is not valid", what);
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    weir_secret_hash(secret, hash);
+    weir_status status = weir_txn_get_by(txn, resource, "secret_hash", hash, arena, out, err);
+    return status != WEIR_ERR_NOT_FOUND
+               ? status
+               : weir_error_set(err, WEIR_ERR_UNAUTH, "this %s is not valid", resource->name);
 }
 
 weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_identity *out,
                                 struct weir_error *err)
 {
-    char hash[WEIR_SHA256_TEXT_BYTES];
-    weir_secret_hash(secret, hash);
     struct weir_token token;
-    weir_status status =
-        weir_txn_get_by(txn, &weir_token_resource, "secret_hash", hash, arena, &token, err);
-    if (status != WEIR_OK) {
-        return refuse(status, "token", err);
-    }
+    WEIR_TRY(find_by_secret(txn, &weir_token_resource, secret, arena, &token, err));
     if (token.expires_ms != 0 && token.expires_ms <= now_ms) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "token \"%s\" has expired", token.name);
     }
@@ -167,14 +166,8 @@ weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int6
                                   struct weir_arena *arena, struct weir_identity *out,
                                   struct weir_error *err)
 {
-    char hash[WEIR_SHA256_TEXT_BYTES];
-    weir_secret_hash(secret, hash);
     struct weir_session session;
-    weir_status status =
-        weir_txn_get_by(txn, &weir_session_resource, "secret_hash", hash, arena, &session, err);
-    if (status != WEIR_OK) {
-        return refuse(status, "session", err);
-    }
+    WEIR_TRY(find_by_secret(txn, &weir_session_resource, secret, arena, &session, err));
     if (session.expires_ms <= now_ms) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "the session has expired: log in again");
     }
@@ -188,14 +181,8 @@ weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64
                                  struct weir_arena *arena, struct weir_login_link *out,
                                  struct weir_error *err)
 {
-    char hash[WEIR_SHA256_TEXT_BYTES];
-    weir_secret_hash(secret, hash);
     struct weir_login_link link;
-    weir_status status =
-        weir_txn_get_by(txn, &weir_login_link_resource, "secret_hash", hash, arena, &link, err);
-    if (status != WEIR_OK) {
-        return refuse(status, "login link", err);
-    }
+    WEIR_TRY(find_by_secret(txn, &weir_login_link_resource, secret, arena, &link, err));
     if (link.used_ms != 0) {
         return weir_error_set(err, WEIR_ERR_UNAUTH,
                               "the login link was used already: make a new one");

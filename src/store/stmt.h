@@ -98,6 +98,12 @@ weir_status weir_txn_query_int(struct weir_txn *txn, const char *sql, const stru
                                size_t n_binds, int64_t fallback, int64_t *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The text in the first column of all rows, in the arena; NULL where it is NULL. */
+weir_status weir_txn_query_texts(struct weir_txn *txn, const char *sql,
+                                 const struct weir_bind *binds, size_t n_binds,
+                                 struct weir_arena *arena, char ***out, size_t *out_n,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The next value (1, 2, 3 …) of a named counter, never given twice, also after a delete. */
 weir_status weir_txn_next(struct weir_txn *txn, const char *counter, int64_t *out,
                           struct weir_error *err) WEIR_MUST_CHECK;

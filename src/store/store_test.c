@@ -313,6 +313,35 @@ START_TEST(the_statement_cache_has_a_bound_and_survives_what_is_left_open)
 
 END_TEST
 
+static weir_status many_texts(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char sql[] = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE"
+                              " i < :last) SELECT CASE i WHEN 7 THEN NULL ELSE 'x' || i END FROM n"
+                              " WHERE :last >= 0 ORDER BY i";
+    char **texts;
+    size_t n;
+    (void)context;
+    MUST(weir_txn_query_texts(txn, sql, WEIR_BINDS(WEIR_BIND_INT("last", 99)), &fixture.arena,
+                              &texts, &n, err));
+    ck_assert_uint_eq(n, 100);
+    for (size_t i = 0; i < n; i++) {
+        char expected[32];
+        (void)snprintf(expected, sizeof expected, "x%zu", i);
+        ck_assert_pstr_eq(texts[i], i == 7 ? NULL : expected);
+    }
+    MUST(weir_txn_query_texts(txn, sql, WEIR_BINDS(WEIR_BIND_INT("last", -1)), &fixture.arena,
+                              &texts, &n, err));
+    ck_assert_uint_eq(n, 0);
+    return WEIR_OK;
+}
+
+START_TEST(a_column_of_texts_comes_whole_and_in_order)
+{
+    fixture_read(&fixture, many_texts, NULL);
+}
+
+END_TEST
+
 static weir_status wrong_parameter(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
@@ -354,6 +383,7 @@ int main(void)
     tcase_add_test(tcase, waiters_and_watches_are_told_of_commits_that_changed_something);
     tcase_add_test(tcase, there_is_a_limit_to_watches);
     tcase_add_test(tcase, a_second_server_on_the_same_file_is_refused);
+    tcase_add_test(tcase, a_column_of_texts_comes_whole_and_in_order);
     tcase_add_test(tcase, the_statement_cache_has_a_bound_and_survives_what_is_left_open);
     tcase_add_test(tcase, unknown_parameters_are_refused_and_counters_count_on);
     suite_add_tcase(suite, tcase);

@@ -1,5 +1,7 @@
 #include "store/store_private.h"
 
+#include <string.h>
+
 /** Set while this thread runs a transaction function. */
 static _Thread_local bool is_in_transaction;
 
@@ -53,6 +55,34 @@ weir_status weir_txn_query_int(struct weir_txn *txn, const char *sql, const stru
     bool has_row;
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     *out = has_row && !weir_stmt_is_null(stmt, 0) ? weir_stmt_int(stmt, 0) : fallback;
+    return WEIR_OK;
+}
+
+weir_status weir_txn_query_texts(struct weir_txn *txn, const char *sql,
+                                 const struct weir_bind *binds, size_t n_binds,
+                                 struct weir_arena *arena, char ***out, size_t *out_n,
+                                 struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql, binds, n_binds, &stmt, err));
+    char **texts = NULL;
+    size_t n = 0, cap = 0;
+    bool has_row;
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    while (has_row) {
+        if (n == cap) {
+            cap = cap == 0 ? 16 : cap * 2;
+            char **grown = WEIR_ARENA_ARRAY(arena, cap, char *);
+            if (n > 0) {
+                memcpy(grown, texts, n * sizeof *grown);
+            }
+            texts = grown;
+        }
+        texts[n++] = weir_stmt_text(stmt, 0, arena);
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    }
+    *out = texts;
+    *out_n = n;
     return WEIR_OK;
 }
 

@@ -74,6 +74,12 @@ class Jobs(unittest.TestCase):
         wait_until(lambda: "attempt 2 says something long" in self.log(job), 10, "the second attempt's own log")
         self.assertTrue(any(a["kind"] == "job_failed" for a in self.server.get("/alerts")["items"]))
 
+        def kinds(query):
+            return [e["kind"] for e in self.server.get("/events?after=0&" + query)["items"]]
+        self.assertEqual(kinds("severity=error"), ["job_failed"])
+        self.assertEqual(kinds("severity=warning&subject=job/" + job), ["job_restarting"])
+        self.assertEqual(kinds("kind=job_submitted"), ["job_submitted"])
+
     def test_a_task_outlives_server_and_agent_and_is_found_again(self):
         gate, marks = self.server.root / "gate", self.server.root / "marks"
         os.mkfifo(gate)
