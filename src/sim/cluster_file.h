@@ -1,0 +1,43 @@
+/**
+ * The cluster that a trace is played on: nodes and queues, from a YAML file
+ * (docs/reference/simulator.md), from a list of nodes as Alibaba published it
+ * (sn,cpu_milli,memory_mib,gpu,model), or so many devices in nodes of one size.
+ */
+#ifndef WEIR_SIM_CLUSTER_FILE_H
+#define WEIR_SIM_CLUSTER_FILE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "sched/snapshot.h"
+
+#define WEIR_SIM_NODES_MAX 200000
+
+struct weir_sim_cluster {
+    struct weir_sched_node *nodes;
+    int32_t n_nodes;
+    struct weir_sched_queue *queues;
+    int32_t n_queues;
+    struct weir_arena arena; /**< Of everything above. */
+};
+
+/**
+ * @param what  Names the source in errors; one that ends in ".csv" is a list of nodes, else YAML.
+ * @return INVALID: source, place and what was expected; LIMIT: more than WEIR_SIM_NODES_MAX nodes.
+ */
+weir_status weir_sim_cluster_parse(const char *text, size_t len, const char *what,
+                                   struct weir_sim_cluster *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+weir_status weir_sim_cluster_load(const char *path, struct weir_sim_cluster *out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Nodes of `per_node` devices (the last one of what is left), more CPU and memory than anyone asks
+ *  for, no queues. */
+weir_status weir_sim_cluster_uniform(int64_t n_devices, int64_t per_node,
+                                     struct weir_sim_cluster *out,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+
+/** NULL and a zeroed cluster are accepted. */
+void weir_sim_cluster_fini(struct weir_sim_cluster *cluster);
+
+#endif

@@ -1,0 +1,384 @@
+#include "sim/cycle.h"
+
+#include "sim/spots.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EPOCH_MS           ((int64_t)1 << 40) /**< Snapshots' time of the first submission. */
+#define USAGE_HALF_LIFE_MS (84.0 * 3600000)   /**< Of past use: half a window of a week. */
+
+struct cycle {
+    struct engine *engine;
+    const struct weir_sched_profile *profile;
+    struct spots spots;
+    struct weir_sched_queue *queues;
+    int32_t n_queues;
+    double *usage; /**< Per queue: decayed, milli × ms. */
+    double usage_capacity;
+    int64_t usage_ms;
+
+    int32_t *live; /**< Jobs that wait or run, by index. */
+    int32_t n_live, live_cap;
+    struct weir_sched_job *jobs; /**< The snapshot's; as live. */
+    struct weir_sched_task *tasks;
+    int32_t *task_job; /**< Of the snapshot's tasks. */
+    int32_t jobs_cap, tasks_cap;
+    int32_t *first_task; /**< As live. */
+    int32_t *touched;    /**< Jobs that a plan changes. */
+    int32_t n_touched;
+
+    bool is_dirty;
+    int64_t last_ms; /**< Last cycle; -1: none yet. */
+    int64_t n_cycles, n_decisions;
+    float *took_ms;
+    int32_t n_took, took_cap;
+    char never_reason[WEIR_SCHED_TEXT_BYTES];
+};
+
+/** Room for `n` of `size` bytes; keeps what is there. */
+static void *grown(void *old, int32_t *cap, int32_t n, size_t size)
+{
+    if (n <= *cap) {
+        return old;
+    }
+    int32_t now = WEIR_MAX(n, *cap * 2);
+    void *memory = weir_xalloc((size_t)now * size);
+    if (*cap > 0) {
+        memcpy(memory, old, (size_t)*cap * size);
+    }
+    free(old);
+    *cap = now;
+    return memory;
+}
+
+/* ---- the snapshot ---------------------------------------------------------------------------- */
+
+static void fill_job(const struct cycle *cycle, int32_t index, struct weir_sched_job *row)
+{
+    const struct engine_job *job = &cycle->engine->jobs[index];
+    const struct weir_sim_job *given = &cycle->engine->trace->jobs[index];
+    int64_t every = cycle->engine->checkpoint_every_ms, checkpoint_ms = 0;
+    if (job->state == ENGINE_RUNNING && every > 0 && cycle->engine->now_ms > job->since_ms) {
+        int64_t worked_ms = cycle->engine->now_ms - job->since_ms;
+        checkpoint_ms = EPOCH_MS + job->since_ms + worked_ms / every * every;
+    }
+    *row = (struct weir_sched_job){
+        .name = given->name,
+        .user = given->user,
+        .queue = job->queue,
+        .priority = given->priority,
+        .preemptibility =
+            given->is_preemptible ? WEIR_SCHED_PREEMPTIBLE : WEIR_SCHED_NON_PREEMPTIBLE,
+        .n_tasks = job->n_tasks,
+        .min_member = job->min_tasks,
+        .created_ms = EPOCH_MS + job->submit_ms,
+        .queued_ms = EPOCH_MS + job->queued_ms,
+        .started_ms = job->state == ENGINE_RUNNING ? EPOCH_MS + job->started_ms : 0,
+        .stale_since_ms =
+            job->state == ENGINE_WAITING && job->n_running > 0 ? EPOCH_MS + job->queued_ms : 0,
+        .stale_grace_ms = INT64_MIN,
+        .time_limit_ms = given->time_limit_ms,
+        .expected_run_ms = cycle->engine->options->is_duration_known ? given->duration_ms : 0,
+        .checkpoint_ms = checkpoint_ms,
+        .utilisation_pct = -1,
+    };
+}
+
+static void fill_task(const struct cycle *cycle, int32_t index, int32_t task,
+                      struct weir_sched_task *row)
+{
+    const struct weir_sim_job *given = &cycle->engine->trace->jobs[index];
+    const struct engine_job *job = &cycle->engine->jobs[index];
+    int32_t node = spots_node(&cycle->spots, index, task);
+    /* What a job asks for as a whole is divided evenly. */
+    int64_t parts = given->n_tasks == 0 ? job->n_tasks : 1;
+    *row = (struct weir_sched_task){
+        .name = given->name,
+        .state = node >= 0 ? WEIR_SCHED_RUNNING : WEIR_SCHED_PENDING,
+        .node = node,
+        .order = job->n_tasks - task,
+        .devices = node >= 0 ? spots_devices(&cycle->spots, index, task) : NULL,
+        .demand = {.cpu_milli = given->cpu_milli / parts,
+                   .memory_bytes = given->memory_bytes / parts,
+                   .n_devices = engine_task_devices(cycle->engine, index, task),
+                   .device_milli = given->device_milli},
+    };
+    row->demand.device_milli = row->demand.n_devices > 0 ? given->device_milli : 0;
+    row->selector = spots_selector(&cycle->spots, given->model);
+    row->n_selector = row->selector != NULL;
+}
+
+/** Finished jobs leave the list; the others become rows. */
+static void fill(struct cycle *cycle)
+{
+    int32_t n = 0, n_tasks = 0, cap = cycle->jobs_cap;
+    for (int32_t i = 0; i < cycle->n_live; i++) {
+        int32_t job = cycle->live[i];
+        if (cycle->engine->jobs[job].state != ENGINE_DONE) {
+            cycle->live[n++] = job;
+            n_tasks += cycle->engine->jobs[job].n_tasks;
+        }
+    }
+    cycle->n_live = n;
+    cycle->jobs = grown(cycle->jobs, &cap, n, sizeof *cycle->jobs);
+    cycle->first_task = grown(cycle->first_task, &cycle->jobs_cap, n, sizeof *cycle->first_task);
+    cap = cycle->tasks_cap;
+    cycle->tasks = grown(cycle->tasks, &cap, n_tasks, sizeof *cycle->tasks);
+    cycle->task_job = grown(cycle->task_job, &cycle->tasks_cap, n_tasks, sizeof *cycle->task_job);
+    int32_t t = 0;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t job = cycle->live[i];
+        fill_job(cycle, job, &cycle->jobs[i]);
+        cycle->jobs[i].first_task = cycle->first_task[i] = t;
+        for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++, t++) {
+            fill_task(cycle, job, k, &cycle->tasks[t]);
+            cycle->task_job[t] = i;
+        }
+    }
+}
+
+/** Past use decays by half every USAGE_HALF_LIFE_MS. */
+static void fill_usage(struct cycle *cycle)
+{
+    double span = (double)(cycle->engine->now_ms - cycle->usage_ms);
+    double decay = pow(0.5, span / USAGE_HALF_LIFE_MS);
+    const struct meter *meter = &cycle->engine->meter;
+    cycle->usage_capacity = cycle->usage_capacity * decay + (double)meter->capacity_milli * span;
+    for (int32_t q = 0; q < cycle->n_queues; q++) {
+        cycle->usage[q] = cycle->usage[q] * decay + (double)meter->queues[q].held_milli * span;
+        cycle->queues[q].usage_ppm[WEIR_SCHED_ACCELERATOR] =
+            cycle->usage_capacity > 0 ? (int64_t)(cycle->usage[q] / cycle->usage_capacity * 1e6)
+                                      : 0;
+    }
+    cycle->usage_ms = cycle->engine->now_ms;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static int32_t job_of(const struct cycle *cycle, int32_t task, int32_t *out_index)
+{
+    int32_t row = cycle->task_job[task];
+    *out_index = task - cycle->first_task[row];
+    return cycle->live[row];
+}
+
+static void touch(struct cycle *cycle, int32_t job)
+{
+    if (!cycle->spots.jobs[job].is_touched) {
+        cycle->spots.jobs[job].is_touched = true;
+        cycle->touched[cycle->n_touched++] = job;
+    }
+}
+
+/** How many tasks of a job have a place, and how many devices. */
+static int32_t count_placed(const struct cycle *cycle, int32_t job, int64_t *out_milli)
+{
+    int32_t n = 0;
+    *out_milli = 0;
+    for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
+        if (spots_node(&cycle->spots, job, k) >= 0) {
+            n++;
+            *out_milli += (int64_t)engine_task_devices(cycle->engine, job, k) *
+                          cycle->engine->trace->jobs[job].device_milli;
+        }
+    }
+    return n;
+}
+
+static void settle_touched(struct cycle *cycle, bool is_eviction)
+{
+    for (int32_t i = 0; i < cycle->n_touched; i++) {
+        int32_t job = cycle->touched[i];
+        int64_t milli;
+        int32_t n = count_placed(cycle, job, &milli);
+        cycle->spots.jobs[job].is_touched = false;
+        if (is_eviction) {
+            engine_evict(cycle->engine, job, n, milli);
+        } else {
+            engine_grow(cycle->engine, job, n, milli);
+        }
+    }
+    cycle->n_touched = 0;
+}
+
+/** Evictions take effect at once, so what is to follow them can start at once as well. */
+static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *plan,
+                             struct weir_error *err)
+{
+    int32_t k;
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        const struct weir_sched_action *action = &plan->actions[i];
+        if (action->kind == WEIR_SCHED_EVICT) {
+            int32_t job = job_of(cycle, action->task, &k);
+            spots_free(&cycle->spots, job, k);
+            touch(cycle, job);
+            cycle->is_dirty = true; /* who lost its place may find another one */
+        }
+    }
+    settle_touched(cycle, true);
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        const struct weir_sched_action *action = &plan->actions[i];
+        if (action->kind != WEIR_SCHED_EVICT) {
+            int32_t job = job_of(cycle, action->task, &k);
+            WEIR_TRY(spots_take(&cycle->spots, job, k, action, err));
+            touch(cycle, job);
+        }
+    }
+    settle_touched(cycle, false);
+    return WEIR_OK;
+}
+
+static void remember_time(struct cycle *cycle, uint64_t start_ns)
+{
+    uint64_t (*mono_ns)(void) = cycle->engine->options->mono_ns;
+    if (mono_ns != NULL) {
+        cycle->took_ms =
+            grown(cycle->took_ms, &cycle->took_cap, cycle->n_took + 1, sizeof *cycle->took_ms);
+        cycle->took_ms[cycle->n_took++] = (float)(mono_ns() - start_ns) / 1e6F;
+    }
+}
+
+static weir_status run_cycle(struct cycle *cycle, struct weir_error *err)
+{
+    fill(cycle);
+    fill_usage(cycle);
+    struct weir_sched_snapshot snapshot = {
+        .now_ms = EPOCH_MS + cycle->engine->now_ms,
+        .nodes = cycle->spots.nodes,
+        .n_nodes = cycle->spots.n_nodes,
+        .queues = cycle->queues,
+        .n_queues = cycle->n_queues,
+        .jobs = cycle->jobs,
+        .n_jobs = cycle->n_live,
+        .tasks = cycle->tasks,
+        .n_tasks = cycle->n_live > 0 ? cycle->first_task[cycle->n_live - 1] +
+                                           cycle->jobs[cycle->n_live - 1].n_tasks
+                                     : 0,
+    };
+    struct weir_sched_plan *plan;
+    uint64_t (*mono_ns)(void) = cycle->engine->options->mono_ns;
+    uint64_t start_ns = mono_ns != NULL ? mono_ns() : 0;
+    WEIR_TRY(weir_sched_plan(&snapshot, cycle->profile, &plan, err));
+    remember_time(cycle, start_ns);
+    cycle->is_dirty = false;
+    cycle->last_ms = cycle->engine->now_ms;
+    cycle->n_cycles++;
+    cycle->n_decisions += plan->n_decisions;
+    if (plan->n_waits > 0) {
+        memcpy(cycle->never_reason, plan->waits[0].text, sizeof cycle->never_reason);
+    }
+    weir_status status = carry_out(cycle, plan, err);
+    weir_sched_plan_destroy(plan);
+    return status;
+}
+
+/* ---- the driver ------------------------------------------------------------------------------ */
+
+static void arrive(void *self, int32_t job)
+{
+    struct cycle *cycle = self;
+    cycle->live = grown(cycle->live, &cycle->live_cap, cycle->n_live + 1, sizeof *cycle->live);
+    cycle->live[cycle->n_live++] = job;
+    spots_open(&cycle->spots, job);
+    cycle->is_dirty = true;
+}
+
+static void leave(void *self, int32_t job)
+{
+    struct cycle *cycle = self;
+    for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
+        spots_free(&cycle->spots, job, k);
+    }
+    spots_close(&cycle->spots, job);
+    cycle->is_dirty = true;
+}
+
+static weir_status decide(void *self, int64_t *out_wake_ms, struct weir_error *err)
+{
+    struct cycle *cycle = self;
+    const struct engine *engine = cycle->engine;
+    int64_t now_ms = engine->now_ms;
+    int64_t cycle_ms = (int64_t)(engine->options->cycle_s * 1000),
+            recheck_ms = (int64_t)(engine->options->recheck_s * 1000);
+    bool is_due = cycle->last_ms < 0 || now_ms >= cycle->last_ms + cycle_ms;
+    bool is_stale = engine->meter.n_waiting > 0 && recheck_ms > 0 && cycle->last_ms >= 0 &&
+                    now_ms >= cycle->last_ms + recheck_ms;
+    if (is_due && (cycle->is_dirty || is_stale)) {
+        WEIR_TRY(run_cycle(cycle, err));
+    }
+    bool may_change = engine->meter.n_running > 0 || engine->i_next < engine->trace->n_jobs;
+    if (cycle->is_dirty) {
+        *out_wake_ms = WEIR_MAX(cycle->last_ms + WEIR_MAX(cycle_ms, 1), now_ms);
+    } else if (engine->meter.n_waiting > 0 && recheck_ms > 0 && may_change) {
+        *out_wake_ms = cycle->last_ms + recheck_ms;
+    } else {
+        *out_wake_ms = INT64_MAX;
+    }
+    return WEIR_OK;
+}
+
+struct engine_driver cycle_driver(struct cycle *cycle)
+{
+    return (struct engine_driver){cycle, arrive, leave, decide};
+}
+
+weir_status cycle_create(struct engine *engine, const struct weir_sim_cluster *cluster,
+                         const struct weir_sched_queue *queues, int32_t n_queues,
+                         const struct weir_sched_profile *profile, struct cycle **out,
+                         struct weir_error *err)
+{
+    struct cycle *cycle = WEIR_ARENA_NEW(engine->arena, struct cycle);
+    size_t n_jobs = (size_t)engine->trace->n_jobs;
+    cycle->engine = engine;
+    cycle->profile = profile;
+    cycle->last_ms = -1;
+    cycle->n_queues = n_queues;
+    cycle->queues = WEIR_ARENA_ARRAY(engine->arena, (size_t)n_queues, struct weir_sched_queue);
+    memcpy(cycle->queues, queues, (size_t)n_queues * sizeof *queues);
+    cycle->usage = WEIR_ARENA_ARRAY(engine->arena, (size_t)n_queues, double);
+    cycle->touched = WEIR_ARENA_ARRAY(engine->arena, n_jobs, int32_t);
+    WEIR_TRY(spots_init(&cycle->spots, engine, cluster, err));
+    *out = cycle;
+    return WEIR_OK;
+}
+
+void cycle_destroy(struct cycle *cycle)
+{
+    if (cycle == NULL) {
+        return;
+    }
+    spots_fini(&cycle->spots);
+    free(cycle->live);
+    free(cycle->jobs);
+    free(cycle->tasks);
+    free(cycle->task_job);
+    free(cycle->first_task);
+    free(cycle->took_ms);
+}
+
+static int compare_floats(const void *left, const void *right)
+{
+    float a = *(const float *)left, b = *(const float *)right;
+    return (a > b) - (a < b);
+}
+
+void cycle_report(const struct cycle *cycle, struct weir_sim_report *report)
+{
+    report->n_cycles = cycle->n_cycles;
+    report->n_decisions = cycle->n_decisions;
+    if (cycle->engine->meter.n_waiting > 0 && cycle->never_reason[0] != '\0') {
+        report->never_reason = weir_arena_strdup(&report->arena, cycle->never_reason);
+    }
+    if (cycle->n_took > 0) {
+        double sum = 0;
+        for (int32_t i = 0; i < cycle->n_took; i++) {
+            sum += (double)cycle->took_ms[i];
+        }
+        qsort(cycle->took_ms, (size_t)cycle->n_took, sizeof(float), compare_floats);
+        report->cycle_mean_ms = sum / cycle->n_took;
+        report->cycle_p99_ms = (double)cycle->took_ms[(int64_t)cycle->n_took * 99 / 100];
+        report->cycle_max_ms = (double)cycle->took_ms[cycle->n_took - 1];
+    }
+}

@@ -1,0 +1,90 @@
+/**
+ * The state of a replay: what each job has done, what ends when, and the meter. The drivers
+ * (discipline.h, cycle.h) decide who runs; every change of a job goes through here, so that work,
+ * time and device time are accounted for in one place.
+ *
+ * Work is counted in milliseconds of one task. A job with r tasks running does r of it each
+ * millisecond; it ends when duration × n_tasks is done.
+ */
+#ifndef WEIR_SIM_ENGINE_H
+#define WEIR_SIM_ENGINE_H
+
+#include "sim/meter.h"
+
+enum engine_state {
+    ENGINE_FUTURE, /**< Not submitted yet. */
+    ENGINE_WAITING,
+    ENGINE_RUNNING,
+    ENGINE_DONE,
+};
+
+struct engine_job {
+    enum engine_state state;
+    int32_t queue;
+    int32_t n_tasks, min_tasks, n_running;
+    int32_t devices_per_task, devices_rest; /**< The first devices_rest tasks have one more. */
+    int64_t milli, held_milli;
+    int64_t submit_ms;
+    int64_t left;     /**< Work. */
+    int64_t since_ms; /**< Works, with n_running tasks, since then; may be to come. */
+    int64_t held_since_ms;
+    int64_t queued_ms, started_ms;
+    uint32_t version; /**< Counts changes, so that events that no longer hold are known. */
+    struct weir_sim_job_result result;
+};
+
+struct engine_event {
+    int64_t at_ms;
+    int32_t job;
+    uint32_t version;
+};
+
+struct engine {
+    const struct weir_sim_trace *trace;
+    const struct weir_sim_options *options;
+    struct weir_arena *arena;
+    struct engine_job *jobs;
+    struct meter meter;
+    int64_t now_ms;
+    int64_t preempt_cost_ms, checkpoint_every_ms, resize_cost_ms;
+    struct engine_event *events; /**< A heap, the next one first. */
+    int32_t n_events, events_cap;
+    int32_t i_next; /**< The next job to be submitted. */
+    int32_t n_done;
+    int64_t n_evictions;
+    double lost, overhead; /**< Device time, milli × ms. */
+};
+
+/** Whom a driver hears of. */
+struct engine_driver {
+    void *self;
+    void (*arrive)(void *self, int32_t job);
+    void (*leave)(void *self, int32_t job); /**< It is done and holds nothing any more. */
+    /** Something may have changed. *out_wake_ms: ask again then at the latest; INT64_MAX: only
+     * after the next event. */
+    weir_status (*decide)(void *self, int64_t *out_wake_ms, struct weir_error *err);
+};
+
+/** `node_devices`: of the largest node, which decides into how many tasks a job is split. */
+weir_status engine_init(struct engine *engine, const struct weir_sim_trace *trace,
+                        const struct weir_sim_options *options, struct weir_arena *arena,
+                        int32_t node_devices, struct weir_error *err) WEIR_MUST_CHECK;
+void engine_fini(struct engine *engine);
+
+/** Devices of one task of a job. */
+int32_t engine_task_devices(const struct engine *engine, int32_t job, int32_t task);
+
+/** Let a job have n_running tasks that hold `milli`, from n_running 0 up: it starts or grows. */
+void engine_grow(struct engine *engine, int32_t job, int32_t n_running, int64_t milli);
+
+/** Take tasks from it: what is left keeps its work if it is still enough to run. */
+void engine_evict(struct engine *engine, int32_t job, int32_t n_running, int64_t milli);
+
+/** Work done by now, device seconds held so far; for disciplines that look at it. */
+double engine_attained_s(const struct engine *engine, int32_t job);
+
+/** From event to event until nothing happens any more. */
+weir_status engine_run(struct engine *engine, const struct engine_driver *driver,
+                       struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,199 @@
+#include "sim/measure.h"
+
+#include <stdlib.h>
+
+#define MILLI_MS_PER_DEVICE_HOUR 3.6e9
+
+/** Sizes of jobs, in thousandths of a device, both ends in. */
+static const struct {
+    const char *name;
+    int64_t low, high;
+} size_classes[] = {
+    {"all", 0, INT64_MAX},           {"no accelerator", 0, 0},
+    {"part of one", 1, 999},         {"1", 1000, 1000},
+    {"2 to 3", 1001, 3999},          {"4 to 7", 4000, 7999},
+    {"8 to 15", 8000, 15999},        {"16 and more", 16000, INT64_MAX},
+    {"8 and more", 8000, INT64_MAX},
+};
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double percentile(const double *sorted, int32_t n, double p)
+{
+    double at = p / 100 * (n - 1);
+    int32_t below = (int32_t)at;
+    double part = at - below;
+    return below + 1 < n ? sorted[below] * (1 - part) + sorted[below + 1] * part : sorted[n - 1];
+}
+
+struct weir_sim_spread measure_spread(double *values, int32_t n)
+{
+    double sum = 0;
+    if (n == 0) {
+        return (struct weir_sim_spread){0};
+    }
+    for (int32_t i = 0; i < n; i++) {
+        sum += values[i];
+    }
+    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    return (struct weir_sim_spread){.mean = sum / n,
+                                    .p50 = percentile(values, n, 50),
+                                    .p90 = percentile(values, n, 90),
+                                    .p99 = percentile(values, n, 99),
+                                    .max = values[n - 1]};
+}
+
+/** Which jobs are looked at: of a size, or of a queue. */
+struct filter {
+    int64_t low, high;
+    int32_t queue; /**< -1: any. */
+};
+
+struct totals {
+    int32_t n_jobs, n_finished, n_evictions;
+    double asked;
+    struct weir_sim_spread completion, waiting;
+};
+
+static struct totals total(const struct engine *engine, const struct filter *filter,
+                           double *completion, double *waiting)
+{
+    struct totals totals = {0};
+    for (int32_t j = 0; j < engine->trace->n_jobs; j++) {
+        const struct engine_job *job = &engine->jobs[j];
+        if (job->milli < filter->low || job->milli > filter->high ||
+            (filter->queue >= 0 && job->queue != filter->queue)) {
+            continue;
+        }
+        totals.n_jobs++;
+        totals.n_evictions += job->result.n_evictions;
+        totals.asked += (double)job->milli * (double)engine->trace->jobs[j].duration_ms;
+        if (job->state == ENGINE_DONE) {
+            int64_t took_ms = job->result.end_ms - job->submit_ms;
+            completion[totals.n_finished] = (double)took_ms / 1000;
+            waiting[totals.n_finished++] = (double)(took_ms - job->result.ran_ms) / 1000;
+        }
+    }
+    totals.completion = measure_spread(completion, totals.n_finished);
+    totals.waiting = measure_spread(waiting, totals.n_finished);
+    return totals;
+}
+
+static void measure_classes(const struct engine *engine, struct weir_sim_report *report,
+                            double *completion, double *waiting)
+{
+    report->classes =
+        WEIR_ARENA_ARRAY(&report->arena, WEIR_ARRAY_LEN(size_classes), struct weir_sim_class);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(size_classes); i++) {
+        struct filter filter = {size_classes[i].low, size_classes[i].high, -1};
+        struct totals totals = total(engine, &filter, completion, waiting);
+        if (totals.n_jobs > 0 || i == 0) {
+            report->classes[report->n_classes++] = (struct weir_sim_class){
+                .name = size_classes[i].name,
+                .n_jobs = totals.n_jobs,
+                .n_finished = totals.n_finished,
+                .device_hours = totals.asked / MILLI_MS_PER_DEVICE_HOUR,
+                .completion = totals.completion,
+                .waiting = totals.waiting,
+            };
+        }
+    }
+}
+
+static void measure_queues(const struct engine *engine, const struct weir_sched_queue *queues,
+                           int32_t n_queues, struct weir_sim_report *report, double *completion,
+                           double *waiting)
+{
+    double sum = 0, squares = 0;
+    int32_t n = 0;
+    report->queues = WEIR_ARENA_ARRAY(&report->arena, (size_t)n_queues, struct weir_sim_queue);
+    report->n_queues = n_queues;
+    for (int32_t q = 0; q < n_queues; q++) {
+        const struct meter_queue *meter = &engine->meter.queues[q];
+        struct filter filter = {0, INT64_MAX, q};
+        struct totals totals = total(engine, &filter, completion, waiting);
+        double served = meter->entitled > 0 ? meter->served / meter->entitled : 1;
+        report->queues[q] = (struct weir_sim_queue){
+            .name = weir_arena_strdup(&report->arena, queues[q].name),
+            .quota = meter->quota_milli < 0 ? -1 : (double)meter->quota_milli / WEIR_SCHED_DEVICE,
+            .n_jobs = totals.n_jobs,
+            .n_finished = totals.n_finished,
+            .n_evictions = totals.n_evictions,
+            .device_hours = meter->held / MILLI_MS_PER_DEVICE_HOUR,
+            .served = served,
+            .guarantee_kept = meter->guaranteed > 0 ? meter->kept / meter->guaranteed : 1,
+            .longest_below_s = (double)meter->longest_below_ms / 1000,
+            .completion = totals.completion,
+            .waiting = totals.waiting,
+        };
+        if (meter->entitled > 0) {
+            sum += served;
+            squares += served * served;
+            n++;
+        }
+    }
+    report->jain = squares > 0 ? sum * sum / (n * squares) : 1;
+}
+
+static void measure_samples(const struct meter *meter, struct weir_sim_report *report)
+{
+    for (int32_t i = 0; i < WEIR_SIM_SAMPLES && i * meter->sample_ms < meter->now_ms; i++) {
+        const struct weir_sim_sample *sum = &meter->samples[i];
+        int64_t from_ms = i * meter->sample_ms;
+        double span = (double)WEIR_MIN(meter->sample_ms, meter->now_ms - from_ms);
+        report->samples[report->n_samples++] = (struct weir_sim_sample){
+            .from_ms = from_ms,
+            .allocated = sum->allocated / span / WEIR_SCHED_DEVICE,
+            .running = sum->running / span,
+            .waiting = sum->waiting / span,
+            .waiting_devices = sum->waiting_devices / span / WEIR_SCHED_DEVICE,
+        };
+    }
+}
+
+static double part_pct(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void measure_whole(const struct engine *engine, struct weir_sim_report *report)
+{
+    const struct meter *meter = &engine->meter;
+    double capacity = (double)meter->capacity_milli;
+    double wasted = engine->lost + engine->overhead;
+    report->n_jobs = engine->trace->n_jobs;
+    report->n_finished = engine->n_done;
+    report->n_never = report->n_jobs - report->n_finished;
+    report->n_devices = capacity / WEIR_SCHED_DEVICE;
+    report->span_ms = meter->now_ms;
+    report->arrivals_ms = meter->arrivals_ms;
+    report->allocation_pct =
+        part_pct(meter->held_until_arrivals, capacity * (double)meter->arrivals_ms);
+    report->allocation_all_pct = part_pct(meter->held, capacity * (double)meter->now_ms);
+    double busy = meter->held > 0 ? meter->busy * (1 - wasted / meter->held) : 0;
+    report->utilisation_pct = part_pct(busy, capacity * (double)meter->now_ms);
+    report->n_evictions = engine->n_evictions;
+    report->lost_device_hours = engine->lost / MILLI_MS_PER_DEVICE_HOUR;
+    report->overhead_device_hours = engine->overhead / MILLI_MS_PER_DEVICE_HOUR;
+    report->held_device_hours = meter->held / MILLI_MS_PER_DEVICE_HOUR;
+}
+
+void measure(const struct engine *engine, const struct weir_sched_queue *queues, int32_t n_queues,
+             struct weir_sim_report *report)
+{
+    size_t n = (size_t)engine->trace->n_jobs;
+    double *completion = WEIR_ARENA_ARRAY(engine->arena, n, double);
+    double *waiting = WEIR_ARENA_ARRAY(engine->arena, n, double);
+    report->jobs = WEIR_ARENA_ARRAY(&report->arena, n, struct weir_sim_job_result);
+    for (size_t j = 0; j < n; j++) {
+        report->jobs[j] = engine->jobs[j].result;
+    }
+    measure_whole(engine, report);
+    measure_classes(engine, report, completion, waiting);
+    measure_queues(engine, queues, n_queues, report, completion, waiting);
+    measure_samples(&engine->meter, report);
+}

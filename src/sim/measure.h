@@ -1,0 +1,13 @@
+/** From what a replay has counted to its report. */
+#ifndef WEIR_SIM_MEASURE_H
+#define WEIR_SIM_MEASURE_H
+
+#include "sim/engine.h"
+
+void measure(const struct engine *engine, const struct weir_sched_queue *queues, int32_t n_queues,
+             struct weir_sim_report *report);
+
+/** Spread of `n` values, which are sorted by it; percentiles are interpolated. */
+struct weir_sim_spread measure_spread(double *values, int32_t n);
+
+#endif

@@ -1,0 +1,270 @@
+#include "sim/replay.h"
+
+#include "sim/cycle.h"
+#include "sim/discipline.h"
+#include "sim/measure.h"
+
+#include <string.h>
+
+// clang-format off
+#define OPT(member, name, type, fallback, low, high, arg, doc)                                     \
+    WEIR_OPT(weir_sim_options, member, name, 0, type, fallback, low, high, arg, doc)
+
+static const struct weir_option options_table[] = {
+    OPT(profile,            "profile",          TEXT, "default", 0, 0, "NAME", "default or kai; fifo, fifo-skip, sjf or las count devices only"),
+    OPT(quota,              "quota",            TEXT, "demand",  0, 0, "RULE", "Quotas of queues that the cluster does not list: none, equal, or by demand"),
+    OPT(cycle_s,            "cycle",            F64,  "30",      0, 86400, "S", "Plan at most once in so many seconds"),
+    OPT(recheck_s,          "recheck",          F64,  "600",     0, 1e9, "S", "Plan at least so often while jobs wait, for what time alone decides; 0: only at events"),
+    OPT(preempt_cost_s,     "preempt-cost",     F64,  "60",      0, 1e9, "S", "What a restart after an eviction costs"),
+    OPT(checkpoint_every_s, "checkpoint-every", F64,  "1800",    0, 1e9, "S", "How often jobs save their work; 0: never"),
+    OPT(resize_cost_s,      "resize-cost",      F64,  "30",      0, 1e9, "S", "What a change of size costs an elastic job"),
+    OPT(min_run_s,          "min-run",          F64,  "0",       0, 1e9, "S", "No eviction before a job has run so long; of queues that the cluster does not list"),
+    OPT(las_threshold_s,    "las-threshold",    F64,  "3200",    0, 1e12, "S", "Device seconds below which las puts a job first"),
+    OPT(is_duration_known,  "known-durations",  BOOL, NULL,      0, 0, NULL, "Tell the scheduler how long jobs run"),
+};
+
+// clang-format on
+
+const struct weir_option *weir_sim_options(size_t *out_n)
+{
+    *out_n = WEIR_ARRAY_LEN(options_table);
+    return options_table;
+}
+
+void weir_sim_options_init(struct weir_sim_options *options)
+{
+    *options = (struct weir_sim_options){.profile = "default",
+                                         .quota = "demand",
+                                         .cycle_s = 30,
+                                         .recheck_s = 600,
+                                         .preempt_cost_s = 60,
+                                         .checkpoint_every_s = 1800,
+                                         .resize_cost_s = 30,
+                                         .las_threshold_s = 3200};
+}
+
+static weir_status check_options(const struct weir_sim_options *options, struct weir_error *err)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(options_table); i++) {
+        const struct weir_option *option = &options_table[i];
+        if (option->type == WEIR_OPTION_F64) {
+            double value = *(const double *)((const char *)options + option->offset);
+            if (!(value >= option->min && value <= option->max)) {
+                return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected %g to %g", option->name,
+                                      option->min, option->max);
+            }
+        }
+    }
+    if (strcmp(options->quota, "none") != 0 && strcmp(options->quota, "equal") != 0 &&
+        strcmp(options->quota, "demand") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "quota: expected none, equal or demand");
+    }
+    return WEIR_OK;
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+struct queues {
+    struct weir_sched_queue *list;
+    int32_t n, n_listed; /**< Listed: those of the cluster, first. */
+    const char **texts;  /**< The trace's text of each; NULL: not looked up yet. */
+};
+
+static int32_t find_queue(const struct queues *queues, const char *name)
+{
+    for (int32_t q = queues->n - 1; q >= 0; q--) {
+        if (queues->texts[q] == name || strcmp(queues->list[q].name, name) == 0) {
+            return q;
+        }
+    }
+    return WEIR_SCHED_NONE;
+}
+
+static bool has_children(const struct queues *queues, int32_t queue)
+{
+    for (int32_t q = queue + 1; q < queues->n; q++) {
+        if (queues->list[q].parent == queue) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_queue(struct queues *queues, const struct engine *engine, const char *name)
+{
+    int64_t min_run_ms = (int64_t)(engine->options->min_run_s * 1000);
+    queues->list[queues->n++] = (struct weir_sched_queue){
+        .name = name,
+        .parent = WEIR_SCHED_NONE,
+        .priority = 100,
+        .shares = {{0, 1000, WEIR_SCHED_UNLIMITED},
+                   {WEIR_SCHED_UNLIMITED, 1000, WEIR_SCHED_UNLIMITED},
+                   {WEIR_SCHED_UNLIMITED, 1000, WEIR_SCHED_UNLIMITED}},
+        .preempt_min_run_ms = min_run_ms,
+        .reclaim_min_run_ms = min_run_ms,
+    };
+}
+
+static weir_status assign_queues(struct queues *queues, struct engine *engine,
+                                 const struct weir_sim_cluster *cluster, struct weir_error *err)
+{
+    const struct weir_sim_trace *trace = engine->trace;
+    const char *last_name = NULL;
+    int32_t last = WEIR_SCHED_NONE, cap = cluster->n_queues + 4096;
+    queues->list = WEIR_ARENA_ARRAY(engine->arena, (size_t)cap, struct weir_sched_queue);
+    queues->texts = WEIR_ARENA_ARRAY(engine->arena, (size_t)cap, const char *);
+    if (cluster->n_queues > 0) {
+        memcpy(queues->list, cluster->queues, (size_t)cluster->n_queues * sizeof *queues->list);
+    }
+    queues->n = queues->n_listed = cluster->n_queues;
+    for (int32_t j = 0; j < trace->n_jobs; j++) {
+        const char *name = trace->jobs[j].queue;
+        if (name != last_name) {
+            last = find_queue(queues, name);
+            last_name = name;
+        }
+        if (last == WEIR_SCHED_NONE) {
+            if (queues->n == cap) {
+                return weir_error_set(err, WEIR_ERR_LIMIT, "more than 4096 queues in the trace");
+            }
+            add_queue(queues, engine, name);
+            last = queues->n - 1;
+        }
+        queues->texts[last] = name;
+        engine->jobs[j].queue = engine->jobs[j].result.queue = last;
+    }
+    for (int32_t j = 0; j < trace->n_jobs; j++) {
+        if (has_children(queues, engine->jobs[j].queue)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "job \"%.80s\" is in queue \"%.80s\", which has queues below it: "
+                                  "jobs belong into the lowest ones",
+                                  trace->jobs[j].name, trace->jobs[j].queue);
+        }
+    }
+    return WEIR_OK;
+}
+
+/** Whole devices to the queues that the cluster does not list, so that they use it up together. */
+static void give_quotas(struct queues *queues, const struct engine *engine, int64_t capacity_milli)
+{
+    const char *rule = engine->options->quota;
+    int32_t n = queues->n - queues->n_listed;
+    double *demand = WEIR_ARENA_ARRAY(engine->arena, (size_t)queues->n, double), total = 0;
+    if (strcmp(rule, "none") == 0 || queues->n_listed > 0 || n == 0) {
+        return;
+    }
+    for (int32_t j = 0; j < engine->trace->n_jobs; j++) {
+        double milli_ms =
+            (double)engine->jobs[j].milli * (double)engine->trace->jobs[j].duration_ms;
+        demand[engine->jobs[j].queue] += milli_ms;
+        total += milli_ms;
+    }
+    for (int32_t q = 0; q < queues->n; q++) {
+        double part = strcmp(rule, "equal") == 0 ? 1.0 / n : total > 0 ? demand[q] / total : 0;
+        int64_t devices = (int64_t)(part * (double)(capacity_milli / WEIR_SCHED_DEVICE));
+        queues->list[q].shares[WEIR_SCHED_ACCELERATOR].quota = devices * WEIR_SCHED_DEVICE;
+    }
+}
+
+static void meter_queues(const struct queues *queues, struct meter *meter)
+{
+    for (int32_t q = 0; q < queues->n; q++) {
+        const struct weir_sched_share *share = &queues->list[q].shares[WEIR_SCHED_ACCELERATOR];
+        meter->queues[q].quota_milli = share->quota;
+        meter->queues[q].weight = WEIR_MAX(share->weight, 0);
+    }
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static weir_status run_cycles(struct engine *engine, const struct weir_sim_cluster *cluster,
+                              const struct queues *queues, struct weir_sim_report *report,
+                              struct weir_error *err)
+{
+    struct weir_sched_profile profile;
+    struct cycle *cycle = NULL;
+    if (engine->options->sched != NULL) {
+        profile = *engine->options->sched;
+    } else {
+        WEIR_TRY(weir_sched_profile_named(engine->options->profile, &profile, err));
+    }
+    weir_status status =
+        cycle_create(engine, cluster, queues->list, queues->n, &profile, &cycle, err);
+    if (status == WEIR_OK) {
+        struct engine_driver driver = cycle_driver(cycle);
+        status = engine_run(engine, &driver, err);
+    }
+    if (status == WEIR_OK) {
+        cycle_report(cycle, report);
+    }
+    cycle_destroy(cycle);
+    return status;
+}
+
+static weir_status run_discipline(struct engine *engine, struct weir_error *err)
+{
+    struct discipline *discipline = discipline_create(engine->options->profile, engine);
+    struct engine_driver driver = discipline_driver(discipline);
+    weir_status status = engine_run(engine, &driver, err);
+    discipline_destroy(discipline);
+    return status;
+}
+
+static weir_status run(const struct weir_sim_trace *trace, const struct weir_sim_cluster *cluster,
+                       const struct weir_sim_options *options, struct weir_arena *arena,
+                       struct weir_sim_report *report, struct weir_error *err)
+{
+    struct engine engine;
+    struct queues queues = {0};
+    int64_t capacity_milli = 0, arrivals_ms = 0;
+    int32_t node_devices = 0;
+    for (int32_t n = 0; n < cluster->n_nodes; n++) {
+        capacity_milli += (int64_t)cluster->nodes[n].n_devices * WEIR_SCHED_DEVICE;
+        node_devices = WEIR_MAX(node_devices, cluster->nodes[n].n_devices);
+    }
+    if (trace->n_jobs > 0) {
+        arrivals_ms = trace->jobs[trace->n_jobs - 1].submit_ms - trace->jobs[0].submit_ms;
+    }
+    WEIR_TRY(engine_init(&engine, trace, options, arena, node_devices, err));
+    WEIR_TRY(assign_queues(&queues, &engine, cluster, err));
+    give_quotas(&queues, &engine, capacity_milli);
+    meter_init(&engine.meter, arena, queues.n, capacity_milli, arrivals_ms);
+    meter_queues(&queues, &engine.meter);
+    weir_status status = discipline_is_known(options->profile)
+                             ? run_discipline(&engine, err)
+                             : run_cycles(&engine, cluster, &queues, report, err);
+    if (status == WEIR_OK) {
+        measure(&engine, queues.list, queues.n, report);
+        report->n_nodes = cluster->n_nodes;
+    }
+    engine_fini(&engine);
+    return status;
+}
+
+weir_status weir_sim_run(const struct weir_sim_trace *trace, const struct weir_sim_cluster *cluster,
+                         const struct weir_sim_options *options, struct weir_sim_report *out,
+                         struct weir_error *err)
+{
+    struct weir_arena scratch;
+    struct weir_sim_report report = {0};
+    WEIR_TRY(check_options(options, err));
+    weir_arena_init(&scratch, (size_t)16 << 30);
+    weir_arena_init(&report.arena, (size_t)4 << 30);
+    report.profile = weir_arena_strdup(&report.arena, options->profile);
+    weir_status status = run(trace, cluster, options, &scratch, &report, err);
+    weir_arena_fini(&scratch);
+    if (status != WEIR_OK) {
+        weir_sim_report_fini(&report);
+        return status;
+    }
+    *out = report;
+    return WEIR_OK;
+}
+
+void weir_sim_report_fini(struct weir_sim_report *report)
+{
+    if (report != NULL) {
+        weir_arena_fini(&report->arena);
+        *report = (struct weir_sim_report){0};
+    }
+}

@@ -1,0 +1,131 @@
+/**
+ * Replay: play a trace on a cluster, from event to event, and measure.
+ *
+ * At each arrival and completion, but no more often than once per `cycle`, the scheduler is asked
+ * (weir_sched_plan on a snapshot of what waits and runs) and its plan is carried out at once. An
+ * evicted job loses its work since its last checkpoint, and restarting costs it `preempt-cost` on
+ * its devices. An elastic job runs with from min_tasks to n_tasks tasks, in proportion slower; it
+ * pauses for `resize-cost` when its size changes and loses nothing.
+ *
+ * Beside the scheduler's profiles there are disciplines to compare with. They count devices only:
+ * no nodes, no placement, no queues.
+ *
+ *     fifo        in order of arrival; the first that does not fit blocks all behind it
+ *     fifo-skip   in order of arrival; who does not fit is passed over
+ *     sjf         shortest first, by run times that no scheduler knows; passing over
+ *     las         two-dimensional least attained service: those below `las-threshold` device
+ *                 seconds first, then by arrival; passing over, evicting
+ *
+ * Times in a report are from the first submission on.
+ */
+#ifndef WEIR_SIM_REPLAY_H
+#define WEIR_SIM_REPLAY_H
+
+#include "base/options.h"
+#include "sched/sched.h"
+#include "sim/cluster_file.h"
+#include "sim/trace.h"
+
+/** How much of a run is done; called about once per percent of the trace's jobs. */
+typedef void (*weir_sim_progress_fn)(void *context, int32_t n_done, int32_t n_jobs, int64_t now_ms);
+
+struct weir_sim_options {
+    char *profile; /**< "default", "kai" or a discipline. */
+    char *quota;   /**< Of queues that the cluster does not list: "none", "equal" or "demand". */
+    double cycle_s, recheck_s, preempt_cost_s, checkpoint_every_s, resize_cost_s, min_run_s;
+    double las_threshold_s;
+    bool is_duration_known;                 /**< Tell the scheduler how long jobs run. */
+    const struct weir_sched_profile *sched; /**< NULL: the profile as it is named. */
+    weir_sim_progress_fn progress;          /**< NULL: none. */
+    void *progress_context;
+    uint64_t (*mono_ns)(void); /**< To measure cycles with; NULL: they are not. */
+};
+
+/** The table of the options, for flags and manuals. */
+const struct weir_option *weir_sim_options(size_t *out_n);
+
+/** The table's defaults. */
+void weir_sim_options_init(struct weir_sim_options *options);
+
+/** What became of a job. */
+struct weir_sim_job_result {
+    int64_t first_start_ms, end_ms;           /**< WEIR_SIM_UNKNOWN: not in this replay. */
+    int64_t ran_ms;                           /**< With its minimum running, restarts included. */
+    int64_t lost_milli_ms, overhead_milli_ms; /**< Device time; in thousandths of a device × ms. */
+    int32_t n_evictions;
+    int32_t n_devices_milli; /**< Of all its tasks. */
+    int32_t queue;           /**< In report.queues. */
+};
+
+/** Of times, in seconds. */
+struct weir_sim_spread {
+    double mean, p50, p90, p99, max;
+};
+
+/** Jobs of a size. Waiting is all time without its minimum running. */
+struct weir_sim_class {
+    const char *name;
+    int32_t n_jobs, n_finished;
+    double device_hours; /**< Asked for. */
+    struct weir_sim_spread completion, waiting;
+};
+
+struct weir_sim_queue {
+    const char *name;
+    double quota; /**< Devices. */
+    int32_t n_jobs, n_finished, n_evictions;
+    double device_hours;   /**< Held. */
+    double served;         /**< Held, of its fair share or what it asked for if that is less. */
+    double guarantee_kept; /**< Held, of its quota or what it asked for if that is less. */
+    double
+        longest_below_s; /**< Longest time below its quota with a job waiting that fits into it. */
+    struct weir_sim_spread completion, waiting;
+};
+
+#define WEIR_SIM_SAMPLES 512
+
+/** Means over a span of time, for plots. */
+struct weir_sim_sample {
+    int64_t from_ms;
+    double allocated, running, waiting, waiting_devices; /**< Devices, jobs, jobs, devices. */
+};
+
+struct weir_sim_report {
+    const char *profile;
+    int32_t n_nodes, n_jobs, n_finished, n_never; /**< never: could not run or not in time. */
+    const char *never_reason; /**< Of the first of them; NULL if there is none. */
+    double n_devices;
+    int64_t span_ms, arrivals_ms; /**< To the last event; to the last submission. */
+    double allocation_pct;        /**< Of device time until the last submission. */
+    double allocation_all_pct;    /**< Of device time until the last event. */
+    double utilisation_pct; /**< Until the last event: held, without lost and restart time, times
+                             * how busy jobs keep devices. */
+    double jain;            /**< Of `served` over queues that asked for anything; 1 is equal. */
+    int64_t n_evictions;
+    double lost_device_hours, overhead_device_hours, held_device_hours;
+    int64_t n_cycles, n_decisions;
+    double cycle_mean_ms, cycle_p99_ms, cycle_max_ms; /**< 0 if not measured. */
+    struct weir_sim_class *classes;                   /**< "all" first. */
+    int32_t n_classes;
+    struct weir_sim_queue *queues;
+    int32_t n_queues;
+    struct weir_sim_sample samples[WEIR_SIM_SAMPLES];
+    int32_t n_samples;
+    struct weir_sim_job_result *jobs; /**< As in the trace. */
+    struct weir_arena arena;
+};
+
+/**
+ * @param out  On success a report that weir_sim_report_fini frees.
+ * @return INVALID: a job without run time, an option out of range, a job in a queue that has
+ *         children; NOT_FOUND: no such profile; what the scheduler refuses.
+ * Cost: a cycle costs what weir_sched_plan costs on the jobs that wait and run; finished jobs are
+ *       not looked at again. A discipline costs O(log jobs) an event, las O(devices).
+ */
+weir_status weir_sim_run(const struct weir_sim_trace *trace, const struct weir_sim_cluster *cluster,
+                         const struct weir_sim_options *options, struct weir_sim_report *out,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+void weir_sim_report_fini(struct weir_sim_report *report);
+
+#endif
