@@ -47,3 +47,38 @@ weir_status action_allocate(struct cycle *cycle)
     order_fini(&order);
     return status;
 }
+
+/** Whether what a pipelined task waits for is not there (any more), nor kept for others. */
+static bool is_ready(const struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    return state->held < 0 && cluster->snapshot->tasks[task].state == WEIR_SCHED_PENDING &&
+           fits_now_where_targeted(cluster, task);
+}
+
+static bool bind_job(struct cluster *cluster, const struct weir_sched_job *job)
+{
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        if (cluster->tasks[t].phase == PHASE_PIPELINED) {
+            if (!is_ready(cluster, t)) {
+                return false;
+            }
+            cluster_bind(cluster, t);
+        }
+    }
+    return true;
+}
+
+weir_status action_bind_ready(struct cycle *cycle)
+{
+    struct cluster *cluster = &cycle->cluster;
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        int32_t root = cluster->jobs[j].first_group;
+        if (cluster->groups[root].n_pipelined > 0 &&
+            !bind_job(cluster, &cluster->snapshot->jobs[j])) {
+            cluster_rollback(cluster, 0);
+        }
+        cluster_commit(cluster);
+    }
+    return cluster->status;
+}

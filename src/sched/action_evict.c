@@ -53,11 +53,14 @@ static int32_t below_common(const struct cluster *cluster, int32_t queue, int32_
     return victim;
 }
 
+/** Somebody else who runs and may lose. A job of which a part is on the move already is left alone:
+ *  the rest of a gang must not go without it. */
 static enum solver_victim judge_running(const struct cluster *cluster, int32_t job, int32_t victim)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
     bool can_lose = cluster->snapshot->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE;
-    return job != victim && can_lose && root->n_alive > 0 ? SOLVER_WHOLE : SOLVER_NOT_A_VICTIM;
+    bool is_settled = root->n_alive > 0 && root->n_pipelined == 0;
+    return job != victim && can_lose && is_settled ? SOLVER_WHOLE : SOLVER_NOT_A_VICTIM;
 }
 
 static enum solver_victim judge_min_run(const struct cluster *cluster, int32_t victim,

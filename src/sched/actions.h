@@ -32,6 +32,9 @@ action_fn action_preempt;
 /** End gangs that are below their minimum for too long. */
 action_fn action_evict_stale;
 
+/** At the end: what was to wait for work that did not start after all is bound. */
+action_fn action_bind_ready;
+
 /** Whether a job has pending tasks that could start together; marks cycle->is_listed. */
 void action_list_waiting(struct cycle *cycle);
 

@@ -434,3 +434,14 @@ void cluster_move(struct cluster *cluster, int32_t task, const int32_t *devices)
            (size_t)cluster_demand(cluster, task)->n_devices * sizeof *devices);
     change_end(cluster, task, -1);
 }
+
+void cluster_bind(struct cluster *cluster, int32_t task)
+{
+    struct task_state *state = change_begin(cluster, task);
+    state->phase = PHASE_BOUND;
+    state->held = state->target;
+    state->held_zones = state->zones;
+    memcpy(cluster->held_devices + state->first_spot, cluster->target_devices + state->first_spot,
+           (size_t)cluster_demand(cluster, task)->n_devices * sizeof(int32_t));
+    change_end(cluster, task, -1);
+}

@@ -159,8 +159,9 @@ struct cluster {
     int32_t n_shapes;
     int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
     struct shape_reason *shape_reasons;
-    bool *is_shut;   /**< Per node: nothing is placed there in the scenario at hand. */
-    int64_t n_freed; /**< Counts events that may make room. */
+    bool *is_shut;     /**< Per node: nothing is placed there in the scenario at hand. */
+    int64_t n_freed;   /**< Counts events that may make room. */
+    bool keeps_places; /**< Some places are kept by an earlier plan. */
     int64_t n_decisions;
 };
 
@@ -197,6 +198,9 @@ void cluster_unevict(struct cluster *cluster, int32_t task);
 
 /** Let a PIPELINED task wait for other devices of its node. */
 void cluster_move(struct cluster *cluster, int32_t task, const int32_t *devices);
+
+/** Make a PIPELINED task that is nowhere yet BOUND at its place. */
+void cluster_bind(struct cluster *cluster, int32_t task);
 
 /** Make a task BOUND in this cycle PIPELINED at the same place. */
 void cluster_defer(struct cluster *cluster, int32_t task);

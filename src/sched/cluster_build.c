@@ -355,6 +355,7 @@ static void put_task(struct cluster *cluster, int32_t task)
                cluster->target_devices + state->first_spot, n_devices * sizeof(int32_t));
         state->target = given->state == WEIR_SCHED_RUNNING || is_pipelined ? given->node : -1;
         state->is_fixed = cluster_is_fixed(cluster, task);
+        cluster->keeps_places = cluster->keeps_places || is_pipelined;
     }
     cluster_count_task(cluster, task, 1);
 }

@@ -253,6 +253,33 @@ bool fits_back(const struct cluster *cluster, int32_t task)
     return true;
 }
 
+bool fits_now_where_targeted(const struct cluster *cluster, int32_t task)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct task_state *state = &cluster->tasks[task];
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[state->target];
+    const struct node_state *node = &cluster->nodes[state->target];
+    int64_t units = cluster_device_units(cluster, task, state->target);
+    for (int32_t i = 0; i < demand->n_devices; i++) {
+        int32_t d = cluster->target_devices[state->first_spot + i];
+        const struct device_state *device = &cluster->devices[node->first_device + d];
+        bool is_kept = cluster->keeps_places && device->n_waiting > 1;
+        if (device->now + units > node->device_size || is_kept) {
+            return false;
+        }
+    }
+    for (int32_t i = 0; i < state->n_extras; i++) {
+        const struct extra_want *want = &cluster->wants[state->first_extra + i];
+        const struct extra_state *extra = extra_at(cluster, state->target, want->name);
+        if (extra == NULL || extra->now + want->count > extra->count) {
+            return false;
+        }
+    }
+    return state->zones == 0 && node->cpu_now + demand->cpu_milli <= given->cpu_milli &&
+           node->memory_now + demand->memory_bytes <= given->memory_bytes &&
+           (given->n_tasks_max < 0 || node->tasks_now < given->n_tasks_max);
+}
+
 static bool has_labels(const struct weir_sched_task *task, const struct weir_sched_label *labels,
                        int32_t n_labels)
 {

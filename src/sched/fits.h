@@ -29,6 +29,9 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
 /** Whether a task that is RELEASING could stay where it is. */
 bool fits_back(const struct cluster *cluster, int32_t task);
 
+/** Whether a PIPELINED task could be bound where it is to be, and nobody else waits there. */
+bool fits_now_where_targeted(const struct cluster *cluster, int32_t task);
+
 /** Whether affinities allow the task on the node, with every task where it will be.
  *  Cost: tasks, if the task has affinities. */
 bool fits_affinity(const struct cluster *cluster, int32_t task, int32_t node);

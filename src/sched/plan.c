@@ -174,7 +174,8 @@ static weir_status run_actions(struct cycle *cycle)
         WEIR_TRY(action_named(at, len)(cycle));
         at += len + (at[len] == ',');
     }
-    return cycle->cluster.status;
+    bool binds = strstr(cycle->cluster.profile->actions, "allocate") != NULL;
+    return binds ? action_bind_ready(cycle) : cycle->cluster.status;
 }
 
 weir_status weir_sched_plan(const struct weir_sched_snapshot *snapshot,

@@ -24,6 +24,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->is_victim = make(n_jobs, 1);
     solver->is_listed = make(n_jobs, sizeof(bool));
     solver->popped = make(n_jobs, sizeof(int32_t));
+    solver->last_unit = make(n_jobs, sizeof(int32_t));
     solver->unit_tasks = make(n_tasks, sizeof(int32_t));
     solver->unit_nodes = make(n_tasks, sizeof(int32_t));
     solver->units = make(n_tasks, sizeof *solver->units);
@@ -37,11 +38,12 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->losses = make(n_tasks, sizeof *solver->losses);
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
     bool is_whole = solver->is_victim != NULL && solver->is_listed != NULL &&
-                    solver->popped != NULL && solver->unit_tasks != NULL &&
-                    solver->unit_nodes != NULL && solver->units != NULL &&
-                    solver->node_head != NULL && solver->links != NULL && solver->pending != NULL &&
-                    solver->evicted != NULL && solver->recorded != NULL && solver->made != NULL &&
-                    solver->scratch != NULL && solver->losses != NULL && solver->remaining != NULL;
+                    solver->popped != NULL && solver->last_unit != NULL &&
+                    solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
+                    solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
+                    solver->pending != NULL && solver->evicted != NULL &&
+                    solver->recorded != NULL && solver->made != NULL && solver->scratch != NULL &&
+                    solver->losses != NULL && solver->remaining != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -50,6 +52,7 @@ void solver_fini(struct solver *solver)
     free(solver->is_victim);
     free(solver->is_listed);
     free(solver->popped);
+    free(solver->last_unit);
     free(solver->unit_tasks);
     free(solver->unit_nodes);
     free(solver->units);
@@ -64,7 +67,7 @@ void solver_fini(struct solver *solver)
     free(solver->remaining);
 }
 
-static void evict_unit(struct solver *solver, int32_t u)
+static void evict_one(struct solver *solver, int32_t u)
 {
     struct solver_unit *unit = &solver->units[u];
     if (unit->is_evicted) {
@@ -74,6 +77,16 @@ static void evict_unit(struct solver *solver, int32_t u)
     solver->evicted[solver->n_evicted++] = u;
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
         cluster_evict(solver->cluster, solver->unit_tasks[i], solver->reason, solver->job);
+    }
+}
+
+/** A unit; and with a minimum what was above it, because nothing stays without. */
+static void evict_unit(struct solver *solver, int32_t u)
+{
+    evict_one(solver, u);
+    for (int32_t p = solver->units[u].is_last ? solver->units[u].previous : -1; p >= 0;
+         p = solver->units[p].previous) {
+        evict_one(solver, p);
     }
 }
 

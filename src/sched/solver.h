@@ -21,6 +21,7 @@ enum solver_victim {
 struct solver_unit {
     int32_t first, n; /**< Of solver.unit_tasks. */
     int32_t job;
+    int32_t previous; /**< Unit of the same job that was popped before; -1. */
     bool is_last;     /**< Nothing of the job stays without it. */
     bool is_recorded; /**< Part of the solution for the tasks solved so far. */
     bool is_evicted;  /**< In the scenario that is in place. */
@@ -50,6 +51,7 @@ struct solver {
     uint8_t *is_victim; /**< Per job: enum solver_victim; input. */
     bool *is_listed;    /**< Per job: the same for the order. */
     int32_t *popped;    /**< Per job: tasks popped already. */
+    int32_t *last_unit; /**< Per job: the last of its units so far; -1. */
 
     int32_t *unit_nodes; /**< Node of each of unit_tasks before it goes. */
     int32_t *unit_tasks; /**< Tasks of the units popped so far, unit after unit. */

@@ -13,6 +13,7 @@ weir_status victims_open(struct solver *solver)
         solver->node_head[i] = -1;
     }
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        solver->last_unit[i] = -1;
         solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
     }
     return order_init(&solver->victims, solver->cluster, solver->is_listed, true);
@@ -114,8 +115,12 @@ bool victims_pop(struct solver *solver)
         if (n == 0) {
             continue;
         }
-        solver->units[solver->n_units] = (struct solver_unit){
-            .first = solver->n_unit_tasks, .n = n, .job = job, .is_last = is_last};
+        solver->units[solver->n_units] = (struct solver_unit){.first = solver->n_unit_tasks,
+                                                              .n = n,
+                                                              .job = job,
+                                                              .previous = solver->last_unit[job],
+                                                              .is_last = is_last};
+        solver->last_unit[job] = solver->n_units;
         solver->n_unit_tasks += n;
         solver->popped[job] += n;
         link_unit(solver, solver->n_units++);
