@@ -8,13 +8,16 @@
 #include <string.h>
 
 #define DEVICES_MAX 4096
-#define WEIGHT_MAX  ((int64_t)1 << 40)
-#define PARTS_MAX   ((int64_t)1 << 30) /**< Of all tasks and nodes together. */
+#define EXTRAS_MAX  ((int64_t)1 << 20) /**< Of one name, on one node, and lists' elements in all.  \
+                                        */
+#define WEIGHT_MAX ((int64_t)1 << 40)
+#define PARTS_MAX  ((int64_t)1 << 30) /**< Of all tasks and nodes together. */
 
 struct check {
     const struct weir_sched_snapshot *snapshot;
     struct weir_error *err;
-    int64_t n_devices, n_parts;
+    int64_t n_devices, n_parts, n_extras;
+    int64_t device_bytes; /**< That tasks ask for, together. */
     int64_t sums[WEIR_SCHED_N_RESOURCES];
 };
 
@@ -58,10 +61,10 @@ static bool are_extras(struct check *check, const struct weir_sched_extra *extra
     if (n < 0 || (n > 0 && extras == NULL)) {
         return false;
     }
-    check->n_parts += n;
+    check->n_extras += n;
     for (int32_t i = 0; i < n; i++) {
-        if (extras[i].name == NULL || extras[i].count < 0 || extras[i].count > INT32_MAX ||
-            extras[i].device_milli < 0 || extras[i].device_milli > INT32_MAX) {
+        if (extras[i].name == NULL || extras[i].count < 0 || extras[i].count > EXTRAS_MAX ||
+            extras[i].device_milli < 0 || extras[i].device_milli > EXTRAS_MAX) {
             return false;
         }
     }
@@ -102,7 +105,9 @@ static weir_status check_node(struct check *check, const struct weir_sched_node 
     }
     check->n_devices += node->n_devices;
     if (!is_amount(node->cpu_milli) || !is_amount(node->memory_bytes) ||
-        !is_amount(node->device_memory_bytes) || node->n_tasks_max < WEIR_SCHED_UNLIMITED ||
+        !is_amount(node->device_memory_bytes) ||
+        node->device_memory_bytes > WEIR_SCHED_AMOUNT_MAX / (check->snapshot->n_tasks + 1) ||
+        node->n_tasks_max < WEIR_SCHED_UNLIMITED ||
         !add_up(check, node->cpu_milli, node->memory_bytes)) {
         return refuse(check, "node", node->name, "an amount is negative or too large");
     }
@@ -163,6 +168,11 @@ static weir_status check_demand(struct check *check, const struct weir_sched_tas
         return refuse(check, "task", task->name, "an extra has no name or a bad count");
     }
     check->n_parts += demand->n_devices;
+    __int128 bytes = (__int128)demand->device_memory_bytes * demand->n_devices;
+    if (bytes > WEIR_SCHED_AMOUNT_MAX - check->device_bytes) {
+        return refuse(check, "task", task->name, "asks for more device memory than can be counted");
+    }
+    check->device_bytes += (int64_t)bytes;
     return WEIR_OK;
 }
 
@@ -379,7 +389,7 @@ weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot
     weir_status status = check_jobs(&check, has_children);
     free(has_children);
     WEIR_TRY(status);
-    if (check.n_devices + check.n_parts > PARTS_MAX) {
+    if (check.n_devices + check.n_parts > PARTS_MAX || check.n_extras > EXTRAS_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "more devices and parts than can be counted");
     }
     return WEIR_OK;
