@@ -5,13 +5,13 @@
  *
  * *By strangers*: photos of people who are neither enrolled nor trained on. The best score of each
  * in the gallery is what a stranger gets, and the threshold is the (1 - rate) quantile of these. Of
- * n scores the largest few are all that is known about rare events, so where fewer than 10 lie
- * above the quantile it is taken from a tail: the largest 5 % of the scores, at least 10, are
- * fitted by an exponential distribution (Pickands 1975: excesses over a high threshold are
- * generalised Pareto; shape 0 is on the safe side for cosines, which are bounded). The mean excess
- * is itself an estimate, from scores of m different people; photos of one person are too alike to
- * count apart. So the quantile is the predictive one, which a new score passes at the stated rate
- * on average over such estimates:
+ * n scores the largest few are all that is known about rare events, so where those above the
+ * quantile are of fewer than 10 people it is taken from a tail: the largest 5 % of the scores, at
+ * least 10, are fitted by an exponential distribution (Pickands 1975: excesses over a high
+ * threshold are generalised Pareto; shape 0 is on the safe side for cosines, which are bounded).
+ * The mean excess is itself an estimate, from scores of m different people; photos of one person
+ * are too alike to count apart. So the quantile is the predictive one, which a new score passes at
+ * the stated rate on average over such estimates:
  *
  *     base + m * mean excess * ((share of the tail / rate)^(1/m) - 1)
  *
