@@ -149,10 +149,8 @@ START_TEST(a_task_is_told_how_this_node_reaches_the_server)
     fake_await(told->n_ends > 0);
     (void)snprintf(expected, sizeof expected, "%s %s\n", fake.url, ca_path);
     ck_assert_str_eq(told->log.data, expected);
-    struct fake_task *own = fake_add("t2", 1, "echo $WEIR_SERVER");
-    pthread_mutex_lock(&fake.lock);
-    json_object_set_new(own->document, "env", json_pack("{s:s}", "WEIR_SERVER", "http://own:1"));
-    fake_changed();
+    struct fake_task *own = fake_add_with("t2", 1, "echo $WEIR_SERVER",
+                                          json_pack("{s:s}", "WEIR_SERVER", "http://own:1"));
     fake_await(own->n_ends > 0);
     ck_assert_str_eq(own->log.data, "http://own:1\n");
 }

@@ -178,8 +178,10 @@ static inline void fake_changed(void)
     weir_http_wake(fake.http, 1);
 }
 
-/** List a task that runs a shell script; the agent is told at once. */
-static inline struct fake_task *fake_add(const char *id, int attempt, const char *script)
+/** List a task that runs a shell script; the agent is told at once. Takes the reference to `env`,
+ *  the task's own variables, which may be NULL. */
+static inline struct fake_task *fake_add_with(const char *id, int attempt, const char *script,
+                                              json_t *env)
 {
     pthread_mutex_lock(&fake.lock);
     struct fake_task *task = &fake.tasks[fake.n_tasks++];
@@ -190,8 +192,16 @@ static inline struct fake_task *fake_add(const char *id, int attempt, const char
     task->document = json_pack("{s:s, s:s, s:i, s:s, s:i, s:[s,s,s], s:s, s:i}", "id", id, "job",
                                "j", "attempt", attempt, "role", "command", "rank", 0, "argv",
                                "/bin/sh", "-c", script, "desired", "running", "stop_grace_ms", 500);
+    if (env != NULL) {
+        json_object_set_new(task->document, "env", env);
+    }
     fake_changed();
     return task;
+}
+
+static inline struct fake_task *fake_add(const char *id, int attempt, const char *script)
+{
+    return fake_add_with(id, attempt, script, NULL);
 }
 
 static inline void fake_want_stopped(struct fake_task *task)
