@@ -16,7 +16,7 @@ class Demo(unittest.TestCase):
             begun = time.monotonic()
             done = subprocess.run(
                 [harness.WEIR, "demo", "building-security", "--state", str(server.state), "--once", "-o", "json",
-                 "--people", "12", "--photos", "12", "--seconds", "3", "--example",
+                 "--people", "30", "--photos", "12", "--passers", "60", "--seconds", "3", "--example",
                  str(harness.ROOT / "examples/building-security")],
                 capture_output=True, text=True, timeout=540)
             print(done.stderr[-4000:])
@@ -44,6 +44,7 @@ class Demo(unittest.TestCase):
         promoted = [d["version"] for d in decisions if d["verdict"] == "promote"]
         self.assertEqual(sorted(promoted), sorted(m["version"] for m in report["models"]))
         self.assertEqual(ion["links"][0]["serving_version"], max(promoted))
+        self.check_threshold(server, ion, report)
         runs = server.get("/runs?ion=building-security")["items"]
         self.assertTrue(all(run["status"] == "FINISHED" for run in runs), runs)
         history = server.get(f"/runs/{runs[0]['id']}/metrics?key=loss")["items"]
@@ -61,6 +62,24 @@ class Demo(unittest.TestCase):
         wait_until(lambda: all(job["state"] in ("SUCCEEDED", "CANCELLED") for job in server.get("/jobs")["items"]),
                    60, "all jobs over")
         wait_until(lambda: not server.pids("weir-worker"), 30, "no worker left")
+
+    def check_threshold(self, server, ion, report):
+        """The passers-by set it; what is told of it is what decisions were made with."""
+        told = next(p for p in ion["pipelines"] if p["name"] == "entrance")["threshold"]
+        self.assertEqual((told["rule"], told["people"], told["scores"]), ("strangers", 60, 180), told)
+        self.assertEqual((told["strangers_enrolled"], told["photos_skipped"]), (0, 0), told)
+        self.assertAlmostEqual(told["asked_rate"], 0.01)
+        self.assertLess(told["expected_rate"], 0.02)
+        self.assertEqual(told["model_version"], max(model["version"] for model in report["models"]))
+        self.assertIn("rule: strangers", server.weir("describe", "building-security")[1])
+        last = server.get("/decisions?ion=building-security&limit=1")["items"][0]
+        self.assertEqual(last["threshold"], told["threshold"])
+        document = dict(ion["document"], name="other")
+        document["pipelines"][1]["gallery"]["strangers"] = "nobody"
+        with self.assertRaises(harness.HttpError) as refused:
+            server.post("/ions", document)
+        self.assertIn('$.pipelines[1].gallery.strangers: there is no dataset "nobody": create it first',
+                      refused.exception.error["message"])
 
     @staticmethod
     def image(server, decision):
