@@ -74,7 +74,7 @@ int main(void)
 {
     Suite *suite = suite_create("division");
     TCase *tcase = tcase_create("division");
-    tcase_add_loop_test(tcase, nothing_is_lost_and_nobody_gets_more_than_wanted, 0, 300);
+    tcase_add_loop_test(tcase, nothing_is_lost_and_nobody_gets_more_than_wanted, 0, 100);
     tcase_add_test(tcase, a_queue_that_used_much_gets_less_of_the_rest);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define ROUNDS_MAX   40
-#define N_SEEDS      400
+#define N_SEEDS      150
 #define DEVICE_UNITS 1000
 
 /** What a plan makes of each task. */

@@ -8,10 +8,9 @@
 #include <string.h>
 
 #define DEVICES_MAX 4096
-#define EXTRAS_MAX  ((int64_t)1 << 20) /**< Of one name, on one node, and lists' elements in all.  \
-                                        */
-#define WEIGHT_MAX ((int64_t)1 << 40)
-#define PARTS_MAX  ((int64_t)1 << 30) /**< Of all tasks and nodes together. */
+#define EXTRAS_MAX  ((int64_t)1 << 20) /**< Of one name; and elements of all lists. */
+#define WEIGHT_MAX  ((int64_t)1 << 40)
+#define PARTS_MAX   ((int64_t)1 << 30) /**< Of all tasks and nodes together. */
 
 struct check {
     const struct weir_sched_snapshot *snapshot;

@@ -276,6 +276,27 @@ static int64_t devices_wanted(const struct solver *solver, int32_t n_tasks)
     return sum;
 }
 
+/** Whether some node could hold each of the tasks if it were empty. */
+static bool is_possible(const struct solver *solver, int32_t n_tasks)
+{
+    const struct cluster *cluster = solver->cluster;
+    int32_t shape = -1;
+    for (int32_t i = 0; i < n_tasks; i++) {
+        if (cluster->tasks[solver->pending[i]].shape == shape) {
+            continue;
+        }
+        shape = cluster->tasks[solver->pending[i]].shape;
+        int32_t node = 0, n_nodes = cluster->snapshot->n_nodes;
+        while (node < n_nodes && !fits_ever(cluster, solver->pending[i], node)) {
+            node++;
+        }
+        if (node == n_nodes) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool solver_solve(struct solver *solver)
 {
     struct cluster *cluster = solver->cluster;
@@ -286,6 +307,9 @@ bool solver_solve(struct solver *solver)
     chunk_amount(cluster, solver->pending, n_tasks, &solver->amount, &solver->fixed);
     if (solver->must_move_all && devices_wanted(solver, n_tasks) > cluster->room_milli) {
         return false; /* Moving work makes no room that was not there. */
+    }
+    if (!is_possible(solver, n_tasks)) {
+        return false;
     }
     if (victims_open(solver) != WEIR_OK) {
         victims_close(solver);

@@ -78,6 +78,18 @@ START_TEST(one_accelerator_jobs_fill_a_cluster_and_give_way)
 
 END_TEST
 
+START_TEST(what_cannot_be_helped_is_said_at_once)
+{
+    struct test_cluster cluster;
+    fill(&cluster, 500, 4000, 64);
+    timed("4000 jobs again", &cluster, WEIR_SCHED_BIND, true);
+    test_job(&cluster, 1, 75, 501, 8); /* One node more than there is. */
+    ck_assert_int_eq(timed("gang of 501 x 8 of 500 nodes", &cluster, WEIR_SCHED_EVICT, false), 0);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 START_TEST(a_large_cluster_is_planned_in_one_go)
 {
     struct test_cluster cluster;
@@ -97,4 +109,4 @@ START_TEST(a_large_cluster_is_planned_in_one_go)
 END_TEST
 
 WEIR_TEST_MAIN("speed", one_accelerator_jobs_fill_a_cluster_and_give_way,
-               a_large_cluster_is_planned_in_one_go)
+               what_cannot_be_helped_is_said_at_once, a_large_cluster_is_planned_in_one_go)

@@ -9,8 +9,7 @@
 
 #define CASE_NOW_MS        ((int64_t)1700000000000)
 #define CASE_DEVICE_CLASS  "nvidia.com/gpu"
-#define CASE_NODE_NAME_KEY "kai.scheduler/type" /**< The fixture labels each node with its name.   \
-                                                 */
+#define CASE_NODE_NAME_KEY "kai.scheduler/type" /**< Each node has its name as this label. */
 
 static inline double number(const json_t *object, const char *key, double fallback)
 {
