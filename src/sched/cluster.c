@@ -1,6 +1,7 @@
 #include "sched/cluster.h"
 
 #include "base/macros.h"
+#include "sched/fgd_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,9 @@ void cluster_index_node(struct cluster *cluster, int32_t at)
 {
     const struct node_state *node = &cluster->nodes[at];
     const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    if (cluster->fgd != NULL) {
+        fgd_index_note(cluster->fgd, at);
+    }
     if (!node->is_open) {
         return;
     }

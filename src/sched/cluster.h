@@ -159,9 +159,10 @@ struct cluster {
     int32_t n_shapes;
     int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
     struct shape_reason *shape_reasons;
-    bool *is_shut;     /**< Per node: nothing is placed there in the scenario at hand. */
-    int64_t n_freed;   /**< Counts events that may make room. */
-    bool keeps_places; /**< Some places are kept by an earlier plan. */
+    bool *is_shut;         /**< Per node: nothing is placed there in the scenario at hand. */
+    struct fgd_index *fgd; /**< Told of every node that changes; NULL: the rule is not in use. */
+    int64_t n_freed;       /**< Counts events that may make room. */
+    bool keeps_places;     /**< Some places are kept by an earlier plan. */
     int64_t n_decisions;
 };
 

@@ -65,6 +65,18 @@ static bool extras_fit(const struct cluster *cluster, int32_t task, int32_t node
     return true;
 }
 
+bool fits_allows(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
+    const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
+    for (int32_t i = 0; i < node->n_taints; i++) {
+        if (!is_tolerated(wants, &node->taints[i])) {
+            return false;
+        }
+    }
+    return is_selected(wants, node);
+}
+
 bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
 {
     const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
@@ -86,12 +98,7 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
         cluster->snapshot->now_ms + run_ms > node->closed_from_ms) {
         return false;
     }
-    for (int32_t i = 0; i < node->n_taints; i++) {
-        if (!is_tolerated(wants, &node->taints[i])) {
-            return false;
-        }
-    }
-    return is_selected(wants, node) && extras_fit(cluster, task, at, 0) &&
+    return fits_allows(cluster, task, at) && extras_fit(cluster, task, at, 0) &&
            zones_fit_empty(cluster, task, at);
 }
 

@@ -23,6 +23,9 @@ struct fits_spot {
 /** Whether selector, taints, the node's state and its whole size allow the task at all. */
 bool fits_ever(const struct cluster *cluster, int32_t task, int32_t node);
 
+/** Whether the node's labels and taints allow the task. */
+bool fits_allows(const struct cluster *cluster, int32_t task, int32_t node);
+
 /** The spot on spot->node, its other members are written. */
 void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *spot);
 

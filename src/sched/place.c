@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/explain.h"
+#include "sched/fgd_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,9 @@ weir_status placer_init(struct placer *placer, struct cluster *cluster)
     if (placer->devices == NULL || placer->ranks == NULL) {
         return WEIR_ERR_NOMEM;
     }
+    if (cluster->profile->placement[0] == 'f' || cluster->profile->placement_cpu[0] == 'f') {
+        WEIR_TRY(fgd_index_create(cluster, &cluster->fgd));
+    }
     return topology_make(snapshot, &placer->topologies);
 }
 
@@ -45,6 +49,8 @@ void placer_fini(struct placer *placer)
 {
     if (placer->cluster != NULL) {
         topology_free(placer->topologies, placer->cluster->snapshot->n_topologies);
+        fgd_index_destroy(placer->cluster->fgd);
+        placer->cluster->fgd = NULL;
     }
     free(placer->devices);
     free(placer->ranks);

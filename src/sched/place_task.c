@@ -2,6 +2,7 @@
 #include "sched/place.h"
 
 #include "base/macros.h"
+#include "sched/fgd_index.h"
 
 #include <string.h>
 
@@ -26,17 +27,29 @@ static bool is_better(const struct candidate *l, const struct candidate *r)
     return l->key != r->key ? l->key < r->key : l->node < r->node;
 }
 
-static bool is_packing(const struct placer *placer, const struct weir_sched_demand *demand)
+static const char *rule_of(const struct placer *placer, const struct weir_sched_demand *demand)
 {
     const struct weir_sched_profile *profile = placer->cluster->profile;
-    const char *rule = demand->n_devices > 0 ? profile->placement : profile->placement_cpu;
-    return rule[0] == 'b';
+    return demand->n_devices > 0 ? profile->placement : profile->placement_cpu;
 }
 
-static int64_t packing_key(const struct placer *placer, const struct weir_sched_demand *demand,
-                           int32_t node)
+static bool is_packing(const struct placer *placer, const struct weir_sched_demand *demand)
+{
+    return rule_of(placer, demand)[0] == 'b';
+}
+
+static bool is_fgd(const struct placer *placer, const struct weir_sched_demand *demand)
+{
+    return rule_of(placer, demand)[0] == 'f';
+}
+
+static int64_t placing_key(const struct placer *placer, int32_t task, int32_t node)
 {
     const struct cluster *cluster = placer->cluster;
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    if (is_fgd(placer, demand)) {
+        return fgd_index_cost(cluster->fgd, task, node);
+    }
     int64_t room =
         demand->n_devices > 0 ? cluster->nodes[node].room_milli : cluster->by_cpu.entries[node].key;
     return is_packing(placer, demand) ? room : -room;
@@ -66,7 +79,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
         spot.node = nodes->list[i];
         fits_find(placer->cluster, task, &spot);
         struct candidate candidate = {
-            .key = packing_key(placer, demand, spot.node),
+            .key = placing_key(placer, task, spot.node),
             .rank = nodes->has_ranks ? placer->ranks[spot.node] : 0,
             .node = spot.node,
             .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
@@ -80,6 +93,9 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
                 memcpy(best->devices, spot.devices, n_devices * sizeof(int32_t));
             }
         }
+    }
+    if (best->when >= FITS_FUTURE && is_fgd(placer, demand)) {
+        fgd_index_choose(placer->cluster->fgd, task, best);
     }
 }
 
@@ -164,6 +180,9 @@ static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when wh
 {
     const struct cluster *cluster = placer->cluster;
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    if (is_fgd(placer, demand)) {
+        return fgd_index_find(cluster->fgd, task, when, spot);
+    }
     if (demand->n_devices == 0) {
         return walk_cpu(placer, task, when, spot);
     }

@@ -13,8 +13,8 @@
 static const struct weir_option options[] = {
     OPT(actions,                 "actions",                 TEXT, "allocate,consolidation,reclaim,preempt,stalegangeviction",
                                                                   0, 0, "LIST", "Actions of a cycle, in order"),
-    OPT(placement,               "placement",               TEXT, "binpack", 0, 0, "RULE", "Tasks with devices on nodes: binpack or spread"),
-    OPT(placement_cpu,           "placement-cpu",           TEXT, "binpack", 0, 0, "RULE", "Tasks without devices on nodes: binpack or spread"),
+    OPT(placement,               "placement",               TEXT, "binpack", 0, 0, "RULE", "Tasks with devices on nodes: binpack, spread or fgd"),
+    OPT(placement_cpu,           "placement-cpu",           TEXT, "binpack", 0, 0, "RULE", "Tasks without devices on nodes: binpack, spread or fgd"),
     OPT(placement_gpu,           "placement-gpu",           TEXT, "pack",    0, 0, "RULE", "Shares on the devices of a node: pack or spread"),
     OPT(saturation_ppm,          "saturation-ppm",          INT,  "1000000", 1000000, 1e12, "N", "Reclaim's saturation multiplier; 1000000 is 1"),
     OPT(usage_weight_ppm,        "usage-weight-ppm",        INT,  "0",       0, 1e9, "N", "How much past use costs a queue; 1000000 is 1"),
@@ -60,13 +60,19 @@ weir_status weir_sched_profile_named(const char *name, struct weir_sched_profile
     return WEIR_OK;
 }
 
-static weir_status check_word(const char *option, const char *value, const char *one,
-                              const char *other, struct weir_error *err)
+/** @param words  Divided by blanks. */
+static weir_status check_word(const char *option, const char *value, const char *words,
+                              struct weir_error *err)
 {
-    if (value != NULL && (strcmp(value, one) == 0 || strcmp(value, other) == 0)) {
-        return WEIR_OK;
+    size_t len = value == NULL ? 0 : strlen(value);
+    for (const char *at = words; len > 0 && *at != '\0'; at += strspn(at, " ")) {
+        size_t len_word = strcspn(at, " ");
+        if (len == len_word && strncmp(at, value, len) == 0) {
+            return WEIR_OK;
+        }
+        at += len_word;
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected %s or %s", option, one, other);
+    return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected one of: %s", option, words);
 }
 
 static weir_status check_actions(const char *actions, struct weir_error *err)
@@ -96,9 +102,9 @@ weir_status weir_sched_profile_check(const struct weir_sched_profile *profile,
                                      struct weir_error *err)
 {
     WEIR_TRY(check_actions(profile->actions, err));
-    WEIR_TRY(check_word("placement", profile->placement, "binpack", "spread", err));
-    WEIR_TRY(check_word("placement-cpu", profile->placement_cpu, "binpack", "spread", err));
-    WEIR_TRY(check_word("placement-gpu", profile->placement_gpu, "pack", "spread", err));
+    WEIR_TRY(check_word("placement", profile->placement, "binpack spread fgd", err));
+    WEIR_TRY(check_word("placement-cpu", profile->placement_cpu, "binpack spread fgd", err));
+    WEIR_TRY(check_word("placement-gpu", profile->placement_gpu, "pack spread", err));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(options); i++) {
         const struct weir_option *option = &options[i];
         if (option->type == WEIR_OPTION_INT) {

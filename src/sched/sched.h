@@ -42,12 +42,12 @@
  * (weir_sched_profile_options). Texts are static or belong to the caller.
  */
 struct weir_sched_profile {
-    char *actions;                   /**< In order, separated by commas. */
-    char *placement;                 /**< Of tasks with devices on nodes: "binpack" or "spread". */
-    char *placement_cpu;             /**< Of tasks without. */
-    char *placement_gpu;             /**< Of shares on the devices of a node: "pack" or "spread". */
-    int64_t saturation_ppm;          /**< Reclaim's saturation multiplier, 1000000 = 1. */
-    int64_t usage_weight_ppm;        /**< k: how much past use costs; 0 = nothing. */
+    char *actions;            /**< In order, separated by commas. */
+    char *placement;          /**< Of tasks with devices on nodes: "binpack", "spread", "fgd". */
+    char *placement_cpu;      /**< Of tasks without. */
+    char *placement_gpu;      /**< Of shares on the devices of a node: "pack" or "spread". */
+    int64_t saturation_ppm;   /**< Reclaim's saturation multiplier, 1000000 = 1. */
+    int64_t usage_weight_ppm; /**< k: how much past use costs; 0 = nothing. */
     int64_t consolidation_max_moves; /**< Tasks a consolidation may move; -1 = any number. */
     int64_t search_max_scenarios;    /**< Tried per job before it counts as not solvable. */
     int64_t stale_grace_ms;          /**< Of jobs that state none. */

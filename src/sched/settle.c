@@ -165,11 +165,10 @@ bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit
     return true;
 }
 
-/** What units lost for good, in the order in which they were popped. */
-static int32_t count_losses(struct solver *solver)
+int32_t settle_count_losses(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
-    int32_t n = 0;
+    int32_t n = solver->n_frozen_losses;
     for (int32_t e = 0; e < solver->n_evicted; e++) {
         const struct solver_unit *unit = &solver->units[solver->evicted[e]];
         struct weir_sched_amount lost = {{0}};
@@ -205,7 +204,7 @@ static int32_t count_moves(const struct solver *solver)
 
 static bool is_allowed(struct solver *solver)
 {
-    int32_t n_losses = count_losses(solver);
+    int32_t n_losses = settle_count_losses(solver);
     int64_t most = solver->cluster->profile->consolidation_max_moves;
     if (solver->must_move_all && (n_losses > 0 || (most >= 0 && count_moves(solver) > most))) {
         return false;

@@ -14,6 +14,9 @@
  */
 bool settle_victims(struct solver *solver, int32_t n_tasks);
 
+/** What units lost for good, in the order in which they were popped, into solver->losses. */
+int32_t settle_count_losses(struct solver *solver);
+
 /** Whether all tasks of a unit run on where they were. */
 bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit);
 

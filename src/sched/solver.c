@@ -11,6 +11,9 @@
 /** After so many scenarios it is worth asking whether any could do. */
 #define DOUBT_AFTER 4
 
+/** Gangs of so many tasks and more are solved task by task for good. */
+#define FREEZE_FROM 16
+
 static void *make(size_t n, size_t size)
 {
     return calloc(n + 1, size);
@@ -136,9 +139,11 @@ static bool place_pending(struct solver *solver, int32_t n_tasks)
 {
     struct weir_sched_amount amount, fixed;
     int32_t queue = solver->cluster->snapshot->jobs[solver->job].queue;
-    chunk_amount(solver->cluster, solver->pending, n_tasks, &amount, &fixed);
+    const int32_t *tasks = solver->pending + solver->n_frozen;
+    n_tasks -= solver->n_frozen;
+    chunk_amount(solver->cluster, tasks, n_tasks, &amount, &fixed);
     return shares_admit(solver->cluster, queue, &amount, &fixed, NULL) &&
-           placer_place(solver->placer, solver->job, solver->pending, n_tasks, NULL);
+           placer_place(solver->placer, solver->job, tasks, n_tasks, NULL);
 }
 
 /** A gang that goes leaves room on many nodes; only that on one more counts for one more task. */
@@ -202,6 +207,32 @@ static void record(struct solver *solver)
             solver->recorded[solver->n_recorded++] = u;
         }
     }
+}
+
+/**
+ * Let what is solved stand, so that the next task costs no more than the first did. Small gangs are
+ * worked out anew with each task instead, which finds scenarios with fewer victims.
+ */
+static void freeze(struct solver *solver, int32_t n_tasks)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct job_state *job = &cluster->jobs[solver->job];
+    if (n_tasks < FREEZE_FROM || job->n_groups > 1 ||
+        cluster->groups[job->first_group].topology >= 0) {
+        return;
+    }
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
+            if (cluster->tasks[solver->unit_tasks[t]].target >= 0) {
+                return; /* Who stays or moves now may have to go for a later task. */
+            }
+        }
+    }
+    solver->n_frozen_losses = settle_count_losses(solver);
+    solver->n_frozen = n_tasks;
+    solver->checkpoint = cluster_checkpoint(cluster);
+    solver->n_evicted = solver->n_recorded = 0;
 }
 
 /** Whether the job would fit if all possible victims were gone: if not, nothing else can help. */
@@ -319,15 +350,21 @@ bool solver_solve(struct solver *solver)
     solver->checkpoint = cluster_checkpoint(cluster);
     solver->n_scenarios = 0;
     solver->n_evicted = solver->n_recorded = 0;
+    solver->n_frozen = solver->n_frozen_losses = 0;
+    size_t base = solver->checkpoint;
     solver->placer->pipeline_only = true;
     bool is_solved = true;
     for (int32_t n = 1; n <= n_tasks && is_solved; n++) {
         is_solved = solve_tasks(solver, n, n_tasks);
+        if (is_solved && n < n_tasks) {
+            freeze(solver, n);
+        }
     }
     solver->placer->pipeline_only = false;
     victims_close(solver);
-    if (!is_solved || solver->n_recorded == 0 || cluster->status != WEIR_OK) {
-        cluster_rollback(cluster, solver->checkpoint);
+    if (!is_solved || solver->n_recorded + solver->n_frozen_losses == 0 ||
+        cluster->status != WEIR_OK) {
+        cluster_rollback(cluster, base);
         return false;
     }
     return true;

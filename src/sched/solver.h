@@ -72,6 +72,8 @@ struct solver {
     struct weir_sched_amount *remaining; /**< Per queue, zero between uses. */
     const int32_t *first_waiting;        /**< Per leaf queue: the job that is tried first; -1. */
     size_t checkpoint;
+    int32_t n_frozen;        /**< First tasks of `pending` whose places stand. */
+    int32_t n_frozen_losses; /**< What they cost: the first of `losses`. */
     int64_t n_scenarios;
 };
 

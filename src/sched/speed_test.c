@@ -85,6 +85,9 @@ START_TEST(what_cannot_be_helped_is_said_at_once)
     timed("4000 jobs again", &cluster, WEIR_SCHED_BIND, true);
     test_job(&cluster, 1, 75, 501, 8); /* One node more than there is. */
     ck_assert_int_eq(timed("gang of 501 x 8 of 500 nodes", &cluster, WEIR_SCHED_EVICT, false), 0);
+    cluster.jobs[4000].n_tasks = cluster.jobs[4000].min_member = 500;
+    cluster.snapshot.n_tasks--;
+    ck_assert_int_eq(timed("gang of 500 x 8 preempts", &cluster, WEIR_SCHED_EVICT, false), 4000);
     test_cluster_fini(&cluster);
 }
 

@@ -1,0 +1,262 @@
+#include "sched/fgd_index.h"
+
+#include "base/macros.h"
+#include "sched/fgd.h"
+#include "sched/fgd_nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INDICES_BYTES_MAX ((int64_t)64 << 20)
+#define ROOM_BITS         20
+#define LOSS_MAX          ((int64_t)1 << 42)
+#define CHANGES_MIN       64 /* Between two weighings. */
+
+/** The nodes for one shape, by cost. */
+struct ranking {
+    struct node_index nodes;
+    bool is_made;
+    int64_t seen;    /**< Of the log. */
+    int64_t weighed; /**< With weights of this weighing. */
+    int64_t asked;
+};
+
+struct fgd_index {
+    struct cluster *cluster;
+    struct fgd_nodes nodes;
+    struct fgd_state scratch;
+    int64_t *sums; /**< Per kind. */
+    int64_t room, room_weighed, n_weighings, n_noted_weighed;
+    int32_t *log; /**< The last nodes that changed, a ring. */
+    int64_t n_logged, log_mask;
+    int64_t *values, *valued; /**< Per node, and in which weighing it was computed; 0 = not. */
+    struct ranking *rankings; /**< Per shape. */
+    int32_t n_made, n_made_max;
+    int64_t n_asked;
+};
+
+weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
+{
+    size_t n_nodes = (size_t)cluster->snapshot->n_nodes, n_log = 64;
+    struct fgd_index *index = calloc(1, sizeof *index);
+    if (index == NULL) {
+        return WEIR_ERR_NOMEM;
+    }
+    while (n_log < n_nodes) {
+        n_log *= 2;
+    }
+    index->cluster = cluster;
+    index->log_mask = (int64_t)n_log - 1;
+    weir_status status = fgd_nodes_init(&index->nodes, cluster);
+    index->log = calloc(n_log, sizeof *index->log);
+    index->values = calloc(n_nodes + 1, sizeof *index->values);
+    index->valued = calloc(n_nodes + 1, sizeof *index->valued);
+    index->rankings = calloc((size_t)cluster->n_shapes + 1, sizeof *index->rankings);
+    index->scratch.free = calloc((size_t)index->nodes.max_devices + 1, sizeof *index->scratch.free);
+    index->sums = calloc((size_t)index->nodes.mix.n_kinds + 1, sizeof *index->sums);
+    int64_t bytes = (int64_t)(n_nodes + 1) * (int64_t)sizeof(struct node_index_entry);
+    index->n_made_max = (int32_t)WEIR_MAX(INDICES_BYTES_MAX / bytes, 1);
+    if (status != WEIR_OK || index->log == NULL || index->values == NULL || index->valued == NULL ||
+        index->rankings == NULL || index->scratch.free == NULL || index->sums == NULL) {
+        fgd_index_destroy(index);
+        return WEIR_ERR_NOMEM;
+    }
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
+        index->room += index->nodes.rooms[i];
+    }
+    *out = index;
+    return WEIR_OK;
+}
+
+void fgd_index_destroy(struct fgd_index *index)
+{
+    if (index == NULL) {
+        return;
+    }
+    for (int32_t i = 0; index->rankings != NULL && i < index->cluster->n_shapes; i++) {
+        node_index_fini(&index->rankings[i].nodes);
+    }
+    fgd_nodes_fini(&index->nodes);
+    free(index->log);
+    free(index->values);
+    free(index->valued);
+    free(index->rankings);
+    free(index->scratch.free);
+    free(index->sums);
+    free(index);
+}
+
+void fgd_index_note(struct fgd_index *index, int32_t node)
+{
+    index->room -= index->nodes.rooms[node];
+    fgd_nodes_update(&index->nodes, node);
+    index->room += index->nodes.rooms[node];
+    index->valued[node] = 0;
+    index->log[index->n_logged & index->log_mask] = node;
+    index->n_logged++;
+}
+
+/** Weigh the mix anew if the room has changed much since. */
+static void weigh(struct fgd_index *index)
+{
+    int64_t change = index->room - index->room_weighed;
+    change = change < 0 ? -change : change;
+    if (index->n_weighings > 0 && (index->n_logged - index->n_noted_weighed < CHANGES_MIN ||
+                                   change * 8 <= index->room_weighed)) {
+        return;
+    }
+    fgd_nodes_sum(&index->nodes, index->sums);
+    fgd_weigh(&index->nodes.mix, index->sums, index->room);
+    index->room_weighed = index->room;
+    index->n_noted_weighed = index->n_logged;
+    index->n_weighings++;
+}
+
+static int64_t value_now(struct fgd_index *index, int32_t node)
+{
+    if (index->valued[node] != index->n_weighings) {
+        index->values[node] = fgd_value(&index->nodes.mix, &index->nodes.states[node]);
+        index->valued[node] = index->n_weighings;
+    }
+    return index->values[node];
+}
+
+/** The node's value with the task; INT64_MIN if it does not fit. */
+static int64_t value_with(struct fgd_index *index, int32_t task, int32_t node, int32_t *free_of)
+{
+    const struct weir_sched_demand *demand = cluster_demand(index->cluster, task);
+    const struct fgd_state *state = &index->nodes.states[node];
+    struct fgd_state *after = &index->scratch;
+    int64_t need = demand->n_devices == 0
+                       ? 0
+                       : fgd_need(&index->nodes.classes[state->class_], demand->device_milli,
+                                  demand->device_memory_bytes);
+    if (demand->cpu_milli > state->cpu_milli || demand->memory_bytes > state->memory_bytes ||
+        demand->n_devices > state->n_devices ||
+        (demand->n_devices > 0 && state->free[demand->n_devices - 1] < need) ||
+        !fgd_nodes_allow(&index->nodes, task, node)) {
+        return INT64_MIN;
+    }
+    int32_t *pool = after->free;
+    *after = *state;
+    after->free = pool;
+    memcpy(pool, state->free, (size_t)state->n_devices * sizeof *pool);
+    return fgd_take(&index->nodes.mix, after, demand->cpu_milli, demand->memory_bytes,
+                    demand->n_devices, need, free_of);
+}
+
+int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node)
+{
+    int32_t free_of;
+    weigh(index);
+    int64_t value = value_with(index, task, node, &free_of);
+    if (value == INT64_MIN) {
+        return INT64_MAX;
+    }
+    int64_t loss = value_now(index, node) - value;
+    loss = WEIR_MIN(WEIR_MAX(loss, -LOSS_MAX), LOSS_MAX);
+    const struct fgd_state *state = &index->nodes.states[node];
+    int64_t room = state->n_devices > 0 ? index->nodes.rooms[node] : state->cpu_milli / 1000;
+    return loss * ((int64_t)1 << ROOM_BITS) + WEIR_MIN(room, ((int64_t)1 << ROOM_BITS) - 1);
+}
+
+static void rank_node(struct fgd_index *index, struct ranking *ranking, int32_t task, int32_t node)
+{
+    int64_t cost =
+        index->cluster->nodes[node].is_open ? fgd_index_cost(index, task, node) : INT64_MAX;
+    if (cost == INT64_MAX) {
+        node_index_clear(&ranking->nodes, node);
+    } else {
+        node_index_set(&ranking->nodes, node, cost);
+    }
+}
+
+/** Give up the ranking that was not asked for the longest. */
+static void drop_oldest(struct fgd_index *index)
+{
+    struct ranking *oldest = NULL;
+    for (int32_t i = 0; i < index->cluster->n_shapes; i++) {
+        struct ranking *ranking = &index->rankings[i];
+        if (ranking->is_made && (oldest == NULL || ranking->asked < oldest->asked)) {
+            oldest = ranking;
+        }
+    }
+    if (oldest != NULL) {
+        node_index_fini(&oldest->nodes);
+        *oldest = (struct ranking){0};
+        index->n_made--;
+    }
+}
+
+static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
+{
+    struct ranking *ranking = &index->rankings[index->cluster->tasks[task].shape];
+    int32_t n_nodes = index->cluster->snapshot->n_nodes;
+    weigh(index);
+    if (!ranking->is_made) {
+        if (index->n_made >= index->n_made_max) {
+            drop_oldest(index);
+        }
+        if (node_index_init(&ranking->nodes, n_nodes) != WEIR_OK) {
+            index->cluster->status = WEIR_ERR_NOMEM;
+            return NULL;
+        }
+        ranking->is_made = true;
+        index->n_made++;
+    }
+    ranking->asked = ++index->n_asked;
+    if (ranking->weighed != index->n_weighings ||
+        index->n_logged - ranking->seen > index->log_mask) {
+        for (int32_t i = 0; i < n_nodes; i++) {
+            rank_node(index, ranking, task, i);
+        }
+    } else {
+        for (int64_t i = ranking->seen; i < index->n_logged; i++) {
+            rank_node(index, ranking, task, index->log[i & index->log_mask]);
+        }
+    }
+    ranking->weighed = index->n_weighings;
+    ranking->seen = index->n_logged;
+    return ranking;
+}
+
+void fgd_index_choose(struct fgd_index *index, int32_t task, struct fits_spot *spot)
+{
+    const struct cluster *cluster = index->cluster;
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct node_state *node = &cluster->nodes[spot->node];
+    int32_t free_of;
+    if (demand->n_devices != 1 || demand->device_milli == WEIR_SCHED_DEVICE || spot->zones != 0 ||
+        value_with(index, task, spot->node, &free_of) == INT64_MIN) {
+        return;
+    }
+    int64_t units = cluster_device_units(cluster, task, spot->node);
+    for (int32_t d = 0; d < cluster->snapshot->nodes[spot->node].n_devices; d++) {
+        const struct device_state *device = &cluster->devices[node->first_device + d];
+        bool is_free = device->future + units <= node->device_size &&
+                       (spot->when < FITS_NOW ||
+                        (device->now + units <= node->device_size && device->n_waiting == 0));
+        if (is_free && fgd_nodes_free(cluster, spot->node, d) == free_of) {
+            spot->devices[0] = d;
+            spot->is_shared = device->future > 0;
+            return;
+        }
+    }
+}
+
+bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
+                    struct fits_spot *spot)
+{
+    const struct ranking *ranking = ranking_for(index, task);
+    int32_t at = ranking == NULL ? -1 : node_index_at_least(&ranking->nodes, INT64_MIN, 0);
+    while (at >= 0) {
+        spot->node = at;
+        fits_find(index->cluster, task, spot);
+        if (spot->when >= when) {
+            fgd_index_choose(index, task, spot);
+            return true;
+        }
+        at = node_index_at_least(&ranking->nodes, ranking->nodes.entries[at].key, at + 1);
+    }
+    return false;
+}
