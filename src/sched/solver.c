@@ -229,6 +229,10 @@ static void freeze(struct solver *solver, int32_t n_tasks)
             }
         }
     }
+    for (int32_t i = 0; i < solver->n_evicted; i++) { /* They are no longer there to be popped. */
+        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        solver->popped[unit->job] -= unit->n;
+    }
     solver->n_frozen_losses = settle_count_losses(solver);
     solver->n_frozen = n_tasks;
     solver->checkpoint = cluster_checkpoint(cluster);
