@@ -136,7 +136,7 @@ static inline void test_cluster_random(struct test_cluster *cluster, struct weir
 {
     int n_nodes = 1 + (int)weir_rng_below(rng, (uint64_t)n);
     int n_jobs = 2 + (int)weir_rng_below(rng, (uint64_t)n * 4);
-    test_cluster_init(cluster, n_nodes, 16, n_jobs, n_jobs * 4);
+    test_cluster_init(cluster, n_nodes, 16, n_jobs, n_jobs * 24);
     for (int i = 0; i < n_nodes; i++) {
         test_node(cluster, (int)weir_rng_below(rng, 9));
     }
@@ -156,6 +156,10 @@ static inline void test_cluster_random(struct test_cluster *cluster, struct weir
     for (int j = 0; j < n_jobs; j++) {
         int n_tasks = weir_rng_below(rng, 2) == 0 ? 1 : 1 + (int)weir_rng_below(rng, 4);
         int n_devices = weir_rng_below(rng, 4) == 0 ? 0 : 1 + (int)weir_rng_below(rng, 4);
+        if (weir_rng_below(rng, 8) == 0) { /* A gang that the solver takes in its linear way. */
+            n_tasks = 16 + (int)weir_rng_below(rng, 8);
+            n_devices = 1;
+        }
         struct weir_sched_job *job =
             test_job(cluster, leaves[weir_rng_below(rng, (uint64_t)n_leaves)],
                      priorities[weir_rng_below(rng, 4)], n_tasks, n_devices);
