@@ -138,7 +138,8 @@ def option_rows(body):
             rows.append((string(cells[2]), string(cells[5]), string(cells[8]), string(cells[9])))
         elif row.startswith("OPT("):
             cells = parts(row[len("OPT("):-1])
-            rows.append((string(cells[1]), string(cells[3]), string(cells[6]), string(cells[7])))
+            # with or without a letter behind the name: the others are counted from the end
+            rows.append((string(cells[1]), string(cells[-5]), string(cells[-2]), string(cells[-1])))
     return rows
 
 
