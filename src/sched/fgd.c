@@ -72,27 +72,31 @@ static int32_t merge_equal(struct fgd_kind *kinds, int32_t n)
     return n_kept;
 }
 
-/** What still is too many after the coarsest rounding falls in with its neighbour. */
+/** What still is too many after the coarsest rounding falls in with its neighbours. */
 static int32_t merge_neighbours(struct fgd_kind *kinds, int32_t n)
 {
-    for (int32_t i = FGD_KINDS_MAX; i < n; i++) {
-        struct fgd_kind *into = &kinds[(int64_t)i * FGD_KINDS_MAX / n];
-        into->count += kinds[i].count;
+    int32_t n_kept = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if ((int64_t)i * FGD_KINDS_MAX / n < n_kept) {
+            kinds[n_kept - 1].count += kinds[i].count;
+        } else {
+            kinds[n_kept++] = kinds[i];
+        }
     }
-    return WEIR_MIN(n, FGD_KINDS_MAX);
+    return n_kept;
 }
 
 static int32_t merge(struct fgd_kind *kinds, int32_t n)
 {
     n = merge_equal(kinds, n);
-    for (int bits = 5; bits > 0 && n > FGD_KINDS_MAX; bits--) {
-        for (int32_t i = 0; i < n; i++) {
-            kinds[i].cpu_milli = round_up(kinds[i].cpu_milli, bits);
-            kinds[i].memory_bytes = round_up(kinds[i].memory_bytes, bits);
+    for (int bits = 5; bits >= 0 && n > FGD_KINDS_MAX; bits--) {
+        for (int32_t i = 0; i < n; i++) { /* In the end without memory. */
+            kinds[i].cpu_milli = round_up(kinds[i].cpu_milli, WEIR_MAX(bits, 1));
+            kinds[i].memory_bytes = bits > 0 ? round_up(kinds[i].memory_bytes, bits) : 0;
         }
         n = merge_equal(kinds, n);
     }
-    return merge_neighbours(kinds, n);
+    return n > FGD_KINDS_MAX ? merge_neighbours(kinds, n) : n;
 }
 
 static void make_groups(struct fgd_mix *mix)
@@ -111,6 +115,21 @@ static void make_groups(struct fgd_mix *mix)
         }
         group->n++;
     }
+}
+
+/** CPUs and memory that come with a device on average, by the tasks' popularity. */
+static void average(struct fgd_mix *mix)
+{
+    __int128 cpu = 0, memory = 0, milli = 0;
+    for (int32_t i = 0; i < mix->n_kinds; i++) {
+        const struct fgd_kind *kind = &mix->kinds[i];
+        int32_t each = kind->device_milli > 0 ? kind->device_milli : WHOLE;
+        cpu += (__int128)kind->count * kind->cpu_milli;
+        memory += (__int128)kind->count * kind->memory_bytes;
+        milli += (__int128)kind->count * kind->n_devices * each;
+    }
+    mix->cpu_per_device = milli == 0 ? 0 : (int64_t)(cpu * WHOLE / milli);
+    mix->memory_per_device = milli == 0 ? 0 : (int64_t)(memory * WHOLE / milli);
 }
 
 weir_status fgd_mix_init(struct fgd_mix *mix, const struct fgd_kind *kinds, int32_t n_kinds,
@@ -134,6 +153,7 @@ weir_status fgd_mix_init(struct fgd_mix *mix, const struct fgd_kind *kinds, int3
         return WEIR_ERR_NOMEM;
     }
     make_groups(mix);
+    average(mix);
     fgd_weigh(mix, NULL, 0);
     return WEIR_OK;
 }
@@ -160,43 +180,42 @@ int64_t fgd_need(const struct fgd_class *class_, int32_t device_milli, int64_t d
     return need < WHOLE && class_->is_whole_only ? WHOLE + 1 : need;
 }
 
-/** How many of `n` tasks a supply is enough for. */
-static int64_t lasts(int64_t supply, int64_t each, int64_t n)
+/** Thousandths of devices that a supply lasts for; at most `most`. */
+static int64_t lasts(int64_t supply, int64_t per_device, int64_t most)
 {
-    return each <= 0 || supply / each >= n ? n : supply / each;
+    if (per_device == 0 || (__int128)supply * WHOLE >= (__int128)most * per_device) {
+        return most;
+    }
+    return (int64_t)((__int128)supply * WHOLE / per_device);
 }
 
-/** Usable of the state for one kind, of whose devices `usable` have room for `n_tasks` tasks. */
+/** Usable of the state for one kind, whose task takes `first` of the `usable` that has room. */
 static int64_t usable_for(const struct fgd_mix *mix, const struct fgd_kind *kind,
-                          const struct fgd_state *state, int64_t usable, int64_t n_tasks)
+                          const struct fgd_state *state, int64_t usable, int64_t first)
 {
     if (kind->cpu_milli > state->cpu_milli || kind->memory_bytes > state->memory_bytes ||
         !mix->classes[state->class_].allows[kind->constraint]) {
         return 0;
     }
-    int64_t n = n_tasks;
-    if ((__int128)kind->cpu_milli * n_tasks > state->cpu_milli ||
-        (__int128)kind->memory_bytes * n_tasks > state->memory_bytes) {
-        n = lasts(state->cpu_milli, kind->cpu_milli, n_tasks);
-        n = lasts(state->memory_bytes, kind->memory_bytes, n);
-    }
-    return usable - usable * (n_tasks - n) * mix->depth_pct / (100 * n_tasks);
+    int64_t rest = usable - first;
+    rest = lasts(state->cpu_milli - kind->cpu_milli, mix->cpu_per_device, rest);
+    rest = lasts(state->memory_bytes - kind->memory_bytes, mix->memory_per_device, rest);
+    return usable - (usable - first - rest) * mix->depth_pct / 100;
 }
 
-/** For one group: what its devices add up to, and for how many tasks they are enough; 0: none. */
+/** For one group: what its devices with room add up to, and what of it one task takes; 0: none. */
 static int64_t fit_group(const struct fgd_mix *mix, const struct fgd_group *group,
                          const struct fgd_state *state, int64_t *out_usable)
 {
     int64_t need =
         fgd_need(&mix->classes[state->class_], group->device_milli, group->device_memory_bytes);
-    int64_t n_shares = 0, usable = 0;
+    int64_t usable = 0;
     int32_t d = 0;
     for (; d < state->n_devices && state->free[d] >= need; d++) {
-        n_shares += need == WHOLE ? 1 : state->free[d] / need;
         usable += state->free[d];
     }
     *out_usable = usable;
-    return d < group->n_devices ? 0 : n_shares / group->n_devices;
+    return d < group->n_devices ? 0 : need * group->n_devices;
 }
 
 void fgd_usable(const struct fgd_mix *mix, const struct fgd_state *state, int64_t times,
@@ -204,9 +223,9 @@ void fgd_usable(const struct fgd_mix *mix, const struct fgd_state *state, int64_
 {
     for (int32_t g = 0; g < mix->n_groups; g++) {
         const struct fgd_group *group = &mix->groups[g];
-        int64_t usable, n_tasks = fit_group(mix, group, state, &usable);
-        for (int32_t i = group->first; i < group->first + group->n && n_tasks > 0; i++) {
-            sums[i] += times * usable_for(mix, &mix->kinds[i], state, usable, n_tasks);
+        int64_t usable, first = fit_group(mix, group, state, &usable);
+        for (int32_t i = group->first; i < group->first + group->n && first > 0; i++) {
+            sums[i] += times * usable_for(mix, &mix->kinds[i], state, usable, first);
         }
     }
 }
@@ -253,9 +272,9 @@ static int64_t compute_value(const struct fgd_mix *mix, const struct fgd_state *
     int64_t value = 0;
     for (int32_t g = 0; g < mix->n_groups; g++) {
         const struct fgd_group *group = &mix->groups[g];
-        int64_t usable, n_tasks = fit_group(mix, group, state, &usable);
-        for (int32_t i = group->first; i < group->first + group->n && n_tasks > 0; i++) {
-            value += mix->weights[i] * usable_for(mix, &mix->kinds[i], state, usable, n_tasks);
+        int64_t usable, first = fit_group(mix, group, state, &usable);
+        for (int32_t i = group->first; i < group->first + group->n && first > 0; i++) {
+            value += mix->weights[i] * usable_for(mix, &mix->kinds[i], state, usable, first);
         }
     }
     return value;

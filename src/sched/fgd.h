@@ -5,12 +5,12 @@
  *
  * A *mix* is the kinds of tasks that are about, each as often as it is. A *state* is what a node
  * has free. For one kind, what is *usable* of a state is as in the paper: nothing if not even one
- * such task fits, else all free devices that have room for it. Two things go beyond the paper, both
- * can be switched off, and the numbers of both are in bench/fgd.c's table:
+ * such task fits, else all free devices that have room for it. Two things go beyond the paper;
+ * fgd_allocation/ measures what they bring:
  *
  *  - depth: the paper asks whether one task fits. Eight free devices beside CPUs for one task are
- *    then all usable. With a depth of d percent, d percent of the usable amount counts only as far
- * as CPUs and memory would last if the node were filled with tasks of that kind.
+ *    then all usable. With a depth of d percent, d percent of the usable amount count only as far
+ *    as CPUs and memory last: for one such task, and then for what comes with a device on average.
  *  - scarcity: a kind's weight is its popularity times (room of all / usable room for it)^(3/4), so
  *    that what few nodes can give, a rare model or eight whole devices, is given away last.
  *
@@ -28,7 +28,7 @@
 
 #define FGD_KINDS_MAX  512
 #define FGD_WEIGHT_ONE ((int64_t)1 << 24)
-#define FGD_DEPTH_PCT  50
+#define FGD_DEPTH_PCT  30
 
 /** Tasks alike in what they need. Those without devices are no part of a mix. */
 struct fgd_kind {
@@ -64,6 +64,7 @@ struct fgd_mix {
     struct fgd_group *groups;
     int32_t n_groups;
     const struct fgd_class *classes;
+    int64_t cpu_per_device, memory_per_device; /**< What comes with one on average. */
     int32_t depth_pct;
     struct fgd_cache *cache;
 };
