@@ -8,10 +8,14 @@ START_TEST(every_failed_allocation_of_a_plan_is_reported)
 {
     struct test_cluster cluster;
     struct weir_rng rng;
+    static char fgd[] = "fgd";
     struct weir_sched_profile profile;
     ck_assert_int_eq(weir_sched_profile_named("kai", &profile, NULL), WEIR_OK);
     long n_failed = 0;
-    for (uint64_t seed = 1; seed <= 4; seed++) {
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        if (seed == 5) {
+            profile.placement = profile.placement_cpu = fgd;
+        }
         weir_rng_init(&rng, seed, 0);
         test_cluster_random(&cluster, &rng, 6);
         struct weir_sched_plan *first = test_plan(&cluster, &profile);

@@ -250,6 +250,15 @@ static int64_t scarcity(int64_t room, int64_t usable)
     return WEIR_MAX(square_root(ratio * root), 1);
 }
 
+static void cache_empty(struct fgd_cache *cache)
+{
+    if (cache->n_slots > 0) {
+        memset(cache->slots, 0, sizeof cache->slots);
+    }
+    cache->n_slots = 0;
+    cache->n_words = 0;
+}
+
 void fgd_weigh(struct fgd_mix *mix, const int64_t *usable, int64_t room)
 {
     __int128 total = 0;
@@ -262,9 +271,7 @@ void fgd_weigh(struct fgd_mix *mix, const int64_t *usable, int64_t room)
     for (int32_t i = 0; i < mix->n_kinds; i++) {
         mix->weights[i] = (int64_t)((__int128)mix->weights[i] * FGD_WEIGHT_ONE / total);
     }
-    memset(mix->cache->slots, 0, sizeof mix->cache->slots);
-    mix->cache->n_slots = 0;
-    mix->cache->n_words = 0;
+    cache_empty(mix->cache);
 }
 
 static int64_t compute_value(const struct fgd_mix *mix, const struct fgd_state *state)
@@ -316,9 +323,7 @@ int64_t fgd_value(struct fgd_mix *mix, const struct fgd_state *state)
         return 0;
     }
     if (cache->n_slots > CACHE_SLOTS / 4 * 3 || cache->n_words + 64 > CACHE_WORDS) {
-        memset(cache->slots, 0, sizeof cache->slots);
-        cache->n_slots = 0;
-        cache->n_words = 0;
+        cache_empty(cache);
     }
     int64_t *key = cache->words + cache->n_words;
     uint32_t n_words = write_key(state, key, CACHE_WORDS - cache->n_words);

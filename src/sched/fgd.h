@@ -15,8 +15,8 @@
  *    that what few nodes can give, a rare model or eight whole devices, is given away last.
  *
  * Everything is int64 fixed point: amounts of devices in thousandths, weights add up to
- * FGD_WEIGHT_ONE. Values of states are cached. Not thread-safe. Lack of memory gives
- * WEIR_ERR_NOMEM from fgd_mix_init; later the cache is done without.
+ * FGD_WEIGHT_ONE. Values of states are cached. Not thread-safe. Only
+ * fgd_mix_init takes memory.
  */
 #ifndef WEIR_SCHED_FGD_H
 #define WEIR_SCHED_FGD_H
