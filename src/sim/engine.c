@@ -231,7 +231,7 @@ weir_status engine_init(struct engine *engine, const struct weir_sim_trace *trac
         WEIR_TRY(check_job(given, err));
         split(job, given, node_devices);
         job->submit_ms = given->submit_ms - start_ms;
-        job->queued_ms = job->submit_ms;
+        job->queued_ms = job->result.submit_ms = job->submit_ms;
         if (given->duration_ms > INT64_MAX / 4 / WEIR_MAX(job->n_tasks, 1) ||
             job->milli > (int64_t)1 << 40) {
             return weir_error_set(err, WEIR_ERR_INVALID, "job \"%.80s\" is too large", given->name);

@@ -43,6 +43,61 @@ void weir_sim_options_init(struct weir_sim_options *options)
                                          .las_threshold_s = 3200};
 }
 
+bool weir_sim_is_discipline(const char *profile)
+{
+    return discipline_is_known(profile);
+}
+
+static bool is_in_table(const struct weir_option *table, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_status set_option(char *assignment, struct weir_arena *arena,
+                              struct weir_sim_options *options, struct weir_sched_profile *sched,
+                              struct weir_error *err)
+{
+    size_t n_sched;
+    const struct weir_option *sched_table = weir_sched_profile_options(&n_sched);
+    char *equals = strchr(assignment, '=');
+    if (equals == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "option \"%.60s\": expected NAME=VALUE",
+                              assignment);
+    }
+    *equals = '\0';
+    WEIR_AUTO(weir_json_auto_free) json_t *object = json_pack("{s:s}", assignment, equals + 1);
+    if (object == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "option %.60s: not UTF-8", assignment);
+    }
+    if (is_in_table(sched_table, n_sched, assignment)) {
+        return weir_options_from_json(sched_table, n_sched, object, arena, sched, err);
+    }
+    if (options != NULL && is_in_table(options_table, WEIR_ARRAY_LEN(options_table), assignment)) {
+        return weir_options_from_json(options_table, WEIR_ARRAY_LEN(options_table), object, arena,
+                                      options, err);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "there is no option \"%.60s\"; docs/reference/simulator.md lists them",
+                          assignment);
+}
+
+weir_status weir_sim_options_set(const char *lines, struct weir_arena *arena,
+                                 struct weir_sim_options *options, struct weir_sched_profile *sched,
+                                 struct weir_error *err)
+{
+    for (const char *at = lines; at != NULL && *at != '\0';) {
+        size_t len = strcspn(at, "\n");
+        WEIR_TRY(set_option(weir_arena_memdup(arena, at, len), arena, options, sched, err));
+        at += len + (at[len] == '\n');
+    }
+    return weir_sched_profile_check(sched, err);
+}
+
 static weir_status check_options(const struct weir_sim_options *options, struct weir_error *err)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(options_table); i++) {

@@ -47,8 +47,23 @@ const struct weir_option *weir_sim_options(size_t *out_n);
 /** The table's defaults. */
 void weir_sim_options_init(struct weir_sim_options *options);
 
+/**
+ * Take options as people write them: "name=value", one on each line, of the table above or of the
+ * scheduler's profile (weir_sched_profile_options).
+ *
+ * @param options  NULL: only the scheduler's are taken.
+ * @return INVALID naming the option and what was expected. Texts live in the arena.
+ */
+weir_status weir_sim_options_set(const char *lines, struct weir_arena *arena,
+                                 struct weir_sim_options *options, struct weir_sched_profile *sched,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Whether a profile is a discipline, of which the scheduler knows nothing. */
+bool weir_sim_is_discipline(const char *profile);
+
 /** What became of a job. */
 struct weir_sim_job_result {
+    int64_t submit_ms;
     int64_t first_start_ms, end_ms;           /**< WEIR_SIM_UNKNOWN: not in this replay. */
     int64_t ran_ms;                           /**< With its minimum running, restarts included. */
     int64_t lost_milli_ms, overhead_milli_ms; /**< Device time; in thousandths of a device × ms. */

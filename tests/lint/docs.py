@@ -334,7 +334,7 @@ def check_built_commands(commands):
     if not program.exists() or program.stat().st_mtime < newest:
         return
     ask = lambda *words: subprocess.run([program, *words], capture_output=True, text=True).stdout
-    listed = re.findall(r"^  (\w+) ", ask("help"), re.M)
+    listed = re.findall(r"^  ([\w-]+) ", ask("help"), re.M)
     for name in set(listed) ^ set(commands):
         complain("tests/lint/docs.py", f"reads the table of commands wrongly: {name}")
     for name, options in commands.items():

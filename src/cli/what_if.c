@@ -1,0 +1,172 @@
+/** weir what-if: the scheduler's next cycle as it is, and with a change. */
+#include "cli/cli_private.h"
+
+#include "sched/snapshot_json.h"
+#include "sim/replay.h"
+#include "sim/what_if.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SNAPSHOT_BYTES_MAX ((size_t)1 << 30)
+
+struct what_if_options {
+    struct cli_common common;
+    char *snapshot, *profile, *option, *job, *queue, *accelerators, *priority, *quota, *limit,
+        *weight;
+};
+
+static const struct weir_option what_if_options[] = {
+    WEIR_OPT(what_if_options, snapshot, "snapshot", 0, TEXT, NULL, 0, 0, "FILE",
+             "What there is: nodes, queues, jobs (JSON)"),
+    WEIR_OPT(what_if_options, job, "job", 0, TEXT, NULL, 0, 0, "NAME", "Job that changes"),
+    WEIR_OPT(what_if_options, accelerators, "accelerators", 0, TEXT, NULL, 0, 0, "N",
+             "It asks for so many instead, anew"),
+    WEIR_OPT(what_if_options, priority, "priority", 0, TEXT, NULL, 0, 0, "N", "Its priority"),
+    WEIR_OPT(what_if_options, queue, "queue", 0, TEXT, NULL, 0, 0, "NAME", "Queue that changes"),
+    WEIR_OPT(what_if_options, quota, "quota", 0, TEXT, NULL, 0, 0, "N",
+             "Its guaranteed accelerators; -1: unlimited"),
+    WEIR_OPT(what_if_options, limit, "limit", 0, TEXT, NULL, 0, 0, "N",
+             "Its most accelerators; -1: no limit"),
+    WEIR_OPT(what_if_options, weight, "weight", 0, TEXT, NULL, 0, 0, "N",
+             "Its share of what is left over"),
+    WEIR_OPT(what_if_options, profile, "profile", 0, TEXT, "default", 0, 0, "NAME",
+             "default or kai"),
+    WEIR_OPT(what_if_options, option, "option", 0, LIST, NULL, 0, 0, "NAME=VALUE",
+             "An option of the profile; may be repeated"),
+    WEIR_OPT(what_if_options, common.output, "output", 'o', TEXT, "text", 0, 0, "text|json",
+             "What to print"),
+    CLI_HELP_OPTION(what_if_options),
+};
+
+/** A number that may be absent, times `scale`. */
+static weir_status read_number(const char *flag, const char *text, double low, double scale,
+                               int64_t *out, struct weir_error *err)
+{
+    char *end;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) || value < low || value > 1e9) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--%s: expected a number from %g, got \"%.40s\"", flag, low, text);
+    }
+    *out = value < 0 && scale != 1 ? WEIR_SCHED_UNLIMITED : (int64_t)llround(value * scale);
+    return WEIR_OK;
+}
+
+static weir_status read_change(const struct what_if_options *options,
+                               struct weir_sim_change *change, struct weir_error *err)
+{
+    weir_sim_change_init(change);
+    change->job = options->job;
+    change->queue = options->queue;
+    WEIR_TRY(read_number("accelerators", options->accelerators, 1, 1, &change->accelerators, err));
+    WEIR_TRY(read_number("priority", options->priority, -1e9, 1, &change->priority, err));
+    WEIR_TRY(read_number("quota", options->quota, -1, 1000, &change->quota_milli, err));
+    WEIR_TRY(read_number("limit", options->limit, -1, 1000, &change->limit_milli, err));
+    WEIR_TRY(read_number("weight", options->weight, 0, 1, &change->weight, err));
+    bool job_changes = options->accelerators != NULL || options->priority != NULL;
+    bool queue_changes =
+        options->quota != NULL || options->limit != NULL || options->weight != NULL;
+    if (job_changes != (options->job != NULL) || queue_changes != (options->queue != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "what changes? --job NAME with --accelerators or --priority, --queue "
+                              "NAME with --quota, --limit or --weight");
+    }
+    return WEIR_OK;
+}
+
+static void print_counts(const json_t *answer)
+{
+    const json_t *before = json_object_get(answer, "before"),
+                 *after = json_object_get(answer, "after");
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)before, name, value)
+    {
+        json_int_t was = json_integer_value(value),
+                   is = json_integer_value(json_object_get(after, name));
+        if (was != is) {
+            printf("%s: %lld, before %lld\n", name, (long long)is, (long long)was);
+        }
+    }
+}
+
+static void print_answer(struct cli_call *call, json_t *answer)
+{
+    static const struct cli_column jobs[] = {{"job", "JOB"},
+                                             {"queue", "QUEUE"},
+                                             {"before", "BEFORE"},
+                                             {"after", "AFTER"},
+                                             {"why_after", "WHY"}};
+    static const struct cli_column queues[] = {{"queue", "QUEUE"},
+                                               {"fair_share_before", "FAIR SHARE BEFORE"},
+                                               {"fair_share_after", "AFTER"},
+                                               {"allocated_before", "ALLOCATED BEFORE"},
+                                               {"allocated_after", "AFTER"}};
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+        return;
+    }
+    if (json_array_size(json_object_get(answer, "jobs")) == 0 &&
+        json_array_size(json_object_get(answer, "queues")) == 0) {
+        printf("Nothing changes in the next cycle.\n");
+        return;
+    }
+    print_counts(answer);
+    if (json_array_size(json_object_get(answer, "jobs")) > 0) {
+        (void)json_object_set(answer, "items", json_object_get(answer, "jobs"));
+        cli_print_table(call, answer, jobs, WEIR_ARRAY_LEN(jobs));
+    }
+    if (json_array_size(json_object_get(answer, "queues")) > 0) {
+        printf("\n");
+        (void)json_object_set(answer, "items", json_object_get(answer, "queues"));
+        cli_print_table(call, answer, queues, WEIR_ARRAY_LEN(queues));
+    }
+}
+
+static weir_status run_what_if(struct cli_call *call, struct weir_error *err)
+{
+    const struct what_if_options *options = call->options;
+    WEIR_AUTO(weir_json_auto_free) json_t *document = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
+    struct weir_sched_profile sched;
+    struct weir_sched_snapshot snapshot;
+    struct weir_sim_change change;
+    struct weir_arena arena;
+    if (options->snapshot == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "of what? --snapshot FILE");
+    }
+    WEIR_TRY(read_change(options, &change, err));
+    WEIR_TRY(weir_sched_profile_named(options->profile, &sched, err));
+    WEIR_TRY(weir_sim_options_set(options->option, call->arena, NULL, &sched, err));
+    WEIR_TRY(weir_json_load(options->snapshot, SNAPSHOT_BYTES_MAX, &document, err));
+    weir_arena_init(&arena, (size_t)8 << 30);
+    weir_status status = weir_sched_snapshot_from_json(document, &arena, &snapshot, err);
+    if (status != WEIR_OK) {
+        (void)weir_error_prefix(err, "%s: ", options->snapshot);
+    } else {
+        status = weir_sim_what_if(&snapshot, &sched, &change, &answer, err);
+    }
+    if (status == WEIR_OK) {
+        print_answer(call, answer);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+const struct cli_command cli_what_if = {
+    .name = "what-if",
+    .usage = "--snapshot FILE (--job NAME --accelerators N | --queue NAME --quota N) …",
+    .summary = "Show what a change would do in the scheduler's next cycle",
+    .help = "Plans a snapshot as it is and with the change, and shows which jobs would start, wait "
+            "or be evicted\n"
+            "instead, and why. Nothing is changed. A running job that is asked about is asked for "
+            "anew.",
+    .max_words = 0,
+    CLI_OPTIONS(what_if_options, what_if_options),
+    .run = run_what_if,
+};

@@ -1,0 +1,170 @@
+/** Fillings against one worked out by hand, and the authors' table against its published means. */
+#include "sim/protocol.h"
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/test_main.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void open_rows(const char *rows, struct weir_sim_trace *trace)
+{
+    struct weir_error err = {0};
+    ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", "alibaba-2023", trace, &err) ==
+                      WEIR_OK,
+                  "%s", err.message);
+}
+
+static struct weir_sched_profile rules(const char *placement)
+{
+    struct weir_sched_profile profile;
+    struct weir_error err = {0};
+    ck_assert_int_eq(weir_sched_profile_named("default", &profile, &err), WEIR_OK);
+    profile.placement = (char *)placement;
+    return profile;
+}
+
+START_TEST(what_fits_exactly_is_allocated_whole)
+{
+    struct weir_error err = {0};
+    struct weir_sim_trace trace;
+    struct weir_sim_cluster cluster;
+    struct weir_sim_fill fill;
+    struct weir_sched_profile profile = rules("binpack");
+    open_rows("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,0,0,1,500\n", &trace);
+    ck_assert_int_eq(weir_sim_cluster_uniform(10, 2, &cluster, &err), WEIR_OK);
+    ck_assert_int_eq(weir_sim_fill(&trace, &cluster, &profile, 1, &fill, &err), WEIR_OK);
+    ck_assert_int_eq(fill.n_tasks, 26); /* half devices up to 13 */
+    ck_assert_int_eq(fill.n_dropped, 6);
+    ck_assert_double_eq_tol(fill.allocated_pct[0], 5, 1e-9);
+    ck_assert_double_eq_tol(fill.allocated_pct[50], 50, 1e-9);
+    ck_assert_double_eq_tol(fill.allocated_pct[100], 100, 1e-9);
+    ck_assert_double_eq_tol(fill.allocated_pct[130], 100, 1e-9);
+    weir_sim_trace_fini(&trace);
+    weir_sim_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(what_never_fits_is_dropped_and_models_are_kept)
+{
+    struct weir_error err = {0};
+    struct weir_sim_trace trace;
+    struct weir_sim_cluster cluster;
+    struct weir_sim_fill fill;
+    struct weir_sched_profile profile = rules("binpack");
+    static const char nodes[] = "sn,cpu_milli,memory_mib,gpu,model\nx,1000,1,2,A\ny,1000,1,2,B\n";
+    /* 600 of a device twice never share one; each model has two devices of its own. */
+    open_rows("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,0,0,1,600,A|C\n", &trace);
+    ck_assert_int_eq(weir_sim_cluster_parse(nodes, strlen(nodes), "n.csv", &cluster, &err),
+                     WEIR_OK);
+    ck_assert_msg(weir_sim_fill(&trace, &cluster, &profile, 7, &fill, &err) == WEIR_OK, "%s",
+                  err.message);
+    ck_assert_double_eq_tol(fill.allocated_pct[130], 30, 1e-9); /* two of 600 on four devices */
+    ck_assert_int_eq(fill.n_tasks - fill.n_dropped, 2);
+    weir_sim_trace_fini(&trace);
+    weir_sim_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(nothing_to_fill_is_refused)
+{
+    struct weir_error err = {0};
+    struct weir_sim_trace trace;
+    struct weir_sim_cluster cluster;
+    struct weir_sim_fill fill;
+    struct weir_sched_profile profile = rules("binpack");
+    open_rows("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,0,0,0\n", &trace);
+    ck_assert_int_eq(weir_sim_cluster_uniform(10, 2, &cluster, &err), WEIR_OK);
+    ck_assert_int_eq(weir_sim_fill(&trace, &cluster, &profile, 1, &fill, &err), WEIR_ERR_INVALID);
+    weir_sim_trace_fini(&trace);
+    weir_sim_cluster_fini(&cluster);
+}
+
+END_TEST
+
+static char *data_path(const char *name)
+{
+    static char path[4096];
+    const char *root = getenv("WEIR_SHARED_DATA");
+    (void)snprintf(path, sizeof path, "%s/scheduler/%s", root == NULL ? "." : root, name);
+    return path;
+}
+
+/** The authors' means for the default list: random, best-fit, FGD (ATC'23, measured from the file).
+ */
+START_TEST(published_means_are_those_of_the_table)
+{
+    struct weir_error err = {0};
+    struct weir_arena arena;
+    struct weir_sim_published published;
+    char *text;
+    size_t len;
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(weir_file_read(data_path("fgd-expected/analysis_allo_discrete.csv"), 1 << 24,
+                                    &arena, &text, &len, &err),
+                     WEIR_OK);
+    ck_assert_int_eq(
+        weir_sim_published_parse(text, len, "table", "openb_pod_list_default", &published, &err),
+        WEIR_OK);
+    ck_assert_int_eq(published.n_policies, 6);
+    ck_assert_int_eq(published.policies[0].n_seeds, 10);
+    ck_assert_double_eq_tol(published.policies[0].at_100, 86.30, 0.005);
+    ck_assert_double_eq_tol(published.policies[4].at_130, 93.08, 0.005);
+    ck_assert_double_eq_tol(published.policies[5].at_100, 95.23, 0.005);
+    ck_assert_double_eq_tol(published.policies[5].at_130, 95.39, 0.005);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+/** Any sensible rule lies between random and perfect; the same seed gives the same filling. */
+START_TEST(alibabas_default_list_is_filled_between_random_and_full)
+{
+    struct weir_error err = {0};
+    struct weir_sim_trace trace;
+    struct weir_sim_cluster cluster;
+    struct weir_sim_fill first, again;
+    struct weir_sched_profile profile = rules("binpack");
+    ck_assert_int_eq(weir_sim_trace_load(data_path("alibaba-gpu-v2023/openb_pod_list_default.csv"),
+                                         "alibaba-2023", &trace, &err),
+                     WEIR_OK);
+    ck_assert_int_eq(
+        weir_sim_cluster_load(data_path("alibaba-gpu-v2023/openb_node_list_gpu_node.csv"), &cluster,
+                              &err),
+        WEIR_OK);
+    ck_assert_int_eq(weir_sim_fill(&trace, &cluster, &profile, 42, &first, &err), WEIR_OK);
+    ck_assert_int_eq(weir_sim_fill(&trace, &cluster, &profile, 42, &again, &err), WEIR_OK);
+    ck_assert_mem_eq(&first, &again, sizeof first);
+    ck_assert_double_gt(first.allocated_pct[130], 85);
+    ck_assert_double_le(first.allocated_pct[130], 100);
+    for (int pct = 1; pct <= WEIR_SIM_FILL_PCT; pct++) {
+        ck_assert_double_ge(first.allocated_pct[pct], first.allocated_pct[pct - 1]);
+        /* No more is allocated than has arrived, but for the task that passes the mark. */
+        ck_assert_double_le(first.allocated_pct[pct], pct + 0.15);
+    }
+    weir_sim_trace_fini(&trace);
+    weir_sim_cluster_fini(&cluster);
+}
+
+END_TEST
+
+int main(void)
+{
+    const TTest *const made[] = {what_fits_exactly_is_allocated_whole,
+                                 what_never_fits_is_dropped_and_models_are_kept,
+                                 nothing_to_fill_is_refused};
+    const TTest *const real[] = {published_means_are_those_of_the_table,
+                                 alibabas_default_list_is_filled_between_random_and_full};
+    if (weir_test_run(weir_test_suite("protocol", made, sizeof made / sizeof made[0])) != 0) {
+        return EXIT_FAILURE;
+    }
+    if (access(data_path("fgd-expected/analysis_allo_discrete.csv"), R_OK) != 0) {
+        (void)fprintf(stderr, "the traces are not there; their tests are skipped\n");
+        return 77;
+    }
+    return weir_test_run(weir_test_suite("alibaba", real, sizeof real / sizeof real[0]));
+}

@@ -1,0 +1,343 @@
+#include "sim/what_if.h"
+
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum outcome {
+    OUTCOME_STAYS,
+    OUTCOME_STARTS,
+    OUTCOME_GROWS,
+    OUTCOME_STARTS_LATER,
+    OUTCOME_WAITS,
+    OUTCOME_EVICTED,
+    OUTCOME_SHRINKS,
+    OUTCOME_MOVES,
+    N_OUTCOMES,
+};
+
+static const char *const outcome_names[N_OUTCOMES] = {
+    "stays", "starts", "grows", "starts when room is free", "waits", "evicted", "shrinks", "moves",
+};
+
+static const char *const evict_reasons[] = {"", "to consolidate", "reclaimed by another queue",
+                                            "preempted by higher priority", "its gang is stale"};
+
+/** What a plan does with a job. */
+struct fate {
+    enum outcome outcome;
+    int32_t n_bound, n_pipelined, n_evicted, n_running, n_pending;
+    char why[WEIR_SCHED_TEXT_BYTES];
+};
+
+static json_t *checked(json_t *value)
+{
+    if (value == NULL) {
+        (void)fprintf(stderr, "weir: out of memory while comparing plans\n");
+        abort();
+    }
+    return value;
+}
+
+void weir_sim_change_init(struct weir_sim_change *change)
+{
+    *change = (struct weir_sim_change){.accelerators = WEIR_SIM_KEEP,
+                                       .priority = WEIR_SIM_KEEP,
+                                       .quota_milli = WEIR_SIM_KEEP,
+                                       .limit_milli = WEIR_SIM_KEEP,
+                                       .weight = WEIR_SIM_KEEP};
+}
+
+/* ---- fates ----------------------------------------------------------------------------------- */
+
+static int32_t min_of(const struct weir_sched_job *job)
+{
+    int32_t min = job->n_groups > 0 ? job->groups[0].min_member : job->min_member;
+    return min < 0 ? job->n_tasks : min;
+}
+
+static enum outcome judge(const struct fate *fate, int32_t min)
+{
+    int32_t n_gone = fate->n_evicted, n_placed = fate->n_bound + fate->n_pipelined;
+    if (n_gone > 0 && n_placed >= n_gone) {
+        return OUTCOME_MOVES;
+    }
+    if (n_gone > 0) {
+        return fate->n_running - n_gone >= min ? OUTCOME_SHRINKS : OUTCOME_EVICTED;
+    }
+    if (n_placed > 0 && fate->n_running >= min) {
+        return OUTCOME_GROWS;
+    }
+    if (fate->n_pipelined > 0) {
+        return OUTCOME_STARTS_LATER;
+    }
+    if (fate->n_bound > 0) {
+        return OUTCOME_STARTS;
+    }
+    return fate->n_pending > 0 && fate->n_running < min ? OUTCOME_WAITS : OUTCOME_STAYS;
+}
+
+static void count_actions(const struct weir_sched_snapshot *snapshot,
+                          const struct weir_sched_plan *plan, const int32_t *job_of,
+                          struct fate *fates)
+{
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        const struct weir_sched_action *action = &plan->actions[i];
+        struct fate *fate = &fates[job_of[action->task]];
+        fate->n_bound += action->kind == WEIR_SCHED_BIND;
+        fate->n_pipelined += action->kind == WEIR_SCHED_PIPELINE;
+        if (action->kind == WEIR_SCHED_EVICT) {
+            fate->n_evicted++;
+            const char *by = action->by_job >= 0 ? snapshot->jobs[action->by_job].name : NULL;
+            (void)snprintf(fate->why, sizeof fate->why, "%s%s%.100s", evict_reasons[action->reason],
+                           by != NULL ? ", for " : "", by != NULL ? by : "");
+        } else if (fate->why[0] == '\0') {
+            (void)snprintf(fate->why, sizeof fate->why, "on %.100s",
+                           snapshot->nodes[action->node].name);
+        }
+    }
+    for (int32_t i = 0; i < plan->n_waits; i++) {
+        memcpy(fates[plan->waits[i].job].why, plan->waits[i].text, sizeof fates[0].why);
+    }
+}
+
+static weir_status find_fates(const struct weir_sched_snapshot *snapshot,
+                              const struct weir_sched_profile *profile, struct weir_arena *arena,
+                              struct fate **out, struct weir_sched_plan **out_plan,
+                              struct weir_error *err)
+{
+    struct weir_sched_plan *plan;
+    WEIR_TRY(weir_sched_plan(snapshot, profile, &plan, err));
+    struct fate *fates = WEIR_ARENA_ARRAY(arena, (size_t)snapshot->n_jobs + 1, struct fate);
+    int32_t *job_of = WEIR_ARENA_ARRAY(arena, (size_t)snapshot->n_tasks + 1, int32_t);
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        const struct weir_sched_job *job = &snapshot->jobs[j];
+        for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+            job_of[t] = j;
+            fates[j].n_running += snapshot->tasks[t].state == WEIR_SCHED_RUNNING;
+            fates[j].n_pending += snapshot->tasks[t].state == WEIR_SCHED_PENDING;
+        }
+    }
+    count_actions(snapshot, plan, job_of, fates);
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        fates[j].outcome = judge(&fates[j], min_of(&snapshot->jobs[j]));
+    }
+    *out = fates;
+    *out_plan = plan;
+    return WEIR_OK;
+}
+
+static json_t *counts_json(const struct fate *fates, int32_t n_jobs)
+{
+    int32_t counts[N_OUTCOMES] = {0};
+    for (int32_t j = 0; j < n_jobs; j++) {
+        counts[fates[j].outcome]++;
+    }
+    json_t *object = checked(json_object());
+    for (int i = 0; i < N_OUTCOMES; i++) {
+        (void)json_object_set_new(object, outcome_names[i], checked(json_integer(counts[i])));
+    }
+    return object;
+}
+
+weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
+                          const struct weir_sched_profile *profile, json_t **out,
+                          struct weir_error *err)
+{
+    struct weir_arena arena;
+    struct fate *fates;
+    struct weir_sched_plan *plan = NULL;
+    weir_arena_init(&arena, (size_t)4 << 30);
+    weir_status status = find_fates(snapshot, profile, &arena, &fates, &plan, err);
+    if (status == WEIR_OK) {
+        json_t *jobs = checked(json_array());
+        for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+            const struct weir_sched_job *job = &snapshot->jobs[j];
+            (void)json_array_append_new(
+                jobs, checked(json_pack("{s:s, s:s, s:s, s:s}", "job", job->name, "queue",
+                                        snapshot->queues[job->queue].name, "outcome",
+                                        outcome_names[fates[j].outcome], "why", fates[j].why)));
+        }
+        *out = checked(
+            json_pack("{s:o, s:o}", "counts", counts_json(fates, snapshot->n_jobs), "jobs", jobs));
+    }
+    weir_sched_plan_destroy(plan);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+/* ---- the change ------------------------------------------------------------------------------ */
+
+static weir_status change_tasks(struct weir_sched_job *job, struct weir_sched_task *tasks,
+                                const struct weir_sim_change *change, struct weir_error *err)
+{
+    if (change->accelerators < 1 || change->accelerators > (int64_t)4096 * job->n_tasks ||
+        change->accelerators % job->n_tasks != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "accelerators: job \"%.80s\" has %d tasks: expected a number that "
+                              "they can share evenly",
+                              job->name, job->n_tasks);
+    }
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        struct weir_sched_task *task = &tasks[t];
+        task->demand.n_devices = (int32_t)(change->accelerators / job->n_tasks);
+        task->demand.device_milli = WEIR_SCHED_DEVICE;
+        task->demand.device_memory_bytes = 0;
+        task->state = WEIR_SCHED_PENDING;
+        task->node = WEIR_SCHED_NONE;
+        task->devices = NULL;
+    }
+    job->started_ms = job->stale_since_ms = 0;
+    return WEIR_OK;
+}
+
+static weir_status change_job(struct weir_sched_snapshot *changed, struct weir_arena *arena,
+                              const struct weir_sim_change *change, int32_t *out_job,
+                              struct weir_error *err)
+{
+    int32_t j = 0;
+    while (j < changed->n_jobs && strcmp(changed->jobs[j].name, change->job) != 0) {
+        j++;
+    }
+    if (j == changed->n_jobs) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "the snapshot has no job \"%.80s\"",
+                              change->job);
+    }
+    struct weir_sched_job *jobs =
+        WEIR_ARENA_ARRAY(arena, (size_t)changed->n_jobs, struct weir_sched_job);
+    struct weir_sched_task *tasks =
+        WEIR_ARENA_ARRAY(arena, (size_t)changed->n_tasks, struct weir_sched_task);
+    memcpy(jobs, changed->jobs, (size_t)changed->n_jobs * sizeof *jobs);
+    memcpy(tasks, changed->tasks, (size_t)changed->n_tasks * sizeof *tasks);
+    if (change->priority != WEIR_SIM_KEEP) {
+        if (change->priority < INT32_MIN || change->priority > INT32_MAX) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "priority: out of range");
+        }
+        jobs[j].priority = (int32_t)change->priority;
+    }
+    if (change->accelerators != WEIR_SIM_KEEP) {
+        WEIR_TRY(change_tasks(&jobs[j], tasks, change, err));
+    }
+    changed->jobs = jobs;
+    changed->tasks = tasks;
+    *out_job = j;
+    return WEIR_OK;
+}
+
+static weir_status change_queue(struct weir_sched_snapshot *changed, struct weir_arena *arena,
+                                const struct weir_sim_change *change, struct weir_error *err)
+{
+    int32_t q = 0;
+    while (q < changed->n_queues && strcmp(changed->queues[q].name, change->queue) != 0) {
+        q++;
+    }
+    if (q == changed->n_queues) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "the snapshot has no queue \"%.80s\"",
+                              change->queue);
+    }
+    struct weir_sched_queue *queues =
+        WEIR_ARENA_ARRAY(arena, (size_t)changed->n_queues, struct weir_sched_queue);
+    memcpy(queues, changed->queues, (size_t)changed->n_queues * sizeof *queues);
+    struct weir_sched_share *share = &queues[q].shares[WEIR_SCHED_ACCELERATOR];
+    share->quota = change->quota_milli != WEIR_SIM_KEEP ? change->quota_milli : share->quota;
+    share->limit = change->limit_milli != WEIR_SIM_KEEP ? change->limit_milli : share->limit;
+    share->weight = change->weight != WEIR_SIM_KEEP ? change->weight : share->weight;
+    changed->queues = queues;
+    return WEIR_OK;
+}
+
+/* ---- the comparison -------------------------------------------------------------------------- */
+
+static json_t *jobs_json(const struct weir_sched_snapshot *snapshot, const struct fate *before,
+                         const struct fate *after, int32_t changed_job)
+{
+    json_t *list = checked(json_array());
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        const struct weir_sched_job *job = &snapshot->jobs[j];
+        bool waits = before[j].outcome == OUTCOME_WAITS || after[j].outcome == OUTCOME_WAITS;
+        bool differs = before[j].outcome != after[j].outcome ||
+                       (waits && strcmp(before[j].why, after[j].why) != 0);
+        if (differs || j == changed_job) {
+            (void)json_array_append_new(
+                list, checked(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "job", job->name, "queue",
+                                        snapshot->queues[job->queue].name, "before",
+                                        outcome_names[before[j].outcome], "after",
+                                        outcome_names[after[j].outcome], "why_before",
+                                        before[j].why, "why_after", after[j].why)));
+        }
+    }
+    return list;
+}
+
+static json_t *queues_json(const struct weir_sched_snapshot *snapshot,
+                           const struct weir_sched_plan *before,
+                           const struct weir_sched_plan *after)
+{
+    json_t *list = checked(json_array());
+    for (int32_t q = 0; q < snapshot->n_queues; q++) {
+        const struct weir_sched_queue_share *old = &before->queues[q], *new = &after->queues[q];
+        int64_t values[] = {
+            old->fair_share.of[WEIR_SCHED_ACCELERATOR], new->fair_share.of[WEIR_SCHED_ACCELERATOR],
+            old->allocated.of[WEIR_SCHED_ACCELERATOR], new->allocated.of[WEIR_SCHED_ACCELERATOR]};
+        if (values[0] != values[1] || values[2] != values[3]) {
+            (void)json_array_append_new(
+                list,
+                checked(json_pack("{s:s, s:f, s:f, s:f, s:f}", "queue", snapshot->queues[q].name,
+                                  "fair_share_before", (double)values[0] / WEIR_SCHED_DEVICE,
+                                  "fair_share_after", (double)values[1] / WEIR_SCHED_DEVICE,
+                                  "allocated_before", (double)values[2] / WEIR_SCHED_DEVICE,
+                                  "allocated_after", (double)values[3] / WEIR_SCHED_DEVICE)));
+        }
+    }
+    return list;
+}
+
+static weir_status compare(const struct weir_sched_snapshot *snapshot,
+                           const struct weir_sched_snapshot *changed,
+                           const struct weir_sched_profile *profile, int32_t changed_job,
+                           struct weir_arena *arena, json_t **out, struct weir_error *err)
+{
+    struct weir_sched_plan *plan_before = NULL, *plan_after = NULL;
+    struct fate *before, *after;
+    WEIR_TRY(find_fates(snapshot, profile, arena, &before, &plan_before, err));
+    weir_status status = find_fates(changed, profile, arena, &after, &plan_after, err);
+    if (status == WEIR_OK) {
+        *out = checked(json_pack("{s:o, s:o, s:o, s:o}", "before",
+                                 counts_json(before, snapshot->n_jobs), "after",
+                                 counts_json(after, snapshot->n_jobs), "jobs",
+                                 jobs_json(snapshot, before, after, changed_job), "queues",
+                                 queues_json(snapshot, plan_before, plan_after)));
+    }
+    weir_sched_plan_destroy(plan_before);
+    weir_sched_plan_destroy(plan_after);
+    return status;
+}
+
+weir_status weir_sim_what_if(const struct weir_sched_snapshot *snapshot,
+                             const struct weir_sched_profile *profile,
+                             const struct weir_sim_change *change, json_t **out,
+                             struct weir_error *err)
+{
+    struct weir_arena arena;
+    struct weir_sched_snapshot changed = *snapshot;
+    int32_t changed_job = WEIR_SCHED_NONE;
+    weir_status status = WEIR_OK;
+    if (change->job == NULL && change->queue == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "nothing changes: name a job or a queue");
+    }
+    WEIR_TRY(weir_sched_snapshot_check(snapshot, err));
+    weir_arena_init(&arena, (size_t)4 << 30);
+    if (change->job != NULL) {
+        status = change_job(&changed, &arena, change, &changed_job, err);
+    }
+    if (status == WEIR_OK && change->queue != NULL) {
+        status = change_queue(&changed, &arena, change, err);
+    }
+    if (status == WEIR_OK) {
+        status = compare(snapshot, &changed, profile, changed_job, &arena, out, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}

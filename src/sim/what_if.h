@@ -1,0 +1,50 @@
+/**
+ * What would the next cycle do, and what would it do otherwise? A snapshot of a live system is
+ * planned as it is and with a change, and the two plans are compared job by job.
+ */
+#ifndef WEIR_SIM_WHAT_IF_H
+#define WEIR_SIM_WHAT_IF_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "sched/sched.h"
+
+#define WEIR_SIM_KEEP INT64_MIN /**< This number stays as it is. */
+
+/** Of one job, or one queue, or both. */
+struct weir_sim_change {
+    const char *job;      /**< NULL: no job changes. */
+    int64_t accelerators; /**< Of all its tasks together; it is asked for anew, also if it runs. */
+    int64_t priority;
+    const char *queue;                        /**< NULL: no queue changes. */
+    int64_t quota_milli, limit_milli, weight; /**< Of accelerators; WEIR_SCHED_UNLIMITED. */
+};
+
+/** Nothing changes. */
+void weir_sim_change_init(struct weir_sim_change *change);
+
+/**
+ * What a plan does with each job:
+ * {"jobs": [{"job", "queue", "outcome", "why"}], "counts": {"starts": …}}; outcomes are "starts",
+ * "grows", "starts when room is free", "waits", "evicted", "shrinks", "moves" and "stays".
+ *
+ * @param out  The caller owns it.
+ */
+weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
+                          const struct weir_sched_profile *profile, json_t **out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * {"before": counts, "after": counts, "jobs": [{"job", "queue", "before", "after", "why_before",
+ * "why_after"}], "queues": [{"queue", "fair_share_before", "fair_share_after", "allocated_before",
+ * "allocated_after"}]}: what differs, and the changed job in any case; accelerators.
+ *
+ * @return NOT_FOUND: no such job or queue; INVALID: accelerators that its tasks cannot share
+ *         evenly, a number out of range, nothing to change.
+ */
+weir_status weir_sim_what_if(const struct weir_sched_snapshot *snapshot,
+                             const struct weir_sched_profile *profile,
+                             const struct weir_sim_change *change, json_t **out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
