@@ -13,8 +13,8 @@
 static const struct weir_option options[] = {
     OPT(actions,                 "actions",                 TEXT, "allocate,consolidation,reclaim,preempt,stalegangeviction",
                                                                   0, 0, "LIST", "Actions of a cycle, in order"),
-    OPT(placement,               "placement",               TEXT, "binpack", 0, 0, "RULE", "Tasks with devices on nodes: binpack, spread or fgd"),
-    OPT(placement_cpu,           "placement-cpu",           TEXT, "binpack", 0, 0, "RULE", "Tasks without devices on nodes: binpack, spread or fgd"),
+    OPT(placement,               "placement",               TEXT, "fgd",     0, 0, "RULE", "Tasks with devices on nodes: binpack, spread or fgd"),
+    OPT(placement_cpu,           "placement-cpu",           TEXT, "fgd",     0, 0, "RULE", "Tasks without devices on nodes: binpack, spread or fgd"),
     OPT(placement_gpu,           "placement-gpu",           TEXT, "pack",    0, 0, "RULE", "Shares on the devices of a node: pack or spread"),
     OPT(saturation_ppm,          "saturation-ppm",          INT,  "1000000", 1000000, 1e12, "N", "Reclaim's saturation multiplier; 1000000 is 1"),
     OPT(usage_weight_ppm,        "usage-weight-ppm",        INT,  "0",       0, 1e9, "N", "How much past use costs a queue; 1000000 is 1"),
@@ -26,7 +26,7 @@ static const struct weir_option options[] = {
 
 static const struct weir_sched_profile profile_default = {
     .actions = "allocate,consolidation,reclaim,preempt,stalegangeviction",
-    .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
+    .placement = "fgd", .placement_cpu = "fgd", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 10000,
     .stale_grace_ms = 60000, .move_victims = true,
 };
