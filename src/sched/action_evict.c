@@ -129,10 +129,92 @@ static bool would_return(const struct solver *solver, const struct shares_loss *
     return order_compare_keys(&loser_key, &taker_key) < 0;
 }
 
+/** Whether a queue or one above it would hold more than its fair share of what it takes. */
+static bool is_overfed(const struct cluster *cluster, int32_t queue,
+                       const struct weir_sched_amount *amount)
+{
+    for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
+        const struct queue_state *state = &cluster->queues[queue];
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            if (amount->of[r] > 0 &&
+                state->allocated.of[r] + amount->of[r] > state->fair_share.of[r]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/** Whether `queue` with its next job is served before the taker with the job at hand, which has no
+ *  place in this state. */
+static bool is_served_before(const struct solver *solver, int32_t queue,
+                             const struct weir_sched_amount *amount)
+{
+    const struct cluster *cluster = solver->cluster;
+    int32_t taker = cluster->snapshot->jobs[solver->job].queue;
+    if (queue == taker) {
+        return true; /* Its first waiting job: it comes before all others of the queue. */
+    }
+    find_siblings(cluster, &taker, &queue);
+    struct order_key taker_key, key;
+    struct weir_sched_amount with = cluster->queues[taker].allocated;
+    amount_add(&with, &solver->amount);
+    order_make_key(cluster, taker, &cluster->queues[taker].allocated, &with, &taker_key);
+    with = cluster->queues[queue].allocated;
+    amount_add(&with, amount);
+    order_make_key(cluster, queue, &cluster->queues[queue].allocated, &with, &key);
+    int compared = order_compare_keys(&key, &taker_key);
+    return compared < 0 || (compared == 0 && queue < taker);
+}
+
+/**
+ * Whether the room would go to another waiting job, and be above its queues' fair share there: then
+ * a third takes it back, and what was evicted for the job at hand returns to be evicted again.
+ */
+static bool would_overfeed(const struct solver *solver)
+{
+    struct cluster *cluster = solver->cluster;
+    const struct weir_sched_job *job = &cluster->snapshot->jobs[solver->job];
+    size_t checkpoint = cluster_checkpoint(cluster);
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        if (cluster->tasks[t].phase == PHASE_PIPELINED && cluster->tasks[t].held < 0) {
+            cluster_evict(cluster, t, WEIR_SCHED_EVICT_NONE, WEIR_SCHED_NONE);
+        }
+    }
+    bool is_overfeeding = false;
+    for (int32_t q = 0; q < cluster->snapshot->n_queues && !is_overfeeding; q++) {
+        int32_t first = solver->first_waiting[q];
+        if (first < 0 || first == solver->job) {
+            continue;
+        }
+        struct weir_sched_amount amount, fixed;
+        int32_t n = chunk_next(cluster, first, solver->scratch);
+        size_t before = cluster_checkpoint(cluster);
+        chunk_amount(cluster, solver->scratch, n, &amount, &fixed);
+        is_overfeeding = n > 0 && is_overfed(cluster, q, &amount) &&
+                         is_served_before(solver, q, &amount) &&
+                         shares_admit(cluster, q, &amount, &fixed, NULL) &&
+                         placer_place(solver->placer, first, solver->scratch, n, NULL);
+        cluster_rollback(cluster, before);
+    }
+    cluster_rollback(cluster, checkpoint);
+    return is_overfeeding;
+}
+
+static bool allow_preempt(const struct solver *solver, const struct shares_loss *losses,
+                          int32_t n_losses)
+{
+    (void)losses;
+    return n_losses == 0 || !would_overfeed(solver);
+}
+
 static bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses,
                           int32_t n_losses)
 {
     bool is_fixed = false;
+    if (would_overfeed(solver)) {
+        return false;
+    }
     for (int32_t i = 0; i < n_losses; i++) {
         if (would_return(solver, &losses[i])) {
             return false;
@@ -282,6 +364,7 @@ weir_status action_reclaim(struct cycle *cycle)
 weir_status action_preempt(struct cycle *cycle)
 {
     const struct eviction rule = {.judge = judge_preempt,
+                                  .allow = allow_preempt,
                                   .reason = WEIR_SCHED_EVICT_PREEMPT,
                                   .may_move = cycle->cluster.profile->move_victims};
     return evict_for_all(cycle, &rule);
