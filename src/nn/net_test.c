@@ -194,7 +194,7 @@ START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
     for (int i_backend = 0; !IS_SANITIZED && i_backend < N_BACKENDS; i_backend++) {
         struct weir_net *net = training_net(graph, i_backend, 2);
         struct growth growth = fifty_steps(net);
-        for (int i = 0; i < 10 && growth.n_bytes != 0; i++) {
+        for (int i = 0; i < 10 && (growth.n_bytes != 0 || growth.n_faults > 4); i++) {
             growth = fifty_steps(net);
         }
         ck_assert_uint_eq(growth.n_bytes, 0);
