@@ -6,6 +6,8 @@
 #include "sim/csv.h"
 #include "sim/trace.h"
 
+#define IMPORT_SECONDS_MAX ((double)WEIR_SIM_TIME_MAX / 1000)
+
 /** A job with nothing asked for and the defaults of what a trace may leave out, added behind the
  *  others; NULL if there are too many. The pointer is good until the next one is added. */
 struct weir_sim_job *trace_add(struct weir_sim_trace *trace);

@@ -24,8 +24,8 @@ static weir_status read_job(const struct csv *csv, const struct columns *columns
     WEIR_TRY(csv_int(csv, columns->gpu_num, 0, 1 << 20, 0, &n_devices, err));
     WEIR_TRY(csv_int(csv, columns->cpu_num, 0, 1 << 24, 0, &n_cpus, err));
     WEIR_TRY(csv_time(csv, columns->submit, &job->submit_ms, err));
-    WEIR_TRY(csv_scaled(csv, columns->duration, 0, (double)(WEIR_SIM_TIME_MAX / 1000), 1000,
-                        WEIR_SIM_UNKNOWN, &job->duration_ms, err));
+    WEIR_TRY(csv_scaled(csv, columns->duration, 0, IMPORT_SECONDS_MAX, 1000, WEIR_SIM_UNKNOWN,
+                        &job->duration_ms, err));
     job->n_devices = (int32_t)n_devices;
     job->cpu_milli = n_cpus * 1000;
     if (n_devices > 0 && n_nodes > 0 && n_devices % n_nodes == 0) {

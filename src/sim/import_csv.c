@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define SECONDS_MAX ((double)(WEIR_SIM_TIME_MAX / 1000))
-
 // clang-format off
 enum column {
     NAME, SUBMIT, DURATION, ACCELERATORS, SHARE, TASKS, MIN_TASKS, CPU, MEMORY_GIB, MODEL, QUEUE, USER,
@@ -79,7 +77,7 @@ static weir_status read_numbers(const struct reader *reader, struct weir_sim_job
     const struct csv *csv = &reader->csv;
     const int *at = reader->at;
     int64_t n_tasks, min_tasks, priority, busy;
-    WEIR_TRY(csv_scaled(csv, at[DURATION], 0, SECONDS_MAX, 1000, WEIR_SIM_UNKNOWN,
+    WEIR_TRY(csv_scaled(csv, at[DURATION], 0, IMPORT_SECONDS_MAX, 1000, WEIR_SIM_UNKNOWN,
                         &job->duration_ms, err));
     WEIR_TRY(csv_int(csv, at[TASKS], 1, 1 << 16, 0, &n_tasks, err));
     WEIR_TRY(csv_int(csv, at[MIN_TASKS], 1, 1 << 16, 0, &min_tasks, err));
@@ -90,7 +88,8 @@ static weir_status read_numbers(const struct reader *reader, struct weir_sim_job
     WEIR_TRY(csv_scaled(csv, at[MEMORY_GIB], 0, 1e9, 1073741824.0, 0, &job->memory_bytes, err));
     WEIR_TRY(csv_int(csv, at[PRIORITY], -1000000, 1000000, 50, &priority, err));
     WEIR_TRY(csv_int(csv, at[BUSY_PCT], 0, 100, 100, &busy, err));
-    WEIR_TRY(csv_scaled(csv, at[TIME_LIMIT], 0, SECONDS_MAX, 1000, 0, &job->time_limit_ms, err));
+    WEIR_TRY(
+        csv_scaled(csv, at[TIME_LIMIT], 0, IMPORT_SECONDS_MAX, 1000, 0, &job->time_limit_ms, err));
     job->n_tasks = (int32_t)n_tasks;
     job->min_tasks = (int32_t)min_tasks;
     job->priority = (int32_t)priority;

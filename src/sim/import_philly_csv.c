@@ -23,8 +23,8 @@ weir_status import_philly_csv(const char *text, size_t len, const char *what,
             return weir_error_set(err, WEIR_ERR_LIMIT, "%s: too many jobs", what);
         }
         WEIR_TRY(csv_time(&csv, timestamp, &job->submit_ms, err));
-        WEIR_TRY(csv_scaled(&csv, duration, 0, (double)(WEIR_SIM_TIME_MAX / 1000), 1000,
-                            WEIR_SIM_UNKNOWN, &job->duration_ms, err));
+        WEIR_TRY(csv_scaled(&csv, duration, 0, IMPORT_SECONDS_MAX, 1000, WEIR_SIM_UNKNOWN,
+                            &job->duration_ms, err));
         WEIR_TRY(csv_int(&csv, num_gpus, 0, 1 << 20, 0, &n_devices, err));
         job->n_devices = (int32_t)n_devices;
         job->queue = trace_text(trace, csv.fields[cluster].text, csv.fields[cluster].len);

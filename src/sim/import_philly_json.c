@@ -79,7 +79,7 @@ static weir_status read_attempts(const struct place *place, const json_t *object
             return refuse(place, "attempts[].end_time", "a time behind start_time", err);
         }
         if (has_start && has_end) {
-            total_ms += end - start;
+            total_ms = WEIR_MIN(total_ms + (end - start), WEIR_SIM_TIME_MAX + 1);
             n_devices = WEIR_MAX(n_devices, count_devices(attempt));
             has_run = true;
         }

@@ -30,8 +30,8 @@ weir_status import_pollux(const char *text, size_t len, const char *what,
         job->queue = trace_text(trace, csv.fields[application].text, csv.fields[application].len);
         WEIR_TRY(csv_time(&csv, time, &job->submit_ms, err));
         WEIR_TRY(csv_int(&csv, num_replicas, 1, 4096, 1, &n_replicas, err));
-        WEIR_TRY(csv_scaled(&csv, duration, 0, (double)(WEIR_SIM_TIME_MAX / 1000), 1000,
-                            WEIR_SIM_UNKNOWN, &job->duration_ms, err));
+        WEIR_TRY(csv_scaled(&csv, duration, 0, IMPORT_SECONDS_MAX, 1000, WEIR_SIM_UNKNOWN,
+                            &job->duration_ms, err));
         job->n_tasks = (int32_t)n_replicas;
         job->n_devices = 1;
     }

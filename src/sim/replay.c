@@ -216,7 +216,7 @@ static void give_quotas(struct queues *queues, const struct engine *engine, int6
     }
     for (int32_t q = 0; q < queues->n; q++) {
         double part = strcmp(rule, "equal") == 0 ? 1.0 / n : total > 0 ? demand[q] / total : 0;
-        int64_t devices = (int64_t)(part * (double)(capacity_milli / WEIR_SCHED_DEVICE));
+        int64_t devices = (int64_t)(part * (double)capacity_milli / WEIR_SCHED_DEVICE);
         queues->list[q].shares[WEIR_SCHED_ACCELERATOR].quota = devices * WEIR_SCHED_DEVICE;
     }
 }
