@@ -449,3 +449,32 @@ void cluster_bind(struct cluster *cluster, int32_t task)
            (size_t)cluster_demand(cluster, task)->n_devices * sizeof(int32_t));
     change_end(cluster, task, -1);
 }
+
+void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
+                  uint32_t zones, int sign)
+{
+    count_at(cluster, task, node, devices, 0, sign);
+    count_zones(cluster, task, node, zones, 0, sign);
+    cluster_index_node(cluster, node);
+}
+
+void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    cluster_hold(cluster, task, state->target, cluster->target_devices + state->first_spot,
+                 state->zones, -sign);
+    count_queues(cluster, state, task, -sign);
+}
+
+void cluster_suppose_charged(struct cluster *cluster, int32_t queue,
+                             const struct weir_sched_amount *amount,
+                             const struct weir_sched_amount *fixed, int sign)
+{
+    for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
+        struct queue_state *of = &cluster->queues[queue];
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            of->allocated.of[r] += sign * amount->of[r];
+            of->non_preemptible.of[r] += sign * fixed->of[r];
+        }
+    }
+}

@@ -162,7 +162,11 @@ struct cluster {
     bool *is_shut;         /**< Per node: nothing is placed there in the scenario at hand. */
     struct fgd_index *fgd; /**< Told of every node that changes; NULL: the rule is not in use. */
     int64_t n_freed;       /**< Counts events that may make room. */
-    bool keeps_places;     /**< Some places are kept by an earlier plan. */
+    int64_t at_ms;         /**< The moment at which tasks would start: now, or supposed. */
+    bool has_closings;     /**< Some node has a maintenance window. */
+    int32_t *kept_first, *kept; /**< Per node, and an end: span of its reservations; NULL: none. */
+    bool keeps_places;          /**< Some places are kept by an earlier plan. */
+    bool ends_over_time; /**< Jobs over their time limit get nothing more. */
     int64_t n_decisions;
 };
 
@@ -205,6 +209,20 @@ void cluster_bind(struct cluster *cluster, int32_t task);
 
 /** Make a task BOUND in this cycle PIPELINED at the same place. */
 void cluster_defer(struct cluster *cluster, int32_t task);
+
+/** Count the room of a place as taken in the future (sign 1) by a task that has none, or no more
+ *  (-1). Not undone by a rollback: whoever holds lets go. */
+void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
+                  uint32_t zones, int sign);
+
+/** Count a task as gone from where it will be, and from its queues (sign 1), or as there again. Not
+ *  undone by a rollback either. */
+void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign);
+
+/** Count an amount more (sign 1) or less for a queue and all above it. The same. */
+void cluster_suppose_charged(struct cluster *cluster, int32_t queue,
+                             const struct weir_sched_amount *amount,
+                             const struct weir_sched_amount *fixed, int sign);
 
 /** What a task counts as on a node, of its queues' shares; node -1: on the node with the smallest
  *  devices. */

@@ -1,6 +1,7 @@
 #include "sched/fits.h"
 
 #include "base/macros.h"
+#include "sched/calendar.h"
 #include "sched/zones.h"
 
 #include <string.h>
@@ -92,10 +93,7 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
                     cluster_device_units(cluster, task, at) > cluster->nodes[at].device_size)) {
         return false;
     }
-    int64_t run_ms = cluster->snapshot->jobs[cluster->tasks[task].job].expected_run_ms;
-    if (node->closed_until_ms > node->closed_from_ms && run_ms > 0 &&
-        node->closed_from_ms >= cluster->snapshot->now_ms &&
-        cluster->snapshot->now_ms + run_ms > node->closed_from_ms) {
+    if (!calendar_allows(cluster, cluster->tasks[task].job, at)) {
         return false;
     }
     return fits_allows(cluster, task, at) && extras_fit(cluster, task, at, 0) &&
@@ -270,7 +268,8 @@ bool fits_now_where_targeted(const struct cluster *cluster, int32_t task)
     for (int32_t i = 0; i < demand->n_devices; i++) {
         int32_t d = cluster->target_devices[state->first_spot + i];
         const struct device_state *device = &cluster->devices[node->first_device + d];
-        bool is_kept = cluster->keeps_places && device->n_waiting > 1;
+        bool is_kept = cluster->keeps_places && !cluster->profile->keep_places &&
+                       device->n_waiting > 1;
         if (device->now + units > node->device_size || is_kept) {
             return false;
         }

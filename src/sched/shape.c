@@ -1,5 +1,7 @@
 #include "sched/shape.h"
 
+#include "sched/calendar.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +87,14 @@ static bool is_same(const struct weir_sched_task *left, const struct weir_sched_
     return true;
 }
 
+static bool are_twins(const struct cluster *cluster, int32_t left, int32_t right)
+{
+    const struct weir_sched_task *tasks = cluster->snapshot->tasks;
+    int32_t l = cluster->tasks[left].job, r = cluster->tasks[right].job;
+    return is_same(&tasks[left], &tasks[right]) &&
+           (l == r || calendar_kind(cluster, l) == calendar_kind(cluster, r));
+}
+
 weir_status shape_assign(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
@@ -99,13 +109,14 @@ weir_status shape_assign(struct cluster *cluster)
     int32_t previous = -1; /* Neighbours are mostly alike: no need to hash them. */
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
         const struct weir_sched_task *task = &snapshot->tasks[i];
-        if (previous >= 0 && is_same(task, &snapshot->tasks[previous])) {
+        if (previous >= 0 && are_twins(cluster, i, previous)) {
             cluster->tasks[i].shape = cluster->tasks[previous].shape;
             continue;
         }
         previous = i;
-        size_t at = (size_t)hash_of(task) & (n_slots - 1);
-        while (slots[at] != 0 && !is_same(task, &snapshot->tasks[slots[at] - 1])) {
+        uint64_t hash = mix(hash_of(task), calendar_kind(cluster, cluster->tasks[i].job));
+        size_t at = (size_t)hash & (n_slots - 1);
+        while (slots[at] != 0 && !are_twins(cluster, i, slots[at] - 1)) {
             at = (at + 1) & (n_slots - 1);
         }
         if (slots[at] == 0) {

@@ -208,10 +208,14 @@ struct weir_sched_job {
     int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */
 };
 
-/** Devices kept for one job or queue in a span of time. */
+/**
+ * Whole nodes kept for one job, or for a queue and all below it, in a span of time. What runs there
+ * when it begins stays; nobody else starts there in it, nor before it unless a known run time
+ * (time_limit_ms, else expected_run_ms) ends first.
+ */
 struct weir_sched_reservation {
     const char *name;
-    int32_t queue, job;
+    int32_t queue, job; /**< The job alone if it is not WEIR_SCHED_NONE; both NONE: for nobody. */
     int64_t from_ms, until_ms;
     const int32_t *nodes;
     int32_t n_nodes;
@@ -236,7 +240,7 @@ struct weir_sched_snapshot {
 /**
  * Look for anything a plan could not be made of: an index outside its array, a negative amount, two
  * jobs that hold one task, a loop in a tree. weir_sched_plan does this first.
- * @return INVALID naming the object and what is wrong; UNSUPPORTED for reservations.
+ * @return INVALID naming the object and what is wrong.
  * Cost: linear.
  */
 weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot,

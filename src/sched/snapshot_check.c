@@ -349,7 +349,8 @@ static weir_status check_counts(const struct weir_sched_snapshot *snapshot, stru
                   {"queues", snapshot->queues, snapshot->n_queues},
                   {"jobs", snapshot->jobs, snapshot->n_jobs},
                   {"tasks", snapshot->tasks, snapshot->n_tasks},
-                  {"topologies", snapshot->topologies, snapshot->n_topologies}};
+                  {"topologies", snapshot->topologies, snapshot->n_topologies},
+                  {"reservations", snapshot->reservations, snapshot->n_reservations}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(arrays); i++) {
         if (arrays[i].n < 0 || (arrays[i].n > 0 && arrays[i].array == NULL)) {
@@ -360,10 +361,33 @@ static weir_status check_counts(const struct weir_sched_snapshot *snapshot, stru
     if (snapshot->now_ms < 0 || snapshot->now_ms > WEIR_SCHED_AMOUNT_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "now_ms: expected a time after 1970");
     }
-    return snapshot->n_reservations == 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                "advance reservations are not planned for yet; leave them out");
+    return WEIR_OK;
+}
+
+static weir_status check_reservations(const struct check *check)
+{
+    const struct weir_sched_snapshot *snapshot = check->snapshot;
+    int64_t n_nodes = 0;
+    for (int32_t i = 0; i < snapshot->n_reservations; i++) {
+        const struct weir_sched_reservation *given = &snapshot->reservations[i];
+        if (given->queue < -1 || given->queue >= snapshot->n_queues || given->job < -1 ||
+            given->job >= snapshot->n_jobs || given->from_ms < 0 ||
+            given->until_ms <= given->from_ms) {
+            return refuse(check, "reservation", given->name,
+                          "expected a queue, a job or neither (-1), and an end after its start");
+        }
+        n_nodes += given->n_nodes;
+        if (given->n_nodes < 0 || n_nodes > INT32_MAX ||
+            (given->n_nodes > 0 && given->nodes == NULL)) {
+            return refuse(check, "reservation", given->name, "its nodes are missing");
+        }
+        for (int32_t k = 0; k < given->n_nodes; k++) {
+            if (given->nodes[k] < 0 || given->nodes[k] >= snapshot->n_nodes) {
+                return refuse(check, "reservation", given->name, "a node of it does not exist");
+            }
+        }
+    }
+    return WEIR_OK;
 }
 
 weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot,
@@ -381,6 +405,7 @@ weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot
         WEIR_TRY(check_task(&check, &snapshot->tasks[i]));
     }
     WEIR_TRY(check_topologies(&check));
+    WEIR_TRY(check_reservations(&check));
     bool *has_children = calloc((size_t)snapshot->n_queues + 1, sizeof *has_children);
     if (has_children == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "checking a snapshot: out of memory");
