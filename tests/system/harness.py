@@ -86,7 +86,7 @@ class Server:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def pids(self, word=""):
-        """Processes that belong to this state folder (by command line or working folder)."""
+        """Processes that belong to this server's folders (by command line or working folder)."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -96,8 +96,8 @@ class Server:
                 cwd = os.readlink(entry / "cwd")
             except OSError:
                 continue
-            is_ours = str(self.root) in line or cwd.startswith(str(self.root))
-            if is_ours and word in line:
+            places = (str(self.root), str(self.state))
+            if any(place in line or cwd.startswith(place) for place in places) and word in line:
                 found.append(int(entry.name))
         return found
 
