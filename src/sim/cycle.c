@@ -220,10 +220,13 @@ static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *
     settle_touched(cycle, true);
     for (int32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_sched_action *action = &plan->actions[i];
-        if (action->kind != WEIR_SCHED_EVICT) {
+        if (action->kind == WEIR_SCHED_BIND || action->kind == WEIR_SCHED_PIPELINE) {
             int32_t job = job_of(cycle, action->task, &k);
             WEIR_TRY(spots_take(&cycle->spots, job, k, action, err));
             touch(cycle, job);
+        } else if (action->kind != WEIR_SCHED_EVICT) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "the plan asks for something that a replay does not do");
         }
     }
     settle_touched(cycle, false);

@@ -95,7 +95,12 @@ static void expect_end(struct engine *engine, int32_t index)
     job->version++;
     if (is_working(job) && job->n_running > 0) {
         int64_t needs_ms = (job->left + job->n_running - 1) / job->n_running;
-        push_event(engine, (struct engine_event){job->since_ms + needs_ms, index, job->version});
+        int64_t limit_ms = engine->trace->jobs[index].time_limit_ms;
+        int64_t end_ms = job->since_ms + needs_ms;
+        if (limit_ms > 0) {
+            end_ms = WEIR_MIN(end_ms, job->started_ms + limit_ms);
+        }
+        push_event(engine, (struct engine_event){end_ms, index, job->version});
     }
 }
 
@@ -173,6 +178,7 @@ static void finish(struct engine *engine, int32_t index)
     settle(engine, job, false);
     hold(engine, index, 0);
     engine->meter.n_running--;
+    engine->n_cut += job->left > 0;
     job->state = ENGINE_DONE;
     job->n_running = 0;
     job->version++;

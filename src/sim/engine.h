@@ -50,7 +50,7 @@ struct engine {
     struct engine_event *events; /**< A heap, the next one first. */
     int32_t n_events, events_cap;
     int32_t i_next; /**< The next job to be submitted. */
-    int32_t n_done;
+    int32_t n_done, n_cut;
     int64_t n_evictions;
     double lost, overhead; /**< Device time, milli × ms. */
 };

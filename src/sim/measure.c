@@ -167,6 +167,7 @@ static void measure_whole(const struct engine *engine, struct weir_sim_report *r
     double wasted = engine->lost + engine->overhead;
     report->n_jobs = engine->trace->n_jobs;
     report->n_finished = engine->n_done;
+    report->n_cut = engine->n_cut;
     report->n_never = report->n_jobs - report->n_finished;
     report->n_devices = capacity / WEIR_SCHED_DEVICE;
     report->span_ms = meter->now_ms;

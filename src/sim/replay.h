@@ -108,6 +108,7 @@ struct weir_sim_sample {
 struct weir_sim_report {
     const char *profile;
     int32_t n_nodes, n_jobs, n_finished, n_never; /**< never: could not run or not in time. */
+    int32_t n_cut;            /**< Of the finished: ended by their time limit. */
     const char *never_reason; /**< Of the first of them; NULL if there is none. */
     double n_devices;
     int64_t span_ms, arrivals_ms; /**< To the last event; to the last submission. */

@@ -251,6 +251,24 @@ START_TEST(models_of_a_trace_find_their_nodes)
 
 END_TEST
 
+START_TEST(a_time_limit_ends_a_run)
+{
+    struct play play = {0};
+    open_rows(&play,
+              "name,submit,duration,accelerators,time_limit\n"
+              "long,0,100,4,60\nshort,10,50,4,60\nnext,20,10,4,\n",
+              four);
+    run(&play, "kai");
+    check_times(&play, "long", 0, 60);
+    check_times(&play, "short", 60, 110);
+    check_times(&play, "next", 110, 120);
+    ck_assert_int_eq(play.report.n_cut, 1);
+    ck_assert_double_eq_tol(play.report.held_device_hours, 4 * 120.0 / 3600, 1e-9);
+    close_play(&play);
+}
+
+END_TEST
+
 START_TEST(what_can_never_run_is_counted_with_the_reason)
 {
     struct play play = {0};
@@ -389,6 +407,7 @@ int main(void)
         a_queue_takes_its_quota_back_and_the_borrower_pays,
         an_elastic_job_grows_and_works_faster,
         models_of_a_trace_find_their_nodes,
+        a_time_limit_ends_a_run,
         what_can_never_run_is_counted_with_the_reason,
         wrong_runs_are_refused,
         laws_hold_on_random_traces,

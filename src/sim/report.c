@@ -72,17 +72,18 @@ static json_t *samples_json(const struct weir_sim_report *report)
 json_t *weir_sim_report_json(const struct weir_sim_report *report)
 {
     json_t *value = checked(json_pack(
-        "{s:s, s:i, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I, "
+        "{s:s, s:i, s:f, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, "
+        "s:I, "
         "s:I}",
         "profile", report->profile, "nodes", report->n_nodes, "accelerators", report->n_devices,
-        "jobs", report->n_jobs, "finished", report->n_finished, "never_ran", report->n_never,
-        "span_s", (double)report->span_ms / 1000, "arrivals_s", (double)report->arrivals_ms / 1000,
-        "allocation_pct", report->allocation_pct, "allocation_all_pct", report->allocation_all_pct,
-        "utilisation_pct", report->utilisation_pct, "jain", report->jain, "evictions",
-        (json_int_t)report->n_evictions, "held_device_hours", report->held_device_hours,
-        "lost_device_hours", report->lost_device_hours, "overhead_device_hours",
-        report->overhead_device_hours, "cycles", (json_int_t)report->n_cycles, "decisions",
-        (json_int_t)report->n_decisions));
+        "jobs", report->n_jobs, "finished", report->n_finished, "cut", report->n_cut, "never_ran",
+        report->n_never, "span_s", (double)report->span_ms / 1000, "arrivals_s",
+        (double)report->arrivals_ms / 1000, "allocation_pct", report->allocation_pct,
+        "allocation_all_pct", report->allocation_all_pct, "utilisation_pct",
+        report->utilisation_pct, "jain", report->jain, "evictions", (json_int_t)report->n_evictions,
+        "held_device_hours", report->held_device_hours, "lost_device_hours",
+        report->lost_device_hours, "overhead_device_hours", report->overhead_device_hours, "cycles",
+        (json_int_t)report->n_cycles, "decisions", (json_int_t)report->n_decisions));
     if (report->never_reason != NULL) {
         (void)json_object_set_new(value, "never_reason",
                                   checked(json_string(report->never_reason)));
@@ -183,6 +184,9 @@ void weir_sim_report_text(const struct weir_sim_report *report, struct weir_buf 
     (void)weir_buf_printf(out, "jobs             %d, %d finished in %s\n", report->n_jobs,
                           report->n_finished,
                           weir_sim_span_text((double)report->span_ms / 1000, span));
+    if (report->n_cut > 0) {
+        (void)weir_buf_printf(out, "ended by limit   %d\n", report->n_cut);
+    }
     if (report->n_never > 0) {
         (void)weir_buf_printf(out, "never ran        %d%s%s\n", report->n_never,
                               report->never_reason != NULL ? "; the first: " : "",

@@ -22,9 +22,6 @@ static const char *const outcome_names[N_OUTCOMES] = {
     "stays", "starts", "grows", "starts when room is free", "waits", "evicted", "shrinks", "moves",
 };
 
-static const char *const evict_reasons[] = {"", "to consolidate", "reclaimed by another queue",
-                                            "preempted by higher priority", "its gang is stale"};
-
 /** What a plan does with a job. */
 struct fate {
     enum outcome outcome;
@@ -79,6 +76,31 @@ static enum outcome judge(const struct fate *fate, int32_t min)
     return fate->n_pending > 0 && fate->n_running < min ? OUTCOME_WAITS : OUTCOME_STAYS;
 }
 
+static const char *reason_text(enum weir_sched_evict_reason reason)
+{
+    switch (reason) {
+    case WEIR_SCHED_EVICT_CONSOLIDATION:
+        return "moved together with others";
+    case WEIR_SCHED_EVICT_RECLAIM:
+        return "reclaimed by another queue";
+    case WEIR_SCHED_EVICT_PREEMPT:
+        return "preempted by higher priority";
+    case WEIR_SCHED_EVICT_STALE:
+        return "its gang is below its minimum";
+    default:
+        return "must leave";
+    }
+}
+
+static void tell_eviction(const struct weir_sched_snapshot *snapshot,
+                          const struct weir_sched_action *action, struct fate *fate)
+{
+    const char *by = action->by_job >= 0 ? snapshot->jobs[action->by_job].name : NULL;
+    fate->n_evicted++;
+    (void)snprintf(fate->why, sizeof fate->why, "%s%s%.100s", reason_text(action->reason),
+                   by != NULL ? ", for " : "", by != NULL ? by : "");
+}
+
 static void count_actions(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_plan *plan, const int32_t *job_of,
                           struct fate *fates)
@@ -86,14 +108,13 @@ static void count_actions(const struct weir_sched_snapshot *snapshot,
     for (int32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_sched_action *action = &plan->actions[i];
         struct fate *fate = &fates[job_of[action->task]];
+        if (action->kind != WEIR_SCHED_BIND && action->kind != WEIR_SCHED_PIPELINE) {
+            tell_eviction(snapshot, action, fate);
+            continue;
+        }
         fate->n_bound += action->kind == WEIR_SCHED_BIND;
         fate->n_pipelined += action->kind == WEIR_SCHED_PIPELINE;
-        if (action->kind == WEIR_SCHED_EVICT) {
-            fate->n_evicted++;
-            const char *by = action->by_job >= 0 ? snapshot->jobs[action->by_job].name : NULL;
-            (void)snprintf(fate->why, sizeof fate->why, "%s%s%.100s", evict_reasons[action->reason],
-                           by != NULL ? ", for " : "", by != NULL ? by : "");
-        } else if (fate->why[0] == '\0') {
+        if (fate->why[0] == '\0') {
             (void)snprintf(fate->why, sizeof fate->why, "on %.100s",
                            snapshot->nodes[action->node].name);
         }
