@@ -396,6 +396,32 @@ START_TEST(disciplines_give_the_measured_rows_of_philly)
 
 END_TEST
 
+/** The first jobs of the trace on few devices: evictions, gangs over nodes, backlog. */
+START_TEST(the_scheduler_keeps_the_laws_on_a_part_of_philly)
+{
+    static const char *const profiles[] = {"kai", "default"};
+    struct weir_error err = {0};
+    struct play play = {0};
+    weir_sim_options_init(&play.options);
+    play.options.cycle_s = 300;
+    play.options.recheck_s = 0;
+    ck_assert_int_eq(
+        weir_sim_trace_load(data_path("philly/sia_philly.csv"), "philly-csv", &play.trace, &err),
+        WEIR_OK);
+    play.trace.n_jobs = 600;
+    ck_assert_int_eq(weir_sim_cluster_uniform(40, 8, &play.cluster, &err), WEIR_OK);
+    run(&play, profiles[_i]);
+    check_conservation(&play);
+    ck_assert_int_gt(play.report.n_evictions, 0);
+    ck_assert_double_le(play.report.jain, 1);
+    for (int32_t i = 0; i < play.report.n_samples; i++) {
+        ck_assert_double_le(play.report.samples[i].allocated, 40 + 1e-9);
+    }
+    close_play(&play);
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const made[] = {
@@ -424,6 +450,7 @@ int main(void)
     tcase_set_timeout(tcase, 300);
     tcase_add_loop_test(tcase, disciplines_give_the_measured_rows_of_philly, 0,
                         (int)(sizeof measured / sizeof measured[0]));
+    tcase_add_loop_test(tcase, the_scheduler_keeps_the_laws_on_a_part_of_philly, 0, 2);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }
