@@ -305,9 +305,35 @@ static weir_status run_snapshot(struct cli_call *call, struct weir_error *err)
     return status;
 }
 
+/** What would be read and have no effect is refused. */
+static weir_status check_flags(const struct simulate_options *options, struct weir_error *err)
+{
+    bool is_replay = options->snapshot == NULL && options->protocol == NULL;
+    if (options->snapshot != NULL &&
+        (options->cluster != NULL || options->gpus > 0 || options->protocol != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "a snapshot has its own nodes: leave out --cluster, --gpus and "
+                              "--protocol");
+    }
+    if (!is_replay && options->html != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--html: only a replay has a page");
+    }
+    if (!is_replay && weir_sim_is_discipline(options->profile)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--profile %s counts accelerators and places nothing: choose default "
+                              "or kai",
+                              options->profile);
+    }
+    if (options->protocol == NULL && options->expected != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--expected belongs to --protocol");
+    }
+    return WEIR_OK;
+}
+
 static weir_status run_simulate(struct cli_call *call, struct weir_error *err)
 {
     const struct simulate_options *options = call->options;
+    WEIR_TRY(check_flags(options, err));
     if ((options->trace != NULL) == (options->snapshot != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "what to simulate? either --trace FILE or --snapshot FILE");

@@ -283,6 +283,20 @@ START_TEST(what_can_never_run_is_counted_with_the_reason)
 
 END_TEST
 
+START_TEST(a_trace_without_jobs_gives_an_empty_report)
+{
+    struct play play = {0};
+    open_rows(&play, "submit,accelerators\n", four);
+    run(&play, "kai");
+    ck_assert_int_eq(play.report.n_jobs, 0);
+    weir_sim_report_fini(&play.report);
+    run(&play, "las");
+    ck_assert_double_eq_tol(play.report.allocation_pct, 0, 1e-9);
+    close_play(&play);
+}
+
+END_TEST
+
 START_TEST(wrong_runs_are_refused)
 {
     struct play play = {0};
@@ -435,6 +449,7 @@ int main(void)
         models_of_a_trace_find_their_nodes,
         a_time_limit_ends_a_run,
         what_can_never_run_is_counted_with_the_reason,
+        a_trace_without_jobs_gives_an_empty_report,
         wrong_runs_are_refused,
         laws_hold_on_random_traces,
     };

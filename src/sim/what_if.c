@@ -194,16 +194,23 @@ weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
 static weir_status change_tasks(struct weir_sched_job *job, struct weir_sched_task *tasks,
                                 const struct weir_sim_change *change, struct weir_error *err)
 {
-    if (change->accelerators < 1 || change->accelerators > (int64_t)4096 * job->n_tasks ||
-        change->accelerators % job->n_tasks != 0) {
+    int32_t n = 0;
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        n += tasks[t].state != WEIR_SCHED_DONE;
+    }
+    if (n == 0 || change->accelerators < 1 || change->accelerators > (int64_t)4096 * n ||
+        change->accelerators % n != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "accelerators: job \"%.80s\" has %d tasks: expected a number that "
-                              "they can share evenly",
-                              job->name, job->n_tasks);
+                              "accelerators: job \"%.80s\" has %d tasks to run: expected a number "
+                              "that they can share evenly",
+                              job->name, n);
     }
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
         struct weir_sched_task *task = &tasks[t];
-        task->demand.n_devices = (int32_t)(change->accelerators / job->n_tasks);
+        if (task->state == WEIR_SCHED_DONE) {
+            continue;
+        }
+        task->demand.n_devices = (int32_t)(change->accelerators / n);
         task->demand.device_milli = WEIR_SCHED_DEVICE;
         task->demand.device_memory_bytes = 0;
         task->state = WEIR_SCHED_PENDING;
