@@ -1,6 +1,7 @@
 #include "sched/actions.h"
 
 #include "sched/chunk.h"
+#include "sched/keep.h"
 
 #include <string.h>
 
@@ -8,7 +9,8 @@ void action_list_waiting(struct cycle *cycle)
 {
     const struct cluster *cluster = &cycle->cluster;
     for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
-        cycle->is_listed[j] = chunk_next(cluster, j, cycle->tasks) > 0;
+        cycle->is_listed[j] =
+            !action_is_over_time(cluster, j) && chunk_next(cluster, j, cycle->tasks) > 0;
     }
 }
 
@@ -51,9 +53,7 @@ weir_status action_allocate(struct cycle *cycle)
 /** Whether what a pipelined task waits for is not there (any more), nor kept for others. */
 static bool is_ready(const struct cluster *cluster, int32_t task)
 {
-    const struct task_state *state = &cluster->tasks[task];
-    return state->held < 0 && cluster->snapshot->tasks[task].state == WEIR_SCHED_PENDING &&
-           fits_now_where_targeted(cluster, task);
+    return keep_may_bind(cluster, task) && fits_now_where_targeted(cluster, task);
 }
 
 static bool bind_job(struct cluster *cluster, const struct weir_sched_job *job)

@@ -293,19 +293,11 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     return is_solved;
 }
 
-static void find_first_waiting(struct cycle *cycle)
+static void find_first_waiting(struct cycle *cycle, const struct order *order)
 {
-    const struct cluster *cluster = &cycle->cluster;
-    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
-        cycle->first_waiting[q] = -1;
-    }
-    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
-        int32_t *first = &cycle->first_waiting[cluster->snapshot->jobs[j].queue];
-        if (cycle->is_listed[j] &&
-            (*first < 0 || order_compare_jobs(cluster, j, *first, (int)chunk_rank(cluster, j),
-                                              (int)chunk_rank(cluster, *first)) < 0)) {
-            *first = j;
-        }
+    for (int32_t q = 0; q < cycle->cluster.snapshot->n_queues; q++) {
+        bool is_leaf = cycle->cluster.queues[q].first_child < 0;
+        cycle->first_waiting[q] = is_leaf ? order->queues[q].top : -1;
     }
     cycle->solver.first_waiting = cycle->first_waiting;
 }
@@ -316,7 +308,9 @@ static weir_status evict_for_all(struct cycle *cycle, const struct eviction *rul
     struct order order;
     action_list_waiting(cycle);
     weir_status status = order_init(&order, cluster, cycle->is_listed, false);
-    find_first_waiting(cycle);
+    if (status == WEIR_OK) {
+        find_first_waiting(cycle, &order);
+    }
     struct failure *failures = calloc((size_t)cluster->snapshot->n_queues + 1, sizeof *failures);
     status = failures == NULL ? WEIR_ERR_NOMEM : status;
     while (status == WEIR_OK) {
@@ -413,7 +407,9 @@ action_fn *action_named(const char *name, size_t len)
                    {"consolidation", action_consolidate},
                    {"reclaim", action_reclaim},
                    {"preempt", action_preempt},
-                   {"stalegangeviction", action_evict_stale}};
+                   {"stalegangeviction", action_evict_stale},
+                   {"timelimit", action_end_over_time},
+                   {"idle", action_end_idle}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(actions); i++) {
         if (strlen(actions[i].name) == len && memcmp(actions[i].name, name, len) == 0) {

@@ -32,11 +32,20 @@ action_fn action_preempt;
 /** End gangs that are below their minimum for too long. */
 action_fn action_evict_stale;
 
+/** End jobs that run for longer than their time limit. */
+action_fn action_end_over_time;
+
+/** Take devices back that are idle for too long. */
+action_fn action_end_idle;
+
 /** At the end: what was to wait for work that did not start after all is bound. */
 action_fn action_bind_ready;
 
 /** Whether a job has pending tasks that could start together; marks cycle->is_listed. */
 void action_list_waiting(struct cycle *cycle);
+
+/** Whether the cycle ends the job because of its time limit. */
+bool action_is_over_time(const struct cluster *cluster, int32_t job);
 
 /** The action of this name, or NULL. */
 action_fn *action_named(const char *name, size_t len);

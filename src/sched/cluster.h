@@ -166,6 +166,7 @@ struct cluster {
     bool has_closings;     /**< Some node has a maintenance window. */
     int32_t *kept_first, *kept; /**< Per node, and an end: span of its reservations; NULL: none. */
     bool keeps_places;          /**< Some places are kept by an earlier plan. */
+    bool ends_over_time;        /**< Jobs over their time limit get nothing more. */
     int64_t n_decisions;
 };
 

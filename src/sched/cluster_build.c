@@ -3,6 +3,7 @@
 
 #include "base/macros.h"
 #include "sched/calendar.h"
+#include "sched/keep.h"
 #include "sched/shape.h"
 
 #include <stdlib.h>
@@ -340,7 +341,9 @@ static void put_task(struct cluster *cluster, int32_t task)
         [WEIR_SCHED_RELEASING] = PHASE_RELEASING, [WEIR_SCHED_STUCK] = PHASE_STUCK,
         [WEIR_SCHED_PIPELINED] = PHASE_PIPELINED, [WEIR_SCHED_HELD] = PHASE_HELD,
         [WEIR_SCHED_DONE] = PHASE_DONE,           [WEIR_SCHED_FAILED] = PHASE_FAILED};
-    state->phase = phases[given->state];
+    bool is_leaving = given->state == WEIR_SCHED_RUNNING && given->is_leaving;
+    state->phase = is_leaving ? PHASE_RELEASING : phases[given->state];
+    state->reason = is_leaving ? WEIR_SCHED_EVICT_ASKED : WEIR_SCHED_EVICT_NONE;
     bool is_pipelined = given->state == WEIR_SCHED_PIPELINED;
     if (weir_sched_task_has_node(given->state)) {
         size_t n_devices = (size_t)given->demand.n_devices;
@@ -354,7 +357,7 @@ static void put_task(struct cluster *cluster, int32_t task)
         }
         memcpy(cluster->held_devices + state->first_spot,
                cluster->target_devices + state->first_spot, n_devices * sizeof(int32_t));
-        state->target = given->state == WEIR_SCHED_RUNNING || is_pipelined ? given->node : -1;
+        state->target = state->phase == PHASE_RUNNING || is_pipelined ? given->node : -1;
         state->is_fixed = cluster_is_fixed(cluster, task);
         cluster->keeps_places = cluster->keeps_places || is_pipelined;
     }
@@ -373,6 +376,7 @@ static void put_tasks(struct cluster *cluster)
             }
         }
     }
+    keep_take_promises(cluster);
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
         const struct task_state *state = &cluster->tasks[i];
         if (state->target < 0 && state->phase != PHASE_PENDING) {

@@ -268,7 +268,8 @@ bool fits_now_where_targeted(const struct cluster *cluster, int32_t task)
     for (int32_t i = 0; i < demand->n_devices; i++) {
         int32_t d = cluster->target_devices[state->first_spot + i];
         const struct device_state *device = &cluster->devices[node->first_device + d];
-        bool is_kept = cluster->keeps_places && device->n_waiting > 1;
+        bool is_kept =
+            cluster->keeps_places && !cluster->profile->keep_places && device->n_waiting > 1;
         if (device->now + units > node->device_size || is_kept) {
             return false;
         }

@@ -2,7 +2,9 @@
 
 #include "base/macros.h"
 #include "sched/chunk.h"
+#include "sched/lost.h"
 #include "sched/shares.h"
+#include "sched/users.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +14,31 @@
 #define SHARE_SCALE     1000000000
 #define NO_SHARE_FACTOR 1000
 
-int order_compare_jobs(const struct cluster *cluster, int32_t l, int32_t r, int l_rank, int r_rank)
+static int compare_i64(int64_t l, int64_t r)
 {
+    return l < r ? -1 : l > r;
+}
+
+/** Negative if job l comes before r within one queue. */
+static int compare_jobs(const struct order *order, int32_t l, int32_t r)
+{
+    const struct cluster *cluster = order->cluster;
     const struct weir_sched_job *left = &cluster->snapshot->jobs[l];
     const struct weir_sched_job *right = &cluster->snapshot->jobs[r];
     if (left->priority != right->priority) {
         return left->priority > right->priority ? -1 : 1;
     }
-    if (l_rank != r_rank) {
-        return l_rank < r_rank ? -1 : 1;
+    if (order->is_victims && order->claims[l] != order->claims[r] &&
+        WEIR_MIN(order->claims[l], order->claims[r]) < 0) {
+        return order->claims[l] < 0 ? 1
+                                    : -1; /* What is idle goes before what is above a minimum. */
+    }
+    if (order->ranks[l] != order->ranks[r]) {
+        return order->ranks[l] < order->ranks[r] ? -1 : 1;
+    }
+    if (order->claims[l] != order->claims[r]) {
+        int compared = compare_i64(order->claims[l], order->claims[r]);
+        return order->is_victims ? -compared : compared;
     }
     if (left->created_ms != right->created_ms) {
         return left->created_ms < right->created_ms ? -1 : 1;
@@ -31,13 +49,8 @@ int order_compare_jobs(const struct cluster *cluster, int32_t l, int32_t r, int 
 
 static bool job_is_before(const struct order *order, int32_t l, int32_t r)
 {
-    int compared = order_compare_jobs(order->cluster, l, r, order->ranks[l], order->ranks[r]);
+    int compared = compare_jobs(order, l, r);
     return order->is_victims ? compared > 0 : compared < 0;
-}
-
-static int compare_i64(int64_t l, int64_t r)
-{
-    return l < r ? -1 : l > r;
 }
 
 int order_compare_keys(const struct order_key *l, const struct order_key *r)
@@ -262,8 +275,9 @@ static weir_status make_arrays(struct order *order)
     order->children = calloc(n_queues, sizeof(int32_t));
     order->scratch = calloc((size_t)snapshot->n_tasks + 1, sizeof(int32_t));
     order->ranks = calloc(n_jobs, 1);
+    order->claims = calloc(n_jobs, sizeof *order->claims);
     bool is_whole = order->queues != NULL && order->jobs != NULL && order->children != NULL &&
-                    order->scratch != NULL && order->ranks != NULL;
+                    order->scratch != NULL && order->ranks != NULL && order->claims != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -273,6 +287,7 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     *order = (struct order){.cluster = cluster, .is_victims = is_victims, .dirty = -1};
     WEIR_TRY(make_arrays(order));
+    bool weighs_loss = cluster->profile->least_lost_work || cluster->profile->idle_pct > 0;
     int32_t at_job = 0, at_child = 0;
     for (int32_t j = 0; j < snapshot->n_jobs; j++) { /* Sizes, then places, then content. */
         order->queues[snapshot->jobs[j].queue].n += is_listed[j];
@@ -296,8 +311,12 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
         struct order_queue *of = &order->queues[snapshot->jobs[j].queue];
         if (is_listed[j]) {
             order->ranks[j] = (uint8_t)chunk_rank(cluster, j);
+            order->claims[j] = is_victims && weighs_loss ? lost_work(cluster, j) : 0;
             order->jobs[of->first + of->n++] = j;
         }
+    }
+    if (!is_victims && cluster->profile->fair_users && users_differ(cluster)) {
+        WEIR_TRY(users_claim(cluster, is_listed, order->ranks, order->claims));
     }
     for (int32_t q = 0; q < snapshot->n_queues; q++) {
         if (is_leaf(order, q)) {
@@ -315,6 +334,7 @@ void order_fini(struct order *order)
     free(order->children);
     free(order->scratch);
     free(order->ranks);
+    free(order->claims);
     *order = (struct order){0};
 }
 

@@ -32,8 +32,9 @@ struct order {
     int32_t *children;          /**< Heaps of all parents. */
     int32_t *scratch;           /**< Room for one job's tasks. */
     uint8_t *ranks;             /**< Per job: chunk_rank. */
-    bool *is_listed;            /**< Per job. */
-    int32_t dirty;              /**< Leaf whose place is to be worked out anew; -1. */
+    int64_t *claims; /**< Per job: of victims what is lost with it, else its user's share. */
+    bool *is_listed; /**< Per job. */
+    int32_t dirty;   /**< Leaf whose place is to be worked out anew; -1. */
 };
 
 /** The listed jobs (one flag per job). The order borrows the cluster. */
@@ -63,8 +64,5 @@ void order_make_key(const struct cluster *cluster, int32_t queue,
 
 /** Negative if a queue with key l is served before its sibling with r. */
 int order_compare_keys(const struct order_key *l, const struct order_key *r);
-
-/** Negative if job l comes before r within one queue. */
-int order_compare_jobs(const struct cluster *cluster, int32_t l, int32_t r, int l_rank, int r_rank);
 
 #endif

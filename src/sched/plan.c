@@ -2,8 +2,10 @@
 
 #include "base/macros.h"
 #include "sched/actions.h"
+#include "sched/ask.h"
 #include "sched/chunk.h"
 #include "sched/explain.h"
+#include "sched/keep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,32 +35,18 @@ static void cycle_fini(struct cycle *cycle)
     cluster_fini(&cycle->cluster);
 }
 
-/** Whether an earlier plan said the same already. */
-static bool is_known(const struct cluster *cluster, int32_t task)
-{
-    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
-    return given->state == WEIR_SCHED_PIPELINED && cluster->tasks[task].target == given->node;
-}
-
 /** Whether the task is to be placed now, or in time. */
 static bool is_placed(const struct cluster *cluster, int32_t task)
 {
     uint8_t phase = cluster->tasks[task].phase;
-    return phase == PHASE_BOUND || (phase == PHASE_PIPELINED && !is_known(cluster, task));
-}
-
-static bool is_evicted(const struct cluster *cluster, int32_t task)
-{
-    const struct task_state *state = &cluster->tasks[task];
-    return cluster->snapshot->tasks[task].state == WEIR_SCHED_RUNNING &&
-           (state->phase == PHASE_RELEASING || state->phase == PHASE_PIPELINED);
+    return phase == PHASE_BOUND || (phase == PHASE_PIPELINED && !keep_is_known(cluster, task));
 }
 
 static void add_action(struct weir_sched_plan *plan, const struct cluster *cluster, int32_t task,
                        enum weir_sched_action_kind kind, int32_t *at_device)
 {
     const struct task_state *state = &cluster->tasks[task];
-    bool is_evict = kind == WEIR_SCHED_EVICT;
+    bool is_evict = kind == WEIR_SCHED_EVICT || kind == WEIR_SCHED_ASK_CHECKPOINT;
     int32_t n_devices = cluster_demand(cluster, task)->n_devices;
     struct weir_sched_action *action = &plan->actions[plan->n_actions++];
     *action = (struct weir_sched_action){.kind = kind,
@@ -83,8 +71,11 @@ static void add_actions(struct weir_sched_plan *plan, const struct cluster *clus
 {
     int32_t at_device = 0, n_tasks = cluster->snapshot->n_tasks;
     for (int32_t t = 0; t < n_tasks; t++) {
-        if (is_evicted(cluster, t)) {
-            add_action(plan, cluster, t, WEIR_SCHED_EVICT, &at_device);
+        enum ask ask = ask_of(cluster, t);
+        if (ask != ASK_NOTHING) {
+            add_action(plan, cluster, t,
+                       ask == ASK_TO_END ? WEIR_SCHED_EVICT : WEIR_SCHED_ASK_CHECKPOINT,
+                       &at_device);
         }
     }
     for (int32_t t = 0; t < n_tasks; t++) {
@@ -136,7 +127,7 @@ static weir_status make_plan(struct cluster *cluster, struct weir_sched_plan *pl
     size_t n_actions = 0, n_devices = 0, n_waits = 0;
     struct weir_sched_wait wait;
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
-        size_t n = is_evicted(cluster, t);
+        size_t n = ask_of(cluster, t) != ASK_NOTHING;
         n += is_placed(cluster, t);
         n_actions += n;
         n_devices += n * (size_t)snapshot->tasks[t].demand.n_devices;
@@ -169,6 +160,7 @@ static weir_status make_plan(struct cluster *cluster, struct weir_sched_plan *pl
 
 static weir_status run_actions(struct cycle *cycle)
 {
+    WEIR_TRY(keep_drop_lost(&cycle->cluster));
     for (const char *at = cycle->cluster.profile->actions; *at != '\0';) {
         size_t len = strcspn(at, ",");
         WEIR_TRY(action_named(at, len)(cycle));

@@ -11,7 +11,7 @@
     WEIR_OPT(weir_sched_profile, member, name, 0, type, fallback, low, high, arg, doc)
 
 static const struct weir_option options[] = {
-    OPT(actions,                 "actions",                 TEXT, "allocate,consolidation,reclaim,preempt,stalegangeviction",
+    OPT(actions,                 "actions",                 TEXT, "timelimit,idle,allocate,consolidation,reclaim,preempt,stalegangeviction",
                                                                   0, 0, "LIST", "Actions of a cycle, in order"),
     OPT(placement,               "placement",               TEXT, "fgd",     0, 0, "RULE", "Tasks with devices on nodes: binpack, spread or fgd"),
     OPT(placement_cpu,           "placement-cpu",           TEXT, "fgd",     0, 0, "RULE", "Tasks without devices on nodes: binpack, spread or fgd"),
@@ -21,14 +21,22 @@ static const struct weir_option options[] = {
     OPT(consolidation_max_moves, "consolidation-max-moves", INT,  "64",      -1, 1e9, "N", "Tasks that one consolidation may move; 0: none, -1: any number"),
     OPT(search_max_scenarios,    "search-max-scenarios",    INT,  "10000",   1, 1e9, "N", "Scenarios tried for a job before it counts as not solvable"),
     OPT(stale_grace_ms,          "stale-grace-ms",          INT,  "60000",   -1, 1e15, "MS", "How long a gang may be below its minimum; -1: for ever"),
+    OPT(evict_grace_ms,          "evict-grace-ms",          INT,  "120000",  -1, 1e15, "MS", "How long work may save its state before it is evicted; -1: it is not asked"),
+    OPT(idle_pct,                "idle-pct",                INT,  "5",       0, 101, "PCT", "Devices used less than this are idle; 0: none is"),
+    OPT(idle_after_ms,           "idle-after-ms",           INT,  "3600000", 0, 1e15, "MS", "Preemptible work is ended when idle for so long (action idle)"),
+    OPT(keep_places,             "keep-places",             BOOL, "true",    0, 0, NULL, "Keep places that an earlier plan gave"),
+    OPT(least_lost_work,         "least-lost-work",         BOOL, "true",    0, 0, NULL, "Of equal victims evict what loses the least work"),
+    OPT(fair_users,              "fair-users",              BOOL, "true",    0, 0, NULL, "Of equal jobs of a queue start that of the user with the smaller share"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
 };
 
 static const struct weir_sched_profile profile_default = {
-    .actions = "allocate,consolidation,reclaim,preempt,stalegangeviction",
+    .actions = "timelimit,idle,allocate,consolidation,reclaim,preempt,stalegangeviction",
     .placement = "fgd", .placement_cpu = "fgd", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 10000,
     .stale_grace_ms = 60000, .move_victims = true,
+    .evict_grace_ms = 120000, .idle_pct = 5, .idle_after_ms = 3600000,
+    .keep_places = true, .least_lost_work = true, .fair_users = true,
 };
 
 static const struct weir_sched_profile profile_kai = {
@@ -36,6 +44,7 @@ static const struct weir_sched_profile profile_kai = {
     .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 100000,
     .stale_grace_ms = 60000, .move_victims = true,
+    .evict_grace_ms = -1,
 };
 
 // clang-format on

@@ -51,7 +51,14 @@ struct weir_sched_profile {
     int64_t consolidation_max_moves; /**< Tasks a consolidation may move; -1 = any number. */
     int64_t search_max_scenarios;    /**< Tried per job before it counts as not solvable. */
     int64_t stale_grace_ms;          /**< Of jobs that state none. */
-    bool move_victims; /**< Place what reclaim and preempt evict elsewhere, if there is room. */
+    int64_t evict_grace_ms;          /**< Time to save after being asked; -1: nobody is asked. */
+    int64_t idle_pct;                /**< Devices used less than this are idle; 0: none is. */
+    int64_t idle_after_ms;           /**< Taken back when idle for so long (action "idle"). */
+    bool keep_places;     /**< Places that an earlier plan gave (PIPELINED, promise) are kept. */
+    bool least_lost_work; /**< Of equal victims the one goes that loses the least work. */
+    bool fair_users;      /**< Of equal jobs of a queue that of the user with the smaller share goes
+                               first. */
+    bool move_victims;    /**< Place what reclaim and preempt evict elsewhere, if there is room. */
 };
 
 /** "kai" (the rules of KAI-Scheduler) or "default". @return NOT_FOUND naming those there are. */
@@ -67,9 +74,12 @@ weir_status weir_sched_profile_check(const struct weir_sched_profile *profile,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
 enum weir_sched_action_kind {
-    WEIR_SCHED_BIND,     /**< Start the task there now. */
-    WEIR_SCHED_PIPELINE, /**< Keep the place for the task until what leaves it has left. */
-    WEIR_SCHED_EVICT,    /**< Tell the task to end. */
+    WEIR_SCHED_BIND,           /**< Start the task there now. */
+    WEIR_SCHED_PIPELINE,       /**< Keep the place for the task until what leaves it has left. */
+    WEIR_SCHED_EVICT,          /**< Tell the task to end. */
+    WEIR_SCHED_ASK_CHECKPOINT, /**< Ask the task to save its state: an EVICT comes when the job has
+                                    acknowledged, or evict_grace_ms later. Until then the snapshots
+                                    say is_leaving, and evict_asked_ms of its job. */
 };
 
 enum weir_sched_evict_reason {
@@ -78,6 +88,10 @@ enum weir_sched_evict_reason {
     WEIR_SCHED_EVICT_RECLAIM,       /**< Another queue's share. */
     WEIR_SCHED_EVICT_PREEMPT,       /**< Higher priority in its queue. */
     WEIR_SCHED_EVICT_STALE,         /**< Its gang is below its minimum for too long. */
+    WEIR_SCHED_EVICT_ASKED,         /**< It was asked before, and has saved or had its time. */
+    WEIR_SCHED_EVICT_TIME_LIMIT,    /**< It runs for longer than its time limit. */
+    WEIR_SCHED_EVICT_IDLE, /**< Its devices are idle for too long. Whoever carries this out holds
+                                the job back until somebody wants it again. */
 };
 
 struct weir_sched_action {
@@ -88,7 +102,7 @@ struct weir_sched_action {
     int32_t n_devices;
     uint32_t zones; /**< NUMA zones it takes, a bit each; 0 = they do not matter. */
     enum weir_sched_evict_reason reason;
-    int32_t by_job; /**< EVICT: for which job; WEIR_SCHED_NONE. */
+    int32_t by_job; /**< EVICT, ASK_CHECKPOINT: for which job; WEIR_SCHED_NONE. */
 };
 
 /** Why a job waits. `object`, `need` and `have` of struct weir_sched_wait are said beside each. */

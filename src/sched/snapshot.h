@@ -138,6 +138,12 @@ static inline bool weir_sched_task_has_node(enum weir_sched_task_state state)
     return state >= WEIR_SCHED_RUNNING && state <= WEIR_SCHED_PIPELINED;
 }
 
+/** A place that an earlier plan gave to a task that still has to leave another. */
+struct weir_sched_promise {
+    int32_t node;
+    const int32_t *devices; /**< demand.n_devices of the node's. */
+};
+
 struct weir_sched_task {
     const char *name;
     enum weir_sched_task_state state;
@@ -146,6 +152,8 @@ struct weir_sched_task {
     int32_t order; /**< Within the group, higher first, and lost last. */
     /** Indices of its devices on its node, demand.n_devices of them; NULL: any that fit. */
     const int32_t *devices;
+    bool is_leaving; /**< RUNNING, and asked to save its state: counts as if RELEASING. */
+    const struct weir_sched_promise *promise; /**< Where it goes when it has left; NULL. */
     struct weir_sched_demand demand;
     /** Node must carry each of these; values NULL: the key alone. */
     const struct weir_sched_label *selector;
@@ -203,9 +211,11 @@ struct weir_sched_job {
     int64_t time_limit_ms;   /**< Longest run; 0 = none. */
     int64_t expected_run_ms; /**< What is expected; 0 = unknown. */
     int64_t checkpoint_ms;   /**< When its last checkpoint was complete; 0 = none. */
-    int64_t evict_asked_ms;  /**< Told to checkpoint and end at; 0 = not told. */
+    int64_t evict_asked_ms;  /**< First of its tasks that are leaving was asked at; 0 = none. */
     bool evict_acknowledged; /**< And its checkpoint is there. */
+    bool can_checkpoint;     /**< Is asked to save its state before it is evicted. */
     int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */
+    int64_t idle_since_ms;   /**< Its use is low since, without a break; 0 = it is not. */
 };
 
 /**

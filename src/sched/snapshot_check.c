@@ -175,6 +175,38 @@ static weir_status check_demand(struct check *check, const struct weir_sched_tas
     return WEIR_OK;
 }
 
+static weir_status check_devices(const struct check *check, const struct weir_sched_task *task,
+                                 const int32_t *devices, int32_t n_devices)
+{
+    for (int32_t i = 0; i < task->demand.n_devices && devices != NULL; i++) {
+        if (!is_index(devices[i], n_devices)) {
+            return refuse(check, "task", task->name, "has a device that its node has not");
+        }
+        for (int32_t j = 0; j < i; j++) {
+            if (devices[j] == devices[i]) {
+                return refuse(check, "task", task->name, "names a device twice");
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status check_promise(const struct check *check, const struct weir_sched_task *task)
+{
+    if (task->promise == NULL) {
+        return WEIR_OK;
+    }
+    if (!is_index(task->promise->node, check->snapshot->n_nodes)) {
+        return refuse(check, "task", task->name, "is promised a node that is not there");
+    }
+    int32_t n_devices = check->snapshot->nodes[task->promise->node].n_devices;
+    if (task->demand.n_devices > n_devices ||
+        (task->demand.n_devices > 0 && task->promise->devices == NULL)) {
+        return refuse(check, "task", task->name, "is promised devices that the node has not");
+    }
+    return check_devices(check, task, task->promise->devices, n_devices);
+}
+
 static weir_status check_spot(const struct check *check, const struct weir_sched_task *task)
 {
     if (task->state < WEIR_SCHED_PENDING || task->state > WEIR_SCHED_FAILED) {
@@ -190,17 +222,7 @@ static weir_status check_spot(const struct check *check, const struct weir_sched
     if (task->demand.n_devices > n_devices) {
         return refuse(check, "task", task->name, "runs on more devices than its node has");
     }
-    for (int32_t i = 0; i < task->demand.n_devices && task->devices != NULL; i++) {
-        if (!is_index(task->devices[i], n_devices)) {
-            return refuse(check, "task", task->name, "runs on a device that its node has not");
-        }
-        for (int32_t j = 0; j < i; j++) {
-            if (task->devices[j] == task->devices[i]) {
-                return refuse(check, "task", task->name, "names a device twice");
-            }
-        }
-    }
-    return WEIR_OK;
+    return check_devices(check, task, task->devices, n_devices);
 }
 
 static weir_status check_task(struct check *check, const struct weir_sched_task *task)
@@ -210,6 +232,7 @@ static weir_status check_task(struct check *check, const struct weir_sched_task 
     }
     WEIR_TRY(check_demand(check, task));
     WEIR_TRY(check_spot(check, task));
+    WEIR_TRY(check_promise(check, task));
     if (!are_labels(task->selector, task->n_selector, false) ||
         !are_labels(task->labels, task->n_labels, true) ||
         !are_labels(task->affinity_labels, task->n_affinity_labels, true)) {

@@ -65,6 +65,7 @@ static const struct json_field job_fields[] = {
     F(weir_sched_job, time_limit_ms, I64, 0), F(weir_sched_job, expected_run_ms, I64, 0),
     F(weir_sched_job, checkpoint_ms, I64, 0), F(weir_sched_job, evict_asked_ms, I64, 0),
     F(weir_sched_job, evict_acknowledged, BOOL, 0), F(weir_sched_job, utilisation_pct, I32, -1),
+    F(weir_sched_job, can_checkpoint, BOOL, 0), F(weir_sched_job, idle_since_ms, I64, 0),
     OTHER("queue"), OTHER("groups"), OTHER("tasks"),
 };
 static const struct json_field task_fields[] = {
@@ -77,6 +78,7 @@ static const struct json_field task_fields[] = {
     { .name = "cpu_milli", .type = JSON_FIELD_I64, .offset = offsetof(struct weir_sched_task, demand.cpu_milli) },
     { .name = "memory_bytes", .type = JSON_FIELD_I64, .offset = offsetof(struct weir_sched_task, demand.memory_bytes) },
     { .name = "numa_aligned", .type = JSON_FIELD_BOOL, .offset = offsetof(struct weir_sched_task, demand.numa_aligned) },
+    F(weir_sched_task, is_leaving, BOOL, 0), OTHER("promise"),
     OTHER("node"), OTHER("devices"), OTHER("extras"), OTHER("selector"), OTHER("tolerations"),
     OTHER("labels"), OTHER("affinity_labels"),
 };

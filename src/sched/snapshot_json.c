@@ -199,7 +199,7 @@ static weir_status read_group(const struct reader *reader, const json_t *from,
 }
 
 static weir_status read_devices(const struct reader *reader, const json_t *from, const char *where,
-                                struct weir_sched_task *out)
+                                int32_t n_devices, const int32_t **out)
 {
     const json_t *array;
     size_t n;
@@ -207,7 +207,7 @@ static weir_status read_devices(const struct reader *reader, const json_t *from,
     if (n == 0) {
         return WEIR_OK;
     }
-    if (n != (size_t)WEIR_MAX(out->demand.n_devices, 0)) {
+    if (n != (size_t)WEIR_MAX(n_devices, 0)) {
         return refuse(reader, where, "devices", "as many as n_devices");
     }
     int32_t *devices = WEIR_ARENA_ARRAY(reader->arena, n, int32_t);
@@ -218,8 +218,27 @@ static weir_status read_devices(const struct reader *reader, const json_t *from,
         }
         devices[i] = (int32_t)device;
     }
-    out->devices = devices;
+    *out = devices;
     return WEIR_OK;
+}
+
+static weir_status read_promise(const struct reader *reader, const json_t *from, const char *where,
+                                struct weir_sched_task *out)
+{
+    const json_t *promise = json_object_get(from, "promise");
+    if (promise == NULL) {
+        return WEIR_OK;
+    }
+    const char *node = json_string_value(json_object_get(promise, "node"));
+    const struct named *found =
+        node == NULL ? NULL : find_named(reader->nodes, reader->n_nodes, node);
+    if (found == NULL) {
+        return refuse(reader, where, "promise", "an object with the name of a node");
+    }
+    struct weir_sched_promise *made = WEIR_ARENA_ARRAY(reader->arena, 1, struct weir_sched_promise);
+    made->node = found->index;
+    out->promise = made;
+    return read_devices(reader, promise, where, out->demand.n_devices, &made->devices);
 }
 
 static weir_status read_task(const struct reader *reader, const json_t *from,
@@ -237,7 +256,8 @@ static weir_status read_task(const struct reader *reader, const json_t *from,
         return refuse(reader, where, "node", "the name of a node");
     }
     task->node = found == NULL ? WEIR_SCHED_NONE : found->index;
-    WEIR_TRY(read_devices(reader, from, where, task));
+    WEIR_TRY(read_devices(reader, from, where, task->demand.n_devices, &task->devices));
+    WEIR_TRY(read_promise(reader, from, where, task));
     WEIR_TRY(read_labels(reader, from, "selector", where, &task->selector, &task->n_selector));
     WEIR_TRY(read_labels(reader, from, "labels", where, &task->labels, &task->n_labels));
     WEIR_TRY(read_labels(reader, from, "affinity_labels", where, &task->affinity_labels,

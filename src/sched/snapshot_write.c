@@ -120,6 +120,12 @@ static json_t *write_task(const struct weir_sched_snapshot *snapshot,
             add(out, "devices", write_indices(task->devices, task->demand.n_devices));
         }
     }
+    if (task->promise != NULL) {
+        json_t *promise = json_object();
+        add(promise, "node", json_string(snapshot->nodes[task->promise->node].name));
+        add(promise, "devices", write_indices(task->promise->devices, task->demand.n_devices));
+        add(out, "promise", promise);
+    }
     WRITE_LIST(out, "extras", extra_fields, task->demand.extras, task->demand.n_extras);
     WRITE_LIST(out, "tolerations", toleration_fields, task->tolerations, task->n_tolerations);
     write_labels(out, "selector", task->selector, task->n_selector);
@@ -175,14 +181,15 @@ json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot)
 static json_t *write_action(const struct weir_sched_snapshot *snapshot,
                             const struct weir_sched_action *action)
 {
-    static const char *const kinds[] = {"bind", "pipeline", "evict"};
-    static const char *const reasons[] = {"none", "consolidation", "reclaim", "preempt", "stale"};
+    static const char *const kinds[] = {"bind", "pipeline", "evict", "ask_checkpoint"};
+    static const char *const reasons[] = {"none",  "consolidation", "reclaim",    "preempt",
+                                          "stale", "asked",         "time_limit", "idle"};
     json_t *out = json_object();
     add(out, "kind", json_string(kinds[action->kind]));
     add(out, "task", json_string(snapshot->tasks[action->task].name));
     add(out, "node", json_string(snapshot->nodes[action->node].name));
     add(out, "devices", write_indices(action->devices, action->n_devices));
-    if (action->kind == WEIR_SCHED_EVICT) {
+    if (action->kind == WEIR_SCHED_EVICT || action->kind == WEIR_SCHED_ASK_CHECKPOINT) {
         add(out, "reason", json_string(reasons[action->reason]));
         add(out, "by",
             action->by_job < 0 ? json_null() : json_string(snapshot->jobs[action->by_job].name));

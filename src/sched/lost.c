@@ -1,0 +1,39 @@
+#include "sched/lost.h"
+
+#include "base/macros.h"
+
+/** Of all that a job holds, with shares by memory as the smallest devices would count them. */
+static int64_t running_milli(const struct cluster *cluster, int32_t job)
+{
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    int64_t sum = 0;
+    for (int32_t t = given->first_task; t < given->first_task + given->n_tasks; t++) {
+        if (cluster->tasks[t].held >= 0) {
+            sum += cluster_charge(cluster, t, cluster->tasks[t].held).of[WEIR_SCHED_ACCELERATOR];
+        }
+    }
+    return sum;
+}
+
+bool lost_is_idle(const struct cluster *cluster, int32_t job)
+{
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    return given->preemptibility == WEIR_SCHED_PREEMPTIBLE && given->utilisation_pct >= 0 &&
+           given->utilisation_pct < cluster->profile->idle_pct && running_milli(cluster, job) > 0;
+}
+
+int64_t lost_work(const struct cluster *cluster, int32_t job)
+{
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    if (lost_is_idle(cluster, job)) {
+        return -1;
+    }
+    if (!cluster->profile->least_lost_work) {
+        return 0;
+    }
+    int64_t since = WEIR_MAX(given->started_ms, given->checkpoint_ms);
+    since = since > 0 ? since : given->created_ms;
+    __int128 lost =
+        (__int128)WEIR_MAX(cluster->snapshot->now_ms - since, 0) * running_milli(cluster, job);
+    return (int64_t)WEIR_MIN(lost, (__int128)INT64_MAX);
+}

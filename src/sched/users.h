@@ -1,0 +1,22 @@
+/** Fairness among the users of one queue. */
+#ifndef WEIR_SCHED_USERS_H
+#define WEIR_SCHED_USERS_H
+
+#include "sched/cluster.h"
+
+/** Whether there are different users, so that it matters. Cost: jobs. */
+bool users_differ(const struct cluster *cluster);
+
+/**
+ * What each waiting job's user has when it is the job's turn: the devices of what runs of the user
+ * in the queue, and of the user's jobs that come before it. Jobs of the user with less go first;
+ * jobs without a user count as one user's.
+ *
+ * @param is_listed, ranks  Per job: whether it waits, and its enum chunk_rank.
+ * @param out   Per job, in thousandths of a device; of listed jobs only.
+ * @return NOMEM. Cost: O(jobs * log jobs + tasks).
+ */
+weir_status users_claim(const struct cluster *cluster, const bool *is_listed, const uint8_t *ranks,
+                        int64_t *out) WEIR_MUST_CHECK;
+
+#endif
