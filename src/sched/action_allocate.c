@@ -22,9 +22,13 @@ static bool allocate_job(struct cycle *cycle, int32_t job)
     struct weir_sched_wait *wait = &cluster->jobs[job].wait;
     int32_t n = chunk_next(cluster, job, cycle->tasks);
     chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
-    if (n == 0 ||
-        !shares_admit(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed, wait) ||
+    if (n == 0) {
+        return false;
+    }
+    backfill_hold_against(&cycle->backfill, job);
+    if (!shares_admit(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed, wait) ||
         !placer_place(&cycle->placer, job, cycle->tasks, n, wait)) {
+        backfill_add(&cycle->backfill, job);
         return false;
     }
     cluster_commit(cluster);
@@ -47,6 +51,10 @@ weir_status action_allocate(struct cycle *cycle)
         status = cycle->cluster.status;
     }
     order_fini(&order);
+    if (status == WEIR_OK) {
+        backfill_forecast(&cycle->backfill);
+        status = cycle->cluster.status;
+    }
     return status;
 }
 

@@ -283,6 +283,7 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     if (!is_any) {
         return false;
     }
+    backfill_hold_against(&cycle->backfill, job);
     solver->job = job;
     solver->reason = rule->reason;
     solver->allow = rule->allow;

@@ -2,6 +2,7 @@
 #ifndef WEIR_SCHED_ACTIONS_H
 #define WEIR_SCHED_ACTIONS_H
 
+#include "sched/backfill.h"
 #include "sched/place.h"
 #include "sched/solver.h"
 
@@ -10,6 +11,7 @@ struct cycle {
     struct cluster cluster;
     struct placer placer;
     struct solver solver;
+    struct backfill backfill;
     int32_t *tasks;         /**< Room for one job's tasks. */
     bool *is_listed;        /**< Per job. */
     int32_t *first_waiting; /**< Per leaf queue: its first waiting job; -1. */

@@ -20,10 +20,12 @@ int64_t calendar_end_ms(const struct weir_sched_job *job, int64_t now_ms)
     int64_t end;
     if (job->expected_run_ms > ran) {
         end = start + job->expected_run_ms;
+    } else if (job->expected_run_ms <= 0 && limit < CALENDAR_NEVER) {
+        end = limit;
     } else if (is_running) {
         end = now_ms + WEIR_MIN(WEIR_MAX(ran, 10 * MINUTE_MS), 7 * DAY_MS);
     } else {
-        end = limit < CALENDAR_NEVER ? limit : now_ms + DAY_MS;
+        end = now_ms + DAY_MS;
     }
     return WEIR_MAX(WEIR_MIN(end, limit), now_ms + 1); /* Past its limit it is about to go. */
 }

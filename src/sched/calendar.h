@@ -11,9 +11,10 @@ int64_t calendar_bound_ms(const struct weir_sched_job *job);
 
 /**
  * When a running job (or one that starts at `now`) probably ends: what is expected, at most its
- * limit. A job of which nothing is known, or that outlived what was expected, is taken to run for
- * as long again as it has run so far: at least ten minutes, at most a week more. One that has not
- * run yet and of which nothing is known is taken to run for a day.
+ * limit; its limit if nothing is expected. A job of which nothing is known, or that outlived what
+ * was expected, is taken to run for as long again as it has run so far: at least ten minutes, at
+ * most a week more. One that has not run yet and of which nothing is known is taken to run for a
+ * day.
  */
 int64_t calendar_end_ms(const struct weir_sched_job *job, int64_t now_ms);
 

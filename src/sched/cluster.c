@@ -455,7 +455,6 @@ void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int
 {
     count_at(cluster, task, node, devices, 0, sign);
     count_zones(cluster, task, node, zones, 0, sign);
-    cluster_index_node(cluster, node);
 }
 
 void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign)

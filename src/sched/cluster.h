@@ -211,12 +211,13 @@ void cluster_bind(struct cluster *cluster, int32_t task);
 void cluster_defer(struct cluster *cluster, int32_t task);
 
 /** Count the room of a place as taken in the future (sign 1) by a task that has none, or no more
- *  (-1). Not undone by a rollback: whoever holds lets go. */
+ *  (-1). Not undone by a rollback: whoever holds lets go. The caller calls cluster_index_node
+ *  before anything is placed. */
 void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
                   uint32_t zones, int sign);
 
 /** Count a task as gone from where it will be, and from its queues (sign 1), or as there again. Not
- *  undone by a rollback either. */
+ *  undone by a rollback either, and the caller indexes the node. */
 void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign);
 
 /** Count an amount more (sign 1) or less for a queue and all above it. The same. */

@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 static const char *const wait_names[] = {
     [WEIR_SCHED_WAIT_NONE] = "none",
@@ -17,6 +19,7 @@ static const char *const wait_names[] = {
     [WEIR_SCHED_WAIT_FULL] = "full",
     [WEIR_SCHED_WAIT_TOPOLOGY] = "topology",
     [WEIR_SCHED_WAIT_MEMBERS] = "members",
+    [WEIR_SCHED_WAIT_RESERVED] = "reserved",
 };
 
 const char *weir_sched_wait_name(enum weir_sched_wait_code code)
@@ -145,7 +148,7 @@ static const char *amount_text(int r, int64_t value, char out[AMOUNT_BYTES])
     return out;
 }
 
-void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait)
+static void explain_why(const struct cluster *cluster, struct weir_sched_wait *wait)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     char need_text[AMOUNT_BYTES], have_text[AMOUNT_BYTES];
@@ -196,9 +199,44 @@ void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait)
                  "Its minimum is %" PRId64 " tasks; %" PRId64 " of them exist or may start.",
                  wait->need, wait->have);
         break;
+    case WEIR_SCHED_WAIT_RESERVED:
+        name = snapshot->jobs[wait->object].name;
+        snprintf(out, size, "What is free is kept for jobs before it, first for job %.60s.", name);
+        break;
     case WEIR_SCHED_WAIT_NONE:
     case WEIR_SCHED_N_WAIT_CODES:
         out[0] = '\0';
         break;
+    }
+}
+
+/** When, in UTC; with the date if that is not today's. */
+static void explain_when(const struct cluster *cluster, struct weir_sched_wait *wait)
+{
+    const int64_t day_ms = 86400000;
+    int64_t now_ms = cluster->snapshot->now_ms, start_ms = wait->expected_start_ms;
+    time_t start_s = (time_t)(start_ms / 1000);
+    struct tm tm;
+    char when[40], after[80] = "";
+    bool is_today = now_ms / day_ms == start_ms / day_ms;
+    if (gmtime_r(&start_s, &tm) == NULL ||
+        strftime(when, sizeof when, is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &tm) == 0) {
+        return;
+    }
+    if (wait->after_job >= 0) {
+        snprintf(after, sizeof after, " when job %.60s ends",
+                 cluster->snapshot->jobs[wait->after_job].name);
+    }
+    size_t len = strlen(wait->text);
+    snprintf(wait->text + len, sizeof wait->text - len, " Would fit%s, about %s UTC.", after, when);
+}
+
+void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait)
+{
+    explain_why(cluster, wait);
+    if (wait->expected_start_ms > 0) {
+        explain_when(cluster, wait);
+    } else {
+        wait->after_job = WEIR_SCHED_NONE;
     }
 }

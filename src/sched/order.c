@@ -1,6 +1,7 @@
 #include "sched/order.h"
 
 #include "base/macros.h"
+#include "sched/ageing.h"
 #include "sched/chunk.h"
 #include "sched/lost.h"
 #include "sched/shares.h"
@@ -19,12 +20,28 @@ static int compare_i64(int64_t l, int64_t r)
     return l < r ? -1 : l > r;
 }
 
+/** Of waiting jobs: the due before the others, and whoever waits longest first of them; else 0. */
+static int compare_age(const struct order *order, int32_t l, int32_t r)
+{
+    const struct weir_sched_job *jobs = order->cluster->snapshot->jobs;
+    bool l_due = order->ranks[l] == CHUNK_BELOW && ageing_is_due(order->cluster, l);
+    bool r_due = order->ranks[r] == CHUNK_BELOW && ageing_is_due(order->cluster, r);
+    if (l_due != r_due) {
+        return l_due ? -1 : 1;
+    }
+    return l_due ? compare_i64(ageing_waits_since(&jobs[l]), ageing_waits_since(&jobs[r])) : 0;
+}
+
 /** Negative if job l comes before r within one queue. */
 static int compare_jobs(const struct order *order, int32_t l, int32_t r)
 {
     const struct cluster *cluster = order->cluster;
     const struct weir_sched_job *left = &cluster->snapshot->jobs[l];
     const struct weir_sched_job *right = &cluster->snapshot->jobs[r];
+    int aged = order->is_victims ? 0 : compare_age(order, l, r);
+    if (aged != 0) {
+        return aged;
+    }
     if (left->priority != right->priority) {
         return left->priority > right->priority ? -1 : 1;
     }

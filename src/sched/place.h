@@ -22,6 +22,7 @@ struct placer {
     int32_t *devices; /**< Two spots' worth of the largest node. */
     int32_t max_devices;
     struct place_nodes only; /**< Where to place; empty: anywhere. The list is in order. */
+    bool future_only;        /**< Do not look for what is free already now. */
     bool pipeline_only; /**< Bind nothing: what is placed waits for what is being worked out. */
 };
 

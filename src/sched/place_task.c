@@ -200,9 +200,10 @@ void placer_find(struct placer *placer, int32_t task, const struct place_nodes *
         find_in_list(placer, task, nodes, spot);
         return;
     }
-    if (!find_shared(placer, task, FITS_NOW, spot) &&
+    bool tries_now = !placer->future_only;
+    if (!(tries_now && find_shared(placer, task, FITS_NOW, spot)) &&
         !find_shared(placer, task, FITS_FUTURE, spot) &&
-        !find_anywhere(placer, task, FITS_NOW, spot) &&
+        !(tries_now && find_anywhere(placer, task, FITS_NOW, spot)) &&
         !find_anywhere(placer, task, FITS_FUTURE, spot)) {
         spot->when = FITS_NO;
     }

@@ -16,6 +16,7 @@ static weir_status cycle_init(struct cycle *cycle, const struct weir_sched_snaps
     WEIR_TRY(cluster_init(&cycle->cluster, snapshot, profile));
     WEIR_TRY(placer_init(&cycle->placer, &cycle->cluster));
     WEIR_TRY(solver_init(&cycle->solver, &cycle->cluster, &cycle->placer));
+    WEIR_TRY(backfill_init(&cycle->backfill, &cycle->cluster, &cycle->placer));
     cycle->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *cycle->tasks);
     cycle->is_listed = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->is_listed);
     cycle->first_waiting = calloc((size_t)snapshot->n_queues + 1, sizeof *cycle->first_waiting);
@@ -30,6 +31,7 @@ static void cycle_fini(struct cycle *cycle)
     free(cycle->tasks);
     free(cycle->is_listed);
     free(cycle->first_waiting);
+    backfill_fini(&cycle->backfill);
     solver_fini(&cycle->solver);
     placer_fini(&cycle->placer);
     cluster_fini(&cycle->cluster);
@@ -108,6 +110,7 @@ static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wa
         int32_t task = first_pipelined(cluster, job);
         out->code = WEIR_SCHED_WAIT_ROOM_COMING;
         out->object = cluster->tasks[task].target;
+        out->expected_start_ms = 0; /* Who leaves does not say when. */
     } else if (root->n_pending == 0 ||
                chunk_is_satisfied(cluster, cluster->jobs[job].first_group)) {
         return false;

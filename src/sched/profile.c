@@ -27,6 +27,9 @@ static const struct weir_option options[] = {
     OPT(keep_places,             "keep-places",             BOOL, "true",    0, 0, NULL, "Keep places that an earlier plan gave"),
     OPT(least_lost_work,         "least-lost-work",         BOOL, "true",    0, 0, NULL, "Of equal victims evict what loses the least work"),
     OPT(fair_users,              "fair-users",              BOOL, "true",    0, 0, NULL, "Of equal jobs of a queue start that of the user with the smaller share"),
+    OPT(backfill_depth,          "backfill-depth",          INT,  "8",       0, 1e6, "N", "Waiting jobs, in order, for which room is held at the earliest time it is expected"),
+    OPT(forecast_depth,          "forecast-depth",          INT,  "64",      0, 1e6, "N", "Further waiting jobs of which the start is worked out"),
+    OPT(ageing_bound_ms,         "ageing-bound-ms",         INT,  "86400000", 0, 1e15, "MS", "A job that waits for longer goes before its queue's others; 0: none does"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
 };
 
@@ -34,6 +37,7 @@ static const struct weir_sched_profile profile_default = {
     .actions = "timelimit,idle,allocate,consolidation,reclaim,preempt,stalegangeviction",
     .placement = "fgd", .placement_cpu = "fgd", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 10000,
+    .backfill_depth = 8, .forecast_depth = 64, .ageing_bound_ms = 86400000,
     .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = 120000, .idle_pct = 5, .idle_after_ms = 3600000,
     .keep_places = true, .least_lost_work = true, .fair_users = true,

@@ -58,7 +58,10 @@ struct weir_sched_profile {
     bool least_lost_work; /**< Of equal victims the one goes that loses the least work. */
     bool fair_users;      /**< Of equal jobs of a queue that of the user with the smaller share goes
                                first. */
-    bool move_victims;    /**< Place what reclaim and preempt evict elsewhere, if there is room. */
+    int64_t backfill_depth;  /**< Waiting jobs, in order, for whom room is held; 0: none. */
+    int64_t forecast_depth;  /**< Further ones for whom a start is worked out. */
+    int64_t ageing_bound_ms; /**< Who waits for longer goes first in the queue; 0: nobody. */
+    bool move_victims; /**< Place what reclaim and preempt evict elsewhere, if there is room. */
 };
 
 /** "kai" (the rules of KAI-Scheduler) or "default". @return NOT_FOUND naming those there are. */
@@ -117,17 +120,20 @@ enum weir_sched_wait_code {
     WEIR_SCHED_WAIT_FULL,        /**< need: of resource on one node; have: largest free. */
     WEIR_SCHED_WAIT_TOPOLOGY,    /**< No domain holds it. object: group; need, have: tasks. */
     WEIR_SCHED_WAIT_MEMBERS,     /**< Fewer tasks exist than its minimum. need, have: tasks. */
+    WEIR_SCHED_WAIT_RESERVED,    /**< What is free is held for jobs before it. object: the first. */
     WEIR_SCHED_N_WAIT_CODES,
 };
 
-#define WEIR_SCHED_TEXT_BYTES 224
+#define WEIR_SCHED_TEXT_BYTES 320
 
 struct weir_sched_wait {
     int32_t job;
     enum weir_sched_wait_code code;
     enum weir_sched_resource resource;
     int64_t need, have;
-    int32_t object;                   /**< Index as the code says; WEIR_SCHED_NONE. */
+    int32_t object;            /**< Index as the code says; WEIR_SCHED_NONE. */
+    int64_t expected_start_ms; /**< If jobs end as expected (backfill.h); 0 = unknown. */
+    int32_t after_job;         /**< Then the job with whose end it starts; else WEIR_SCHED_NONE. */
     char text[WEIR_SCHED_TEXT_BYTES]; /**< A sentence for the person who waits. */
 };
 

@@ -81,7 +81,8 @@ struct weir_sched_node {
     bool is_whole_only; /**< Its devices are not shared: a share of one does not fit. */
     bool is_cordoned;   /**< What runs stays, nothing new comes. */
     /** Maintenance: nothing is placed from the first to the second; 0, 0 = none. A job with a known
-     *  run time that would reach into it is not placed either. */
+     *  run time (time_limit_ms, else expected_run_ms) that would reach into it is not placed
+     *  either. */
     int64_t closed_from_ms, closed_until_ms;
 };
 

@@ -213,6 +213,8 @@ static json_t *write_object(const struct weir_sched_snapshot *snapshot,
     case WEIR_SCHED_WAIT_GANG:
     case WEIR_SCHED_WAIT_NO_NODE:
         return json_string(snapshot->tasks[wait->object].name);
+    case WEIR_SCHED_WAIT_RESERVED:
+        return json_string(snapshot->jobs[wait->object].name);
     default:
         return json_null();
     }
@@ -229,6 +231,10 @@ static json_t *write_wait(const struct weir_sched_snapshot *snapshot,
     add(out, "need", json_integer(wait->need));
     add(out, "have", json_integer(wait->have));
     add(out, "object", write_object(snapshot, wait));
+    add(out, "expected_start_ms",
+        wait->expected_start_ms > 0 ? json_integer(wait->expected_start_ms) : json_null());
+    add(out, "after",
+        wait->after_job >= 0 ? json_string(snapshot->jobs[wait->after_job].name) : json_null());
     add(out, "text", json_string(wait->text));
     return out;
 }
