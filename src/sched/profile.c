@@ -30,6 +30,7 @@ static const struct weir_option options[] = {
     OPT(backfill_depth,          "backfill-depth",          INT,  "8",       0, 1e6, "N", "Waiting jobs, in order, for which room is held at the earliest time it is expected"),
     OPT(forecast_depth,          "forecast-depth",          INT,  "64",      0, 1e6, "N", "Further waiting jobs of which the start is worked out"),
     OPT(ageing_bound_ms,         "ageing-bound-ms",         INT,  "86400000", 0, 1e15, "MS", "A job that waits for longer goes before its queue's others; 0: none does"),
+    OPT(quota_windows,           "quota-windows",           BOOL, "true",    0, 0, NULL, "Shares follow their windows in the day and week"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
 };
 
@@ -40,7 +41,7 @@ static const struct weir_sched_profile profile_default = {
     .backfill_depth = 8, .forecast_depth = 64, .ageing_bound_ms = 86400000,
     .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = 120000, .idle_pct = 5, .idle_after_ms = 3600000,
-    .keep_places = true, .least_lost_work = true, .fair_users = true,
+    .keep_places = true, .least_lost_work = true, .fair_users = true, .quota_windows = true,
 };
 
 static const struct weir_sched_profile profile_kai = {

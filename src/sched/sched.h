@@ -61,6 +61,7 @@ struct weir_sched_profile {
     int64_t backfill_depth;  /**< Waiting jobs, in order, for whom room is held; 0: none. */
     int64_t forecast_depth;  /**< Further ones for whom a start is worked out. */
     int64_t ageing_bound_ms; /**< Who waits for longer goes first in the queue; 0: nobody. */
+    bool quota_windows;      /**< Shares follow their windows in the day and week. */
     bool move_victims; /**< Place what reclaim and preempt evict elsewhere, if there is room. */
 };
 

@@ -92,6 +92,14 @@ struct weir_sched_share {
     int64_t limit;  /**< Never more; WEIR_SCHED_UNLIMITED. */
 };
 
+/** Shares that hold on some days of the week from one minute of the day to another. */
+struct weir_sched_window {
+    int32_t days;         /**< Bit 0 is Monday; the days on which it begins. */
+    int32_t from_minute;  /**< 0…1440, by the clock of utc_offset_min. */
+    int32_t until_minute; /**< Not after from_minute: of the next day. */
+    struct weir_sched_share shares[WEIR_SCHED_N_RESOURCES];
+};
+
 /** A queue's order of creation is its place in the array. */
 struct weir_sched_queue {
     const char *name;
@@ -100,8 +108,10 @@ struct weir_sched_queue {
     struct weir_sched_share shares[WEIR_SCHED_N_RESOURCES];
     /** Decayed use in the window, in millionths of the cluster's capacity of the resource. */
     int64_t usage_ppm[WEIR_SCHED_N_RESOURCES];
-    int64_t preempt_min_run_ms; /**< -1: the parent's. */
-    int64_t reclaim_min_run_ms; /**< -1: the parent's. */
+    int64_t preempt_min_run_ms;              /**< -1: the parent's. */
+    int64_t reclaim_min_run_ms;              /**< -1: the parent's. */
+    const struct weir_sched_window *windows; /**< The first that holds replaces `shares`. */
+    int32_t n_windows;
 };
 
 /** A tree of node labels, the widest level first: {"zone", "rack"}. */
@@ -234,6 +244,7 @@ struct weir_sched_reservation {
 
 struct weir_sched_snapshot {
     int64_t now_ms;
+    int32_t utc_offset_min; /**< Of the clock that windows follow; east is positive. */
     const struct weir_sched_node *nodes;
     int32_t n_nodes;
     const struct weir_sched_queue *queues;

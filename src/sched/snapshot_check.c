@@ -127,6 +127,33 @@ static weir_status check_node(struct check *check, const struct weir_sched_node 
     return check_zones(check, node);
 }
 
+static bool is_share(const struct weir_sched_share *share)
+{
+    return is_bound(share->quota) && is_bound(share->limit) && share->weight <= WEIGHT_MAX;
+}
+
+static weir_status check_windows(const struct check *check, const struct weir_sched_queue *queue)
+{
+    if (queue->n_windows < 0 || (queue->n_windows > 0 && queue->windows == NULL)) {
+        return refuse(check, "queue", queue->name, "windows are missing");
+    }
+    for (int32_t i = 0; i < queue->n_windows; i++) {
+        const struct weir_sched_window *window = &queue->windows[i];
+        bool are_shares = true;
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            are_shares = are_shares && is_share(&window->shares[r]);
+        }
+        if (window->days < 0 || window->days > 127 || window->from_minute < 0 ||
+            window->from_minute > 1440 || window->until_minute < 0 || window->until_minute > 1440 ||
+            !are_shares) {
+            return refuse(
+                check, "queue", queue->name,
+                "a window is outside days 0 to 127, minutes 0 to 1440, or has a bad share");
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_queue(const struct check *check, int32_t index)
 {
     const struct weir_sched_queue *queue = &check->snapshot->queues[index];
@@ -137,13 +164,11 @@ static weir_status check_queue(const struct check *check, int32_t index)
         return refuse(check, "queue", queue->name, "its parent must come before it");
     }
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        const struct weir_sched_share *share = &queue->shares[r];
-        if (!is_bound(share->quota) || !is_bound(share->limit) || share->weight > WEIGHT_MAX ||
-            !is_amount(queue->usage_ppm[r])) {
+        if (!is_share(&queue->shares[r]) || !is_amount(queue->usage_ppm[r])) {
             return refuse(check, "queue", queue->name, "a share is negative or too large");
         }
     }
-    return WEIR_OK;
+    return check_windows(check, queue);
 }
 
 static weir_status check_demand(struct check *check, const struct weir_sched_task *task)
@@ -380,6 +405,9 @@ static weir_status check_counts(const struct weir_sched_snapshot *snapshot, stru
             return weir_error_set(err, WEIR_ERR_INVALID, "%s: the array is missing",
                                   arrays[i].what);
         }
+    }
+    if (snapshot->utc_offset_min < -1440 || snapshot->utc_offset_min > 1440) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "utc_offset_min: expected -1440 to 1440");
     }
     if (snapshot->now_ms < 0 || snapshot->now_ms > WEIR_SCHED_AMOUNT_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "now_ms: expected a time after 1970");

@@ -117,11 +117,39 @@ static weir_status read_node(const struct reader *reader, const json_t *from,
     return WEIR_OK;
 }
 
+/** Shares by resource; what is left out stays as it is. */
+static weir_status read_shares(const struct reader *reader, const json_t *from, const char *where,
+                               struct weir_sched_share *shares)
+{
+    static const char *const keys[] = {"accelerator", "cpu", "memory"};
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        const json_t *share = json_object_get(from, keys[r]);
+        if (share != NULL) {
+            WEIR_TRY(json_fields_read(share_fields, WEIR_ARRAY_LEN(share_fields), share, where,
+                                      &shares[r], reader->err));
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_windows(const struct reader *reader, const json_t *from, const char *where,
+                                struct weir_sched_queue *queue)
+{
+    struct weir_sched_queue *out = queue;
+    READ_LIST("windows", window_fields, weir_sched_window, windows, where);
+    struct weir_sched_window *windows = (struct weir_sched_window *)queue->windows;
+    const json_t *list = json_object_get(from, "windows");
+    for (int32_t i = 0; i < queue->n_windows; i++) {
+        memcpy(windows[i].shares, queue->shares, sizeof queue->shares);
+        WEIR_TRY(read_shares(reader, json_array_get(list, (size_t)i), where, windows[i].shares));
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_queue(const struct reader *reader, const json_t *from,
                               const struct weir_sched_queue *before, int32_t n_before,
                               struct weir_sched_queue *out)
 {
-    static const char *const keys[] = {"accelerator", "cpu", "memory"};
     char where[WHERE_BYTES];
     const char *name = json_string_value(json_object_get(from, "name"));
     snprintf(where, sizeof where, "queue \"%.60s\"", name == NULL ? "" : name);
@@ -129,14 +157,11 @@ static weir_status read_queue(const struct reader *reader, const json_t *from,
                               reader->err));
     const json_t *usage = json_object_get(from, "usage_ppm");
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        const json_t *share = json_object_get(from, keys[r]);
         out->shares[r] = (struct weir_sched_share){-1, 1, -1};
         out->usage_ppm[r] = json_integer_value(json_array_get(usage, (size_t)r));
-        if (share != NULL) {
-            WEIR_TRY(json_fields_read(share_fields, WEIR_ARRAY_LEN(share_fields), share, where,
-                                      &out->shares[r], reader->err));
-        }
     }
+    WEIR_TRY(read_shares(reader, from, where, out->shares));
+    WEIR_TRY(read_windows(reader, from, where, out));
     const char *parent = json_string_value(json_object_get(from, "parent"));
     out->parent = WEIR_SCHED_NONE;
     for (int32_t i = n_before - 1; i >= 0 && parent != NULL && out->parent < 0; i--) {

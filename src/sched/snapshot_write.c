@@ -52,6 +52,26 @@ static json_t *write_node(const struct weir_sched_node *node)
     return out;
 }
 
+static json_t *write_windows(const struct weir_sched_queue *queue)
+{
+    static const char *const keys[] = {"accelerator", "cpu", "memory"};
+    json_t *list = json_array();
+    for (int32_t i = 0; i < queue->n_windows; i++) {
+        json_t *out = json_object();
+        json_fields_write(window_fields, WEIR_ARRAY_LEN(window_fields), &queue->windows[i], out);
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            json_t *share = json_object();
+            const struct weir_sched_share *from = &queue->windows[i].shares[r];
+            add(share, "quota", json_integer(from->quota));
+            add(share, "weight", json_integer(from->weight));
+            add(share, "limit", json_integer(from->limit));
+            add(out, keys[r], share);
+        }
+        json_array_append_new(list, out);
+    }
+    return list;
+}
+
 static json_t *write_queue(const struct weir_sched_snapshot *snapshot,
                            const struct weir_sched_queue *queue)
 {
@@ -68,6 +88,9 @@ static json_t *write_queue(const struct weir_sched_snapshot *snapshot,
         json_array_append_new(usage, json_integer(queue->usage_ppm[r]));
     }
     add(out, "usage_ppm", usage);
+    if (queue->n_windows > 0) {
+        add(out, "windows", write_windows(queue));
+    }
     return out;
 }
 
