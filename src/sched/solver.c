@@ -311,21 +311,39 @@ static int64_t devices_wanted(const struct solver *solver, int32_t n_tasks)
     return sum;
 }
 
-/** Whether some node could hold each of the tasks if it were empty. */
+/** How many tasks like this one the node could hold if it were empty, at most. */
+static int64_t most_on(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
+    int64_t n = node->n_tasks_max < 0 ? INT32_MAX : node->n_tasks_max;
+    if (demand->cpu_milli > 0) {
+        n = WEIR_MIN(n, node->cpu_milli / demand->cpu_milli);
+    }
+    if (demand->memory_bytes > 0) {
+        n = WEIR_MIN(n, node->memory_bytes / demand->memory_bytes);
+    }
+    if (demand->n_devices > 0 && demand->device_milli == WEIR_SCHED_DEVICE) {
+        n = WEIR_MIN(n, node->n_devices / demand->n_devices);
+    }
+    return n;
+}
+
+/** Whether the nodes could hold the tasks of each shape if they were empty. */
 static bool is_possible(const struct solver *solver, int32_t n_tasks)
 {
     const struct cluster *cluster = solver->cluster;
-    int32_t shape = -1;
-    for (int32_t i = 0; i < n_tasks; i++) {
-        if (cluster->tasks[solver->pending[i]].shape == shape) {
-            continue;
+    for (int32_t first = 0, end; first < n_tasks; first = end) { /* Runs of equal shapes. */
+        int32_t task = solver->pending[first];
+        for (end = first + 1; end < n_tasks && cluster->tasks[solver->pending[end]].shape ==
+                                                   cluster->tasks[task].shape;) {
+            end++;
         }
-        shape = cluster->tasks[solver->pending[i]].shape;
-        int32_t node = 0, n_nodes = cluster->snapshot->n_nodes;
-        while (node < n_nodes && !fits_ever(cluster, solver->pending[i], node)) {
-            node++;
+        int64_t n_held = 0;
+        for (int32_t node = 0; node < cluster->snapshot->n_nodes && n_held < end - first; node++) {
+            n_held += fits_ever(cluster, task, node) ? most_on(cluster, task, node) : 0;
         }
-        if (node == n_nodes) {
+        if (n_held < end - first) {
             return false;
         }
     }
