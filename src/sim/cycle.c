@@ -194,13 +194,41 @@ static void settle_touched(struct cycle *cycle, bool is_eviction)
         int64_t milli;
         int32_t n = count_placed(cycle, job, &milli);
         cycle->spots.jobs[job].is_touched = false;
+        cycle->spots.jobs[job].is_put_off = false;
         if (is_eviction) {
             engine_evict(cycle->engine, job, n, milli);
-        } else {
+        } else if (n != cycle->engine->jobs[job].n_running) {
             engine_grow(cycle->engine, job, n, milli);
         }
     }
     cycle->n_touched = 0;
+}
+
+/** A place may be kept for a job that others leave in their own time. It waits on, whole. */
+static void put_off(struct cycle *cycle, int32_t job)
+{
+    cycle->spots.jobs[job].is_put_off = true;
+    if (cycle->engine->jobs[job].state == ENGINE_WAITING) {
+        for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
+            spots_free(&cycle->spots, job, k);
+        }
+    }
+}
+
+static weir_status place(struct cycle *cycle, const struct weir_sched_action *action,
+                         struct weir_error *err)
+{
+    int32_t k;
+    int32_t job = job_of(cycle, action->task, &k);
+    touch(cycle, job);
+    if (cycle->spots.jobs[job].is_put_off) {
+        return WEIR_OK;
+    }
+    if (action->kind == WEIR_SCHED_PIPELINE && !spots_is_free(&cycle->spots, job, k, action)) {
+        put_off(cycle, job);
+        return WEIR_OK;
+    }
+    return spots_take(&cycle->spots, job, k, action, err);
 }
 
 /** Evictions take effect at once, so what is to follow them can start at once as well. */
@@ -221,9 +249,7 @@ static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *
     for (int32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_sched_action *action = &plan->actions[i];
         if (action->kind == WEIR_SCHED_BIND || action->kind == WEIR_SCHED_PIPELINE) {
-            int32_t job = job_of(cycle, action->task, &k);
-            WEIR_TRY(spots_take(&cycle->spots, job, k, action, err));
-            touch(cycle, job);
+            WEIR_TRY(place(cycle, action, err));
         } else if (action->kind != WEIR_SCHED_EVICT) {
             return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                                   "the plan asks for something that a replay does not do");

@@ -169,6 +169,27 @@ static bool charge(struct spots *spots, int32_t job, int32_t task, int sign)
     return fits && spots->free_cpu[node] >= 0 && spots->free_memory[node] >= 0;
 }
 
+bool spots_is_free(const struct spots *spots, int32_t job, int32_t task,
+                   const struct weir_sched_action *action)
+{
+    const struct weir_sim_job *given = &spots->engine->trace->jobs[job];
+    int64_t parts = parts_of(spots, job);
+    if (*row_of(spots, job, task) >= 0 || action->node < 0 || action->node >= spots->n_nodes ||
+        spots->free_cpu[action->node] < given->cpu_milli / parts ||
+        spots->free_memory[action->node] < given->memory_bytes / parts) {
+        return false;
+    }
+    for (int32_t i = 0; i < action->n_devices; i++) {
+        int32_t device = action->devices[i];
+        if (device < 0 || device >= spots->nodes[action->node].n_devices ||
+            spots->taken_milli[spots->first_device[action->node] + device] + given->device_milli >
+                WEIR_SCHED_DEVICE) {
+            return false;
+        }
+    }
+    return true;
+}
+
 weir_status spots_take(struct spots *spots, int32_t job, int32_t task,
                        const struct weir_sched_action *action, struct weir_error *err)
 {

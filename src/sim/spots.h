@@ -11,6 +11,7 @@
 struct spots_job {
     int32_t *tasks; /**< Per task: node or -1, then its devices. NULL: not in the cluster. */
     bool is_touched;
+    bool is_put_off; /**< In this cycle: a place that a plan keeps for it is still taken. */
 };
 
 struct spots_model {
@@ -42,6 +43,10 @@ void spots_close(struct spots *spots, int32_t job);
 /** Node of a task, -1 if it has none; and its devices there. */
 int32_t spots_node(const struct spots *spots, int32_t job, int32_t task);
 const int32_t *spots_devices(const struct spots *spots, int32_t job, int32_t task);
+
+/** Whether a place is free at this moment; one that is none is not. */
+bool spots_is_free(const struct spots *spots, int32_t job, int32_t task,
+                   const struct weir_sched_action *action);
 
 /** @return INTERNAL, naming job and node, if the place is not free or the task has one. */
 weir_status spots_take(struct spots *spots, int32_t job, int32_t task,
