@@ -14,6 +14,7 @@ START_TEST(every_failed_allocation_of_a_plan_is_reported)
     long n_failed = 0;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         if (seed == 5) {
+            ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
             profile.placement = profile.placement_cpu = fgd;
         }
         weir_rng_init(&rng, seed, 0);
