@@ -4,9 +4,13 @@
 #include "base/macros.h"
 #include "sched/lost.h"
 
+/** A job of which a part is on the move is ended when that has arrived, so that it ends whole. */
 static void end_job(struct cluster *cluster, int32_t job, enum weir_sched_evict_reason reason)
 {
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    if (cluster->groups[cluster->jobs[job].first_group].n_pipelined > 0) {
+        return;
+    }
     for (int32_t t = given->first_task; t < given->first_task + given->n_tasks; t++) {
         if (cluster->tasks[t].phase == PHASE_RUNNING) {
             cluster_evict(cluster, t, reason, WEIR_SCHED_NONE);
