@@ -216,7 +216,7 @@ struct weir_sched_job {
     int64_t started_ms; /**< Its minimum runs since; 0 = it does not. */
     int64_t preemption_delay_ms; /**< Causes no eviction for so long. */
     int64_t stale_since_ms;      /**< Below its minimum since; 0 = is not. */
-    int64_t stale_grace_ms; /**< Evicted after so long; -1 = never, INT64_MIN = the profile's. */
+    int64_t stale_grace_ms;  /**< Evicted after so long; -1 = never, INT64_MIN = the profile's. */
     int64_t time_limit_ms;   /**< Longest run; 0 = none. */
     int64_t expected_run_ms; /**< What is expected; 0 = unknown. */
     int64_t checkpoint_ms;   /**< When its last checkpoint was complete; 0 = none. */
