@@ -56,6 +56,11 @@ static const struct json_field window_fields[] = {
 static const struct json_field topology_fields[] = {
     NEED(weir_sched_topology, name, TEXT), OTHER("levels"),
 };
+static const struct json_field reservation_fields[] = {
+    NEED(weir_sched_reservation, name, TEXT),
+    F(weir_sched_reservation, from_ms, I64, 0), F(weir_sched_reservation, until_ms, I64, 0),
+    OTHER("queue"), OTHER("job"), OTHER("nodes"),
+};
 static const struct json_field group_fields[] = {
     F(weir_sched_group, name, TEXT, 0), F(weir_sched_group, parent, I32, -1),
     F(weir_sched_group, min_member, I32, -1),
@@ -89,6 +94,7 @@ static const struct json_field task_fields[] = {
 };
 static const struct json_field document_fields[] = {
     F(weir_sched_snapshot, now_ms, I64, 0), F(weir_sched_snapshot, utc_offset_min, I32, 0), OTHER("nodes"), OTHER("queues"), OTHER("topologies"), OTHER("jobs"),
+    OTHER("reservations"),
 };
 // clang-format on
 

@@ -398,6 +398,69 @@ static weir_status read_work(const struct reader *reader, const json_t *document
     return WEIR_OK;
 }
 
+/** The index of what `key` names; none is WEIR_SCHED_NONE. */
+static weir_status read_name(const struct reader *reader, const json_t *from, const char *key,
+                             const char *where, const struct named *names, size_t n, int32_t *out)
+{
+    const json_t *value = json_object_get(from, key);
+    const char *name = json_string_value(value);
+    const struct named *found = name == NULL ? NULL : find_named(names, n, name);
+    if (found == NULL && value != NULL && !json_is_null(value)) {
+        return refuse(reader, where, key, "a name in this snapshot");
+    }
+    *out = found == NULL ? WEIR_SCHED_NONE : found->index;
+    return WEIR_OK;
+}
+
+static weir_status read_reservation(const struct reader *reader, const json_t *from,
+                                    const struct named *jobs, size_t n_jobs,
+                                    struct weir_sched_reservation *out)
+{
+    char where[WHERE_BYTES];
+    const json_t *nodes;
+    size_t n_nodes;
+    const char *name = json_string_value(json_object_get(from, "name"));
+    snprintf(where, sizeof where, "reservation \"%.60s\"", name == NULL ? "" : name);
+    WEIR_TRY(json_fields_read(reservation_fields, WEIR_ARRAY_LEN(reservation_fields), from, where,
+                              out, reader->err));
+    WEIR_TRY(
+        read_name(reader, from, "queue", where, reader->queues, reader->n_queues, &out->queue));
+    WEIR_TRY(read_name(reader, from, "job", where, jobs, n_jobs, &out->job));
+    WEIR_TRY(get_array(reader, from, "nodes", where, &nodes, &n_nodes));
+    int32_t *indices = WEIR_ARENA_ARRAY(reader->arena, n_nodes + 1, int32_t);
+    for (size_t i = 0; i < n_nodes; i++) {
+        const char *node = json_string_value(json_array_get(nodes, i));
+        const struct named *found =
+            node == NULL ? NULL : find_named(reader->nodes, reader->n_nodes, node);
+        if (found == NULL) {
+            return refuse(reader, where, "nodes", "names of nodes");
+        }
+        indices[i] = found->index;
+    }
+    out->nodes = indices;
+    out->n_nodes = (int32_t)n_nodes;
+    return WEIR_OK;
+}
+
+static weir_status read_reservations(const struct reader *reader, const json_t *document,
+                                     struct weir_sched_snapshot *out)
+{
+    const json_t *array;
+    size_t n;
+    WEIR_TRY(get_array(reader, document, "reservations", "snapshot", &array, &n));
+    struct weir_sched_reservation *list =
+        WEIR_ARENA_ARRAY(reader->arena, n + 1, struct weir_sched_reservation);
+    size_t n_jobs = (size_t)out->n_jobs;
+    const struct named *jobs =
+        n == 0 ? NULL : sort_names(reader->arena, out->jobs, n_jobs, sizeof *out->jobs);
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(read_reservation(reader, json_array_get(array, i), jobs, n_jobs, &list[i]));
+    }
+    out->reservations = list;
+    out->n_reservations = (int32_t)n;
+    return WEIR_OK;
+}
+
 weir_status weir_sched_snapshot_from_json(const json_t *document, struct weir_arena *arena,
                                           struct weir_sched_snapshot *out, struct weir_error *err)
 {
@@ -407,6 +470,7 @@ weir_status weir_sched_snapshot_from_json(const json_t *document, struct weir_ar
                               "snapshot", &snapshot, err));
     WEIR_TRY(read_cluster(&reader, document, &snapshot));
     WEIR_TRY(read_work(&reader, document, &snapshot));
+    WEIR_TRY(read_reservations(&reader, document, &snapshot));
     WEIR_TRY(weir_sched_snapshot_check(&snapshot, err));
     *out = snapshot;
     return WEIR_OK;

@@ -3,27 +3,34 @@
  * members that have their default may be left out; unknown members are refused. Times are
  * milliseconds since 1970, accelerators thousandths, -1 unlimited, as in sched/snapshot.h.
  *
- *     {"now_ms": 0,
+ *     {"now_ms": 0, "utc_offset_min": 0,
  *      "nodes": [{"name": "n1", "model": "A100", "n_devices": 8, "device_memory_bytes": 0,
- *                 "cpu_milli": 64000, "memory_bytes": 0, "n_tasks_max": -1, "labels": {"rack":
- * "r1"}, "taints": [{"key": "", "value": ""}], "extras": [{"name": "", "count": 1, "device_milli":
- * 0}], "zones": [{"cpu_milli": -1, "memory_bytes": -1, "n_devices": -1}], "numa_policy": "none |
- * restricted | single", "is_whole_only": false, "is_cordoned": false, "closed_from_ms": 0,
- * "closed_until_ms": 0}], "queues": [{"name": "vision", "parent": "all", "priority": 100,
- *                  "accelerator": {"quota": 8000, "weight": 1, "limit": -1}, "cpu": …, "memory": …,
- *                  "usage_ppm": [0, 0, 0], "preempt_min_run_ms": -1, "reclaim_min_run_ms": -1}],
+ *        "cpu_milli": 64000, "memory_bytes": 0, "n_tasks_max": -1, "labels": {"rack": "r1"},
+ *        "taints": [{"key": "", "value": ""}],
+ *        "extras": [{"name": "", "count": 1, "device_milli": 0}],
+ *        "zones": [{"cpu_milli": -1, "memory_bytes": -1, "n_devices": -1}],
+ *        "numa_policy": "none | restricted | single", "is_whole_only": false,
+ *        "is_cordoned": false, "closed_from_ms": 0, "closed_until_ms": 0}],
+ *      "queues": [{"name": "vision", "parent": "all", "priority": 100,
+ *        "accelerator": {"quota": 8000, "weight": 1, "limit": -1}, "cpu": …, "memory": …,
+ *        "windows": [{"days": 127, "from_minute": 0, "until_minute": 1440, "accelerator": …}],
+ *        "usage_ppm": [0, 0, 0], "preempt_min_run_ms": -1, "reclaim_min_run_ms": -1}],
  *      "topologies": [{"name": "t", "levels": ["zone", "rack"]}],
  *      "jobs": [{"name": "j", "user": "ada", "queue": "vision", "priority": 50,
- *                "preemptibility": "preemptible | non-preemptible | semi-preemptible",
- *                "min_member": -1, "created_ms": 0, …,
- *                "groups": [{"name": "g", "parent": -1, "min_member": -1, "topology": "t",
- *                            "required_level": "zone", "preferred_level": "rack"}],
- *                "tasks": [{"name": "j-0", "state": "pending | running | releasing | stuck |
- *                           pipelined | held | done | failed", "node": "n1", "group": 0, "order":
- * 0, "devices": [0], "n_devices": 1, "device_milli": 1000, "device_memory_bytes": 0, "cpu_milli":
- * 0, "memory_bytes": 0, "extras": [], "numa_aligned": false, "selector": {"kind": null},
- *                           "tolerations": [], "labels": {}, "affinity_key": "zone",
- *                           "anti_affinity_key": null, "affinity_labels": {}}]}]}
+ *        "preemptibility": "preemptible | non-preemptible | semi-preemptible",
+ *        "min_member": -1, "created_ms": 0, … (the times and numbers of struct weir_sched_job),
+ *        "groups": [{"name": "g", "parent": -1, "min_member": -1, "topology": "t",
+ *                    "required_level": "zone", "preferred_level": "rack"}],
+ *        "tasks": [{"name": "j-0",
+ *          "state": "pending | running | releasing | stuck | pipelined | held | done | failed",
+ *          "node": "n1", "group": 0, "order": 0, "devices": [0], "n_devices": 1,
+ *          "device_milli": 1000, "device_memory_bytes": 0, "cpu_milli": 0, "memory_bytes": 0,
+ *          "extras": [], "numa_aligned": false, "selector": {"kind": null}, "tolerations": [],
+ *          "labels": {}, "affinity_key": "zone", "anti_affinity_key": null,
+ *          "affinity_labels": {}, "is_leaving": false,
+ *          "promise": {"node": "n1", "devices": [0]}}]}],
+ *      "reservations": [{"name": "r", "queue": "vision", "job": "j", "from_ms": 0, "until_ms": 0,
+ *                        "nodes": ["n1"]}]}
  *
  * A queue that leaves out a share has quota and limit -1 and weight 1.
  */

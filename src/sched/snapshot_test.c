@@ -4,6 +4,8 @@
 #include "base/test_main.h"
 #include "sched/test_cluster.h"
 
+#include <stdlib.h>
+
 START_TEST(a_snapshot_reads_back_as_it_was_and_is_planned_alike)
 {
     struct test_cluster cluster;
@@ -35,9 +37,70 @@ START_TEST(a_snapshot_reads_back_as_it_was_and_is_planned_alike)
 
 END_TEST
 
+/* Every member there is, none with its default. */
+static const char everything[] =
+    "{\"now_ms\": 5000, \"utc_offset_min\": 60, \"nodes\": ["
+    "{\"name\": \"n1\", \"model\": \"A100\", \"n_devices\": 4, \"device_memory_bytes\": 80,"
+    " \"cpu_milli\": 64000, \"memory_bytes\": 1000, \"n_tasks_max\": 9,"
+    " \"labels\": {\"zone\": \"z\", \"rack\": \"r\"}, \"taints\": [{\"key\": \"k\", \"value\": "
+    "\"v\"}],"
+    " \"extras\": [{\"name\": \"mig\", \"count\": 2, \"device_milli\": 142}],"
+    " \"zones\": [{\"cpu_milli\": 32000, \"memory_bytes\": 500, \"n_devices\": 2}],"
+    " \"numa_policy\": \"single\", \"is_whole_only\": true, \"is_cordoned\": true,"
+    " \"closed_from_ms\": 7000, \"closed_until_ms\": 8000}],"
+    " \"queues\": [{\"name\": \"all\", \"usage_ppm\": [0, 0, 0], \"accelerator\": {}, \"cpu\": {},"
+    " \"memory\": {}}, {\"name\": \"q\", \"parent\": \"all\", \"priority\": 7,"
+    " \"accelerator\": {\"quota\": 4000, \"weight\": 2, \"limit\": 8000}, \"cpu\": {\"quota\": 1},"
+    " \"memory\": {\"limit\": 3}, \"usage_ppm\": [1, 2, 3], \"preempt_min_run_ms\": 10,"
+    " \"reclaim_min_run_ms\": 20, \"windows\": [{\"days\": 3, \"from_minute\": 60,"
+    " \"until_minute\": 120, \"accelerator\": {\"quota\": 1000, \"weight\": 5, \"limit\": 2000},"
+    " \"cpu\": {\"quota\": 1, \"weight\": 1, \"limit\": -1},"
+    " \"memory\": {\"quota\": -1, \"weight\": 1, \"limit\": 3}}]}],"
+    " \"topologies\": [{\"name\": \"t\", \"levels\": [\"zone\", \"rack\"]}],"
+    " \"jobs\": [{\"name\": \"j\", \"user\": \"ada\", \"queue\": \"q\", \"priority\": 50,"
+    " \"preemptibility\": \"semi-preemptible\", \"min_member\": 1, \"created_ms\": 1,"
+    " \"queued_ms\": 2, \"started_ms\": 3, \"preemption_delay_ms\": 4, \"stale_since_ms\": 5,"
+    " \"stale_grace_ms\": 6, \"time_limit_ms\": 7, \"expected_run_ms\": 8, \"checkpoint_ms\": 9,"
+    " \"evict_asked_ms\": 10, \"evict_acknowledged\": true, \"utilisation_pct\": 11,"
+    " \"can_checkpoint\": true, \"idle_since_ms\": 12, \"groups\": [{\"name\": \"g\","
+    " \"min_member\": 1, \"topology\": \"t\", \"required_level\": \"zone\","
+    " \"preferred_level\": \"rack\"}], \"tasks\": [{\"name\": \"j-0\", \"state\": \"running\","
+    " \"node\": \"n1\", \"order\": 3, \"devices\": [0, 2], \"n_devices\": 2, \"device_milli\": 500,"
+    " \"cpu_milli\": 100, \"memory_bytes\": 10, \"numa_aligned\": true, \"is_leaving\": true,"
+    " \"extras\": [{\"name\": \"mig\"}], \"selector\": {\"zone\": null, \"rack\": \"r\"},"
+    " \"tolerations\": [{\"key\": \"k\", \"value\": \"v\"}], \"labels\": {\"app\": \"x\"},"
+    " \"affinity_key\": \"zone\", \"anti_affinity_key\": \"rack\", \"affinity_labels\": {\"a\": "
+    "\"b\"},"
+    " \"promise\": {\"node\": \"n1\", \"devices\": [1, 3]}}]}],"
+    " \"reservations\": [{\"name\": \"r\", \"queue\": \"q\", \"job\": \"j\", \"from_ms\": 6000,"
+    " \"until_ms\": 9000, \"nodes\": [\"n1\"]}]}";
+
+START_TEST(every_member_reads_back)
+{
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    struct weir_sched_snapshot snapshot;
+    json_t *given = json_loads(everything, 0, NULL);
+    ck_assert_ptr_nonnull(given);
+    weir_arena_init(&arena, 0);
+    ck_assert_msg(weir_sched_snapshot_from_json(given, &arena, &snapshot, &err) == WEIR_OK, "%s",
+                  err.message);
+    json_t *written = weir_sched_snapshot_to_json(&snapshot);
+    char *text = json_dumps(written, JSON_INDENT(1) | JSON_SORT_KEYS);
+    ck_assert_msg(json_equal(given, written), "%s", text);
+    free(text);
+    json_decref(written);
+    json_decref(given);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 static const struct {
     const char *text, *says;
 } refused[] = {
+    {"{\"reservations\": [{\"name\": \"r\", \"queue\": \"q\"}]}", "a name in this snapshot"},
+    {"{\"reservations\": [{\"name\": \"r\", \"nodes\": [\"n\"]}]}", "names of nodes"},
     {"[]", "expected an object"},
     {"{\"node\": []}", "unknown member"},
     {"{\"nodes\": [{}]}", "name"},
@@ -103,6 +166,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_snapshot_reads_back_as_it_was_and_is_planned_alike, 0, 50);
     tcase_add_loop_test(tcase, what_makes_no_sense_is_refused_by_name, 0,
                         (int)(sizeof refused / sizeof refused[0]));
+    tcase_add_test(tcase, every_member_reads_back);
     tcase_add_test(tcase, profiles_are_checked);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -146,7 +146,9 @@ static json_t *write_task(const struct weir_sched_snapshot *snapshot,
     if (task->promise != NULL) {
         json_t *promise = json_object();
         add(promise, "node", json_string(snapshot->nodes[task->promise->node].name));
-        add(promise, "devices", write_indices(task->promise->devices, task->demand.n_devices));
+        if (task->promise->devices != NULL) {
+            add(promise, "devices", write_indices(task->promise->devices, task->demand.n_devices));
+        }
         add(out, "promise", promise);
     }
     WRITE_LIST(out, "extras", extra_fields, task->demand.extras, task->demand.n_extras);
@@ -177,10 +179,28 @@ static json_t *write_job(const struct weir_sched_snapshot *snapshot,
     return out;
 }
 
+static json_t *write_reservation(const struct weir_sched_snapshot *snapshot,
+                                 const struct weir_sched_reservation *reservation)
+{
+    json_t *out = json_object(), *nodes = json_array();
+    json_fields_write(reservation_fields, WEIR_ARRAY_LEN(reservation_fields), reservation, out);
+    if (reservation->queue >= 0) {
+        add(out, "queue", json_string(snapshot->queues[reservation->queue].name));
+    }
+    if (reservation->job >= 0) {
+        add(out, "job", json_string(snapshot->jobs[reservation->job].name));
+    }
+    for (int32_t i = 0; i < reservation->n_nodes; i++) {
+        json_array_append_new(nodes, json_string(snapshot->nodes[reservation->nodes[i]].name));
+    }
+    add(out, "nodes", nodes);
+    return out;
+}
+
 json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot)
 {
     json_t *out = json_object(), *nodes = json_array(), *queues = json_array();
-    json_t *topologies = json_array(), *jobs = json_array();
+    json_t *topologies = json_array(), *jobs = json_array(), *reservations = json_array();
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         json_array_append_new(nodes, write_node(&snapshot->nodes[i]));
     }
@@ -193,11 +213,20 @@ json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot)
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         json_array_append_new(jobs, write_job(snapshot, &snapshot->jobs[i]));
     }
-    add(out, "now_ms", json_integer(snapshot->now_ms));
+    for (int32_t i = 0; i < snapshot->n_reservations; i++) {
+        json_array_append_new(reservations,
+                              write_reservation(snapshot, &snapshot->reservations[i]));
+    }
+    json_fields_write(document_fields, WEIR_ARRAY_LEN(document_fields), snapshot, out);
     add(out, "nodes", nodes);
     add(out, "queues", queues);
     add(out, "topologies", topologies);
     add(out, "jobs", jobs);
+    if (snapshot->n_reservations > 0) {
+        add(out, "reservations", reservations);
+    } else {
+        json_decref(reservations);
+    }
     return out;
 }
 
