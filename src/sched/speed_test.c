@@ -31,7 +31,7 @@ static int32_t timed(const char *what, struct test_cluster *cluster,
     }
     printf("%s: %.2f ms, %d of its kind, %.0f decisions/s\n", what, ms, (int)n,
            (double)plan->n_decisions / ms * 1000);
-    fflush(stdout);
+    (void)fflush(stdout);
     if (apply) {
         test_apply(cluster, plan);
     }

@@ -307,7 +307,7 @@ static weir_status run_all(const struct settings *settings, struct weir_error *e
             printf("%-12s %7.2f %7.2f %+7.2f  %7.2f %7.2f %+7.2f %12.1f\n", traces[i], ours.at_100,
                    theirs.at_100, ours.at_100 - theirs.at_100, ours.at_130, theirs.at_130,
                    ours.at_130 - theirs.at_130, ours.ms * 1000 / ours.decisions);
-            fflush(stdout);
+            (void)fflush(stdout);
         }
     }
     weir_arena_fini(&arena);
