@@ -5,12 +5,13 @@ JOBS    ?= $(shell nproc)
 
 .PHONY: all run check check-long install clean build-deps format
 
-all: build-deps ## Build the optimised program: build/weir, build/weir-worker, build/sched-cases
+all: build-deps ## Build the optimised programs: weir, weir-worker; sched-cases, fgd-allocation to measure
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target weir weir-worker sched-cases
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker sched-cases fgd-allocation
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
 	@ln -sf release/src/sched/sched-cases build/sched-cases
+	@ln -sf release/src/sched/fgd-allocation build/fgd-allocation
 
 build-deps:
 	@mkdir -p build
