@@ -14,11 +14,17 @@ struct named {
     int32_t index;
 };
 
+/** Sorted names of a kind of object, and what a member that is none of them should have been. */
+struct directory {
+    const struct named *names;
+    size_t n;
+    const char *expected;
+};
+
 struct reader {
     struct weir_arena *arena;
     struct weir_error *err;
-    struct named *nodes, *queues;
-    size_t n_nodes, n_queues;
+    struct directory nodes, queues;
     const struct weir_sched_topology *topologies;
     size_t n_topologies;
 };
@@ -28,10 +34,17 @@ static int by_name(const void *left, const void *right)
     return strcmp(((const struct named *)left)->name, ((const struct named *)right)->name);
 }
 
-static const struct named *find_named(const struct named *names, size_t n, const char *name)
+/** Of an array of structs that begin with their name. */
+static struct directory make_directory(struct weir_arena *arena, const void *list, size_t n,
+                                       size_t size, const char *expected)
 {
-    struct named key = {.name = name};
-    return n == 0 ? NULL : bsearch(&key, names, n, sizeof *names, by_name);
+    struct named *names = WEIR_ARENA_ARRAY(arena, n + 1, struct named);
+    for (size_t i = 0; i < n; i++) {
+        const void *item = (const char *)list + i * size;
+        names[i] = (struct named){*(const char *const *)item, (int32_t)i};
+    }
+    qsort(names, n, sizeof *names, by_name);
+    return (struct directory){names, n, expected};
 }
 
 static weir_status refuse(const struct reader *reader, const char *where, const char *member,
@@ -39,6 +52,24 @@ static weir_status refuse(const struct reader *reader, const char *where, const 
 {
     return weir_error_set(reader->err, WEIR_ERR_INVALID, "%.80s: %.60s: expected %s", where, member,
                           expected);
+}
+
+/** The index of what a text names; no text, or null, is WEIR_SCHED_NONE where that may be. */
+static weir_status read_name(const struct reader *reader, const json_t *text, const char *where,
+                             const char *member, const struct directory *directory, bool is_needed,
+                             int32_t *out)
+{
+    bool is_absent = text == NULL || json_is_null(text);
+    const struct named key = {.name = json_string_value(text)};
+    const struct named *found = NULL;
+    if (key.name != NULL && directory->n > 0) {
+        found = bsearch(&key, directory->names, directory->n, sizeof key, by_name);
+    }
+    if (found == NULL && (is_needed || !is_absent)) {
+        return refuse(reader, where, member, directory->expected);
+    }
+    *out = found == NULL ? WEIR_SCHED_NONE : found->index;
+    return WEIR_OK;
 }
 
 /** The array `key` of an object; none is empty. */
@@ -251,17 +282,14 @@ static weir_status read_promise(const struct reader *reader, const json_t *from,
                                 struct weir_sched_task *out)
 {
     const json_t *promise = json_object_get(from, "promise");
+    int32_t node;
     if (promise == NULL) {
         return WEIR_OK;
     }
-    const char *node = json_string_value(json_object_get(promise, "node"));
-    const struct named *found =
-        node == NULL ? NULL : find_named(reader->nodes, reader->n_nodes, node);
-    if (found == NULL) {
-        return refuse(reader, where, "promise", "an object with the name of a node");
-    }
+    WEIR_TRY(read_name(reader, json_object_get(promise, "node"), where, "promise: node",
+                       &reader->nodes, true, &node));
     struct weir_sched_promise *made = WEIR_ARENA_ARRAY(reader->arena, 1, struct weir_sched_promise);
-    made->node = found->index;
+    made->node = node;
     out->promise = made;
     return read_devices(reader, promise, where, out->demand.n_devices, &made->devices);
 }
@@ -274,13 +302,8 @@ static weir_status read_task(const struct reader *reader, const json_t *from,
     snprintf(where, sizeof where, "task \"%.60s\"", name == NULL ? "" : name);
     WEIR_TRY(
         json_fields_read(task_fields, WEIR_ARRAY_LEN(task_fields), from, where, task, reader->err));
-    const char *node = json_string_value(json_object_get(from, "node"));
-    const struct named *found =
-        node == NULL ? NULL : find_named(reader->nodes, reader->n_nodes, node);
-    if (node != NULL && found == NULL) {
-        return refuse(reader, where, "node", "the name of a node");
-    }
-    task->node = found == NULL ? WEIR_SCHED_NONE : found->index;
+    WEIR_TRY(read_name(reader, json_object_get(from, "node"), where, "node", &reader->nodes, false,
+                       &task->node));
     WEIR_TRY(read_devices(reader, from, where, task->demand.n_devices, &task->devices));
     WEIR_TRY(read_promise(reader, from, where, task));
     WEIR_TRY(read_labels(reader, from, "selector", where, &task->selector, &task->n_selector));
@@ -304,13 +327,8 @@ static weir_status read_job(const struct reader *reader, const json_t *from,
     snprintf(where, sizeof where, "job \"%.60s\"", name == NULL ? "" : name);
     WEIR_TRY(
         json_fields_read(job_fields, WEIR_ARRAY_LEN(job_fields), from, where, out, reader->err));
-    const char *queue = json_string_value(json_object_get(from, "queue"));
-    const struct named *found =
-        queue == NULL ? NULL : find_named(reader->queues, reader->n_queues, queue);
-    if (found == NULL) {
-        return refuse(reader, where, "queue", "the name of a queue");
-    }
-    out->queue = found->index;
+    WEIR_TRY(read_name(reader, json_object_get(from, "queue"), where, "queue", &reader->queues,
+                       true, &out->queue));
     READ_LIST("groups", group_fields, weir_sched_group, groups, where);
     const json_t *groups = json_object_get(from, "groups");
     for (int32_t i = 0; i < out->n_groups; i++) {
@@ -320,51 +338,42 @@ static weir_status read_job(const struct reader *reader, const json_t *from,
     return WEIR_OK;
 }
 
-/** Sorted names of an array of structs that begin with their name. */
-static struct named *sort_names(struct weir_arena *arena, const void *list, size_t n, size_t size)
-{
-    struct named *names = WEIR_ARENA_ARRAY(arena, n + 1, struct named);
-    for (size_t i = 0; i < n; i++) {
-        const void *item = (const char *)list + i * size;
-        names[i] = (struct named){*(const char *const *)item, (int32_t)i};
-    }
-    qsort(names, n, sizeof *names, by_name);
-    return names;
-}
-
 static weir_status read_cluster(struct reader *reader, const json_t *document,
                                 struct weir_sched_snapshot *out)
 {
     const json_t *nodes, *queues, *topologies;
-    WEIR_TRY(get_array(reader, document, "nodes", "snapshot", &nodes, &reader->n_nodes));
-    WEIR_TRY(get_array(reader, document, "queues", "snapshot", &queues, &reader->n_queues));
-    WEIR_TRY(
-        get_array(reader, document, "topologies", "snapshot", &topologies, &reader->n_topologies));
+    size_t n_nodes, n_queues, n_topologies;
+    WEIR_TRY(get_array(reader, document, "nodes", "snapshot", &nodes, &n_nodes));
+    WEIR_TRY(get_array(reader, document, "queues", "snapshot", &queues, &n_queues));
+    WEIR_TRY(get_array(reader, document, "topologies", "snapshot", &topologies, &n_topologies));
     struct weir_sched_node *node_list =
-        WEIR_ARENA_ARRAY(reader->arena, reader->n_nodes + 1, struct weir_sched_node);
+        WEIR_ARENA_ARRAY(reader->arena, n_nodes + 1, struct weir_sched_node);
     struct weir_sched_queue *queue_list =
-        WEIR_ARENA_ARRAY(reader->arena, reader->n_queues + 1, struct weir_sched_queue);
+        WEIR_ARENA_ARRAY(reader->arena, n_queues + 1, struct weir_sched_queue);
     struct weir_sched_topology *topology_list =
-        WEIR_ARENA_ARRAY(reader->arena, reader->n_topologies + 1, struct weir_sched_topology);
-    for (size_t i = 0; i < reader->n_nodes; i++) {
+        WEIR_ARENA_ARRAY(reader->arena, n_topologies + 1, struct weir_sched_topology);
+    for (size_t i = 0; i < n_nodes; i++) {
         WEIR_TRY(read_node(reader, json_array_get(nodes, i), &node_list[i]));
     }
-    for (size_t i = 0; i < reader->n_queues; i++) {
+    for (size_t i = 0; i < n_queues; i++) {
         WEIR_TRY(
             read_queue(reader, json_array_get(queues, i), queue_list, (int32_t)i, &queue_list[i]));
     }
-    for (size_t i = 0; i < reader->n_topologies; i++) {
+    for (size_t i = 0; i < n_topologies; i++) {
         WEIR_TRY(read_levels(reader, json_array_get(topologies, i), &topology_list[i]));
     }
-    reader->nodes = sort_names(reader->arena, node_list, reader->n_nodes, sizeof *node_list);
-    reader->queues = sort_names(reader->arena, queue_list, reader->n_queues, sizeof *queue_list);
+    reader->nodes =
+        make_directory(reader->arena, node_list, n_nodes, sizeof *node_list, "the name of a node");
+    reader->queues = make_directory(reader->arena, queue_list, n_queues, sizeof *queue_list,
+                                    "the name of a queue");
     reader->topologies = topology_list;
+    reader->n_topologies = n_topologies;
     out->nodes = node_list;
-    out->n_nodes = (int32_t)reader->n_nodes;
+    out->n_nodes = (int32_t)n_nodes;
     out->queues = queue_list;
-    out->n_queues = (int32_t)reader->n_queues;
+    out->n_queues = (int32_t)n_queues;
     out->topologies = topology_list;
-    out->n_topologies = (int32_t)reader->n_topologies;
+    out->n_topologies = (int32_t)n_topologies;
     return WEIR_OK;
 }
 
@@ -398,22 +407,8 @@ static weir_status read_work(const struct reader *reader, const json_t *document
     return WEIR_OK;
 }
 
-/** The index of what `key` names; none is WEIR_SCHED_NONE. */
-static weir_status read_name(const struct reader *reader, const json_t *from, const char *key,
-                             const char *where, const struct named *names, size_t n, int32_t *out)
-{
-    const json_t *value = json_object_get(from, key);
-    const char *name = json_string_value(value);
-    const struct named *found = name == NULL ? NULL : find_named(names, n, name);
-    if (found == NULL && value != NULL && !json_is_null(value)) {
-        return refuse(reader, where, key, "a name in this snapshot");
-    }
-    *out = found == NULL ? WEIR_SCHED_NONE : found->index;
-    return WEIR_OK;
-}
-
 static weir_status read_reservation(const struct reader *reader, const json_t *from,
-                                    const struct named *jobs, size_t n_jobs,
+                                    const struct directory *jobs,
                                     struct weir_sched_reservation *out)
 {
     char where[WHERE_BYTES];
@@ -423,19 +418,14 @@ static weir_status read_reservation(const struct reader *reader, const json_t *f
     snprintf(where, sizeof where, "reservation \"%.60s\"", name == NULL ? "" : name);
     WEIR_TRY(json_fields_read(reservation_fields, WEIR_ARRAY_LEN(reservation_fields), from, where,
                               out, reader->err));
-    WEIR_TRY(
-        read_name(reader, from, "queue", where, reader->queues, reader->n_queues, &out->queue));
-    WEIR_TRY(read_name(reader, from, "job", where, jobs, n_jobs, &out->job));
+    WEIR_TRY(read_name(reader, json_object_get(from, "queue"), where, "queue", &reader->queues,
+                       false, &out->queue));
+    WEIR_TRY(read_name(reader, json_object_get(from, "job"), where, "job", jobs, false, &out->job));
     WEIR_TRY(get_array(reader, from, "nodes", where, &nodes, &n_nodes));
     int32_t *indices = WEIR_ARENA_ARRAY(reader->arena, n_nodes + 1, int32_t);
     for (size_t i = 0; i < n_nodes; i++) {
-        const char *node = json_string_value(json_array_get(nodes, i));
-        const struct named *found =
-            node == NULL ? NULL : find_named(reader->nodes, reader->n_nodes, node);
-        if (found == NULL) {
-            return refuse(reader, where, "nodes", "names of nodes");
-        }
-        indices[i] = found->index;
+        WEIR_TRY(read_name(reader, json_array_get(nodes, i), where, "nodes", &reader->nodes, true,
+                           &indices[i]));
     }
     out->nodes = indices;
     out->n_nodes = (int32_t)n_nodes;
@@ -450,11 +440,11 @@ static weir_status read_reservations(const struct reader *reader, const json_t *
     WEIR_TRY(get_array(reader, document, "reservations", "snapshot", &array, &n));
     struct weir_sched_reservation *list =
         WEIR_ARENA_ARRAY(reader->arena, n + 1, struct weir_sched_reservation);
-    size_t n_jobs = (size_t)out->n_jobs;
-    const struct named *jobs =
-        n == 0 ? NULL : sort_names(reader->arena, out->jobs, n_jobs, sizeof *out->jobs);
+    const struct directory jobs =
+        make_directory(reader->arena, out->jobs, n == 0 ? 0 : (size_t)out->n_jobs,
+                       sizeof *out->jobs, "the name of a job");
     for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(read_reservation(reader, json_array_get(array, i), jobs, n_jobs, &list[i]));
+        WEIR_TRY(read_reservation(reader, json_array_get(array, i), &jobs, &list[i]));
     }
     out->reservations = list;
     out->n_reservations = (int32_t)n;

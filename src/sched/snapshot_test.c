@@ -99,8 +99,10 @@ END_TEST
 static const struct {
     const char *text, *says;
 } refused[] = {
-    {"{\"reservations\": [{\"name\": \"r\", \"queue\": \"q\"}]}", "a name in this snapshot"},
-    {"{\"reservations\": [{\"name\": \"r\", \"nodes\": [\"n\"]}]}", "names of nodes"},
+    {"{\"reservations\": [{\"name\": \"r\", \"queue\": \"q\"}]}", "name of a queue"},
+    {"{\"reservations\": [{\"name\": \"r\", \"job\": \"j\"}]}", "name of a job"},
+    {"{\"reservations\": [{\"name\": \"r\", \"nodes\": [null]}]}", "name of a node"},
+    {"{\"reservations\": [{\"name\": \"r\", \"nodes\": [\"n\"]}]}", "name of a node"},
     {"[]", "expected an object"},
     {"{\"node\": []}", "unknown member"},
     {"{\"nodes\": [{}]}", "name"},
