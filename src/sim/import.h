@@ -1,4 +1,11 @@
-/** What importers share: a trace that grows, texts that are kept once, times as traces write them.
+/**
+ * Importers: how a trace that somebody published becomes jobs.
+ *
+ * Most traces are CSV with a job per row. Such an importer is a *form*: the columns it takes and a
+ * function that reads one row into one job; import_rows does the rest. What is not CSV is imported
+ * by a function of its own. The table of both is in trace.c.
+ *
+ * What is shared: a trace that grows, texts that are kept once, times as traces write them.
  */
 #ifndef WEIR_SIM_IMPORT_H
 #define WEIR_SIM_IMPORT_H
@@ -7,10 +14,47 @@
 #include "sim/trace.h"
 
 #define IMPORT_SECONDS_MAX ((double)WEIR_SIM_TIME_MAX / 1000)
+#define IMPORT_COLUMNS_MAX 16
+
+/** A row of a file, and the job it tells of, which has the defaults of what a trace may leave out.
+ */
+struct import_row {
+    const struct csv *csv;
+    const int *at; /**< The file's column for each of the form's; CSV_NO_COLUMN: it has none. */
+    struct weir_sim_trace *trace;
+    struct weir_sim_job *job;
+};
+
+struct import_form {
+    const char *const *columns; /**< Names; the first n_needed must be there. */
+    int n_columns, n_needed;
+    bool is_closed; /**< A column of another name is an error. */
+    weir_status (*read)(const struct import_row *row, struct weir_error *err);
+};
+
+extern const struct import_form import_csv, import_alibaba, import_philly_csv, import_pollux,
+    import_helios, import_acme;
+
+/**
+ * Add a job to the trace for each row.
+ *
+ * @return INVALID: source, line, column, what was expected; LIMIT: too many jobs. The trace is then
+ *         good for being freed.
+ */
+weir_status import_rows(const struct import_form *form, const char *text, size_t len,
+                        const char *what, struct weir_sim_trace *trace,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The trace's copy of a field, by the form's column; NULL if it is absent or empty. */
+const char *import_text(const struct import_row *row, int column);
+
+weir_status import_philly_json(const char *text, size_t len, const char *what,
+                               struct weir_sim_trace *trace, struct weir_error *err);
 
 /** A job with nothing asked for and the defaults of what a trace may leave out, added behind the
- *  others; NULL if there are too many. The pointer is good until the next one is added. */
-struct weir_sim_job *trace_add(struct weir_sim_trace *trace);
+ *  others; *out is good until the next one is added. LIMIT if there are too many. */
+weir_status trace_add(struct weir_sim_trace *trace, const char *what, struct weir_sim_job **out,
+                      struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Take the job that was added last away again: its row tells of no work. */
 void trace_leave_out(struct weir_sim_trace *trace);
@@ -20,20 +64,5 @@ const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t le
 
 /** "2017-10-09 07:01:55", fraction and zone optional (UTC without), T accepted. */
 bool trace_time_parse(const char *text, size_t len, int64_t *out_ms);
-
-weir_status import_csv(const char *text, size_t len, const char *what, struct weir_sim_trace *trace,
-                       struct weir_error *err);
-weir_status import_alibaba(const char *text, size_t len, const char *what,
-                           struct weir_sim_trace *trace, struct weir_error *err);
-weir_status import_philly_csv(const char *text, size_t len, const char *what,
-                              struct weir_sim_trace *trace, struct weir_error *err);
-weir_status import_philly_json(const char *text, size_t len, const char *what,
-                               struct weir_sim_trace *trace, struct weir_error *err);
-weir_status import_pollux(const char *text, size_t len, const char *what,
-                          struct weir_sim_trace *trace, struct weir_error *err);
-weir_status import_helios(const char *text, size_t len, const char *what,
-                          struct weir_sim_trace *trace, struct weir_error *err);
-weir_status import_acme(const char *text, size_t len, const char *what,
-                        struct weir_sim_trace *trace, struct weir_error *err);
 
 #endif

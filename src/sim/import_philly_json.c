@@ -95,15 +95,13 @@ static weir_status read_attempts(const struct place *place, const json_t *object
 static weir_status read_job(const struct place *place, const json_t *object,
                             struct weir_sim_trace *trace, struct weir_error *err)
 {
+    struct weir_sim_job *job;
     bool is_wrong;
     if (!json_is_object(object)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: $[%zu]: expected an object", place->what,
                               place->i_job);
     }
-    struct weir_sim_job *job = trace_add(trace);
-    if (job == NULL) {
-        return weir_error_set(err, WEIR_ERR_LIMIT, "%s: too many jobs", place->what);
-    }
+    WEIR_TRY(trace_add(trace, place->what, &job, err));
     job->name = text_of(trace, object, "jobid");
     job->queue = text_of(trace, object, "vc");
     job->user = text_of(trace, object, "user");

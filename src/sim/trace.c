@@ -13,13 +13,13 @@
 
 // clang-format off
 static const struct weir_sim_format formats[] = {
-    {"csv",          "columns by name: submit, duration, accelerators, … (docs/reference/simulator.md)", import_csv},
-    {"alibaba-2023", "openb_pod_list_*.csv of cluster-trace-gpu-v2023",                            import_alibaba},
-    {"philly",       "cluster_job_log of philly-traces (JSON)",                                    import_philly_json},
-    {"philly-csv",   "Philly reduced to timestamp, duration, num_gpus, cluster",                   import_philly_csv},
-    {"pollux",       "workload-*.csv of Pollux, with a column duration added",                     import_pollux},
-    {"helios",       "cluster_log.csv of HeliosData",                                              import_helios},
-    {"acme",         "trace_seren.csv and trace_kalos.csv of AcmeTrace",                           import_acme},
+    {"csv",          "columns by name: submit, duration, accelerators, … (docs/reference/simulator.md)", &import_csv, NULL},
+    {"alibaba-2023", "openb_pod_list_*.csv of cluster-trace-gpu-v2023",          &import_alibaba,    NULL},
+    {"philly",       "cluster_job_log of philly-traces (JSON)",                  NULL,               import_philly_json},
+    {"philly-csv",   "Philly reduced to timestamp, duration, num_gpus, cluster", &import_philly_csv, NULL},
+    {"pollux",       "workload-*.csv of Pollux, with a column duration added",   &import_pollux,     NULL},
+    {"helios",       "cluster_log.csv of HeliosData",                            &import_helios,     NULL},
+    {"acme",         "trace_seren.csv and trace_kalos.csv of AcmeTrace",         &import_acme,       NULL},
 };
 
 // clang-format on
@@ -66,10 +66,11 @@ const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t le
     return entry->text;
 }
 
-struct weir_sim_job *trace_add(struct weir_sim_trace *trace)
+weir_status trace_add(struct weir_sim_trace *trace, const char *what, struct weir_sim_job **out,
+                      struct weir_error *err)
 {
     if (trace->n_jobs == WEIR_SIM_JOBS_MAX) {
-        return NULL;
+        return weir_error_set(err, WEIR_ERR_LIMIT, "%s: too many jobs", what);
     }
     if (trace->n_jobs == trace->jobs_cap) {
         int32_t cap = trace->jobs_cap == 0 ? 256 : trace->jobs_cap * 2;
@@ -87,7 +88,8 @@ struct weir_sim_job *trace_add(struct weir_sim_trace *trace)
                                  .priority = 50,
                                  .busy_pct = 100,
                                  .is_preemptible = true};
-    return job;
+    *out = job;
+    return WEIR_OK;
 }
 
 void trace_leave_out(struct weir_sim_trace *trace)
@@ -182,7 +184,9 @@ weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what,
     struct weir_sim_trace trace = {0};
     weir_arena_init(&trace.arena, ARENA_BYTES_MAX);
     trace.texts = WEIR_ARENA_NEW(&trace.arena, struct trace_texts);
-    weir_status status = found->import(text, len, what, &trace, err);
+    weir_status status = found->form != NULL
+                             ? import_rows(found->form, text, len, what, &trace, err)
+                             : found->import(text, len, what, &trace, err);
     if (status != WEIR_OK) {
         weir_sim_trace_fini(&trace);
         return status;

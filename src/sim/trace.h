@@ -68,7 +68,8 @@ struct weir_sim_trace {
 /** A form that traces come in. */
 struct weir_sim_format {
     const char *name;
-    const char *doc; /**< Which file, in a few words. */
+    const char *doc;                /**< Which file, in a few words. */
+    const struct import_form *form; /**< How a row of CSV is read; NULL: by import. */
     weir_status (*import)(const char *text, size_t len, const char *what,
                           struct weir_sim_trace *trace, struct weir_error *err);
 };
