@@ -23,36 +23,23 @@ struct cli_common {
         .offset = offsetof(struct strct, common.is_help), .doc = "Show this help"                  \
     }
 
+/** Rows of a command's option table for what every command that prints has. */
+#define CLI_OUTPUT_OPTIONS(strct)                                                                  \
+    WEIR_OPT(strct, common.output, "output", 'o', TEXT, "text", 0, 0, "text|json",                 \
+             "What to print"),                                                                     \
+        CLI_HELP_OPTION(strct)
+
 /** Rows of a command's option table for struct cli_common `common`. */
 #define CLI_COMMON_OPTIONS(strct)                                                                  \
-    {.name = "server",                                                                             \
-     .type = WEIR_OPTION_TEXT,                                                                     \
-     .offset = offsetof(struct strct, common.server),                                              \
-     .arg = "URL",                                                                                 \
-     .doc = "Server to talk to (else the one of the state folder)"},                               \
-        {.name = "token",                                                                          \
-         .type = WEIR_OPTION_TEXT,                                                                 \
-         .offset = offsetof(struct strct, common.token),                                           \
-         .arg = "TOKEN",                                                                           \
-         .doc = "Token to show (else the local admin's)"},                                         \
-        {.name = "ca-file",                                                                        \
-         .type = WEIR_OPTION_TEXT,                                                                 \
-         .offset = offsetof(struct strct, common.ca_file),                                         \
-         .arg = "FILE",                                                                            \
-         .doc = "Authorities to trust for https (else the system's)"},                             \
-        {.name = "state",                                                                          \
-         .type = WEIR_OPTION_TEXT,                                                                 \
-         .offset = offsetof(struct strct, common.state),                                           \
-         .arg = "DIR",                                                                             \
-         .doc = "State folder of the local server"},                                               \
-        {.name = "output",                                                                         \
-         .short_name = 'o',                                                                        \
-         .type = WEIR_OPTION_TEXT,                                                                 \
-         .offset = offsetof(struct strct, common.output),                                          \
-         .fallback = "text",                                                                       \
-         .arg = "text|json",                                                                       \
-         .doc = "What to print"},                                                                  \
-        CLI_HELP_OPTION(strct)
+    WEIR_OPT(strct, common.server, "server", 0, TEXT, NULL, 0, 0, "URL",                           \
+             "Server to talk to (else the one of the state folder)"),                              \
+        WEIR_OPT(strct, common.token, "token", 0, TEXT, NULL, 0, 0, "TOKEN",                       \
+                 "Token to show (else the local admin's)"),                                        \
+        WEIR_OPT(strct, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",                    \
+                 "Authorities to trust for https (else the system's)"),                            \
+        WEIR_OPT(strct, common.state, "state", 0, TEXT, NULL, 0, 0, "DIR",                         \
+                 "State folder of the local server"),                                              \
+        CLI_OUTPUT_OPTIONS(strct)
 
 /** One run of a command. */
 struct cli_call {

@@ -1,9 +1,9 @@
 /** weir simulate: what a scheduler would have done with this work on that cluster. */
 #include "cli/cli_private.h"
+#include "cli/snapshot.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "sched/snapshot_json.h"
 #include "sim/protocol.h"
 #include "sim/replay.h"
 #include "sim/report.h"
@@ -13,10 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PAGE_BYTES_MAX     ((size_t)64 << 20)
-#define SNAPSHOT_BYTES_MAX ((size_t)1 << 30)
-#define FIRST_SEED         42 /**< Of the published results. */
-#define PROGRESS_EVERY_MS  2000
+#define PAGE_BYTES_MAX    ((size_t)64 << 20)
+#define FIRST_SEED        42 /**< Of the published results. */
+#define PROGRESS_EVERY_MS 2000
 
 struct simulate_options {
     struct cli_common common;
@@ -49,9 +48,7 @@ static const struct weir_option simulate_options[] = {
              "With --protocol: runs, with seeds from 42 on"),
     WEIR_OPT(simulate_options, expected, "expected", 0, TEXT, NULL, 0, 0, "FILE",
              "With --protocol: the authors' table of allocation, to be shown beside"),
-    WEIR_OPT(simulate_options, common.output, "output", 'o', TEXT, "text", 0, 0, "text|json",
-             "What to print"),
-    CLI_HELP_OPTION(simulate_options),
+    CLI_OUTPUT_OPTIONS(simulate_options),
 };
 
 static weir_status load_cluster(const struct simulate_options *options,
@@ -281,27 +278,19 @@ static weir_status run_snapshot(struct cli_call *call, struct weir_error *err)
     static const struct cli_column columns[] = {
         {"job", "JOB"}, {"queue", "QUEUE"}, {"outcome", "OUTCOME"}, {"why", "WHY"}};
     const struct simulate_options *options = call->options;
-    WEIR_AUTO(weir_json_auto_free) json_t *document = NULL;
     WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     struct weir_sched_profile sched;
-    struct weir_sched_snapshot snapshot;
-    struct weir_arena arena;
+    struct cli_snapshot snapshot;
     WEIR_TRY(load_rules(call, NULL, &sched, err));
-    WEIR_TRY(weir_json_load(options->snapshot, SNAPSHOT_BYTES_MAX, &document, err));
-    weir_arena_init(&arena, (size_t)8 << 30);
-    weir_status status = weir_sched_snapshot_from_json(document, &arena, &snapshot, err);
-    if (status == WEIR_OK) {
-        status = weir_sim_next(&snapshot, &sched, &answer, err);
-    } else {
-        (void)weir_error_prefix(err, "%s: ", options->snapshot);
-    }
+    WEIR_TRY(cli_snapshot_open(options->snapshot, &snapshot, err));
+    weir_status status = weir_sim_next(&snapshot.is, &sched, &answer, err);
+    cli_snapshot_close(&snapshot);
     if (status == WEIR_OK && cli_is_json(call)) {
         cli_print_json(answer);
     } else if (status == WEIR_OK) {
         (void)json_object_set(answer, "items", json_object_get(answer, "jobs"));
         cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
     }
-    weir_arena_fini(&arena);
     return status;
 }
 

@@ -1,15 +1,13 @@
 /** weir what-if: the scheduler's next cycle as it is, and with a change. */
 #include "cli/cli_private.h"
+#include "cli/snapshot.h"
 
-#include "sched/snapshot_json.h"
 #include "sim/replay.h"
 #include "sim/what_if.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SNAPSHOT_BYTES_MAX ((size_t)1 << 30)
 
 struct what_if_options {
     struct cli_common common;
@@ -35,9 +33,7 @@ static const struct weir_option what_if_options[] = {
              "default or kai"),
     WEIR_OPT(what_if_options, option, "option", 0, LIST, NULL, 0, 0, "NAME=VALUE",
              "An option of the profile; may be repeated"),
-    WEIR_OPT(what_if_options, common.output, "output", 'o', TEXT, "text", 0, 0, "text|json",
-             "What to print"),
-    CLI_HELP_OPTION(what_if_options),
+    CLI_OUTPUT_OPTIONS(what_if_options),
 };
 
 /** A number that may be absent, times `scale`. */
@@ -131,30 +127,22 @@ static void print_answer(struct cli_call *call, json_t *answer)
 static weir_status run_what_if(struct cli_call *call, struct weir_error *err)
 {
     const struct what_if_options *options = call->options;
-    WEIR_AUTO(weir_json_auto_free) json_t *document = NULL;
     WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     struct weir_sched_profile sched;
-    struct weir_sched_snapshot snapshot;
     struct weir_sim_change change;
-    struct weir_arena arena;
+    struct cli_snapshot snapshot;
     if (options->snapshot == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "of what? --snapshot FILE");
     }
     WEIR_TRY(read_change(options, &change, err));
     WEIR_TRY(weir_sched_profile_named(options->profile, &sched, err));
     WEIR_TRY(weir_sim_options_set(options->option, call->arena, NULL, &sched, err));
-    WEIR_TRY(weir_json_load(options->snapshot, SNAPSHOT_BYTES_MAX, &document, err));
-    weir_arena_init(&arena, (size_t)8 << 30);
-    weir_status status = weir_sched_snapshot_from_json(document, &arena, &snapshot, err);
-    if (status != WEIR_OK) {
-        (void)weir_error_prefix(err, "%s: ", options->snapshot);
-    } else {
-        status = weir_sim_what_if(&snapshot, &sched, &change, &answer, err);
-    }
+    WEIR_TRY(cli_snapshot_open(options->snapshot, &snapshot, err));
+    weir_status status = weir_sim_what_if(&snapshot.is, &sched, &change, &answer, err);
+    cli_snapshot_close(&snapshot);
     if (status == WEIR_OK) {
         print_answer(call, answer);
     }
-    weir_arena_fini(&arena);
     return status;
 }
 
