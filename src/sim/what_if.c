@@ -87,9 +87,16 @@ static const char *reason_text(enum weir_sched_evict_reason reason)
         return "preempted by higher priority";
     case WEIR_SCHED_EVICT_STALE:
         return "its gang is below its minimum";
-    default:
-        return "must leave";
+    case WEIR_SCHED_EVICT_ASKED:
+        return "was asked to leave, and has saved or had its time";
+    case WEIR_SCHED_EVICT_TIME_LIMIT:
+        return "runs for longer than its time limit";
+    case WEIR_SCHED_EVICT_IDLE:
+        return "its devices are idle for too long";
+    case WEIR_SCHED_EVICT_NONE:
+        break;
     }
+    return "must leave";
 }
 
 static void tell_eviction(const struct weir_sched_snapshot *snapshot,
@@ -97,8 +104,9 @@ static void tell_eviction(const struct weir_sched_snapshot *snapshot,
 {
     const char *by = action->by_job >= 0 ? snapshot->jobs[action->by_job].name : NULL;
     fate->n_evicted++;
-    (void)snprintf(fate->why, sizeof fate->why, "%s%s%.100s", reason_text(action->reason),
-                   by != NULL ? ", for " : "", by != NULL ? by : "");
+    (void)snprintf(fate->why, sizeof fate->why, "%s%s%s%.100s",
+                   action->kind == WEIR_SCHED_ASK_CHECKPOINT ? "asked to save first: " : "",
+                   reason_text(action->reason), by != NULL ? ", for " : "", by != NULL ? by : "");
 }
 
 static void count_actions(const struct weir_sched_snapshot *snapshot,

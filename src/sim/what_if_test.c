@@ -24,6 +24,30 @@ static const char text[] =
     "{\"name\": \"big\", \"queue\": \"vision\", \"created_ms\": 3, \"queued_ms\": 3, \"tasks\": "
     "[{\"name\": \"big-0\", \"state\": \"pending\", \"n_devices\": 8, \"device_milli\": 1000}]}]}";
 
+/* All four are in their queue's quota; three go for what they do themselves. */
+static const char going[] =
+    "{\"now_ms\": 10000000, \"nodes\": [{\"name\": \"n\", \"n_devices\": 8, \"cpu_milli\": 1000, "
+    "\"memory_bytes\": 1000}],"
+    "\"queues\": [{\"name\": \"speech\", \"accelerator\": {\"quota\": 8000, \"weight\": 1, "
+    "\"limit\": -1}}],"
+    "\"jobs\": ["
+    "{\"name\": \"works\", \"queue\": \"speech\", \"created_ms\": 1, \"started_ms\": 1, \"tasks\": "
+    "[{\"name\": \"works-0\", \"state\": \"running\", \"node\": \"n\", \"n_devices\": 2, "
+    "\"device_milli\": 1000, \"devices\": [0, 1]}]},"
+    "{\"name\": \"long\", \"queue\": \"speech\", \"created_ms\": 1, \"started_ms\": 1, "
+    "\"time_limit_ms\": 600000, \"tasks\": "
+    "[{\"name\": \"long-0\", \"state\": \"running\", \"node\": \"n\", \"n_devices\": 2, "
+    "\"device_milli\": 1000, \"devices\": [2, 3]}]},"
+    "{\"name\": \"idle\", \"queue\": \"speech\", \"created_ms\": 1, \"started_ms\": 1, "
+    "\"utilisation_pct\": 1, \"idle_since_ms\": 1, \"tasks\": "
+    "[{\"name\": \"idle-0\", \"state\": \"running\", \"node\": \"n\", \"n_devices\": 2, "
+    "\"device_milli\": 1000, \"devices\": [4, 5]}]},"
+    "{\"name\": \"saved\", \"queue\": \"speech\", \"created_ms\": 1, \"started_ms\": 1, "
+    "\"can_checkpoint\": true, \"evict_asked_ms\": 9999000, \"evict_acknowledged\": true, "
+    "\"tasks\": "
+    "[{\"name\": \"saved-0\", \"state\": \"running\", \"node\": \"n\", \"n_devices\": 2, "
+    "\"device_milli\": 1000, \"devices\": [6, 7], \"is_leaving\": true}]}]}";
+
 struct world {
     struct weir_arena arena;
     json_t *document, *answer;
@@ -33,17 +57,22 @@ struct world {
     struct weir_error err;
 };
 
-static void open_world(struct world *world)
+static void open_text(struct world *world, const char *json, const char *profile)
 {
     *world = (struct world){0};
     weir_arena_init(&world->arena, 0);
-    ck_assert_int_eq(weir_json_parse(text, strlen(text), "text", &world->document, &world->err),
+    ck_assert_int_eq(weir_json_parse(json, strlen(json), "text", &world->document, &world->err),
                      WEIR_OK);
     weir_status status = weir_sched_snapshot_from_json(world->document, &world->arena,
                                                        &world->snapshot, &world->err);
     ck_assert_msg(status == WEIR_OK, "%s", world->err.message);
-    ck_assert_int_eq(weir_sched_profile_named("kai", &world->profile, &world->err), WEIR_OK);
+    ck_assert_int_eq(weir_sched_profile_named(profile, &world->profile, &world->err), WEIR_OK);
     weir_sim_change_init(&world->change);
+}
+
+static void open_world(struct world *world)
+{
+    open_text(world, text, "kai");
 }
 
 static void close_world(struct world *world)
@@ -135,6 +164,44 @@ START_TEST(all_quota_would_take_everything_back)
 
 END_TEST
 
+START_TEST(who_goes_for_what_it_does_itself_is_told_so)
+{
+    struct world world;
+    open_text(&world, going, "default");
+    ck_assert_int_eq(weir_sim_next(&world.snapshot, &world.profile, &world.answer, &world.err),
+                     WEIR_OK);
+    ck_assert_str_eq(told(&world, "works", "outcome"), "stays");
+    ck_assert_str_eq(told(&world, "long", "outcome"), "evicted");
+    ck_assert_str_eq(told(&world, "long", "why"), "runs for longer than its time limit");
+    ck_assert_str_eq(told(&world, "idle", "outcome"), "evicted");
+    ck_assert_str_eq(told(&world, "idle", "why"), "its devices are idle for too long");
+    ck_assert_str_eq(told(&world, "saved", "outcome"), "evicted");
+    ck_assert_str_eq(told(&world, "saved", "why"),
+                     "was asked to leave, and has saved or had its time");
+    close_world(&world);
+}
+
+END_TEST
+
+START_TEST(who_can_save_is_asked_to_do_so_first)
+{
+    struct world world;
+    open_text(&world, text, "default");
+    struct weir_sched_job jobs[3];
+    memcpy(jobs, world.snapshot.jobs, sizeof jobs);
+    jobs[0].can_checkpoint = jobs[1].can_checkpoint = true;
+    world.snapshot.jobs = jobs;
+    world.change.job = "big";
+    world.change.accelerators = 4;
+    ck_assert_msg(ask(&world) == WEIR_OK, "%s", world.err.message);
+    ck_assert_str_eq(told(&world, "young", "after"), "evicted");
+    ck_assert_str_eq(told(&world, "young", "why_after"),
+                     "asked to save first: reclaimed by another queue, for big");
+    close_world(&world);
+}
+
+END_TEST
+
 START_TEST(wrong_changes_are_refused)
 {
     struct world world;
@@ -156,4 +223,5 @@ END_TEST
 WEIR_TEST_MAIN("what_if", the_next_cycle_tells_of_each_job,
                half_the_accelerators_would_be_taken_back_from_the_borrower,
                two_accelerators_would_start_at_once, all_quota_would_take_everything_back,
+               who_goes_for_what_it_does_itself_is_told_so, who_can_save_is_asked_to_do_so_first,
                wrong_changes_are_refused)
