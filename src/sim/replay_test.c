@@ -31,6 +31,7 @@ struct play {
 static void open_rows(struct play *play, const char *rows, const char *cluster)
 {
     struct weir_error err = {0};
+    *play = (struct play){0};
     ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", "csv", &play->trace, &err) ==
                       WEIR_OK,
                   "%s", err.message);
@@ -48,6 +49,23 @@ static void run(struct play *play, const char *profile)
     weir_status status =
         weir_sim_run(&play->trace, &play->cluster, &play->options, &play->report, &err);
     ck_assert_msg(status == WEIR_OK, "%s: %s", profile, err.message);
+}
+
+static void play_rows(struct play *play, const char *profile, const char *rows, const char *cluster)
+{
+    open_rows(play, rows, cluster);
+    run(play, profile);
+}
+
+static void open_philly(struct play *play, int64_t n_devices)
+{
+    struct weir_error err = {0};
+    *play = (struct play){0};
+    weir_sim_options_init(&play->options);
+    ck_assert_int_eq(
+        weir_sim_trace_load(data_path("philly/sia_philly.csv"), "philly-csv", &play->trace, &err),
+        WEIR_OK);
+    ck_assert_int_eq(weir_sim_cluster_uniform(n_devices, 8, &play->cluster, &err), WEIR_OK);
 }
 
 static void close_play(struct play *play)
@@ -104,6 +122,12 @@ static void check_conservation(const struct play *play)
     ck_assert_double_eq_tol(integral_s, in_system_s, 1e-6 * (1 + in_system_s));
 }
 
+static void close_lawful(struct play *play)
+{
+    check_conservation(play);
+    close_play(play);
+}
+
 static const char four[] = "nodes:\n  - {name: n, accelerators: 4}\n";
 
 /* Four devices; a 0–100 s on 3, b asks for 2 at 10 s, c for 1 at 20 s, d for 2 at 30 s. */
@@ -112,52 +136,46 @@ static const char rows[] = "name,submit,duration,accelerators\n"
 
 START_TEST(fifo_blocks_behind_the_first_that_does_not_fit)
 {
-    struct play play = {0};
-    open_rows(&play, rows, four);
-    run(&play, "fifo");
+    struct play play;
+    play_rows(&play, "fifo", rows, four);
     check_times(&play, "a", 0, 100);
     check_times(&play, "b", 100, 150);
     check_times(&play, "c", 100, 140);
     check_times(&play, "d", 140, 150); /* b and c hold 3 until 140 */
-    check_conservation(&play);
     ck_assert_double_eq_tol(play.report.classes[0].waiting.mean, (0 + 90 + 80 + 110) / 4.0, 1e-9);
     ck_assert_double_eq_tol(play.report.classes[0].completion.max, 140, 1e-9);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
 
 START_TEST(fifo_skip_passes_over_who_does_not_fit)
 {
-    struct play play = {0};
-    open_rows(&play, rows, four);
-    run(&play, "fifo-skip");
+    struct play play;
+    play_rows(&play, "fifo-skip", rows, four);
     check_times(&play, "c", 20, 60);
     check_times(&play, "b", 100, 150);
     check_times(&play, "d", 100, 110);
-    check_conservation(&play);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
 
 START_TEST(sjf_takes_the_shortest_that_fits)
 {
-    struct play play = {0};
-    open_rows(&play, "name,submit,duration,accelerators\na,0,100,4\nlong,1,50,4\nshort,2,20,4\n",
-              four);
-    run(&play, "sjf");
+    struct play play;
+    play_rows(&play, "sjf",
+              "name,submit,duration,accelerators\na,0,100,4\nlong,1,50,4\nshort,2,20,4\n", four);
     check_times(&play, "short", 100, 120);
     check_times(&play, "long", 120, 170);
-    check_conservation(&play);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
 
 START_TEST(las_evicts_who_got_much_for_who_got_nothing_and_loses_since_the_checkpoint)
 {
-    struct play play = {0};
+    struct play play;
     open_rows(&play, "name,submit,duration,accelerators\nold,0,1000,4\nnew,300,50,4\n", four);
     play.options.las_threshold_s = 400; /* 100 s on 4 devices */
     play.options.checkpoint_every_s = 70;
@@ -169,33 +187,30 @@ START_TEST(las_evicts_who_got_much_for_who_got_nothing_and_loses_since_the_check
     ck_assert_int_eq(result(&play, "old")->n_evictions, 1);
     ck_assert_int_eq(result(&play, "old")->lost_milli_ms, (int64_t)4000 * 20000);
     ck_assert_int_eq(result(&play, "old")->overhead_milli_ms, (int64_t)4000 * 20000);
-    check_conservation(&play);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
 
 START_TEST(the_scheduler_places_gangs_whole_and_shares_devices)
 {
-    struct play play = {0};
-    open_rows(&play,
+    struct play play;
+    play_rows(&play, "kai",
               "name,submit,duration,accelerators,tasks\n"
               "half1,0,100,0.5,\nhalf2,0,100,0.5,\ngang,5,50,4,2\none,10,10,1,\n",
               "nodes:\n  - {name: n, count: 2, accelerators: 4}\n");
-    run(&play, "kai");
     check_times(&play, "half1", 0, 100);
     check_times(&play, "half2", 0, 100);
     check_times(&play, "gang", 100, 150); /* needs both nodes whole */
     check_times(&play, "one", 10, 20);
-    check_conservation(&play);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
 
 START_TEST(a_queue_takes_its_quota_back_and_the_borrower_pays)
 {
-    struct play play = {0};
+    struct play play;
     open_rows(&play,
               "name,submit,duration,accelerators,queue,tasks\n"
               "guest1,0,1000,2,b,1\nguest2,1,1000,2,b,1\nowner,500,100,2,a,1\n",
@@ -209,17 +224,16 @@ START_TEST(a_queue_takes_its_quota_back_and_the_borrower_pays)
                                                     : result(&play, "guest2");
     ck_assert_int_eq(play.report.n_evictions, 1);
     ck_assert_int_eq(evicted->n_evictions, 1);
-    check_conservation(&play);
     ck_assert_double_eq_tol(play.report.queues[0].guarantee_kept, 1, 1e-9);
     ck_assert_double_eq_tol(play.report.queues[0].longest_below_s, 0, 1e-9);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
 
 START_TEST(an_elastic_job_grows_and_works_faster)
 {
-    struct play play = {0};
+    struct play play;
     open_rows(&play,
               "name,submit,duration,accelerators,tasks,min_tasks\n"
               "first,0,100,2,1,\nelastic,0,100,1,4,2\n",
@@ -229,21 +243,19 @@ START_TEST(an_elastic_job_grows_and_works_faster)
     check_times(&play, "first", 0, 100);
     /* 200 of 400 task seconds by 100 s with two, 10 s of pause, 50 s with four. */
     check_times(&play, "elastic", 0, 160);
-    check_conservation(&play);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
 
 START_TEST(models_of_a_trace_find_their_nodes)
 {
-    struct play play = {0};
-    open_rows(&play,
+    struct play play;
+    play_rows(&play, "kai",
               "name,submit,duration,accelerators,model\n"
               "x,0,10,1,A|B\ny,0,10,1,A|B\nz,0,10,1,C\n",
               "nodes:\n  - {name: b, accelerators: 1, model: B}\n"
               "  - {name: c, accelerators: 4, model: C}\n");
-    run(&play, "kai");
     check_times(&play, "z", 0, 10);
     ck_assert_int_eq(result(&play, "x")->end_ms + result(&play, "y")->end_ms, 30000);
     close_play(&play);
@@ -253,12 +265,11 @@ END_TEST
 
 START_TEST(a_time_limit_ends_a_run)
 {
-    struct play play = {0};
-    open_rows(&play,
+    struct play play;
+    play_rows(&play, "kai",
               "name,submit,duration,accelerators,time_limit\n"
               "long,0,100,4,60\nshort,10,50,4,60\nnext,20,10,4,\n",
               four);
-    run(&play, "kai");
     check_times(&play, "long", 0, 60);
     check_times(&play, "short", 60, 110);
     check_times(&play, "next", 110, 120);
@@ -271,10 +282,9 @@ END_TEST
 
 START_TEST(what_can_never_run_is_counted_with_the_reason)
 {
-    struct play play = {0};
-    open_rows(&play, "name,submit,duration,accelerators,tasks\nhuge,0,10,8,1\nsmall,0,10,1,1\n",
-              four);
-    run(&play, "kai");
+    struct play play;
+    play_rows(&play, "kai",
+              "name,submit,duration,accelerators,tasks\nhuge,0,10,8,1\nsmall,0,10,1,1\n", four);
     ck_assert_int_eq(play.report.n_finished, 1);
     ck_assert_int_eq(play.report.n_never, 1);
     ck_assert_ptr_nonnull(play.report.never_reason);
@@ -285,9 +295,8 @@ END_TEST
 
 START_TEST(a_trace_without_jobs_gives_an_empty_report)
 {
-    struct play play = {0};
-    open_rows(&play, "submit,accelerators\n", four);
-    run(&play, "kai");
+    struct play play;
+    play_rows(&play, "kai", "submit,accelerators\n", four);
     ck_assert_int_eq(play.report.n_jobs, 0);
     weir_sim_report_fini(&play.report);
     run(&play, "las");
@@ -338,21 +347,20 @@ START_TEST(laws_hold_on_random_traces)
                 50 + 10 * (int)weir_rng_below(&rng, 3));
         }
         for (size_t p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
-            struct play play = {0};
+            struct play play;
             open_rows(&play, text, "nodes:\n  - {name: n, count: 4, accelerators: 4}\n");
             play.options.cycle_s = (double)(seed % 3) * 7;
             play.options.checkpoint_every_s = 50;
             play.options.preempt_cost_s = 3;
             play.options.resize_cost_s = 2;
             run(&play, profiles[p]);
-            check_conservation(&play);
             struct weir_sim_report first = play.report;
             run(&play, profiles[p]);
             ck_assert_mem_eq(first.jobs, play.report.jobs,
                              (size_t)play.trace.n_jobs * sizeof *first.jobs);
             ck_assert_int_le(play.report.samples[0].allocated, 16);
             weir_sim_report_fini(&first);
-            close_play(&play);
+            close_lawful(&play);
         }
     }
 }
@@ -387,14 +395,8 @@ static void check_hours(const char *what, double seconds, double hours)
 
 START_TEST(disciplines_give_the_measured_rows_of_philly)
 {
-    struct weir_error err = {0};
-    struct play play = {0};
-    weir_sim_options_init(&play.options);
-    ck_assert_int_eq(
-        weir_sim_trace_load(data_path("philly/sia_philly.csv"), "philly-csv", &play.trace, &err),
-        WEIR_OK);
-    int gpus = measured[_i].gpus;
-    ck_assert_int_eq(weir_sim_cluster_uniform(gpus, 8, &play.cluster, &err), WEIR_OK);
+    struct play play;
+    open_philly(&play, measured[_i].gpus);
     run(&play, measured[_i].profile);
     const struct weir_sim_class *all = &play.report.classes[0],
                                 *large = &play.report.classes[play.report.n_classes - 1];
@@ -404,8 +406,7 @@ START_TEST(disciplines_give_the_measured_rows_of_philly)
     check_hours("mean wait", all->waiting.mean, measured[_i].mean_wait);
     check_hours("max wait", all->waiting.max, measured[_i].max_wait);
     check_hours("mean wait of 8 and more", large->waiting.mean, measured[_i].wait_large);
-    check_conservation(&play);
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
@@ -414,24 +415,18 @@ END_TEST
 START_TEST(the_scheduler_keeps_the_laws_on_a_part_of_philly)
 {
     static const char *const profiles[] = {"kai", "default"};
-    struct weir_error err = {0};
-    struct play play = {0};
-    weir_sim_options_init(&play.options);
+    struct play play;
+    open_philly(&play, 40);
     play.options.cycle_s = 300;
     play.options.recheck_s = 0;
-    ck_assert_int_eq(
-        weir_sim_trace_load(data_path("philly/sia_philly.csv"), "philly-csv", &play.trace, &err),
-        WEIR_OK);
     play.trace.n_jobs = 600;
-    ck_assert_int_eq(weir_sim_cluster_uniform(40, 8, &play.cluster, &err), WEIR_OK);
     run(&play, profiles[_i]);
-    check_conservation(&play);
     ck_assert_int_gt(play.report.n_evictions, 0);
     ck_assert_double_le(play.report.jain, 1);
     for (int32_t i = 0; i < play.report.n_samples; i++) {
         ck_assert_double_le(play.report.samples[i].allocated, 40 + 1e-9);
     }
-    close_play(&play);
+    close_lawful(&play);
 }
 
 END_TEST
