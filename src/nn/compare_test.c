@@ -11,18 +11,13 @@
 
 #include "base/test_main.h"
 #include "random_graph_test.h"
+#include "test_backends.h"
 
 #include <math.h>
 #include <string.h>
 
 #define TOLERANCE        1e-5
 #define RANDOM_TOLERANCE 5e-4
-
-#if defined(__SANITIZE_THREAD__)
-#define IS_THREAD_SANITIZED 1 /* oneDNN's OpenMP run-time is not instrumented */
-#else
-#define IS_THREAD_SANITIZED 0
-#endif
 
 struct pair {
     struct weir_net *nets[2]; /* reference, oneDNN */
@@ -63,7 +58,6 @@ static struct weir_net *make_net(const struct weir_graph *graph, const struct we
 static struct pair make_pair(const struct weir_graph *graph, int32_t batch)
 {
     struct pair pair;
-    const struct weir_backend *backends[2] = {&weir_reference_backend, &weir_onednn_backend};
     for (int i = 0; i < 2; i++) {
         pair.nets[i] = make_net(graph, backends[i], batch);
         ck_assert_int_eq(weir_net_step(pair.nets[i], 7, NULL, NULL, &pair.results[i]), WEIR_OK);
@@ -209,7 +203,6 @@ END_TEST
 START_TEST(a_picture_normalised_flattened_and_scaled_is_as_worked_by_hand)
 {
     static const float picture[] = {1, 2, 3, 4, 5, 9};
-    const struct weir_backend *backends[2] = {&weir_reference_backend, &weir_onednn_backend};
     for (int i = 0; i < 2; i++) {
         struct weir_graph *graph = weir_graph_create();
         weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 1, 3});
@@ -286,8 +279,7 @@ static void check_slope(struct weir_net *net, const char *what)
 
 START_TEST(gradients_are_the_slope_of_the_loss)
 {
-    const struct weir_backend *backends[2] = {&weir_reference_backend, &weir_onednn_backend};
-    for (int i = 0; i < 2 - IS_THREAD_SANITIZED; i++) {
+    for (int i = 0; i < N_BACKENDS; i++) {
         for (uint64_t seed = 100; seed < 130; seed++) {
             char what[64];
             struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 4), NULL);

@@ -7,6 +7,7 @@
 
 #include "base/test_main.h"
 #include "random_graph_test.h"
+#include "test_backends.h"
 
 #include <string.h>
 
@@ -165,7 +166,6 @@ static void check_schedule(const struct plan *plan, const struct schedule *s, bo
 
 START_TEST(no_tensor_is_overwritten_while_it_is_needed)
 {
-    const struct weir_backend *backends[] = {&weir_reference_backend, &weir_onednn_backend};
     for (uint64_t seed = 0; seed < 150; seed++) {
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 8), NULL);
         struct weir_error err = {0};

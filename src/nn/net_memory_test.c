@@ -1,0 +1,110 @@
+/** What a net takes from the system: no memory and no new page after warm-up, no thread of its own.
+ */
+#include "net_fixture.h"
+
+#include "base/clock.h"
+
+#include <malloc.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED 1 /* their allocators answer neither mallinfo2 nor a quiet page table */
+#else
+#define IS_SANITIZED 0
+#endif
+
+static long n_page_faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt + usage.ru_majflt;
+}
+
+struct growth {
+    size_t n_bytes;
+    long n_faults;
+};
+
+/* What fifty steps take from the allocator and from the kernel. */
+static struct growth fifty_steps(struct weir_net *net)
+{
+    struct weir_step_result result;
+    size_t bytes_before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    long faults_before = n_page_faults();
+    for (uint64_t step = 0; step < 50; step++) {
+        train_step(net, step);
+        if (weir_net_forward(net, 11, &result) != WEIR_OK) {
+            ck_abort();
+        }
+    }
+    return (struct growth){mallinfo2().uordblks + mallinfo2().hblkhd - bytes_before,
+                           n_page_faults() - faults_before};
+}
+
+/* Warm is a thread that has run every kind of task once; on a busy machine that may take a while.
+ */
+START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
+{
+    struct weir_graph *graph = small_graph();
+    for (int i_backend = 0; !IS_SANITIZED && i_backend < N_BACKENDS; i_backend++) {
+        struct weir_net *net = training_net(graph, i_backend, 2);
+        struct growth growth = fifty_steps(net);
+        for (int i = 0; i < 10 && (growth.n_bytes != 0 || growth.n_faults > 4); i++) {
+            growth = fifty_steps(net);
+        }
+        ck_assert_uint_eq(growth.n_bytes, 0);
+        /* Check's own messages between the steps may cost a page or two. */
+        ck_assert_msg(growth.n_faults <= 4, "%ld page faults in 50 steps", growth.n_faults);
+        weir_net_destroy(net);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+static int n_threads_now(void)
+{
+    char line[256];
+    int n = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    ck_assert_ptr_nonnull(status);
+    while (fgets(line, sizeof(line), status)) {
+        if (strncmp(line, "Threads:", 8) == 0) {
+            n = (int)strtol(line + 8, NULL, 10);
+        }
+    }
+    (void)fclose(status);
+    return n;
+}
+
+/* A thread that was joined may be in the kernel's count for a moment longer. */
+static void expect_threads(int n)
+{
+    uint64_t deadline_ns = weir_mono_ns() + 5000000000u;
+    while (n_threads_now() != n && weir_mono_ns() < deadline_ns) {
+        sched_yield();
+    }
+    ck_assert_int_eq(n_threads_now(), n);
+}
+
+START_TEST(a_net_has_the_threads_it_was_given_and_no_others)
+{
+    struct weir_graph *graph = small_graph();
+    int n_before = n_threads_now();
+    /* Sanitizers have threads of their own. */
+    for (int i_backend = 0; !IS_SANITIZED && i_backend < N_BACKENDS; i_backend++) {
+        struct weir_net *net = training_net(graph, i_backend, 3);
+        train_step(net, 0);
+        expect_threads(n_before + 2); /* the caller is the third */
+        weir_net_destroy(net);
+        expect_threads(n_before);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("net memory", nothing_is_allocated_and_no_page_is_new_after_warm_up,
+               a_net_has_the_threads_it_was_given_and_no_others)
