@@ -35,7 +35,7 @@ static const struct weir_option simulate_options[] = {
     WEIR_OPT(simulate_options, gpus_per_node, "gpus-per-node", 0, INT, "8", 1, 4096, "N",
              "With --gpus: accelerators of a node"),
     WEIR_OPT(simulate_options, profile, "profile", 0, TEXT, "default", 0, 0, "NAME",
-             "default or kai; fifo, fifo-skip, sjf, las count accelerators only"),
+             "default or kai; fifo, fifo-skip, sjf, las, static count accelerators only"),
     WEIR_OPT(simulate_options, option, "option", 0, LIST, NULL, 0, 0, "NAME=VALUE",
              "An option of the profile or the replay; may be repeated"),
     WEIR_OPT(simulate_options, html, "html", 0, TEXT, NULL, 0, 0, "FILE",

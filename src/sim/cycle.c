@@ -337,7 +337,7 @@ static weir_status decide(void *self, int64_t *out_wake_ms, struct weir_error *e
     if (is_due && (cycle->is_dirty || is_stale)) {
         WEIR_TRY(run_cycle(cycle, err));
     }
-    bool may_change = engine->meter.n_running > 0 || engine->i_next < engine->trace->n_jobs;
+    bool may_change = engine->meter.n_running > 0 || engine_has_more(engine);
     if (cycle->is_dirty) {
         *out_wake_ms = WEIR_MAX(cycle->last_ms + WEIR_MAX(cycle_ms, 1), now_ms);
     } else if (engine->meter.n_waiting > 0 && recheck_ms > 0 && may_change) {

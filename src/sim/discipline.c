@@ -1,9 +1,10 @@
 /**
  * Jobs of one size are interchangeable to who only counts devices, so they wait in one bucket per
- * size. Without eviction a bucket is a heap: passing over all that do not fit means to take, again
- * and again, the first head among the buckets whose size fits. With eviction (las) a bucket is two
- * lists, below and above the threshold, of all jobs that wait or run, by arrival; who runs is
- * picked anew at each event by walking them together.
+ * size; where each queue is for itself (static), in one per queue. Without eviction a bucket is a
+ * heap: passing over all that do not fit means to take, again and again, the first head among the
+ * buckets whose size fits. With eviction (las) a bucket is two lists, below and above the
+ * threshold, of all jobs that wait or run, by arrival; who runs is picked anew at each event by
+ * walking them together.
  */
 #include "sim/discipline.h"
 
@@ -17,12 +18,13 @@ enum kind {
     KIND_FIFO_SKIP,
     KIND_SJF,
     KIND_LAS,
+    KIND_STATIC,
 };
 
-static const char *const kind_names[] = {"fifo", "fifo-skip", "sjf", "las"};
+static const char *const kind_names[] = {"fifo", "fifo-skip", "sjf", "las", "static"};
 
 struct bucket {
-    int64_t milli;
+    int64_t milli; /**< Of each of its jobs; static: the queue's quota. */
     int32_t *heap; /**< Jobs, the first to start on top. */
     int32_t n, cap;
     int32_t first[N_LEVELS], last[N_LEVELS]; /**< Lists of las; -1. */
@@ -68,7 +70,7 @@ static bool is_first(const struct discipline *d, int32_t left, int32_t right)
             return a < b;
         }
     }
-    return left < right; /* the trace is in order of arrival */
+    return engine_is_earlier(d->engine, left, right);
 }
 
 static void heap_push(struct discipline *d, struct bucket *bucket, int32_t job)
@@ -121,6 +123,21 @@ static void start(struct discipline *d, int32_t job)
     engine_grow(d->engine, job, d->engine->jobs[job].n_tasks, d->engine->jobs[job].milli);
 }
 
+static void dispatch_static(struct discipline *d)
+{
+    for (int32_t q = 0; q < d->n_buckets; q++) {
+        struct bucket *bucket = &d->buckets[q];
+        const struct meter_queue *queue = &d->engine->meter.queues[q];
+        while (bucket->n > 0) {
+            int64_t room = bucket->milli - queue->held_milli;
+            if (d->engine->jobs[bucket->heap[0]].milli > WEIR_MIN(room, free_milli(d))) {
+                break;
+            }
+            start(d, heap_pop(d, bucket));
+        }
+    }
+}
+
 static void dispatch_waiting(struct discipline *d)
 {
     for (;;) {
@@ -147,7 +164,7 @@ static void list_insert(struct discipline *d, int32_t job, int level)
 {
     struct bucket *bucket = &d->buckets[d->bucket_of[job]];
     int32_t before = bucket->last[level];
-    while (before >= 0 && before > job) {
+    while (before >= 0 && engine_is_earlier(d->engine, job, before)) {
         before = d->links[before].previous;
     }
     int32_t after = before >= 0 ? d->links[before].next : bucket->first[level];
@@ -206,7 +223,7 @@ static int32_t next_of_level(struct discipline *d, int level, int64_t room)
     for (int32_t b = 0; b < d->n_buckets; b++) {
         struct bucket *bucket = &d->buckets[b];
         if (bucket->at[level] >= 0 && bucket->milli <= room &&
-            (best == NULL || bucket->at[level] < best->at[level])) {
+            (best == NULL || engine_is_earlier(d->engine, bucket->at[level], best->at[level]))) {
             best = bucket;
         }
     }
@@ -269,7 +286,8 @@ static void arrive(void *self, int32_t job)
 {
     struct discipline *d = self;
     struct bucket *bucket = &d->buckets[d->bucket_of[job]];
-    if (bucket->milli > d->engine->meter.capacity_milli && d->kind != KIND_FIFO) {
+    int64_t most = d->kind == KIND_STATIC ? bucket->milli : d->engine->meter.capacity_milli;
+    if (d->engine->jobs[job].milli > most && d->kind != KIND_FIFO) {
         return; /* never fits: it waits for ever */
     }
     if (d->kind == KIND_LAS) {
@@ -295,6 +313,8 @@ static weir_status decide(void *self, int64_t *out_wake_ms, struct weir_error *e
     *out_wake_ms = INT64_MAX;
     if (d->kind == KIND_LAS) {
         dispatch_attained(d, out_wake_ms);
+    } else if (d->kind == KIND_STATIC) {
+        dispatch_static(d);
     } else {
         dispatch_waiting(d);
     }
@@ -310,6 +330,24 @@ static int compare_milli(const void *left, const void *right)
 {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
     return (a > b) - (a < b);
+}
+
+/** One bucket per queue, as the engine numbers them. */
+static void make_queue_buckets(struct discipline *d)
+{
+    const struct meter *meter = &d->engine->meter;
+    struct weir_arena *arena = d->engine->arena;
+    int32_t n_jobs = d->engine->trace->n_jobs;
+    d->n_buckets = meter->n_queues;
+    d->buckets = WEIR_ARENA_ARRAY(arena, (size_t)d->n_buckets, struct bucket);
+    for (int32_t q = 0; q < d->n_buckets; q++) {
+        int64_t quota = meter->queues[q].quota_milli;
+        d->buckets[q].milli = quota == WEIR_SCHED_UNLIMITED ? meter->capacity_milli : quota;
+    }
+    d->bucket_of = WEIR_ARENA_ARRAY(arena, (size_t)n_jobs, int32_t);
+    for (int32_t j = 0; j < n_jobs; j++) {
+        d->bucket_of[j] = d->engine->jobs[j].queue;
+    }
 }
 
 /** One bucket per size that occurs. */
@@ -346,7 +384,11 @@ struct discipline *discipline_create(const char *name, struct engine *engine)
     while (strcmp(kind_names[d->kind], name) != 0) {
         d->kind++;
     }
-    make_buckets(d);
+    if (d->kind == KIND_STATIC) {
+        make_queue_buckets(d);
+    } else {
+        make_buckets(d);
+    }
     if (d->kind == KIND_LAS) {
         size_t n = (size_t)engine->trace->n_jobs;
         d->links = WEIR_ARENA_ARRAY(engine->arena, n, struct link);

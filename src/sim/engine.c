@@ -127,7 +127,7 @@ void engine_grow(struct engine *engine, int32_t index, int32_t n_running, int64_
     hold(engine, index, milli);
     if (was_waiting && is_working(job)) {
         job->state = ENGINE_RUNNING;
-        meter_wait(&engine->meter, job->queue, job->milli, -1);
+        meter_wait_end(&engine->meter, index);
         engine->meter.n_running++;
         job->started_ms = engine->now_ms;
         job->since_ms =
@@ -150,7 +150,7 @@ void engine_evict(struct engine *engine, int32_t index, int32_t n_running, int64
     hold(engine, index, milli);
     if (stops && job->state == ENGINE_RUNNING) {
         job->state = ENGINE_WAITING;
-        meter_wait(&engine->meter, job->queue, job->milli, 1);
+        meter_wait(&engine->meter, index, job->queue, job->milli, job->least_milli);
         engine->meter.n_running--;
         job->queued_ms = engine->now_ms;
         job->started_ms = 0;
@@ -172,6 +172,26 @@ double engine_attained_s(const struct engine *engine, int32_t index)
     return ran_ms * (double)job->milli / 1e6;
 }
 
+/** Lost work and restarts of a job whose account is settled for the last time. */
+static void add_waste(struct engine *engine, int32_t index)
+{
+    const struct weir_sim_job_result *result = &engine->jobs[index].result;
+    double lost = (double)result->lost_milli_ms, overhead = (double)result->overhead_milli_ms;
+    engine->lost += lost;
+    engine->overhead += overhead;
+    engine->wasted_busy += (lost + overhead) * engine->trace->jobs[index].busy_pct / 100;
+}
+
+static void call_followers(struct engine *engine, int32_t index)
+{
+    for (int32_t f = engine->jobs[index].first_follower; f >= 0;
+         f = engine->jobs[f].next_follower) {
+        int64_t at_ms = engine->now_ms + engine->trace->jobs[f].think_ms;
+        at_ms = WEIR_MAX(at_ms, engine->jobs[f].submit_ms);
+        push_event(engine, (struct engine_event){at_ms, f, engine->jobs[f].version});
+    }
+}
+
 static void finish(struct engine *engine, int32_t index)
 {
     struct engine_job *job = &engine->jobs[index];
@@ -184,8 +204,8 @@ static void finish(struct engine *engine, int32_t index)
     job->version++;
     job->result.end_ms = engine->now_ms;
     engine->n_done++;
-    engine->lost += (double)job->result.lost_milli_ms;
-    engine->overhead += (double)job->result.overhead_milli_ms;
+    add_waste(engine, index);
+    call_followers(engine, index);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -215,6 +235,18 @@ static void split(struct engine_job *job, const struct weir_sim_job *given, int3
     job->min_tasks = given->min_tasks > 0 ? given->min_tasks : job->n_tasks;
     int64_t n_devices = (int64_t)job->devices_per_task * job->n_tasks + job->devices_rest;
     job->milli = n_devices * given->device_milli;
+    int64_t n_least = (int64_t)job->devices_per_task * job->min_tasks +
+                      WEIR_MIN(job->devices_rest, job->min_tasks);
+    job->least_milli = n_least * given->device_milli;
+}
+
+static void follow(struct engine *engine, int32_t index)
+{
+    int32_t after = engine->trace->jobs[index].after;
+    if (after >= 0) {
+        engine->jobs[index].next_follower = engine->jobs[after].first_follower;
+        engine->jobs[after].first_follower = index;
+    }
 }
 
 weir_status engine_init(struct engine *engine, const struct weir_sim_trace *trace,
@@ -236,6 +268,8 @@ weir_status engine_init(struct engine *engine, const struct weir_sim_trace *trac
         struct engine_job *job = &engine->jobs[j];
         WEIR_TRY(check_job(given, err));
         split(job, given, node_devices);
+        job->first_follower = job->next_follower = -1;
+        follow(engine, j); /* whom it follows has a smaller index */
         job->submit_ms = given->submit_ms - start_ms;
         job->queued_ms = job->result.submit_ms = job->submit_ms;
         if (given->duration_ms > INT64_MAX / 4 / WEIR_MAX(job->n_tasks, 1) ||
@@ -254,22 +288,67 @@ void engine_fini(struct engine *engine)
     free(engine->events);
 }
 
+bool engine_is_earlier(const struct engine *engine, int32_t left, int32_t right)
+{
+    int64_t a = engine->jobs[left].submit_ms, b = engine->jobs[right].submit_ms;
+    return a != b ? a < b : left < right;
+}
+
+bool engine_has_more(const struct engine *engine)
+{
+    return engine->i_next < engine->trace->n_jobs || engine->n_events > 0;
+}
+
+static void submit(struct engine *engine, int32_t index, const struct engine_driver *driver)
+{
+    struct engine_job *job = &engine->jobs[index];
+    job->state = ENGINE_WAITING;
+    job->submit_ms = job->queued_ms = job->result.submit_ms = engine->now_ms;
+    engine->n_submitted++;
+    meter_arrive(&engine->meter);
+    meter_wait(&engine->meter, index, job->queue, job->milli, job->least_milli);
+    driver->arrive(driver->self, index);
+}
+
+static void pass_over_followers(struct engine *engine)
+{
+    const struct weir_sim_trace *trace = engine->trace;
+    while (engine->i_next < trace->n_jobs && trace->jobs[engine->i_next].after >= 0) {
+        engine->i_next++;
+    }
+}
+
 static void take_events(struct engine *engine, const struct engine_driver *driver)
 {
     drop_stale_events(engine);
     while (engine->n_events > 0 && engine->events[0].at_ms <= engine->now_ms) {
         int32_t job = engine->events[0].job;
         pop_event(engine);
-        finish(engine, job);
-        driver->leave(driver->self, job);
+        if (engine->jobs[job].state == ENGINE_FUTURE) {
+            submit(engine, job, driver);
+        } else {
+            finish(engine, job);
+            driver->leave(driver->self, job);
+        }
         drop_stale_events(engine);
     }
     while (engine->i_next < engine->trace->n_jobs &&
            engine->jobs[engine->i_next].submit_ms <= engine->now_ms) {
-        int32_t job = engine->i_next++;
-        engine->jobs[job].state = ENGINE_WAITING;
-        meter_wait(&engine->meter, engine->jobs[job].queue, engine->jobs[job].milli, 1);
-        driver->arrive(driver->self, job);
+        submit(engine, engine->i_next++, driver);
+        pass_over_followers(engine);
+    }
+}
+
+/** What jobs have done that are not at their end. */
+static void close_accounts(struct engine *engine)
+{
+    meter_finish(&engine->meter);
+    for (int32_t j = 0; j < engine->trace->n_jobs; j++) {
+        struct engine_job *job = &engine->jobs[j];
+        if (job->state == ENGINE_WAITING || job->state == ENGINE_RUNNING) {
+            settle(engine, job, false);
+            add_waste(engine, j);
+        }
     }
 }
 
@@ -286,7 +365,7 @@ static void report_progress(const struct engine *engine, int32_t *next)
 weir_status engine_run(struct engine *engine, const struct engine_driver *driver,
                        struct weir_error *err)
 {
-    int64_t wake_ms = INT64_MAX;
+    int64_t wake_ms = INT64_MAX, until_ms = (int64_t)(engine->options->until_s * 1000);
     int32_t next_progress = 0;
     for (;;) {
         int64_t at_ms = wake_ms;
@@ -297,7 +376,14 @@ weir_status engine_run(struct engine *engine, const struct engine_driver *driver
         if (engine->i_next < engine->trace->n_jobs) {
             at_ms = WEIR_MIN(at_ms, engine->jobs[engine->i_next].submit_ms);
         }
-        if (at_ms == INT64_MAX) {
+        bool is_end = at_ms == INT64_MAX;
+        if (until_ms > 0 && at_ms >= until_ms) {
+            is_end = true;
+            meter_advance(&engine->meter, until_ms);
+            engine->now_ms = until_ms;
+        }
+        if (is_end) {
+            close_accounts(engine);
             return WEIR_OK;
         }
         meter_advance(&engine->meter, at_ms);

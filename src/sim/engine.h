@@ -12,7 +12,8 @@
 #include "sim/meter.h"
 
 enum engine_state {
-    ENGINE_FUTURE, /**< Not submitted yet. */
+    ENGINE_FUTURE, /**< Not submitted yet: its time, or the end of the job it follows, is to come.
+                    */
     ENGINE_WAITING,
     ENGINE_RUNNING,
     ENGINE_DONE,
@@ -23,9 +24,10 @@ struct engine_job {
     int32_t queue;
     int32_t n_tasks, min_tasks, n_running;
     int32_t devices_per_task, devices_rest; /**< The first devices_rest tasks have one more. */
-    int64_t milli, held_milli;
-    int64_t submit_ms;
-    int64_t left;     /**< Work. */
+    int64_t milli, least_milli, held_milli; /**< Of all tasks; of so many as it runs with. */
+    int32_t first_follower, next_follower;  /**< Jobs to be submitted after it; -1. */
+    int64_t submit_ms;                      /**< While it follows another: not before. */
+    int64_t left;                           /**< Work. */
     int64_t since_ms; /**< Works, with n_running tasks, since then; may be to come. */
     int64_t held_since_ms;
     int64_t queued_ms, started_ms;
@@ -33,6 +35,7 @@ struct engine_job {
     struct weir_sim_job_result result;
 };
 
+/** A job in the future is submitted then, any other one ends. */
 struct engine_event {
     int64_t at_ms;
     int32_t job;
@@ -49,10 +52,11 @@ struct engine {
     int64_t preempt_cost_ms, checkpoint_every_ms, resize_cost_ms;
     struct engine_event *events; /**< A heap, the next one first. */
     int32_t n_events, events_cap;
-    int32_t i_next; /**< The next job to be submitted. */
-    int32_t n_done, n_cut;
+    int32_t i_next; /**< The next job to be submitted of those that follow none. */
+    int32_t n_submitted, n_done, n_cut;
     int64_t n_evictions;
     double lost, overhead; /**< Device time, milli × ms. */
+    double wasted_busy;    /**< Both, times how busy the devices were kept. */
 };
 
 /** Whom a driver hears of. */
@@ -71,6 +75,12 @@ weir_status engine_init(struct engine *engine, const struct weir_sim_trace *trac
                         int32_t node_devices, struct weir_error *err) WEIR_MUST_CHECK;
 void engine_fini(struct engine *engine);
 
+/** Whether something is still to come: a submission or the end of a job. */
+bool engine_has_more(const struct engine *engine);
+
+/** Whether a job was submitted before another one. */
+bool engine_is_earlier(const struct engine *engine, int32_t left, int32_t right);
+
 /** Devices of one task of a job. */
 int32_t engine_task_devices(const struct engine *engine, int32_t job, int32_t task);
 
@@ -83,7 +93,7 @@ void engine_evict(struct engine *engine, int32_t job, int32_t n_running, int64_t
 /** Work done by now, device seconds held so far; for disciplines that look at it. */
 double engine_attained_s(const struct engine *engine, int32_t job);
 
-/** From event to event until nothing happens any more. */
+/** From event to event until nothing happens any more, or the options say to end. */
 weir_status engine_run(struct engine *engine, const struct engine_driver *driver,
                        struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -14,7 +14,7 @@
 #include "sim/trace.h"
 
 #define IMPORT_SECONDS_MAX ((double)WEIR_SIM_TIME_MAX / 1000)
-#define IMPORT_COLUMNS_MAX 16
+#define IMPORT_COLUMNS_MAX 20
 
 /** A row of a file, and the job it tells of, which has the defaults of what a trace may leave out.
  */
@@ -61,6 +61,12 @@ void trace_leave_out(struct weir_sim_trace *trace);
 
 /** The trace's copy of a text: the same pointer for the same text. Empty gives NULL. */
 const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t len);
+
+/** Let the job that was added last be found by a text that the trace keeps. */
+void trace_remember(struct weir_sim_trace *trace, const char *text);
+
+/** The last job that was remembered under such a text; -1. */
+int32_t trace_find(const char *text);
 
 /** "2017-10-09 07:01:55", fraction and zone optional (UTC without), T accepted. */
 bool trace_time_parse(const char *text, size_t len, int64_t *out_ms);

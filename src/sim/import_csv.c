@@ -7,13 +7,13 @@
 enum column {
     SUBMIT, N_NEEDED,
     NAME = N_NEEDED, DURATION, ACCELERATORS, SHARE, TASKS, MIN_TASKS, CPU, MEMORY_GIB, MODEL, QUEUE, USER,
-    PRIORITY, PREEMPTIBLE, BUSY_PCT, TIME_LIMIT, N_COLUMNS
+    PRIORITY, PREEMPTIBLE, BUSY_PCT, TIME_LIMIT, AFTER, THINK, N_COLUMNS
 };
 
 static const char *const columns[N_COLUMNS] = {
     "submit",
     "name", "duration", "accelerators", "share", "tasks", "min_tasks", "cpu", "memory_gib", "model", "queue", "user",
-    "priority", "preemptible", "busy_pct", "time_limit",
+    "priority", "preemptible", "busy_pct", "time_limit", "after", "think",
 };
 
 // clang-format on
@@ -84,6 +84,33 @@ static weir_status read_numbers(const struct import_row *row, struct weir_error 
     return WEIR_OK;
 }
 
+/** A time, or a row above and how long after its end. */
+static weir_status read_submission(const struct import_row *row, struct weir_error *err)
+{
+    const struct csv *csv = row->csv;
+    struct weir_sim_job *job = row->job;
+    const char *after = import_text(row, AFTER);
+    WEIR_TRY(csv_scaled(csv, row->at[THINK], 0, IMPORT_SECONDS_MAX, 1000, 0, &job->think_ms, err));
+    if (after == NULL && job->think_ms > 0) {
+        return csv_refuse(csv, row->at[THINK], "nothing, as \"after\" names no job", err);
+    }
+    if (after == NULL || !csv_is_empty(csv, row->at[SUBMIT])) {
+        WEIR_TRY(csv_time(csv, row->at[SUBMIT], &job->submit_ms, err));
+    }
+    if (after != NULL) {
+        job->after = trace_find(after);
+        if (job->after < 0) {
+            return csv_refuse(csv, row->at[AFTER], "the name of a job in a row above", err);
+        }
+        int64_t earliest_ms = row->trace->jobs[job->after].submit_ms + job->think_ms;
+        job->submit_ms = WEIR_MAX(job->submit_ms, earliest_ms);
+        if (job->submit_ms > WEIR_SIM_TIME_MAX) {
+            return csv_refuse(csv, row->at[THINK], "less: the trace is too long", err);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_row(const struct import_row *row, struct weir_error *err)
 {
     struct weir_sim_job *job = row->job;
@@ -91,7 +118,7 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     job->queue = import_text(row, QUEUE);
     job->user = import_text(row, USER);
     job->model = import_text(row, MODEL);
-    WEIR_TRY(csv_time(row->csv, row->at[SUBMIT], &job->submit_ms, err));
+    WEIR_TRY(read_submission(row, err));
     WEIR_TRY(read_devices(row, err));
     WEIR_TRY(read_numbers(row, err));
     WEIR_TRY(read_preemptible(row, err));
@@ -100,6 +127,8 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     }
     if (job->n_devices == 0 && job->cpu_milli == 0 && job->memory_bytes == 0) {
         trace_leave_out(row->trace);
+    } else if (job->name != NULL) {
+        trace_remember(row->trace, job->name);
     }
     return WEIR_OK;
 }

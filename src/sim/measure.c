@@ -56,13 +56,30 @@ struct filter {
 struct totals {
     int32_t n_jobs, n_finished, n_evictions;
     double asked;
-    struct weir_sim_spread completion, waiting;
+    struct weir_sim_spread completion, waiting, slowdown;
 };
 
+/** Room for a figure of each job. */
+struct room {
+    double *completion, *waiting, *slowdown;
+};
+
+/** From submission to its end, of its run time. Who is not at its end has that to come. */
+static double slowdown_of(const struct engine *engine, int32_t index)
+{
+    const struct engine_job *job = &engine->jobs[index];
+    int64_t duration_ms = engine->trace->jobs[index].duration_ms;
+    int64_t took_ms = job->state == ENGINE_DONE
+                          ? job->result.end_ms - job->submit_ms
+                          : engine->now_ms - job->submit_ms - job->result.ran_ms + duration_ms;
+    return (double)took_ms / (double)duration_ms;
+}
+
 static struct totals total(const struct engine *engine, const struct filter *filter,
-                           double *completion, double *waiting)
+                           const struct room *room)
 {
     struct totals totals = {0};
+    int32_t n_slowdowns = 0;
     for (int32_t j = 0; j < engine->trace->n_jobs; j++) {
         const struct engine_job *job = &engine->jobs[j];
         if (job->milli < filter->low || job->milli > filter->high ||
@@ -72,25 +89,29 @@ static struct totals total(const struct engine *engine, const struct filter *fil
         totals.n_jobs++;
         totals.n_evictions += job->result.n_evictions;
         totals.asked += (double)job->milli * (double)engine->trace->jobs[j].duration_ms;
+        if (job->state != ENGINE_FUTURE && engine->trace->jobs[j].duration_ms > 0) {
+            room->slowdown[n_slowdowns++] = slowdown_of(engine, j);
+        }
         if (job->state == ENGINE_DONE) {
             int64_t took_ms = job->result.end_ms - job->submit_ms;
-            completion[totals.n_finished] = (double)took_ms / 1000;
-            waiting[totals.n_finished++] = (double)(took_ms - job->result.ran_ms) / 1000;
+            room->completion[totals.n_finished] = (double)took_ms / 1000;
+            room->waiting[totals.n_finished++] = (double)(took_ms - job->result.ran_ms) / 1000;
         }
     }
-    totals.completion = measure_spread(completion, totals.n_finished);
-    totals.waiting = measure_spread(waiting, totals.n_finished);
+    totals.completion = measure_spread(room->completion, totals.n_finished);
+    totals.waiting = measure_spread(room->waiting, totals.n_finished);
+    totals.slowdown = measure_spread(room->slowdown, n_slowdowns);
     return totals;
 }
 
 static void measure_classes(const struct engine *engine, struct weir_sim_report *report,
-                            double *completion, double *waiting)
+                            const struct room *room)
 {
     report->classes =
         WEIR_ARENA_ARRAY(&report->arena, WEIR_ARRAY_LEN(size_classes), struct weir_sim_class);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(size_classes); i++) {
         struct filter filter = {size_classes[i].low, size_classes[i].high, -1};
-        struct totals totals = total(engine, &filter, completion, waiting);
+        struct totals totals = total(engine, &filter, room);
         if (totals.n_jobs > 0 || i == 0) {
             report->classes[report->n_classes++] = (struct weir_sim_class){
                 .name = size_classes[i].name,
@@ -99,14 +120,15 @@ static void measure_classes(const struct engine *engine, struct weir_sim_report 
                 .device_hours = totals.asked / MILLI_MS_PER_DEVICE_HOUR,
                 .completion = totals.completion,
                 .waiting = totals.waiting,
+                .slowdown = totals.slowdown,
             };
         }
     }
 }
 
 static void measure_queues(const struct engine *engine, const struct weir_sched_queue *queues,
-                           int32_t n_queues, struct weir_sim_report *report, double *completion,
-                           double *waiting)
+                           int32_t n_queues, struct weir_sim_report *report,
+                           const struct room *room)
 {
     double sum = 0, squares = 0;
     int32_t n = 0;
@@ -115,7 +137,7 @@ static void measure_queues(const struct engine *engine, const struct weir_sched_
     for (int32_t q = 0; q < n_queues; q++) {
         const struct meter_queue *meter = &engine->meter.queues[q];
         struct filter filter = {0, INT64_MAX, q};
-        struct totals totals = total(engine, &filter, completion, waiting);
+        struct totals totals = total(engine, &filter, room);
         double served = meter->entitled > 0 ? meter->served / meter->entitled : 1;
         report->queues[q] = (struct weir_sim_queue){
             .name = weir_arena_strdup(&report->arena, queues[q].name),
@@ -164,19 +186,20 @@ static void measure_whole(const struct engine *engine, struct weir_sim_report *r
 {
     const struct meter *meter = &engine->meter;
     double capacity = (double)meter->capacity_milli;
-    double wasted = engine->lost + engine->overhead;
     report->n_jobs = engine->trace->n_jobs;
+    report->n_submitted = engine->n_submitted;
     report->n_finished = engine->n_done;
     report->n_cut = engine->n_cut;
-    report->n_never = report->n_jobs - report->n_finished;
+    report->n_running = meter->n_running;
+    report->n_never = report->n_submitted - report->n_finished - report->n_running;
     report->n_devices = capacity / WEIR_SCHED_DEVICE;
     report->span_ms = meter->now_ms;
     report->arrivals_ms = meter->arrivals_ms;
     report->allocation_pct =
         part_pct(meter->held_until_arrivals, capacity * (double)meter->arrivals_ms);
     report->allocation_all_pct = part_pct(meter->held, capacity * (double)meter->now_ms);
-    double busy = meter->held > 0 ? meter->busy * (1 - wasted / meter->held) : 0;
-    report->utilisation_pct = part_pct(busy, capacity * (double)meter->now_ms);
+    report->utilisation_pct =
+        part_pct(meter->busy - engine->wasted_busy, capacity * (double)meter->now_ms);
     report->n_evictions = engine->n_evictions;
     report->lost_device_hours = engine->lost / MILLI_MS_PER_DEVICE_HOUR;
     report->overhead_device_hours = engine->overhead / MILLI_MS_PER_DEVICE_HOUR;
@@ -187,14 +210,15 @@ void measure(const struct engine *engine, const struct weir_sched_queue *queues,
              struct weir_sim_report *report)
 {
     size_t n = (size_t)engine->trace->n_jobs;
-    double *completion = WEIR_ARENA_ARRAY(engine->arena, n, double);
-    double *waiting = WEIR_ARENA_ARRAY(engine->arena, n, double);
+    struct room room = {.completion = WEIR_ARENA_ARRAY(engine->arena, n, double),
+                        .waiting = WEIR_ARENA_ARRAY(engine->arena, n, double),
+                        .slowdown = WEIR_ARENA_ARRAY(engine->arena, n, double)};
     report->jobs = WEIR_ARENA_ARRAY(&report->arena, n, struct weir_sim_job_result);
     for (size_t j = 0; j < n; j++) {
         report->jobs[j] = engine->jobs[j].result;
     }
     measure_whole(engine, report);
-    measure_classes(engine, report, completion, waiting);
-    measure_queues(engine, queues, n_queues, report, completion, waiting);
+    measure_classes(engine, report, &room);
+    measure_queues(engine, queues, n_queues, report, &room);
     measure_samples(&engine->meter, report);
 }

@@ -2,19 +2,15 @@
 
 #define FIRST_SAMPLE_MS 60000
 
-void meter_init(struct meter *meter, struct weir_arena *arena, int32_t n_queues,
-                int64_t capacity_milli, int64_t arrivals_ms)
+void meter_init(struct meter *meter, struct weir_arena *arena, int32_t n_queues, int32_t n_jobs,
+                int64_t capacity_milli)
 {
-    *meter = (struct meter){.n_queues = n_queues,
-                            .capacity_milli = capacity_milli,
-                            .arrivals_ms = arrivals_ms,
-                            .sample_ms = FIRST_SAMPLE_MS};
+    *meter = (struct meter){
+        .n_queues = n_queues, .capacity_milli = capacity_milli, .sample_ms = FIRST_SAMPLE_MS};
     meter->queues = WEIR_ARENA_ARRAY(arena, (size_t)n_queues, struct meter_queue);
+    meter->jobs = WEIR_ARENA_ARRAY(arena, (size_t)n_jobs, struct meter_job);
     meter->want = WEIR_ARENA_ARRAY(arena, (size_t)n_queues, double);
     meter->share = WEIR_ARENA_ARRAY(arena, (size_t)n_queues, double);
-    for (int32_t q = 0; q < n_queues; q++) {
-        meter->queues[q].below_since_ms = -1;
-    }
 }
 
 /** What is guaranteed of a want. */
@@ -51,26 +47,108 @@ void meter_divide(const struct meter *meter, const double *want, double *share)
     }
 }
 
-/** Whether a waiting job of the queue would fit between what it holds and its quota. */
-static bool is_below(const struct meter_queue *queue)
+/* ---- who waits below a guarantee --------------------------------------------------------------
+ */
+
+/** The smallest size that holds `milli`; METER_SIZES or more: not watched. */
+static int64_t size_of(int64_t milli)
 {
-    int64_t room = queue->quota_milli - queue->held_milli;
-    for (int size = 1; size < METER_SIZES - 1 && (int64_t)size * 1000 <= room; size++) {
-        if (queue->n_waiting[size] > 0) {
-            return true;
-        }
-    }
-    return false;
+    return milli <= 900 ? (milli + 99) / 100 : 9 + (milli + 999) / 1000;
 }
 
-static void watch_guarantee(struct meter *meter, struct meter_queue *queue)
+/** Devices of the largest job of a size. */
+static int64_t size_milli(int32_t size)
 {
-    if (!is_below(queue)) {
-        queue->below_since_ms = -1;
-    } else if (queue->below_since_ms < 0) {
-        queue->below_since_ms = meter->now_ms;
+    return size < 10 ? (int64_t)size * 100 : (int64_t)(size - 9) * 1000;
+}
+
+/** Whoever waits the longest for room that is there. */
+static void count_wait(const struct meter *meter, struct meter_queue *queue,
+                       const struct meter_size *size)
+{
+    if (size->first >= 0 && size->room_since_ms >= 0) {
+        int64_t since_ms = WEIR_MAX(size->room_since_ms, meter->jobs[size->first].since_ms);
+        queue->longest_below_ms = WEIR_MAX(queue->longest_below_ms, meter->now_ms - since_ms);
     }
 }
+
+/** What is left of the quota has changed. Size 0 asks for no device and has no guarantee. */
+static void watch_room(struct meter *meter, struct meter_queue *queue)
+{
+    int64_t room = queue->quota_milli - queue->held_milli;
+    for (int32_t s = 1; s < METER_SIZES; s++) {
+        struct meter_size *size = &queue->sizes[s];
+        bool has_room = size_milli(s) <= room, had_room = size->room_since_ms >= 0;
+        if (had_room && !has_room) {
+            count_wait(meter, queue, size);
+            size->room_since_ms = -1;
+        } else if (has_room && !had_room) {
+            size->room_since_ms = meter->now_ms;
+        } else if (!has_room) {
+            break; /* nor have the larger ones, nor had they */
+        }
+    }
+}
+
+void meter_start(struct meter *meter)
+{
+    for (int32_t q = 0; q < meter->n_queues; q++) {
+        for (int32_t s = 0; s < METER_SIZES; s++) {
+            meter->queues[q].sizes[s] = (struct meter_size){-1, -1, -1};
+        }
+        watch_room(meter, &meter->queues[q]);
+    }
+}
+
+void meter_wait(struct meter *meter, int32_t job, int32_t queue_index, int64_t milli,
+                int64_t least_milli)
+{
+    struct meter_queue *queue = &meter->queues[queue_index];
+    int64_t s = size_of(least_milli);
+    struct meter_job *row = &meter->jobs[job];
+    *row = (struct meter_job){.queue = queue_index,
+                              .size = s < METER_SIZES ? (int32_t)s : -1,
+                              .previous = -1,
+                              .next = -1,
+                              .milli = milli,
+                              .since_ms = meter->now_ms};
+    queue->waiting_milli += milli;
+    meter->n_waiting++;
+    if (row->size >= 0) {
+        struct meter_size *size = &queue->sizes[row->size];
+        row->previous = size->last;
+        *(size->last >= 0 ? &meter->jobs[size->last].next : &size->first) = job;
+        size->last = job;
+    }
+}
+
+void meter_wait_end(struct meter *meter, int32_t job)
+{
+    const struct meter_job *row = &meter->jobs[job];
+    struct meter_queue *queue = &meter->queues[row->queue];
+    queue->waiting_milli -= row->milli;
+    meter->n_waiting--;
+    if (row->size >= 0) {
+        struct meter_size *size = &queue->sizes[row->size];
+        if (size->first == job) {
+            count_wait(meter, queue, size);
+        }
+        *(row->previous >= 0 ? &meter->jobs[row->previous].next : &size->first) = row->next;
+        *(row->next >= 0 ? &meter->jobs[row->next].previous : &size->last) = row->previous;
+    }
+}
+
+void meter_finish(struct meter *meter)
+{
+    for (int32_t q = 0; q < meter->n_queues; q++) {
+        for (int32_t s = 0; s < METER_SIZES; s++) {
+            count_wait(meter, &meter->queues[q], &meter->queues[q].sizes[s]);
+        }
+    }
+}
+
+/* ---- integrals --------------------------------------------------------------------------------
+ */
 
 static void integrate_queues(struct meter *meter, double span)
 {
@@ -87,10 +165,6 @@ static void integrate_queues(struct meter *meter, double span)
         queue->served += WEIR_MIN(held, meter->share[q]) * span;
         queue->guaranteed += quota * span;
         queue->kept += WEIR_MIN(held, quota) * span;
-        if (queue->below_since_ms >= 0) {
-            int64_t below_ms = meter->now_ms + (int64_t)span - queue->below_since_ms;
-            queue->longest_below_ms = WEIR_MAX(queue->longest_below_ms, below_ms);
-        }
     }
 }
 
@@ -141,24 +215,15 @@ void meter_advance(struct meter *meter, int64_t now_ms)
     double span = (double)(now_ms - meter->now_ms);
     meter->held += (double)meter->held_milli * span;
     meter->busy += (double)meter->busy_milli_pct / 100 * span;
-    if (meter->now_ms < meter->arrivals_ms) {
-        meter->held_until_arrivals +=
-            (double)meter->held_milli *
-            (double)(WEIR_MIN(now_ms, meter->arrivals_ms) - meter->now_ms);
-    }
     integrate_queues(meter, span);
     integrate_samples(meter, now_ms);
     meter->now_ms = now_ms;
 }
 
-void meter_wait(struct meter *meter, int32_t queue_index, int64_t milli, int sign)
+void meter_arrive(struct meter *meter)
 {
-    struct meter_queue *queue = &meter->queues[queue_index];
-    int64_t size = WEIR_MIN((milli + 999) / 1000, METER_SIZES - 1);
-    queue->waiting_milli += sign * milli;
-    queue->n_waiting[size] += sign;
-    meter->n_waiting += sign;
-    watch_guarantee(meter, queue);
+    meter->arrivals_ms = meter->now_ms;
+    meter->held_until_arrivals = meter->held;
 }
 
 void meter_hold(struct meter *meter, int32_t queue_index, int64_t milli, int32_t busy_pct)
@@ -167,5 +232,5 @@ void meter_hold(struct meter *meter, int32_t queue_index, int64_t milli, int32_t
     queue->held_milli += milli;
     meter->held_milli += milli;
     meter->busy_milli_pct += milli * busy_pct;
-    watch_guarantee(meter, queue);
+    watch_room(meter, queue);
 }

@@ -11,41 +11,66 @@
 
 #include "sim/replay.h"
 
-#define METER_SIZES 130 /**< Jobs that wait are counted by whole devices up to here. */
+#define METER_SIZES 140 /**< Tenths of a device up to one, then whole devices up to 130. */
+
+/** Jobs of a queue that wait and could run with so many devices, in the order of queueing. */
+struct meter_size {
+    int32_t first, last;   /**< -1: none. */
+    int64_t room_since_ms; /**< The queue has so much of its quota left since; -1: it has not. */
+};
 
 struct meter_queue {
     int64_t quota_milli; /**< WEIR_SCHED_UNLIMITED. */
     int64_t weight;
     int64_t held_milli, waiting_milli;
-    int32_t n_waiting[METER_SIZES]; /**< By device count rounded up, the last one all above. */
+    struct meter_size sizes[METER_SIZES];
     double held, entitled, served, guaranteed, kept; /**< Integrals, milli × ms. */
-    int64_t below_since_ms;                          /**< -1: is not. */
     int64_t longest_below_ms;
+};
+
+/** A job that waits. */
+struct meter_job {
+    int32_t queue, size;    /**< size -1: in no list. */
+    int32_t previous, next; /**< Of its queue and size; -1. */
+    int64_t milli;
+    int64_t since_ms;
 };
 
 struct meter {
     struct meter_queue *queues;
     int32_t n_queues;
+    struct meter_job *jobs; /**< As in the trace. */
     int64_t capacity_milli;
     int64_t now_ms, held_milli;
     int32_t n_running, n_waiting;
     double held_until_arrivals, held, busy;
     int64_t busy_milli_pct; /**< Held devices times how busy they are kept, in milli × percent. */
-    int64_t arrivals_ms;
-    int64_t sample_ms; /**< Width of a sample. */
+    int64_t arrivals_ms;    /**< Of the last job so far. */
+    int64_t sample_ms;      /**< Width of a sample. */
     struct weir_sim_sample samples[WEIR_SIM_SAMPLES];
     int32_t n_samples;
     double *want, *share; /**< Room for the division. */
 };
 
-void meter_init(struct meter *meter, struct weir_arena *arena, int32_t n_queues,
-                int64_t capacity_milli, int64_t arrivals_ms);
+void meter_init(struct meter *meter, struct weir_arena *arena, int32_t n_queues, int32_t n_jobs,
+                int64_t capacity_milli);
+
+/** Quotas are known now; before anything else. */
+void meter_start(struct meter *meter);
 
 /** Integrate up to `now_ms`. */
 void meter_advance(struct meter *meter, int64_t now_ms);
 
-/** A job waits (sign 1) or no longer does (-1). */
-void meter_wait(struct meter *meter, int32_t queue, int64_t milli, int sign);
+/** A job was submitted. */
+void meter_arrive(struct meter *meter);
+
+/** A job waits that asks for `milli` and could run with `least_milli`; or no longer does. */
+void meter_wait(struct meter *meter, int32_t job, int32_t queue, int64_t milli,
+                int64_t least_milli);
+void meter_wait_end(struct meter *meter, int32_t job);
+
+/** Count those who wait to the end. */
+void meter_finish(struct meter *meter);
 
 /** Devices are held, or given back if negative. */
 void meter_hold(struct meter *meter, int32_t queue, int64_t milli, int32_t busy_pct);

@@ -11,7 +11,7 @@
     WEIR_OPT(weir_sim_options, member, name, 0, type, fallback, low, high, arg, doc)
 
 static const struct weir_option options_table[] = {
-    OPT(profile,            "profile",          TEXT, "default", 0, 0, "NAME", "default or kai; fifo, fifo-skip, sjf or las count devices only"),
+    OPT(profile,            "profile",          TEXT, "default", 0, 0, "NAME", "default or kai; fifo, fifo-skip, sjf, las or static count devices only"),
     OPT(quota,              "quota",            TEXT, "demand",  0, 0, "RULE", "Quotas of queues that the cluster does not list: none, equal, or by demand"),
     OPT(cycle_s,            "cycle",            F64,  "30",      0, 86400, "S", "Plan at most once in so many seconds"),
     OPT(recheck_s,          "recheck",          F64,  "600",     0, 1e9, "S", "Plan at least so often while jobs wait, for what time alone decides; 0: only at events"),
@@ -20,6 +20,7 @@ static const struct weir_option options_table[] = {
     OPT(resize_cost_s,      "resize-cost",      F64,  "30",      0, 1e9, "S", "What a change of size costs an elastic job"),
     OPT(min_run_s,          "min-run",          F64,  "0",       0, 1e9, "S", "No eviction before a job has run so long; of queues that the cluster does not list"),
     OPT(las_threshold_s,    "las-threshold",    F64,  "3200",    0, 1e12, "S", "Device seconds below which las puts a job first"),
+    OPT(until_s,            "until",            F64,  "0",       0, 1e9, "S", "End the replay so many seconds after the first submission; 0: play it all"),
     OPT(is_duration_known,  "known-durations",  BOOL, NULL,      0, 0, NULL, "Tell the scheduler how long jobs run"),
 };
 
@@ -228,6 +229,7 @@ static void meter_queues(const struct queues *queues, struct meter *meter)
         meter->queues[q].quota_milli = share->quota;
         meter->queues[q].weight = WEIR_MAX(share->weight, 0);
     }
+    meter_start(meter);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -271,19 +273,16 @@ static weir_status run(const struct weir_sim_trace *trace, const struct weir_sim
 {
     struct engine engine;
     struct queues queues = {0};
-    int64_t capacity_milli = 0, arrivals_ms = 0;
+    int64_t capacity_milli = 0;
     int32_t node_devices = 0;
     for (int32_t n = 0; n < cluster->n_nodes; n++) {
         capacity_milli += (int64_t)cluster->nodes[n].n_devices * WEIR_SCHED_DEVICE;
         node_devices = WEIR_MAX(node_devices, cluster->nodes[n].n_devices);
     }
-    if (trace->n_jobs > 0) {
-        arrivals_ms = trace->jobs[trace->n_jobs - 1].submit_ms - trace->jobs[0].submit_ms;
-    }
     WEIR_TRY(engine_init(&engine, trace, options, arena, node_devices, err));
     WEIR_TRY(assign_queues(&queues, &engine, cluster, err));
     give_quotas(&queues, &engine, capacity_milli);
-    meter_init(&engine.meter, arena, queues.n, capacity_milli, arrivals_ms);
+    meter_init(&engine.meter, arena, queues.n, trace->n_jobs, capacity_milli);
     meter_queues(&queues, &engine.meter);
     weir_status status = discipline_is_known(options->profile)
                              ? run_discipline(&engine, err)

@@ -7,14 +7,17 @@
  * its devices. An elastic job runs with from min_tasks to n_tasks tasks, in proportion slower; it
  * pauses for `resize-cost` when its size changes and loses nothing.
  *
+ * A job that follows another one (`after`) is submitted so long after that one's end as it thinks.
+ *
  * Beside the scheduler's profiles there are disciplines to compare with. They count devices only:
- * no nodes, no placement, no queues.
+ * no nodes, no placement; and, but for the last, no queues.
  *
  *     fifo        in order of arrival; the first that does not fit blocks all behind it
  *     fifo-skip   in order of arrival; who does not fit is passed over
  *     sjf         shortest first, by run times that no scheduler knows; passing over
  *     las         two-dimensional least attained service: those below `las-threshold` device
  *                 seconds first, then by arrival; passing over, evicting
+ *     static      each queue has its quota for itself and nothing else; in it as fifo
  *
  * Times in a report are from the first submission on.
  */
@@ -33,7 +36,7 @@ struct weir_sim_options {
     char *profile; /**< "default", "kai" or a discipline. */
     char *quota;   /**< Of queues that the cluster does not list: "none", "equal" or "demand". */
     double cycle_s, recheck_s, preempt_cost_s, checkpoint_every_s, resize_cost_s, min_run_s;
-    double las_threshold_s;
+    double las_threshold_s, until_s;
     bool is_duration_known;                 /**< Tell the scheduler how long jobs run. */
     const struct weir_sched_profile *sched; /**< NULL: the profile as it is named. */
     weir_sim_progress_fn progress;          /**< NULL: none. */
@@ -77,12 +80,16 @@ struct weir_sim_spread {
     double mean, p50, p90, p99, max;
 };
 
-/** Jobs of a size. Waiting is all time without its minimum running. */
+/**
+ * Jobs of a size. Waiting is all time without its minimum running. Slowdown is completion of run
+ * time, 1 is best; of all that were submitted: to one that is not finished when the replay ends,
+ * its run time and what it has waited so far are counted, which is the least it can become.
+ */
 struct weir_sim_class {
     const char *name;
     int32_t n_jobs, n_finished;
     double device_hours; /**< Asked for. */
-    struct weir_sim_spread completion, waiting;
+    struct weir_sim_spread completion, waiting, slowdown;
 };
 
 struct weir_sim_queue {
@@ -92,8 +99,9 @@ struct weir_sim_queue {
     double device_hours;   /**< Held. */
     double served;         /**< Held, of its fair share or what it asked for if that is less. */
     double guarantee_kept; /**< Held, of its quota or what it asked for if that is less. */
-    double
-        longest_below_s; /**< Longest time below its quota with a job waiting that fits into it. */
+    /** Longest that a job waited, without a break, while it would have fitted into what the queue
+     *  held less than its quota, an elastic job with its minimum. */
+    double longest_below_s;
     struct weir_sim_spread completion, waiting;
 };
 
@@ -107,15 +115,16 @@ struct weir_sim_sample {
 
 struct weir_sim_report {
     const char *profile;
-    int32_t n_nodes, n_jobs, n_finished, n_never; /**< never: could not run or not in time. */
-    int32_t n_cut;            /**< Of the finished: ended by their time limit. */
-    const char *never_reason; /**< Of the first of them; NULL if there is none. */
+    int32_t n_nodes, n_jobs, n_submitted, n_finished;
+    int32_t n_running, n_never; /**< At the end: still run; still wait. */
+    int32_t n_cut;              /**< Of the finished: ended by their time limit. */
+    const char *never_reason;   /**< Of the first of them; NULL if there is none. */
     double n_devices;
     int64_t span_ms, arrivals_ms; /**< To the last event; to the last submission. */
     double allocation_pct;        /**< Of device time until the last submission. */
     double allocation_all_pct;    /**< Of device time until the last event. */
-    double utilisation_pct; /**< Until the last event: held, without lost and restart time, times
-                             * how busy jobs keep devices. */
+    double utilisation_pct; /**< Until the last event: held, without lost and restart time, each
+                             * times how busy the job keeps its devices. */
     double jain;            /**< Of `served` over queues that asked for anything; 1 is equal. */
     int64_t n_evictions;
     double lost_device_hours, overhead_device_hours, held_device_hours;

@@ -28,10 +28,11 @@ static json_t *classes_json(const struct weir_sim_report *report)
         const struct weir_sim_class *class = &report->classes[i];
         (void)json_array_append_new(
             list,
-            checked(json_pack("{s:s, s:i, s:i, s:f, s:o, s:o}", "accelerators", class->name, "jobs",
-                              class->n_jobs, "finished", class->n_finished, "device_hours",
+            checked(json_pack("{s:s, s:i, s:i, s:f, s:o, s:o, s:o}", "accelerators", class->name,
+                              "jobs", class->n_jobs, "finished", class->n_finished, "device_hours",
                               class->device_hours, "completion_s", spread_json(&class->completion),
-                              "waiting_s", spread_json(&class->waiting))));
+                              "waiting_s", spread_json(&class->waiting), "slowdown",
+                              spread_json(&class->slowdown))));
     }
     return list;
 }
@@ -72,18 +73,20 @@ static json_t *samples_json(const struct weir_sim_report *report)
 json_t *weir_sim_report_json(const struct weir_sim_report *report)
 {
     json_t *value = checked(json_pack(
-        "{s:s, s:i, s:f, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, "
+        "{s:s, s:i, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, "
+        "s:f, s:f, "
         "s:I, "
         "s:I}",
         "profile", report->profile, "nodes", report->n_nodes, "accelerators", report->n_devices,
-        "jobs", report->n_jobs, "finished", report->n_finished, "cut", report->n_cut, "never_ran",
-        report->n_never, "span_s", (double)report->span_ms / 1000, "arrivals_s",
-        (double)report->arrivals_ms / 1000, "allocation_pct", report->allocation_pct,
-        "allocation_all_pct", report->allocation_all_pct, "utilisation_pct",
-        report->utilisation_pct, "jain", report->jain, "evictions", (json_int_t)report->n_evictions,
-        "held_device_hours", report->held_device_hours, "lost_device_hours",
-        report->lost_device_hours, "overhead_device_hours", report->overhead_device_hours, "cycles",
-        (json_int_t)report->n_cycles, "decisions", (json_int_t)report->n_decisions));
+        "jobs", report->n_jobs, "submitted", report->n_submitted, "finished", report->n_finished,
+        "cut", report->n_cut, "running", report->n_running, "never_ran", report->n_never, "span_s",
+        (double)report->span_ms / 1000, "arrivals_s", (double)report->arrivals_ms / 1000,
+        "allocation_pct", report->allocation_pct, "allocation_all_pct", report->allocation_all_pct,
+        "utilisation_pct", report->utilisation_pct, "jain", report->jain, "evictions",
+        (json_int_t)report->n_evictions, "held_device_hours", report->held_device_hours,
+        "lost_device_hours", report->lost_device_hours, "overhead_device_hours",
+        report->overhead_device_hours, "cycles", (json_int_t)report->n_cycles, "decisions",
+        (json_int_t)report->n_decisions));
     if (report->never_reason != NULL) {
         (void)json_object_set_new(value, "never_reason",
                                   checked(json_string(report->never_reason)));
@@ -127,6 +130,15 @@ const char *weir_sim_span_text(double seconds, char out[WEIR_SIM_SPAN_BYTES])
     return out;
 }
 
+static void ratios_text(const struct weir_sim_spread *spread, struct weir_buf *out)
+{
+    const double values[] = {spread->mean, spread->p50, spread->p90, spread->p99, spread->max};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(values); i++) {
+        (void)weir_buf_printf(out, values[i] < 99.95 ? "%9.3g" : "%9.0f", values[i]);
+    }
+    (void)weir_buf_puts(out, "\n");
+}
+
 static void spread_text(const struct weir_sim_spread *spread, struct weir_buf *out)
 {
     const double values[] = {spread->mean, spread->p50, spread->p90, spread->p99, spread->max};
@@ -147,6 +159,8 @@ static void classes_text(const struct weir_sim_report *report, struct weir_buf *
         spread_text(&class->completion, out);
         (void)weir_buf_printf(out, "%-16s%8s %-11s", "", "", "waiting");
         spread_text(&class->waiting, out);
+        (void)weir_buf_printf(out, "%-16s%8s %-11s", "", "", "slowdown");
+        ratios_text(&class->slowdown, out);
     }
 }
 
@@ -186,6 +200,12 @@ void weir_sim_report_text(const struct weir_sim_report *report, struct weir_buf 
                           weir_sim_span_text((double)report->span_ms / 1000, span));
     if (report->n_cut > 0) {
         (void)weir_buf_printf(out, "ended by limit   %d\n", report->n_cut);
+    }
+    if (report->n_running > 0) {
+        (void)weir_buf_printf(out, "running          %d at the end\n", report->n_running);
+    }
+    if (report->n_submitted < report->n_jobs) {
+        (void)weir_buf_printf(out, "not submitted    %d\n", report->n_jobs - report->n_submitted);
     }
     if (report->n_never > 0) {
         (void)weir_buf_printf(out, "never ran        %d%s%s\n", report->n_never,

@@ -27,6 +27,7 @@ static const struct weir_sim_format formats[] = {
 struct trace_text_entry {
     struct trace_text_entry *next;
     size_t len;
+    int32_t job; /**< -1: none is remembered. */
     char text[];
 };
 
@@ -58,6 +59,7 @@ const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t le
     struct trace_text_entry *entry = weir_arena_alloc(&trace->arena, sizeof *entry + len + 1);
     entry->next = *bucket;
     entry->len = len;
+    entry->job = -1;
     for (size_t i = 0; i < len; i++) {
         /* A NUL would cut the text short, and what is later shown must not steer a terminal. */
         entry->text[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i];
@@ -84,6 +86,7 @@ weir_status trace_add(struct weir_sim_trace *trace, const char *what, struct wei
     }
     struct weir_sim_job *job = &trace->jobs[trace->n_jobs++];
     *job = (struct weir_sim_job){.duration_ms = WEIR_SIM_UNKNOWN,
+                                 .after = -1,
                                  .device_milli = 1000,
                                  .priority = 50,
                                  .busy_pct = 100,
@@ -96,6 +99,21 @@ void trace_leave_out(struct weir_sim_trace *trace)
 {
     trace->n_jobs--;
     trace->n_left_out++;
+}
+
+static struct trace_text_entry *entry_of(const char *text)
+{
+    return (struct trace_text_entry *)(text - offsetof(struct trace_text_entry, text));
+}
+
+void trace_remember(struct weir_sim_trace *trace, const char *text)
+{
+    entry_of(text)->job = trace->n_jobs - 1;
+}
+
+int32_t trace_find(const char *text)
+{
+    return entry_of(text)->job;
 }
 
 static bool is_digits(const char *text, const char *form)
@@ -138,6 +156,20 @@ static int compare_jobs(const void *left, const void *right)
     return (a->file_order > b->file_order) - (a->file_order < b->file_order);
 }
 
+/** Whom a job follows was counted in the order of the file. */
+static void renumber(struct weir_sim_trace *trace)
+{
+    int32_t *now = weir_xalloc((size_t)trace->n_jobs * sizeof *now);
+    for (int32_t j = 0; j < trace->n_jobs; j++) {
+        now[trace->jobs[j].file_order] = j;
+    }
+    for (int32_t j = 0; j < trace->n_jobs; j++) {
+        struct weir_sim_job *job = &trace->jobs[j];
+        job->after = job->after >= 0 ? now[job->after] : -1;
+    }
+    free(now);
+}
+
 /** Names and queues where the trace has none; order by time. */
 static void complete(struct weir_sim_trace *trace)
 {
@@ -154,6 +186,7 @@ static void complete(struct weir_sim_trace *trace)
     }
     if (trace->n_jobs > 0) {
         qsort(trace->jobs, (size_t)trace->n_jobs, sizeof *trace->jobs, compare_jobs);
+        renumber(trace);
     }
 }
 

@@ -37,10 +37,12 @@
 /** One job. Texts live in the trace; equal texts of queue, user and model are one pointer. */
 struct weir_sim_job {
     const char *name;
-    const char *queue; /**< Project, virtual cluster; "default" if the trace has none. */
-    const char *user;  /**< NULL = unknown. */
-    const char *model; /**< Models it may run on, "V100|P100"; NULL = any. */
-    int64_t submit_ms;
+    const char *queue;   /**< Project, virtual cluster; "default" if the trace has none. */
+    const char *user;    /**< NULL = unknown. */
+    const char *model;   /**< Models it may run on, "V100|P100"; NULL = any. */
+    int64_t submit_ms;   /**< With `after`: not before, and not before that one's. */
+    int32_t after;       /**< Index of a job before it: submitted when that has ended; -1: none. */
+    int64_t think_ms;    /**< And so long after it. */
     int64_t duration_ms; /**< With all its tasks; WEIR_SIM_UNKNOWN: the trace does not say. */
     int32_t n_tasks;     /**< 0: what follows is of the whole job, which takes as few tasks as the
                           * cluster's nodes allow. Else it is of each task. */
