@@ -170,6 +170,22 @@ weir_status weir_file_write_atomic(const char *path, const void *data, size_t le
     return sync_folder_of(path, err);
 }
 
+weir_status weir_file_write(const char *path, const void *data, size_t len, unsigned mode,
+                            struct weir_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, (mode_t)mode);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot create %s", path);
+    }
+    weir_status status = weir_fd_write_all(fd, data, len, err);
+    (void)close(fd);
+    if (status != WEIR_OK) {
+        (void)weir_error_prefix(err, "%s: ", path);
+        (void)unlink(path);
+    }
+    return status;
+}
+
 weir_status weir_dir_make(const char *path, unsigned mode, struct weir_error *err)
 {
     char partial[PATH_MAX_BYTES];

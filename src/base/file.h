@@ -34,6 +34,13 @@ weir_status weir_file_read_into(const char *path, void *out, size_t size, size_t
 weir_status weir_file_write_atomic(const char *path, const void *data, size_t len, unsigned mode,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Make a file anew, neither atomically nor durably: for what can be made again, or is renamed when
+ * it is whole. On error no file is left.
+ */
+weir_status weir_file_write(const char *path, const void *data, size_t len, unsigned mode,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Write all bytes to fd (retrying short writes and EINTR). */
 weir_status weir_fd_write_all(int fd, const void *data, size_t len,
                               struct weir_error *err) WEIR_MUST_CHECK;

@@ -84,6 +84,23 @@ START_TEST(errors_name_the_path_and_the_limit)
 
 END_TEST
 
+START_TEST(a_file_made_anew_holds_what_was_written_last)
+{
+    setup();
+    char own[8];
+    size_t len;
+    ck_assert_int_eq(weir_file_write(path_of("a"), "first", 5, 0600, &err), WEIR_OK);
+    ck_assert_int_eq(weir_file_write(path_of("a"), "2nd", 3, 0600, &err), WEIR_OK);
+    ck_assert_int_eq(weir_file_read_into(path_of("a"), own, sizeof own, &len, &err), WEIR_OK);
+    ck_assert_uint_eq(len, 3);
+    ck_assert_mem_eq(own, "2nd", 3);
+    ck_assert_int_eq(weir_file_write(path_of("x/a"), "", 0, 0600, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, "x/a"));
+    teardown();
+}
+
+END_TEST
+
 /* The disk's end is played by the file size limit: write(2) fails with EFBIG. */
 START_TEST(a_failed_write_leaves_the_old_file_and_no_other)
 {
@@ -96,8 +113,10 @@ START_TEST(a_failed_write_leaves_the_old_file_and_no_other)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
     static char large[4096];
     weir_status status = weir_file_write_atomic(path_of("f"), large, sizeof large, 0600, &err);
+    weir_status anew = weir_file_write(path_of("g"), large, sizeof large, 0600, &err);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     ck_assert_int_eq(status, WEIR_ERR_LIMIT);
+    ck_assert_int_eq(anew, WEIR_ERR_LIMIT);
     char *data;
     ck_assert_int_eq(weir_file_read(path_of("f"), 10, &arena, &data, NULL, &err), WEIR_OK);
     ck_assert_str_eq(data, "old");
@@ -139,5 +158,6 @@ START_TEST(removing_a_tree_does_not_follow_links)
 END_TEST
 
 WEIR_TEST_MAIN("file", what_was_written_is_read_back_and_hashes_as_published,
-               errors_name_the_path_and_the_limit, a_failed_write_leaves_the_old_file_and_no_other,
+               errors_name_the_path_and_the_limit, a_file_made_anew_holds_what_was_written_last,
+               a_failed_write_leaves_the_old_file_and_no_other,
                a_lock_is_held_by_one_and_freed_by_close, removing_a_tree_does_not_follow_links)

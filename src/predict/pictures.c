@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,17 +116,7 @@ weir_status pictures_put(struct pictures *pictures, const char *id, const void *
                          struct weir_error *err)
 {
     char path[PICTURE_PATH_BYTES];
-    int fd =
-        open(pictures_path(pictures, id, path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "%s", path);
-    }
-    weir_status status = weir_fd_write_all(fd, bytes, len, err);
-    close(fd);
-    if (status != WEIR_OK) {
-        (void)unlink(path);
-        return status;
-    }
+    WEIR_TRY(weir_file_write(pictures_path(pictures, id, path), bytes, len, 0600, err));
     pthread_mutex_lock(&pictures->lock);
     remember(pictures, id);
     pthread_mutex_unlock(&pictures->lock);

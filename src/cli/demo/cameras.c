@@ -43,16 +43,10 @@ static weir_status write_frame(const struct camera *camera, int64_t frame, size_
     char temporary[4200], path[4200];
     (void)snprintf(temporary, sizeof temporary, "%s/.%lld.tmp", camera->folder, (long long)frame);
     (void)snprintf(path, sizeof path, "%s/%lld.pgm", camera->folder, (long long)frame);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "cannot create %s", temporary);
-    }
-    weir_status status = weir_fd_write_all(fd, camera->photo, len, err);
-    (void)close(fd);
-    if (status == WEIR_OK && rename(temporary, path) != 0) {
-        status = weir_error_set_errno(err, errno, "cannot rename %s", temporary);
-    }
-    return status;
+    WEIR_TRY(weir_file_write(temporary, camera->photo, len, 0644, err));
+    return rename(temporary, path) == 0
+               ? WEIR_OK
+               : weir_error_set_errno(err, errno, "cannot rename %s", temporary);
 }
 
 /* Someone comes by: anyone, with a photo that is not among the enrolled ones. The ledger knows of

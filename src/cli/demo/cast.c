@@ -7,10 +7,8 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PHOTO_MAX_BYTES ((size_t)8 << 20)
 #define PHOTO_ROOM      ((size_t)1 << 20)
@@ -202,13 +200,7 @@ static weir_status write_photos(struct demo *demo, const struct demo_person *per
         size_t len;
         WEIR_TRY(demo_photo(demo, person, i, photo, PHOTO_ROOM, &len, err));
         char *path = weir_arena_printf(demo->call->arena, "%s/%u.pgm", folder, i + 1);
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        if (fd < 0) {
-            return weir_error_set_errno(err, errno, "cannot create %s", path);
-        }
-        weir_status status = weir_fd_write_all(fd, photo, len, err);
-        (void)close(fd);
-        WEIR_TRY(status);
+        WEIR_TRY(weir_file_write(path, photo, len, 0644, err));
     }
     return WEIR_OK;
 }

@@ -1,15 +1,9 @@
 #include "cli/demo/faces.h"
 
-#include "base/file.h"
 #include "base/rng.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Eyes with glasses, nose and mouth of anyone lie within. */
 #define FEATURES_X 0.85f
@@ -283,34 +277,4 @@ void face_draw(uint64_t seed, uint32_t person, uint32_t photo,
             out[row * FACE_WIDTH + col] = (uint8_t)lrintf(tone * 255);
         }
     }
-}
-
-weir_status face_write(const char *path, const uint8_t pixels[FACE_WIDTH * FACE_HEIGHT],
-                       struct weir_error *err)
-{
-    char temporary[4096], header[32];
-    const char *slash = strrchr(path, '/');
-    int folder_len = slash != NULL ? (int)(slash + 1 - path) : 0;
-    int len =
-        snprintf(temporary, sizeof temporary, "%.*s.%s.tmp", folder_len, path, path + folder_len);
-    if (len < 0 || (size_t)len >= sizeof temporary) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "path too long: %s", path);
-    }
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "cannot create %s", temporary);
-    }
-    int header_len = snprintf(header, sizeof header, "P5\n%d %d\n255\n", FACE_WIDTH, FACE_HEIGHT);
-    weir_status status = weir_fd_write_all(fd, header, (size_t)header_len, err);
-    if (status == WEIR_OK) {
-        status = weir_fd_write_all(fd, pixels, FACE_WIDTH * FACE_HEIGHT, err);
-    }
-    (void)close(fd);
-    if (status == WEIR_OK && rename(temporary, path) != 0) {
-        status = weir_error_set_errno(err, errno, "cannot rename %s", temporary);
-    }
-    if (status != WEIR_OK) {
-        (void)unlink(temporary);
-    }
-    return status;
 }

@@ -9,8 +9,6 @@
 #ifndef WEIR_CLI_DEMO_FACES_H
 #define WEIR_CLI_DEMO_FACES_H
 
-#include "base/status.h"
-
 #include <stdint.h>
 
 #define FACE_WIDTH  92
@@ -19,9 +17,5 @@
 /** Draw one photo of one person. Cost: about 2 ms. */
 void face_draw(uint64_t seed, uint32_t person, uint32_t photo,
                uint8_t out[FACE_WIDTH * FACE_HEIGHT]);
-
-/** Write a picture as PGM (P5), whole or not at all: temporary file, then rename. Not synced. */
-weir_status face_write(const char *path, const uint8_t pixels[FACE_WIDTH * FACE_HEIGHT],
-                       struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define PIXELS (FACE_WIDTH * FACE_HEIGHT)
 
@@ -63,28 +62,5 @@ START_TEST(photos_of_one_person_are_more_alike_than_those_of_two)
 
 END_TEST
 
-START_TEST(a_written_face_is_a_pgm_of_its_pixels)
-{
-    uint8_t pixels[PIXELS], read_back[PIXELS + 32];
-    struct weir_error err;
-    char path[] = "/tmp/weir-face-XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    face_draw(1, 1, 1, pixels);
-    ck_assert_int_eq(face_write(path, pixels, &err), WEIR_OK);
-    FILE *file = fopen(path, "rb");
-    ck_assert_ptr_nonnull(file);
-    size_t len = fread(read_back, 1, sizeof read_back, file);
-    (void)fclose(file);
-    ck_assert_uint_eq(len, PIXELS + strlen("P5\n92 112\n255\n"));
-    ck_assert_mem_eq(read_back, "P5\n92 112\n255\n", strlen("P5\n92 112\n255\n"));
-    ck_assert_mem_eq(read_back + strlen("P5\n92 112\n255\n"), pixels, PIXELS);
-    (void)remove(path);
-    ck_assert_int_eq(face_write("/nowhere/at/all.pgm", pixels, &err), WEIR_ERR_NOT_FOUND);
-}
-
-END_TEST
-
 WEIR_TEST_MAIN("faces", a_face_is_a_pure_function_of_its_numbers,
-               photos_of_one_person_are_more_alike_than_those_of_two,
-               a_written_face_is_a_pgm_of_its_pixels)
+               photos_of_one_person_are_more_alike_than_those_of_two)
