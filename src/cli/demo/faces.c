@@ -44,6 +44,11 @@ static float normal(struct weir_rng *rng, float mean, float sd)
     return mean + sd * (float)weir_rng_normal(rng);
 }
 
+static float sometimes(struct weir_rng *rng, float chance, float lo, float hi)
+{
+    return weir_rng_f32(rng) < chance ? uniform(rng, lo, hi) : 0.0f;
+}
+
 static struct identity identity_of(uint64_t seed, uint32_t person)
 {
     struct weir_rng rng;
@@ -76,8 +81,8 @@ static struct identity identity_of(uint64_t seed, uint32_t person)
     id.lip_tone = uniform(&rng, 0.4f, 0.95f);
     id.ear_size = uniform(&rng, 0.06f, 0.22f);
     id.cheek = uniform(&rng, 0.0f, 0.25f);
-    id.beard = weir_rng_f32(&rng) < 0.25f ? uniform(&rng, 0.4f, 0.9f) : 0.0f;
-    id.moustache = weir_rng_f32(&rng) < 0.25f ? uniform(&rng, 0.4f, 0.9f) : 0.0f;
+    id.beard = sometimes(&rng, 0.25f, 0.4f, 0.9f);
+    id.moustache = sometimes(&rng, 0.25f, 0.4f, 0.9f);
     id.has_glasses = weir_rng_f32(&rng) < 0.3f;
     id.glasses_size = uniform(&rng, 0.15f, 0.2f);
     id.is_bald = weir_rng_f32(&rng) < 0.12f;
@@ -102,7 +107,7 @@ static struct photo photo_of(uint64_t seed, uint32_t person, uint32_t photo)
     p.ambient = uniform(&rng, 0.86f, 1.08f);
     p.gamma = uniform(&rng, 0.85f, 1.18f);
     p.smile = normal(&rng, 0.2f, 0.4f);
-    p.open = weir_rng_f32(&rng) < 0.1f ? uniform(&rng, 0.2f, 0.6f) : 0.0f;
+    p.open = sometimes(&rng, 0.1f, 0.2f, 0.6f);
     p.blink = weir_rng_f32(&rng) < 0.04f ? uniform(&rng, 0.5f, 0.9f) : uniform(&rng, 0, 0.2f);
     p.brow_raise = normal(&rng, 0, 0.02f);
     p.background = uniform(&rng, 0.18f, 0.34f);
