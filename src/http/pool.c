@@ -2,6 +2,7 @@
 #include "http/server_private.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -320,7 +321,7 @@ static void *timer_main(void *context)
             server->next_deadline_ms = expire_due(server, now);
         }
         int64_t until_ms = WEIR_MIN(server->next_deadline_ms, next_watch_ms);
-        struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000L};
+        struct timespec until = weir_deadline_at(until_ms);
         (void)pthread_cond_timedwait(&server->timer_ready, &server->lock, &until);
     }
     pthread_mutex_unlock(&server->lock);

@@ -1,6 +1,7 @@
 #include "http/server_private.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -133,14 +134,10 @@ static weir_status start_daemon(struct weir_http_server *server, int fd, struct 
 
 static void init_locks(struct weir_http_server *server)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->work_ready, NULL);
-    pthread_cond_init(&server->timer_ready, &monotonic);
-    pthread_cond_init(&server->idle, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    weir_cond_init(&server->timer_ready);
+    weir_cond_init(&server->idle);
 }
 
 static void destroy(struct weir_http_server *server)
@@ -233,7 +230,7 @@ void weir_http_server_counts(struct weir_http_server *server, struct weir_http_c
 static void drain(struct weir_http_server *server, int64_t deadline_ms)
 {
     int64_t until_ms = weir_mono_ms() + WEIR_MAX((int64_t)0, deadline_ms);
-    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000L};
+    struct timespec until = weir_deadline_at(until_ms);
     pthread_mutex_lock(&server->lock);
     while (server->n_inflight > 0 && weir_mono_ms() < until_ms) {
         (void)pthread_cond_timedwait(&server->idle, &server->lock, &until);

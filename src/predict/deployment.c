@@ -1,10 +1,10 @@
 #include "predict/deployment.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "client/client.h"
-#include "predict/deadline.h"
 #include "predict/threshold_report.h"
 
 #include <dirent.h>
@@ -376,7 +376,7 @@ static void apply_remembered(struct deployer *deployer)
 
 static void pause_for(struct deployer *deployer, int64_t wait_ms)
 {
-    struct timespec deadline = deadline_after(wait_ms);
+    struct timespec deadline = weir_deadline_after(wait_ms);
     pthread_mutex_lock(&deployer->lock);
     int rc = 0;
     while (!atomic_load(&deployer->is_stopping) && rc != ETIMEDOUT) {
@@ -475,7 +475,7 @@ weir_status deployer_start(const struct deployer_config *config, struct deployer
     atomic_init(&deployer->is_stopping, false);
     (void)snprintf(deployer->cache_dir, sizeof deployer->cache_dir, "%s/cache", config->spec->dir);
     pthread_mutex_init(&deployer->lock, NULL);
-    deadline_cond_init(&deployer->stopping);
+    weir_cond_init(&deployer->stopping);
     weir_status status = weir_dir_make(deployer->cache_dir, 0700, err);
     if (status == WEIR_OK) {
         status = open_client(deployer, err);

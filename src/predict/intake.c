@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "predict/deadline.h"
+#include "base/deadline.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -116,7 +116,7 @@ struct intake *intake_create(const struct intake_limits *limits)
     list_init(&intake->queued);
     list_init(&intake->in_hand);
     pthread_mutex_init(&intake->lock, NULL);
-    deadline_cond_init(&intake->changed);
+    weir_cond_init(&intake->changed);
     return intake;
 }
 
@@ -144,7 +144,7 @@ void intake_close(struct intake *intake)
 {
     pthread_mutex_lock(&intake->lock);
     intake->is_closed = true;
-    intake->give_up = deadline_after(CLOSE_PATIENCE_MS);
+    intake->give_up = weir_deadline_after(CLOSE_PATIENCE_MS);
     pthread_cond_broadcast(&intake->changed);
     pthread_mutex_unlock(&intake->lock);
 }
@@ -175,7 +175,7 @@ static bool wait_change(struct intake *intake, int64_t wait_ms, const struct tim
 
 weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms)
 {
-    struct timespec deadline = deadline_after(WEIR_MAX(wait_ms, 0));
+    struct timespec deadline = weir_deadline_after(WEIR_MAX(wait_ms, 0));
     weir_status status = WEIR_OK;
     pthread_mutex_lock(&intake->lock);
     for (;;) {

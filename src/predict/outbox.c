@@ -122,7 +122,7 @@ static bool write_group(struct outbox *outbox, uint64_t *out_position)
             return true;
         }
         complain(outbox, &err);
-        struct timespec deadline = deadline_after(RETRY_MS);
+        struct timespec deadline = weir_deadline_after(RETRY_MS);
         pthread_mutex_lock(&outbox->lock);
         if (!outbox->is_closing) {
             pthread_cond_timedwait(&outbox->changed, &outbox->lock, &deadline);
@@ -244,7 +244,7 @@ weir_status outbox_open(const struct outbox_config *config, struct outbox **out,
     outbox->queue = weir_xalloc(OUTBOX_QUEUE_MAX * sizeof *outbox->queue);
     weir_buf_init(&outbox->group, GROUP_MAX_BYTES);
     pthread_mutex_init(&outbox->lock, NULL);
-    deadline_cond_init(&outbox->changed);
+    weir_cond_init(&outbox->changed);
     weir_status status = open_parts(outbox, err);
     if (status != WEIR_OK) {
         outbox_close(outbox);
@@ -302,7 +302,7 @@ void outbox_put(struct outbox *outbox, struct outbox_item *item)
 
 bool outbox_flush(struct outbox *outbox, int64_t timeout_ms)
 {
-    struct timespec deadline = deadline_after(timeout_ms);
+    struct timespec deadline = weir_deadline_after(timeout_ms);
     pthread_mutex_lock(&outbox->lock);
     uint64_t wanted = outbox->n_put;
     int rc = 0;

@@ -2,7 +2,7 @@
 #ifndef WEIR_PREDICT_OUTBOX_PRIVATE_H
 #define WEIR_PREDICT_OUTBOX_PRIVATE_H
 
-#include "predict/deadline.h"
+#include "base/deadline.h"
 #include "predict/outbox.h"
 #include "predict/outbox_index.h"
 #include "predict/outbox_log.h"

@@ -83,7 +83,7 @@ static weir_status wait_for_more(struct outbox_reader *reader, int64_t timeout_m
                                  uint64_t *out_end)
 {
     struct outbox *outbox = reader->outbox;
-    struct timespec deadline = deadline_after(timeout_ms);
+    struct timespec deadline = weir_deadline_after(timeout_ms);
     pthread_mutex_lock(&outbox->lock);
     int rc = 0;
     while (outbox->end <= reader->position && !reader->is_cancelled && rc != ETIMEDOUT) {

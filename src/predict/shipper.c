@@ -1,10 +1,10 @@
 #include "predict/shipper.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "client/client.h"
-#include "predict/deadline.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,7 +160,7 @@ static bool is_abandoned(struct shipper *shipper)
 
 static void pause_for(struct shipper *shipper, int64_t wait_ms)
 {
-    struct timespec deadline = deadline_after(wait_ms);
+    struct timespec deadline = weir_deadline_after(wait_ms);
     pthread_mutex_lock(&shipper->lock);
     int rc = 0;
     while (!shipper->is_abandoned && rc != ETIMEDOUT) {
@@ -235,7 +235,7 @@ weir_status shipper_start(const struct predict_spec *spec, struct outbox *outbox
     struct shipper *shipper = weir_xalloc(sizeof *shipper);
     *shipper = (struct shipper){.spec = spec, .outbox = outbox, .pictures = pictures};
     pthread_mutex_init(&shipper->lock, NULL);
-    deadline_cond_init(&shipper->changed);
+    weir_cond_init(&shipper->changed);
     weir_status status = outbox_reader_open(outbox, "server", &shipper->reader, err);
     if (status == WEIR_OK) {
         status = weir_client_open(&(struct weir_client_config){.server = spec->server,
@@ -261,7 +261,7 @@ void shipper_stop(struct shipper *shipper, int64_t grace_ms)
     if (shipper == NULL) {
         return;
     }
-    struct timespec deadline = deadline_after(grace_ms);
+    struct timespec deadline = weir_deadline_after(grace_ms);
     outbox_reader_cancel(shipper->reader);
     pthread_mutex_lock(&shipper->lock);
     int rc = 0;

@@ -1,9 +1,9 @@
 #include "predict/sink_jsonl.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "predict/deadline.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,7 +169,7 @@ static void save_place(struct sink_jsonl *sink)
 
 static bool pause_for(struct sink_jsonl *sink, int64_t wait_ms)
 {
-    struct timespec deadline = deadline_after(wait_ms);
+    struct timespec deadline = weir_deadline_after(wait_ms);
     pthread_mutex_lock(&sink->lock);
     int rc = 0;
     while (!sink->is_stopping && rc != ETIMEDOUT) {
@@ -248,7 +248,7 @@ weir_status sink_jsonl_start(const char *path, struct outbox *outbox, struct sin
     struct sink_jsonl *sink = weir_xalloc(sizeof *sink);
     *sink = (struct sink_jsonl){.path = weir_xstrdup(path), .written = json_object()};
     pthread_mutex_init(&sink->lock, NULL);
-    deadline_cond_init(&sink->changed);
+    weir_cond_init(&sink->changed);
     reader_name(path, name);
     weir_status status = outbox_reader_open(outbox, name, &sink->reader, err);
     if (status == WEIR_OK) {

@@ -1,6 +1,7 @@
 #include "server/engine.h"
 
 #include "api/control.h"
+#include "base/deadline.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "store/identity.h"
@@ -373,12 +374,7 @@ static bool wait_for_work(struct engine *engine, int64_t due_ms)
 {
     int64_t left_ms =
         WEIR_MIN(due_ms - weir_clock_now_ms(engine->config.clock), (int64_t)IDLE_MAX_MS);
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    left_ms = WEIR_MAX(left_ms, (int64_t)0);
-    until.tv_nsec += (left_ms % 1000) * 1000000;
-    until.tv_sec += left_ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = weir_deadline_after(left_ms);
     pthread_mutex_lock(&engine->lock);
     while (!engine->is_poked && !engine->is_stopping &&
            pthread_cond_timedwait(&engine->woken, &engine->lock, &until) == 0) {
@@ -414,17 +410,13 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                          struct weir_error *err)
 {
     struct engine *engine = weir_xalloc(sizeof *engine);
-    pthread_condattr_t attr;
     engine->config = *config;
     engine->config.clock = config->clock != NULL ? config->clock : &weir_system_clock;
     engine->state_dir = weir_xstrdup(config->state_dir);
     engine->server_url = weir_xstrdup(config->server_url);
     weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
     pthread_mutex_init(&engine->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->woken, &attr);
-    pthread_condattr_destroy(&attr);
+    weir_cond_init(&engine->woken);
     int reason = pthread_create(&engine->thread, NULL, engine_main, engine);
     if (reason != 0) {
         free(engine->state_dir);

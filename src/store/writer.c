@@ -1,6 +1,7 @@
 #include "store/writer.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -226,11 +227,7 @@ weir_status writer_start(struct connection *connection, size_t max_queue, struct
     pthread_mutex_init(&writer->mutex, NULL);
     pthread_cond_init(&writer->submitted, NULL);
     pthread_cond_init(&writer->notified, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&writer->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    weir_cond_init(&writer->changed);
     int error = pthread_create(&writer->thread, NULL, writer_main, writer);
     if (error != 0) {
         connection_close(&writer->connection);
@@ -297,14 +294,7 @@ uint64_t writer_change(struct writer *writer)
 
 uint64_t writer_wait(struct writer *writer, uint64_t after, int64_t timeout_ms)
 {
-    struct timespec deadline;
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += timeout_ms / 1000;
-    deadline.tv_nsec += (timeout_ms % 1000) * 1000000;
-    if (deadline.tv_nsec >= 1000000000) {
-        deadline.tv_sec++;
-        deadline.tv_nsec -= 1000000000;
-    }
+    struct timespec deadline = weir_deadline_after(timeout_ms);
     pthread_mutex_lock(&writer->mutex);
     uint64_t n_wakes = writer->n_wakes;
     int error = 0;

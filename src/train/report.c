@@ -1,6 +1,7 @@
 #include "train/report.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 
 #include <assert.h>
@@ -69,11 +70,7 @@ static void await_retry(struct train_report *report, int64_t wait_ms)
         if (report->is_stopping) {
             left_ms = WEIR_MIN(left_ms, report->stop_ms - weir_mono_ms());
         }
-        struct timespec at;
-        (void)clock_gettime(CLOCK_MONOTONIC, &at);
-        int64_t at_ns = at.tv_nsec + WEIR_MAX(left_ms, 1) * 1000000;
-        at.tv_sec += at_ns / 1000000000;
-        at.tv_nsec = at_ns % 1000000000;
+        struct timespec at = weir_deadline_after(WEIR_MAX(left_ms, 1));
         (void)pthread_cond_timedwait(&report->has_changed, &report->mutex, &at);
     }
 }
@@ -144,11 +141,7 @@ weir_status train_report_start(const struct weir_client_config *client, const ch
         free(report);
         return status;
     }
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&report->has_changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    weir_cond_init(&report->has_changed);
     (void)pthread_mutex_init(&report->mutex, NULL);
     weir_arena_init(&report->arena, 0);
     report->path = weir_client_path(&report->arena, "/api/v1/runs/{}/metrics", &run_id, 1);
