@@ -5,22 +5,36 @@
 #include <check.h>
 #include <stdlib.h>
 
-/** Run `suite`; CK_FORK=no in the environment keeps the tests in this process. */
-static inline int weir_test_run(Suite *suite)
+static inline int weir_test_run_as(Suite *suite, enum fork_status forks)
 {
     SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, forks);
     srunner_run_all(runner, CK_NORMAL);
     int n_failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/** A suite of one case with these test functions (ended by NULL). */
-static inline Suite *weir_test_suite(const char *name, const TTest *const *tests, size_t n_tests)
+/** Run `suite`; CK_FORK=no in the environment keeps the tests in this process. */
+static inline int weir_test_run(Suite *suite)
+{
+    return weir_test_run_as(suite, CK_FORK_GETENV);
+}
+
+/** The same, always in this process: for tests that start processes of their own. */
+static inline int weir_test_run_here(Suite *suite)
+{
+    return weir_test_run_as(suite, CK_NOFORK);
+}
+
+/** A suite of one case: set_up, a test, tear_down for each of them. Both may be NULL. */
+static inline Suite *weir_test_suite_with(const char *name, SFun set_up, SFun tear_down,
+                                          const TTest *const *tests, size_t n_tests)
 {
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
     tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
     for (size_t i = 0; i < n_tests; i++) {
         tcase_add_test(tcase, tests[i]);
     }
@@ -28,11 +42,20 @@ static inline Suite *weir_test_suite(const char *name, const TTest *const *tests
     return suite;
 }
 
-#define WEIR_TEST_MAIN(name, ...)                                                                  \
+static inline Suite *weir_test_suite(const char *name, const TTest *const *tests, size_t n_tests)
+{
+    return weir_test_suite_with(name, NULL, NULL, tests, n_tests);
+}
+
+/** The whole of main: WEIR_TEST_MAIN_WITH(name, set_up, tear_down, tests …). */
+#define WEIR_TEST_MAIN_WITH(name, set_up, tear_down, ...)                                          \
     int main(void)                                                                                 \
     {                                                                                              \
         const TTest *const tests[] = {__VA_ARGS__};                                                \
-        return weir_test_run(weir_test_suite((name), tests, sizeof tests / sizeof tests[0]));      \
+        return weir_test_run(weir_test_suite_with((name), (set_up), (tear_down), tests,            \
+                                                  sizeof tests / sizeof tests[0]));                \
     }
+
+#define WEIR_TEST_MAIN(name, ...) WEIR_TEST_MAIN_WITH(name, NULL, NULL, __VA_ARGS__)
 
 #endif

@@ -163,18 +163,9 @@ START_TEST(opening_again_drops_unfinished_writes_and_keeps_blobs)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("blob");
-    TCase *tcase = tcase_create("blob");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, bytes_are_found_under_the_hash_that_sha256sum_prints);
-    tcase_add_test(tcase, other_bytes_than_expected_are_refused_and_leave_nothing);
-    tcase_add_test(tcase, a_stream_of_pieces_equals_the_whole);
-    tcase_add_test(tcase, a_stream_over_its_limit_is_refused);
-    tcase_add_test(tcase, names_that_are_no_hash_never_reach_the_file_system);
-    tcase_add_test(tcase, a_damaged_blob_is_not_given_out);
-    tcase_add_test(tcase, opening_again_drops_unfinished_writes_and_keeps_blobs);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("blob", set_up, tear_down, bytes_are_found_under_the_hash_that_sha256sum_prints,
+                    other_bytes_than_expected_are_refused_and_leave_nothing,
+                    a_stream_of_pieces_equals_the_whole, a_stream_over_its_limit_is_refused,
+                    names_that_are_no_hash_never_reach_the_file_system,
+                    a_damaged_blob_is_not_given_out,
+                    opening_again_drops_unfinished_writes_and_keeps_blobs)

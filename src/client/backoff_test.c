@@ -1,6 +1,6 @@
 #include "client/client.h"
 
-#include <check.h>
+#include "base/test_main.h"
 
 START_TEST(delays_double_up_to_the_maximum_with_jitter_inside_the_upper_half)
 {
@@ -53,9 +53,5 @@ int main(void)
     tcase_add_test(tcase, two_clients_do_not_step_together);
     tcase_add_test(tcase, what_can_be_tried_again_is_told_from_what_cannot);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return weir_test_run(suite);
 }

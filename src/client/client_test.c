@@ -406,5 +406,5 @@ int main(void)
     tcase_add_test(tcase, a_call_is_cancelled_and_the_client_can_be_used_again);
     tcase_add_test(tcase, paths_are_made_of_encoded_parts);
     suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return weir_test_run(suite);
 }

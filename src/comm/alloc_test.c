@@ -7,9 +7,9 @@
 #include "comm/ps.h"
 
 #include "base/test_alloc.h"
+#include "base/test_main.h"
 #include "comm/test_group.h"
 
-#include <check.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -186,9 +186,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_without_memory_says_so_and_the_group_meets_again, 0,
                         (int)(sizeof layouts / sizeof layouts[0]));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return weir_test_run(suite);
 }

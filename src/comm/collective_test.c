@@ -3,8 +3,8 @@
 #include "comm/test_group.h"
 
 #include "base/clock.h"
+#include "base/test_main.h"
 
-#include <check.h>
 #include <pthread.h>
 
 static uint64_t seed;
@@ -262,10 +262,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_that_leaves_after_its_last_call_harms_nobody, 0, 2);
     tcase_add_test(tcase, ranks_of_one_host_share_memory_by_default);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return weir_test_run_here(suite);
 }

@@ -2,9 +2,9 @@
 #include "comm/test_group.h"
 
 #include "base/clock.h"
+#include "base/test_main.h"
 #include "comm/ps.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
@@ -400,10 +400,5 @@ int main(void)
     tcase_add_loop_test(tcase, destroying_cancels_what_is_posted, 0, 2);
     tcase_add_test(tcase, nothing_is_left_when_all_ranks_are_killed);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return weir_test_run_here(suite);
 }

@@ -3,9 +3,9 @@
 #include "comm/ps.h"
 
 #include "base/clock.h"
+#include "base/test_main.h"
 #include "comm/test_group.h"
 
-#include <check.h>
 #include <signal.h>
 
 static const char *const transports[] = {"shm", "ucx"};
@@ -226,10 +226,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_dead_worker_or_server_is_named_to_all, 0, 4);
     tcase_add_loop_test(tcase, an_update_that_fails_ends_the_group, 0, 2);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return weir_test_run_here(suite);
 }

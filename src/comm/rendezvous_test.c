@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/test_main.h"
 #include "comm/address.h"
 
-#include <check.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -362,25 +362,12 @@ START_TEST(a_bad_rendezvous_is_refused_before_anything_happens)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rendezvous");
-    TCase *tcase = tcase_create("rendezvous");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, ranks_meet_by_a_folder_and_leave_no_file_in_it);
-    tcase_add_test(tcase, ranks_meet_at_an_address);
-    tcase_add_test(tcase, a_wrong_secret_is_refused_and_the_right_rank_still_gets_in);
-    tcase_add_test(tcase, rank_0_names_who_is_missing_and_counts_the_refused);
-    tcase_add_test(tcase, ranks_that_disagree_on_the_group_are_refused_with_the_reason);
-    tcase_add_test(tcase, strangers_that_say_nothing_or_nonsense_do_not_keep_the_ranks_out);
-    tcase_add_test(tcase, a_file_whose_writer_is_gone_is_not_believed);
-    tcase_add_test(tcase, a_rank_lost_after_joining_is_named_to_all);
-    tcase_add_test(tcase, a_bad_rendezvous_is_refused_before_anything_happens);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
-}
+WEIR_TEST_MAIN_WITH("rendezvous", setup, teardown, ranks_meet_by_a_folder_and_leave_no_file_in_it,
+                    ranks_meet_at_an_address,
+                    a_wrong_secret_is_refused_and_the_right_rank_still_gets_in,
+                    rank_0_names_who_is_missing_and_counts_the_refused,
+                    ranks_that_disagree_on_the_group_are_refused_with_the_reason,
+                    strangers_that_say_nothing_or_nonsense_do_not_keep_the_ranks_out,
+                    a_file_whose_writer_is_gone_is_not_believed,
+                    a_rank_lost_after_joining_is_named_to_all,
+                    a_bad_rendezvous_is_refused_before_anything_happens)

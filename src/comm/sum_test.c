@@ -1,8 +1,7 @@
 #include "comm/sum.h"
 
+#include "base/test_main.h"
 #include "comm/test_group.h"
-
-#include <check.h>
 
 START_TEST(slices_follow_each_other_and_cover_everything)
 {
@@ -82,18 +81,6 @@ START_TEST(i64_sums_wrap_around_and_f64_sums_keep_order)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sum");
-    TCase *tcase = tcase_create("sum");
-    tcase_add_test(tcase, slices_follow_each_other_and_cover_everything);
-    tcase_add_test(tcase, slices_are_balanced_to_one_unit);
-    tcase_add_test(tcase, f32_sums_are_those_of_a_serial_loop_in_source_order);
-    tcase_add_test(tcase, i64_sums_wrap_around_and_f64_sums_keep_order);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
-}
+WEIR_TEST_MAIN("sum", slices_follow_each_other_and_cover_everything,
+               slices_are_balanced_to_one_unit, f32_sums_are_those_of_a_serial_loop_in_source_order,
+               i64_sums_wrap_around_and_f64_sums_keep_order)

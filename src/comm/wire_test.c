@@ -1,8 +1,7 @@
 #include "comm/wire.h"
 
+#include "base/test_main.h"
 #include "comm/address.h"
-
-#include <check.h>
 
 static size_t frame_of(enum wire_type type, const void *payload, size_t len, uint8_t *out)
 {
@@ -139,21 +138,8 @@ START_TEST(addresses_are_split_at_the_port)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("wire");
-    TCase *tcase = tcase_create("wire");
-    tcase_add_test(tcase, a_frame_is_read_back_and_any_shorter_prefix_asks_for_more);
-    tcase_add_test(tcase, too_long_unknown_and_foreign_frames_are_refused_by_their_header);
-    tcase_add_test(tcase, a_join_message_survives_the_trip_and_no_cut_of_it_parses);
-    tcase_add_test(tcase, a_problem_that_claims_success_is_damaged);
-    tcase_add_test(tcase, a_writer_that_is_full_writes_nothing_more);
-    tcase_add_test(tcase, a_published_notice_is_read_back);
-    tcase_add_test(tcase, addresses_are_split_at_the_port);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
-}
+WEIR_TEST_MAIN("wire", a_frame_is_read_back_and_any_shorter_prefix_asks_for_more,
+               too_long_unknown_and_foreign_frames_are_refused_by_their_header,
+               a_join_message_survives_the_trip_and_no_cut_of_it_parses,
+               a_problem_that_claims_success_is_damaged, a_writer_that_is_full_writes_nothing_more,
+               a_published_notice_is_read_back, addresses_are_split_at_the_port)

@@ -384,5 +384,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_url_that_is_none_is_refused, 0, WEIR_ARRAY_LEN(bad_urls));
     tcase_add_test(tcase, tls_is_verified_against_the_given_authority);
     suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return weir_test_run(suite);
 }

@@ -499,5 +499,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_bad_listen_address_is_invalid, 0, WEIR_ARRAY_LEN(bad_addresses));
     tcase_add_test(tcase, stop_lets_a_running_request_finish_and_leaks_no_descriptor);
     suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return weir_test_run(suite);
 }

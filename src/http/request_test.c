@@ -144,5 +144,5 @@ int main(void)
     tcase_add_loop_test(tcase, malformed_targets_are_refused, 0, WEIR_ARRAY_LEN(bad_targets));
     tcase_add_test(tcase, encoding_and_decoding_are_inverse_for_all_bytes);
     suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return weir_test_run(suite);
 }

@@ -2,10 +2,10 @@
 #ifndef WEIR_HTTP_TEST_SUPPORT_H
 #define WEIR_HTTP_TEST_SUPPORT_H
 
+#include "base/test_main.h"
 #include "http/http.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,15 +81,6 @@ static inline int count_open_files(void)
     }
     closedir(dir);
     return n;
-}
-
-static inline int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
 }
 
 #endif

@@ -349,23 +349,12 @@ START_TEST(no_event_is_lost_or_doubled_under_a_storm_of_wakes)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("http waits and events");
-    TCase *tcase = tcase_create("wait");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, start, stop);
-    tcase_add_test(tcase, a_thousand_waiting_requests_hold_no_thread_and_wake_together);
-    tcase_add_test(tcase, a_wait_ends_when_its_time_is_over);
-    tcase_add_test(tcase, a_wait_outlives_the_idle_timeout);
-    tcase_add_test(tcase, a_wake_between_look_and_wait_is_not_lost);
-    tcase_add_test(tcase, a_wake_of_another_topic_calls_nobody);
-    tcase_add_test(tcase, a_waiting_client_may_go_away);
-    tcase_add_test(tcase, stop_answers_those_who_wait_and_ends_streams);
-    tcase_add_test(tcase, events_stream_as_they_come_and_resume_after_the_last_id);
-    tcase_add_test(tcase, a_quiet_stream_gets_comments_and_notices_that_its_reader_left);
-    tcase_add_test(tcase, a_slow_reader_is_not_pulled_ahead_and_is_cut);
-    tcase_add_test(tcase, no_event_is_lost_or_doubled_under_a_storm_of_wakes);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
-}
+WEIR_TEST_MAIN_WITH("http waits and events", start, stop,
+                    a_thousand_waiting_requests_hold_no_thread_and_wake_together,
+                    a_wait_ends_when_its_time_is_over, a_wait_outlives_the_idle_timeout,
+                    a_wake_between_look_and_wait_is_not_lost, a_wake_of_another_topic_calls_nobody,
+                    a_waiting_client_may_go_away, stop_answers_those_who_wait_and_ends_streams,
+                    events_stream_as_they_come_and_resume_after_the_last_id,
+                    a_quiet_stream_gets_comments_and_notices_that_its_reader_left,
+                    a_slow_reader_is_not_pulled_ahead_and_is_cut,
+                    no_event_is_lost_or_doubled_under_a_storm_of_wakes)

@@ -11,8 +11,7 @@ static struct store_fixture fixture;
 
 static void set_up(void)
 {
-    fixture_init(&fixture);
-    fixture_open(&fixture, (struct weir_store_config){0});
+    fixture_make(&fixture, NULL);
 }
 
 static void tear_down(void)
@@ -146,14 +145,6 @@ START_TEST(a_health_report_is_stored_once)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("decision");
-    TCase *tcase = tcase_create("decision");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_frame_is_decided_once_and_sums_equal_a_sorted_array);
-    tcase_add_test(tcase, a_health_report_is_stored_once);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("decision", set_up, tear_down,
+                    a_frame_is_decided_once_and_sums_equal_a_sorted_array,
+                    a_health_report_is_stored_once)

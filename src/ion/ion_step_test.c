@@ -479,27 +479,18 @@ START_TEST(a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("ion_step");
-    TCase *tcase = tcase_create("ion_step");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, always_update_takes_each_new_model_and_says_so);
-    tcase_add_test(tcase, a_model_that_comes_late_does_not_replace_a_newer_one);
-    tcase_add_test(tcase, a_manual_link_waits_for_a_person);
-    tcase_add_test(tcase, a_rollback_goes_to_what_served_before_and_newer_models_are_still_taken);
-    tcase_add_test(tcase, triggers_while_training_are_folded_into_one_more);
-    tcase_add_test(tcase, who_may_not_be_triggered_says_why);
-    tcase_add_test(tcase, a_schedule_fires_and_missed_times_are_one_trigger);
-    tcase_add_test(tcase, a_schedule_keeps_its_times_when_the_clock_is_set_back);
-    tcase_add_test(tcase, a_schedule_that_seemed_over_comes_back_with_the_clock);
-    tcase_add_test(tcase,
-                   data_that_is_there_when_the_document_is_applied_starts_the_first_training);
-    tcase_add_test(tcase, a_deployment_says_all_that_a_replica_needs_and_counts_its_changes);
-    tcase_add_test(tcase, a_new_version_of_the_strangers_is_a_new_deployment);
-    tcase_add_test(tcase, replicas_start_anew_when_their_number_changes);
-    tcase_add_test(tcase, deleting_stops_everything_and_applying_again_brings_back_what_served);
-    tcase_add_test(tcase, a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("ion_step", set_up, tear_down, always_update_takes_each_new_model_and_says_so,
+                    a_model_that_comes_late_does_not_replace_a_newer_one,
+                    a_manual_link_waits_for_a_person,
+                    a_rollback_goes_to_what_served_before_and_newer_models_are_still_taken,
+                    triggers_while_training_are_folded_into_one_more,
+                    who_may_not_be_triggered_says_why,
+                    a_schedule_fires_and_missed_times_are_one_trigger,
+                    a_schedule_keeps_its_times_when_the_clock_is_set_back,
+                    a_schedule_that_seemed_over_comes_back_with_the_clock,
+                    data_that_is_there_when_the_document_is_applied_starts_the_first_training,
+                    a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
+                    a_new_version_of_the_strangers_is_a_new_deployment,
+                    replicas_start_anew_when_their_number_changes,
+                    deleting_stops_everything_and_applying_again_brings_back_what_served,
+                    a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy)

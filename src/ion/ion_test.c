@@ -23,9 +23,7 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
 
 static void set_up(void)
 {
-    fixture_init(&fixture);
-    fixture_open(&fixture, (struct weir_store_config){0});
-    fixture_write(&fixture, populate, NULL);
+    fixture_make(&fixture, populate);
 }
 
 static void tear_down(void)
@@ -310,16 +308,8 @@ START_TEST(the_threshold_of_the_newest_deployment_is_kept)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("ion");
-    TCase *tcase = tcase_create("ion");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_history_in_the_store_with_failures_equals_one_in_memory_without);
-    tcase_add_test(tcase, actions_are_in_the_outbox_and_the_event_log);
-    tcase_add_test(tcase, a_person_is_on_one_list_and_changes_are_counted);
-    tcase_add_test(tcase, the_threshold_of_the_newest_deployment_is_kept);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("ion", set_up, tear_down,
+                    a_history_in_the_store_with_failures_equals_one_in_memory_without,
+                    actions_are_in_the_outbox_and_the_event_log,
+                    a_person_is_on_one_list_and_changes_are_counted,
+                    the_threshold_of_the_newest_deployment_is_kept)

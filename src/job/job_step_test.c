@@ -503,23 +503,13 @@ START_TEST(random_histories_keep_the_rules_end_and_replay_the_same)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("job_step");
-    TCase *tcase = tcase_create("job_step");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_gang_runs_when_all_run_and_succeeds_when_all_workers_have);
-    tcase_add_test(tcase, a_task_that_ends_before_it_was_seen_running_still_counts);
-    tcase_add_test(tcase,
-                   a_failing_worker_stops_the_gang_and_the_next_attempt_starts_after_the_back_off);
-    tcase_add_test(tcase,
-                   a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_straight_on);
-    tcase_add_test(tcase, cancelling_stops_the_tasks_and_a_second_time_is_refused);
-    tcase_add_test(tcase, a_replica_restarts_alone_with_a_growing_back_off);
-    tcase_add_test(tcase, a_clock_that_is_set_back_does_not_lengthen_a_back_off);
-    tcase_add_test(tcase, a_placement_that_does_not_fit_is_refused_and_changes_nothing);
-    tcase_add_test(tcase, random_histories_keep_the_rules_end_and_replay_the_same);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("job_step", set_up, tear_down,
+                    a_gang_runs_when_all_run_and_succeeds_when_all_workers_have,
+                    a_task_that_ends_before_it_was_seen_running_still_counts,
+                    a_failing_worker_stops_the_gang_and_the_next_attempt_starts_after_the_back_off,
+                    a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_straight_on,
+                    cancelling_stops_the_tasks_and_a_second_time_is_refused,
+                    a_replica_restarts_alone_with_a_growing_back_off,
+                    a_clock_that_is_set_back_does_not_lengthen_a_back_off,
+                    a_placement_that_does_not_fit_is_refused_and_changes_nothing,
+                    random_histories_keep_the_rules_end_and_replay_the_same)

@@ -30,9 +30,7 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
 
 static void set_up(void)
 {
-    fixture_init(&fixture);
-    fixture_open(&fixture, (struct weir_store_config){0});
-    fixture_write(&fixture, populate, NULL);
+    fixture_make(&fixture, populate);
 }
 
 static void tear_down(void)
@@ -164,13 +162,5 @@ START_TEST(a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_do
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("job");
-    TCase *tcase = tcase_create("job");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_job_is_stored_placed_seen_by_agents_and_ended);
-    tcase_add_test(tcase, a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("job", set_up, tear_down, a_job_is_stored_placed_seen_by_agents_and_ended,
+                    a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does)

@@ -7,8 +7,8 @@
 #include "nn/zoo.h"
 
 #include "base/json.h"
+#include "base/test_main.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -295,9 +295,5 @@ int main(void)
     tcase_add_test(tcase, what_depends_on_the_classes_is_not_built_without_them);
     tcase_add_test(tcase, files_and_models_too_large_are_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return weir_test_run(suite);
 }

@@ -5,8 +5,8 @@
 #include "nn/optimizer.h"
 
 #include "base/rng.h"
+#include "base/test_main.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,23 +334,11 @@ START_TEST(overlapping_parameters_are_refused)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("optimizer");
-    TCase *tcase = tcase_create("optimizer");
-    tcase_add_test(tcase, every_rule_follows_its_formula_in_double_precision);
-    tcase_add_test(tcase, two_steps_of_momentum_worked_by_hand);
-    tcase_add_test(tcase, the_first_step_of_adam_moves_each_weight_by_the_learning_rate);
-    tcase_add_test(tcase, any_cut_into_ranges_gives_the_same_bits);
-    tcase_add_test(tcase, a_restored_optimizer_goes_on_with_the_same_bits);
-    tcase_add_test(tcase, a_state_of_another_model_or_rule_is_refused);
-    tcase_add_test(tcase, nan_in_a_gradient_stays_visible_and_stays_in_its_element);
-    tcase_add_test(tcase, settings_out_of_range_are_refused_by_name);
-    tcase_add_test(tcase, overlapping_parameters_are_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+WEIR_TEST_MAIN("optimizer", every_rule_follows_its_formula_in_double_precision,
+               two_steps_of_momentum_worked_by_hand,
+               the_first_step_of_adam_moves_each_weight_by_the_learning_rate,
+               any_cut_into_ranges_gives_the_same_bits,
+               a_restored_optimizer_goes_on_with_the_same_bits,
+               a_state_of_another_model_or_rule_is_refused,
+               nan_in_a_gradient_stays_visible_and_stays_in_its_element,
+               settings_out_of_range_are_refused_by_name, overlapping_parameters_are_refused)

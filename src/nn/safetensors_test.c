@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/test_main.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -415,10 +415,6 @@ int main(void)
     tcase_add_test(tcase, other_dtypes_are_listed_but_refused_by_name_when_read);
     tcase_add_test(tcase, what_cannot_be_written_is_refused_and_leaves_the_old_file);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    bool is_clean = weir_dir_remove(folder, NULL) == WEIR_OK;
-    return n_failed == 0 && is_clean ? EXIT_SUCCESS : EXIT_FAILURE;
+    int result = weir_test_run(suite);
+    return weir_dir_remove(folder, NULL) == WEIR_OK ? result : EXIT_FAILURE;
 }

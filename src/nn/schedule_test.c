@@ -2,7 +2,8 @@
  */
 #include "nn/schedule.h"
 
-#include <check.h>
+#include "base/test_main.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,22 +153,8 @@ START_TEST(spans_that_make_no_sense_are_refused)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("schedule");
-    TCase *tcase = tcase_create("schedule");
-    tcase_add_test(tcase, constant_stays_constant);
-    tcase_add_test(tcase, step_drops_at_each_milestone_and_not_before);
-    tcase_add_test(tcase, step_without_settings_drops_tenfold_at_half_and_three_quarters);
-    tcase_add_test(tcase, cosine_passes_the_known_points);
-    tcase_add_test(tcase, warm_up_rises_linearly_and_then_the_schedule_begins);
-    tcase_add_test(tcase, every_schedule_is_never_above_its_base_and_never_rises_after_warm_up);
-    tcase_add_test(tcase, mistakes_are_refused_by_name);
-    tcase_add_test(tcase, spans_that_make_no_sense_are_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+WEIR_TEST_MAIN("schedule", constant_stays_constant, step_drops_at_each_milestone_and_not_before,
+               step_without_settings_drops_tenfold_at_half_and_three_quarters,
+               cosine_passes_the_known_points, warm_up_rises_linearly_and_then_the_schedule_begins,
+               every_schedule_is_never_above_its_base_and_never_rises_after_warm_up,
+               mistakes_are_refused_by_name, spans_that_make_no_sense_are_refused)

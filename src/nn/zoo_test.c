@@ -4,9 +4,9 @@
  */
 #include "nn/zoo.h"
 
+#include "base/test_main.h"
 #include "nn/graph.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,9 +218,5 @@ int main(void)
     tcase_add_test(tcase, a_spec_of_the_zoo_is_a_model_file_that_builds_the_same_graph);
     tcase_add_test(tcase, inputs_too_small_and_unknown_names_are_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return weir_test_run(suite);
 }

@@ -9,8 +9,7 @@ static struct store_fixture fixture;
 
 static void set_up(void)
 {
-    fixture_init(&fixture);
-    fixture_open(&fixture, (struct weir_store_config){0});
+    fixture_make(&fixture, NULL);
 }
 
 static void tear_down(void)
@@ -224,17 +223,8 @@ START_TEST(the_last_setting_counts)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("event");
-    TCase *tcase = tcase_create("event");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, events_are_numbered_and_no_number_comes_twice);
-    tcase_add_test(tcase, an_event_matters_as_much_as_its_kind);
-    tcase_add_test(tcase, an_alert_is_open_once_per_key_until_it_is_resolved);
-    tcase_add_test(tcase, an_action_is_taken_until_it_is_done_and_never_after);
-    tcase_add_test(tcase, actions_do_not_wait_for_a_clock_that_was_set_back);
-    tcase_add_test(tcase, the_last_setting_counts);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("event", set_up, tear_down, events_are_numbered_and_no_number_comes_twice,
+                    an_event_matters_as_much_as_its_kind,
+                    an_alert_is_open_once_per_key_until_it_is_resolved,
+                    an_action_is_taken_until_it_is_done_and_never_after,
+                    actions_do_not_wait_for_a_clock_that_was_set_back, the_last_setting_counts)

@@ -3,12 +3,12 @@
 #include "base/clock.h"
 #include "store/store_fixture.h"
 #include "store/store_private.h"
+#include "store/test_gate.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -100,26 +100,6 @@ START_TEST(a_transaction_that_swallows_no_space_does_not_succeed)
 
 END_TEST
 
-struct gate {
-    sem_t is_inside, may_leave;
-};
-
-static weir_status wait_at_gate(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    (void)txn;
-    (void)err;
-    struct gate *gate = context;
-    sem_post(&gate->is_inside);
-    sem_wait(&gate->may_leave);
-    return WEIR_OK;
-}
-
-static void *run_gate(void *context)
-{
-    ck_assert_int_eq(weir_store_write(fixture.store, wait_at_gate, context, NULL), WEIR_OK);
-    return NULL;
-}
-
 static void *put_thread(void *context)
 {
     struct put *row = context;
@@ -132,18 +112,14 @@ START_TEST(one_that_is_too_large_does_not_fail_those_that_wait_with_it)
     make_large();
     fixture_open(&fixture, (struct weir_store_config){.max_bytes = 4 << 20});
     struct gate gate;
-    sem_init(&gate.is_inside, 0, 0);
-    sem_init(&gate.may_leave, 0, 0);
-    pthread_t gate_thread, threads[7];
-    pthread_create(&gate_thread, NULL, run_gate, &gate);
-    sem_wait(&gate.is_inside);
+    pthread_t threads[7];
+    gate_shut(&gate, fixture.store);
     struct put puts[7] = {{"a", "1", 1}, {"b", "1", 1}, {"c", "1", 1}, {"large", large, 1},
                           {"d", "1", 1}, {"e", "1", 1}, {"f", "1", 1}};
     for (size_t i = 0; i < 7; i++) {
         pthread_create(&threads[i], NULL, put_thread, &puts[i]);
     }
-    sem_post(&gate.may_leave);
-    pthread_join(gate_thread, NULL);
+    gate_open(&gate);
     for (size_t i = 0; i < 7; i++) {
         pthread_join(threads[i], NULL);
         ck_assert_int_eq(puts[i].status, puts[i].value == large ? WEIR_ERR_NOSPACE : WEIR_OK);
@@ -366,22 +342,12 @@ START_TEST(lack_of_memory_anywhere_is_reported_and_passes)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("fault");
-    TCase *tcase = tcase_create("fault");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_full_database_refuses_undoes_and_goes_on);
-    tcase_add_test(tcase, a_transaction_that_swallows_no_space_does_not_succeed);
-    tcase_add_test(tcase, one_that_is_too_large_does_not_fail_those_that_wait_with_it);
-    tcase_add_test(tcase, a_write_that_the_system_refuses_is_an_error_and_the_next_one_works);
-    tcase_add_test(tcase, a_full_disk_is_no_space_and_freeing_it_is_enough);
-    tcase_add_test(tcase, a_file_that_is_no_database_is_refused_by_name);
-    tcase_add_test(tcase, the_database_of_another_program_is_refused_and_left_alone);
-    tcase_add_test(tcase, a_folder_that_is_not_there_is_an_error);
-    tcase_add_test(tcase, what_was_acknowledged_survives_a_kill);
-    tcase_add_test(tcase, lack_of_memory_anywhere_is_reported_and_passes);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("fault", set_up, tear_down, a_full_database_refuses_undoes_and_goes_on,
+                    a_transaction_that_swallows_no_space_does_not_succeed,
+                    one_that_is_too_large_does_not_fail_those_that_wait_with_it,
+                    a_write_that_the_system_refuses_is_an_error_and_the_next_one_works,
+                    a_full_disk_is_no_space_and_freeing_it_is_enough,
+                    a_file_that_is_no_database_is_refused_by_name,
+                    the_database_of_another_program_is_refused_and_left_alone,
+                    a_folder_that_is_not_there_is_an_error, what_was_acknowledged_survives_a_kill,
+                    lack_of_memory_anywhere_is_reported_and_passes)

@@ -164,16 +164,7 @@ START_TEST(secrets_never_leave_as_json)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("identity");
-    TCase *tcase = tcase_create("identity");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, secrets_have_their_form_and_differ);
-    tcase_add_test(tcase, roles_cover_what_is_below_them);
-    tcase_add_test(tcase, a_token_gives_the_lesser_role_until_it_expires);
-    tcase_add_test(tcase, a_login_link_works_once_and_a_session_until_it_expires);
-    tcase_add_test(tcase, secrets_never_leave_as_json);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("identity", set_up, tear_down, secrets_have_their_form_and_differ,
+                    roles_cover_what_is_below_them, a_token_gives_the_lesser_role_until_it_expires,
+                    a_login_link_works_once_and_a_session_until_it_expires,
+                    secrets_never_leave_as_json)

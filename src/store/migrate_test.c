@@ -125,17 +125,8 @@ START_TEST(events_of_before_they_had_a_severity_get_it_by_their_kind)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("migrate");
-    TCase *tcase = tcase_create("migrate");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, migrations_are_applied_once_and_in_order);
-    tcase_add_test(tcase, a_changed_migration_is_refused);
-    tcase_add_test(tcase, a_database_of_a_newer_version_is_refused);
-    tcase_add_test(tcase, a_migration_that_fails_leaves_no_trace);
-    tcase_add_test(tcase, the_migrations_of_this_build_apply_and_are_numbered_without_gaps);
-    tcase_add_test(tcase, events_of_before_they_had_a_severity_get_it_by_their_kind);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_and_in_order,
+                    a_changed_migration_is_refused, a_database_of_a_newer_version_is_refused,
+                    a_migration_that_fails_leaves_no_trace,
+                    the_migrations_of_this_build_apply_and_are_numbered_without_gaps,
+                    events_of_before_they_had_a_severity_get_it_by_their_kind)

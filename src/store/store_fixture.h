@@ -46,6 +46,16 @@ static inline void fixture_write(struct store_fixture *fixture, weir_txn_fn fn, 
     ck_assert_msg(status == WEIR_OK, "%s", fixture->err.message);
 }
 
+/** All of it: an open store that `populate` has filled; NULL: an empty one. */
+static inline void fixture_make(struct store_fixture *fixture, weir_txn_fn populate)
+{
+    fixture_init(fixture);
+    fixture_open(fixture, (struct weir_store_config){0});
+    if (populate != NULL) {
+        fixture_write(fixture, populate, NULL);
+    }
+}
+
 static inline void fixture_read(struct store_fixture *fixture, weir_txn_fn fn, void *context)
 {
     weir_status status = weir_store_read(fixture->store, fn, context, &fixture->err);

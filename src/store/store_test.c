@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "store/store_fixture.h"
+#include "store/test_gate.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
 
 static const char sql_put[] = "INSERT INTO settings (key, value, updated_ms) VALUES (:key, '1', 0)";
@@ -102,27 +102,6 @@ START_TEST(threads_that_write_at_once_each_get_their_own_result)
 
 END_TEST
 
-/** Holds the writer until it is told to go on. */
-struct gate {
-    sem_t is_inside, may_leave;
-};
-
-static weir_status wait_at_gate(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    (void)txn;
-    (void)err;
-    struct gate *gate = context;
-    sem_post(&gate->is_inside);
-    sem_wait(&gate->may_leave);
-    return WEIR_OK;
-}
-
-static void *run_gate(void *context)
-{
-    ck_assert_int_eq(weir_store_write(fixture.store, wait_at_gate, context, NULL), WEIR_OK);
-    return NULL;
-}
-
 struct putter {
     char key[16];
     weir_status status;
@@ -139,12 +118,9 @@ static void *put_one(void *context)
 START_TEST(transactions_that_wait_together_share_commits_and_a_full_queue_refuses)
 {
     struct gate gate;
-    sem_init(&gate.is_inside, 0, 0);
-    sem_init(&gate.may_leave, 0, 0);
-    pthread_t gate_thread, threads[60];
+    pthread_t threads[60];
     struct putter putters[60];
-    pthread_create(&gate_thread, NULL, run_gate, &gate);
-    sem_wait(&gate.is_inside);
+    gate_shut(&gate, fixture.store);
     for (size_t i = 0; i < 60; i++) {
         (void)snprintf(putters[i].key, sizeof(putters[i].key), "%zu", i);
         pthread_create(&threads[i], NULL, put_one, &putters[i]);
@@ -164,8 +140,7 @@ START_TEST(transactions_that_wait_together_share_commits_and_a_full_queue_refuse
         sched_yield();
     }
     ck_assert_uint_eq(n_refused, 20);
-    sem_post(&gate.may_leave);
-    pthread_join(gate_thread, NULL);
+    gate_open(&gate);
     for (size_t i = 0; i < 60; i++) {
         if (!is_joined[i]) {
             pthread_join(threads[i], NULL);
@@ -368,24 +343,14 @@ START_TEST(unknown_parameters_are_refused_and_counters_count_on)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("store");
-    TCase *tcase = tcase_create("store");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, what_was_written_is_there_after_opening_again);
-    tcase_add_test(tcase, a_transaction_that_fails_leaves_nothing_and_says_why);
-    tcase_add_test(tcase, threads_that_write_at_once_each_get_their_own_result);
-    tcase_add_test(tcase, transactions_that_wait_together_share_commits_and_a_full_queue_refuses);
-    tcase_add_test(tcase, a_reader_keeps_its_snapshot_while_others_write);
-    tcase_add_test(tcase, writing_while_reading_and_nesting_are_refused);
-    tcase_add_test(tcase, waiters_and_watches_are_told_of_commits_that_changed_something);
-    tcase_add_test(tcase, there_is_a_limit_to_watches);
-    tcase_add_test(tcase, a_second_server_on_the_same_file_is_refused);
-    tcase_add_test(tcase, a_column_of_texts_comes_whole_and_in_order);
-    tcase_add_test(tcase, the_statement_cache_has_a_bound_and_survives_what_is_left_open);
-    tcase_add_test(tcase, unknown_parameters_are_refused_and_counters_count_on);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("store", set_up, tear_down, what_was_written_is_there_after_opening_again,
+                    a_transaction_that_fails_leaves_nothing_and_says_why,
+                    threads_that_write_at_once_each_get_their_own_result,
+                    transactions_that_wait_together_share_commits_and_a_full_queue_refuses,
+                    a_reader_keeps_its_snapshot_while_others_write,
+                    writing_while_reading_and_nesting_are_refused,
+                    waiters_and_watches_are_told_of_commits_that_changed_something,
+                    there_is_a_limit_to_watches, a_second_server_on_the_same_file_is_refused,
+                    a_column_of_texts_comes_whole_and_in_order,
+                    the_statement_cache_has_a_bound_and_survives_what_is_left_open,
+                    unknown_parameters_are_refused_and_counters_count_on)

@@ -50,9 +50,7 @@ static weir_status make_table(struct weir_txn *txn, void *context, struct weir_e
 
 static void set_up(void)
 {
-    fixture_init(&fixture);
-    fixture_open(&fixture, (struct weir_store_config){0});
-    fixture_write(&fixture, make_table, NULL);
+    fixture_make(&fixture, make_table);
 }
 
 static void tear_down(void)
@@ -351,16 +349,7 @@ START_TEST(queries_that_make_no_sense_are_refused)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("table");
-    TCase *tcase = tcase_create("table");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_record_comes_back_as_it_was_put);
-    tcase_add_test(tcase, what_cannot_be_is_refused_with_the_reason_and_the_transaction_goes_on);
-    tcase_add_test(tcase, pages_of_random_queries_equal_a_sorted_array);
-    tcase_add_test(tcase, queries_that_make_no_sense_are_refused);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("table", set_up, tear_down, a_record_comes_back_as_it_was_put,
+                    what_cannot_be_is_refused_with_the_reason_and_the_transaction_goes_on,
+                    pages_of_random_queries_equal_a_sorted_array,
+                    queries_that_make_no_sense_are_refused)

@@ -28,9 +28,7 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
 
 static void set_up(void)
 {
-    fixture_init(&fixture);
-    fixture_open(&fixture, (struct weir_store_config){0});
-    fixture_write(&fixture, populate, NULL);
+    fixture_make(&fixture, populate);
 }
 
 static void tear_down(void)
@@ -177,15 +175,6 @@ START_TEST(the_same_identifier_is_the_same_model_version_and_numbers_count_per_m
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("track");
-    TCase *tcase = tcase_create("track");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_dataset_has_a_new_version_when_its_digest_changed);
-    tcase_add_test(tcase, measurements_are_stored_once_per_run_key_and_step);
-    tcase_add_test(tcase,
-                   the_same_identifier_is_the_same_model_version_and_numbers_count_per_model);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("track", set_up, tear_down, a_dataset_has_a_new_version_when_its_digest_changed,
+                    measurements_are_stored_once_per_run_key_and_step,
+                    the_same_identifier_is_the_same_model_version_and_numbers_count_per_model)

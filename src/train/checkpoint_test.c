@@ -233,19 +233,9 @@ START_TEST(shares_of_servers_become_one_state_again)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("checkpoint");
-    TCase *tcase = tcase_create("checkpoint");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, everything_comes_back_bit_by_bit);
-    tcase_add_test(tcase,
-                   the_last_two_are_kept_and_a_past_that_is_taken_up_again_removes_its_future);
-    tcase_add_test(tcase, no_flipped_bit_and_no_cut_goes_unnoticed);
-    tcase_add_test(tcase, another_training_is_refused_with_what_differs);
-    tcase_add_test(tcase, no_checkpoint_is_told_from_no_whole_one);
-    tcase_add_test(tcase, shares_of_servers_become_one_state_again);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("checkpoint", setup, teardown, everything_comes_back_bit_by_bit,
+                    the_last_two_are_kept_and_a_past_that_is_taken_up_again_removes_its_future,
+                    no_flipped_bit_and_no_cut_goes_unnoticed,
+                    another_training_is_refused_with_what_differs,
+                    no_checkpoint_is_told_from_no_whole_one,
+                    shares_of_servers_become_one_state_again)

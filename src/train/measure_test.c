@@ -163,17 +163,9 @@ START_TEST(classes_that_are_not_the_models_are_named)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("measure");
-    TCase *tcase = tcase_create("measure");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, the_input_is_normalised_by_the_mean_and_deviation_of_all_pixels);
-    tcase_add_test(tcase, a_score_is_the_mean_over_every_picture_once);
-    tcase_add_test(tcase, genuine_scores_leave_the_picture_itself_out);
-    tcase_add_test(tcase, the_baseline_counts_the_brightness_of_every_picture);
-    tcase_add_test(tcase, classes_that_are_not_the_models_are_named);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("measure", setup, teardown,
+                    the_input_is_normalised_by_the_mean_and_deviation_of_all_pixels,
+                    a_score_is_the_mean_over_every_picture_once,
+                    genuine_scores_leave_the_picture_itself_out,
+                    the_baseline_counts_the_brightness_of_every_picture,
+                    classes_that_are_not_the_models_are_named)

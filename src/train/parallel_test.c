@@ -201,19 +201,10 @@ START_TEST(an_embedding_is_trained_and_knows_its_scores)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("parallel");
-    TCase *tcase = tcase_create("parallel");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, bed_make, bed_drop);
-    tcase_add_test(tcase, one_worker_does_what_a_plain_loop_does);
-    tcase_add_test(tcase, more_workers_see_the_losses_of_one);
-    tcase_add_test(tcase, one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts);
-    tcase_add_test(tcase, parameter_servers_give_the_weights_of_an_all_reduce);
-    tcase_add_test(tcase, a_picture_that_is_damaged_is_left_out_or_ends_the_training);
-    tcase_add_test(tcase, a_loss_that_is_no_number_ends_the_training_with_advice);
-    tcase_add_test(tcase, an_embedding_is_trained_and_knows_its_scores);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("parallel", bed_make, bed_drop, one_worker_does_what_a_plain_loop_does,
+                    more_workers_see_the_losses_of_one,
+                    one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts,
+                    parameter_servers_give_the_weights_of_an_all_reduce,
+                    a_picture_that_is_damaged_is_left_out_or_ends_the_training,
+                    a_loss_that_is_no_number_ends_the_training_with_advice,
+                    an_embedding_is_trained_and_knows_its_scores)

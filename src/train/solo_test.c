@@ -189,22 +189,8 @@ START_TEST(steps_and_batches_follow_the_data)
 
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        a_training_alone_is_the_launchers_bit_for_bit,
-        a_vector_is_the_sum_of_both_views_at_length_one,
-        mirrored_people_are_trained_on_and_not_named_in_the_model,
-        a_recipe_stands_between_the_defaults_and_what_the_user_says,
-        steps_and_batches_follow_the_data,
-    };
-    Suite *suite = suite_create("solo");
-    TCase *tcase = tcase_create("solo");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, bed_make, bed_drop);
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(tests); i++) {
-        tcase_add_test(tcase, tests[i]);
-    }
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("solo", bed_make, bed_drop, a_training_alone_is_the_launchers_bit_for_bit,
+                    a_vector_is_the_sum_of_both_views_at_length_one,
+                    mirrored_people_are_trained_on_and_not_named_in_the_model,
+                    a_recipe_stands_between_the_defaults_and_what_the_user_says,
+                    steps_and_batches_follow_the_data)
