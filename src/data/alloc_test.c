@@ -7,44 +7,8 @@
 #include "data/data.h"
 
 #include "base/test_alloc.h"
-#include "base/test_main.h"
 #include "data/image_test_data.h"
-
-#include <stdio.h>
-#include <string.h>
-#include <zlib.h>
-
-static char folder[64];
-
-static void put(const char *name, const void *data, size_t size)
-{
-    char path[256], parent[256];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    (void)snprintf(parent, sizeof parent, "%s", path);
-    *strrchr(parent, '/') = '\0';
-    ck_assert_int_eq(weir_dir_make(parent, 0755, NULL), WEIR_OK);
-    ck_assert_int_eq(weir_file_write_atomic(path, data, size, 0644, NULL), WEIR_OK);
-}
-
-static void put_gzip(const char *name, const void *data, unsigned size)
-{
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    gzFile file = gzopen(path, "wb");
-    ck_assert_int_eq(gzwrite(file, data, size), (int)size);
-    ck_assert_int_eq(gzclose(file), Z_OK);
-}
-
-static void make_folder(void)
-{
-    (void)snprintf(folder, sizeof folder, "/tmp/weir-alloc-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    ck_assert_int_eq(weir_dir_remove(folder, NULL), WEIR_OK);
-}
+#include "data/test_folder.h"
 
 /** What is swept. *out_digest: of what it made, to compare with a run without failure. */
 typedef weir_status (*swept_fn)(const void *context, uint64_t *out_digest);

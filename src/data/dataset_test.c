@@ -2,36 +2,11 @@
  * layout. */
 #include "data/dataset.h"
 
-#include "base/test_main.h"
 #include "data/image_test_data.h"
+#include "data/test_folder.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-
-static char folder[64];
-
-static void make_folder(void)
-{
-    (void)snprintf(folder, sizeof folder, "/tmp/weir-dataset-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    ck_assert_int_eq(weir_dir_remove(folder, NULL), WEIR_OK);
-}
-
-static void put(const char *name, const void *data, size_t size)
-{
-    char path[256], parent[256];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    (void)snprintf(parent, sizeof parent, "%s", path);
-    *strrchr(parent, '/') = '\0';
-    ck_assert_int_eq(weir_dir_make(parent, 0755, NULL), WEIR_OK);
-    ck_assert_int_eq(weir_file_write_atomic(path, data, size, 0644, NULL), WEIR_OK);
-}
 
 static struct weir_dataset *open_folder(size_t cache_bytes)
 {
@@ -189,15 +164,6 @@ START_TEST(a_list_keeps_the_callers_order_and_labels)
 }
 
 END_TEST
-
-static void put_gzip(const char *name, const void *data, unsigned size)
-{
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    gzFile file = gzopen(path, "wb");
-    ck_assert_int_eq(gzwrite(file, data, size), (int)size);
-    ck_assert_int_eq(gzclose(file), Z_OK);
-}
 
 static const uint8_t idx_images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2,  0,  0,
                                      0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -361,25 +327,12 @@ START_TEST(what_is_no_dataset_is_refused_with_a_sentence)
 
 END_TEST
 
-int main(void)
-{
-    const TTest *const in_folder[] = {a_folder_per_class_is_read_in_bytewise_order,
-                                      verify_names_each_damaged_file_and_reads_on,
-                                      the_digest_is_what_sha256sum_prints,
-                                      the_cache_keeps_what_fits_and_gives_views,
-                                      a_list_keeps_the_callers_order_and_labels,
-                                      an_idx_pair_is_found_raw_or_gzip_by_split,
-                                      damaged_idx_files_are_refused_by_name,
-                                      a_gzip_with_a_wrong_checksum_is_refused,
-                                      a_mirrored_view_doubles_samples_and_classes,
-                                      what_is_no_dataset_is_refused_with_a_sentence};
-    Suite *suite = suite_create("dataset");
-    TCase *own = tcase_create("own folder");
-    tcase_add_checked_fixture(own, make_folder, remove_folder);
-    for (size_t i = 0; i < sizeof in_folder / sizeof in_folder[0]; i++) {
-        tcase_add_test(own, in_folder[i]);
-    }
-    tcase_set_timeout(own, 120);
-    suite_add_tcase(suite, own);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("dataset", make_folder, remove_folder,
+                    a_folder_per_class_is_read_in_bytewise_order,
+                    verify_names_each_damaged_file_and_reads_on,
+                    the_digest_is_what_sha256sum_prints, the_cache_keeps_what_fits_and_gives_views,
+                    a_list_keeps_the_callers_order_and_labels,
+                    an_idx_pair_is_found_raw_or_gzip_by_split,
+                    damaged_idx_files_are_refused_by_name, a_gzip_with_a_wrong_checksum_is_refused,
+                    a_mirrored_view_doubles_samples_and_classes,
+                    what_is_no_dataset_is_refused_with_a_sentence)

@@ -3,31 +3,26 @@
 #include "data/loader.h"
 
 #include "base/test_alloc.h"
-#include "base/test_main.h"
+#include "data/test_folder.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define N_FILES 53
 #define SIDE    12
 #define LEN     (SIDE * SIDE)
 
-static char folder[64];
 static struct weir_dataset *dataset;
 
 static void write_file(int i, bool is_damaged)
 {
-    char path[128];
+    char name[32];
     uint8_t file[64 + LEN];
-    (void)snprintf(path, sizeof path, "%s/c%d", folder, i % 3);
-    ck_assert_int_eq(weir_dir_make(path, 0755, NULL), WEIR_OK);
-    (void)snprintf(path, sizeof path, "%s/c%d/%02d.pgm", folder, i % 3, i);
+    (void)snprintf(name, sizeof name, "c%d/%02d.pgm", i % 3, i);
     int head = snprintf((char *)file, sizeof file, "P5 %d %d 255\n", SIDE, SIDE);
     for (int k = 0; k < LEN; k++) {
         file[head + k] = (uint8_t)(i * 4 + k);
     }
-    size_t size = (size_t)head + LEN - (is_damaged ? 7 : 0);
-    ck_assert_int_eq(weir_file_write_atomic(path, file, size, 0644, NULL), WEIR_OK);
+    put(name, file, (size_t)head + LEN - (is_damaged ? 7 : 0));
 }
 
 static void open_dataset(void)
@@ -40,8 +35,7 @@ static void open_dataset(void)
 
 static void make_dataset(void)
 {
-    (void)snprintf(folder, sizeof folder, "/tmp/weir-loader-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    make_folder();
     for (int i = 0; i < N_FILES; i++) {
         write_file(i, false);
     }
@@ -52,7 +46,7 @@ static void make_dataset(void)
 static void remove_dataset(void)
 {
     weir_dataset_close(dataset);
-    ck_assert_int_eq(weir_dir_remove(folder, NULL), WEIR_OK);
+    remove_folder();
 }
 
 static struct weir_loader_config usual(void)
@@ -356,24 +350,12 @@ START_TEST(every_failed_allocation_is_reported_whichever_thread_it_hits)
 
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {batches_are_the_orders_whatever_the_threads_and_the_world_size,
-                                  evaluation_sees_every_sample_once_and_then_ends,
-                                  a_loader_started_at_a_stored_place_goes_on_with_the_same_bits,
-                                  a_damaged_file_is_skipped_and_listed_once,
-                                  fatal_damage_is_reported_at_its_place_by_name,
-                                  a_loader_can_be_destroyed_at_any_moment,
-                                  two_loaders_share_one_cached_dataset,
-                                  every_failed_allocation_is_reported_whichever_thread_it_hits,
-                                  unusable_configurations_are_refused_with_a_sentence};
-    Suite *suite = suite_create("loader");
-    TCase *tcase = tcase_create("loader");
-    tcase_add_checked_fixture(tcase, make_dataset, remove_dataset);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        tcase_add_test(tcase, tests[i]);
-    }
-    tcase_set_timeout(tcase, 120);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("loader", make_dataset, remove_dataset,
+                    batches_are_the_orders_whatever_the_threads_and_the_world_size,
+                    evaluation_sees_every_sample_once_and_then_ends,
+                    a_loader_started_at_a_stored_place_goes_on_with_the_same_bits,
+                    a_damaged_file_is_skipped_and_listed_once,
+                    fatal_damage_is_reported_at_its_place_by_name,
+                    a_loader_can_be_destroyed_at_any_moment, two_loaders_share_one_cached_dataset,
+                    every_failed_allocation_is_reported_whichever_thread_it_hits,
+                    unusable_configurations_are_refused_with_a_sentence)
