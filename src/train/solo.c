@@ -15,7 +15,6 @@ struct solo {
 static weir_status start(struct solo *solo, struct weir_error *err)
 {
     const struct train_task *task = solo->task;
-    bool is_fatal = strcmp(task->config->on_damage, "fatal") == 0;
     const struct weir_net_config config = train_net_config(task, 0, 1);
     size_t n_params = 0;
     WEIR_TRY(train_measure_input(task, &solo->input, err));
@@ -23,16 +22,8 @@ static weir_status start(struct solo *solo, struct weir_error *err)
     weir_net_init_weights(solo->net, (uint64_t)task->config->seed);
     const struct weir_param *params = weir_net_params(solo->net, &n_params);
     WEIR_TRY(weir_optimizer_create(&task->optimizer, params, n_params, &solo->optimizer, err));
-    const struct weir_loader_config loading = {.input = train_data_input(&solo->input),
-                                               .batch = task->order.batch,
-                                               .seed = task->order.seed,
-                                               .n_epochs = task->n_epochs,
-                                               .shuffle = task->order.shuffle,
-                                               .tail = task->order.tail,
-                                               .augment = task->augment,
-                                               .on_damage = is_fatal ? WEIR_ON_DAMAGE_FATAL
-                                                                     : WEIR_ON_DAMAGE_SKIP,
-                                               .n_threads = (unsigned)WEIR_MIN(task->n_threads, 4)};
+    struct weir_loader_config loading = train_loader_config(task, &solo->input);
+    loading.n_threads = (unsigned)WEIR_MIN(task->n_threads, 4);
     return weir_loader_create(train_task_stream(task), &loading, &solo->loader, err);
 }
 

@@ -150,6 +150,21 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
         .backend = weir_backend_find(task->config->backend)};
 }
 
+struct weir_loader_config train_loader_config(const struct train_task *task,
+                                              const struct weir_net_input *input)
+{
+    bool is_fatal = strcmp(task->config->on_damage, "fatal") == 0;
+    return (struct weir_loader_config){.input = train_data_input(input),
+                                       .batch = task->order.batch,
+                                       .seed = task->order.seed,
+                                       .n_epochs = task->n_epochs,
+                                       .shuffle = task->order.shuffle,
+                                       .tail = task->order.tail,
+                                       .augment = task->augment,
+                                       .on_damage =
+                                           is_fatal ? WEIR_ON_DAMAGE_FATAL : WEIR_ON_DAMAGE_SKIP};
+}
+
 json_t *train_parameters(const struct train_task *task)
 {
     const struct weir_train_config *config = task->config;

@@ -65,6 +65,11 @@ struct weir_input train_data_input(const struct weir_net_input *input);
 struct weir_net_config train_net_config(const struct train_task *task, uint32_t rank,
                                         uint32_t n_workers);
 
+/** How a lone worker's loader reads what is trained on; a worker of several adds its place, and
+ * each sets its threads. */
+struct weir_loader_config train_loader_config(const struct train_task *task,
+                                              const struct weir_net_input *input);
+
 /** {"model", "batch_size", …}: for the model file, the server and the checkpoint. New reference. */
 json_t *train_parameters(const struct train_task *task);
 

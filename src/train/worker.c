@@ -114,20 +114,11 @@ static unsigned decoding_threads(const struct worker *worker)
 static weir_status start_loader(struct worker *worker, struct weir_error *err)
 {
     const struct train_task *task = worker->task;
-    bool is_fatal = strcmp(task->config->on_damage, "fatal") == 0;
-    const struct weir_loader_config config = {.input = train_data_input(&worker->state.input),
-                                              .batch = task->order.batch,
-                                              .rank = (uint32_t)worker->rank,
-                                              .size = (uint32_t)worker->n_workers,
-                                              .seed = task->order.seed,
-                                              .start = worker->state.place,
-                                              .n_epochs = task->n_epochs,
-                                              .shuffle = task->order.shuffle,
-                                              .tail = task->order.tail,
-                                              .augment = task->augment,
-                                              .on_damage = is_fatal ? WEIR_ON_DAMAGE_FATAL
-                                                                    : WEIR_ON_DAMAGE_SKIP,
-                                              .n_threads = decoding_threads(worker)};
+    struct weir_loader_config config = train_loader_config(task, &worker->state.input);
+    config.rank = (uint32_t)worker->rank;
+    config.size = (uint32_t)worker->n_workers;
+    config.start = worker->state.place;
+    config.n_threads = decoding_threads(worker);
     return weir_loader_create(train_task_stream(task), &config, &worker->loader, err);
 }
 
