@@ -1,5 +1,7 @@
 #include "nn/schedule.h"
 
+#include "base/names.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -182,14 +184,12 @@ static weir_status span_check(const struct weir_schedule_span *span, struct weir
 
 static weir_status names_error(const char *name, struct weir_error *err)
 {
-    char known[128] = "";
-    size_t len = 0;
+    struct weir_names known = {0};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(types); i++) {
-        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i == 0 ? "" : ", ",
-                                types[i].name);
+        weir_names_add(&known, types[i].name, SIZE_MAX);
     }
     return weir_error_set(err, WEIR_ERR_INVALID, "schedule: expected one of %s, got \"%.64s\"",
-                          known, name);
+                          known.text, name);
 }
 
 weir_status weir_schedule_parse(const char *text, const struct weir_schedule_span *span,

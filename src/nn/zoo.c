@@ -1,6 +1,7 @@
 #include "nn/zoo.h"
 
 #include "base/buf.h"
+#include "base/names.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -266,15 +267,14 @@ const struct weir_zoo_model *weir_zoo_find(const char *name)
 
 static weir_status unknown_model(const char *name, struct weir_error *err)
 {
-    char known[128] = "";
-    size_t len = 0;
+    struct weir_names known = {0};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(models); i++) {
-        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i == 0 ? "" : ", ",
-                                models[i].name);
+        weir_names_add(&known, models[i].name, SIZE_MAX);
     }
     return weir_error_set(
         err, WEIR_ERR_NOT_FOUND,
-        "there is no model \"%.100s\"; there are %s, and the path of a model file", name, known);
+        "there is no model \"%.100s\"; there are %s, and the path of a model file", name,
+        known.text);
 }
 
 weir_status weir_zoo_spec(const char *name, const struct weir_shape *shape,

@@ -1,5 +1,6 @@
 #include "sim/csv.h"
 
+#include "base/names.h"
 #include "sim/import.h"
 
 #include <math.h>
@@ -117,17 +118,14 @@ weir_status csv_need(const struct csv *csv, const char *name, int *out_column,
 {
     int column = csv_column(csv, name);
     if (column == CSV_NO_COLUMN) {
-        char have[160] = "";
-        size_t len = 0;
-        for (int i = 0; i < csv->n_columns && len + 2 < sizeof have; i++) {
-            int n = snprintf(have + len, sizeof have - len, "%s%.*s", i > 0 ? ", " : "",
-                             (int)WEIR_MIN(csv->columns[i].len, SHOWN_BYTES), csv->columns[i].text);
-            len += n > 0 ? WEIR_MIN((size_t)n, sizeof have - len - 1) : 0;
+        struct weir_names have = {0};
+        for (int i = 0; i < csv->n_columns; i++) {
+            weir_names_add(&have, csv->columns[i].text, WEIR_MIN(csv->columns[i].len, SHOWN_BYTES));
         }
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: line %lld: no column is called \"%s\"; there are: %s. Is this "
                               "the right --format?",
-                              csv->what, (long long)csv->line, name, have);
+                              csv->what, (long long)csv->line, name, have.text);
     }
     *out_column = column;
     return WEIR_OK;

@@ -1,5 +1,7 @@
 #include "sim/import.h"
 
+#include "base/names.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -20,12 +22,9 @@ static bool is_named(const struct import_form *form, const struct csv_field *col
 static weir_status refuse_others(const struct import_form *form, const struct csv *csv,
                                  struct weir_error *err)
 {
-    char names[200] = "";
-    size_t len = 0;
+    struct weir_names names = {0};
     for (int i = 0; i < form->n_columns; i++) {
-        int n =
-            snprintf(names + len, sizeof names - len, "%s%s", i > 0 ? ", " : "", form->columns[i]);
-        len += n > 0 ? WEIR_MIN((size_t)n, sizeof names - len - 1) : 0;
+        weir_names_add(&names, form->columns[i], SIZE_MAX);
     }
     for (int i = 0; i < csv->n_columns; i++) {
         const struct csv_field *column = &csv->columns[i];
@@ -34,7 +33,7 @@ static weir_status refuse_others(const struct import_form *form, const struct cs
                 err, WEIR_ERR_INVALID,
                 "%s: line %lld, column %d: no column is called \"%.*s\"; the names are %s",
                 csv->what, (long long)csv->line, i + 1, (int)WEIR_MIN(column->len, SHOWN_BYTES),
-                column->text, names);
+                column->text, names.text);
         }
     }
     return WEIR_OK;

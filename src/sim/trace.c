@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/names.h"
 #include "sim/import.h"
 
 #include <stdlib.h>
@@ -192,18 +193,15 @@ static void complete(struct weir_sim_trace *trace)
 
 static const struct weir_sim_format *find_format(const char *name, struct weir_error *err)
 {
-    char names[200] = "";
-    size_t len = 0;
+    struct weir_names names = {0};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(formats); i++) {
         if (strcmp(formats[i].name, name) == 0) {
             return &formats[i];
         }
-        int n =
-            snprintf(names + len, sizeof names - len, "%s%s", i > 0 ? ", " : "", formats[i].name);
-        len += n > 0 ? WEIR_MIN((size_t)n, sizeof names - len - 1) : 0;
+        weir_names_add(&names, formats[i].name, SIZE_MAX);
     }
     (void)weir_error_set(err, WEIR_ERR_NOT_FOUND, "no trace has the format \"%.40s\": there are %s",
-                         name, names);
+                         name, names.text);
     return NULL;
 }
 
