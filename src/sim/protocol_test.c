@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/test_main.h"
+#include "sim/test_data.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,14 +86,6 @@ START_TEST(nothing_to_fill_is_refused)
 }
 
 END_TEST
-
-static char *data_path(const char *name)
-{
-    static char path[4096];
-    const char *root = getenv("WEIR_SHARED_DATA");
-    (void)snprintf(path, sizeof path, "%s/scheduler/%s", root == NULL ? "." : root, name);
-    return path;
-}
 
 /** The authors' means for the default list: random, best-fit, FGD (ATC'23, measured from the file).
  */

@@ -3,19 +3,12 @@
 #include "sim/trace.h"
 
 #include "base/test_main.h"
+#include "sim/test_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static char *data_path(const char *name)
-{
-    static char path[4096];
-    const char *root = getenv("WEIR_SHARED_DATA");
-    (void)snprintf(path, sizeof path, "%s/scheduler/%s", root == NULL ? "." : root, name);
-    return path;
-}
 
 static void load(const char *name, const char *format, struct weir_sim_trace *out)
 {
