@@ -23,6 +23,17 @@ static size_t filters_from_query(const struct api_call *call, struct weir_filter
     return n;
 }
 
+static weir_status answer_page(struct api_call *call, struct weir_txn *txn,
+                               const struct weir_query *query, struct weir_error *err)
+{
+    void *items;
+    size_t n;
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, call->route->out, query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, call->route->out, items, n, next);
+    return WEIR_OK;
+}
+
 weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
@@ -37,12 +48,7 @@ weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_er
     if (query.is_descending && weir_resource_field(call->route->out, "created_ms") != NULL) {
         query.order_by = "created_ms";
     }
-    void *items;
-    size_t n;
-    char *next;
-    WEIR_TRY(weir_txn_list(txn, call->route->out, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, call->route->out, items, n, next);
-    return WEIR_OK;
+    return answer_page(call, txn, &query, err);
 }
 
 weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -61,12 +67,7 @@ weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struc
     if (after >= 0) {
         filters[query.n_filters++] = WEIR_FILTER_INT("seq", GT, after);
     }
-    void *items;
-    size_t n;
-    char *next;
-    WEIR_TRY(weir_txn_list(txn, call->route->out, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, call->route->out, items, n, next);
-    return WEIR_OK;
+    return answer_page(call, txn, &query, err);
 }
 
 weir_status api_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
