@@ -9,10 +9,9 @@ static void append(struct weir_names *names, const char *text, size_t len)
     names->text[names->len] = '\0';
 }
 
-void weir_names_add(struct weir_names *names, const char *name, size_t max)
+void weir_names_add(struct weir_names *names, const char *name, size_t len)
 {
     static const char comma[] = ", ", more[] = "…";
-    size_t len = strnlen(name, max);
     if (names->is_full) {
         return;
     }

@@ -3,7 +3,7 @@
  *
  *     struct weir_names names = {0};
  *     for (size_t i = 0; i < WEIR_ARRAY_LEN(models); i++) {
- *         weir_names_add(&names, models[i].name, SIZE_MAX);
+ *         weir_names_add(&names, models[i].name, strlen(models[i].name));
  *     }
  *     return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there are %s", names.text);
  */
@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct weir_names {
     size_t len;
@@ -20,7 +19,6 @@ struct weir_names {
     char text[256];
 };
 
-/** At most `max` bytes of a name, up to its NUL. */
-void weir_names_add(struct weir_names *names, const char *name, size_t max);
+void weir_names_add(struct weir_names *names, const char *name, size_t len);
 
 #endif

@@ -8,7 +8,7 @@ START_TEST(names_stand_behind_each_other_with_commas)
 {
     struct weir_names names = {0};
     ck_assert_str_eq(names.text, "");
-    weir_names_add(&names, "fifo", SIZE_MAX);
+    weir_names_add(&names, "fifo", strlen("fifo"));
     ck_assert_str_eq(names.text, "fifo");
     weir_names_add(&names, "sjf,las", 3);
     ck_assert_str_eq(names.text, "fifo, sjf");

@@ -186,7 +186,7 @@ static weir_status names_error(const char *name, struct weir_error *err)
 {
     struct weir_names known = {0};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(types); i++) {
-        weir_names_add(&known, types[i].name, SIZE_MAX);
+        weir_names_add(&known, types[i].name, strlen(types[i].name));
     }
     return weir_error_set(err, WEIR_ERR_INVALID, "schedule: expected one of %s, got \"%.64s\"",
                           known.text, name);

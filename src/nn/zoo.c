@@ -269,7 +269,7 @@ static weir_status unknown_model(const char *name, struct weir_error *err)
 {
     struct weir_names known = {0};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(models); i++) {
-        weir_names_add(&known, models[i].name, SIZE_MAX);
+        weir_names_add(&known, models[i].name, strlen(models[i].name));
     }
     return weir_error_set(
         err, WEIR_ERR_NOT_FOUND,

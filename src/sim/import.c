@@ -24,7 +24,7 @@ static weir_status refuse_others(const struct import_form *form, const struct cs
 {
     struct weir_names names = {0};
     for (int i = 0; i < form->n_columns; i++) {
-        weir_names_add(&names, form->columns[i], SIZE_MAX);
+        weir_names_add(&names, form->columns[i], strlen(form->columns[i]));
     }
     for (int i = 0; i < csv->n_columns; i++) {
         const struct csv_field *column = &csv->columns[i];

@@ -198,7 +198,7 @@ static const struct weir_sim_format *find_format(const char *name, struct weir_e
         if (strcmp(formats[i].name, name) == 0) {
             return &formats[i];
         }
-        weir_names_add(&names, formats[i].name, SIZE_MAX);
+        weir_names_add(&names, formats[i].name, strlen(formats[i].name));
     }
     (void)weir_error_set(err, WEIR_ERR_NOT_FOUND, "no trace has the format \"%.40s\": there are %s",
                          name, names.text);
