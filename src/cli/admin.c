@@ -26,6 +26,14 @@ static weir_status post_and_print(struct cli_call *call, const char *path, json_
     return WEIR_OK;
 }
 
+static weir_status check_create(const struct cli_call *call, struct weir_error *err)
+{
+    return strcmp(call->words[0], "create") == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                                call->command->usage);
+}
+
 static weir_status run_login(struct cli_call *call, struct weir_error *err)
 {
     json_t *answer;
@@ -64,10 +72,7 @@ static const struct weir_option project_options[] = {
 static weir_status run_project(struct cli_call *call, struct weir_error *err)
 {
     const struct project_options *options = call->options;
-    if (strcmp(call->words[0], "create") != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir project %s",
-                              call->command->usage);
-    }
+    WEIR_TRY(check_create(call, err));
     return post_and_print(
         call, "/api/v1/projects",
         json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
@@ -85,40 +90,30 @@ const struct cli_command cli_project = {
 
 struct user_options {
     struct cli_common common;
-    char *role, *user, *kind;
+    char *role, *kind;
 };
 
 static const struct weir_option user_options[] = {
     CLI_COMMON_OPTIONS(user_options),
     WEIR_OPT(user_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
              "viewer, operator, scientist or admin"),
-    WEIR_OPT(user_options, user, "user", 0, TEXT, NULL, 0, 0, "USER",
-             "token: whose it is (else yours)"),
     WEIR_OPT(user_options, kind, "kind", 0, TEXT, "person", 0, 0, "person|service",
-             "user: who stands behind it"),
+             "Who stands behind it"),
 };
 
 static weir_status run_user(struct cli_call *call, struct weir_error *err)
 {
     const struct user_options *options = call->options;
-    bool is_token = strcmp(call->command->name, "token") == 0;
-    if (strcmp(call->words[0], "create") != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                              call->command->usage);
-    }
-    json_t *body = json_pack("{s:s,s:s}", "name", call->words[1], "role", options->role);
-    if (!is_token) {
-        json_object_set_new(body, "kind", json_string(options->kind));
-    }
-    if (is_token && options->user != NULL) {
-        json_object_set_new(body, "user", json_string(options->user));
-    }
-    return post_and_print(call, is_token ? "/api/v1/tokens" : "/api/v1/users", body, err);
+    WEIR_TRY(check_create(call, err));
+    return post_and_print(call, "/api/v1/users",
+                          json_pack("{s:s,s:s,s:s}", "name", call->words[1], "role", options->role,
+                                    "kind", options->kind),
+                          err);
 }
 
 const struct cli_command cli_user = {
     .name = "user",
-    .usage = "create NAME [--role ROLE]",
+    .usage = "create NAME [--role ROLE] [--kind person|service]",
     .summary = "Create a user",
     .min_words = 2,
     .max_words = 2,
@@ -126,14 +121,36 @@ const struct cli_command cli_user = {
     .run = run_user,
 };
 
+struct token_options {
+    struct cli_common common;
+    char *role, *user;
+};
+
+static const struct weir_option token_options[] = {
+    CLI_COMMON_OPTIONS(token_options),
+    WEIR_OPT(token_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
+             "viewer, operator, scientist, admin, agent or worker"),
+    WEIR_OPT(token_options, user, "user", 0, TEXT, NULL, 0, 0, "USER", "Whose it is (else yours)"),
+};
+
+static weir_status run_token(struct cli_call *call, struct weir_error *err)
+{
+    const struct token_options *options = call->options;
+    WEIR_TRY(check_create(call, err));
+    return post_and_print(call, "/api/v1/tokens",
+                          json_pack("{s:s,s:s,s:s*}", "name", call->words[1], "role", options->role,
+                                    "user", options->user),
+                          err);
+}
+
 const struct cli_command cli_token = {
     .name = "token",
     .usage = "create NAME [--role ROLE] [--user USER]",
     .summary = "Create a token for a program; its secret is shown once",
     .min_words = 2,
     .max_words = 2,
-    CLI_OPTIONS(user_options, user_options),
-    .run = run_user,
+    CLI_OPTIONS(token_options, token_options),
+    .run = run_token,
 };
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
