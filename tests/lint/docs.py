@@ -129,6 +129,8 @@ def option_rows(body):
         value = lambda name: string(member(name)[1]) if member(name) else None
         if row.startswith("CLI_COMMON_OPTIONS"):
             rows += [(name, None, None, "") for name in COMMON_OPTIONS]
+        elif row.startswith("CLI_OUTPUT_OPTIONS"):
+            rows += [(name, None, None, "") for name in ("output", "help")]
         elif row.startswith("CLI_HELP_OPTION"):
             rows.append(("help", None, None, ""))
         elif row.startswith("{"):
