@@ -340,6 +340,10 @@ void cluster_rollback(struct cluster *cluster, size_t checkpoint)
 
 void cluster_commit(struct cluster *cluster)
 {
+    cluster->n_commits += cluster->n_log > 0;
+    if (cluster->fgd != NULL && cluster->n_log > 0) {
+        fgd_index_commit(cluster->fgd, cluster->n_log);
+    }
     cluster->n_log = 0;
     cluster->n_undo_devices = 0;
 }

@@ -10,7 +10,7 @@
 #define INDICES_BYTES_MAX ((int64_t)64 << 20)
 #define ROOM_BITS         20
 #define LOSS_MAX          ((int64_t)1 << 42)
-#define CHANGES_MIN       64 /* Between two weighings. */
+#define CHANGES_MIN       64 /* Of tasks, between two weighings. */
 
 /** The nodes for one shape, by cost. */
 struct ranking {
@@ -26,14 +26,24 @@ struct fgd_index {
     struct fgd_nodes nodes;
     struct fgd_state scratch;
     int64_t *sums; /**< Per kind. */
-    int64_t room, room_weighed, n_weighings, n_noted_weighed;
-    int32_t *log; /**< The last nodes that changed, a ring. */
+    int64_t room, room_weighed, n_weighings;
+    int64_t n_changes; /**< Tasks that were given or lost a place since the last weighing. */
+    int32_t *log;      /**< The last nodes that changed, a ring. */
     int64_t n_logged, log_mask;
     int64_t *values, *valued; /**< Per node, and in which weighing it was computed; 0 = not. */
     struct ranking *rankings; /**< Per shape. */
     int32_t n_made, n_made_max;
     int64_t n_asked;
 };
+
+static void weigh(struct fgd_index *index)
+{
+    fgd_nodes_sum(&index->nodes, index->sums);
+    fgd_weigh(&index->nodes.mix, index->sums, index->room);
+    index->room_weighed = index->room;
+    index->n_changes = 0;
+    index->n_weighings++;
+}
 
 weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
 {
@@ -64,6 +74,7 @@ weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
     for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
         index->room += index->nodes.rooms[i];
     }
+    weigh(index);
     *out = index;
     return WEIR_OK;
 }
@@ -96,20 +107,14 @@ void fgd_index_note(struct fgd_index *index, int32_t node)
     index->n_logged++;
 }
 
-/** Weigh the mix anew if the room has changed much since. */
-static void weigh(struct fgd_index *index)
+void fgd_index_commit(struct fgd_index *index, size_t n_changes)
 {
+    index->n_changes += (int64_t)n_changes;
     int64_t change = index->room - index->room_weighed;
     change = change < 0 ? -change : change;
-    if (index->n_weighings > 0 && (index->n_logged - index->n_noted_weighed < CHANGES_MIN ||
-                                   change * 8 <= index->room_weighed)) {
-        return;
+    if (index->n_changes >= CHANGES_MIN && change * 8 > index->room_weighed) {
+        weigh(index);
     }
-    fgd_nodes_sum(&index->nodes, index->sums);
-    fgd_weigh(&index->nodes.mix, index->sums, index->room);
-    index->room_weighed = index->room;
-    index->n_noted_weighed = index->n_logged;
-    index->n_weighings++;
 }
 
 static int64_t value_now(struct fgd_index *index, int32_t node)
@@ -148,7 +153,6 @@ static int64_t value_with(struct fgd_index *index, int32_t task, int32_t node, i
 int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node)
 {
     int32_t free_of;
-    weigh(index);
     int64_t value = value_with(index, task, node, &free_of);
     if (value == INT64_MIN) {
         return INT64_MAX;
@@ -192,7 +196,6 @@ static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
 {
     struct ranking *ranking = &index->rankings[index->cluster->tasks[task].shape];
     int32_t n_nodes = index->cluster->snapshot->n_nodes;
-    weigh(index);
     if (!ranking->is_made) {
         if (index->n_made >= index->n_made_max) {
             drop_oldest(index);

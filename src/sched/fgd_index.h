@@ -4,8 +4,9 @@
  * again, by the nodes that changed since.
  *
  * The mix is every task of the snapshot that runs or waits, by shape. States are those of the
- * future, when what leaves has left. Weights follow the scarcity of the moment: they are made anew
- * when the room of the cluster has changed by an eighth.
+ * future, when what leaves has left. Weights follow scarcity: they are made anew when what was
+ * committed has changed the room of the cluster by an eighth. What is only tried out does not
+ * count, so that the places given do not depend on how many others were looked at.
  */
 #ifndef WEIR_SCHED_FGD_INDEX_H
 #define WEIR_SCHED_FGD_INDEX_H
@@ -27,6 +28,9 @@ void fgd_index_destroy(struct fgd_index *index);
 
 /** A node's counters have changed. O(devices). */
 void fgd_index_note(struct fgd_index *index, int32_t node);
+
+/** So many changes of tasks were committed. Cost: nodes times shapes if weights are made anew. */
+void fgd_index_commit(struct fgd_index *index, size_t n_changes);
 
 /** What the task on the node would cost; smaller is better. INT64_MAX if it does not fit. */
 int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node);
