@@ -263,6 +263,21 @@ static bool may_evict_yet(const struct cluster *cluster, int32_t job)
     return cluster->snapshot->now_ms - since >= given->preemption_delay_ms;
 }
 
+/** Whether the job's first task fits nowhere and no node could be made fit by moving others. */
+static bool is_beyond_moving(struct cycle *cycle, int32_t job)
+{
+    struct cluster *cluster = &cycle->cluster;
+    const struct job_state *state = &cluster->jobs[job];
+    const struct weir_sched_task *first = &cluster->snapshot->tasks[cycle->tasks[0]];
+    if (state->n_groups > 1 || cluster->groups[state->first_group].topology >= 0 ||
+        first->affinity_key != NULL || first->anti_affinity_key != NULL) {
+        return false;
+    }
+    backfill_let_go(&cycle->backfill);
+    prospect_update(&cycle->solver.prospect);
+    return prospect_is_hopeless(&cycle->solver.prospect, cycle->tasks[0]);
+}
+
 static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -281,6 +296,9 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
         is_any = is_any || solver->is_victim[v] != SOLVER_NOT_A_VICTIM;
     }
     if (!is_any) {
+        return false;
+    }
+    if (rule->must_move_all && is_beyond_moving(cycle, job)) {
         return false;
     }
     backfill_hold_against(&cycle->backfill, job);

@@ -33,6 +33,8 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->units = make(n_tasks, sizeof *solver->units);
     solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
     solver->links = make(n_tasks, sizeof *solver->links);
+    solver->gains = make((size_t)snapshot->n_nodes, sizeof *solver->gains);
+    solver->all_gains = make((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
     solver->pending = make(n_tasks, sizeof(int32_t));
     solver->evicted = make(n_tasks, sizeof(int32_t));
     solver->recorded = make(n_tasks, sizeof(int32_t));
@@ -40,14 +42,14 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->scratch = make(n_tasks, sizeof(int32_t));
     solver->losses = make(n_tasks, sizeof *solver->losses);
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
-    bool is_whole = solver->is_victim != NULL && solver->is_listed != NULL &&
-                    solver->popped != NULL && solver->last_unit != NULL &&
-                    solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
-                    solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
-                    solver->pending != NULL && solver->evicted != NULL &&
-                    solver->recorded != NULL && solver->made != NULL && solver->scratch != NULL &&
-                    solver->losses != NULL && solver->remaining != NULL;
-    return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
+    bool is_whole =
+        solver->is_victim != NULL && solver->is_listed != NULL && solver->popped != NULL &&
+        solver->last_unit != NULL && solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
+        solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
+        solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
+        solver->made != NULL && solver->scratch != NULL && solver->losses != NULL &&
+        solver->remaining != NULL && solver->gains != NULL && solver->all_gains != NULL;
+    return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
 void solver_fini(struct solver *solver)
@@ -61,6 +63,9 @@ void solver_fini(struct solver *solver)
     free(solver->units);
     free(solver->node_head);
     free(solver->links);
+    free(solver->gains);
+    free(solver->all_gains);
+    prospect_fini(&solver->prospect);
     free(solver->pending);
     free(solver->evicted);
     free(solver->recorded);
@@ -170,7 +175,6 @@ static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, i
 {
     struct cluster *cluster = solver->cluster;
     clear_scenario(solver);
-    solver->n_scenarios++;
     for (int32_t i = 0; i < solver->n_recorded; i++) {
         evict_unit(solver, solver->recorded[i]);
     }
@@ -239,10 +243,35 @@ static void freeze(struct solver *solver, int32_t n_tasks)
     solver->n_evicted = solver->n_recorded = 0;
 }
 
+/** What all possible victims hold, by node. */
+static void count_all_gains(struct solver *solver)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    memset(solver->all_gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->all_gains);
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        const struct weir_sched_job *job = &snapshot->jobs[j];
+        bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
+        for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
+            if (cluster->tasks[t].held >= 0 && cluster->tasks[t].held == cluster->tasks[t].target) {
+                prospect_count(cluster, t, &solver->all_gains[cluster->tasks[t].held]);
+            }
+        }
+    }
+}
+
 /** Whether the job would fit if all possible victims were gone: if not, nothing else can help. */
 static bool is_hopeless(struct solver *solver, int32_t n_tasks)
 {
     clear_scenario(solver);
+    if (solver->is_simple) {
+        const struct prospect_room *gains = solver->prospect.gains;
+        if (!solver->must_move_all) {
+            count_all_gains(solver);
+            gains = solver->all_gains;
+        }
+        return prospect_count_fits(solver->cluster, solver->pending[0], gains, n_tasks) < n_tasks;
+    }
     while (victims_pop(solver)) {
     }
     for (int32_t u = 0; u < solver->n_units; u++) {
@@ -251,6 +280,15 @@ static bool is_hopeless(struct solver *solver, int32_t n_tasks)
     bool fits = place_pending(solver, n_tasks);
     clear_scenario(solver);
     return !fits;
+}
+
+/** Whether a scenario on the node is worth a trial: the first task, which fits nowhere as things
+ *  are, can only come to lie there. */
+static bool could_help(struct solver *solver, int32_t n_tasks, int32_t node)
+{
+    clear_scenario(solver);
+    return n_tasks > 1 || !solver->is_simple ||
+           prospect_fits(solver->cluster, solver->pending[0], node, &solver->gains[node]);
 }
 
 static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
@@ -265,9 +303,10 @@ static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
         for (int32_t j = unit->first; j < i && is_new; j++) {
             is_new = solver->unit_nodes[j] != node;
         }
-        if (is_new && try_scenario(solver, n_tasks, node, u)) {
+        if (is_new && could_help(solver, n_tasks, node) && try_scenario(solver, n_tasks, node, u)) {
             return true;
         }
+        solver->n_scenarios += is_new;
     }
     return false;
 }
@@ -276,6 +315,7 @@ static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
 static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
 {
     int64_t most = solver->cluster->profile->search_max_scenarios;
+    solver->n_scenarios++;
     if (try_scenario(solver, n_tasks, -1, -1)) {
         record(solver);
         return true;
@@ -350,6 +390,27 @@ static bool is_possible(const struct solver *solver, int32_t n_tasks)
     return true;
 }
 
+/** Whether the tasks are alike, what fits them is a matter of one node alone, and their queues
+ * would take the first: then sums by node say who need not be tried. */
+static bool is_simple(const struct solver *solver, int32_t n_tasks)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct job_state *job = &cluster->jobs[solver->job];
+    const struct weir_sched_task *first = &cluster->snapshot->tasks[solver->pending[0]];
+    struct weir_sched_amount amount, fixed;
+    if (job->n_groups > 1 || cluster->groups[job->first_group].topology >= 0 ||
+        first->affinity_key != NULL || first->anti_affinity_key != NULL) {
+        return false;
+    }
+    for (int32_t i = 1; i < n_tasks; i++) {
+        if (cluster->tasks[solver->pending[i]].shape != cluster->tasks[solver->pending[0]].shape) {
+            return false;
+        }
+    }
+    chunk_amount(cluster, solver->pending, 1, &amount, &fixed);
+    return shares_admit(cluster, cluster->snapshot->jobs[solver->job].queue, &amount, &fixed, NULL);
+}
+
 bool solver_solve(struct solver *solver)
 {
     struct cluster *cluster = solver->cluster;
@@ -364,7 +425,8 @@ bool solver_solve(struct solver *solver)
     if (!is_possible(solver, n_tasks)) {
         return false;
     }
-    if (victims_open(solver) != WEIR_OK) {
+    solver->is_simple = is_simple(solver, n_tasks);
+    if (n_tasks >= FREEZE_FROM && victims_open(solver) != WEIR_OK) {
         victims_close(solver);
         cluster->status = WEIR_ERR_NOMEM;
         return false;

@@ -9,6 +9,7 @@
 
 #include "sched/order.h"
 #include "sched/place.h"
+#include "sched/prospect.h"
 #include "sched/shares.h"
 
 enum solver_victim {
@@ -47,6 +48,9 @@ struct solver {
     bool must_move_all; /**< Consolidation: whoever is evicted must have a new place. */
     bool may_move;      /**< Look for new places for victims. */
 
+    struct prospect prospect;
+    bool are_open;  /**< `victims` and what follows is made for the job at hand. */
+    bool is_simple; /**< The job's first task: what it needs is a matter of one node alone. */
     struct order victims;
     uint8_t *is_victim; /**< Per job: enum solver_victim; input. */
     bool *is_listed;    /**< Per job: the same for the order. */
@@ -57,8 +61,10 @@ struct solver {
     int32_t *unit_tasks; /**< Tasks of the units popped so far, unit after unit. */
     struct solver_unit *units;
     int32_t n_units, n_unit_tasks;
-    int32_t *node_head;        /**< Per node: last link of a unit with a task there; -1. */
-    struct solver_link *links; /**< As many as unit_tasks. */
+    int32_t *node_head;              /**< Per node: last link of a unit with a task there; -1. */
+    struct solver_link *links;       /**< As many as unit_tasks. */
+    struct prospect_room *gains;     /**< Per node: of the units popped so far. */
+    struct prospect_room *all_gains; /**< Scratch of the same size. */
 
     int32_t *evicted; /**< Units of the scenario in place, in the order of popping. */
     int32_t n_evicted;

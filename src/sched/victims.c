@@ -8,6 +8,8 @@ weir_status victims_open(struct solver *solver)
 {
     const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
     solver->n_units = solver->n_unit_tasks = 0;
+    solver->are_open = true;
+    memset(solver->gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->gains);
     memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         solver->node_head[i] = -1;
@@ -21,7 +23,11 @@ weir_status victims_open(struct solver *solver)
 
 void victims_close(struct solver *solver)
 {
-    order_fini(&solver->victims);
+    if (solver->are_open) {
+        order_fini(&solver->victims);
+    }
+    solver->are_open = false;
+    solver->n_units = solver->n_unit_tasks = 0;
 }
 
 /** Of a job with one group: the tasks after the first n_popped to end. */
@@ -80,12 +86,21 @@ static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool 
     return *out_is_last && !is_whole ? 0 : n;
 }
 
+/** Of consolidation only who could move makes room. */
+static void count_gain(struct solver *solver, int32_t task, int32_t node)
+{
+    if (!solver->must_move_all || prospect_may_move(&solver->prospect, task, node)) {
+        prospect_count(solver->cluster, task, &solver->gains[node]);
+    }
+}
+
 static void link_unit(struct solver *solver, int32_t unit)
 {
     const struct solver_unit *of = &solver->units[unit];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
         int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
         solver->unit_nodes[i] = node;
+        count_gain(solver, solver->unit_tasks[i], node);
         int32_t last = solver->node_head[node];
         if (last < 0 || solver->links[last].unit != unit) {
             solver->links[i] = (struct solver_link){.unit = unit, .next = last};
@@ -104,6 +119,10 @@ static void push_rest(struct solver *solver, int32_t job, int32_t *scratch)
 
 bool victims_pop(struct solver *solver)
 {
+    if (!solver->are_open && victims_open(solver) != WEIR_OK) {
+        solver->cluster->status = WEIR_ERR_NOMEM;
+        return false;
+    }
     for (;;) {
         int32_t job = order_pop(&solver->victims);
         if (job < 0 || solver->cluster->status != WEIR_OK) {

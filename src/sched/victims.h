@@ -4,7 +4,8 @@
 
 #include "sched/solver.h"
 
-/** Begin with what solver->is_victim marks. */
+/** Begin with what solver->is_victim marks. The first victims_pop does, if it was not done: many a
+ *  job has its answer without. */
 weir_status victims_open(struct solver *solver) WEIR_MUST_CHECK;
 void victims_close(struct solver *solver);
 

@@ -1,0 +1,68 @@
+/**
+ * What sums alone say about making room for a task, before anything is tried: whether what is free
+ * on a node and what its victims hold there would be enough at all. Of a hundred nodes they leave
+ * those worth a trial.
+ *
+ * For consolidation, where victims must move, only those count that fit somewhere now. Whoever fits
+ * nowhere could at best change places with others that go, which leaves no more room than before:
+ * where all of a gang goes, its members may take each other's places, so that one that could move,
+ * or shares of devices, make all on its nodes count. What this rules out beyond what cannot succeed
+ * is that a gang of whole devices changes places with a job that is larger in one resource and
+ * smaller in another.
+ */
+#ifndef WEIR_SCHED_PROSPECT_H
+#define WEIR_SCHED_PROSPECT_H
+
+#include "sched/place.h"
+
+/** What tasks take of a node. */
+struct prospect_room {
+    int64_t milli, cpu_milli, memory_bytes;
+    int32_t n_tasks;
+};
+
+enum prospect_hope {
+    PROSPECT_UNKNOWN,
+    PROSPECT_SOME,
+    PROSPECT_NONE,
+};
+
+struct prospect {
+    struct cluster *cluster;
+    struct placer *placer;
+    struct prospect_room *gains; /**< Per node: of those that could move. */
+    int32_t *examples;           /**< Per shape a task of it. */
+    uint8_t *is_movable;         /**< Per shape: fits somewhere. */
+    bool *is_loose;              /**< Per node: some gang on it could be placed anew. */
+    uint8_t *hopes;              /**< Per shape: enum prospect_hope of consolidation. */
+    int64_t version;             /**< Of the state (cluster.n_commits) that these are for; -1. */
+};
+
+weir_status prospect_init(struct prospect *prospect, struct cluster *cluster,
+                          struct placer *placer) WEIR_MUST_CHECK;
+void prospect_fini(struct prospect *prospect);
+
+/** Count who could move, if the state has changed. Nothing may be held or uncommitted.
+ *  Cost: tasks, and per shape a search for a node. */
+void prospect_update(struct prospect *prospect);
+
+/** Whether the task fits nowhere now and moving others could not change that. `prospect_update` was
+ *  called since the last commit. Cost: nodes, once per shape. */
+bool prospect_is_hopeless(struct prospect *prospect, int32_t task);
+
+/** Whether the task, which runs on the node, may count as one that could move. */
+bool prospect_may_move(const struct prospect *prospect, int32_t task, int32_t node);
+
+/** How many tasks like this one fit if `gains` (per node) were free beside what is, as far as sums
+ *  go; counts no further than `most`. Cost: nodes. */
+int64_t prospect_count_fits(const struct cluster *cluster, int32_t task,
+                            const struct prospect_room *gains, int64_t most);
+
+/** Add what a task takes where it runs. */
+void prospect_count(const struct cluster *cluster, int32_t task, struct prospect_room *room);
+
+/** Whether the task could fit the node if `gain` were free beside what is: as far as sums go. */
+bool prospect_fits(const struct cluster *cluster, int32_t task, int32_t node,
+                   const struct prospect_room *gain);
+
+#endif
