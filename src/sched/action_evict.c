@@ -103,19 +103,25 @@ static void find_siblings(const struct cluster *cluster, int32_t *l, int32_t *r)
 /**
  * Whether the next allocation would give what the victim's queue lost back to it: then the reclaim
  * would come again in every cycle. What is tried first there is the taker's oldest waiting job,
- * which need not be the one for which room is made.
+ * which need not be the one for which room is made. Nor need a victim that may run on several
+ * models stand behind who must run on one; but a place that is kept is not given to it.
  */
 static bool would_return(const struct solver *solver, const struct shares_loss *loss)
 {
     const struct cluster *cluster = solver->cluster;
     int32_t taker = cluster->snapshot->jobs[solver->job].queue, loser = loss->queue;
     int32_t first = solver->first_waiting[taker];
-    if (first < 0 || first == solver->job) {
+    bool is_first = first < 0 || first == solver->job;
+    bool has_models =
+        cluster->n_resources > WEIR_SCHED_FIRST_MODEL && !cluster->profile->keep_places;
+    if (is_first && !has_models) {
         return false;
     }
-    struct weir_sched_amount amount, fixed;
-    int32_t n = chunk_next(cluster, first, solver->scratch);
-    chunk_amount(cluster, solver->scratch, n, &amount, &fixed);
+    struct weir_sched_amount amount = solver->amount, fixed;
+    if (!is_first) {
+        int32_t n = chunk_next(cluster, first, solver->scratch);
+        chunk_amount(cluster, solver->scratch, n, &amount, &fixed);
+    }
     find_siblings(cluster, &taker, &loser);
     struct weir_sched_amount has = cluster->queues[taker].allocated;
     amount_subtract(&has, &solver->amount);
@@ -124,20 +130,21 @@ static bool would_return(const struct solver *solver, const struct shares_loss *
     struct order_key taker_key, loser_key;
     order_make_key(cluster, taker, &has, &with, &taker_key);
     has = with = cluster->queues[loser].allocated;
-    amount_add(&with, &loss->amount);
+    amount_add(&with, has_models ? &loss->asked : &loss->amount);
     order_make_key(cluster, loser, &has, &with, &loser_key);
     return order_compare_keys(&loser_key, &taker_key) < 0;
 }
 
-/** Whether a queue or one above it would hold more than its fair share of what it takes. */
+/** Whether a queue or one above it would hold more than its fair share of what it takes, with
+ *  `more` than it has. */
 static bool is_overfed(const struct cluster *cluster, int32_t queue,
-                       const struct weir_sched_amount *amount)
+                       const struct weir_sched_amount *takes, const struct weir_sched_amount *more)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
-        const struct queue_state *state = &cluster->queues[queue];
-        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-            if (amount->of[r] > 0 &&
-                state->allocated.of[r] + amount->of[r] > state->fair_share.of[r]) {
+        for (int r = 0; r < cluster->n_resources; r++) {
+            int64_t fair = shares_fair(cluster, queue, r);
+            if (takes->of[r] > 0 && fair >= 0 &&
+                cluster->queues[queue].allocated.of[r] + more->of[r] > fair) {
                 return true;
             }
         }
@@ -187,14 +194,19 @@ static bool would_overfeed(const struct solver *solver)
         if (first < 0 || first == solver->job) {
             continue;
         }
+        const struct weir_sched_amount none = {{0}};
         struct weir_sched_amount amount, fixed;
         int32_t n = chunk_next(cluster, first, solver->scratch);
         size_t before = cluster_checkpoint(cluster);
         chunk_amount(cluster, solver->scratch, n, &amount, &fixed);
-        is_overfeeding = n > 0 && is_overfed(cluster, q, &amount) &&
-                         is_served_before(solver, q, &amount) &&
-                         shares_admit(cluster, q, &amount, &fixed, NULL) &&
-                         placer_place(solver->placer, first, solver->scratch, n, NULL);
+        bool is_open = n > 0 && !is_overfed(cluster, q, &amount, &amount);
+        if (n > 0 && (!is_open || cluster->n_resources > WEIR_SCHED_FIRST_MODEL) &&
+            is_served_before(solver, q, &amount) &&
+            shares_admit(cluster, q, &amount, &fixed, NULL) &&
+            placer_place(solver->placer, first, solver->scratch, n, NULL)) {
+            chunk_amount(cluster, solver->scratch, n, &amount, &fixed); /* Now with its models. */
+            is_overfeeding = !is_open || is_overfed(cluster, q, &amount, &none);
+        }
         cluster_rollback(cluster, before);
     }
     cluster_rollback(cluster, checkpoint);

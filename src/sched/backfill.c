@@ -255,7 +255,8 @@ static bool reserve_memory(struct backfill *backfill, int32_t n)
     return true;
 }
 
-/** Note where the job's tasks lie in what is supposed. */
+/** Note where the job's tasks lie in what is supposed, and of which models their devices are then.
+ */
 static void record(struct backfill *backfill, struct backfill_slot *slot, int32_t n)
 {
     const struct cluster *cluster = backfill->cluster;
@@ -275,6 +276,12 @@ static void record(struct backfill *backfill, struct backfill_slot *slot, int32_
                    cluster->target_devices + state->first_spot, n_devices * sizeof(int32_t));
         }
         backfill->n_devices += n_devices;
+        int32_t model = cluster->nodes[state->target].model;
+        if (model >= 0 && cluster->shape_models[state->shape] < 0) {
+            int64_t devices = cluster_charge(cluster, task, state->target).accelerators;
+            slot->amount.of[model] += devices;
+            slot->fixed.of[model] += state->is_fixed ? devices : 0;
+        }
     }
 }
 
@@ -413,14 +420,14 @@ void backfill_add(struct backfill *backfill, int32_t job)
     struct weir_sched_wait *wait = &cluster->jobs[job].wait;
     bool is_hopeless =
         wait->code == WEIR_SCHED_WAIT_TOO_LARGE || wait->code == WEIR_SCHED_WAIT_NO_NODE;
-    bool is_limited =
-        wait->code == WEIR_SCHED_WAIT_QUEUE_LIMIT || wait->code == WEIR_SCHED_WAIT_QUEUE_QUOTA;
     if (backfill->slots_cap == 0 || is_hopeless || chunk_rank(cluster, job) != CHUNK_BELOW) {
         return;
     }
     struct backfill_slot slot = {.job = job};
     int32_t n = chunk_next(cluster, job, backfill->tasks);
     chunk_amount(cluster, backfill->tasks, n, &slot.amount, &slot.fixed);
+    bool is_limited =
+        !shares_admit(cluster, cluster->snapshot->jobs[job].queue, &slot.amount, &slot.fixed, NULL);
     if (!is_limited && waits_for_others(backfill, &slot, n)) {
         wait->code = WEIR_SCHED_WAIT_RESERVED;
         wait->object = first_reservation(backfill);

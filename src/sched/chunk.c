@@ -201,10 +201,10 @@ void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n
 {
     *out_amount = *out_fixed = (struct weir_sched_amount){{0}};
     for (int32_t i = 0; i < n_tasks; i++) {
-        struct weir_sched_amount charge = cluster_charge(cluster, tasks[i], -1);
-        amount_add(out_amount, &charge);
+        struct task_charge charge = cluster_charge(cluster, tasks[i], -1);
+        amount_count(out_amount, &charge, 1);
         if (cluster_is_fixed(cluster, tasks[i])) {
-            amount_add(out_fixed, &charge);
+            amount_count(out_fixed, &charge, 1);
         }
     }
 }

@@ -32,7 +32,19 @@ static int64_t device_charge(const struct cluster *cluster, const struct weir_sc
     return (int64_t)WEIR_MIN(scaled / memory, WEIR_SCHED_DEVICE);
 }
 
-struct weir_sched_amount cluster_charge(const struct cluster *cluster, int32_t task, int32_t node)
+/** The model that a task's devices count as; -1: none that queues have shares of, or not known yet.
+ */
+static int32_t charged_model(const struct cluster *cluster, int32_t task, int32_t node)
+{
+    if (cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
+        return -1;
+    }
+    node = node < 0 ? cluster->tasks[task].target : node;
+    return node >= 0 ? cluster->nodes[node].model
+                     : cluster->shape_models[cluster->tasks[task].shape];
+}
+
+struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct task_state *state = &cluster->tasks[task];
@@ -41,11 +53,10 @@ struct weir_sched_amount cluster_charge(const struct cluster *cluster, int32_t t
         const struct extra_want *want = &cluster->wants[state->first_extra + i];
         devices += want->count * cluster->extra_milli[want->name];
     }
-    return (struct weir_sched_amount){{
-        [WEIR_SCHED_ACCELERATOR] = devices,
-        [WEIR_SCHED_CPU] = demand->cpu_milli,
-        [WEIR_SCHED_MEMORY] = demand->memory_bytes,
-    }};
+    return (struct task_charge){.accelerators = devices,
+                                .cpu_milli = demand->cpu_milli,
+                                .memory_bytes = demand->memory_bytes,
+                                .model = charged_model(cluster, task, node)};
 }
 
 static int64_t device_room_milli(const struct node_state *node, const struct device_state *device)
@@ -162,13 +173,13 @@ void cluster_index_node(struct cluster *cluster, int32_t at)
 static void count_queues(struct cluster *cluster, const struct task_state *state, int32_t task,
                          int sign)
 {
-    struct weir_sched_amount charge = cluster_charge(cluster, task, state->target);
+    struct task_charge charge = cluster_charge(cluster, task, state->target);
     int32_t queue = cluster->snapshot->jobs[state->job].queue;
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         struct queue_state *of = &cluster->queues[queue];
-        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-            of->allocated.of[r] += sign * charge.of[r];
-            of->non_preemptible.of[r] += state->is_fixed ? sign * charge.of[r] : 0;
+        amount_count(&of->allocated, &charge, sign);
+        if (state->is_fixed) {
+            amount_count(&of->non_preemptible, &charge, sign);
         }
     }
 }
@@ -475,7 +486,7 @@ void cluster_suppose_charged(struct cluster *cluster, int32_t queue,
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         struct queue_state *of = &cluster->queues[queue];
-        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        for (int r = 0; r < cluster->n_resources; r++) {
             of->allocated.of[r] += sign * amount->of[r];
             of->non_preemptible.of[r] += sign * fixed->of[r];
         }

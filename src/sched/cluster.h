@@ -80,7 +80,8 @@ struct node_state {
     int64_t device_size;  /**< Units of a device: its bytes if known, else thousandths. */
     int64_t room_milli;   /**< Free in the future, over all devices. */
     int32_t first_extra, first_zone;
-    bool is_open; /**< New work may come. */
+    int32_t model; /**< The resource that its devices are; -1: no queue has a share of it. */
+    bool is_open;  /**< New work may come. */
 };
 
 /** Counters of a job's sub-group; of an inner group over all below it. */
@@ -101,9 +102,17 @@ struct job_state {
 };
 
 struct queue_state {
+    struct weir_sched_share shares[WEIR_SCHED_RESOURCES_MAX]; /**< Those that hold now. */
     struct weir_sched_amount allocated, non_preemptible, requested, fair_share;
     int32_t first_child, next_sibling;
     int32_t depth;
+    int32_t bounds_model; /**< The nearest from here upwards with a limit or quota of one; -1. */
+};
+
+/** What a task counts as. */
+struct task_charge {
+    int64_t accelerators, cpu_milli, memory_bytes;
+    int32_t model; /**< The resource that the accelerators are as well; -1. */
 };
 
 /** Why tasks of a shape found no place, so that twins need not be explained anew. */
@@ -112,6 +121,7 @@ struct shape_reason {
     enum weir_sched_wait_code code;
     enum weir_sched_resource resource;
     int64_t need, have;
+    int32_t queue; /**< That has no more of a model. */
 };
 
 struct undo {
@@ -143,6 +153,8 @@ struct cluster {
     int32_t first_root;   /**< Queue without parent; the others by next_sibling. */
     int64_t *extra_milli; /**< Per interned name: what one counts as of a queue's accelerators. */
     int32_t n_extra_names;
+    const char *models[WEIR_SCHED_MODELS_MAX]; /**< Names of the resources from FIRST_MODEL on. */
+    int n_resources;
     struct weir_sched_amount total;
     int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
     int64_t min_device_memory;
@@ -159,6 +171,7 @@ struct cluster {
     int32_t n_shapes;
     int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
     struct shape_reason *shape_reasons;
+    int32_t *shape_models; /**< Per shape: the resource of the model it must run on; -1. */
     bool *is_shut;         /**< Per node: nothing is placed there in the scenario at hand. */
     struct fgd_index *fgd; /**< Told of every node that changes; NULL: the rule is not in use. */
     int64_t n_freed;       /**< Counts events that may make room. */
@@ -227,8 +240,8 @@ void cluster_suppose_charged(struct cluster *cluster, int32_t queue,
                              const struct weir_sched_amount *fixed, int sign);
 
 /** What a task counts as on a node, of its queues' shares; node -1: on the node with the smallest
- *  devices. */
-struct weir_sched_amount cluster_charge(const struct cluster *cluster, int32_t task, int32_t node);
+ *  devices, and of the model on which it is or must run. */
+struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node);
 
 /** Units of one device that the task takes on this node; more than device_size if impossible. */
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node);
@@ -248,9 +261,20 @@ static inline bool group_is_below(const struct cluster *cluster, int32_t group, 
     return group >= 0;
 }
 
+static inline void amount_count(struct weir_sched_amount *sum, const struct task_charge *charge,
+                                int sign)
+{
+    sum->of[WEIR_SCHED_ACCELERATOR] += sign * charge->accelerators;
+    sum->of[WEIR_SCHED_CPU] += sign * charge->cpu_milli;
+    sum->of[WEIR_SCHED_MEMORY] += sign * charge->memory_bytes;
+    if (charge->model >= 0) {
+        sum->of[charge->model] += sign * charge->accelerators;
+    }
+}
+
 static inline void amount_add(struct weir_sched_amount *sum, const struct weir_sched_amount *what)
 {
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+    for (int r = 0; r < WEIR_SCHED_RESOURCES_MAX; r++) {
         sum->of[r] += what->of[r];
     }
 }
@@ -258,7 +282,7 @@ static inline void amount_add(struct weir_sched_amount *sum, const struct weir_s
 static inline void amount_subtract(struct weir_sched_amount *sum,
                                    const struct weir_sched_amount *what)
 {
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+    for (int r = 0; r < WEIR_SCHED_RESOURCES_MAX; r++) {
         sum->of[r] -= what->of[r];
     }
 }

@@ -4,7 +4,9 @@
 #include "base/macros.h"
 #include "sched/calendar.h"
 #include "sched/keep.h"
+#include "sched/model.h"
 #include "sched/shape.h"
+#include "sched/shares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -382,10 +384,10 @@ static void put_tasks(struct cluster *cluster)
         if (state->target < 0 && state->phase != PHASE_PENDING) {
             continue;
         }
-        struct weir_sched_amount charge = cluster_charge(cluster, i, state->target);
+        struct task_charge charge = cluster_charge(cluster, i, state->target);
         int32_t queue = snapshot->jobs[state->job].queue;
         for (; queue >= 0; queue = snapshot->queues[queue].parent) {
-            amount_add(&cluster->queues[queue].requested, &charge);
+            amount_count(&cluster->queues[queue].requested, &charge, 1);
         }
     }
 }
@@ -396,11 +398,14 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     *cluster = (struct cluster){.snapshot = snapshot, .profile = profile};
     WEIR_TRY(make_arrays(cluster));
     build_nodes(cluster);
+    model_number(cluster);
     WEIR_TRY(intern_extras(cluster));
     build_queues(cluster);
+    shares_read(cluster);
     WEIR_TRY(build_jobs(cluster));
     WEIR_TRY(calendar_init(cluster));
     WEIR_TRY(shape_assign(cluster));
+    WEIR_TRY(model_bind_shapes(cluster));
     put_tasks(cluster);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         cluster_index_node(cluster, i);
@@ -428,6 +433,7 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->kept);
     free(cluster->shape_failed);
     free(cluster->shape_reasons);
+    free(cluster->shape_models);
     free(cluster->log);
     free(cluster->undo_devices);
     node_index_fini(&cluster->by_room);

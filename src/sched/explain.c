@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/fits.h"
+#include "sched/shares.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ static void measure(const struct cluster *cluster, int32_t task, int32_t at,
         room = (int64_t)((__int128)WEIR_MAX(room, 0) * WEIR_SCHED_DEVICE / node->device_size);
         free_milli = WEIR_MAX(free_milli, room * demand->n_devices);
     }
-    *out_need = cluster_charge(cluster, task, demand->n_devices > 0 ? at : -1);
+    struct task_charge need = cluster_charge(cluster, task, demand->n_devices > 0 ? at : -1);
+    *out_need = (struct weir_sched_amount){{need.accelerators, need.cpu_milli, need.memory_bytes}};
     *out_free = (struct weir_sched_amount){{free_milli, given->cpu_milli - node->cpu_future,
                                             given->memory_bytes - node->memory_future}};
     *out_whole = (struct weir_sched_amount){
@@ -54,6 +56,16 @@ static void raise(struct weir_sched_amount *most, const struct weir_sched_amount
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         most->of[r] = WEIR_MAX(most->of[r], amount->of[r]);
     }
+}
+
+static bool is_enough(const struct weir_sched_amount *need, const struct weir_sched_amount *have)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        if (need->of[r] > have->of[r]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /** The resource that is short of `have` on every node, or of which the least is left. */
@@ -71,21 +83,32 @@ static struct shape_reason find_reason(const struct cluster *cluster, int32_t ta
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     struct weir_sched_amount need = {{0}}, most_free = {{0}}, most = {{0}};
+    struct weir_sched_wait share = {.code = WEIR_SCHED_WAIT_NONE};
     bool is_any = false;
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         struct weir_sched_amount here, free_here, whole;
         measure(cluster, task, i, &here, &free_here, &whole);
         raise(&most, &whole);
         if (fits_ever(cluster, task, i)) {
-            raise(&most_free, &free_here);
+            bool has_share = !is_enough(&here, &free_here) ||
+                             shares_admit_at(cluster, task, i,
+                                             share.code == WEIR_SCHED_WAIT_NONE ? &share : NULL);
+            if (has_share) {
+                raise(&most_free, &free_here);
+            }
             need = is_any ? need : here;
             is_any = true;
         } else if (!is_any) {
             need = here;
         }
     }
+    if (share.code != WEIR_SCHED_WAIT_NONE) { /* There is room, on a model that it may not have. */
+        return (struct shape_reason){true,       share.code, share.resource,
+                                     share.need, share.have, share.object};
+    }
     int r = scarcest(&need, is_any ? &most_free : &most);
     struct shape_reason reason = {.is_known = true,
+                                  .queue = WEIR_SCHED_NONE,
                                   .resource = (enum weir_sched_resource)r,
                                   .need = need.of[r],
                                   .have = is_any ? most_free.of[r] : most.of[r]};
@@ -118,7 +141,7 @@ void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, 
     wait->resource = known->resource;
     wait->need = known->need;
     wait->have = known->have;
-    wait->object = known->code == WEIR_SCHED_WAIT_NO_NODE ? task : WEIR_SCHED_NONE;
+    wait->object = known->code == WEIR_SCHED_WAIT_NO_NODE ? task : known->queue;
     if (known->code == WEIR_SCHED_WAIT_FULL && n_placed > 0) {
         wait->code = WEIR_SCHED_WAIT_GANG;
         wait->need = n_tasks;
@@ -127,23 +150,27 @@ void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, 
     }
 }
 
-#define AMOUNT_BYTES 48
+#define AMOUNT_BYTES 96
 
-static const char *amount_text(int r, int64_t value, char out[AMOUNT_BYTES])
+static const char *amount_text(const struct cluster *cluster, int r, int64_t value,
+                               char out[AMOUNT_BYTES])
 {
     static const char *const units[] = {"accelerators", "CPUs", "GiB of memory"};
+    bool is_model = r >= WEIR_SCHED_FIRST_MODEL;
+    const char *unit = units[is_model ? WEIR_SCHED_ACCELERATOR : r];
+    const char *model = is_model ? cluster->models[r - WEIR_SCHED_FIRST_MODEL] : "";
+    const char *of = is_model ? " of model " : "";
     if (value < 0) {
         return "no limit";
     }
     if (r == WEIR_SCHED_MEMORY) {
         int64_t tenths = value / ((1LL << 30) / 10);
-        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%" PRId64 " %s", tenths / 10, tenths % 10,
-                 units[r]);
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%" PRId64 " %s", tenths / 10, tenths % 10, unit);
     } else if (value % 1000 == 0) {
-        snprintf(out, AMOUNT_BYTES, "%" PRId64 " %s", value / 1000, units[r]);
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 " %s%s%.40s", value / 1000, unit, of, model);
     } else {
-        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%03" PRId64 " %s", value / 1000, value % 1000,
-                 units[r]);
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%03" PRId64 " %s%s%.40s", value / 1000,
+                 value % 1000, unit, of, model);
     }
     return out;
 }
@@ -152,8 +179,8 @@ static void explain_why(const struct cluster *cluster, struct weir_sched_wait *w
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     char need_text[AMOUNT_BYTES], have_text[AMOUNT_BYTES];
-    const char *need = amount_text((int)wait->resource, wait->need, need_text);
-    const char *have = amount_text((int)wait->resource, wait->have, have_text);
+    const char *need = amount_text(cluster, (int)wait->resource, wait->need, need_text);
+    const char *have = amount_text(cluster, (int)wait->resource, wait->have, have_text);
     const char *name = "";
     char *out = wait->text;
     size_t size = sizeof wait->text;

@@ -254,7 +254,7 @@ bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
     int32_t at = ranking == NULL ? -1 : node_index_at_least(&ranking->nodes, INT64_MIN, 0);
     while (at >= 0) {
         spot->node = at;
-        fits_find(index->cluster, task, spot);
+        fits_find_within_shares(index->cluster, task, spot);
         if (spot->when >= when) {
             fgd_index_choose(index, task, spot);
             return true;

@@ -2,41 +2,16 @@
 
 #include "base/macros.h"
 #include "sched/fits.h"
+#include "sched/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_same_text(const char *left, const char *right)
-{
-    return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
-}
-
-static bool has_same_constraint(const struct weir_sched_task *left,
-                                const struct weir_sched_task *right)
-{
-    if (left->n_selector != right->n_selector || left->n_tolerations != right->n_tolerations) {
-        return false;
-    }
-    for (int32_t i = 0; i < left->n_selector; i++) {
-        if (!is_same_text(left->selector[i].key, right->selector[i].key) ||
-            !is_same_text(left->selector[i].value, right->selector[i].value)) {
-            return false;
-        }
-    }
-    for (int32_t i = 0; i < left->n_tolerations; i++) {
-        if (!is_same_text(left->tolerations[i].key, right->tolerations[i].key) ||
-            !is_same_text(left->tolerations[i].value, right->tolerations[i].value)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static int32_t find_constraint(struct fgd_nodes *nodes, int32_t task)
 {
     const struct weir_sched_task *tasks = nodes->cluster->snapshot->tasks;
     for (int32_t i = 0; i < nodes->n_constraints; i++) {
-        if (has_same_constraint(&tasks[nodes->examples[i]], &tasks[task])) {
+        if (shape_has_same_constraint(&tasks[nodes->examples[i]], &tasks[task])) {
             return i;
         }
     }

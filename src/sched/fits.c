@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/calendar.h"
+#include "sched/shares.h"
 #include "sched/zones.h"
 
 #include <string.h>
@@ -239,10 +240,21 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
     }
 }
 
+void fits_find_within_shares(const struct cluster *cluster, int32_t task, struct fits_spot *spot)
+{
+    if (shares_admit_at(cluster, task, spot->node, NULL)) {
+        fits_find(cluster, task, spot);
+    } else {
+        spot->when = FITS_NO;
+        spot->zones = 0;
+    }
+}
+
 bool fits_back(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
-    if (state->phase != PHASE_RELEASING || !has_room(cluster, task, state->held, false)) {
+    if (state->phase != PHASE_RELEASING || !has_room(cluster, task, state->held, false) ||
+        !shares_admit_at(cluster, task, state->held, NULL)) {
         return false;
     }
     const struct node_state *node = &cluster->nodes[state->held];

@@ -29,6 +29,10 @@ bool fits_allows(const struct cluster *cluster, int32_t task, int32_t node);
 /** The spot on spot->node, its other members are written. */
 void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *spot);
 
+/** The same for placing it there: FITS_NO too if its queues may take no more of the node's model.
+ */
+void fits_find_within_shares(const struct cluster *cluster, int32_t task, struct fits_spot *spot);
+
 /** Whether a task that is RELEASING could stay where it is. */
 bool fits_back(const struct cluster *cluster, int32_t task);
 

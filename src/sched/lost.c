@@ -9,7 +9,7 @@ static int64_t running_milli(const struct cluster *cluster, int32_t job)
     int64_t sum = 0;
     for (int32_t t = given->first_task; t < given->first_task + given->n_tasks; t++) {
         if (cluster->tasks[t].held >= 0) {
-            sum += cluster_charge(cluster, t, cluster->tasks[t].held).of[WEIR_SCHED_ACCELERATOR];
+            sum += cluster_charge(cluster, t, cluster->tasks[t].held).accelerators;
         }
     }
     return sum;

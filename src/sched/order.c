@@ -91,8 +91,8 @@ int order_compare_keys(const struct order_key *l, const struct order_key *r)
         return compare_i64(l->dominant_without, r->dominant_without);
     }
     for (int i = 0; i < WEIR_SCHED_N_RESOURCES; i++) {
-        if (l->allocatable.of[i] != r->allocatable.of[i]) {
-            return compare_i64(l->allocatable.of[i], r->allocatable.of[i]);
+        if (l->allocatable[i] != r->allocatable[i]) {
+            return compare_i64(l->allocatable[i], r->allocatable[i]);
         }
     }
     return 0;
@@ -105,43 +105,58 @@ static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
     return order->is_victims ? compared > 0 : compared < 0;
 }
 
-static int64_t dominant_share(const struct cluster *cluster, const struct weir_sched_amount *has,
-                              const struct weir_sched_amount *allocatable)
+/** How much of what it may have of a resource a queue has. */
+static int64_t share_of(const struct cluster *cluster, int r, int64_t has, int64_t allocatable)
 {
-    int64_t dominant = 0;
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        if (has->of[r] <= 0) {
-            continue;
-        }
-        int64_t of = allocatable->of[r] < 0 ? cluster->total.of[r] : allocatable->of[r];
-        __int128 share;
-        if (of > 0) {
-            share = (__int128)has->of[r] * SHARE_SCALE / of;
-        } else {
-            share = (__int128)has->of[r] * SHARE_SCALE / WEIR_MAX(cluster->total.of[r], 1);
-            share *= NO_SHARE_FACTOR;
-        }
-        dominant = WEIR_MAX(dominant, (int64_t)WEIR_MIN(share, (__int128)INT64_MAX));
+    if (has <= 0) {
+        return 0;
     }
-    return dominant;
+    int64_t of = allocatable < 0 ? cluster->total.of[r] : allocatable;
+    __int128 share;
+    if (of > 0) {
+        share = (__int128)has * SHARE_SCALE / of;
+    } else {
+        share = (__int128)has * SHARE_SCALE / WEIR_MAX(cluster->total.of[r], 1);
+        share *= NO_SHARE_FACTOR;
+    }
+    return (int64_t)WEIR_MIN(share, (__int128)INT64_MAX);
+}
+
+/** Put one resource into the key. */
+static void add_resource(const struct cluster *cluster, int32_t queue, int r, int64_t has,
+                         int64_t with, struct order_key *key)
+{
+    int64_t quota = cluster->queues[queue].shares[r].quota;
+    int64_t fair = shares_fair(cluster, queue, r);
+    int64_t allocatable = shares_allocatable(cluster, queue, r);
+    key->is_over_share = key->is_over_share || (fair >= 0 && has > fair);
+    key->is_over_quota = key->is_over_quota || (quota >= 0 && with > quota);
+    if (r < WEIR_SCHED_FIRST_MODEL) {
+        key->has_no_share = key->has_no_share && allocatable == 0;
+        key->allocatable[r] = allocatable;
+    } else if (allocatable < 0) {
+        return; /* Of an unbounded model only the accelerators in all count. */
+    }
+    int64_t with_share = share_of(cluster, r, with, allocatable);
+    int64_t without_share = share_of(cluster, r, has, allocatable);
+    key->dominant_with = WEIR_MAX(key->dominant_with, with_share);
+    key->dominant_without = WEIR_MAX(key->dominant_without, without_share);
 }
 
 void order_make_key(const struct cluster *cluster, int32_t queue,
                     const struct weir_sched_amount *has, const struct weir_sched_amount *with,
                     struct order_key *key)
 {
-    const struct queue_state *state = &cluster->queues[queue];
     *key = (struct order_key){.priority = cluster->snapshot->queues[queue].priority,
                               .has_no_share = true};
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        int64_t quota = cluster->snapshot->queues[queue].shares[r].quota;
-        key->allocatable.of[r] = shares_allocatable(cluster, queue, r);
-        key->is_over_share = key->is_over_share || has->of[r] > state->fair_share.of[r];
-        key->is_over_quota = key->is_over_quota || (quota >= 0 && with->of[r] > quota);
-        key->has_no_share = key->has_no_share && key->allocatable.of[r] == 0;
+        add_resource(cluster, queue, r, has->of[r], with->of[r], key);
     }
-    key->dominant_with = dominant_share(cluster, with, &key->allocatable);
-    key->dominant_without = dominant_share(cluster, has, &key->allocatable);
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+        if (has->of[r] != with->of[r]) { /* The job is about this model. */
+            add_resource(cluster, queue, r, has->of[r], with->of[r], key);
+        }
+    }
 }
 
 static void make_key(struct order *order, int32_t queue)
@@ -149,7 +164,7 @@ static void make_key(struct order *order, int32_t queue)
     const struct cluster *cluster = order->cluster;
     struct order_queue *of = &order->queues[queue];
     const struct queue_state *state = &cluster->queues[queue];
-    struct weir_sched_amount job = {{0}}, fixed, has = state->allocated;
+    struct weir_sched_amount job, fixed, has = state->allocated;
     int32_t n = order->is_victims ? chunk_to_evict(cluster, of->top, order->scratch)
                                   : chunk_next(cluster, of->top, order->scratch);
     chunk_amount(cluster, order->scratch, n, &job, &fixed);

@@ -13,7 +13,7 @@ struct order_key {
     bool is_over_share, is_over_quota, has_no_share;
     int32_t priority;
     int64_t dominant_with, dominant_without;
-    struct weir_sched_amount allocatable;
+    int64_t allocatable[WEIR_SCHED_N_RESOURCES];
 };
 
 struct order_queue {
@@ -57,7 +57,8 @@ void order_count_loss(struct order *order, int32_t job, const struct weir_sched_
 /** What queues have has changed in more than the queue of the last popped job. */
 void order_refresh(struct order *order);
 
-/** The key of a queue that has `has`, and with its next job `with`. */
+/** The key of a queue that has `has`, and with its next job `with`. Of models those count that the
+ *  job is about. */
 void order_make_key(const struct cluster *cluster, int32_t queue,
                     const struct weir_sched_amount *has, const struct weir_sched_amount *with,
                     struct order_key *out);

@@ -77,7 +77,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
     struct candidate best_so_far = {0};
     for (int32_t i = 0; i < nodes->n; i++) {
         spot.node = nodes->list[i];
-        fits_find(placer->cluster, task, &spot);
+        fits_find_within_shares(placer->cluster, task, &spot);
         struct candidate candidate = {
             .key = placing_key(placer, task, spot.node),
             .rank = nodes->has_ranks ? placer->ranks[spot.node] : 0,
@@ -106,7 +106,7 @@ static bool walk_up(struct placer *placer, int32_t task, const struct node_index
     int32_t at = node_index_at_least(index, from, 0);
     while (at >= 0) {
         spot->node = at;
-        fits_find(placer->cluster, task, spot);
+        fits_find_within_shares(placer->cluster, task, spot);
         if (spot->when >= when && (!must_share || spot->is_shared)) {
             return true;
         }
@@ -125,7 +125,7 @@ static bool walk_down(struct placer *placer, int32_t task, const struct node_ind
         for (; at >= 0 && index->entries[at].key == key;
              at = node_index_at_least(index, key, at + 1)) {
             spot->node = at;
-            fits_find(placer->cluster, task, spot);
+            fits_find_within_shares(placer->cluster, task, spot);
             if (spot->when >= when) {
                 return true;
             }
@@ -157,7 +157,7 @@ static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
             continue;
         }
         spot->node = at;
-        fits_find(placer->cluster, task, spot);
+        fits_find_within_shares(placer->cluster, task, spot);
         if (spot->when >= when) {
             return true;
         }

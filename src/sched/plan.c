@@ -6,7 +6,6 @@
 #include "sched/chunk.h"
 #include "sched/explain.h"
 #include "sched/keep.h"
-#include "sched/windows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +120,11 @@ static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wa
         out->have = root->n_pending + root->n_alive;
         out->object = WEIR_SCHED_NONE;
     }
+    bool is_of_share =
+        out->code == WEIR_SCHED_WAIT_QUEUE_LIMIT || out->code == WEIR_SCHED_WAIT_QUEUE_QUOTA;
+    if (out->resource >= WEIR_SCHED_FIRST_MODEL && !is_of_share) {
+        out->resource = WEIR_SCHED_ACCELERATOR; /* That was what an earlier attempt met. */
+    }
     explain_text(cluster, out);
     return true;
 }
@@ -181,14 +185,8 @@ weir_status weir_sched_plan(const struct weir_sched_snapshot *snapshot,
     WEIR_TRY(weir_sched_profile_check(profile, err));
     WEIR_TRY(weir_sched_snapshot_check(snapshot, err));
     struct cycle cycle = {0};
-    struct weir_sched_snapshot effective;
-    struct weir_sched_queue *queues = NULL;
     struct weir_sched_plan *plan = calloc(1, sizeof *plan);
-    weir_status status =
-        plan == NULL ? WEIR_ERR_NOMEM : windows_apply(snapshot, profile, &effective, &queues);
-    if (status == WEIR_OK) {
-        status = cycle_init(&cycle, &effective, profile);
-    }
+    weir_status status = plan == NULL ? WEIR_ERR_NOMEM : cycle_init(&cycle, snapshot, profile);
     if (status == WEIR_OK) {
         status = run_actions(&cycle);
     }
@@ -196,7 +194,6 @@ weir_status weir_sched_plan(const struct weir_sched_snapshot *snapshot,
         status = make_plan(&cycle.cluster, plan);
     }
     cycle_fini(&cycle);
-    free(queues);
     if (status != WEIR_OK) {
         weir_sched_plan_destroy(plan);
         return weir_error_set(err, status, "planning: %s", weir_status_text(status));

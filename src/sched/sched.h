@@ -130,7 +130,7 @@ enum weir_sched_wait_code {
 struct weir_sched_wait {
     int32_t job;
     enum weir_sched_wait_code code;
-    enum weir_sched_resource resource;
+    enum weir_sched_resource resource; /**< FIRST_MODEL + i: devices of a model. */
     int64_t need, have;
     int32_t object;            /**< Index as the code says; WEIR_SCHED_NONE. */
     int64_t expected_start_ms; /**< If jobs end as expected (backfill.h); 0 = unknown. */
@@ -162,8 +162,10 @@ struct weir_sched_plan {
  * @param plan  On success a plan that weir_sched_plan_destroy frees. It refers to nothing of the
  *              snapshot but by index.
  * @return INVALID or UNSUPPORTED as the checks of snapshot and profile; NOMEM.
- * Cost: memory linear in nodes, devices, tasks and queues. A bind is O(log nodes) where labels do
- * not rule out the best nodes; a job whose twin found no place in the cycle costs O(1).
+ * Cost: memory linear in nodes, devices, tasks and queues. A bind is O(log nodes) where labels, and
+ * the queue's shares of models, do not rule out the best nodes; a job whose twin found no place in
+ * the cycle costs O(1). Shares of models cost a look at the nodes for every distinct set of
+ * selector and tolerations.
  */
 weir_status weir_sched_plan(const struct weir_sched_snapshot *snapshot,
                             const struct weir_sched_profile *profile, struct weir_sched_plan **plan,

@@ -3,6 +3,7 @@
 #include "base/macros.h"
 #include "sched/chunk.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /** What is above a minimum comes back only if the minimum does. */
@@ -165,26 +166,46 @@ bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit
     return true;
 }
 
+/** Room for so many losses. */
+static bool reserve_losses(struct solver *solver, int32_t n)
+{
+    if (n <= solver->losses_cap) {
+        return true;
+    }
+    void *grown = realloc(solver->losses, 2 * (size_t)n * sizeof *solver->losses);
+    if (grown == NULL) {
+        solver->cluster->status = WEIR_ERR_NOMEM;
+        return false;
+    }
+    solver->losses = grown;
+    solver->losses_cap = 2 * n;
+    return true;
+}
+
 int32_t settle_count_losses(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
     int32_t n = solver->n_frozen_losses;
+    if (!reserve_losses(solver, n + solver->n_evicted)) {
+        return n;
+    }
     for (int32_t e = 0; e < solver->n_evicted; e++) {
         const struct solver_unit *unit = &solver->units[solver->evicted[e]];
-        struct weir_sched_amount lost = {{0}};
+        struct shares_loss lost = {.queue = cluster->snapshot->jobs[unit->job].queue};
         bool is_lost = false;
         for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
             int32_t task = solver->unit_tasks[i];
             if (cluster->tasks[task].target < 0) {
-                struct weir_sched_amount charge =
+                struct task_charge charge =
                     cluster_charge(cluster, task, cluster->tasks[task].held);
-                amount_add(&lost, &charge);
+                amount_count(&lost.amount, &charge, 1);
+                charge.model = cluster_charge(cluster, task, -1).model;
+                amount_count(&lost.asked, &charge, 1);
                 is_lost = true;
             }
         }
         if (is_lost) {
-            solver->losses[n++] = (struct shares_loss){
-                .queue = cluster->snapshot->jobs[unit->job].queue, .amount = lost};
+            solver->losses[n++] = lost;
         }
     }
     return n;

@@ -1,6 +1,7 @@
 #include "sched/shape.h"
 
 #include "sched/calendar.h"
+#include "sched/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,22 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return mix(hash, text == NULL);
 }
 
+uint64_t shape_constraint_hash(const struct weir_sched_task *task)
+{
+    uint64_t hash = 0;
+    for (int32_t i = 0; i < task->n_selector; i++) {
+        hash = mix_text(mix_text(hash, task->selector[i].key), task->selector[i].value);
+    }
+    for (int32_t i = 0; i < task->n_tolerations; i++) {
+        hash = mix_text(mix_text(hash, task->tolerations[i].key), task->tolerations[i].value);
+    }
+    return hash;
+}
+
 static uint64_t hash_of(const struct weir_sched_task *task)
 {
     const struct weir_sched_demand *demand = &task->demand;
-    uint64_t hash = mix(0, (uint64_t)demand->cpu_milli);
+    uint64_t hash = mix(shape_constraint_hash(task), (uint64_t)demand->cpu_milli);
     hash = mix(hash, (uint64_t)demand->memory_bytes);
     hash = mix(hash, (uint64_t)demand->n_devices);
     hash = mix(hash, (uint64_t)demand->device_milli);
@@ -30,12 +43,6 @@ static uint64_t hash_of(const struct weir_sched_task *task)
     hash = mix(hash, demand->numa_aligned);
     for (int32_t i = 0; i < demand->n_extras; i++) {
         hash = mix_text(mix(hash, (uint64_t)demand->extras[i].count), demand->extras[i].name);
-    }
-    for (int32_t i = 0; i < task->n_selector; i++) {
-        hash = mix_text(mix_text(hash, task->selector[i].key), task->selector[i].value);
-    }
-    for (int32_t i = 0; i < task->n_tolerations; i++) {
-        hash = mix_text(mix_text(hash, task->tolerations[i].key), task->tolerations[i].value);
     }
     return hash;
 }
@@ -63,13 +70,10 @@ static bool is_same_demand(const struct weir_sched_demand *left,
     return true;
 }
 
-/** Tasks with affinities are each of their own shape: what fits them depends on other tasks. */
-static bool is_same(const struct weir_sched_task *left, const struct weir_sched_task *right)
+bool shape_has_same_constraint(const struct weir_sched_task *left,
+                               const struct weir_sched_task *right)
 {
-    if (left->affinity_key != NULL || left->anti_affinity_key != NULL ||
-        right->affinity_key != NULL || right->anti_affinity_key != NULL ||
-        left->n_selector != right->n_selector || left->n_tolerations != right->n_tolerations ||
-        !is_same_demand(&left->demand, &right->demand)) {
+    if (left->n_selector != right->n_selector || left->n_tolerations != right->n_tolerations) {
         return false;
     }
     for (int32_t i = 0; i < left->n_selector; i++) {
@@ -87,12 +91,21 @@ static bool is_same(const struct weir_sched_task *left, const struct weir_sched_
     return true;
 }
 
+/** Tasks with affinities are each of their own shape: what fits them depends on other tasks. */
+static bool is_same(const struct weir_sched_task *left, const struct weir_sched_task *right)
+{
+    return left->affinity_key == NULL && left->anti_affinity_key == NULL &&
+           right->affinity_key == NULL && right->anti_affinity_key == NULL &&
+           is_same_demand(&left->demand, &right->demand) && shape_has_same_constraint(left, right);
+}
+
 static bool are_twins(const struct cluster *cluster, int32_t left, int32_t right)
 {
     const struct weir_sched_task *tasks = cluster->snapshot->tasks;
     int32_t l = cluster->tasks[left].job, r = cluster->tasks[right].job;
     return is_same(&tasks[left], &tasks[right]) &&
-           (l == r || calendar_kind(cluster, l) == calendar_kind(cluster, r));
+           (l == r || (calendar_kind(cluster, l) == calendar_kind(cluster, r) &&
+                       model_kind(cluster, l) == model_kind(cluster, r)));
 }
 
 weir_status shape_assign(struct cluster *cluster)
@@ -114,7 +127,9 @@ weir_status shape_assign(struct cluster *cluster)
             continue;
         }
         previous = i;
-        uint64_t hash = mix(hash_of(task), calendar_kind(cluster, cluster->tasks[i].job));
+        int32_t job = cluster->tasks[i].job;
+        uint64_t hash =
+            mix(mix(hash_of(task), calendar_kind(cluster, job)), model_kind(cluster, job));
         size_t at = (size_t)hash & (n_slots - 1);
         while (slots[at] != 0 && !are_twins(cluster, i, slots[at] - 1)) {
             at = (at + 1) & (n_slots - 1);

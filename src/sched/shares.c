@@ -2,13 +2,52 @@
 
 #include "base/macros.h"
 #include "sched/division.h"
+#include "sched/model.h"
+#include "sched/windows.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct weir_sched_share *share_of(const struct cluster *cluster, int32_t queue, int r)
 {
-    return &cluster->snapshot->queues[queue].shares[r];
+    return &cluster->queues[queue].shares[r];
+}
+
+static void read_models(struct cluster *cluster, const struct weir_sched_model_share *models,
+                        int32_t n_models, struct weir_sched_share *out)
+{
+    for (int32_t i = 0; i < n_models; i++) {
+        out[model_named(cluster, models[i].model)] = models[i].share;
+    }
+}
+
+void shares_read(struct cluster *cluster)
+{
+    static const struct weir_sched_share unbounded = {WEIR_SCHED_UNLIMITED, 1,
+                                                      WEIR_SCHED_UNLIMITED};
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    for (int32_t q = 0; q < snapshot->n_queues; q++) { /* Parents come first. */
+        const struct weir_sched_queue *given = &snapshot->queues[q];
+        const struct weir_sched_window *window =
+            cluster->profile->quota_windows ? window_of(snapshot, given) : NULL;
+        struct queue_state *queue = &cluster->queues[q];
+        memcpy(queue->shares, window != NULL ? window->shares : given->shares,
+               sizeof given->shares);
+        bool bounds_model = false;
+        for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+            queue->shares[r] = unbounded;
+        }
+        read_models(cluster, given->models, given->n_models, queue->shares);
+        if (window != NULL) {
+            read_models(cluster, window->models, window->n_models, queue->shares);
+        }
+        for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+            bounds_model =
+                bounds_model || queue->shares[r].quota >= 0 || queue->shares[r].limit >= 0;
+        }
+        int32_t above = given->parent < 0 ? -1 : cluster->queues[given->parent].bounds_model;
+        queue->bounds_model = bounds_model ? q : above;
+    }
 }
 
 static bool is_within(int64_t value, int64_t bound)
@@ -22,17 +61,19 @@ static void divide_among(struct cluster *cluster, int32_t first, int resource, i
     int32_t n = 0;
     for (int32_t q = first; q >= 0; q = cluster->queues[q].next_sibling) {
         const struct weir_sched_queue *given = &cluster->snapshot->queues[q];
-        const struct weir_sched_share *share = &given->shares[resource];
+        const struct weir_sched_share *share = share_of(cluster, q, resource);
+        bool is_model = resource >= WEIR_SCHED_FIRST_MODEL;
         parts[n++] = (struct division_part){.quota = share->quota,
                                             .limit = share->limit,
                                             .weight = WEIR_MAX(share->weight, 0),
                                             .want = cluster->queues[q].requested.of[resource],
-                                            .usage_ppm = given->usage_ppm[resource],
+                                            .usage_ppm = is_model ? 0 : given->usage_ppm[resource],
                                             .priority = given->priority,
                                             .age_rank = q};
     }
     int64_t rest = division_give_quota(parts, n, total);
-    int64_t unit = resource == WEIR_SCHED_ACCELERATOR ? WEIR_SCHED_DEVICE : 1;
+    bool are_devices = resource != WEIR_SCHED_CPU && resource != WEIR_SCHED_MEMORY;
+    int64_t unit = are_devices ? WEIR_SCHED_DEVICE : 1;
     if (rest > 0) {
         division_give_rest(parts, n, rest, unit, cluster->profile->usage_weight_ppm);
     }
@@ -48,7 +89,7 @@ weir_status shares_divide(struct cluster *cluster)
     if (parts == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+    for (int r = 0; r < cluster->n_resources; r++) {
         divide_among(cluster, cluster->first_root, r, cluster->total.of[r], parts);
         for (int32_t q = 0; q < n_queues; q++) { /* Parents come first. */
             divide_among(cluster, cluster->queues[q].first_child, r,
@@ -69,6 +110,12 @@ int64_t shares_allocatable(const struct cluster *cluster, int32_t queue, int res
     return share->limit < 0 ? wanted : WEIR_MIN(share->limit, wanted);
 }
 
+int64_t shares_fair(const struct cluster *cluster, int32_t queue, int resource)
+{
+    return resource < WEIR_SCHED_FIRST_MODEL ? cluster->queues[queue].fair_share.of[resource]
+                                             : shares_allocatable(cluster, queue, resource);
+}
+
 static void explain(struct weir_sched_wait *wait, enum weir_sched_wait_code code, int resource,
                     int64_t need, int64_t have, int32_t queue)
 {
@@ -81,22 +128,32 @@ static void explain(struct weir_sched_wait *wait, enum weir_sched_wait_code code
     }
 }
 
+/** One queue and one resource of it. */
+static bool admits(const struct cluster *cluster, int32_t queue, int r, int64_t amount,
+                   int64_t fixed, struct weir_sched_wait *wait)
+{
+    const struct queue_state *state = &cluster->queues[queue];
+    const struct weir_sched_share *share = share_of(cluster, queue, r);
+    int64_t all = state->allocated.of[r] + amount;
+    if (amount > 0 && !is_within(all, share->limit)) {
+        explain(wait, WEIR_SCHED_WAIT_QUEUE_LIMIT, r, all, share->limit, queue);
+        return false;
+    }
+    int64_t all_fixed = state->non_preemptible.of[r] + fixed;
+    if (fixed > 0 && !is_within(all_fixed, share->quota)) {
+        explain(wait, WEIR_SCHED_WAIT_QUEUE_QUOTA, r, all_fixed, share->quota, queue);
+        return false;
+    }
+    return true;
+}
+
 bool shares_admit(const struct cluster *cluster, int32_t queue,
                   const struct weir_sched_amount *amount, const struct weir_sched_amount *fixed,
                   struct weir_sched_wait *wait)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
-        const struct queue_state *state = &cluster->queues[queue];
-        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-            const struct weir_sched_share *share = share_of(cluster, queue, r);
-            int64_t all = state->allocated.of[r] + amount->of[r];
-            if (amount->of[r] > 0 && !is_within(all, share->limit)) {
-                explain(wait, WEIR_SCHED_WAIT_QUEUE_LIMIT, r, all, share->limit, queue);
-                return false;
-            }
-            int64_t all_fixed = state->non_preemptible.of[r] + fixed->of[r];
-            if (fixed->of[r] > 0 && !is_within(all_fixed, share->quota)) {
-                explain(wait, WEIR_SCHED_WAIT_QUEUE_QUOTA, r, all_fixed, share->quota, queue);
+        for (int r = 0; r < cluster->n_resources; r++) {
+            if (!admits(cluster, queue, r, amount->of[r], fixed->of[r], wait)) {
                 return false;
             }
         }
@@ -104,13 +161,32 @@ bool shares_admit(const struct cluster *cluster, int32_t queue,
     return true;
 }
 
+bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
+                     struct weir_sched_wait *wait)
+{
+    int32_t r = cluster->nodes[node].model;
+    int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
+    queue = r < 0 ? -1 : cluster->queues[queue].bounds_model;
+    if (queue < 0) {
+        return true;
+    }
+    int64_t amount = cluster_charge(cluster, task, node).accelerators;
+    int64_t fixed = cluster_is_fixed(cluster, task) ? amount : 0;
+    while (queue >= 0 && admits(cluster, queue, r, amount, fixed, wait)) {
+        int32_t parent = cluster->snapshot->queues[queue].parent;
+        queue = parent < 0 ? -1 : cluster->queues[parent].bounds_model;
+    }
+    return queue < 0;
+}
+
 bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
                         const struct weir_sched_amount *amount,
                         const struct weir_sched_amount *fixed)
 {
     const struct queue_state *state = &cluster->queues[queue];
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        if (amount->of[r] > 0 && state->allocated.of[r] + amount->of[r] > state->fair_share.of[r]) {
+    for (int r = 0; r < cluster->n_resources; r++) {
+        if (amount->of[r] > 0 &&
+            !is_within(state->allocated.of[r] + amount->of[r], shares_fair(cluster, queue, r))) {
             return false;
         }
         if (fixed->of[r] > 0 && !is_within(state->non_preemptible.of[r] + fixed->of[r],
@@ -138,35 +214,79 @@ static void find_siblings(const struct cluster *cluster, int32_t *left, int32_t 
     }
 }
 
-static bool is_above_allocatable(const struct cluster *cluster, int32_t queue,
-                                 const struct weir_sched_amount *has,
+/** The line of queues from a leaf up to where it is compared with another. */
+struct line {
+    int32_t leaf, compared;
+    const struct weir_sched_amount *still_to_lose; /**< Per queue; NULL: nothing. */
+};
+
+/** Whose share of a resource counts: the highest of the line that has a quota of the model. */
+static int32_t line_queue(const struct cluster *cluster, const struct line *line, int r)
+{
+    int32_t found = line->compared;
+    bool is_model = r >= WEIR_SCHED_FIRST_MODEL;
+    for (int32_t q = line->leaf; is_model && q != line->compared;
+         q = cluster->snapshot->queues[q].parent) {
+        found = share_of(cluster, q, r)->quota >= 0 ? q : found;
+    }
+    return share_of(cluster, line->compared, r)->quota >= 0 ? line->compared : found;
+}
+
+static int64_t line_has(const struct cluster *cluster, const struct line *line, int32_t queue,
+                        int r)
+{
+    int64_t lost = line->still_to_lose == NULL ? 0 : line->still_to_lose[queue].of[r];
+    return cluster->queues[queue].allocated.of[r] + lost;
+}
+
+static bool is_above_allocatable(const struct cluster *cluster, const struct line *line,
                                  const struct weir_sched_amount *involved)
 {
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        if (involved->of[r] > 0 && !is_within(has->of[r], shares_allocatable(cluster, queue, r))) {
+    for (int r = 0; r < cluster->n_resources; r++) {
+        int32_t queue = involved->of[r] > 0 ? line_queue(cluster, line, r) : -1;
+        if (queue >= 0 &&
+            !is_within(line_has(cluster, line, queue, r), shares_allocatable(cluster, queue, r))) {
             return true;
         }
     }
     return false;
 }
 
-static bool is_above_quota(const struct cluster *cluster, int32_t queue,
-                           const struct weir_sched_amount *has,
+static bool is_above_quota(const struct cluster *cluster, const struct line *line,
                            const struct weir_sched_amount *involved)
 {
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        if (involved->of[r] > 0 && !is_within(has->of[r], share_of(cluster, queue, r)->quota)) {
+    for (int r = 0; r < cluster->n_resources; r++) {
+        int32_t queue = involved->of[r] > 0 ? line_queue(cluster, line, r) : -1;
+        if (queue >= 0 &&
+            !is_within(line_has(cluster, line, queue, r), share_of(cluster, queue, r)->quota)) {
             return true;
         }
     }
     return false;
 }
 
-/** ratio l * multiplier >= ratio r, where a ratio is has / fair and over nothing is infinite. */
+/** Whether what is lost of a model is within the quota of it. */
+static bool is_guaranteed(const struct cluster *cluster, const struct line *line,
+                          const struct weir_sched_amount *lost)
+{
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+        int32_t queue = lost->of[r] > 0 ? line_queue(cluster, line, r) : -1;
+        if (queue >= 0 && line_has(cluster, line, queue, r) <= share_of(cluster, queue, r)->quota) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** ratio l * multiplier >= ratio r, where a ratio is has / fair, over nothing infinite and over -1,
+ *  which is any amount, nothing. */
 static bool is_as_saturated(const struct cluster *cluster, int64_t l_has, int64_t l_fair,
                             int64_t r_has, int64_t r_fair)
 {
     __int128 multiplier = cluster->profile->saturation_ppm;
+    if (r_fair < 0) {
+        return true;
+    }
     if (l_fair <= 0 || r_fair <= 0) {
         return r_fair > 0 || r_has <= 0;
     }
@@ -179,12 +299,12 @@ static bool is_below_sibling(const struct cluster *cluster, int32_t taker, int32
                              const struct weir_sched_amount *sibling_has,
                              const struct weir_sched_amount *involved)
 {
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        int64_t fair = cluster->queues[taker].fair_share.of[r];
+    for (int r = 0; r < cluster->n_resources; r++) {
+        int64_t fair = shares_fair(cluster, taker, r);
         if (involved->of[r] > 0 && taker_has->of[r] > fair &&
             share_of(cluster, taker, r)->quota >= 0 &&
             is_as_saturated(cluster, taker_has->of[r], fair, sibling_has->of[r],
-                            cluster->queues[sibling].fair_share.of[r])) {
+                            shares_fair(cluster, sibling, r))) {
             return false;
         }
     }
@@ -210,7 +330,7 @@ static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
                 return false;
             }
         }
-        for (int r = 0; r < WEIR_SCHED_N_RESOURCES && is_fixed; r++) {
+        for (int r = 0; r < cluster->n_resources && is_fixed; r++) {
             if (involved->of[r] > 0 && !is_within(cluster->queues[queue].non_preemptible.of[r],
                                                   share_of(cluster, queue, r)->quota)) {
                 return false;
@@ -220,24 +340,19 @@ static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
     return true;
 }
 
-/** What a queue still has before the losses that `lost` does not hold yet. */
-static struct weir_sched_amount before(const struct cluster *cluster, int32_t queue,
-                                       const struct weir_sched_amount *still_to_lose)
+static bool loss_is_allowed(const struct cluster *cluster, const struct line *taker,
+                            const struct line *loser, const struct weir_sched_amount *amount,
+                            const struct weir_sched_amount *lost)
 {
-    struct weir_sched_amount has = cluster->queues[queue].allocated;
-    amount_add(&has, still_to_lose);
-    return has;
-}
-
-static bool loss_is_allowed(const struct cluster *cluster, int32_t taker, int32_t loser,
-                            const struct weir_sched_amount *amount,
-                            const struct weir_sched_amount *has)
-{
-    if (is_above_allocatable(cluster, loser, has, amount)) {
-        return true;
+    if (is_guaranteed(cluster, loser, lost)) {
+        return false;
     }
-    return !is_above_quota(cluster, taker, &cluster->queues[taker].allocated, amount) &&
-           is_above_quota(cluster, loser, has, amount);
+    struct weir_sched_amount involved = *amount;
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+        involved.of[r] = lost->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
+    }
+    return is_above_allocatable(cluster, loser, &involved) ||
+           (!is_above_quota(cluster, taker, amount) && is_above_quota(cluster, loser, &involved));
 }
 
 bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,
@@ -258,10 +373,11 @@ bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,
     }
     bool is_fair = true;
     for (int32_t i = 0; i < n_losses && is_fair; i++) {
-        int32_t taker = queue, loser = losses[i].queue;
-        find_siblings(cluster, &taker, &loser);
-        struct weir_sched_amount has = before(cluster, loser, &remaining[loser]);
-        is_fair = loss_is_allowed(cluster, taker, loser, amount, &has);
+        struct line taker = {.leaf = queue, .compared = queue};
+        struct line loser = {
+            .leaf = losses[i].queue, .compared = losses[i].queue, .still_to_lose = remaining};
+        find_siblings(cluster, &taker.compared, &loser.compared);
+        is_fair = loss_is_allowed(cluster, &taker, &loser, amount, &losses[i].amount);
         for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
             amount_subtract(&remaining[q], &losses[i].amount);
         }

@@ -7,6 +7,9 @@
 
 #include "sched/cluster.h"
 
+/** Fill the queues' shares with those that hold now: their windows' or their own. */
+void shares_read(struct cluster *cluster);
+
 /** Divide the cluster among the roots, and every queue's share among its children.
  *  Cost: per level and resource as division_give_rest. */
 weir_status shares_divide(struct cluster *cluster) WEIR_MUST_CHECK;
@@ -14,11 +17,23 @@ weir_status shares_divide(struct cluster *cluster) WEIR_MUST_CHECK;
 /** min(limit, max(quota, fair share)) of one resource; -1 = unlimited. */
 int64_t shares_allocatable(const struct cluster *cluster, int32_t queue, int resource);
 
+/**
+ * What a queue may hold of one resource without being above its fair share; -1 = any amount. Of a
+ * model never less than its quota: what may run on several models requests none of them before it
+ * runs, so that the division may have given less than what is held.
+ */
+int64_t shares_fair(const struct cluster *cluster, int32_t queue, int resource);
+
 /** Whether a queue and all above it may take `amount` more, of which `fixed` is non-preemptible. If
  *  not, *wait (may be NULL) says which may not and why. */
 bool shares_admit(const struct cluster *cluster, int32_t queue,
                   const struct weir_sched_amount *amount, const struct weir_sched_amount *fixed,
                   struct weir_sched_wait *wait);
+
+/** The same for a task's devices as those of the node's model; the rest of it was admitted before.
+ *  Cost: levels with shares of models. */
+bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
+                     struct weir_sched_wait *wait);
 
 /** Whether a queue that takes `amount` more stays within its fair share, and with `fixed` within
  * its quota: only then it may reclaim. */
@@ -30,11 +45,14 @@ bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
 struct shares_loss {
     int32_t queue;
     struct weir_sched_amount amount;
+    struct weir_sched_amount asked; /**< What it asks for then: of models those it must run on. */
 };
 
 /**
  * Whether `queue` may take `amount` at the cost of these losses, in this order. The losses are
- * already missing from the queues' allocations, and `amount` is already in `queue`'s.
+ * already missing from the queues' allocations, and `amount` is already in `queue`'s. Queues are
+ * compared just below their common ancestor; in their devices of a model the highest from there
+ * down to their own that have a quota of it.
  * `remaining` is scratch, one per queue.
  */
 bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,

@@ -15,17 +15,22 @@
 #define WEIR_SCHED_DEVICE     1000 /**< A whole device, in thousandths. */
 #define WEIR_SCHED_AMOUNT_MAX ((int64_t)1 << 60)
 
-/** The resources that queues divide. */
+/** The resources that queues divide: three, and the devices of each of weir_sched_models. */
 enum weir_sched_resource {
-    WEIR_SCHED_ACCELERATOR, /**< Thousandths of a device. */
+    WEIR_SCHED_ACCELERATOR, /**< Thousandths of a device, whatever its model. */
     WEIR_SCHED_CPU,         /**< Milli-cores. */
     WEIR_SCHED_MEMORY,      /**< Bytes. */
     WEIR_SCHED_N_RESOURCES,
+    WEIR_SCHED_FIRST_MODEL = WEIR_SCHED_N_RESOURCES, /**< Thousandths of a device of the first. */
+    WEIR_SCHED_RESOURCES_MAX = 16,                   /**< So that an amount is two cache lines. */
 };
 
-/** An amount of each. */
+/** Models that queues may have shares of. */
+#define WEIR_SCHED_MODELS_MAX (WEIR_SCHED_RESOURCES_MAX - WEIR_SCHED_FIRST_MODEL)
+
+/** An amount of each. Devices of a model count twice: as accelerators, and as the model's. */
 struct weir_sched_amount {
-    int64_t of[WEIR_SCHED_N_RESOURCES];
+    int64_t of[WEIR_SCHED_RESOURCES_MAX];
 };
 
 struct weir_sched_label {
@@ -92,12 +97,37 @@ struct weir_sched_share {
     int64_t limit;  /**< Never more; WEIR_SCHED_UNLIMITED. */
 };
 
+/**
+ * A queue's share of the devices of one model ("H100": quota 8, limit 16), beside its share of all
+ * devices. Every rule of shares holds for both: a task on such a node counts as accelerators and as
+ * devices of the model, for its queue and all above it; it starts within the limits of both, and
+ * non-preemptible work within the quotas of both; what is left over of a model is divided among
+ * those who ask for it; and work on a model within the queue's quota of it is not reclaimed,
+ * whatever the queue has in all.
+ *
+ * What counts is the node that a task gets (weir_sched_node.model). A task *must* run on a model if
+ * no other nodes with devices have the labels and taints that it asks for: it requests the model
+ * while it waits. One that may run on several requests none until it runs; where its queue's share
+ * of one model is used up, it goes to another.
+ *
+ * A model of which a queue names no share is not bounded for it: {quota, limit:
+ * WEIR_SCHED_UNLIMITED}. Only its accelerators in all count then, and within their quota it loses
+ * none of that model for others' sake: a guarantee of a model is worth what the others' quotas
+ * leave of it. Who may only borrow a model has a quota of 0 of it.
+ */
+struct weir_sched_model_share {
+    const char *model; /**< As nodes name it. */
+    struct weir_sched_share share;
+};
+
 /** Shares that hold on some days of the week from one minute of the day to another. */
 struct weir_sched_window {
     int32_t days;         /**< Bit 0 is Monday; the days on which it begins. */
     int32_t from_minute;  /**< 0…1440, by the clock of utc_offset_min. */
     int32_t until_minute; /**< Not after from_minute: of the next day. */
     struct weir_sched_share shares[WEIR_SCHED_N_RESOURCES];
+    const struct weir_sched_model_share *models; /**< Of others the queue's own hold. */
+    int32_t n_models;
 };
 
 /** A queue's order of creation is its place in the array. */
@@ -106,11 +136,14 @@ struct weir_sched_queue {
     int32_t parent; /**< Before it in the array; WEIR_SCHED_NONE: a root. Jobs only in leaves. */
     int32_t priority;
     struct weir_sched_share shares[WEIR_SCHED_N_RESOURCES];
-    /** Decayed use in the window, in millionths of the cluster's capacity of the resource. */
+    const struct weir_sched_model_share *models; /**< Each model once. */
+    int32_t n_models;
+    /** Decayed use in the window, in millionths of the cluster's capacity of the resource. Of
+     * single models past use does not count. */
     int64_t usage_ppm[WEIR_SCHED_N_RESOURCES];
     int64_t preempt_min_run_ms;              /**< -1: the parent's. */
     int64_t reclaim_min_run_ms;              /**< -1: the parent's. */
-    const struct weir_sched_window *windows; /**< The first that holds replaces `shares`. */
+    const struct weir_sched_window *windows; /**< The first that holds replaces the shares. */
     int32_t n_windows;
 };
 
@@ -258,10 +291,20 @@ struct weir_sched_snapshot {
 };
 
 /**
+ * The models of which queues have shares, in the order in which queues and their windows first name
+ * them: model i is resource WEIR_SCHED_FIRST_MODEL + i of amounts.
+ * @param out  Texts of the snapshot.
+ * @return How many; those beyond WEIR_SCHED_MODELS_MAX are not counted, and a snapshot that has
+ *         them is refused.
+ */
+int32_t weir_sched_models(const struct weir_sched_snapshot *snapshot,
+                          const char *out[WEIR_SCHED_MODELS_MAX]);
+
+/**
  * Look for anything a plan could not be made of: an index outside its array, a negative amount, two
  * jobs that hold one task, a loop in a tree. weir_sched_plan does this first.
- * @return INVALID naming the object and what is wrong.
- * Cost: linear.
+ * @return INVALID naming the object and what is wrong; LIMIT: more of something than is planned
+ * for. Cost: linear.
  */
 weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot,
                                       struct weir_error *err) WEIR_MUST_CHECK;

@@ -132,6 +132,69 @@ static bool is_share(const struct weir_sched_share *share)
     return is_bound(share->quota) && is_bound(share->limit) && share->weight <= WEIGHT_MAX;
 }
 
+static weir_status check_models(const struct check *check, const struct weir_sched_queue *queue,
+                                const struct weir_sched_model_share *models, int32_t n)
+{
+    if (n < 0 || (n > 0 && models == NULL)) {
+        return refuse(check, "queue", queue->name, "shares of models are missing");
+    }
+    if (n > WEIR_SCHED_MODELS_MAX) {
+        return weir_error_set(check->err, WEIR_ERR_LIMIT,
+                              "queue \"%.80s\": has shares of more than %d models", queue->name,
+                              WEIR_SCHED_MODELS_MAX);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (models[i].model == NULL || models[i].model[0] == '\0' || !is_share(&models[i].share)) {
+            return refuse(check, "queue", queue->name,
+                          "the share of a model has no name, or is negative or too large");
+        }
+        for (int32_t j = 0; j < i; j++) {
+            if (strcmp(models[j].model, models[i].model) == 0) {
+                return refuse(check, "queue", queue->name, "names a model twice");
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
+static bool are_among(const struct weir_sched_model_share *shares, int32_t n_shares,
+                      const char *const *models, int32_t n)
+{
+    for (int32_t i = 0; i < n_shares; i++) {
+        int32_t m = 0;
+        while (m < n && strcmp(models[m], shares[i].model) != 0) {
+            m++;
+        }
+        if (m == n) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Names beyond the greatest number that queues may have shares of find no place in the list. */
+static weir_status check_all_models(const struct check *check)
+{
+    const char *models[WEIR_SCHED_MODELS_MAX];
+    const struct weir_sched_snapshot *snapshot = check->snapshot;
+    int32_t n = weir_sched_models(snapshot, models);
+    for (int32_t q = 0; q < snapshot->n_queues && n == WEIR_SCHED_MODELS_MAX; q++) {
+        const struct weir_sched_queue *queue = &snapshot->queues[q];
+        bool are_listed = are_among(queue->models, queue->n_models, models, n);
+        for (int32_t w = 0; w < queue->n_windows; w++) {
+            are_listed = are_listed &&
+                         are_among(queue->windows[w].models, queue->windows[w].n_models, models, n);
+        }
+        if (!are_listed) {
+            return weir_error_set(check->err, WEIR_ERR_LIMIT,
+                                  "queue \"%.80s\": names one more model than the %d of which "
+                                  "queues may have shares",
+                                  queue->name, WEIR_SCHED_MODELS_MAX);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_windows(const struct check *check, const struct weir_sched_queue *queue)
 {
     if (queue->n_windows < 0 || (queue->n_windows > 0 && queue->windows == NULL)) {
@@ -150,6 +213,7 @@ static weir_status check_windows(const struct check *check, const struct weir_sc
                 check, "queue", queue->name,
                 "a window is outside days 0 to 127, minutes 0 to 1440, or has a bad share");
         }
+        WEIR_TRY(check_models(check, queue, window->models, window->n_models));
     }
     return WEIR_OK;
 }
@@ -168,6 +232,7 @@ static weir_status check_queue(const struct check *check, int32_t index)
             return refuse(check, "queue", queue->name, "a share is negative or too large");
         }
     }
+    WEIR_TRY(check_models(check, queue, queue->models, queue->n_models));
     return check_windows(check, queue);
 }
 
@@ -452,6 +517,7 @@ weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot
     for (int32_t i = 0; i < snapshot->n_queues; i++) {
         WEIR_TRY(check_queue(&check, i));
     }
+    WEIR_TRY(check_all_models(&check));
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
         WEIR_TRY(check_task(&check, &snapshot->tasks[i]));
     }

@@ -43,15 +43,15 @@ static const struct json_field zone_fields[] = {
 static const struct json_field queue_fields[] = {
     NEED(weir_sched_queue, name, TEXT), F(weir_sched_queue, priority, I32, 100),
     F(weir_sched_queue, preempt_min_run_ms, I64, -1), F(weir_sched_queue, reclaim_min_run_ms, I64, -1),
-    OTHER("parent"), OTHER("accelerator"), OTHER("cpu"), OTHER("memory"), OTHER("usage_ppm"),
-    OTHER("windows"),
+    OTHER("parent"), OTHER("accelerator"), OTHER("cpu"), OTHER("memory"), OTHER("models"),
+    OTHER("usage_ppm"), OTHER("windows"),
 };
 static const struct json_field share_fields[] = {
     F(weir_sched_share, quota, I64, -1), F(weir_sched_share, weight, I64, 1), F(weir_sched_share, limit, I64, -1),
 };
 static const struct json_field window_fields[] = {
     F(weir_sched_window, days, I32, 127), F(weir_sched_window, from_minute, I32, 0), F(weir_sched_window, until_minute, I32, 1440),
-    OTHER("accelerator"), OTHER("cpu"), OTHER("memory"),
+    OTHER("accelerator"), OTHER("cpu"), OTHER("memory"), OTHER("models"),
 };
 static const struct json_field topology_fields[] = {
     NEED(weir_sched_topology, name, TEXT), OTHER("levels"),

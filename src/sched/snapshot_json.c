@@ -163,6 +163,29 @@ static weir_status read_shares(const struct reader *reader, const json_t *from, 
     return WEIR_OK;
 }
 
+/** Shares by model. */
+static weir_status read_models(const struct reader *reader, const json_t *from, const char *where,
+                               const struct weir_sched_model_share **out, int32_t *out_n)
+{
+    const json_t *models = json_object_get(from, "models");
+    if (models != NULL && !json_is_object(models)) {
+        return refuse(reader, where, "models", "an object of shares");
+    }
+    struct weir_sched_model_share *list = WEIR_ARENA_ARRAY(
+        reader->arena, json_object_size(models) + 1, struct weir_sched_model_share);
+    const char *model;
+    json_t *share;
+    json_object_foreach((json_t *)models, model, share)
+    {
+        list[*out_n].model = model;
+        WEIR_TRY(json_fields_read(share_fields, WEIR_ARRAY_LEN(share_fields), share, where,
+                                  &list[*out_n].share, reader->err));
+        ++*out_n;
+    }
+    *out = list;
+    return WEIR_OK;
+}
+
 static weir_status read_windows(const struct reader *reader, const json_t *from, const char *where,
                                 struct weir_sched_queue *queue)
 {
@@ -172,7 +195,9 @@ static weir_status read_windows(const struct reader *reader, const json_t *from,
     const json_t *list = json_object_get(from, "windows");
     for (int32_t i = 0; i < queue->n_windows; i++) {
         memcpy(windows[i].shares, queue->shares, sizeof queue->shares);
-        WEIR_TRY(read_shares(reader, json_array_get(list, (size_t)i), where, windows[i].shares));
+        const json_t *given = json_array_get(list, (size_t)i);
+        WEIR_TRY(read_shares(reader, given, where, windows[i].shares));
+        WEIR_TRY(read_models(reader, given, where, &windows[i].models, &windows[i].n_models));
     }
     return WEIR_OK;
 }
@@ -192,6 +217,7 @@ static weir_status read_queue(const struct reader *reader, const json_t *from,
         out->usage_ppm[r] = json_integer_value(json_array_get(usage, (size_t)r));
     }
     WEIR_TRY(read_shares(reader, from, where, out->shares));
+    WEIR_TRY(read_models(reader, from, where, &out->models, &out->n_models));
     WEIR_TRY(read_windows(reader, from, where, out));
     const char *parent = json_string_value(json_object_get(from, "parent"));
     out->parent = WEIR_SCHED_NONE;

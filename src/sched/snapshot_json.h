@@ -13,7 +13,9 @@
  *        "is_cordoned": false, "closed_from_ms": 0, "closed_until_ms": 0}],
  *      "queues": [{"name": "vision", "parent": "all", "priority": 100,
  *        "accelerator": {"quota": 8000, "weight": 1, "limit": -1}, "cpu": …, "memory": …,
- *        "windows": [{"days": 127, "from_minute": 0, "until_minute": 1440, "accelerator": …}],
+ *        "models": {"A100": {"quota": 4000, "weight": 1, "limit": 8000}},
+ *        "windows": [{"days": 127, "from_minute": 0, "until_minute": 1440, "accelerator": …,
+ *                     "models": …}],
  *        "usage_ppm": [0, 0, 0], "preempt_min_run_ms": -1, "reclaim_min_run_ms": -1}],
  *      "topologies": [{"name": "t", "levels": ["zone", "rack"]}],
  *      "jobs": [{"name": "j", "user": "ada", "queue": "vision", "priority": 50,
@@ -32,7 +34,8 @@
  *      "reservations": [{"name": "r", "queue": "vision", "job": "j", "from_ms": 0, "until_ms": 0,
  *                        "nodes": ["n1"]}]}
  *
- * A queue that leaves out a share has quota and limit -1 and weight 1.
+ * A queue that leaves out a share has quota and limit -1 and weight 1; a window that leaves one
+ * out, the queue's.
  */
 #ifndef WEIR_SCHED_SNAPSHOT_JSON_H
 #define WEIR_SCHED_SNAPSHOT_JSON_H
@@ -55,8 +58,10 @@ json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot);
 
 /**
  * {"actions": [{"kind": "bind | pipeline | evict", "task", "node", "devices", "reason", "by"}],
- *  "waits": [{"job", "code", "resource", "need", "have", "object", "text"}],
- *  "queues": [{"name", "fair_share": [a, c, m], "requested", "allocated"}]}, all by name.
+ *  "waits": [{"job", "code", "resource", "model", "need", "have", "object", "text"}],
+ *  "queues": [{"name", "fair_share": [a, c, m], "requested", "allocated",
+ *              "models": {"A100": {"fair_share": a, "requested", "allocated"}}}]}, all by name.
+ * Models are there if it is about a model, or queues have shares of them.
  * The caller owns it; NULL: no memory.
  */
 json_t *weir_sched_plan_to_json(const struct weir_sched_snapshot *snapshot,

@@ -51,11 +51,14 @@ static const char everything[] =
     " \"queues\": [{\"name\": \"all\", \"usage_ppm\": [0, 0, 0], \"accelerator\": {}, \"cpu\": {},"
     " \"memory\": {}}, {\"name\": \"q\", \"parent\": \"all\", \"priority\": 7,"
     " \"accelerator\": {\"quota\": 4000, \"weight\": 2, \"limit\": 8000}, \"cpu\": {\"quota\": 1},"
-    " \"memory\": {\"limit\": 3}, \"usage_ppm\": [1, 2, 3], \"preempt_min_run_ms\": 10,"
+    " \"memory\": {\"limit\": 3}, \"models\": {\"A100\": {\"quota\": 2000, \"weight\": 3, "
+    "\"limit\": "
+    "4000}, \"H100\": {\"limit\": 0}}, \"usage_ppm\": [1, 2, 3], \"preempt_min_run_ms\": 10,"
     " \"reclaim_min_run_ms\": 20, \"windows\": [{\"days\": 3, \"from_minute\": 60,"
     " \"until_minute\": 120, \"accelerator\": {\"quota\": 1000, \"weight\": 5, \"limit\": 2000},"
     " \"cpu\": {\"quota\": 1, \"weight\": 1, \"limit\": -1},"
-    " \"memory\": {\"quota\": -1, \"weight\": 1, \"limit\": 3}}]}],"
+    " \"memory\": {\"quota\": -1, \"weight\": 1, \"limit\": 3},"
+    " \"models\": {\"L4\": {\"quota\": 0}}}]}],"
     " \"topologies\": [{\"name\": \"t\", \"levels\": [\"zone\", \"rack\"]}],"
     " \"jobs\": [{\"name\": \"j\", \"user\": \"ada\", \"queue\": \"q\", \"priority\": 50,"
     " \"preemptibility\": \"semi-preemptible\", \"min_member\": 1, \"created_ms\": 1,"
@@ -110,6 +113,13 @@ static const struct {
     {"{\"nodes\": [{\"name\": \"n\", \"cpu_milli\": \"4\"}]}", "an integer"},
     {"{\"queues\": [{\"name\": \"q\", \"parent\": \"q\"}]}", "a queue before it"},
     {"{\"queues\": [{\"name\": \"q\", \"cpu\": {\"quota\": -2}}]}", "negative"},
+    {"{\"queues\": [{\"name\": \"q\", \"models\": [\"A100\"]}]}", "an object of shares"},
+    {"{\"queues\": [{\"name\": \"q\", \"models\": {\"A100\": 4}}]}", "expected an object"},
+    {"{\"queues\": [{\"name\": \"q\", \"models\": {\"A100\": {\"quote\": 4}}}]}", "unknown member"},
+    {"{\"queues\": [{\"name\": \"q\", \"models\": {\"\": {}}}]}", "share of a model"},
+    {"{\"queues\": [{\"name\": \"q\", \"models\": {\"A100\": {\"limit\": -2}}}]}", "negative"},
+    {"{\"queues\": [{\"name\": \"q\", \"windows\": [{\"models\": {\"\": {}}}]}]}",
+     "share of a model"},
     {"{\"jobs\": [{\"name\": \"j\", \"queue\": \"q\"}]}", "name of a queue"},
     {"{\"queues\": [{\"name\": \"q\"}], \"jobs\": [{\"name\": \"j\", \"queue\": \"q\", \"tasks\": "
      "[{\"name\": \"t\", \"node\": \"n\"}]}]}",

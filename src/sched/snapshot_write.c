@@ -52,6 +52,19 @@ static json_t *write_node(const struct weir_sched_node *node)
     return out;
 }
 
+static void write_models(json_t *object, const struct weir_sched_model_share *models, int32_t n)
+{
+    json_t *out = n > 0 ? json_object() : NULL;
+    for (int32_t i = 0; i < n; i++) {
+        json_t *share = json_object();
+        json_fields_write(share_fields, WEIR_ARRAY_LEN(share_fields), &models[i].share, share);
+        add(out, models[i].model, share);
+    }
+    if (n > 0) {
+        add(object, "models", out);
+    }
+}
+
 static json_t *write_windows(const struct weir_sched_queue *queue)
 {
     static const char *const keys[] = {"accelerator", "cpu", "memory"};
@@ -67,6 +80,7 @@ static json_t *write_windows(const struct weir_sched_queue *queue)
             add(share, "limit", json_integer(from->limit));
             add(out, keys[r], share);
         }
+        write_models(out, queue->windows[i].models, queue->windows[i].n_models);
         json_array_append_new(list, out);
     }
     return list;
@@ -88,6 +102,7 @@ static json_t *write_queue(const struct weir_sched_snapshot *snapshot,
         json_array_append_new(usage, json_integer(queue->usage_ppm[r]));
     }
     add(out, "usage_ppm", usage);
+    write_models(out, queue->models, queue->n_models);
     if (queue->n_windows > 0) {
         add(out, "windows", write_windows(queue));
     }
@@ -272,14 +287,19 @@ static json_t *write_object(const struct weir_sched_snapshot *snapshot,
     }
 }
 
-static json_t *write_wait(const struct weir_sched_snapshot *snapshot,
+static json_t *write_wait(const struct weir_sched_snapshot *snapshot, const char *const *models,
                           const struct weir_sched_wait *wait)
 {
     static const char *const resources[] = {"accelerator", "cpu", "memory"};
     json_t *out = json_object();
+    bool is_model = wait->resource >= WEIR_SCHED_FIRST_MODEL;
+    int resource = is_model ? WEIR_SCHED_ACCELERATOR : (int)wait->resource;
     add(out, "job", json_string(snapshot->jobs[wait->job].name));
     add(out, "code", json_string(weir_sched_wait_name(wait->code)));
-    add(out, "resource", json_string(resources[wait->resource]));
+    add(out, "resource", json_string(resources[resource]));
+    if (is_model) {
+        add(out, "model", json_string(models[wait->resource - WEIR_SCHED_FIRST_MODEL]));
+    }
     add(out, "need", json_integer(wait->need));
     add(out, "have", json_integer(wait->have));
     add(out, "object", write_object(snapshot, wait));
@@ -300,23 +320,43 @@ static json_t *write_amount(const struct weir_sched_amount *amount)
     return out;
 }
 
+static json_t *write_queue_share(const struct weir_sched_queue_share *share,
+                                 const char *const *models, int32_t n_models)
+{
+    json_t *out = json_object(), *by_model = n_models > 0 ? json_object() : NULL;
+    add(out, "fair_share", write_amount(&share->fair_share));
+    add(out, "requested", write_amount(&share->requested));
+    add(out, "allocated", write_amount(&share->allocated));
+    for (int32_t i = 0; i < n_models; i++) {
+        int r = WEIR_SCHED_FIRST_MODEL + i;
+        json_t *of = json_object();
+        add(of, "fair_share", json_integer(share->fair_share.of[r]));
+        add(of, "requested", json_integer(share->requested.of[r]));
+        add(of, "allocated", json_integer(share->allocated.of[r]));
+        add(by_model, models[i], of);
+    }
+    if (n_models > 0) {
+        add(out, "models", by_model);
+    }
+    return out;
+}
+
 json_t *weir_sched_plan_to_json(const struct weir_sched_snapshot *snapshot,
                                 const struct weir_sched_plan *plan)
 {
     json_t *out = json_object(), *actions = json_array(), *waits = json_array();
     json_t *queues = json_array();
+    const char *models[WEIR_SCHED_MODELS_MAX];
+    int32_t n_models = weir_sched_models(snapshot, models);
     for (int32_t i = 0; i < plan->n_actions; i++) {
         json_array_append_new(actions, write_action(snapshot, &plan->actions[i]));
     }
     for (int32_t i = 0; i < plan->n_waits; i++) {
-        json_array_append_new(waits, write_wait(snapshot, &plan->waits[i]));
+        json_array_append_new(waits, write_wait(snapshot, models, &plan->waits[i]));
     }
     for (int32_t i = 0; i < snapshot->n_queues; i++) {
-        json_t *queue = json_object();
+        json_t *queue = write_queue_share(&plan->queues[i], models, n_models);
         add(queue, "name", json_string(snapshot->queues[i].name));
-        add(queue, "fair_share", write_amount(&plan->queues[i].fair_share));
-        add(queue, "requested", write_amount(&plan->queues[i].requested));
-        add(queue, "allocated", write_amount(&plan->queues[i].allocated));
         json_array_append_new(queues, queue);
     }
     add(out, "actions", actions);

@@ -40,15 +40,14 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->recorded = make(n_tasks, sizeof(int32_t));
     solver->made = make(n_tasks + 1, sizeof(int32_t));
     solver->scratch = make(n_tasks, sizeof(int32_t));
-    solver->losses = make(n_tasks, sizeof *solver->losses);
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
-    bool is_whole =
-        solver->is_victim != NULL && solver->is_listed != NULL && solver->popped != NULL &&
-        solver->last_unit != NULL && solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
-        solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
-        solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
-        solver->made != NULL && solver->scratch != NULL && solver->losses != NULL &&
-        solver->remaining != NULL && solver->gains != NULL && solver->all_gains != NULL;
+    bool is_whole = solver->is_victim != NULL && solver->is_listed != NULL &&
+                    solver->popped != NULL && solver->last_unit != NULL &&
+                    solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
+                    solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
+                    solver->pending != NULL && solver->evicted != NULL &&
+                    solver->recorded != NULL && solver->made != NULL && solver->scratch != NULL &&
+                    solver->remaining != NULL && solver->gains != NULL && solver->all_gains != NULL;
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 

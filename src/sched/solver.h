@@ -71,10 +71,11 @@ struct solver {
     int32_t *recorded; /**< Units that are part of the solution so far. */
     int32_t n_recorded;
 
-    int32_t *pending; /**< Tasks of the job that are being solved. */
-    int32_t *made;    /**< Nodes on which a scenario makes room. */
-    int32_t *scratch; /**< Room for a job's tasks. */
-    struct shares_loss *losses;
+    int32_t *pending;           /**< Tasks of the job that are being solved. */
+    int32_t *made;              /**< Nodes on which a scenario makes room. */
+    int32_t *scratch;           /**< Room for a job's tasks. */
+    struct shares_loss *losses; /**< Grows: it is large, and few cycles need it. */
+    int32_t losses_cap;
     struct weir_sched_amount *remaining; /**< Per queue, zero between uses. */
     const int32_t *first_waiting;        /**< Per leaf queue: the job that is tried first; -1. */
     size_t checkpoint;

@@ -42,8 +42,8 @@ static void count(const struct cluster *cluster, const struct entry *entry, int6
          t++) {
         int32_t target = cluster->tasks[t].target;
         if (target >= 0 || cluster->tasks[t].phase == PHASE_PENDING) {
-            struct weir_sched_amount charge = cluster_charge(cluster, t, target);
-            *(target >= 0 ? out_has : out_wants) += charge.of[WEIR_SCHED_ACCELERATOR];
+            int64_t devices = cluster_charge(cluster, t, target).accelerators;
+            *(target >= 0 ? out_has : out_wants) += devices;
         }
     }
 }

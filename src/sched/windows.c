@@ -1,8 +1,5 @@
 #include "sched/windows.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define MINUTE_MS    60000
 #define DAY_MIN      1440
 #define DAYS         7
@@ -27,33 +24,13 @@ bool window_holds(const struct weir_sched_window *window, int64_t now_ms, int32_
     return (today && at >= window->from_minute) || (yesterday && at < window->until_minute);
 }
 
-weir_status windows_apply(const struct weir_sched_snapshot *snapshot,
-                          const struct weir_sched_profile *profile, struct weir_sched_snapshot *out,
-                          struct weir_sched_queue **out_queues)
+const struct weir_sched_window *window_of(const struct weir_sched_snapshot *snapshot,
+                                          const struct weir_sched_queue *queue)
 {
-    bool has_windows = false;
-    *out = *snapshot;
-    *out_queues = NULL;
-    for (int32_t q = 0; q < snapshot->n_queues; q++) {
-        has_windows = has_windows || snapshot->queues[q].n_windows > 0;
-    }
-    if (!has_windows || !profile->quota_windows) {
-        return WEIR_OK;
-    }
-    size_t n = (size_t)snapshot->n_queues;
-    struct weir_sched_queue *queues = malloc(n * sizeof *queues);
-    if (queues == NULL) {
-        return WEIR_ERR_NOMEM;
-    }
-    memcpy(queues, snapshot->queues, n * sizeof *queues);
-    for (size_t q = 0; q < n; q++) {
-        for (int32_t w = queues[q].n_windows - 1; w >= 0; w--) {
-            const struct weir_sched_window *window = &queues[q].windows[w];
-            if (window_holds(window, snapshot->now_ms, snapshot->utc_offset_min)) {
-                memcpy(queues[q].shares, window->shares, sizeof queues[q].shares);
-            }
+    for (int32_t w = 0; w < queue->n_windows; w++) {
+        if (window_holds(&queue->windows[w], snapshot->now_ms, snapshot->utc_offset_min)) {
+            return &queue->windows[w];
         }
     }
-    out->queues = *out_queues = queues;
-    return WEIR_OK;
+    return NULL;
 }
