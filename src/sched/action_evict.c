@@ -275,6 +275,23 @@ static bool may_evict_yet(const struct cluster *cluster, int32_t job)
     return cluster->snapshot->now_ms - since >= given->preemption_delay_ms;
 }
 
+/** Of which queues victims may be lost: in reclaim of those that have more than is theirs. */
+static void mark_losers(struct cycle *cycle, int32_t job, const struct eviction *rule)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    struct solver *solver = &cycle->solver;
+    memset(solver->may_lose, !rule->must_move_all, (size_t)cluster->snapshot->n_queues);
+    if (rule->within_share) {
+        struct weir_sched_amount amount, fixed;
+        chunk_amount(cluster, cycle->tasks, 1, &amount, &fixed);
+        shares_mark_losers(cluster, cluster->snapshot->jobs[job].queue, &amount, solver->may_lose);
+    }
+    if (solver->prospect.version != cluster->n_commits) {
+        backfill_let_go(&cycle->backfill); /* Whoever fits in room that is held could move. */
+        prospect_update(&solver->prospect);
+    }
+}
+
 /** Whether the job's first task fits nowhere and no node could be made fit by moving others. */
 static bool is_beyond_moving(struct cycle *cycle, int32_t job)
 {
@@ -285,8 +302,9 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
         first->affinity_key != NULL || first->anti_affinity_key != NULL) {
         return false;
     }
-    backfill_let_go(&cycle->backfill);
-    prospect_update(&cycle->solver.prospect);
+    if (!prospect_is_known(&cycle->solver.prospect, cycle->tasks[0])) {
+        backfill_let_go(&cycle->backfill);
+    }
     return prospect_is_hopeless(&cycle->solver.prospect, cycle->tasks[0]);
 }
 
@@ -310,6 +328,7 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     if (!is_any) {
         return false;
     }
+    mark_losers(cycle, job, rule);
     if (rule->must_move_all && is_beyond_moving(cycle, job)) {
         return false;
     }

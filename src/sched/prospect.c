@@ -87,7 +87,7 @@ static int64_t milli_on(const struct cluster *cluster, int32_t task, int32_t nod
            (int64_t)((units * WEIR_SCHED_DEVICE + (is_up ? size - 1 : 0)) / size);
 }
 
-void prospect_count(const struct cluster *cluster, int32_t task, struct prospect_room *room)
+static void add(const struct cluster *cluster, int32_t task, struct prospect_room *room)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     room->milli += milli_on(cluster, task, cluster->tasks[task].held, true);
@@ -96,9 +96,26 @@ void prospect_count(const struct cluster *cluster, int32_t task, struct prospect
     room->n_tasks++;
 }
 
-bool prospect_fits(const struct cluster *cluster, int32_t task, int32_t at,
-                   const struct prospect_room *gain)
+void prospect_count(const struct prospect *prospect, int32_t task, bool may_lose, bool is_gang,
+                    struct prospect_gain *gain)
 {
+    const struct task_state *state = &prospect->cluster->tasks[task];
+    add(prospect->cluster, task, &gain->of_all);
+    if (may_lose || prospect->is_movable[state->shape]) {
+        add(prospect->cluster, task, &gain->of_useful);
+    }
+    gain->is_loose = gain->is_loose || (may_lose && is_gang) || prospect->is_loose[state->held];
+}
+
+static const struct prospect_room *room_of(const struct prospect_gain *gain)
+{
+    return gain->is_loose ? &gain->of_all : &gain->of_useful;
+}
+
+bool prospect_fits(const struct cluster *cluster, int32_t task, int32_t at,
+                   const struct prospect_gain *of)
+{
+    const struct prospect_room *gain = room_of(of);
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
     const struct node_state *node = &cluster->nodes[at];
@@ -111,11 +128,6 @@ bool prospect_fits(const struct cluster *cluster, int32_t task, int32_t at,
                                                                      node->memory_future +
                                                                      gain->memory_bytes) &&
            (given->n_tasks_max < 0 || node->tasks_future - gain->n_tasks < given->n_tasks_max);
-}
-
-bool prospect_may_move(const struct prospect *prospect, int32_t task, int32_t node)
-{
-    return prospect->is_loose[node] || prospect->is_movable[prospect->cluster->tasks[task].shape];
 }
 
 static bool is_settled(const struct task_state *task)
@@ -167,9 +179,9 @@ void prospect_update(struct prospect *prospect)
     }
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
         const struct task_state *task = &cluster->tasks[t];
-        if (is_settled(task) && prospect_may_move(prospect, t, task->held) &&
+        if (is_settled(task) &&
             snapshot->jobs[task->job].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
-            prospect_count(cluster, t, &prospect->gains[task->held]);
+            prospect_count(prospect, t, false, false, &prospect->gains[task->held]);
         }
     }
 }
@@ -181,15 +193,15 @@ static int64_t times(int64_t free_amount, int64_t need)
 }
 
 int64_t prospect_count_fits(const struct cluster *cluster, int32_t task,
-                            const struct prospect_room *gains, int64_t most)
+                            const struct prospect_gain *gains, int64_t most)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     int64_t n = 0;
     for (int32_t at = 0; at < cluster->snapshot->n_nodes && n < most; at++) {
         const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
         const struct node_state *node = &cluster->nodes[at];
-        const struct prospect_room *gain = &gains[at];
-        if (!prospect_fits(cluster, task, at, gain) || !fits_ever(cluster, task, at)) {
+        const struct prospect_room *gain = room_of(&gains[at]);
+        if (!prospect_fits(cluster, task, at, &gains[at]) || !fits_ever(cluster, task, at)) {
             continue;
         }
         int64_t milli = node->room_milli + given->n_devices + gain->milli;
@@ -217,6 +229,11 @@ static enum prospect_hope look(const struct prospect *prospect, int32_t task)
         }
     }
     return PROSPECT_NONE;
+}
+
+bool prospect_is_known(const struct prospect *prospect, int32_t task)
+{
+    return prospect->hopes[prospect->cluster->tasks[task].shape] != PROSPECT_UNKNOWN;
 }
 
 bool prospect_is_hopeless(struct prospect *prospect, int32_t task)

@@ -3,12 +3,13 @@
  * on a node and what its victims hold there would be enough at all. Of a hundred nodes they leave
  * those worth a trial.
  *
- * For consolidation, where victims must move, only those count that fit somewhere now. Whoever fits
- * nowhere could at best change places with others that go, which leaves no more room than before:
- * where all of a gang goes, its members may take each other's places, so that one that could move,
- * or shares of devices, make all on its nodes count. What this rules out beyond what cannot succeed
- * is that a gang of whole devices changes places with a job that is larger in one resource and
- * smaller in another.
+ * Victims that may not be lost, as in consolidation or because their queue has no more than its
+ * share, must move: of them only those count that fit somewhere now. Whoever fits nowhere could at
+ * best change places with others that go, which leaves no more room than before: where all of a
+ * gang goes, its members may take each other's places, so that one that could move, or shares of
+ * devices, make all on its nodes count. What this rules out beyond what cannot succeed is that a
+ * gang of whole devices changes places with a job that is larger in one resource and smaller in
+ * another.
  */
 #ifndef WEIR_SCHED_PROSPECT_H
 #define WEIR_SCHED_PROSPECT_H
@@ -27,10 +28,17 @@ enum prospect_hope {
     PROSPECT_NONE,
 };
 
+/** What could become free on a node. */
+struct prospect_gain {
+    struct prospect_room of_useful; /**< Held by those that may be lost, or could move. */
+    struct prospect_room of_all;
+    bool is_loose; /**< All count: a gang goes whose places elsewhere others could take. */
+};
+
 struct prospect {
     struct cluster *cluster;
     struct placer *placer;
-    struct prospect_room *gains; /**< Per node: of those that could move. */
+    struct prospect_gain *gains; /**< Per node: of those that could move. */
     int32_t *examples;           /**< Per shape a task of it. */
     uint8_t *is_movable;         /**< Per shape: fits somewhere. */
     bool *is_loose;              /**< Per node: some gang on it could be placed anew. */
@@ -47,22 +55,24 @@ void prospect_fini(struct prospect *prospect);
 void prospect_update(struct prospect *prospect);
 
 /** Whether the task fits nowhere now and moving others could not change that. `prospect_update` was
- *  called since the last commit. Cost: nodes, once per shape. */
+ *  called since the last commit, and nothing is held if the answer is not known.
+ *  Cost: nodes, once per shape. */
 bool prospect_is_hopeless(struct prospect *prospect, int32_t task);
 
-/** Whether the task, which runs on the node, may count as one that could move. */
-bool prospect_may_move(const struct prospect *prospect, int32_t task, int32_t node);
+bool prospect_is_known(const struct prospect *prospect, int32_t task);
+
+/** Count a victim where it runs. May it be lost, or must it move? And does more than one task go
+ *  with it? */
+void prospect_count(const struct prospect *prospect, int32_t task, bool may_lose, bool is_gang,
+                    struct prospect_gain *gain);
 
 /** How many tasks like this one fit if `gains` (per node) were free beside what is, as far as sums
  *  go; counts no further than `most`. Cost: nodes. */
 int64_t prospect_count_fits(const struct cluster *cluster, int32_t task,
-                            const struct prospect_room *gains, int64_t most);
-
-/** Add what a task takes where it runs. */
-void prospect_count(const struct cluster *cluster, int32_t task, struct prospect_room *room);
+                            const struct prospect_gain *gains, int64_t most);
 
 /** Whether the task could fit the node if `gain` were free beside what is: as far as sums go. */
 bool prospect_fits(const struct cluster *cluster, int32_t task, int32_t node,
-                   const struct prospect_room *gain);
+                   const struct prospect_gain *gain);
 
 #endif

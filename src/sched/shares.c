@@ -218,6 +218,8 @@ static void find_siblings(const struct cluster *cluster, int32_t *left, int32_t 
 struct line {
     int32_t leaf, compared;
     const struct weir_sched_amount *still_to_lose; /**< Per queue; NULL: nothing. */
+    const struct weir_sched_amount *more;          /**< That each of them will have; NULL. */
+    bool is_bare;                                  /**< Suppose that they have nothing at all. */
 };
 
 /** Whose share of a resource counts: the highest of the line that has a quota of the model. */
@@ -236,7 +238,8 @@ static int64_t line_has(const struct cluster *cluster, const struct line *line, 
                         int r)
 {
     int64_t lost = line->still_to_lose == NULL ? 0 : line->still_to_lose[queue].of[r];
-    return cluster->queues[queue].allocated.of[r] + lost;
+    int64_t more = line->more == NULL ? 0 : line->more->of[r];
+    return line->is_bare ? 0 : cluster->queues[queue].allocated.of[r] + lost + more;
 }
 
 static bool is_above_allocatable(const struct cluster *cluster, const struct line *line,
@@ -340,6 +343,15 @@ static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
     return true;
 }
 
+/** By what queues have. */
+static bool is_entitled(const struct cluster *cluster, const struct line *taker,
+                        const struct line *loser, const struct weir_sched_amount *amount,
+                        const struct weir_sched_amount *involved)
+{
+    return is_above_allocatable(cluster, loser, involved) ||
+           (!is_above_quota(cluster, taker, amount) && is_above_quota(cluster, loser, involved));
+}
+
 static bool loss_is_allowed(const struct cluster *cluster, const struct line *taker,
                             const struct line *loser, const struct weir_sched_amount *amount,
                             const struct weir_sched_amount *lost)
@@ -351,8 +363,29 @@ static bool loss_is_allowed(const struct cluster *cluster, const struct line *ta
     for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
         involved.of[r] = lost->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
     }
-    return is_above_allocatable(cluster, loser, &involved) ||
-           (!is_above_quota(cluster, taker, amount) && is_above_quota(cluster, loser, &involved));
+    return is_entitled(cluster, taker, loser, amount, &involved);
+}
+
+void shares_mark_losers(const struct cluster *cluster, int32_t queue,
+                        const struct weir_sched_amount *amount, bool *out_may_lose)
+{
+    const struct weir_sched_queue *queues = cluster->snapshot->queues;
+    bool is_any = false; /* Of those below `line`: what they lose brings it below its quota. */
+    memset(out_may_lose, 0, (size_t)cluster->snapshot->n_queues * sizeof *out_may_lose);
+    for (int32_t line = queue; line >= 0; line = queues[line].parent) {
+        bool is_new = false;
+        for (int32_t leaf = 0; leaf < cluster->snapshot->n_queues; leaf++) {
+            struct line taker = {
+                .leaf = queue, .compared = queue, .more = amount, .is_bare = is_any};
+            struct line loser = {.leaf = leaf, .compared = leaf};
+            find_siblings(cluster, &taker.compared, &loser.compared);
+            if (leaf != queue && taker.compared == line && cluster->queues[leaf].first_child < 0) {
+                out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, amount, amount);
+                is_new = is_new || out_may_lose[leaf];
+            }
+        }
+        is_any = is_any || is_new;
+    }
 }
 
 bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,

@@ -49,6 +49,14 @@ struct shares_loss {
 };
 
 /**
+ * Mark the leaf queues from which `queue` could take anything for `amount` more than it has, as all
+ * stand now: shares_reclaim_is_fair refuses every loss of the others, whatever else is lost.
+ * Cost: queues times depth.
+ */
+void shares_mark_losers(const struct cluster *cluster, int32_t queue,
+                        const struct weir_sched_amount *amount, bool *out_may_lose);
+
+/**
  * Whether `queue` may take `amount` at the cost of these losses, in this order. The losses are
  * already missing from the queues' allocations, and `amount` is already in `queue`'s. Queues are
  * compared just below their common ancestor; in their devices of a model the highest from there

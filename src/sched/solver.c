@@ -35,19 +35,20 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->links = make(n_tasks, sizeof *solver->links);
     solver->gains = make((size_t)snapshot->n_nodes, sizeof *solver->gains);
     solver->all_gains = make((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
+    solver->may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
     solver->pending = make(n_tasks, sizeof(int32_t));
     solver->evicted = make(n_tasks, sizeof(int32_t));
     solver->recorded = make(n_tasks, sizeof(int32_t));
     solver->made = make(n_tasks + 1, sizeof(int32_t));
     solver->scratch = make(n_tasks, sizeof(int32_t));
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
-    bool is_whole = solver->is_victim != NULL && solver->is_listed != NULL &&
-                    solver->popped != NULL && solver->last_unit != NULL &&
-                    solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
-                    solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
-                    solver->pending != NULL && solver->evicted != NULL &&
-                    solver->recorded != NULL && solver->made != NULL && solver->scratch != NULL &&
-                    solver->remaining != NULL && solver->gains != NULL && solver->all_gains != NULL;
+    bool is_whole =
+        solver->is_victim != NULL && solver->is_listed != NULL && solver->popped != NULL &&
+        solver->last_unit != NULL && solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
+        solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
+        solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
+        solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
+        solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL;
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
@@ -64,6 +65,7 @@ void solver_fini(struct solver *solver)
     free(solver->links);
     free(solver->gains);
     free(solver->all_gains);
+    free(solver->may_lose);
     prospect_fini(&solver->prospect);
     free(solver->pending);
     free(solver->evicted);
@@ -253,7 +255,8 @@ static void count_all_gains(struct solver *solver)
         bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
             if (cluster->tasks[t].held >= 0 && cluster->tasks[t].held == cluster->tasks[t].target) {
-                prospect_count(cluster, t, &solver->all_gains[cluster->tasks[t].held]);
+                prospect_count(&solver->prospect, t, solver->may_lose[job->queue], job->n_tasks > 1,
+                               &solver->all_gains[cluster->tasks[t].held]);
             }
         }
     }
@@ -264,7 +267,7 @@ static bool is_hopeless(struct solver *solver, int32_t n_tasks)
 {
     clear_scenario(solver);
     if (solver->is_simple) {
-        const struct prospect_room *gains = solver->prospect.gains;
+        const struct prospect_gain *gains = solver->prospect.gains;
         if (!solver->must_move_all) {
             count_all_gains(solver);
             gains = solver->all_gains;

@@ -63,8 +63,9 @@ struct solver {
     int32_t n_units, n_unit_tasks;
     int32_t *node_head;              /**< Per node: last link of a unit with a task there; -1. */
     struct solver_link *links;       /**< As many as unit_tasks. */
-    struct prospect_room *gains;     /**< Per node: of the units popped so far. */
-    struct prospect_room *all_gains; /**< Scratch of the same size. */
+    struct prospect_gain *gains;     /**< Per node: of the units popped so far. */
+    struct prospect_gain *all_gains; /**< Of all victims: scratch. */
+    bool *may_lose; /**< Per leaf queue: may lose work; else its victims must move. Input. */
 
     int32_t *evicted; /**< Units of the scenario in place, in the order of popping. */
     int32_t n_evicted;

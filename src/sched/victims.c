@@ -86,21 +86,15 @@ static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool 
     return *out_is_last && !is_whole ? 0 : n;
 }
 
-/** Of consolidation only who could move makes room. */
-static void count_gain(struct solver *solver, int32_t task, int32_t node)
-{
-    if (!solver->must_move_all || prospect_may_move(&solver->prospect, task, node)) {
-        prospect_count(solver->cluster, task, &solver->gains[node]);
-    }
-}
-
 static void link_unit(struct solver *solver, int32_t unit)
 {
     const struct solver_unit *of = &solver->units[unit];
+    const struct weir_sched_job *job = &solver->cluster->snapshot->jobs[of->job];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
         int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
         solver->unit_nodes[i] = node;
-        count_gain(solver, solver->unit_tasks[i], node);
+        prospect_count(&solver->prospect, solver->unit_tasks[i], solver->may_lose[job->queue],
+                       job->n_tasks > 1, &solver->gains[node]);
         int32_t last = solver->node_head[node];
         if (last < 0 || solver->links[last].unit != unit) {
             solver->links[i] = (struct solver_link){.unit = unit, .next = last};
