@@ -103,23 +103,28 @@ static void print_answer(struct cli_call *call, json_t *answer)
                                                {"fair_share_after", "AFTER"},
                                                {"allocated_before", "ALLOCATED BEFORE"},
                                                {"allocated_after", "AFTER"}};
+    json_t *changed_jobs = json_object_get(answer, "jobs"),
+           *changed_queues = json_object_get(answer, "queues");
+    bool has_jobs = json_array_size(changed_jobs) > 0,
+         has_queues = json_array_size(changed_queues) > 0;
     if (cli_is_json(call)) {
         cli_print_json(answer);
         return;
     }
-    if (json_array_size(json_object_get(answer, "jobs")) == 0 &&
-        json_array_size(json_object_get(answer, "queues")) == 0) {
+    if (!has_jobs && !has_queues) {
         printf("Nothing changes in the next cycle.\n");
         return;
     }
     print_counts(answer);
-    if (json_array_size(json_object_get(answer, "jobs")) > 0) {
-        (void)json_object_set(answer, "items", json_object_get(answer, "jobs"));
+    if (has_jobs) {
+        (void)json_object_set(answer, "items", changed_jobs);
         cli_print_table(call, answer, jobs, WEIR_ARRAY_LEN(jobs));
     }
-    if (json_array_size(json_object_get(answer, "queues")) > 0) {
+    if (has_jobs && has_queues) {
         printf("\n");
-        (void)json_object_set(answer, "items", json_object_get(answer, "queues"));
+    }
+    if (has_queues) {
+        (void)json_object_set(answer, "items", changed_queues);
         cli_print_table(call, answer, queues, WEIR_ARRAY_LEN(queues));
     }
 }
