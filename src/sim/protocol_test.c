@@ -10,14 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void open_rows(const char *rows, struct weir_sim_trace *trace)
-{
-    struct weir_error err = {0};
-    ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", "alibaba-2023", trace, &err) ==
-                      WEIR_OK,
-                  "%s", err.message);
-}
-
 static struct weir_sched_profile rules(const char *placement)
 {
     struct weir_sched_profile profile;
@@ -27,62 +19,78 @@ static struct weir_sched_profile rules(const char *placement)
     return profile;
 }
 
-START_TEST(what_fits_exactly_is_allocated_whole)
-{
-    struct weir_error err = {0};
+/** Tasks that fill nodes. */
+struct filling {
     struct weir_sim_trace trace;
     struct weir_sim_cluster cluster;
     struct weir_sim_fill fill;
+    struct weir_error err;
+};
+
+static void open_filling(struct filling *filling, const char *rows, const char *nodes)
+{
+    *filling = (struct filling){0};
+    ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", "alibaba-2023", &filling->trace,
+                                       &filling->err) == WEIR_OK,
+                  "%s", filling->err.message);
+    ck_assert_msg(weir_sim_cluster_parse(nodes, strlen(nodes), "n.csv", &filling->cluster,
+                                         &filling->err) == WEIR_OK,
+                  "%s", filling->err.message);
+}
+
+static weir_status fill(struct filling *filling, uint64_t seed)
+{
     struct weir_sched_profile profile = rules("binpack");
-    open_rows("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,0,0,1,500\n", &trace);
-    ck_assert_int_eq(weir_sim_cluster_uniform(10, 2, &cluster, &err), WEIR_OK);
-    ck_assert_int_eq(weir_sim_fill(&trace, &cluster, &profile, 1, &fill, &err), WEIR_OK);
-    ck_assert_int_eq(fill.n_tasks, 26); /* half devices up to 13 */
-    ck_assert_int_eq(fill.n_dropped, 6);
-    ck_assert_double_eq_tol(fill.allocated_pct[0], 5, 1e-9);
-    ck_assert_double_eq_tol(fill.allocated_pct[50], 50, 1e-9);
-    ck_assert_double_eq_tol(fill.allocated_pct[100], 100, 1e-9);
-    ck_assert_double_eq_tol(fill.allocated_pct[130], 100, 1e-9);
-    weir_sim_trace_fini(&trace);
-    weir_sim_cluster_fini(&cluster);
+    return weir_sim_fill(&filling->trace, &filling->cluster, &profile, seed, &filling->fill,
+                         &filling->err);
+}
+
+static void close_filling(struct filling *filling)
+{
+    weir_sim_trace_fini(&filling->trace);
+    weir_sim_cluster_fini(&filling->cluster);
+}
+
+/* Ten devices of no model, five nodes. */
+static const char ten[] = "sn,cpu_milli,memory_mib,gpu,model\n"
+                          "a,1000,1,2,\nb,1000,1,2,\nc,1000,1,2,\nd,1000,1,2,\ne,1000,1,2,\n";
+
+START_TEST(what_fits_exactly_is_allocated_whole)
+{
+    struct filling f;
+    open_filling(&f, "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,0,0,1,500\n", ten);
+    ck_assert_int_eq(fill(&f, 1), WEIR_OK);
+    ck_assert_int_eq(f.fill.n_tasks, 26); /* half devices up to 13 */
+    ck_assert_int_eq(f.fill.n_dropped, 6);
+    ck_assert_double_eq_tol(f.fill.allocated_pct[0], 5, 1e-9);
+    ck_assert_double_eq_tol(f.fill.allocated_pct[50], 50, 1e-9);
+    ck_assert_double_eq_tol(f.fill.allocated_pct[100], 100, 1e-9);
+    ck_assert_double_eq_tol(f.fill.allocated_pct[130], 100, 1e-9);
+    close_filling(&f);
 }
 
 END_TEST
 
 START_TEST(what_never_fits_is_dropped_and_models_are_kept)
 {
-    struct weir_error err = {0};
-    struct weir_sim_trace trace;
-    struct weir_sim_cluster cluster;
-    struct weir_sim_fill fill;
-    struct weir_sched_profile profile = rules("binpack");
-    static const char nodes[] = "sn,cpu_milli,memory_mib,gpu,model\nx,1000,1,2,A\ny,1000,1,2,B\n";
+    struct filling f;
     /* 600 of a device twice never share one; each model has two devices of its own. */
-    open_rows("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,0,0,1,600,A|C\n", &trace);
-    ck_assert_int_eq(weir_sim_cluster_parse(nodes, strlen(nodes), "n.csv", &cluster, &err),
-                     WEIR_OK);
-    ck_assert_msg(weir_sim_fill(&trace, &cluster, &profile, 7, &fill, &err) == WEIR_OK, "%s",
-                  err.message);
-    ck_assert_double_eq_tol(fill.allocated_pct[130], 30, 1e-9); /* two of 600 on four devices */
-    ck_assert_int_eq(fill.n_tasks - fill.n_dropped, 2);
-    weir_sim_trace_fini(&trace);
-    weir_sim_cluster_fini(&cluster);
+    open_filling(&f, "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,0,0,1,600,A|C\n",
+                 "sn,cpu_milli,memory_mib,gpu,model\nx,1000,1,2,A\ny,1000,1,2,B\n");
+    ck_assert_msg(fill(&f, 7) == WEIR_OK, "%s", f.err.message);
+    ck_assert_double_eq_tol(f.fill.allocated_pct[130], 30, 1e-9); /* two of 600 on four devices */
+    ck_assert_int_eq(f.fill.n_tasks - f.fill.n_dropped, 2);
+    close_filling(&f);
 }
 
 END_TEST
 
 START_TEST(nothing_to_fill_is_refused)
 {
-    struct weir_error err = {0};
-    struct weir_sim_trace trace;
-    struct weir_sim_cluster cluster;
-    struct weir_sim_fill fill;
-    struct weir_sched_profile profile = rules("binpack");
-    open_rows("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,0,0,0\n", &trace);
-    ck_assert_int_eq(weir_sim_cluster_uniform(10, 2, &cluster, &err), WEIR_OK);
-    ck_assert_int_eq(weir_sim_fill(&trace, &cluster, &profile, 1, &fill, &err), WEIR_ERR_INVALID);
-    weir_sim_trace_fini(&trace);
-    weir_sim_cluster_fini(&cluster);
+    struct filling f;
+    open_filling(&f, "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,0,0,0\n", ten);
+    ck_assert_int_eq(fill(&f, 1), WEIR_ERR_INVALID);
+    close_filling(&f);
 }
 
 END_TEST
