@@ -3,8 +3,7 @@
 #include "predict/photo_set.h"
 
 #include "base/log.h"
-#include "nn/model_file.h"
-#include "nn/net_file.h"
+#include "predict/test_model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,25 +32,8 @@ static void write_model(void)
                                "{\"name\":\"fc\",\"type\":\"linear\",\"k\":4},"
                                "{\"name\":\"unit\",\"type\":\"l2_normalise\"}],"
                                "\"loss\":{\"type\":\"margin\"}}";
-    static const char *const labels[] = {"a", "b"};
-    struct weir_model_spec *spec;
-    struct weir_graph *graph;
-    struct weir_net *net;
     struct weir_error err = {0};
-    const struct weir_net_config config = {.batch = 1, .n_threads = 1};
-    must(weir_model_spec_parse(text, strlen(text), "fuzz", &spec, &err), &err);
-    must(weir_model_spec_build(spec, 2, &graph, &err), &err);
-    must(weir_net_create(graph, &config, &net, &err), &err);
-    weir_net_init_weights(net, 1);
-    const struct weir_net_file_info info = {
-        .input = {.shape = {1, 2, 2}, .mean = {0.5f}, .std = {0.25f}},
-        .graph = weir_model_spec_text(spec),
-        .labels = labels,
-        .n_labels = 2};
-    must(weir_net_file_save(bed.model, net, &info, &err), &err);
-    weir_net_destroy(net);
-    weir_graph_destroy(graph);
-    weir_model_spec_destroy(spec);
+    must(test_model_save(bed.model, text, 1, NULL, &err), &err);
 }
 
 /* 64 times "a", "b", "c"; the vector of "d…" is none of length 1. */

@@ -3,8 +3,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "http/http_client.h"
-#include "nn/model_file.h"
-#include "nn/net_file.h"
+#include "predict/test_model.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -76,10 +75,7 @@ void test_write_file(const char *path, const void *bytes, size_t len)
     const char *slash = strrchr(path, '/');
     (void)snprintf(temporary, sizeof temporary, "%.*s/.new-%s", (int)(slash - path), path,
                    slash + 1);
-    FILE *file = fopen(temporary, "we");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, len, file), len);
-    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(weir_file_write(temporary, bytes, len, 0644, NULL), WEIR_OK);
     ck_assert_int_eq(rename(temporary, path), 0);
 }
 
@@ -91,27 +87,8 @@ void test_write_model(const char *path, uint64_t seed, const char *baseline)
                                "{\"name\":\"fc2\",\"type\":\"linear\",\"k\":32},"
                                "{\"name\":\"unit\",\"type\":\"l2_normalise\"}],"
                                "\"loss\":{\"type\":\"margin\"}}";
-    static const char *const labels[] = {"a", "b"};
-    struct weir_model_spec *spec;
-    struct weir_graph *graph;
-    struct weir_net *net;
     struct weir_error err = {0};
-    const struct weir_net_config config = {.batch = 1, .n_threads = 1};
-    ck_assert_msg(weir_model_spec_parse(text, strlen(text), "test", &spec, &err) == WEIR_OK, "%s",
-                  err.message);
-    ck_assert_msg(weir_model_spec_build(spec, 2, &graph, &err) == WEIR_OK, "%s", err.message);
-    ck_assert_msg(weir_net_create(graph, &config, &net, &err) == WEIR_OK, "%s", err.message);
-    weir_net_init_weights(net, seed);
-    const struct weir_net_file_info info = {
-        .input = {.shape = {1, TEST_SIDE, TEST_SIDE}, .mean = {0.5f}, .std = {0.25f}},
-        .graph = weir_model_spec_text(spec),
-        .labels = labels,
-        .n_labels = 2,
-        .baseline = baseline};
-    ck_assert_msg(weir_net_file_save(path, net, &info, &err) == WEIR_OK, "%s", err.message);
-    weir_net_destroy(net);
-    weir_graph_destroy(graph);
-    weir_model_spec_destroy(spec);
+    ck_assert_msg(test_model_save(path, text, seed, baseline, &err) == WEIR_OK, "%s", err.message);
 }
 
 const char *test_write_spec(const struct test_dir *dir, int server_port, const char *source,
