@@ -11,8 +11,8 @@
 
 struct what_if_options {
     struct cli_common common;
-    char *snapshot, *profile, *option, *job, *queue, *accelerators, *priority, *quota, *limit,
-        *weight;
+    char *snapshot, *profile, *option, *job, *queue, *model, *accelerators, *priority, *quota,
+        *limit, *weight;
 };
 
 static const struct weir_option what_if_options[] = {
@@ -23,6 +23,8 @@ static const struct weir_option what_if_options[] = {
              "It asks for so many instead, anew"),
     WEIR_OPT(what_if_options, priority, "priority", 0, TEXT, NULL, 0, 0, "N", "Its priority"),
     WEIR_OPT(what_if_options, queue, "queue", 0, TEXT, NULL, 0, 0, "NAME", "Queue that changes"),
+    WEIR_OPT(what_if_options, model, "model", 0, TEXT, NULL, 0, 0, "NAME",
+             "Its share of this model's accelerators, instead of all"),
     WEIR_OPT(what_if_options, quota, "quota", 0, TEXT, NULL, 0, 0, "N",
              "Its guaranteed accelerators; -1: unlimited"),
     WEIR_OPT(what_if_options, limit, "limit", 0, TEXT, NULL, 0, 0, "N",
@@ -59,6 +61,7 @@ static weir_status read_change(const struct what_if_options *options,
     weir_sim_change_init(change);
     change->job = options->job;
     change->queue = options->queue;
+    change->model = options->model;
     WEIR_TRY(read_number("accelerators", options->accelerators, 1, 1, &change->accelerators, err));
     WEIR_TRY(read_number("priority", options->priority, -1e9, 1, &change->priority, err));
     WEIR_TRY(read_number("quota", options->quota, -1, 1000, &change->quota_milli, err));
@@ -67,10 +70,11 @@ static weir_status read_change(const struct what_if_options *options,
     bool job_changes = options->accelerators != NULL || options->priority != NULL;
     bool queue_changes =
         options->quota != NULL || options->limit != NULL || options->weight != NULL;
-    if (job_changes != (options->job != NULL) || queue_changes != (options->queue != NULL)) {
+    if (job_changes != (options->job != NULL) || queue_changes != (options->queue != NULL) ||
+        (options->model != NULL && !queue_changes)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "what changes? --job NAME with --accelerators or --priority, --queue "
-                              "NAME with --quota, --limit or --weight");
+                              "NAME, and perhaps --model NAME, with --quota, --limit or --weight");
     }
     return WEIR_OK;
 }
@@ -99,6 +103,7 @@ static void print_answer(struct cli_call *call, json_t *answer)
                                              {"after", "AFTER"},
                                              {"why_after", "WHY"}};
     static const struct cli_column queues[] = {{"queue", "QUEUE"},
+                                               {"model", "MODEL"},
                                                {"fair_share_before", "FAIR SHARE BEFORE"},
                                                {"fair_share_after", "AFTER"},
                                                {"allocated_before", "ALLOCATED BEFORE"},

@@ -15,7 +15,7 @@
 #define QUEUES_MAX  16
 #define N_MODELS    3
 
-static int n_seeds = 150;
+static int n_seeds = 100;
 
 static const char *const models[N_MODELS] = {"A", "B", "C"};
 static const struct weir_sched_label labels[N_MODELS][2] = {{{"model", "A"}, {"new", "no"}},

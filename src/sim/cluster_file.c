@@ -21,9 +21,14 @@ struct node_class {
 
 /** One entry of "queues". */
 struct queue_entry {
-    char *name, *parent;
+    char *name, *parent, *models;
     int64_t priority, min_run_s;
     double quota, limit, weight, cpu_quota, cpu_limit, memory_quota_gib, memory_limit_gib;
+};
+
+/** One entry of its "models". */
+struct model_entry {
+    double quota, limit, weight;
 };
 
 // clang-format off
@@ -50,6 +55,13 @@ static const struct weir_field queue_fields[] = {
     WEIR_FIELD(queue_entry, cpu_limit,        F64,  0, "cores", "-1"),
     WEIR_FIELD(queue_entry, memory_quota_gib, F64,  0, "GiB", "-1"),
     WEIR_FIELD(queue_entry, memory_limit_gib, F64,  0, "GiB", "-1"),
+    WEIR_FIELD(queue_entry, models,           JSON, 0, "", "Its shares of single models, name to quota, limit and weight"),
+};
+
+static const struct weir_field model_fields[] = {
+    WEIR_FIELD(model_entry, quota,  F64, 0, "devices", "Guaranteed; -1, and the default: as far as the queue's quota reaches"),
+    WEIR_FIELD(model_entry, limit,  F64, 0, "devices", "Never more; -1 is no limit"),
+    WEIR_FIELD(model_entry, weight, F64, 0, "", "Share of what is left over; 1"),
 };
 
 // clang-format on
@@ -58,6 +70,8 @@ static const struct weir_resource node_resource =
     WEIR_RESOURCE("node", "nodes", node_class, node_fields);
 static const struct weir_resource queue_resource =
     WEIR_RESOURCE("queue", "queues", queue_entry, queue_fields);
+static const struct weir_resource model_resource =
+    WEIR_RESOURCE("model", "models", model_entry, model_fields);
 
 struct reader {
     const char *what;
@@ -168,6 +182,72 @@ static int64_t bound(double value, double scale)
     return value < 0 ? WEIR_SCHED_UNLIMITED : (int64_t)(value * scale);
 }
 
+static bool are_bounds(const double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (values[i] != -1 && !is_in(values[i], 0, 1e8)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_model(const struct weir_sim_cluster *cluster, const char *model)
+{
+    for (int32_t i = 0; i < cluster->n_nodes; i++) {
+        if (cluster->nodes[i].model != NULL && strcmp(cluster->nodes[i].model, model) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_status read_model(const struct reader *reader, const char *model, const json_t *object,
+                              struct weir_sched_model_share *out)
+{
+    struct weir_arena *arena = &reader->cluster->arena;
+    struct model_entry entry = {.quota = -1, .limit = -1, .weight = 1};
+    if (!has_model(reader->cluster, model)) {
+        return refuse(reader, "expected the model of a node");
+    }
+    WEIR_TRY(weir_record_from_json(&model_resource, object, WEIR_RECORD_CREATE, arena, &entry,
+                                   reader->err));
+    const double values[] = {entry.quota, entry.limit};
+    if (!are_bounds(values, WEIR_ARRAY_LEN(values)) || !is_in(entry.weight, 0, 1e6)) {
+        return refuse(reader, "expected quota and limit -1, or from 0, and weight 0 to 1000000");
+    }
+    *out = (struct weir_sched_model_share){.model = weir_arena_strdup(arena, model),
+                                           .share = {bound(entry.quota, 1000),
+                                                     (int64_t)(entry.weight * 1000),
+                                                     bound(entry.limit, 1000)}};
+    return WEIR_OK;
+}
+
+static weir_status read_models(const struct reader *reader, const char *text,
+                               struct weir_sched_queue *out)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *models = NULL;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_json_parse(text, strlen(text), reader->what, &models, reader->err));
+    if (!json_is_object(models)) {
+        return refuse(reader, "models: expected names with quota, limit, weight");
+    }
+    struct weir_sched_model_share *list = WEIR_ARENA_ARRAY(
+        &reader->cluster->arena, json_object_size(models) + 1, struct weir_sched_model_share);
+    const char *model;
+    json_t *value;
+    json_object_foreach(models, model, value)
+    {
+        if (read_model(reader, model, value, &list[out->n_models++]) != WEIR_OK) {
+            return weir_error_prefix(reader->err, "models: \"%.60s\": ", model);
+        }
+    }
+    out->models = list;
+    return WEIR_OK;
+}
+
 static weir_status read_queue(const struct reader *reader, const json_t *object)
 {
     struct weir_sim_cluster *cluster = reader->cluster;
@@ -193,10 +273,8 @@ static weir_status read_queue(const struct reader *reader, const json_t *object)
                              entry.cpu_limit,
                              entry.memory_quota_gib,
                              entry.memory_limit_gib};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(values); i++) {
-        if (values[i] != -1 && !is_in(values[i], 0, 1e8)) {
-            return refuse(reader, "quotas and limits: expected -1, or from 0");
-        }
+    if (!are_bounds(values, WEIR_ARRAY_LEN(values))) {
+        return refuse(reader, "quotas and limits: expected -1, or from 0");
     }
     if (!is_in(entry.weight, 0, 1e6) || !is_in((double)entry.priority, -1e6, 1e6) ||
         !is_in((double)entry.min_run_s, 0, 1e9)) {
@@ -204,7 +282,8 @@ static weir_status read_queue(const struct reader *reader, const json_t *object)
                       "weight: expected 0 to 1000000; min_run_s: from 0; priority: a whole number");
     }
     int64_t weight = (int64_t)(entry.weight * 1000);
-    cluster->queues[cluster->n_queues++] = (struct weir_sched_queue){
+    struct weir_sched_queue *queue = &cluster->queues[cluster->n_queues++];
+    *queue = (struct weir_sched_queue){
         .name = entry.name,
         .parent = parent,
         .priority = (int32_t)entry.priority,
@@ -215,7 +294,18 @@ static weir_status read_queue(const struct reader *reader, const json_t *object)
         .preempt_min_run_ms = entry.min_run_s * 1000,
         .reclaim_min_run_ms = entry.min_run_s * 1000,
     };
-    return WEIR_OK;
+    return read_models(reader, entry.models, queue);
+}
+
+/** What concerns all of them together. */
+static weir_status check_whole(const struct reader *reader)
+{
+    const struct weir_sched_snapshot snapshot = {.nodes = reader->cluster->nodes,
+                                                 .n_nodes = reader->cluster->n_nodes,
+                                                 .queues = reader->cluster->queues,
+                                                 .n_queues = reader->cluster->n_queues};
+    weir_status status = weir_sched_snapshot_check(&snapshot, reader->err);
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(reader->err, "%s: ", reader->what);
 }
 
 static weir_status read_document(const struct reader *reader, const json_t *document)
@@ -259,7 +349,7 @@ static weir_status read_document(const struct reader *reader, const json_t *docu
             return weir_error_prefix(reader->err, "%s, queues[%zu]: ", reader->what, i);
         }
     }
-    return WEIR_OK;
+    return check_whole(reader);
 }
 
 static weir_status read_yaml(const struct reader *reader, const char *text, size_t len)

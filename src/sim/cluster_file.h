@@ -22,7 +22,8 @@ struct weir_sim_cluster {
 
 /**
  * @param what  Names the source in errors; one that ends in ".csv" is a list of nodes, else YAML.
- * @return INVALID: source, place and what was expected; LIMIT: more than WEIR_SIM_NODES_MAX nodes.
+ * @return INVALID: source, place and what was expected; LIMIT: more than WEIR_SIM_NODES_MAX nodes,
+ *         or more models with shares than weir_sched_snapshot_check allows.
  */
 weir_status weir_sim_cluster_parse(const char *text, size_t len, const char *what,
                                    struct weir_sim_cluster *out,

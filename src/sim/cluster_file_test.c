@@ -51,6 +51,35 @@ START_TEST(classes_become_nodes_and_queues_a_tree)
 
 END_TEST
 
+START_TEST(a_queue_may_have_shares_of_models)
+{
+    struct weir_error err = {0};
+    struct weir_sim_cluster cluster;
+    weir_status status =
+        parse("nodes:\n"
+              "  - {name: h, accelerators: 8, model: H100}\n"
+              "  - {name: l, accelerators: 8, model: L4}\n"
+              "queues:\n"
+              "  - {name: vision, quota: 6,\n"
+              "     models: {H100: {quota: 4, limit: 6.5, weight: 2}, L4: {limit: 2}}}\n"
+              "  - {name: other}\n",
+              "c.yaml", &cluster, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    const struct weir_sched_queue *vision = &cluster.queues[0];
+    ck_assert_int_eq(vision->n_models, 2);
+    ck_assert_str_eq(vision->models[0].model, "H100");
+    ck_assert_int_eq(vision->models[0].share.quota, 4000);
+    ck_assert_int_eq(vision->models[0].share.limit, 6500);
+    ck_assert_int_eq(vision->models[0].share.weight, 2000);
+    ck_assert_str_eq(vision->models[1].model, "L4");
+    ck_assert_int_eq(vision->models[1].share.quota, WEIR_SCHED_UNLIMITED);
+    ck_assert_int_eq(vision->models[1].share.limit, 2000);
+    ck_assert_int_eq(cluster.queues[1].n_models, 0);
+    weir_sim_cluster_fini(&cluster);
+}
+
+END_TEST
+
 START_TEST(wrong_clusters_are_refused_with_their_place)
 {
     // clang-format off
@@ -63,6 +92,10 @@ START_TEST(wrong_clusters_are_refused_with_their_place)
         {"nodes:\n  - {name: a}\nqueues:\n  - {name: q, parent: q}\n", "queues[0]: parent"},
         {"nodes:\n  - {name: a}\nqueues:\n  - {name: q}\n  - {name: q}\n", "queues[1]: this name"},
         {"nodes:\n  - {name: a}\nqueues:\n  - {name: q, quota: -2}\n", "queues[0]: quotas"},
+        {"nodes:\n  - {name: a}\nqueues:\n  - {name: q, models: {L4: {quota: 1}}}\n", "queues[0]: models: \"L4\": expected the model of a node"},
+        {"nodes:\n  - {name: a, model: L4}\nqueues:\n  - {name: q, models: {L4: {quota: -3}}}\n", "models: \"L4\": expected quota"},
+        {"nodes:\n  - {name: a, model: L4}\nqueues:\n  - {name: q, models: {L4: {qouta: 3}}}\n", "models: \"L4\": "},
+        {"nodes:\n  - {name: a, model: L4}\nqueues:\n  - {name: q, models: L4}\n", "models: expected names"},
     };
 
     // clang-format on
@@ -114,5 +147,6 @@ START_TEST(uniform_nodes_add_up_with_the_last_one_smaller)
 END_TEST
 
 WEIR_TEST_MAIN("cluster_file", classes_become_nodes_and_queues_a_tree,
-               wrong_clusters_are_refused_with_their_place, alibabas_list_has_the_published_nodes,
+               a_queue_may_have_shares_of_models, wrong_clusters_are_refused_with_their_place,
+               alibabas_list_has_the_published_nodes,
                uniform_nodes_add_up_with_the_last_one_smaller)

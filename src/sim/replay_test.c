@@ -190,6 +190,24 @@ START_TEST(models_of_a_trace_find_their_nodes)
 
 END_TEST
 
+START_TEST(shares_of_models_hold_in_a_replay)
+{
+    struct play play;
+    play_rows(&play, "kai",
+              "name,submit,duration,accelerators,model,queue\n"
+              "x,0,10,1,H,q\ny,0,10,1,H,q\nz,0,10,1,H|L,q\nfree,5,10,1,H,other\n",
+              "nodes:\n  - {name: h, accelerators: 2, model: H}\n"
+              "  - {name: l, accelerators: 4, model: L}\n"
+              "queues:\n  - {name: q, models: {H: {limit: 1}}}\n  - {name: other}\n");
+    check_times(&play, "x", 0, 10);
+    check_times(&play, "y", 10, 20); /* An H is free, but not for this queue. */
+    check_times(&play, "z", 0, 10);  /* On L. */
+    check_times(&play, "free", 5, 15);
+    close_play(&play);
+}
+
+END_TEST
+
 START_TEST(a_time_limit_ends_a_run)
 {
     struct play play;
@@ -369,6 +387,7 @@ int main(void)
         a_queue_takes_its_quota_back_and_the_borrower_pays,
         an_elastic_job_grows_and_works_faster,
         models_of_a_trace_find_their_nodes,
+        shares_of_models_hold_in_a_replay,
         a_time_limit_ends_a_run,
         what_can_never_run_is_counted_with_the_reason,
         a_trace_without_jobs_gives_an_empty_report,

@@ -262,6 +262,38 @@ static weir_status change_job(struct weir_sched_snapshot *changed, struct weir_a
     return WEIR_OK;
 }
 
+static bool has_model(const struct weir_sched_snapshot *snapshot, const char *model)
+{
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        if (snapshot->nodes[i].model != NULL && strcmp(snapshot->nodes[i].model, model) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** The queue's share of a model, to be changed; one that it has not is added. */
+static struct weir_sched_share *share_of_model(struct weir_sched_queue *queue, const char *model,
+                                               struct weir_arena *arena)
+{
+    size_t n = (size_t)queue->n_models;
+    struct weir_sched_model_share *list =
+        WEIR_ARENA_ARRAY(arena, n + 1, struct weir_sched_model_share);
+    if (n > 0) {
+        memcpy(list, queue->models, n * sizeof *list);
+    }
+    queue->models = list;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].model, model) == 0) {
+            return &list[i].share;
+        }
+    }
+    list[n] =
+        (struct weir_sched_model_share){model, {WEIR_SCHED_UNLIMITED, 1, WEIR_SCHED_UNLIMITED}};
+    queue->n_models++;
+    return &list[n].share;
+}
+
 static weir_status change_queue(struct weir_sched_snapshot *changed, struct weir_arena *arena,
                                 const struct weir_sim_change *change, struct weir_error *err)
 {
@@ -277,6 +309,13 @@ static weir_status change_queue(struct weir_sched_snapshot *changed, struct weir
         WEIR_ARENA_ARRAY(arena, (size_t)changed->n_queues, struct weir_sched_queue);
     memcpy(queues, changed->queues, (size_t)changed->n_queues * sizeof *queues);
     struct weir_sched_share *share = &queues[q].shares[WEIR_SCHED_ACCELERATOR];
+    if (change->model != NULL) {
+        if (!has_model(changed, change->model)) {
+            return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                  "the snapshot has no node of model \"%.80s\"", change->model);
+        }
+        share = share_of_model(&queues[q], change->model, arena);
+    }
     share->quota = change->quota_milli != WEIR_SIM_KEEP ? change->quota_milli : share->quota;
     share->limit = change->limit_milli != WEIR_SIM_KEEP ? change->limit_milli : share->limit;
     share->weight = change->weight != WEIR_SIM_KEEP ? change->weight : share->weight;
@@ -307,24 +346,46 @@ static json_t *jobs_json(const struct weir_sched_snapshot *snapshot, const struc
     return list;
 }
 
+/** One resource of a queue, if anything about it differs. */
+static void add_share(json_t *list, const char *queue, const char *model,
+                      const struct weir_sched_queue_share *before, int before_r,
+                      const struct weir_sched_queue_share *after, int after_r)
+{
+    int64_t old_fair = before->fair_share.of[before_r], old_has = before->allocated.of[before_r];
+    int64_t new_fair = after->fair_share.of[after_r], new_has = after->allocated.of[after_r];
+    if (old_fair != new_fair || old_has != new_has) {
+        (void)json_array_append_new(
+            list,
+            checked(json_pack("{s:s, s:s?, s:f, s:f, s:f, s:f}", "queue", queue, "model", model,
+                              "fair_share_before", (double)old_fair / WEIR_SCHED_DEVICE,
+                              "fair_share_after", (double)new_fair / WEIR_SCHED_DEVICE,
+                              "allocated_before", (double)old_has / WEIR_SCHED_DEVICE,
+                              "allocated_after", (double)new_has / WEIR_SCHED_DEVICE)));
+    }
+}
+
+/** Of models those that both snapshots divide: what was not divided before was not counted. */
 static json_t *queues_json(const struct weir_sched_snapshot *snapshot,
+                           const struct weir_sched_snapshot *changed,
                            const struct weir_sched_plan *before,
                            const struct weir_sched_plan *after)
 {
+    const char *old_models[WEIR_SCHED_MODELS_MAX], *new_models[WEIR_SCHED_MODELS_MAX];
+    int32_t n_old = weir_sched_models(snapshot, old_models);
+    int32_t n_new = weir_sched_models(changed, new_models);
     json_t *list = checked(json_array());
     for (int32_t q = 0; q < snapshot->n_queues; q++) {
-        const struct weir_sched_queue_share *old = &before->queues[q], *new = &after->queues[q];
-        int64_t values[] = {
-            old->fair_share.of[WEIR_SCHED_ACCELERATOR], new->fair_share.of[WEIR_SCHED_ACCELERATOR],
-            old->allocated.of[WEIR_SCHED_ACCELERATOR], new->allocated.of[WEIR_SCHED_ACCELERATOR]};
-        if (values[0] != values[1] || values[2] != values[3]) {
-            (void)json_array_append_new(
-                list,
-                checked(json_pack("{s:s, s:f, s:f, s:f, s:f}", "queue", snapshot->queues[q].name,
-                                  "fair_share_before", (double)values[0] / WEIR_SCHED_DEVICE,
-                                  "fair_share_after", (double)values[1] / WEIR_SCHED_DEVICE,
-                                  "allocated_before", (double)values[2] / WEIR_SCHED_DEVICE,
-                                  "allocated_after", (double)values[3] / WEIR_SCHED_DEVICE)));
+        const char *name = snapshot->queues[q].name;
+        add_share(list, name, NULL, &before->queues[q], WEIR_SCHED_ACCELERATOR, &after->queues[q],
+                  WEIR_SCHED_ACCELERATOR);
+        for (int32_t n = 0; n < n_new; n++) {
+            for (int32_t o = 0; o < n_old; o++) {
+                if (strcmp(old_models[o], new_models[n]) == 0) {
+                    add_share(list, name, new_models[n], &before->queues[q],
+                              WEIR_SCHED_FIRST_MODEL + o, &after->queues[q],
+                              WEIR_SCHED_FIRST_MODEL + n);
+                }
+            }
         }
     }
     return list;
@@ -344,7 +405,7 @@ static weir_status compare(const struct weir_sched_snapshot *snapshot,
                                  counts_json(before, snapshot->n_jobs), "after",
                                  counts_json(after, snapshot->n_jobs), "jobs",
                                  jobs_json(snapshot, before, after, changed_job), "queues",
-                                 queues_json(snapshot, plan_before, plan_after)));
+                                 queues_json(snapshot, changed, plan_before, plan_after)));
     }
     weir_sched_plan_destroy(plan_before);
     weir_sched_plan_destroy(plan_after);

@@ -17,6 +17,7 @@ struct weir_sim_change {
     int64_t accelerators; /**< Of all its tasks together; it is asked for anew, also if it runs. */
     int64_t priority;
     const char *queue;                        /**< NULL: no queue changes. */
+    const char *model;                        /**< Of its accelerators of this one; NULL: of all. */
     int64_t quota_milli, limit_milli, weight; /**< Of accelerators; WEIR_SCHED_UNLIMITED. */
 };
 
@@ -36,11 +37,12 @@ weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
 
 /**
  * {"before": counts, "after": counts, "jobs": [{"job", "queue", "before", "after", "why_before",
- * "why_after"}], "queues": [{"queue", "fair_share_before", "fair_share_after", "allocated_before",
- * "allocated_after"}]}: what differs, and the changed job in any case; accelerators.
+ * "why_after"}], "queues": [{"queue", "model", "fair_share_before", "fair_share_after",
+ * "allocated_before", "allocated_after"}]}: what differs, and the changed job in any case;
+ * accelerators, of all models ("model" is null) and of each of which a queue has a share.
  *
- * @return NOT_FOUND: no such job or queue; INVALID: accelerators that its tasks cannot share
- *         evenly, a number out of range, nothing to change.
+ * @return NOT_FOUND: no such job or queue, no node of this model; INVALID: accelerators that its
+ * tasks cannot share evenly, a number out of range, nothing to change.
  */
 weir_status weir_sim_what_if(const struct weir_sched_snapshot *snapshot,
                              const struct weir_sched_profile *profile,

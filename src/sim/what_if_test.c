@@ -202,6 +202,56 @@ START_TEST(who_can_save_is_asked_to_do_so_first)
 
 END_TEST
 
+/* One of four H100 runs; vision may have one, speech as many as it likes. */
+static const char by_model[] =
+    "{\"now_ms\": 1000000, \"nodes\": [{\"name\": \"n\", \"model\": \"H100\", \"n_devices\": 4, "
+    "\"cpu_milli\": 1000, \"memory_bytes\": 1000}],"
+    "\"queues\": [{\"name\": \"vision\", \"models\": {\"H100\": {\"limit\": 1000}}}, {\"name\": "
+    "\"speech\"}],"
+    "\"jobs\": ["
+    "{\"name\": \"runs\", \"queue\": \"vision\", \"tasks\": [{\"name\": \"runs-0\", \"state\": "
+    "\"running\", \"node\": \"n\", \"n_devices\": 1, \"device_milli\": 1000}]},"
+    "{\"name\": \"more\", \"queue\": \"vision\", \"tasks\": [{\"name\": \"more-0\", "
+    "\"n_devices\": 1, \"device_milli\": 1000}]},"
+    "{\"name\": \"talk\", \"queue\": \"speech\", \"tasks\": [{\"name\": \"talk-0\", "
+    "\"n_devices\": 1, \"device_milli\": 1000}]}]}";
+
+START_TEST(a_share_of_one_model_may_change)
+{
+    struct world world;
+    open_text(&world, by_model, "default");
+    world.change.queue = "vision";
+    world.change.model = "H100";
+    world.change.limit_milli = 2000;
+    ck_assert_msg(ask(&world) == WEIR_OK, "%s", world.err.message);
+    ck_assert_str_eq(told(&world, "more", "before"), "waits");
+    ck_assert_ptr_nonnull(strstr(told(&world, "more", "why_before"), "of model H100"));
+    ck_assert_str_eq(told(&world, "more", "after"), "starts");
+    ck_assert_ptr_null(told(&world, "talk", "after"));
+    const json_t *queues = json_object_get(world.answer, "queues");
+    ck_assert_int_eq(json_array_size(queues), 2); /* In all, and of the model. */
+    const json_t *of_model = json_array_get(queues, 1);
+    ck_assert_str_eq(json_string_value(json_object_get(of_model, "model")), "H100");
+    ck_assert_double_eq(json_number_value(json_object_get(of_model, "allocated_before")), 1);
+    ck_assert_double_eq(json_number_value(json_object_get(of_model, "allocated_after")), 2);
+    close_world(&world);
+
+    open_text(&world, by_model, "default");
+    world.change.queue = "speech"; /* It has none yet. */
+    world.change.model = "H100";
+    world.change.limit_milli = 0;
+    ck_assert_msg(ask(&world) == WEIR_OK, "%s", world.err.message);
+    ck_assert_str_eq(told(&world, "talk", "before"), "starts");
+    ck_assert_str_eq(told(&world, "talk", "after"), "waits");
+    json_decref(world.answer);
+    world.answer = NULL;
+    world.change.model = "L4";
+    ck_assert_int_eq(ask(&world), WEIR_ERR_NOT_FOUND);
+    close_world(&world);
+}
+
+END_TEST
+
 START_TEST(wrong_changes_are_refused)
 {
     struct world world;
@@ -224,4 +274,4 @@ WEIR_TEST_MAIN("what_if", the_next_cycle_tells_of_each_job,
                half_the_accelerators_would_be_taken_back_from_the_borrower,
                two_accelerators_would_start_at_once, all_quota_would_take_everything_back,
                who_goes_for_what_it_does_itself_is_told_so, who_can_save_is_asked_to_do_so_first,
-               wrong_changes_are_refused)
+               a_share_of_one_model_may_change, wrong_changes_are_refused)
