@@ -2,16 +2,28 @@
 #include "sched/actions.h"
 
 #include "base/macros.h"
+#include "sched/calendar.h"
 #include "sched/chunk.h"
+#include "sched/service.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/** The last request of a queue that could not be helped: one that asks for as much cannot either.
- */
+/** A request that could not be helped: one of its queue that asks for as much cannot either. */
 struct failure {
     bool is_set, is_fixed;
     int32_t shape, n_tasks, priority;
+    int32_t job;    /**< If it matters which one it was; -1. */
+    int64_t run_ms; /**< Longest run; INT64_MAX = unknown. */
+    int32_t next;   /**< Of the same queue; -1. */
+};
+
+struct attempts {
+    struct failure *last; /**< Per queue: its last failure, whatever happened since. */
+    int32_t *first;       /**< Per queue: head of the list in `all`; -1. */
+    struct failure *all;  /**< All in the state of this version. */
+    int32_t n;
+    int64_t version; /**< cluster.n_commits. */
 };
 
 typedef enum solver_victim judge_fn(const struct cluster *cluster, int32_t job, int32_t victim);
@@ -85,7 +97,10 @@ static enum solver_victim judge_reclaim(const struct cluster *cluster, int32_t j
 static enum solver_victim judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
 {
     const struct weir_sched_job *jobs = cluster->snapshot->jobs;
-    if (jobs[job].queue != jobs[victim].queue || jobs[victim].priority >= jobs[job].priority ||
+    bool may_take = jobs[victim].priority < jobs[job].priority ||
+                    (jobs[victim].priority == jobs[job].priority &&
+                     service_may_take(cluster, job, victim));
+    if (jobs[job].queue != jobs[victim].queue || !may_take ||
         judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
         return SOLVER_NOT_A_VICTIM;
     }
@@ -253,7 +268,10 @@ static bool describe(struct cycle *cycle, int32_t job, struct failure *out)
                             .is_fixed = cluster_is_fixed(cluster, cycle->tasks[0]),
                             .shape = cluster->tasks[cycle->tasks[0]].shape,
                             .n_tasks = n,
-                            .priority = cluster->snapshot->jobs[job].priority};
+                            .priority = cluster->snapshot->jobs[job].priority,
+                            .run_ms = calendar_bound_ms(&cluster->snapshot->jobs[job]),
+                            .next = -1};
+    out->run_ms = out->run_ms > 0 ? out->run_ms : INT64_MAX;
     for (int32_t i = 1; i < n; i++) {
         if (cluster->tasks[cycle->tasks[i]].shape != out->shape) {
             return false;
@@ -262,10 +280,12 @@ static bool describe(struct cycle *cycle, int32_t job, struct failure *out)
     return true;
 }
 
-static bool is_no_easier(const struct failure *than, const struct failure *request)
+static bool is_no_easier(const struct cluster *cluster, const struct failure *than,
+                         const struct failure *request)
 {
     return than->is_set && than->shape == request->shape && request->n_tasks >= than->n_tasks &&
-           request->priority <= than->priority && (request->is_fixed || !than->is_fixed);
+           request->priority <= than->priority && (request->is_fixed || !than->is_fixed) &&
+           (request->job < 0 || service_is_no_easier(cluster, than->job, request->job));
 }
 
 static bool may_evict_yet(const struct cluster *cluster, int32_t job)
@@ -281,7 +301,7 @@ static void mark_losers(struct cycle *cycle, int32_t job, const struct eviction 
     const struct cluster *cluster = &cycle->cluster;
     struct solver *solver = &cycle->solver;
     memset(solver->may_lose, !rule->must_move_all, (size_t)cluster->snapshot->n_queues);
-    if (rule->within_share) {
+    if (rule->within_share && cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
         struct weir_sched_amount amount, fixed;
         chunk_amount(cluster, cycle->tasks, 1, &amount, &fixed);
         shares_mark_losers(cluster, cluster->snapshot->jobs[job].queue, &amount, solver->may_lose);
@@ -299,6 +319,7 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
     const struct job_state *state = &cluster->jobs[job];
     const struct weir_sched_task *first = &cluster->snapshot->tasks[cycle->tasks[0]];
     if (state->n_groups > 1 || cluster->groups[state->first_group].topology >= 0 ||
+        cluster->queues[cluster->snapshot->jobs[job].queue].bounds_model >= 0 ||
         first->affinity_key != NULL || first->anti_affinity_key != NULL) {
         return false;
     }
@@ -343,6 +364,20 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     return is_solved;
 }
 
+/**
+ * Where, in the order of waiting jobs, the second half of an action's steps begins; the first half
+ * goes to the first jobs. It is another place at another time, so that jobs for which searches take
+ * long and find nothing do not keep those behind them from being looked at, cycle after cycle.
+ */
+static uint64_t second_start(const struct cycle *cycle)
+{
+    uint64_t n = 0, now = (uint64_t)cycle->cluster.snapshot->now_ms;
+    for (int32_t j = 0; j < cycle->cluster.snapshot->n_jobs; j++) {
+        n += cycle->is_listed[j];
+    }
+    return n == 0 ? 0 : (now * 0x9e3779b97f4a7c15U >> 32) % n;
+}
+
 static void find_first_waiting(struct cycle *cycle, const struct order *order)
 {
     for (int32_t q = 0; q < cycle->cluster.snapshot->n_queues; q++) {
@@ -352,35 +387,106 @@ static void find_first_waiting(struct cycle *cycle, const struct order *order)
     cycle->solver.first_waiting = cycle->first_waiting;
 }
 
-static weir_status evict_for_all(struct cycle *cycle, const struct eviction *rule)
+/** Whether a job that needs no less of the same queue has failed in the state as it is. */
+static bool has_failed(const struct cycle *cycle, const struct attempts *attempts, int32_t job,
+                       const struct failure *request)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    int32_t queue = cluster->snapshot->jobs[job].queue;
+    if (is_no_easier(cluster, &attempts->last[queue], request)) {
+        return true;
+    }
+    if (attempts->version != cluster->n_commits || backfill_has_reserved(&cycle->backfill, job)) {
+        return false;
+    }
+    for (int32_t i = attempts->first[queue]; i >= 0; i = attempts->all[i].next) {
+        if (is_no_easier(cluster, &attempts->all[i], request) &&
+            request->run_ms >= attempts->all[i].run_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_failure(const struct cluster *cluster, struct attempts *attempts, int32_t queue,
+                         const struct failure *request)
+{
+    if (attempts->version != cluster->n_commits) {
+        attempts->version = cluster->n_commits;
+        attempts->n = 0;
+        for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+            attempts->first[q] = -1;
+        }
+    }
+    attempts->last[queue] = attempts->all[attempts->n] = *request;
+    attempts->all[attempts->n].next = attempts->first[queue];
+    attempts->first[queue] = attempts->n++;
+}
+
+static weir_status attempts_init(struct attempts *attempts, const struct cluster *cluster)
+{
+    size_t n_queues = (size_t)cluster->snapshot->n_queues + 1;
+    *attempts = (struct attempts){.version = -1};
+    attempts->last = calloc(n_queues, sizeof *attempts->last);
+    attempts->first = calloc(n_queues, sizeof *attempts->first);
+    attempts->all = calloc((size_t)cluster->snapshot->n_jobs + 1, sizeof *attempts->all);
+    bool is_whole = attempts->last != NULL && attempts->first != NULL && attempts->all != NULL;
+    return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+static void attempts_fini(struct attempts *attempts)
+{
+    free(attempts->last);
+    free(attempts->first);
+    free(attempts->all);
+}
+
+/** Search for room for one job after the other. Those for which there is no time wait. */
+static weir_status search_for_all(struct cycle *cycle, const struct eviction *rule,
+                                  struct order *order, struct attempts *attempts)
 {
     struct cluster *cluster = &cycle->cluster;
-    struct order order;
-    action_list_waiting(cycle);
-    weir_status status = order_init(&order, cluster, cycle->is_listed, false);
-    if (status == WEIR_OK) {
-        find_first_waiting(cycle, &order);
-    }
-    struct failure *failures = calloc((size_t)cluster->snapshot->n_queues + 1, sizeof *failures);
-    status = failures == NULL ? WEIR_ERR_NOMEM : status;
-    while (status == WEIR_OK) {
-        int32_t job = order_pop(&order);
-        if (job < 0) {
+    struct solver *solver = &cycle->solver;
+    int64_t most = cluster->profile->search_max_scenarios * SOLVER_STEPS_PER_SCENARIO;
+    uint64_t start = second_start(cycle);
+    solver->n_steps = 0;
+    for (uint64_t i = 0; cluster->status == WEIR_OK; i++) {
+        int32_t job = order_pop(order);
+        solver->steps_max = i < start ? most / 2 : most;
+        if (job < 0 || solver->n_steps >= most) {
             break;
         }
-        struct failure *failure = &failures[cluster->snapshot->jobs[job].queue], request;
+        struct failure request;
         bool is_plain = describe(cycle, job, &request);
-        if (is_plain && is_no_easier(failure, &request)) {
+        request.job = rule->judge == judge_preempt ? job : -1;
+        if (solver->n_steps >= solver->steps_max ||
+            (is_plain && has_failed(cycle, attempts, job, &request))) {
             continue;
         }
         if (make_room(cycle, job, rule)) {
-            order_refresh(&order);
-        } else if (is_plain && may_evict_yet(cluster, job)) {
-            *failure = request;
+            order_refresh(order);
+        } else if (is_plain && may_evict_yet(cluster, job) && solver->n_steps < solver->steps_max) {
+            note_failure(cluster, attempts, cluster->snapshot->jobs[job].queue, &request);
         }
-        status = cluster->status;
     }
-    free(failures);
+    return cluster->status;
+}
+
+static weir_status evict_for_all(struct cycle *cycle, const struct eviction *rule)
+{
+    struct order order;
+    struct attempts attempts;
+    action_list_waiting(cycle);
+    weir_status status = order_init(&order, &cycle->cluster, cycle->is_listed, false);
+    if (status == WEIR_OK) {
+        find_first_waiting(cycle, &order);
+    }
+    weir_status made = attempts_init(&attempts, &cycle->cluster);
+    status = status == WEIR_OK ? made : status;
+    if (status == WEIR_OK) {
+        status = search_for_all(cycle, rule, &order, &attempts);
+    }
+    attempts_fini(&attempts);
     order_fini(&order);
     return status;
 }

@@ -7,41 +7,6 @@
 #include "base/macros.h"
 #include "base/test_main.h"
 
-static struct weir_sched_profile profile_default(void)
-{
-    struct weir_sched_profile profile;
-    ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
-    return profile;
-}
-
-/** A job of one task that runs with n_devices from the first on. */
-static struct weir_sched_job *running_job(struct test_cluster *cluster, int32_t queue, int32_t node,
-                                          int n_devices, int first)
-{
-    struct weir_sched_job *job = test_job(cluster, queue, 50, 1, n_devices);
-    int32_t *devices = WEIR_ARENA_ARRAY(&cluster->arena, (size_t)n_devices, int32_t);
-    for (int d = 0; d < n_devices; d++) {
-        devices[d] = first + d;
-    }
-    struct weir_sched_task *task = &cluster->tasks[job->first_task];
-    task->state = WEIR_SCHED_RUNNING;
-    task->node = node;
-    task->devices = devices;
-    job->started_ms = TEST_NOW_MS - 600000;
-    return job;
-}
-
-static const struct weir_sched_action *action_of(const struct weir_sched_plan *plan, int32_t task,
-                                                 enum weir_sched_action_kind kind)
-{
-    for (int32_t i = 0; i < plan->n_actions; i++) {
-        if (plan->actions[i].task == task && plan->actions[i].kind == kind) {
-            return &plan->actions[i];
-        }
-    }
-    return NULL;
-}
-
 /** Two queues of four devices each on a node of eight, all of them run by jobs of the second. */
 static void build(struct test_cluster *cluster, int32_t *out_owner, int32_t *out_borrower)
 {
@@ -56,14 +21,14 @@ START_TEST(work_is_asked_to_save_once_and_evicted_when_it_has)
     struct test_cluster cluster;
     int32_t owner, borrower;
     build(&cluster, &owner, &borrower);
-    struct weir_sched_job *victim = running_job(&cluster, borrower, 0, 8, 0);
+    struct weir_sched_job *victim = test_running_job(&cluster, borrower, 0, 8, 0);
     victim->can_checkpoint = true;
     test_job(&cluster, owner, 50, 1, 4);
-    struct weir_sched_profile profile = profile_default();
+    struct weir_sched_profile profile = test_profile_default();
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_nonnull(action_of(plan, 0, WEIR_SCHED_ASK_CHECKPOINT));
-    ck_assert_ptr_null(action_of(plan, 0, WEIR_SCHED_EVICT));
-    ck_assert_ptr_nonnull(action_of(plan, 1, WEIR_SCHED_PIPELINE));
+    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_ASK_CHECKPOINT));
+    ck_assert_ptr_null(test_action(plan, 0, WEIR_SCHED_EVICT));
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_PIPELINE));
     test_live_act(&cluster, &plan->actions[0], 0);
     test_live_act(&cluster, &plan->actions[1], 1);
     weir_sched_plan_destroy(plan);
@@ -75,13 +40,13 @@ START_TEST(work_is_asked_to_save_once_and_evicted_when_it_has)
     victim->evict_acknowledged = true;
     plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(plan->n_actions, 1);
-    ck_assert_int_eq(action_of(plan, 0, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_ASKED);
+    ck_assert_int_eq(test_action(plan, 0, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_ASKED);
     weir_sched_plan_destroy(plan);
 
     victim->evict_acknowledged = false;
     cluster.snapshot.now_ms += profile.evict_grace_ms;
     plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_nonnull(action_of(plan, 0, WEIR_SCHED_EVICT));
+    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_EVICT));
     weir_sched_plan_destroy(plan);
     test_cluster_fini(&cluster);
 }
@@ -93,25 +58,25 @@ START_TEST(the_victim_with_a_fresh_checkpoint_goes_and_the_idle_one_before_it)
     struct test_cluster cluster;
     int32_t owner, borrower;
     build(&cluster, &owner, &borrower);
-    running_job(&cluster, borrower, 0, 4, 0)->checkpoint_ms = TEST_NOW_MS - 1000;
-    struct weir_sched_job *other = running_job(&cluster, borrower, 0, 4, 4);
+    test_running_job(&cluster, borrower, 0, 4, 0)->checkpoint_ms = TEST_NOW_MS - 1000;
+    struct weir_sched_job *other = test_running_job(&cluster, borrower, 0, 4, 4);
     test_job(&cluster, owner, 50, 1, 4);
-    struct weir_sched_profile profile = profile_default();
+    struct weir_sched_profile profile = test_profile_default();
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_nonnull(action_of(plan, 0, WEIR_SCHED_EVICT));
-    ck_assert_ptr_null(action_of(plan, 1, WEIR_SCHED_EVICT));
+    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_EVICT));
+    ck_assert_ptr_null(test_action(plan, 1, WEIR_SCHED_EVICT));
     weir_sched_plan_destroy(plan);
 
     other->utilisation_pct = 1;
     plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_null(action_of(plan, 0, WEIR_SCHED_EVICT));
-    ck_assert_ptr_nonnull(action_of(plan, 1, WEIR_SCHED_EVICT));
+    ck_assert_ptr_null(test_action(plan, 0, WEIR_SCHED_EVICT));
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_EVICT));
     weir_sched_plan_destroy(plan);
 
     other->utilisation_pct = -1; /* By the rules of kai the youngest goes. */
     ck_assert_int_eq(weir_sched_profile_named("kai", &profile, NULL), WEIR_OK);
     plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_nonnull(action_of(plan, 1, WEIR_SCHED_EVICT));
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_EVICT));
     weir_sched_plan_destroy(plan);
     test_cluster_fini(&cluster);
 }
@@ -123,16 +88,16 @@ START_TEST(a_job_over_its_time_limit_ends_and_an_idle_one_is_taken_back)
     struct test_cluster cluster;
     int32_t owner, borrower;
     build(&cluster, &owner, &borrower);
-    running_job(&cluster, borrower, 0, 2, 0)->time_limit_ms = 600000;
-    running_job(&cluster, borrower, 0, 2, 2)->time_limit_ms = 600001;
-    struct weir_sched_job *idle = running_job(&cluster, borrower, 0, 2, 4);
-    struct weir_sched_profile profile = profile_default();
+    test_running_job(&cluster, borrower, 0, 2, 0)->time_limit_ms = 600000;
+    test_running_job(&cluster, borrower, 0, 2, 2)->time_limit_ms = 600001;
+    struct weir_sched_job *idle = test_running_job(&cluster, borrower, 0, 2, 4);
+    struct weir_sched_profile profile = test_profile_default();
     idle->utilisation_pct = (int32_t)profile.idle_pct - 1;
     idle->idle_since_ms = TEST_NOW_MS - profile.idle_after_ms;
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(plan->n_actions, 2);
-    ck_assert_int_eq(action_of(plan, 0, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_TIME_LIMIT);
-    ck_assert_int_eq(action_of(plan, 2, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_IDLE);
+    ck_assert_int_eq(test_action(plan, 0, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_TIME_LIMIT);
+    ck_assert_int_eq(test_action(plan, 2, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_IDLE);
     weir_sched_plan_destroy(plan);
 
     idle->idle_since_ms += 1;
@@ -158,7 +123,7 @@ START_TEST(a_promised_place_is_kept_from_an_older_job_and_bound_when_free)
     task->state = WEIR_SCHED_RELEASING; /* It moves from the second node. */
     task->node = 1;
     task->promise = &promise;
-    struct weir_sched_profile profile = profile_default();
+    struct weir_sched_profile profile = test_profile_default();
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(plan->n_actions, 0);
     weir_sched_plan_destroy(plan);
@@ -169,12 +134,12 @@ START_TEST(a_promised_place_is_kept_from_an_older_job_and_bound_when_free)
     task->promise = NULL;
     plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(plan->n_actions, 1);
-    ck_assert_int_eq(action_of(plan, 1, WEIR_SCHED_BIND)->devices[0], 4);
+    ck_assert_int_eq(test_action(plan, 1, WEIR_SCHED_BIND)->devices[0], 4);
     weir_sched_plan_destroy(plan);
 
     cluster.nodes[0].is_cordoned = true; /* Cannot be kept: it goes where there is room. */
     plan = test_plan(&cluster, &profile);
-    ck_assert_int_eq(action_of(plan, 1, WEIR_SCHED_BIND)->node, 1);
+    ck_assert_int_eq(test_action(plan, 1, WEIR_SCHED_BIND)->node, 1);
     weir_sched_plan_destroy(plan);
     test_cluster_fini(&cluster);
 }
@@ -186,16 +151,16 @@ START_TEST(the_user_who_has_less_goes_first_among_equals)
     struct test_cluster cluster;
     int32_t owner, borrower;
     build(&cluster, &owner, &borrower);
-    running_job(&cluster, owner, 0, 4, 0)->user = "ann";
+    test_running_job(&cluster, owner, 0, 4, 0)->user = "ann";
     test_job(&cluster, owner, 50, 1, 4)->user = "ann";
     test_job(&cluster, owner, 50, 1, 4)->user = "bea";
-    struct weir_sched_profile profile = profile_default();
+    struct weir_sched_profile profile = test_profile_default();
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_nonnull(action_of(plan, 2, WEIR_SCHED_BIND));
+    ck_assert_ptr_nonnull(test_action(plan, 2, WEIR_SCHED_BIND));
     weir_sched_plan_destroy(plan);
     cluster.jobs[1].priority = 60; /* Not equal. */
     plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_nonnull(action_of(plan, 1, WEIR_SCHED_BIND));
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_BIND));
     weir_sched_plan_destroy(plan);
     test_cluster_fini(&cluster);
 }

@@ -4,6 +4,7 @@
 #include "sched/ageing.h"
 #include "sched/chunk.h"
 #include "sched/lost.h"
+#include "sched/service.h"
 #include "sched/shares.h"
 #include "sched/users.h"
 
@@ -52,6 +53,10 @@ static int compare_jobs(const struct order *order, int32_t l, int32_t r)
     }
     if (order->ranks[l] != order->ranks[r]) {
         return order->ranks[l] < order->ranks[r] ? -1 : 1;
+    }
+    int served = order->is_victims ? 0 : service_compare(cluster, l, r);
+    if (served != 0) {
+        return served;
     }
     if (order->claims[l] != order->claims[r]) {
         int compared = compare_i64(order->claims[l], order->claims[r]);

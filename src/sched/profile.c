@@ -19,7 +19,7 @@ static const struct weir_option options[] = {
     OPT(saturation_ppm,          "saturation-ppm",          INT,  "1000000", 1000000, 1e12, "N", "Reclaim's saturation multiplier; 1000000 is 1"),
     OPT(usage_weight_ppm,        "usage-weight-ppm",        INT,  "0",       0, 1e9, "N", "How much past use costs a queue; 1000000 is 1"),
     OPT(consolidation_max_moves, "consolidation-max-moves", INT,  "64",      -1, 1e9, "N", "Tasks that one consolidation may move; 0: none, -1: any number"),
-    OPT(search_max_scenarios,    "search-max-scenarios",    INT,  "10000",   1, 1e9, "N", "Scenarios tried for a job before it counts as not solvable"),
+    OPT(search_max_scenarios,    "search-max-scenarios",    INT,  "1000",    1, 1e9, "N", "Scenarios, or as much work, after which a search for room and all of an action's in a cycle end"),
     OPT(stale_grace_ms,          "stale-grace-ms",          INT,  "60000",   -1, 1e15, "MS", "How long a gang may be below its minimum; -1: for ever"),
     OPT(evict_grace_ms,          "evict-grace-ms",          INT,  "120000",  -1, 1e15, "MS", "How long work may save its state before it is evicted; -1: it is not asked"),
     OPT(idle_pct,                "idle-pct",                INT,  "5",       0, 101, "PCT", "Devices used less than this are idle; 0: none is"),
@@ -30,6 +30,9 @@ static const struct weir_option options[] = {
     OPT(backfill_depth,          "backfill-depth",          INT,  "8",       0, 1e6, "N", "Waiting jobs, in order, for which room is held at the earliest time it is expected"),
     OPT(forecast_depth,          "forecast-depth",          INT,  "64",      0, 1e6, "N", "Further waiting jobs of which the start is worked out"),
     OPT(ageing_bound_ms,         "ageing-bound-ms",         INT,  "86400000", 0, 1e15, "MS", "A job that waits for longer goes before its queue's others; 0: none does"),
+    OPT(service_base_ms,         "service-base-ms",         INT,  "3600000", 0, 1e15, "MS", "Device time that a job gets before jobs that have had as much; each doubling puts it further back; 0: order of arrival"),
+    OPT(service_levels,          "service-levels",          INT,  "9",       1, 32, "N", "Levels of device time; in the last one whoever has waited longest goes first"),
+    OPT(service_swap_ms,         "service-swap-ms",         INT,  "86400000", 0, 1e15, "MS", "In the last level a job is evicted for one that has waited so much longer"),
     OPT(quota_windows,           "quota-windows",           BOOL, "true",    0, 0, NULL, "Shares follow their windows in the day and week"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
 };
@@ -37,8 +40,9 @@ static const struct weir_option options[] = {
 static const struct weir_sched_profile profile_default = {
     .actions = "timelimit,idle,allocate,consolidation,reclaim,preempt,stalegangeviction",
     .placement = "fgd", .placement_cpu = "fgd", .placement_gpu = "pack",
-    .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 10000,
+    .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 1000,
     .backfill_depth = 8, .forecast_depth = 64, .ageing_bound_ms = 86400000,
+    .service_base_ms = 3600000, .service_levels = 9, .service_swap_ms = 86400000,
     .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = 120000, .idle_pct = 5, .idle_after_ms = 3600000,
     .keep_places = true, .least_lost_work = true, .fair_users = true, .quota_windows = true,
@@ -48,7 +52,7 @@ static const struct weir_sched_profile profile_kai = {
     .actions = "allocate,consolidation,reclaim,preempt,stalegangeviction",
     .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 100000,
-    .stale_grace_ms = 60000, .move_victims = true,
+    .service_levels = 1, .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = -1,
 };
 

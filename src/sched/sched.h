@@ -49,11 +49,12 @@ struct weir_sched_profile {
     int64_t saturation_ppm;   /**< Reclaim's saturation multiplier, 1000000 = 1. */
     int64_t usage_weight_ppm; /**< k: how much past use costs; 0 = nothing. */
     int64_t consolidation_max_moves; /**< Tasks a consolidation may move; -1 = any number. */
-    int64_t search_max_scenarios;    /**< Tried per job before it counts as not solvable. */
-    int64_t stale_grace_ms;          /**< Of jobs that state none. */
-    int64_t evict_grace_ms;          /**< Time to save after being asked; -1: nobody is asked. */
-    int64_t idle_pct;                /**< Devices used less than this are idle; 0: none is. */
-    int64_t idle_after_ms;           /**< Taken back when idle for so long (action "idle"). */
+    int64_t search_max_scenarios; /**< After so many, or as much work, a job counts as not solvable,
+                                       and an action leaves the rest to a later cycle. */
+    int64_t stale_grace_ms;       /**< Of jobs that state none. */
+    int64_t evict_grace_ms;       /**< Time to save after being asked; -1: nobody is asked. */
+    int64_t idle_pct;             /**< Devices used less than this are idle; 0: none is. */
+    int64_t idle_after_ms;        /**< Taken back when idle for so long (action "idle"). */
     bool keep_places;     /**< Places that an earlier plan gave (PIPELINED, promise) are kept. */
     bool least_lost_work; /**< Of equal victims the one goes that loses the least work. */
     bool fair_users;      /**< Of equal jobs of a queue that of the user with the smaller share goes
@@ -61,8 +62,11 @@ struct weir_sched_profile {
     int64_t backfill_depth;  /**< Waiting jobs, in order, for whom room is held; 0: none. */
     int64_t forecast_depth;  /**< Further ones for whom a start is worked out. */
     int64_t ageing_bound_ms; /**< Who waits for longer goes first in the queue; 0: nobody. */
-    bool quota_windows;      /**< Shares follow their windows in the day and week. */
-    bool move_victims; /**< Place what reclaim and preempt evict elsewhere, if there is room. */
+    int64_t service_base_ms; /**< Who has had less goes first (service.h); 0: whoever came first. */
+    int64_t service_levels;
+    int64_t service_swap_ms;
+    bool quota_windows; /**< Shares follow their windows in the day and week. */
+    bool move_victims;  /**< Place what reclaim and preempt evict elsewhere, if there is room. */
 };
 
 /** "kai" (the rules of KAI-Scheduler) or "default". @return NOT_FOUND naming those there are. */

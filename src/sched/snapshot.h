@@ -256,6 +256,8 @@ struct weir_sched_job {
     int64_t evict_asked_ms;  /**< First of its tasks that are leaving was asked at; 0 = none. */
     bool evict_acknowledged; /**< And its checkpoint is there. */
     bool can_checkpoint;     /**< Is asked to save its state before it is evicted. */
+    int64_t served_ms; /**< Device time it had so far, in all its runs: ms times whole devices. */
+    int64_t waited_ms; /**< Time since created_ms without its minimum running, in all. */
     int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */
     int64_t idle_since_ms;   /**< Its use is low since, without a break; 0 = it is not. */
 };

@@ -75,6 +75,7 @@ static const struct json_field job_fields[] = {
     F(weir_sched_job, time_limit_ms, I64, 0), F(weir_sched_job, expected_run_ms, I64, 0),
     F(weir_sched_job, checkpoint_ms, I64, 0), F(weir_sched_job, evict_asked_ms, I64, 0),
     F(weir_sched_job, evict_acknowledged, BOOL, 0), F(weir_sched_job, utilisation_pct, I32, -1),
+    F(weir_sched_job, served_ms, I64, 0), F(weir_sched_job, waited_ms, I64, 0),
     F(weir_sched_job, can_checkpoint, BOOL, 0), F(weir_sched_job, idle_since_ms, I64, 0),
     OTHER("queue"), OTHER("groups"), OTHER("tasks"),
 };

@@ -65,6 +65,7 @@ static const char everything[] =
     " \"queued_ms\": 2, \"started_ms\": 3, \"preemption_delay_ms\": 4, \"stale_since_ms\": 5,"
     " \"stale_grace_ms\": 6, \"time_limit_ms\": 7, \"expected_run_ms\": 8, \"checkpoint_ms\": 9,"
     " \"evict_asked_ms\": 10, \"evict_acknowledged\": true, \"utilisation_pct\": 11,"
+    " \"served_ms\": 13, \"waited_ms\": 14,"
     " \"can_checkpoint\": true, \"idle_since_ms\": 12, \"groups\": [{\"name\": \"g\","
     " \"min_member\": 1, \"topology\": \"t\", \"required_level\": \"zone\","
     " \"preferred_level\": \"rack\"}], \"tasks\": [{\"name\": \"j-0\", \"state\": \"running\","

@@ -2,6 +2,7 @@
 #ifndef WEIR_SCHED_TEST_LIVE_H
 #define WEIR_SCHED_TEST_LIVE_H
 
+#include "base/test_main.h"
 #include "sched/test_cluster.h"
 
 #define TEST_STEP_MS 30000
@@ -110,6 +111,41 @@ static inline bool test_live_moves(const struct test_cluster *cluster)
         }
     }
     return false;
+}
+
+static inline struct weir_sched_profile test_profile_default(void)
+{
+    struct weir_sched_profile profile;
+    ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
+    return profile;
+}
+
+/** A job of one task that runs with n_devices from the first on, for ten minutes already. */
+static inline struct weir_sched_job *test_running_job(struct test_cluster *cluster, int32_t queue,
+                                                      int32_t node, int n_devices, int first)
+{
+    struct weir_sched_job *job = test_job(cluster, queue, 50, 1, n_devices);
+    int32_t *devices = WEIR_ARENA_ARRAY(&cluster->arena, (size_t)n_devices, int32_t);
+    for (int d = 0; d < n_devices; d++) {
+        devices[d] = first + d;
+    }
+    struct weir_sched_task *task = &cluster->tasks[job->first_task];
+    task->state = WEIR_SCHED_RUNNING;
+    task->node = node;
+    task->devices = devices;
+    job->started_ms = TEST_NOW_MS - 600000;
+    return job;
+}
+
+static inline const struct weir_sched_action *
+test_action(const struct weir_sched_plan *plan, int32_t task, enum weir_sched_action_kind kind)
+{
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        if (plan->actions[i].task == task && plan->actions[i].kind == kind) {
+            return &plan->actions[i];
+        }
+    }
+    return NULL;
 }
 
 #endif

@@ -82,6 +82,8 @@ static void fill_job(const struct cycle *cycle, int32_t index, struct weir_sched
         .time_limit_ms = given->time_limit_ms,
         .expected_run_ms = cycle->engine->options->is_duration_known ? given->duration_ms : 0,
         .checkpoint_ms = checkpoint_ms,
+        .served_ms = (int64_t)(engine_attained_s(cycle->engine, index) * 1000),
+        .waited_ms = engine_waited_ms(cycle->engine, index),
         .utilisation_pct = -1,
     };
 }

@@ -172,6 +172,14 @@ double engine_attained_s(const struct engine *engine, int32_t index)
     return ran_ms * (double)job->milli / 1e6;
 }
 
+int64_t engine_waited_ms(const struct engine *engine, int32_t index)
+{
+    const struct engine_job *job = &engine->jobs[index];
+    int64_t running_ms =
+        job->state == ENGINE_RUNNING ? engine->now_ms - job->held_since_ms : 0;
+    return engine->now_ms - job->submit_ms - job->result.ran_ms - running_ms;
+}
+
 /** Lost work and restarts of a job whose account is settled for the last time. */
 static void add_waste(struct engine *engine, int32_t index)
 {

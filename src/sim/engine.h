@@ -93,6 +93,9 @@ void engine_evict(struct engine *engine, int32_t job, int32_t n_running, int64_t
 /** Work done by now, device seconds held so far; for disciplines that look at it. */
 double engine_attained_s(const struct engine *engine, int32_t job);
 
+/** Time since its submission without its minimum running. */
+int64_t engine_waited_ms(const struct engine *engine, int32_t job);
+
 /** From event to event until nothing happens any more, or the options say to end. */
 weir_status engine_run(struct engine *engine, const struct engine_driver *driver,
                        struct weir_error *err) WEIR_MUST_CHECK;

@@ -1,0 +1,148 @@
+/*
+ * Least attained service: one small cluster each, the outcome written down by hand.
+ */
+#include "sched/test_live.h"
+
+#include "base/macros.h"
+#include "base/test_main.h"
+
+#define HOUR_MS INT64_C(3600000)
+
+/** One queue for all, on a node of eight devices. */
+static void build(struct test_cluster *cluster)
+{
+    test_cluster_init(cluster, 1, 2, 8, 16);
+    test_node(cluster, 8);
+    test_queue(cluster, -1, 8, 1, -1);
+}
+
+/** What has waited since long enough to be worth any eviction. */
+static struct weir_sched_job *waiting_job(struct test_cluster *cluster, int n_devices,
+                                          int64_t served_ms, int64_t waited_ms)
+{
+    struct weir_sched_job *job = test_job(cluster, 0, 50, 1, n_devices);
+    job->queued_ms = TEST_NOW_MS - HOUR_MS;
+    job->served_ms = served_ms;
+    job->waited_ms = waited_ms;
+    return job;
+}
+
+static bool evicts(const struct test_cluster *cluster, const struct weir_sched_profile *profile,
+                   int32_t task)
+{
+    struct weir_sched_plan *plan = test_plan(cluster, profile);
+    bool is_evicted = test_action(plan, task, WEIR_SCHED_EVICT) != NULL;
+    weir_sched_plan_destroy(plan);
+    return is_evicted;
+}
+
+START_TEST(of_waiting_jobs_who_has_had_less_starts_and_of_equals_the_first)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    waiting_job(&cluster, 8, 16 * HOUR_MS, 0);
+    waiting_job(&cluster, 8, 5 * HOUR_MS, 0);
+    waiting_job(&cluster, 8, 4 * HOUR_MS, 0); /* From four to eight hours is one level. */
+    struct weir_sched_profile profile = test_profile_default();
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_int_eq(plan->n_actions, 1);
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+
+    profile.service_base_ms = 0;
+    plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(in_the_last_level_who_has_waited_longest_in_all_starts)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    waiting_job(&cluster, 8, 4000 * HOUR_MS, 10 * HOUR_MS);
+    waiting_job(&cluster, 8, 9000 * HOUR_MS, 11 * HOUR_MS);
+    waiting_job(&cluster, 8, 5000 * HOUR_MS, 10 * HOUR_MS);
+    struct weir_sched_profile profile = test_profile_default();
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(a_job_is_evicted_for_a_lower_level_and_not_for_its_own)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
+    running->served_ms = 8 * HOUR_MS;
+    struct weir_sched_job *waiting = waiting_job(&cluster, 1, 8 * HOUR_MS - 1, 0);
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    ck_assert(evicts(&cluster, &profile, 0));
+    waiting->served_ms++;
+    ck_assert(!evicts(&cluster, &profile, 0));
+
+    waiting->served_ms = 0;
+    waiting->priority = running->priority - 1;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    waiting->priority = running->priority;
+    running->preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    running->preemptibility = WEIR_SCHED_PREEMPTIBLE;
+    profile.service_base_ms = 0;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(in_the_last_level_a_job_is_evicted_for_who_has_waited_longer_by_a_day)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
+    running->served_ms = 4000 * HOUR_MS;
+    running->waited_ms = 10 * HOUR_MS;
+    struct weir_sched_job *waiting = waiting_job(&cluster, 1, 9000 * HOUR_MS, 34 * HOUR_MS);
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    waiting->waited_ms++;
+    ck_assert(evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
+    running->served_ms = 8 * HOUR_MS;
+    struct weir_sched_job *waiting = waiting_job(&cluster, 1, 0, 0);
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    running->started_ms = TEST_NOW_MS - HOUR_MS;
+    running->checkpoint_ms = TEST_NOW_MS - 600000; /* Three minutes, and half of fourteen. */
+    waiting->queued_ms = TEST_NOW_MS - 14 * 60000 + 1000;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    waiting->queued_ms -= 1000;
+    ck_assert(evicts(&cluster, &profile, 0));
+    running->checkpoint_ms = 0;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_the_first,
+               in_the_last_level_who_has_waited_longest_in_all_starts,
+               a_job_is_evicted_for_a_lower_level_and_not_for_its_own,
+               in_the_last_level_a_job_is_evicted_for_who_has_waited_longer_by_a_day,
+               work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long)
