@@ -95,6 +95,16 @@ void backfill_hold_against(struct backfill *backfill, int32_t job)
     settle_nodes(backfill);
 }
 
+bool backfill_has_reserved(const struct backfill *backfill, int32_t job)
+{
+    for (int32_t i = 0; i < backfill->n_slots; i++) {
+        if (backfill->slots[i].job == job && backfill->slots[i].is_reservation) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void backfill_let_go(struct backfill *backfill)
 {
     for (int32_t i = 0; i < backfill->n_slots; i++) {

@@ -78,6 +78,9 @@ void backfill_fini(struct backfill *backfill);
 /** Hold what this job may not use, and nothing else; -1: what nobody may. */
 void backfill_hold_against(struct backfill *backfill, int32_t job);
 
+/** Whether room is held for the job. */
+bool backfill_has_reserved(const struct backfill *backfill, int32_t job);
+
 /** Hold nothing. */
 void backfill_let_go(struct backfill *backfill);
 

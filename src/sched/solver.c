@@ -175,6 +175,7 @@ static void shut_others(struct solver *solver, int32_t node, bool is_shut)
 static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, int32_t last)
 {
     struct cluster *cluster = solver->cluster;
+    solver->n_steps += SOLVER_STEPS_PER_SCENARIO;
     clear_scenario(solver);
     for (int32_t i = 0; i < solver->n_recorded; i++) {
         evict_unit(solver, solver->recorded[i]);
@@ -250,6 +251,7 @@ static void count_all_gains(struct solver *solver)
     const struct cluster *cluster = solver->cluster;
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     memset(solver->all_gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->all_gains);
+    solver->n_steps += snapshot->n_tasks / SOLVER_JOBS_PER_STEP;
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         const struct weir_sched_job *job = &snapshot->jobs[j];
         bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
@@ -331,7 +333,7 @@ static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
             record(solver);
             return true;
         }
-        if (solver->n_scenarios >= most) {
+        if (solver->n_scenarios >= most || solver->n_steps >= solver->steps_max) {
             return false;
         }
         if (u == DOUBT_AFTER && n_tasks == 1 && is_hopeless(solver, n_all)) {
@@ -400,8 +402,10 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
     const struct job_state *job = &cluster->jobs[solver->job];
     const struct weir_sched_task *first = &cluster->snapshot->tasks[solver->pending[0]];
     struct weir_sched_amount amount, fixed;
+    int32_t queue = cluster->snapshot->jobs[solver->job].queue;
     if (job->n_groups > 1 || cluster->groups[job->first_group].topology >= 0 ||
-        first->affinity_key != NULL || first->anti_affinity_key != NULL) {
+        cluster->queues[queue].bounds_model >= 0 || first->affinity_key != NULL ||
+        first->anti_affinity_key != NULL) {
         return false;
     }
     for (int32_t i = 1; i < n_tasks; i++) {
@@ -410,7 +414,7 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
         }
     }
     chunk_amount(cluster, solver->pending, 1, &amount, &fixed);
-    return shares_admit(cluster, cluster->snapshot->jobs[solver->job].queue, &amount, &fixed, NULL);
+    return shares_admit(cluster, queue, &amount, &fixed, NULL);
 }
 
 bool solver_solve(struct solver *solver)

@@ -12,6 +12,11 @@
 #include "sched/prospect.h"
 #include "sched/shares.h"
 
+/** A search is counted in steps, about a microsecond each on a large cluster: a unit that is popped
+ *  is one, so is looking at this many jobs, and a scenario is several. */
+#define SOLVER_STEPS_PER_SCENARIO 32
+#define SOLVER_JOBS_PER_STEP      8
+
 enum solver_victim {
     SOLVER_NOT_A_VICTIM,
     SOLVER_SURPLUS, /**< What is above its minimum. */
@@ -83,6 +88,7 @@ struct solver {
     int32_t n_frozen;        /**< First tasks of `pending` whose places stand. */
     int32_t n_frozen_losses; /**< What they cost: the first of `losses`. */
     int64_t n_scenarios;
+    int64_t n_steps, steps_max; /**< Of all searches of the action; a search ends beyond. Input. */
 };
 
 weir_status solver_init(struct solver *solver, struct cluster *cluster,

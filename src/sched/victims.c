@@ -9,6 +9,7 @@ weir_status victims_open(struct solver *solver)
     const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
     solver->n_units = solver->n_unit_tasks = 0;
     solver->are_open = true;
+    solver->n_steps += snapshot->n_jobs / SOLVER_JOBS_PER_STEP;
     memset(solver->gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->gains);
     memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
@@ -113,6 +114,7 @@ static void push_rest(struct solver *solver, int32_t job, int32_t *scratch)
 
 bool victims_pop(struct solver *solver)
 {
+    solver->n_steps++;
     if (!solver->are_open && victims_open(solver) != WEIR_OK) {
         solver->cluster->status = WEIR_ERR_NOMEM;
         return false;
