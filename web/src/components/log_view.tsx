@@ -90,8 +90,8 @@ export function LogView({ task, title }: { task: string; title: string }) {
         }
     }, [log, following])
 
-    const onScroll = () => {
-        const element = pre.current!
+    const onScroll = (event: Event) => {
+        const element = event.currentTarget as HTMLElement // pre.current is null once the page is left
         setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX)
     }
     return (
