@@ -199,11 +199,14 @@ int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
 void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
                   struct weir_sched_amount *out_amount, struct weir_sched_amount *out_fixed)
 {
-    *out_amount = *out_fixed = (struct weir_sched_amount){{0}};
+    *out_amount = (struct weir_sched_amount){{0}};
+    if (out_fixed != NULL) {
+        *out_fixed = *out_amount;
+    }
     for (int32_t i = 0; i < n_tasks; i++) {
         struct task_charge charge = cluster_charge(cluster, tasks[i], -1);
         amount_count(out_amount, &charge, 1);
-        if (cluster_is_fixed(cluster, tasks[i])) {
+        if (out_fixed != NULL && cluster_is_fixed(cluster, tasks[i])) {
             amount_count(out_fixed, &charge, 1);
         }
     }

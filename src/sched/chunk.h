@@ -25,7 +25,7 @@ int32_t chunk_next(const struct cluster *cluster, int32_t job, int32_t *out);
 /** The running tasks that end next together: one above the minimum, else all. The same form. */
 int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out);
 
-/** What the tasks count as together, and the part of it that is not preemptible. */
+/** What the tasks count as together, and the part of it that is not preemptible (may be NULL). */
 void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
                   struct weir_sched_amount *out_amount, struct weir_sched_amount *out_fixed);
 

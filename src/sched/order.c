@@ -169,10 +169,10 @@ static void make_key(struct order *order, int32_t queue)
     const struct cluster *cluster = order->cluster;
     struct order_queue *of = &order->queues[queue];
     const struct queue_state *state = &cluster->queues[queue];
-    struct weir_sched_amount job, fixed, has = state->allocated;
+    struct weir_sched_amount job, has = state->allocated;
     int32_t n = order->is_victims ? chunk_to_evict(cluster, of->top, order->scratch)
                                   : chunk_next(cluster, of->top, order->scratch);
-    chunk_amount(cluster, order->scratch, n, &job, &fixed);
+    chunk_amount(cluster, order->scratch, n, &job, NULL);
     struct weir_sched_amount with = has;
     if (order->is_victims) {
         amount_subtract(&has, &of->lost);

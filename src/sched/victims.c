@@ -139,8 +139,8 @@ bool victims_pop(struct solver *solver)
         solver->n_unit_tasks += n;
         solver->popped[job] += n;
         link_unit(solver, solver->n_units++);
-        struct weir_sched_amount amount, fixed;
-        chunk_amount(solver->cluster, out, n, &amount, &fixed);
+        struct weir_sched_amount amount;
+        chunk_amount(solver->cluster, out, n, &amount, NULL);
         order_count_loss(&solver->victims, job, &amount);
         if (!is_last) {
             push_rest(solver, job, out + n);
