@@ -97,9 +97,9 @@ static enum solver_victim judge_reclaim(const struct cluster *cluster, int32_t j
 static enum solver_victim judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
 {
     const struct weir_sched_job *jobs = cluster->snapshot->jobs;
-    bool may_take = jobs[victim].priority < jobs[job].priority ||
-                    (jobs[victim].priority == jobs[job].priority &&
-                     service_may_take(cluster, job, victim));
+    bool may_take =
+        jobs[victim].priority < jobs[job].priority ||
+        (jobs[victim].priority == jobs[job].priority && service_may_take(cluster, job, victim));
     if (jobs[job].queue != jobs[victim].queue || !may_take ||
         judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
         return SOLVER_NOT_A_VICTIM;
@@ -115,11 +115,27 @@ static void find_siblings(const struct cluster *cluster, int32_t *l, int32_t *r)
     *r = below_common(cluster, left, *r);
 }
 
+/** Whether what is lost asks for less than it had of a model of which its queues have quotas: it
+ * may run on others as well, so it need not stand behind who must run on this one. */
+static bool is_adaptable(const struct cluster *cluster, const struct shares_loss *loss)
+{
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+        int32_t q = loss->amount.of[r] == loss->asked.of[r] ? -1 : loss->queue;
+        while (q >= 0 && cluster->queues[q].shares[r].quota < 0) {
+            q = cluster->snapshot->queues[q].parent;
+        }
+        if (q >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /**
  * Whether the next allocation would give what the victim's queue lost back to it: then the reclaim
  * would come again in every cycle. What is tried first there is the taker's oldest waiting job,
- * which need not be the one for which room is made. Nor need a victim that may run on several
- * models stand behind who must run on one; but a place that is kept is not given to it.
+ * which need not be the one for which room is made. A place that is kept is not given to whoever
+ * asks for no model of its own.
  */
 static bool would_return(const struct solver *solver, const struct shares_loss *loss)
 {
@@ -127,9 +143,8 @@ static bool would_return(const struct solver *solver, const struct shares_loss *
     int32_t taker = cluster->snapshot->jobs[solver->job].queue, loser = loss->queue;
     int32_t first = solver->first_waiting[taker];
     bool is_first = first < 0 || first == solver->job;
-    bool has_models =
-        cluster->n_resources > WEIR_SCHED_FIRST_MODEL && !cluster->profile->keep_places;
-    if (is_first && !has_models) {
+    bool asks_less = !cluster->profile->keep_places && is_adaptable(cluster, loss);
+    if (is_first && !asks_less) {
         return false;
     }
     struct weir_sched_amount amount = solver->amount, fixed;
@@ -145,7 +160,7 @@ static bool would_return(const struct solver *solver, const struct shares_loss *
     struct order_key taker_key, loser_key;
     order_make_key(cluster, taker, &has, &with, &taker_key);
     has = with = cluster->queues[loser].allocated;
-    amount_add(&with, has_models ? &loss->asked : &loss->amount);
+    amount_add(&with, asks_less ? &loss->asked : &loss->amount);
     order_make_key(cluster, loser, &has, &with, &loser_key);
     return order_compare_keys(&loser_key, &taker_key) < 0;
 }
