@@ -79,32 +79,48 @@ static int scarcest(const struct weir_sched_amount *need, const struct weir_sche
     return need->of[WEIR_SCHED_ACCELERATOR] > 0 ? WEIR_SCHED_ACCELERATOR : WEIR_SCHED_CPU;
 }
 
+bool explain_share(const struct cluster *cluster, int32_t task, struct weir_sched_wait *wait)
+{
+    int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
+    if (cluster->queues[queue].bounds_model < 0) {
+        return false;
+    }
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
+        struct weir_sched_amount need, free_here, whole;
+        measure(cluster, task, i, &need, &free_here, &whole);
+        if (is_enough(&need, &free_here) && fits_ever(cluster, task, i) &&
+            !shares_admit_at(cluster, task, i, wait)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct shape_reason find_reason(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     struct weir_sched_amount need = {{0}}, most_free = {{0}}, most = {{0}};
-    struct weir_sched_wait share = {.code = WEIR_SCHED_WAIT_NONE};
+    struct weir_sched_wait share;
     bool is_any = false;
+    if (explain_share(cluster, task, &share)) {
+        return (struct shape_reason){.is_known = true,
+                                     .code = share.code,
+                                     .resource = share.resource,
+                                     .need = share.need,
+                                     .have = share.have,
+                                     .queue = share.object};
+    }
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         struct weir_sched_amount here, free_here, whole;
         measure(cluster, task, i, &here, &free_here, &whole);
         raise(&most, &whole);
         if (fits_ever(cluster, task, i)) {
-            bool has_share = !is_enough(&here, &free_here) ||
-                             shares_admit_at(cluster, task, i,
-                                             share.code == WEIR_SCHED_WAIT_NONE ? &share : NULL);
-            if (has_share) {
-                raise(&most_free, &free_here);
-            }
+            raise(&most_free, &free_here);
             need = is_any ? need : here;
             is_any = true;
         } else if (!is_any) {
             need = here;
         }
-    }
-    if (share.code != WEIR_SCHED_WAIT_NONE) { /* There is room, on a model that it may not have. */
-        return (struct shape_reason){true,       share.code, share.resource,
-                                     share.need, share.have, share.object};
     }
     int r = scarcest(&need, is_any ? &most_free : &most);
     struct shape_reason reason = {.is_known = true,

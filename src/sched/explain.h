@@ -9,6 +9,11 @@
 void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, int32_t n_tasks,
                       int32_t n_placed, bool is_bound_to_domain, struct weir_sched_wait *wait);
 
+/** Whether there is room for the task, but on a model of which its queues may take no more as
+ * things are; then *wait says which, and how much they would have. Cost: nodes, if the queues'
+ * shares tell models apart. */
+bool explain_share(const struct cluster *cluster, int32_t task, struct weir_sched_wait *wait);
+
 /** Write wait->text from its code and amounts. */
 void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait);
 

@@ -210,6 +210,7 @@ START_TEST(a_gang_for_either_model_is_divided_at_the_limit)
     plan = test_plan(&cluster, &kai);
     ck_assert_int_eq(plan->n_actions, 0);
     ck_assert_int_eq(plan->n_waits, 1);
+    expect_wait(plan, 0, WEIR_SCHED_WAIT_QUEUE_LIMIT, queue, 2, 1);
     weir_sched_plan_destroy(plan);
     test_cluster_fini(&cluster);
 }
@@ -320,6 +321,56 @@ START_TEST(work_within_the_quota_of_its_model_is_not_reclaimed)
 
 END_TEST
 
+START_TEST(what_a_queue_has_of_a_model_costs_it_nothing_else)
+{
+    struct test_cluster cluster;
+    struct weir_sched_profile kai = profile("kai");
+    build(&cluster, 2, 0);
+    int32_t owner = test_queue(&cluster, -1, 8, 1, -1), other = test_queue(&cluster, -1, 8, 1, -1);
+    share_h100(&cluster, owner, 4, 1, -1);
+    share_h100(&cluster, other, 0, 1, -1);
+    struct weir_sched_job *fixed = job_on(&cluster, other, 100, 4, NULL);
+    run_on(&cluster, fixed, 0); /* More than it is guaranteed, but nobody may take it. */
+    struct weir_sched_job *cpu = test_job(&cluster, other, 50, 1, 0);
+    cluster.tasks[cpu->first_task].demand.cpu_milli = 64000;
+    run_on(&cluster, cpu, 1); /* In the way on the other node, and no H100. */
+    job_on(&cluster, owner, 50, 1, &h100_label);
+    struct weir_sched_plan *plan = test_plan(&cluster, &kai);
+    ck_assert_int_eq(plan->n_actions, 0);
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(who_is_within_the_quota_of_a_model_is_served_first)
+{
+    static char allocate[] = "allocate";
+    struct test_cluster cluster;
+    struct weir_sched_profile kai = profile("kai");
+    kai.actions = allocate; /* Or the other one would claim it back in the same cycle. */
+    build(&cluster, 1, 1);
+    int32_t older = test_queue(&cluster, -1, 4, 1, -1),
+            younger = test_queue(&cluster, -1, 4, 1, -1);
+    share_h100(&cluster, older, 1, 1, -1);
+    share_h100(&cluster, younger, 2, 1, -1);
+    run_on(&cluster, job_on(&cluster, older, 50, 3, &h100_label), 0);
+    run_on(&cluster, job_on(&cluster, younger, 50, 3, &a100_label), 1);
+    job_on(&cluster, older, 50, 1, &h100_label);
+    struct weir_sched_job *within = job_on(&cluster, younger, 50, 1, &h100_label);
+    struct weir_sched_plan *plan = test_plan(&cluster, &kai);
+    ck_assert_int_eq(plan->n_actions, 1);
+    ck_assert_int_eq(plan->actions[0].task, within->first_task);
+    weir_sched_plan_destroy(plan);
+    cluster.queues[older].n_models = cluster.queues[younger].n_models = 0;
+    plan = test_plan(&cluster, &kai);
+    ck_assert_int_eq(plan->actions[0].task, within->first_task - 1);
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 START_TEST(higher_priority_takes_the_queues_last_devices_of_a_model)
 {
     struct test_cluster cluster;
@@ -358,6 +409,33 @@ START_TEST(a_job_at_a_models_limit_is_told_when_its_queue_has_some_again)
     expect_wait(plan, 2, WEIR_SCHED_WAIT_QUEUE_LIMIT, queue, 3, 2);
     ck_assert_int_eq(plan->waits[0].expected_start_ms, TEST_NOW_MS + 60000);
     ck_assert_int_eq(plan->waits[0].after_job, 1);
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(a_start_that_is_foreseen_takes_its_part_of_the_model)
+{
+    struct test_cluster cluster;
+    struct weir_sched_profile rules = profile("default");
+    build(&cluster, 1, 1);
+    int32_t queue = test_queue(&cluster, -1, 8, 1, -1), other = test_queue(&cluster, -1, 8, 1, -1);
+    share_h100(&cluster, queue, 1, 1, 1);
+    struct weir_sched_job *first = job_on(&cluster, queue, 50, 1, NULL);
+    run_on(&cluster, first, 0);
+    first->time_limit_ms = 660000; /* A minute more. */
+    struct weir_sched_job *long_one = job_on(&cluster, other, 50, 4, &a100_label);
+    run_on(&cluster, long_one, 1);
+    long_one->time_limit_ms = 6000000;
+    for (int i = 0; i < 2; i++) { /* Either of them could follow the first, but one at a time. */
+        job_on(&cluster, queue, 50, 1, NULL)->time_limit_ms = 600000;
+    }
+    struct weir_sched_plan *plan = test_plan(&cluster, &rules);
+    ck_assert_int_eq(plan->n_actions, 0);
+    ck_assert_int_eq(plan->n_waits, 2);
+    ck_assert_int_eq(plan->waits[0].expected_start_ms, TEST_NOW_MS + 60000);
+    ck_assert_int_eq(plan->waits[1].expected_start_ms, TEST_NOW_MS + 660000);
     weir_sched_plan_destroy(plan);
     test_cluster_fini(&cluster);
 }
@@ -430,8 +508,11 @@ int main(void)
     tcase_add_test(tcase, a_claim_within_quota_gets_devices_of_its_model_back);
     tcase_add_loop_test(tcase, work_within_the_quota_of_its_model_is_not_reclaimed, 0,
                         (int)WEIR_ARRAY_LEN(claims));
+    tcase_add_test(tcase, what_a_queue_has_of_a_model_costs_it_nothing_else);
+    tcase_add_test(tcase, who_is_within_the_quota_of_a_model_is_served_first);
     tcase_add_test(tcase, higher_priority_takes_the_queues_last_devices_of_a_model);
     tcase_add_test(tcase, a_job_at_a_models_limit_is_told_when_its_queue_has_some_again);
+    tcase_add_test(tcase, a_start_that_is_foreseen_takes_its_part_of_the_model);
     tcase_add_test(tcase, a_window_changes_the_share_of_one_model);
     tcase_add_test(tcase, more_models_than_are_counted_are_refused);
     suite_add_tcase(suite, tcase);

@@ -409,12 +409,15 @@ bool placer_place(struct placer *placer, int32_t job, const int32_t *tasks, int3
         defer_if_split(cluster, job, tasks, n_tasks);
         return true;
     }
+    /* Of a gang that may run on several models: those before the one that failed took the rest. */
+    bool is_share = wait != NULL && placing.n_placed > 0 && placing.failed >= 0 &&
+                    !placing.is_bound_to_domain && explain_share(cluster, placing.failed, wait);
     cluster_rollback(cluster, checkpoint);
     if (placing.failed == tasks[0] && !placing.is_bound_to_domain && checkpoint == 0 &&
         anywhere.list == NULL) {
         cluster->shape_failed[shape] = cluster->n_freed;
     }
-    if (wait != NULL) {
+    if (wait != NULL && !is_share) {
         explain_no_place(cluster, job, is_known ? tasks[0] : placing.failed, n_tasks,
                          placing.n_placed, placing.is_bound_to_domain, wait);
     }
