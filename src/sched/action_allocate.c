@@ -2,6 +2,7 @@
 
 #include "sched/chunk.h"
 #include "sched/keep.h"
+#include "sched/shares.h"
 
 #include <string.h>
 
@@ -35,22 +36,50 @@ static bool allocate_job(struct cycle *cycle, int32_t job)
     return cluster->groups[cluster->jobs[job].first_group].n_pending > 0;
 }
 
-weir_status action_allocate(struct cycle *cycle)
+/** Whether the job's next tasks are within what its queues are guaranteed. */
+static bool is_guaranteed(struct cycle *cycle, int32_t job)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    struct weir_sched_amount amount, fixed;
+    int32_t n = chunk_next(cluster, job, cycle->tasks);
+    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    return shares_is_guaranteed(cluster, cluster->snapshot->jobs[job].queue, &amount, false);
+}
+
+/** Give what is free to the listed jobs, or to those of them that only take what is guaranteed; who
+ *  has had its turn is no longer listed. */
+static weir_status allocate_listed(struct cycle *cycle, bool only_guaranteed)
 {
     struct order order;
-    action_list_waiting(cycle);
     weir_status status = order_init(&order, &cycle->cluster, cycle->is_listed, false);
     while (status == WEIR_OK) {
         int32_t job = order_pop(&order);
         if (job < 0) {
             break;
         }
-        if (allocate_job(cycle, job)) {
+        if (only_guaranteed && !is_guaranteed(cycle, job)) {
+            continue;
+        }
+        cycle->is_listed[job] = allocate_job(cycle, job);
+        if (cycle->is_listed[job]) {
             order_push(&order, job);
         }
         status = cycle->cluster.status;
     }
     order_fini(&order);
+    return status;
+}
+
+/** A guarantee would not be one if a gang that borrows, first in its queue or in the order of the
+ *  queues, kept others from what is theirs. */
+weir_status action_allocate(struct cycle *cycle)
+{
+    action_list_waiting(cycle);
+    weir_status status =
+        cycle->cluster.profile->guarantee_first ? allocate_listed(cycle, true) : WEIR_OK;
+    if (status == WEIR_OK) {
+        status = allocate_listed(cycle, false);
+    }
     if (status == WEIR_OK) {
         backfill_forecast(&cycle->backfill);
         status = cycle->cluster.status;

@@ -253,11 +253,15 @@ static bool allow_preempt(const struct solver *solver, const struct shares_loss 
 static bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses,
                           int32_t n_losses)
 {
+    const struct cluster *cluster = solver->cluster;
+    int32_t queue = cluster->snapshot->jobs[solver->job].queue;
     bool is_fixed = false;
-    if (would_overfeed(solver)) {
+    bool is_first = cluster->profile->guarantee_first &&
+                    shares_is_guaranteed(cluster, queue, &solver->amount, true);
+    if (!is_first && would_overfeed(solver)) {
         return false;
     }
-    for (int32_t i = 0; i < n_losses; i++) {
+    for (int32_t i = 0; i < n_losses && !is_first; i++) {
         if (would_return(solver, &losses[i])) {
             return false;
         }
@@ -265,9 +269,8 @@ static bool allow_reclaim(const struct solver *solver, const struct shares_loss 
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         is_fixed = is_fixed || solver->fixed.of[r] > 0;
     }
-    return shares_reclaim_is_fair(solver->cluster,
-                                  solver->cluster->snapshot->jobs[solver->job].queue,
-                                  &solver->amount, is_fixed, losses, n_losses, solver->remaining);
+    return shares_reclaim_is_fair(cluster, queue, &solver->amount, is_fixed, losses, n_losses,
+                                  solver->remaining);
 }
 
 /** What a job asks for, if all its tasks are alike and need nothing of each other. */
@@ -344,6 +347,49 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
     return prospect_is_hopeless(&cycle->solver.prospect, cycle->tasks[0]);
 }
 
+/** Mark whom the rule lets the job take from; with a line, of those that are compared with that one
+ *  of its queue and those above. @return Whether there is anyone. */
+static bool mark_victims(struct cycle *cycle, int32_t job, const struct eviction *rule,
+                         int32_t line)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    const struct weir_sched_job *jobs = cluster->snapshot->jobs;
+    bool is_any = false;
+    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
+        enum solver_victim victim = rule->judge(cluster, job, v);
+        if (line >= 0 && victim != SOLVER_NOT_A_VICTIM &&
+            below_common(cluster, jobs[v].queue, jobs[job].queue) != line) {
+            victim = SOLVER_NOT_A_VICTIM;
+        }
+        cycle->solver.is_victim[v] = (uint8_t)victim;
+        is_any = is_any || victim != SOLVER_NOT_A_VICTIM;
+    }
+    return is_any;
+}
+
+/**
+ * For what is guaranteed, look again, at each level of the tree alone, from the nearest up. In the
+ * order of all victims those may come first, on the same nodes, that are beyond more but from whom
+ * the job must not take, as a queue above its own borrows as well.
+ */
+static bool take_by_level(struct cycle *cycle, int32_t job, const struct eviction *rule,
+                          const struct weir_sched_amount *amount)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    int32_t queue = cluster->snapshot->jobs[job].queue;
+    if (!rule->within_share || !cluster->profile->guarantee_first ||
+        cluster->snapshot->queues[queue].parent < 0 ||
+        !shares_is_guaranteed(cluster, queue, amount, false)) {
+        return false;
+    }
+    for (int32_t line = queue; line >= 0; line = cluster->snapshot->queues[line].parent) {
+        if (mark_victims(cycle, job, rule, line) && solver_solve(&cycle->solver)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -356,12 +402,7 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
          !shares_may_reclaim(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
         return false;
     }
-    bool is_any = false;
-    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
-        solver->is_victim[v] = (uint8_t)rule->judge(cluster, job, v);
-        is_any = is_any || solver->is_victim[v] != SOLVER_NOT_A_VICTIM;
-    }
-    if (!is_any) {
+    if (!mark_victims(cycle, job, rule, -1)) {
         return false;
     }
     mark_losers(cycle, job, rule);
@@ -374,7 +415,7 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     solver->allow = rule->allow;
     solver->must_move_all = rule->must_move_all;
     solver->may_move = rule->may_move;
-    bool is_solved = solver_solve(solver);
+    bool is_solved = solver_solve(solver) || take_by_level(cycle, job, rule, &amount);
     cluster_commit(cluster);
     return is_solved;
 }

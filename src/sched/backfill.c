@@ -85,12 +85,14 @@ void backfill_hold_against(struct backfill *backfill, int32_t job)
         bound = calendar_bound_ms(&backfill->cluster->snapshot->jobs[job]);
     }
     int64_t end = bound > 0 ? now + bound : CALENDAR_NEVER;
+    bool is_later = false;
     for (int32_t i = 0; i < backfill->n_slots; i++) {
         struct backfill_slot *slot = &backfill->slots[i];
+        is_later = is_later || slot->job == job; /* Who is behind it keeps it from nothing. */
         int32_t task = backfill->places[slot->first].task;
         bool is_waiting = backfill->cluster->tasks[task].phase == PHASE_PENDING;
         hold(backfill, slot,
-             slot->is_reservation && is_waiting && slot->job != job && slot->from_ms < end);
+             slot->is_reservation && is_waiting && !is_later && slot->from_ms < end);
     }
     settle_nodes(backfill);
 }

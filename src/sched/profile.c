@@ -27,6 +27,7 @@ static const struct weir_option options[] = {
     OPT(keep_places,             "keep-places",             BOOL, "true",    0, 0, NULL, "Keep places that an earlier plan gave"),
     OPT(least_lost_work,         "least-lost-work",         BOOL, "true",    0, 0, NULL, "Of equal victims evict what loses the least work"),
     OPT(fair_users,              "fair-users",              BOOL, "true",    0, 0, NULL, "Of equal jobs of a queue start that of the user with the smaller share"),
+    OPT(guarantee_first,         "guarantee-first",         BOOL, "true",    0, 0, NULL, "What is guaranteed is given before what is lent, whoever is first"),
     OPT(backfill_depth,          "backfill-depth",          INT,  "8",       0, 1e6, "N", "Waiting jobs, in order, for which room is held at the earliest time it is expected"),
     OPT(forecast_depth,          "forecast-depth",          INT,  "64",      0, 1e6, "N", "Further waiting jobs of which the start is worked out"),
     OPT(ageing_bound_ms,         "ageing-bound-ms",         INT,  "86400000", 0, 1e15, "MS", "A job that waits for longer goes before its queue's others; 0: none does"),
@@ -46,6 +47,7 @@ static const struct weir_sched_profile profile_default = {
     .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = 120000, .idle_pct = 5, .idle_after_ms = 3600000,
     .keep_places = true, .least_lost_work = true, .fair_users = true, .quota_windows = true,
+    .guarantee_first = true,
 };
 
 static const struct weir_sched_profile profile_kai = {

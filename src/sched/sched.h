@@ -59,6 +59,7 @@ struct weir_sched_profile {
     bool least_lost_work; /**< Of equal victims the one goes that loses the least work. */
     bool fair_users;      /**< Of equal jobs of a queue that of the user with the smaller share goes
                                first. */
+    bool guarantee_first; /**< What is guaranteed is given before what is lent, whoever is first. */
     int64_t backfill_depth;  /**< Waiting jobs, in order, for whom room is held; 0: none. */
     int64_t forecast_depth;  /**< Further ones for whom a start is worked out. */
     int64_t ageing_bound_ms; /**< Who waits for longer goes first in the queue; 0: nobody. */

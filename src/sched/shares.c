@@ -179,6 +179,52 @@ bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
     return queue < 0;
 }
 
+/** What a queue holds of what it is guaranteed: of queues above others, what those hold of theirs.
+ */
+static int64_t guaranteed_use(const struct cluster *cluster, int32_t queue, int r)
+{
+    int64_t quota = share_of(cluster, queue, r)->quota, use = 0;
+    int32_t child = cluster->queues[queue].first_child;
+    if (child < 0) {
+        use = cluster->queues[queue].allocated.of[r];
+    }
+    for (; child >= 0; child = cluster->queues[child].next_sibling) {
+        use += guaranteed_use(cluster, child, r);
+    }
+    return quota < 0 ? use : WEIR_MIN(use, quota);
+}
+
+/** Whether a queue has `more` left of its quota; what those below it borrow does not count. */
+static bool has_quota_left(const struct cluster *cluster, int32_t queue, int r, int64_t more)
+{
+    int64_t quota = share_of(cluster, queue, r)->quota, use = more;
+    int32_t child = cluster->queues[queue].first_child;
+    if (is_within(cluster->queues[queue].allocated.of[r] + more, quota)) {
+        return true;
+    }
+    if (child < 0) {
+        return false;
+    }
+    for (; child >= 0; child = cluster->queues[child].next_sibling) {
+        use += guaranteed_use(cluster, child, r);
+    }
+    return use <= quota;
+}
+
+bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
+                          const struct weir_sched_amount *amount, bool is_allocated)
+{
+    for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
+        for (int r = 0; r < cluster->n_resources; r++) {
+            int64_t more = is_allocated ? 0 : amount->of[r];
+            if (amount->of[r] > 0 && !has_quota_left(cluster, queue, r, more)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
                         const struct weir_sched_amount *amount,
                         const struct weir_sched_amount *fixed)

@@ -35,6 +35,12 @@ bool shares_admit(const struct cluster *cluster, int32_t queue,
 bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
                      struct weir_sched_wait *wait);
 
+/** Whether `amount` is guaranteed to a queue: it stays within its quota with it, and so do all
+ * above it, not counting what the queues below those borrow. `is_allocated`: it is part of what the
+ * queue holds already. */
+bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
+                          const struct weir_sched_amount *amount, bool is_allocated);
+
 /** Whether a queue that takes `amount` more stays within its fair share, and with `fixed` within
  * its quota: only then it may reclaim. */
 bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
