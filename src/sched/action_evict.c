@@ -2,6 +2,7 @@
 #include "sched/actions.h"
 
 #include "base/macros.h"
+#include "sched/ageing.h"
 #include "sched/calendar.h"
 #include "sched/chunk.h"
 #include "sched/service.h"
@@ -100,7 +101,7 @@ static enum solver_victim judge_preempt(const struct cluster *cluster, int32_t j
     bool may_take =
         jobs[victim].priority < jobs[job].priority ||
         (jobs[victim].priority == jobs[job].priority && service_may_take(cluster, job, victim));
-    if (jobs[job].queue != jobs[victim].queue || !may_take ||
+    if (jobs[job].queue != jobs[victim].queue || !may_take || ageing_is_spared(cluster, victim) ||
         judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
         return SOLVER_NOT_A_VICTIM;
     }

@@ -1,6 +1,8 @@
 /**
  * Ageing with a bound: who has waited for longer than the profile's ageing_bound_ms goes before all
  * of its queue that have not, whatever their priority; among those who have, whoever waits longest.
+ * The bound doubles with each level of service that a job has had (service.h): long jobs that are
+ * evicted for short ones would else age in turn, and each would only get what another one loses.
  * Quotas, limits and the order of the queues stay as they are, and nobody is evicted for it.
  *
  * What holds: when a job is due, only jobs that wait for even longer are before it in its queue,
@@ -19,5 +21,9 @@ int64_t ageing_waits_since(const struct weir_sched_job *job);
 
 /** Whether a job that waits has waited for longer than the bound. */
 bool ageing_is_due(const struct cluster *cluster, int32_t job);
+
+/** Whether a job that runs was due when it started, and has run for no longer than it had waited:
+ *  then it is not preempted. */
+bool ageing_is_spared(const struct cluster *cluster, int32_t job);
 
 #endif

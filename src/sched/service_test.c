@@ -141,8 +141,54 @@ START_TEST(work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_l
 
 END_TEST
 
+START_TEST(a_job_ages_twice_as_slowly_with_each_level)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_profile profile = test_profile_default();
+    struct weir_sched_job *urgent = waiting_job(&cluster, 8, 0, 0);
+    struct weir_sched_job *old = waiting_job(&cluster, 8, 2 * HOUR_MS, 0); /* Level 2. */
+    urgent->priority = old->priority + 1;
+    old->queued_ms = TEST_NOW_MS - 4 * profile.ageing_bound_ms;
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+    old->queued_ms -= 4;
+    plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_waited)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    struct weir_sched_job *old = test_running_job(&cluster, 0, 0, 8, 0);
+    waiting_job(&cluster, 8, 0, 0)->priority = old->priority + 1;
+    int64_t waited_ms = profile.ageing_bound_ms + 1;
+    old->started_ms = TEST_NOW_MS - waited_ms;
+    old->queued_ms = old->started_ms - waited_ms;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    old->started_ms--;
+    old->queued_ms--;
+    ck_assert(evicts(&cluster, &profile, 0));
+    old->started_ms = TEST_NOW_MS;
+    old->queued_ms = TEST_NOW_MS - profile.ageing_bound_ms;
+    ck_assert(evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_the_first,
                in_the_last_level_who_has_waited_longest_in_all_starts,
                a_job_is_evicted_for_a_lower_level_and_not_for_its_own,
                in_the_last_level_a_job_is_evicted_for_who_has_waited_longer_by_a_day,
+               who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_waited,
+               a_job_ages_twice_as_slowly_with_each_level,
                work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long)

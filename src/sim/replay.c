@@ -13,6 +13,7 @@
 static const struct weir_option options_table[] = {
     OPT(profile,            "profile",          TEXT, "default", 0, 0, "NAME", "default or kai; fifo, fifo-skip, sjf, las or static count devices only"),
     OPT(quota,              "quota",            TEXT, "demand",  0, 0, "RULE", "Quotas of queues that the cluster does not list: none, equal, or by demand"),
+    OPT(is_one_queue,       "one-queue",        BOOL, NULL,      0, 0, NULL, "All jobs in one queue, whatever the trace says"),
     OPT(cycle_s,            "cycle",            F64,  "30",      0, 86400, "S", "Plan at most once in so many seconds"),
     OPT(recheck_s,          "recheck",          F64,  "600",     0, 1e9, "S", "Plan at least so often while jobs wait, for what time alone decides; 0: only at events"),
     OPT(preempt_cost_s,     "preempt-cost",     F64,  "60",      0, 1e9, "S", "What a restart after an eviction costs"),
@@ -174,7 +175,7 @@ static weir_status assign_queues(struct queues *queues, struct engine *engine,
     }
     queues->n = queues->n_listed = cluster->n_queues;
     for (int32_t j = 0; j < trace->n_jobs; j++) {
-        const char *name = trace->jobs[j].queue;
+        const char *name = engine->options->is_one_queue ? "all" : trace->jobs[j].queue;
         if (name != last_name) {
             last = find_queue(queues, name);
             last_name = name;
@@ -194,7 +195,7 @@ static weir_status assign_queues(struct queues *queues, struct engine *engine,
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "job \"%.80s\" is in queue \"%.80s\", which has queues below it: "
                                   "jobs belong into the lowest ones",
-                                  trace->jobs[j].name, trace->jobs[j].queue);
+                                  trace->jobs[j].name, queues->list[engine->jobs[j].queue].name);
         }
     }
     return WEIR_OK;

@@ -33,8 +33,9 @@
 typedef void (*weir_sim_progress_fn)(void *context, int32_t n_done, int32_t n_jobs, int64_t now_ms);
 
 struct weir_sim_options {
-    char *profile; /**< "default", "kai" or a discipline. */
-    char *quota;   /**< Of queues that the cluster does not list: "none", "equal" or "demand". */
+    char *profile;     /**< "default", "kai" or a discipline. */
+    bool is_one_queue; /**< All jobs are in one queue, "all", whatever the trace says. */
+    char *quota; /**< Of queues that the cluster does not list: "none", "equal" or "demand". */
     double cycle_s, recheck_s, preempt_cost_s, checkpoint_every_s, resize_cost_s, min_run_s;
     double las_threshold_s, until_s;
     bool is_duration_known;                 /**< Tell the scheduler how long jobs run. */
