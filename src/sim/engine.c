@@ -175,8 +175,7 @@ double engine_attained_s(const struct engine *engine, int32_t index)
 int64_t engine_waited_ms(const struct engine *engine, int32_t index)
 {
     const struct engine_job *job = &engine->jobs[index];
-    int64_t running_ms =
-        job->state == ENGINE_RUNNING ? engine->now_ms - job->held_since_ms : 0;
+    int64_t running_ms = job->state == ENGINE_RUNNING ? engine->now_ms - job->held_since_ms : 0;
     return engine->now_ms - job->submit_ms - job->result.ran_ms - running_ms;
 }
 

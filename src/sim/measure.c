@@ -56,12 +56,12 @@ struct filter {
 struct totals {
     int32_t n_jobs, n_finished, n_evictions;
     double asked;
-    struct weir_sim_spread completion, waiting, slowdown;
+    struct weir_sim_spread completion, to_start, waiting, slowdown;
 };
 
 /** Room for a figure of each job. */
 struct room {
-    double *completion, *waiting, *slowdown;
+    double *completion, *to_start, *waiting, *slowdown;
 };
 
 /** From submission to its end, of its run time. Who is not at its end has that to come. */
@@ -95,10 +95,13 @@ static struct totals total(const struct engine *engine, const struct filter *fil
         if (job->state == ENGINE_DONE) {
             int64_t took_ms = job->result.end_ms - job->submit_ms;
             room->completion[totals.n_finished] = (double)took_ms / 1000;
+            room->to_start[totals.n_finished] =
+                (double)(job->result.first_start_ms - job->submit_ms) / 1000;
             room->waiting[totals.n_finished++] = (double)(took_ms - job->result.ran_ms) / 1000;
         }
     }
     totals.completion = measure_spread(room->completion, totals.n_finished);
+    totals.to_start = measure_spread(room->to_start, totals.n_finished);
     totals.waiting = measure_spread(room->waiting, totals.n_finished);
     totals.slowdown = measure_spread(room->slowdown, n_slowdowns);
     return totals;
@@ -119,6 +122,7 @@ static void measure_classes(const struct engine *engine, struct weir_sim_report 
                 .n_finished = totals.n_finished,
                 .device_hours = totals.asked / MILLI_MS_PER_DEVICE_HOUR,
                 .completion = totals.completion,
+                .to_start = totals.to_start,
                 .waiting = totals.waiting,
                 .slowdown = totals.slowdown,
             };
@@ -211,6 +215,7 @@ void measure(const struct engine *engine, const struct weir_sched_queue *queues,
 {
     size_t n = (size_t)engine->trace->n_jobs;
     struct room room = {.completion = WEIR_ARENA_ARRAY(engine->arena, n, double),
+                        .to_start = WEIR_ARENA_ARRAY(engine->arena, n, double),
                         .waiting = WEIR_ARENA_ARRAY(engine->arena, n, double),
                         .slowdown = WEIR_ARENA_ARRAY(engine->arena, n, double)};
     report->jobs = WEIR_ARENA_ARRAY(&report->arena, n, struct weir_sim_job_result);

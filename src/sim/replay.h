@@ -82,7 +82,8 @@ struct weir_sim_spread {
 };
 
 /**
- * Jobs of a size. Waiting is all time without its minimum running. Slowdown is completion of run
+ * Jobs of a size. To start is the time to the first start, waiting all time without its minimum
+ * running. Slowdown is completion of run
  * time, 1 is best; of all that were submitted: to one that is not finished when the replay ends,
  * its run time and what it has waited so far are counted, which is the least it can become.
  */
@@ -90,7 +91,7 @@ struct weir_sim_class {
     const char *name;
     int32_t n_jobs, n_finished;
     double device_hours; /**< Asked for. */
-    struct weir_sim_spread completion, waiting, slowdown;
+    struct weir_sim_spread completion, to_start, waiting, slowdown;
 };
 
 struct weir_sim_queue {

@@ -128,6 +128,8 @@ START_TEST(a_short_job_takes_from_one_that_has_had_much_and_has_just_saved)
     /* long: 5400 of 5460 s are saved; it restarts at 5520, works from 5580 for 4600 s. */
     check_times(&play, "long", 0, 10180);
     ck_assert_int_eq(result(&play, "long")->n_evictions, 1);
+    ck_assert_double_eq_tol(play.report.classes[0].to_start.max, 0, 1e-9);
+    ck_assert_double_eq_tol(play.report.classes[0].waiting.max, 60, 1e-9);
     close_lawful(&play);
 
     open_rows(&play, "name,submit,duration,accelerators\nlong,0,10000,4\nshort,5700,60,1\n", four);

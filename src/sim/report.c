@@ -27,12 +27,12 @@ static json_t *classes_json(const struct weir_sim_report *report)
     for (int32_t i = 0; i < report->n_classes; i++) {
         const struct weir_sim_class *class = &report->classes[i];
         (void)json_array_append_new(
-            list,
-            checked(json_pack("{s:s, s:i, s:i, s:f, s:o, s:o, s:o}", "accelerators", class->name,
-                              "jobs", class->n_jobs, "finished", class->n_finished, "device_hours",
-                              class->device_hours, "completion_s", spread_json(&class->completion),
-                              "waiting_s", spread_json(&class->waiting), "slowdown",
-                              spread_json(&class->slowdown))));
+            list, checked(json_pack(
+                      "{s:s, s:i, s:i, s:f, s:o, s:o, s:o, s:o}", "accelerators", class->name,
+                      "jobs", class->n_jobs, "finished", class->n_finished, "device_hours",
+                      class->device_hours, "completion_s", spread_json(&class->completion),
+                      "first_start_s", spread_json(&class->to_start), "waiting_s",
+                      spread_json(&class->waiting), "slowdown", spread_json(&class->slowdown))));
     }
     return list;
 }
@@ -151,15 +151,17 @@ static void spread_text(const struct weir_sim_spread *spread, struct weir_buf *o
 
 static void classes_text(const struct weir_sim_report *report, struct weir_buf *out)
 {
-    (void)weir_buf_printf(out, "\n%-16s%8s %-11s%9s%9s%9s%9s%9s\n", "ACCELERATORS", "JOBS", "",
+    (void)weir_buf_printf(out, "\n%-16s%8s %-12s%9s%9s%9s%9s%9s\n", "ACCELERATORS", "JOBS", "",
                           "MEAN", "P50", "P90", "P99", "MAX");
     for (int32_t i = 0; i < report->n_classes; i++) {
         const struct weir_sim_class *class = &report->classes[i];
-        (void)weir_buf_printf(out, "%-16s%8d %-11s", class->name, class->n_jobs, "completion");
+        (void)weir_buf_printf(out, "%-16s%8d %-12s", class->name, class->n_jobs, "completion");
         spread_text(&class->completion, out);
-        (void)weir_buf_printf(out, "%-16s%8s %-11s", "", "", "waiting");
+        (void)weir_buf_printf(out, "%-16s%8s %-12s", "", "", "first start");
+        spread_text(&class->to_start, out);
+        (void)weir_buf_printf(out, "%-16s%8s %-12s", "", "", "waiting");
         spread_text(&class->waiting, out);
-        (void)weir_buf_printf(out, "%-16s%8s %-11s", "", "", "slowdown");
+        (void)weir_buf_printf(out, "%-16s%8s %-12s", "", "", "slowdown");
         ratios_text(&class->slowdown, out);
     }
 }

@@ -30,6 +30,7 @@ START_TEST(json_holds_the_figures)
     json_t *value = weir_sim_report_json(&report);
     json_t *all = json_array_get(json_object_get(value, "sizes"), 0);
     json_t *waiting = json_object_get(all, "waiting_s");
+    ck_assert(json_equal(waiting, json_object_get(all, "first_start_s"))); /* Nobody is evicted. */
     ck_assert_double_eq_tol(json_real_value(json_object_get(waiting, "mean")), 50, 1e-9);
     ck_assert_double_eq_tol(json_real_value(json_object_get(waiting, "p50")), 50, 1e-9);
     ck_assert_double_eq_tol(json_real_value(json_object_get(waiting, "p90")), 90, 1e-9);
