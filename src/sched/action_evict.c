@@ -348,49 +348,6 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
     return prospect_is_hopeless(&cycle->solver.prospect, cycle->tasks[0]);
 }
 
-/** Mark whom the rule lets the job take from; with a line, of those that are compared with that one
- *  of its queue and those above. @return Whether there is anyone. */
-static bool mark_victims(struct cycle *cycle, int32_t job, const struct eviction *rule,
-                         int32_t line)
-{
-    const struct cluster *cluster = &cycle->cluster;
-    const struct weir_sched_job *jobs = cluster->snapshot->jobs;
-    bool is_any = false;
-    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
-        enum solver_victim victim = rule->judge(cluster, job, v);
-        if (line >= 0 && victim != SOLVER_NOT_A_VICTIM &&
-            below_common(cluster, jobs[v].queue, jobs[job].queue) != line) {
-            victim = SOLVER_NOT_A_VICTIM;
-        }
-        cycle->solver.is_victim[v] = (uint8_t)victim;
-        is_any = is_any || victim != SOLVER_NOT_A_VICTIM;
-    }
-    return is_any;
-}
-
-/**
- * For what is guaranteed, look again, at each level of the tree alone, from the nearest up. In the
- * order of all victims those may come first, on the same nodes, that are beyond more but from whom
- * the job must not take, as a queue above its own borrows as well.
- */
-static bool take_by_level(struct cycle *cycle, int32_t job, const struct eviction *rule,
-                          const struct weir_sched_amount *amount)
-{
-    const struct cluster *cluster = &cycle->cluster;
-    int32_t queue = cluster->snapshot->jobs[job].queue;
-    if (!rule->within_share || !cluster->profile->guarantee_first ||
-        cluster->snapshot->queues[queue].parent < 0 ||
-        !shares_is_guaranteed(cluster, queue, amount, false)) {
-        return false;
-    }
-    for (int32_t line = queue; line >= 0; line = cluster->snapshot->queues[line].parent) {
-        if (mark_victims(cycle, job, rule, line) && solver_solve(&cycle->solver)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -403,7 +360,12 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
          !shares_may_reclaim(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
         return false;
     }
-    if (!mark_victims(cycle, job, rule, -1)) {
+    bool is_any = false;
+    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
+        solver->is_victim[v] = (uint8_t)rule->judge(cluster, job, v);
+        is_any = is_any || solver->is_victim[v] != SOLVER_NOT_A_VICTIM;
+    }
+    if (!is_any) {
         return false;
     }
     mark_losers(cycle, job, rule);
@@ -416,7 +378,7 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     solver->allow = rule->allow;
     solver->must_move_all = rule->must_move_all;
     solver->may_move = rule->may_move;
-    bool is_solved = solver_solve(solver) || take_by_level(cycle, job, rule, &amount);
+    bool is_solved = solver_solve(solver);
     cluster_commit(cluster);
     return is_solved;
 }

@@ -142,18 +142,25 @@ static bool settle_unit(struct solver *solver, const struct solver_unit *unit, b
     return true;
 }
 
-static void settle_all(struct solver *solver, bool stay_first, int32_t n_tasks)
+static void settle_those(struct solver *solver, bool must_stay, bool stay_first, int32_t n_tasks)
 {
     for (int32_t i = solver->n_evicted - 1; i >= 0; i--) {
         const struct solver_unit *unit = &solver->units[solver->evicted[i]];
         size_t checkpoint = cluster_checkpoint(solver->cluster);
-        if (!unit_has_base(solver, unit) || !unit_is_admitted(solver, unit)) {
+        if (unit->must_stay != must_stay || !unit_has_base(solver, unit) ||
+            !unit_is_admitted(solver, unit)) {
             continue;
         }
         if (!settle_unit(solver, unit, stay_first, n_tasks)) {
             cluster_rollback(solver->cluster, checkpoint);
         }
     }
+}
+
+static void settle_all(struct solver *solver, bool stay_first, int32_t n_tasks)
+{
+    settle_those(solver, true, stay_first, n_tasks);
+    settle_those(solver, false, stay_first, n_tasks);
 }
 
 bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit)
@@ -234,14 +241,49 @@ static bool is_allowed(struct solver *solver)
            solver->allow(solver, solver->losses, n_losses);
 }
 
+/**
+ * Who was popped first has the least claim among all who run, which is not to say that this job is
+ * entitled to it: a queue above the job's may borrow as well, while a sibling has more than its
+ * own. So those from whom the job must not take stay before the others.
+ */
+static bool settle_by_right(struct solver *solver, int32_t n_tasks)
+{
+    int32_t n_losses = settle_count_losses(solver), first = solver->n_frozen_losses, n_unfair = 0;
+    if (n_losses != first + solver->n_evicted) {
+        return false; /* Not in the state of before: memory is out. */
+    }
+    shares_mark_unfair(solver->cluster, solver->cluster->snapshot->jobs[solver->job].queue,
+                       &solver->amount, solver->losses, n_losses, solver->remaining);
+    for (int32_t e = 0; e < solver->n_evicted; e++) {
+        solver->units[solver->evicted[e]].must_stay = solver->losses[first + e].is_unfair;
+        n_unfair += solver->losses[first + e].is_unfair;
+    }
+    bool is_mixed = n_unfair > 0 && n_unfair < solver->n_evicted;
+    if (is_mixed) {
+        settle_all(solver, true, n_tasks);
+    }
+    for (int32_t e = 0; e < solver->n_evicted; e++) {
+        solver->units[solver->evicted[e]].must_stay = false;
+    }
+    return is_mixed && is_allowed(solver);
+}
+
 bool settle_victims(struct solver *solver, int32_t n_tasks)
 {
+    bool has_rights =
+        solver->reason == WEIR_SCHED_EVICT_RECLAIM && solver->cluster->profile->guarantee_first;
     size_t checkpoint = cluster_checkpoint(solver->cluster);
     settle_all(solver, true, n_tasks);
     if (is_allowed(solver)) {
         return true;
     }
     cluster_rollback(solver->cluster, checkpoint);
+    if (has_rights) {
+        if (settle_by_right(solver, n_tasks)) {
+            return true;
+        }
+        cluster_rollback(solver->cluster, checkpoint);
+    }
     if (!solver->may_move) {
         return false;
     }

@@ -6,8 +6,8 @@
 
 /**
  * Let victims stay that need not go and find others a new place; the last popped, which had the
- * best claim, first. If the scenario is not allowed so, try once more with victims going wherever
- * they fit best.
+ * best claim, first. If the scenario is not allowed so, try once more with those first that the job
+ * has no right to, and then with victims going wherever they fit best.
  *
  * @param n_tasks  Of solver->pending, that are placed.
  * @return Whether what remains lost is allowed.

@@ -434,6 +434,33 @@ void shares_mark_losers(const struct cluster *cluster, int32_t queue,
     }
 }
 
+void shares_mark_unfair(const struct cluster *cluster, int32_t queue,
+                        const struct weir_sched_amount *amount, struct shares_loss *losses,
+                        int32_t n_losses, struct weir_sched_amount *remaining)
+{
+    const struct weir_sched_queue *queues = cluster->snapshot->queues;
+    for (int32_t i = 0; i < n_losses; i++) {
+        for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
+            amount_add(&remaining[q], &losses[i].amount);
+        }
+    }
+    for (int32_t i = 0; i < n_losses; i++) {
+        struct line taker = {.leaf = queue, .compared = queue, .still_to_lose = remaining};
+        struct line loser = {
+            .leaf = losses[i].queue, .compared = losses[i].queue, .still_to_lose = remaining};
+        find_siblings(cluster, &taker.compared, &loser.compared);
+        losses[i].is_unfair = !loss_is_allowed(cluster, &taker, &loser, amount, &losses[i].amount);
+        for (int32_t q = losses[i].queue; q >= 0 && !losses[i].is_unfair; q = queues[q].parent) {
+            amount_subtract(&remaining[q], &losses[i].amount);
+        }
+    }
+    for (int32_t i = 0; i < n_losses; i++) {
+        for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
+            remaining[q] = (struct weir_sched_amount){{0}};
+        }
+    }
+}
+
 bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,
                             const struct weir_sched_amount *amount, bool is_fixed,
                             const struct shares_loss *losses, int32_t n_losses,

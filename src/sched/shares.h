@@ -52,7 +52,17 @@ struct shares_loss {
     int32_t queue;
     struct weir_sched_amount amount;
     struct weir_sched_amount asked; /**< What it asks for then: of models those it must run on. */
+    bool is_unfair;                 /**< Set by shares_mark_unfair. */
 };
+
+/**
+ * Mark those of the losses to which `queue` has no right, each judged after those before it to
+ * which it has: what shares_reclaim_is_fair would refuse. As there the losses are missing from the
+ * queues' allocations, `amount` is in `queue`'s, and `remaining` is scratch.
+ */
+void shares_mark_unfair(const struct cluster *cluster, int32_t queue,
+                        const struct weir_sched_amount *amount, struct shares_loss *losses,
+                        int32_t n_losses, struct weir_sched_amount *remaining);
 
 /**
  * Mark the leaf queues from which `queue` could take anything for `amount` more than it has, as all

@@ -31,6 +31,7 @@ struct solver_unit {
     bool is_last;     /**< Nothing of the job stays without it. */
     bool is_recorded; /**< Part of the solution for the tasks solved so far. */
     bool is_evicted;  /**< In the scenario that is in place. */
+    bool must_stay;   /**< While victims are settled: before those that may be lost. */
 };
 
 struct solver_link {

@@ -5,6 +5,7 @@
  */
 #include "sim/replay.h"
 
+#include "base/rng.h"
 #include "sim/test_play.h"
 
 static void run_default(struct play *play, bool guarantee_first)
@@ -62,11 +63,47 @@ START_TEST(a_user_takes_its_share_from_who_borrows_in_its_own_department)
 
 END_TEST
 
+/** Singles and gangs of whole devices, three users in two departments: nobody ever waits for longer
+ *  than from one cycle to the next for what is guaranteed. */
+START_TEST(nobody_waits_below_a_guarantee_for_longer_than_a_cycle)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        char text[16384] = "submit,duration,accelerators,tasks,queue\n";
+        size_t len = strlen(text);
+        struct weir_rng rng;
+        weir_rng_init(&rng, seed, 2);
+        for (int j = 0; j < 200; j++) {
+            int tasks = weir_rng_below(&rng, 5) > 0 ? 1 : 2 + (int)weir_rng_below(&rng, 5);
+            len += (size_t)snprintf(
+                text + len, sizeof text - len, "%d,%d,1,%d,u%d\n", (int)weir_rng_below(&rng, 8000),
+                1 + (int)weir_rng_below(&rng, 1200), tasks, (int)weir_rng_below(&rng, 3));
+        }
+        struct play play;
+        open_rows(&play, text,
+                  "nodes:\n  - {name: n, count: 2, accelerators: 8}\n"
+                  "queues:\n  - {name: d1, quota: 10}\n  - {name: d2, quota: 6}\n"
+                  "  - {name: u0, parent: d1, quota: 6}\n  - {name: u1, parent: d1, quota: 4}\n"
+                  "  - {name: u2, parent: d2, quota: 6}\n");
+        play.options.cycle_s = 30;
+        run_default(&play, true);
+        for (int32_t q = 0; q < play.report.n_queues; q++) {
+            ck_assert_msg(play.report.queues[q].longest_below_s <= 30, "seed %d, %s: %.0f s",
+                          (int)seed, play.report.queues[q].name,
+                          play.report.queues[q].longest_below_s);
+        }
+        ck_assert_int_gt(play.report.n_evictions, 0);
+        close_play(&play);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const made[] = {
         a_gang_beyond_its_guarantee_keeps_nobody_of_its_queue_from_theirs,
         a_user_takes_its_share_from_who_borrows_in_its_own_department,
+        nobody_waits_below_a_guarantee_for_longer_than_a_cycle,
     };
     return weir_test_run(weir_test_suite("guarantee", made, sizeof made / sizeof made[0]));
 }
