@@ -34,6 +34,8 @@ def check_replay():
     assert abs(done - asked) < 1e-6, (done, asked)
     fifo = replay("--gpus", "24", "--profile", "fifo")
     assert fifo["evictions"] == 0 and fifo["finished"] == 8, fifo
+    alone = replay("--cluster", "cluster.yaml", "--profile", "static")  # pretrain asks for 16, speech has 4
+    assert (alone["finished"], alone["never_ran"], alone["evictions"]) == (7, 1, 0), alone
     assert replay("--cluster", "cluster.yaml", "--profile", "kai", "--option", "placement=spread")["finished"] == 8
 
 
