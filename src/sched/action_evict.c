@@ -3,6 +3,7 @@
 
 #include "base/macros.h"
 #include "sched/ageing.h"
+#include "sched/borrowed.h"
 #include "sched/calendar.h"
 #include "sched/chunk.h"
 #include "sched/service.h"
@@ -270,8 +271,13 @@ static bool allow_reclaim(const struct solver *solver, const struct shares_loss 
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         is_fixed = is_fixed || solver->fixed.of[r] > 0;
     }
+    /* Where places are kept, what a reclaim gives stands: so each can be asked to lower what is
+     * borrowed, and there is no second one that takes it back. */
+    bool must_lower = cluster->profile->keep_places && n_losses > 0;
     return shares_reclaim_is_fair(cluster, queue, &solver->amount, is_fixed, losses, n_losses,
-                                  solver->remaining);
+                                  solver->remaining) &&
+           (!must_lower ||
+            borrowed_is_less(cluster, queue, &solver->amount, losses, n_losses, solver->remaining));
 }
 
 /** What a job asks for, if all its tasks are alike and need nothing of each other. */
