@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """A shared cluster against one that is divided among its users: use, slowdown of gangs, finished jobs, guarantees.
 
-    bench/shared.py [--seeds 20] [--keep FOLDER] [--durations all|by-size] [-o json]
+    bench/shared.py [--seeds 20] [--first-seed 1] [--keep FOLDER] [--durations all|by-size] [-o json]
+    bench/shared.py --rows FILE ...     what runs of some seeds each wrote with -o json, as one table
+
+A seed takes a quarter of a minute to some minutes on a core, by how crowded its cluster is.
 
 The cluster: 4 nodes of 8 accelerators and 4 of 16, 96 in all; 12 users in 3 departments, of each department one with 16
 accelerators, one with 8 and two with 4. 40 days are played with `weir simulate`, twice:
@@ -223,9 +226,10 @@ def summary(rows):
 
 HEADINGS = ("seed", "sessions", "use %", "use %", "any", "gangs", "slowdown", "slowdown", "finished", "finished", "any",
             "evict-", "below s", "use", "slowdown", "finished")
-PLACES = ("", "/day", "static", "shared", "", "", "static", "shared", "static", "shared", "", "ions", "", "ratio", "ratio", "ratio")
-FORMS = ("{:4}", "{:8.1f}", "{:6.1f}", "{:6.1f}", "{:6.1f}", "{:5}", "{:9.1f}", "{:9.2f}", "{:8}", "{:8}", "{:6}", "{:6}", "{:8.1f}",
-         "{:6.2f}", "{:8.1f}", "{:8.2f}")
+PLACES = ("", "/day", "static", "shared", "", "", "static", "shared", "static", "shared", "",
+          "ions", "", "ratio", "ratio", "ratio")
+FORMS = ("{:4}", "{:8.1f}", "{:6.1f}", "{:6.1f}", "{:6.1f}", "{:5}", "{:9.1f}", "{:9.2f}", "{:8}", "{:8}", "{:6}",
+         "{:6}", "{:8.1f}", "{:6.2f}", "{:8.1f}", "{:8.2f}")
 WIDTHS = [len(form.format(0)) for form in FORMS]
 
 
@@ -245,6 +249,22 @@ def print_summary(figures):
     print(f"{'longest below a guarantee, s':30} {figures['below_s']:9.1f} {CYCLE_S:7}")
 
 
+def measure_seeds(options):
+    durations = philly_durations(options.durations)
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            if options.keep:
+                folder = options.keep / f"seed-{seed}"
+                folder.mkdir(parents=True, exist_ok=True)
+            yield measure(folder, seed, options, durations)
+
+
+def read_rows(paths):
+    rows = [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))["seeds"]]
+    return sorted(rows, key=lambda row: row["seed"])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
@@ -253,22 +273,17 @@ def main():
     parser.add_argument("--profile", default="default", help="of the shared cluster")
     parser.add_argument("--option", action="append", default=[], help="of the shared cluster's replay")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the traces and the cluster file there")
+    parser.add_argument("--rows", type=pathlib.Path, nargs="+", metavar="FILE")
     parser.add_argument("-o", "--output", choices=["text", "json"], default="text")
     options = parser.parse_args()
-    durations = philly_durations(options.durations)
     rows = []
     if options.output == "text":
         for words in (HEADINGS, PLACES):
             print(" ".join(f"{word:>{width}}" for word, width in zip(words, WIDTHS)), flush=True)
-    for seed in range(options.first_seed, options.first_seed + options.seeds):
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = pathlib.Path(scratch)
-            if options.keep:
-                folder = options.keep / f"seed-{seed}"
-                folder.mkdir(parents=True, exist_ok=True)
-            rows.append(measure(folder, seed, options, durations))
+    for row in read_rows(options.rows) if options.rows else measure_seeds(options):
+        rows.append(row)
         if options.output == "text":
-            print_row(rows[-1])
+            print_row(row)
     if options.output == "json":
         print(json.dumps({"seeds": rows, "summary": summary(rows)}, indent=2))
     else:

@@ -242,6 +242,7 @@ int main(void)
     };
     Suite *suite = weir_test_suite("follow", made, sizeof made / sizeof made[0]);
     TCase *tcase = tcase_create("profiles");
+    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, a_job_comes_so_long_after_the_one_it_follows, 0, N_PROFILES);
     tcase_add_loop_test(tcase, who_was_submitted_first_goes_first_whatever_its_place_in_the_file, 0,
                         3);
