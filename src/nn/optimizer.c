@@ -1,93 +1,66 @@
 #include "nn/optimizer.h"
 
+#include "base/names.h"
+#include "optimizer_rules.h"
+
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STATES_MAX 2
+/* Longest text of an optimiser: all settings fit many times. */
+#define TEXT_MAX 256
+/* What PyTorch adds to a norm before it divides by it. */
+#define CLIP_EPSILON 1e-6
 
-/** Elements [first, end) of the slab that share a weight decay. */
+/** Elements [first, end) of the slab that are treated alike. */
 struct segment {
     size_t first, end;
-    float decay;
+    struct run_traits traits;
 };
-
-/** What an update of one step needs besides the slabs; worked out once per call, in double. */
-struct step_scalars {
-    float lr, momentum, beta1, beta2, epsilon;
-    float rest1, rest2; /**< 1 - beta1, 1 - beta2: rounded once, 1 - 0.999f would be off by 1e-5. */
-    float step_size;    /**< adam: lr / (1 - beta1^t) */
-    float sqrt_bc2;     /**< adam: sqrt(1 - beta2^t) */
-};
-
-typedef void (*update_fn)(const struct step_scalars *scalars, float decay, size_t n,
-                          float *restrict w, const float *restrict g, float *const *states);
 
 struct weir_optimizer {
     struct weir_optimizer_config config;
-    update_fn update;
+    const struct optimizer_rule *rule;
     struct segment *segments; /**< By first element, not overlapping. */
     size_t n_segments;
-    struct weir_optimizer_state states[STATES_MAX];
+    struct weir_optimizer_state states[OPTIMIZER_STATES_MAX];
     size_t n_states;
 };
-
-/* ---- rules: one loop each, written so that the compiler can vectorise it ------------------ */
-
-static void sgd_plain(const struct step_scalars *scalars, float decay, size_t n, float *restrict w,
-                      const float *restrict g, float *const *states)
-{
-    (void)states;
-    const float lr = scalars->lr;
-    for (size_t i = 0; i < n; i++) {
-        w[i] -= lr * (g[i] + decay * w[i]);
-    }
-}
-
-static void sgd_momentum(const struct step_scalars *scalars, float decay, size_t n,
-                         float *restrict w, const float *restrict g, float *const *states)
-{
-    const float lr = scalars->lr, momentum = scalars->momentum;
-    float *restrict v = states[0];
-    for (size_t i = 0; i < n; i++) {
-        v[i] = momentum * v[i] + (g[i] + decay * w[i]);
-        w[i] -= lr * v[i];
-    }
-}
-
-static void sgd_nesterov(const struct step_scalars *scalars, float decay, size_t n,
-                         float *restrict w, const float *restrict g, float *const *states)
-{
-    const float lr = scalars->lr, momentum = scalars->momentum;
-    float *restrict v = states[0];
-    for (size_t i = 0; i < n; i++) {
-        float decayed = g[i] + decay * w[i];
-        v[i] = momentum * v[i] + decayed;
-        w[i] -= lr * (decayed + momentum * v[i]);
-    }
-}
-
-static void adam(const struct step_scalars *scalars, float decay, size_t n, float *restrict w,
-                 const float *restrict g, float *const *states)
-{
-    const float beta1 = scalars->beta1, beta2 = scalars->beta2, epsilon = scalars->epsilon;
-    const float rest1 = scalars->rest1, rest2 = scalars->rest2;
-    const float step_size = scalars->step_size, sqrt_bc2 = scalars->sqrt_bc2;
-    float *restrict m = states[0];
-    float *restrict s = states[1];
-    for (size_t i = 0; i < n; i++) {
-        float decayed = g[i] + decay * w[i];
-        m[i] = beta1 * m[i] + rest1 * decayed;
-        s[i] = beta2 * s[i] + rest2 * decayed * decayed;
-        w[i] -= step_size * m[i] / (sqrtf(s[i]) / sqrt_bc2 + epsilon);
-    }
-}
 
 /* ---- table -------------------------------------------------------------------------------- */
 
 static const struct weir_optimizer_type types[] = {
-    {.name = "sgd", .doc = "Stochastic gradient descent with momentum, or Nesterov's."},
-    {.name = "adam", .doc = "Adam (Kingma and Ba, ICLR 2015), weight decay in the gradient."},
+    {.name = "sgd",
+     .doc = "Stochastic gradient descent with momentum, or Nesterov's (nesterov=1).",
+     .keys = "nesterov ",
+     .learning_rate = 0.05,
+     .epsilon = 1e-8},
+    {.name = "rmsprop",
+     .doc = "RMSProp (Hinton) with momentum, as in PyTorch.",
+     .keys = "alpha epsilon ",
+     .learning_rate = 0.001,
+     .epsilon = 1e-8},
+    {.name = "adam",
+     .doc = "Adam (Kingma and Ba, ICLR 2015), weight decay in the gradient.",
+     .keys = "beta1 beta2 epsilon ",
+     .learning_rate = 0.001,
+     .epsilon = 1e-8},
+    {.name = "adamw",
+     .doc = "Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019).",
+     .keys = "beta1 beta2 epsilon ",
+     .learning_rate = 0.001,
+     .epsilon = 1e-8},
+    {.name = "lars",
+     .doc = "SGD with a rate per tensor (You et al., 2017), for batches of thousands.",
+     .keys = "trust ",
+     .learning_rate = 2,
+     .epsilon = 0},
+    {.name = "lamb",
+     .doc = "Adam with a rate per tensor (You et al., ICLR 2020), for batches of thousands.",
+     .keys = "beta1 beta2 epsilon ",
+     .learning_rate = 0.002,
+     .epsilon = 1e-6},
 };
 
 const struct weir_optimizer_type *weir_optimizer_types(size_t *out_n)
@@ -96,26 +69,110 @@ const struct weir_optimizer_type *weir_optimizer_types(size_t *out_n)
     return types;
 }
 
-weir_status weir_optimizer_defaults(const char *name, struct weir_optimizer_config *out,
-                                    struct weir_error *err)
+static const struct weir_optimizer_type *type_find(const char *name)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(types); i++) {
         if (strcmp(types[i].name, name) == 0) {
-            *out = (struct weir_optimizer_config){.name = types[i].name,
-                                                  .momentum = 0.9,
-                                                  .beta1 = 0.9,
-                                                  .beta2 = 0.999,
-                                                  .epsilon = 1e-8};
+            return &types[i];
+        }
+    }
+    return NULL;
+}
+
+weir_status weir_optimizer_defaults(const char *name, struct weir_optimizer_config *out,
+                                    struct weir_error *err)
+{
+    const struct weir_optimizer_type *type = type_find(name);
+    if (type != NULL) {
+        *out = (struct weir_optimizer_config){.name = type->name,
+                                              .momentum = 0.9,
+                                              .alpha = 0.99,
+                                              .beta1 = 0.9,
+                                              .beta2 = 0.999,
+                                              .epsilon = type->epsilon,
+                                              .trust = 0.001};
+        return WEIR_OK;
+    }
+    struct weir_names known = {0};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(types); i++) {
+        weir_names_add(&known, types[i].name, strlen(types[i].name));
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "optimizer: expected one of %s, got \"%.64s\"",
+                          known.text, name);
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static bool type_takes(const struct weir_optimizer_type *type, const char *key)
+{
+    size_t len = strlen(key);
+    for (const char *at = type->keys; *at != '\0'; at = strchr(at, ' ') + 1) {
+        if (strncmp(at, key, len) == 0 && at[len] == ' ') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_status setting_read(char *setting, struct weir_optimizer_config *config,
+                                struct weir_error *err)
+{
+    const struct weir_optimizer_type *type = type_find(config->name);
+
+    const struct {
+        const char *key;
+        double *value;
+    } numbers[] = {{"alpha", &config->alpha},
+                   {"beta1", &config->beta1},
+                   {"beta2", &config->beta2},
+                   {"epsilon", &config->epsilon},
+                   {"trust", &config->trust}};
+
+    char *text = setting, *end = NULL;
+    const char *key = strsep(&text, "=");
+    if (!type_takes(type, key)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "optimizer: %s has no setting \"%.64s\"; it takes: %s", type->name,
+                              key, type->keys);
+    }
+    double value = text != NULL ? strtod(text, &end) : 0;
+    if (text == NULL || end == text || *end != '\0' || !isfinite(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "optimizer: %s: expected %s=number", key, key);
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(numbers); i++) {
+        if (strcmp(numbers[i].key, key) == 0) {
+            *numbers[i].value = value;
             return WEIR_OK;
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "optimizer: expected one of %s, %s, got \"%.64s\"",
-                          types[0].name, types[1].name, name);
+    if (value != 0 && value != 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "optimizer: nesterov: expected 0 or 1");
+    }
+    config->is_nesterov = value == 1;
+    return WEIR_OK;
+}
+
+weir_status weir_optimizer_parse(const char *text, struct weir_optimizer_config *out,
+                                 struct weir_error *err)
+{
+    char copy[TEXT_MAX];
+    struct weir_optimizer_config config;
+    int len = snprintf(copy, sizeof copy, "%s", text);
+    if (len < 0 || len >= (int)sizeof copy) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "optimizer: text is over %d bytes", TEXT_MAX);
+    }
+    char *settings = copy;
+    WEIR_TRY(weir_optimizer_defaults(strsep(&settings, ":"), &config, err));
+    while (settings != NULL) {
+        WEIR_TRY(setting_read(strsep(&settings, ","), &config, err));
+    }
+    *out = config;
+    return WEIR_OK;
 }
 
 /* ---- creation ----------------------------------------------------------------------------- */
 
-static weir_status config_check(const struct weir_optimizer_config *config, struct weir_error *err)
+weir_status weir_optimizer_check(const struct weir_optimizer_config *config, struct weir_error *err)
 {
     struct weir_optimizer_config known;
     WEIR_TRY(weir_optimizer_defaults(config->name, &known, err));
@@ -124,10 +181,13 @@ static weir_status config_check(const struct weir_optimizer_config *config, stru
         const char *name;
         double value, end; /* Accepted: [0, end). */
     } ranges[] = {{"weight decay", config->weight_decay, INFINITY},
+                  {"clip norm", config->clip_norm, INFINITY},
                   {"momentum", config->momentum, 1},
+                  {"alpha", config->alpha, 1},
                   {"beta1", config->beta1, 1},
                   {"beta2", config->beta2, 1},
-                  {"epsilon", config->epsilon, INFINITY}};
+                  {"epsilon", config->epsilon, INFINITY},
+                  {"trust", config->trust, INFINITY}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(ranges); i++) {
         if (!(ranges[i].value >= 0 && ranges[i].value < ranges[i].end)) {
@@ -136,15 +196,29 @@ static weir_status config_check(const struct weir_optimizer_config *config, stru
                                   ranges[i].name, ranges[i].end, ranges[i].value);
         }
     }
-    bool is_adam = strcmp(config->name, "adam") == 0;
-    if (is_adam && !(config->epsilon > 0)) {
+    const struct weir_optimizer_type *type = type_find(config->name);
+    if (type_takes(type, "epsilon") && !(config->epsilon > 0)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "optimizer: epsilon: expected a number > 0");
     }
-    if (config->is_nesterov && (is_adam || config->momentum == 0)) {
+    if (type_takes(type, "trust") && !(config->trust > 0)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "optimizer: trust: expected a number > 0");
+    }
+    if (config->is_nesterov && (!type_takes(type, "nesterov") || config->momentum == 0)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "optimizer: Nesterov needs sgd with a momentum > 0");
     }
     return WEIR_OK;
+}
+
+/** Do tensors have rates of their own? */
+static bool is_layerwise(const struct weir_optimizer_config *config)
+{
+    return strcmp(config->name, "lars") == 0 || strcmp(config->name, "lamb") == 0;
+}
+
+bool weir_optimizer_needs_all(const struct weir_optimizer_config *config)
+{
+    return is_layerwise(config) || config->clip_norm > 0;
 }
 
 static int segment_compare(const void *a, const void *b)
@@ -154,7 +228,8 @@ static int segment_compare(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/** Trainable parameters as sorted segments, neighbours of equal decay joined. */
+/** Trainable parameters as sorted segments; neighbours of equal decay are joined, but for tensors
+ *  with rates of their own. */
 static weir_status segments_make(struct weir_optimizer *optimizer, const struct weir_param *params,
                                  size_t n_params, struct weir_error *err)
 {
@@ -164,12 +239,15 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
                               n_params);
     }
     optimizer->segments = segments;
+    const bool is_layered = is_layerwise(&optimizer->config);
     size_t n = 0;
     for (size_t i = 0; i < n_params; i++) {
         if (params[i].is_trainable && params[i].n_elems > 0) {
             float decay = params[i].is_decayed ? (float)optimizer->config.weight_decay : 0.0f;
-            segments[n++] = (struct segment){params[i].first_elem,
-                                             params[i].first_elem + params[i].n_elems, decay};
+            segments[n++] = (struct segment){
+                .first = params[i].first_elem,
+                .end = params[i].first_elem + params[i].n_elems,
+                .traits = {.decay = decay, .is_adapted = is_layered && params[i].is_decayed}};
         }
     }
     qsort(segments, n, sizeof *segments, segment_compare);
@@ -181,7 +259,8 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
                                   "optimizer: two parameters overlap at element %zu",
                                   segments[i].first);
         }
-        if (last != NULL && segments[i].first == last->end && segments[i].decay == last->decay) {
+        if (last != NULL && !is_layered && segments[i].first == last->end &&
+            segments[i].traits.decay == last->traits.decay) {
             last->end = segments[i].end;
         } else {
             segments[n_joined++] = segments[i];
@@ -193,32 +272,18 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
 
 static weir_status states_make(struct weir_optimizer *optimizer, struct weir_error *err)
 {
-    static const char *const adam_names[] = {"optimizer.adam.first_moment",
-                                             "optimizer.adam.second_moment"};
-    static const char *const sgd_names[] = {"optimizer.sgd.momentum"};
-    const char *const *names = sgd_names;
-    size_t n_states = 1;
-    if (strcmp(optimizer->config.name, "adam") == 0) {
-        names = adam_names;
-        n_states = 2;
-        optimizer->update = adam;
-    } else if (optimizer->config.momentum == 0) {
-        n_states = 0;
-        optimizer->update = sgd_plain;
-    } else {
-        optimizer->update = optimizer->config.is_nesterov ? sgd_nesterov : sgd_momentum;
-    }
+    optimizer->rule = optimizer_rule_of(&optimizer->config);
     size_t n_elems =
         optimizer->n_segments == 0 ? 0 : optimizer->segments[optimizer->n_segments - 1].end;
-    for (size_t i = 0; i < n_states; i++) {
+    for (size_t i = 0; i < optimizer->rule->n_states; i++) {
         /* One spare element: calloc(0) may give NULL without being out of memory. */
         float *data = n_elems < SIZE_MAX ? calloc(n_elems + 1, sizeof *data) : NULL;
         if (data == NULL) {
             return weir_error_set(err, WEIR_ERR_NOMEM,
                                   "optimizer: no memory for a state of %zu elements", n_elems);
         }
-        optimizer->states[i] =
-            (struct weir_optimizer_state){.name = names[i], .data = data, .n_elems = n_elems};
+        optimizer->states[i] = (struct weir_optimizer_state){
+            .name = optimizer->rule->states[i], .data = data, .n_elems = n_elems};
         optimizer->n_states = i + 1;
     }
     return WEIR_OK;
@@ -228,7 +293,7 @@ weir_status weir_optimizer_create(const struct weir_optimizer_config *config,
                                   const struct weir_param *params, size_t n_params,
                                   struct weir_optimizer **out, struct weir_error *err)
 {
-    WEIR_TRY(config_check(config, err));
+    WEIR_TRY(weir_optimizer_check(config, err));
     struct weir_optimizer *optimizer = calloc(1, sizeof *optimizer);
     if (optimizer == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "optimizer: no memory");
@@ -262,17 +327,39 @@ static struct step_scalars scalars_of(const struct weir_optimizer_config *config
                                       uint64_t step)
 {
     double t = (double)step + 1;
+    double bc1 = 1 - pow(config->beta1, t), bc2 = 1 - pow(config->beta2, t);
     return (struct step_scalars){
         .lr = (float)lr,
         .momentum = (float)config->momentum,
+        .alpha = (float)config->alpha,
         .beta1 = (float)config->beta1,
         .beta2 = (float)config->beta2,
         .epsilon = (float)config->epsilon,
+        .trust = (float)config->trust,
+        .rest_alpha = (float)(1 - config->alpha),
         .rest1 = (float)(1 - config->beta1),
         .rest2 = (float)(1 - config->beta2),
-        .step_size = (float)(lr / (1 - pow(config->beta1, t))),
-        .sqrt_bc2 = (float)sqrt(1 - pow(config->beta2, t)),
+        .step_size = (float)(lr / bc1),
+        .bc1 = (float)bc1,
+        .sqrt_bc2 = (float)sqrt(bc2),
+        .scale = 1,
     };
+}
+
+/** What all gradients are multiplied by. */
+static float clip_scale(const struct weir_optimizer *optimizer, const float *gradients)
+{
+    double squares = 0;
+    if (!(optimizer->config.clip_norm > 0)) {
+        return 1;
+    }
+    for (size_t i = 0; i < optimizer->n_segments; i++) {
+        const struct segment *segment = &optimizer->segments[i];
+        squares +=
+            optimizer_square_sum(1, gradients + segment->first, segment->end - segment->first);
+    }
+    double scale = optimizer->config.clip_norm / (sqrt(squares) + CLIP_EPSILON);
+    return scale < 1 ? (float)scale : 1; /* 1 if it is not a number: that stays where it is */
 }
 
 /** Index of the first segment that ends behind `elem`. */
@@ -293,8 +380,12 @@ static size_t segment_find(const struct weir_optimizer *optimizer, size_t elem)
 void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
                            size_t first, size_t n, double lr, uint64_t step)
 {
-    const struct step_scalars scalars = scalars_of(&optimizer->config, lr, step);
+    struct step_scalars scalars = scalars_of(&optimizer->config, lr, step);
     size_t end = first + n;
+    assert(!weir_optimizer_needs_all(&optimizer->config) || optimizer->n_segments == 0 ||
+           (first <= optimizer->segments[0].first &&
+            end >= optimizer->segments[optimizer->n_segments - 1].end));
+    scalars.scale = clip_scale(optimizer, gradients);
     for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
         const struct segment *segment = &optimizer->segments[i];
         size_t from = WEIR_MAX(first, segment->first);
@@ -302,12 +393,12 @@ void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, con
         if (from >= to) {
             break;
         }
-        float *states[STATES_MAX] = {NULL};
+        float *states[OPTIMIZER_STATES_MAX] = {NULL};
         for (size_t j = 0; j < optimizer->n_states; j++) {
             states[j] = optimizer->states[j].data + from;
         }
-        optimizer->update(&scalars, segment->decay, to - from, weights + from, gradients + from,
-                          states);
+        optimizer->rule->update(&scalars, &segment->traits, to - from, weights + from,
+                                gradients + from, states);
     }
 }
 

@@ -7,18 +7,35 @@
  *     weir_optimizer_create(&config, params, n_params, &optimizer, err);
  *     for each step: weir_optimizer_update(optimizer, weights, gradients, 0, n, lr, step);
  *
- * The rules are PyTorch's, element by element, in f32 (w weight, g gradient, d weight decay of the
- * parameter: config.weight_decay where is_decayed, else 0):
+ * The rules, element by element, in f32 (w weight, g gradient, d weight decay of the parameter:
+ * config.weight_decay where is_decayed, else 0; t = step + 1; mu momentum, b1, b2 beta1, beta2):
  *
- *     sgd    g' = g + d*w;  v = momentum*v + g';  w -= lr * (is_nesterov ? g' + momentum*v : v)
- *     adam   g' = g + d*w;  m = beta1*m + (1-beta1)*g';  s = beta2*s + (1-beta2)*g'*g'
- *            w -= lr/(1-beta1^t) * m / (sqrt(s)/sqrt(1-beta2^t) + epsilon),  t = step + 1
+ *     sgd      g' = g + d*w;  v = mu*v + g';  w -= lr * (is_nesterov ? g' + mu*v : v)
+ *     rmsprop  g' = g + d*w;  s = alpha*s + (1-alpha)*g'*g';  v = mu*v + g' / (sqrt(s) + epsilon)
+ *              w -= lr * v
+ *     adam     g' = g + d*w;  m = b1*m + (1-b1)*g';  s = b2*s + (1-b2)*g'*g'
+ *              w -= lr/(1-b1^t) * m / (sqrt(s)/sqrt(1-b2^t) + epsilon)
+ *     adamw    w *= 1 - lr*d, then adam's step of the old gradient without decay
+ *     lars     v = mu*v + lr * r * (g + d*w);  w -= v
+ *              r = trust * |w| / (|g| + d*|w|) of a tensor with decay, 1 of others
+ *     lamb     m, s of g as adam's;  u = m/(1-b1^t) / (sqrt(s)/sqrt(1-b2^t) + epsilon) + d*w
+ *              w -= lr * r * u;  r = |w| / |u| of a tensor with decay, 1 of others
+ *
+ * sgd, rmsprop, adam and adamw are PyTorch's (torch.optim, "Algorithm" of each page), which cite
+ * Sutskever et al. (ICML 2013), Hinton's lecture 6e, Kingma and Ba (ICLR 2015), Loshchilov and
+ * Hutter (ICLR 2019). lars is You, Gitman and Ginsburg (arXiv 1708.03888, algorithm 1), lamb You et
+ * al. (ICLR 2020, algorithm 2, phi(x) = x). Both leave biases and norms out of decay and of r, and
+ * take r = 1 where a norm is 0, as their authors' programs do.
+ *
+ * With clip_norm > 0, g above is the gradient times min(1, clip_norm / (|all gradients| + 1e-6)):
+ * PyTorch's clip_grad_norm_, over the trainable parameters.
  *
  * All state is allocated once, in create. An update touches only the range it is given and its
  * result depends on nothing but the values of that range, lr and step: ranges may be cut anywhere
- * (a bucket, a shard), in any order, and give the same bits. Updates of ranges that do not overlap
- * may run in several threads at the same time; everything else belongs to one thread at a time. NaN
- * and infinity pass through: they are for the caller to see.
+ * (a bucket, a shard), in any order, and give the same bits. Not so where norms are needed
+ * (weir_optimizer_needs_all): there a range must hold all trainable parameters. Updates of ranges
+ * that do not overlap may run in several threads at the same time; everything else belongs to one
+ * thread at a time. NaN and infinity pass through: they are for the caller to see.
  */
 #ifndef WEIR_NN_OPTIMIZER_H
 #define WEIR_NN_OPTIMIZER_H
@@ -31,18 +48,24 @@
 #include <stdint.h>
 
 struct weir_optimizer_config {
-    const char *name;    /**< "sgd" or "adam". */
-    double weight_decay; /**< >= 0, L2 into the gradient. Default 0. */
-    double momentum;     /**< sgd: [0, 1). Default 0.9. 0 keeps no state. */
+    const char *name;    /**< A row of weir_optimizer_types. */
+    double weight_decay; /**< >= 0. Default 0. */
+    double clip_norm;    /**< >= 0; 0, the default: gradients are taken as they are. */
+    double momentum;     /**< sgd, rmsprop, lars: [0, 1). Default 0.9. 0 keeps no state of it. */
     bool is_nesterov;    /**< sgd: needs momentum > 0. Default false. */
-    double beta1, beta2; /**< adam: [0, 1). Default 0.9, 0.999. */
-    double epsilon;      /**< adam: > 0. Default 1e-8. */
+    double alpha;        /**< rmsprop: [0, 1). Default 0.99. */
+    double beta1, beta2; /**< adam, adamw, lamb: [0, 1). Default 0.9, 0.999. */
+    double epsilon;      /**< rmsprop, adam, adamw, lamb: > 0. Default 1e-8; lamb 1e-6. */
+    double trust;        /**< lars: > 0. Default 0.001. */
 };
 
 /** One row of the table of optimisers. */
 struct weir_optimizer_type {
     const char *name;
-    const char *doc; /**< One sentence. */
+    const char *doc;      /**< One sentence. */
+    const char *keys;     /**< Settings, each followed by a space: "beta1 beta2 epsilon ". */
+    double learning_rate; /**< To begin with where none is given. */
+    double epsilon;       /**< Default. */
 };
 
 /** All optimisers, for help texts. Static. */
@@ -52,6 +75,22 @@ const struct weir_optimizer_type *weir_optimizer_types(size_t *out_n);
  */
 weir_status weir_optimizer_defaults(const char *name, struct weir_optimizer_config *out,
                                     struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Defaults and settings: "NAME" or "NAME:key=value,key=value", with the keys of the type:
+ * nesterov (0 or 1), alpha, beta1, beta2, epsilon, trust. weight_decay, momentum and clip_norm are
+ * the caller's to set. Ranges are checked by weir_optimizer_create and weir_optimizer_check.
+ * @return INVALID naming the part that is wrong and what was expected.
+ */
+weir_status weir_optimizer_parse(const char *text, struct weir_optimizer_config *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** @return INVALID naming a setting that is out of its range. */
+weir_status weir_optimizer_check(const struct weir_optimizer_config *config,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does an update need all gradients at once? (lars, lamb, clip_norm > 0) */
+bool weir_optimizer_needs_all(const struct weir_optimizer_config *config);
 
 struct weir_optimizer;
 
@@ -69,7 +108,8 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer);
 /**
  * Step `step` (the first is 0) of elements [first, first + n) of the slabs; `weights` and
  * `gradients` point to element 0. Parts of the range that belong to no trainable parameter are left
- * alone. Gradients are read only. Allocates nothing.
+ * alone. The range holds all of them if weir_optimizer_needs_all. Gradients are read only.
+ * Allocates nothing.
  */
 void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
                            size_t first, size_t n, double lr, uint64_t step);

@@ -28,10 +28,11 @@ static const struct weir_option options[] = {
     OPT(steps,              "steps",              INT,  "0",        0, EPOCHS_MAX, "N", "Without --epochs: train for at least so many steps"),
     OPT(batch_size,         "batch-size",         INT,  "0",        0, BATCH_MAX, "N", "Pictures of a step, over all workers; 0: 64, or all if they are fewer"),
     OPT(gradient_parts,     "gradient-parts",     INT,  "2",        1, 64, "N", "Of one worker: sum gradients over N parts of the batch, as N workers do: same bits as theirs"),
-    OPT(optimizer,          "optimizer",          TEXT, "sgd",      0, 0, "NAME", "sgd or adam"),
-    OPT(learning_rate,      "learning-rate",      F64,  NULL,       0, 1e6, "X", "After warm-up; 0: 0.05 for sgd, 0.001 for adam"),
-    OPT(momentum,           "momentum",           F64,  "0.9",      0, 1, "X", "Of sgd"),
-    OPT(weight_decay,       "weight-decay",       F64,  "0.0005",   0, 1e6, "X", "L2, on weights but not on biases and norms"),
+    OPT(optimizer,          "optimizer",          TEXT, "sgd",      0, 0, "NAME", "sgd, rmsprop, adam, adamw, lars or lamb, with settings: adamw:beta2=0.95"),
+    OPT(learning_rate,      "learning-rate",      F64,  NULL,       0, 1e6, "X", "After warm-up; 0: the optimiser's own, 0.05 for sgd, 0.001 for adam"),
+    OPT(momentum,           "momentum",           F64,  "0.9",      0, 1, "X", "Of sgd, rmsprop and lars"),
+    OPT(weight_decay,       "weight-decay",       F64,  "0.0005",   0, 1e6, "X", "Of weights but not of biases and norms; in the gradient, of adamw and lamb beside it"),
+    OPT(clip_norm,          "clip-norm",          F64,  "0",        0, 1e9, "X", "Make gradients no longer than this, over all weights; 0: as they are"),
     OPT(schedule,           "schedule",           TEXT, "cosine",   0, 0, "NAME", "cosine, step or constant, with settings: step:gamma=0.1"),
     OPT(warmup_epochs,      "warmup-epochs",      F64,  "0",        -1, EPOCHS_MAX, "X", "Epochs of linear warm-up; -1: a twentieth of all"),
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of order, augmentation, initial weights and dropout"),
@@ -240,11 +241,32 @@ static weir_status check_word(const char *key, const char *text, const char *a, 
                                 text, a, b);
 }
 
+weir_status train_config_optimizer(const struct weir_train_config *config,
+                                   struct weir_optimizer_config *out, struct weir_error *err)
+{
+    struct weir_optimizer_config optimizer;
+    WEIR_TRY(weir_optimizer_parse(config->optimizer, &optimizer, err));
+    optimizer.momentum = config->momentum;
+    optimizer.weight_decay = config->weight_decay;
+    optimizer.clip_norm = config->clip_norm;
+    WEIR_TRY(weir_optimizer_check(&optimizer, err));
+    if (config->parameter_servers > 1 && weir_optimizer_needs_all(&optimizer)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "parameter_servers: %s needs norms over whole tensors, of which each "
+                              "of %lld servers has a part; take one server, or none",
+                              config->clip_norm > 0 ? "clip_norm" : optimizer.name,
+                              (long long)config->parameter_servers);
+    }
+    *out = optimizer;
+    return WEIR_OK;
+}
+
 weir_status weir_train_config_check(const struct weir_train_config *config, struct weir_error *err)
 {
     enum weir_dataset_kind kind;
     enum weir_augment augment;
     struct weir_shape shape;
+    struct weir_optimizer_config optimizer;
     bool is_given = false;
     if (config->model == NULL || config->data == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s is missing: see --help",
@@ -253,6 +275,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
     WEIR_TRY(train_data_kind(config->data_kind, &kind, err));
     WEIR_TRY(weir_augment_from_name(config->augment, &augment, err));
     WEIR_TRY(train_config_shape(config, &is_given, &shape, err));
+    WEIR_TRY(train_config_optimizer(config, &optimizer, err));
     WEIR_TRY(check_word("on_damage", config->on_damage, "skip", "fatal", err));
     WEIR_TRY(check_word("format", config->format, "text", "json", err));
     if (weir_backend_find(config->backend) == NULL) {

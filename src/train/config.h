@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "data/data.h"
 #include "nn/nn.h"
+#include "nn/optimizer.h"
 
 /** Numbers are int64_t because the option table fills them; texts live in the caller's arena. */
 struct weir_train_config {
@@ -27,7 +28,7 @@ struct weir_train_config {
     int64_t seed, epochs, steps, batch_size, gradient_parts;
     bool mirror_classes;
     char *optimizer, *schedule;
-    double learning_rate, momentum, weight_decay, warmup_epochs;
+    double learning_rate, momentum, weight_decay, clip_norm, warmup_epochs;
 
     /* By whom. */
     int64_t workers, parameter_servers, rank, threads, attempt;
@@ -64,6 +65,15 @@ void weir_train_config_defaults(struct weir_train_config *out, struct weir_arena
 /** --input as a shape; false if none was given. @return INVALID. */
 weir_status train_config_shape(const struct weir_train_config *config, bool *out_is_given,
                                struct weir_shape *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * --optimizer with --momentum, --weight-decay and --clip-norm.
+ * @return INVALID naming what is wrong; UNSUPPORTED if it needs norms over whole tensors that
+ *         several parameter servers share.
+ */
+weir_status train_config_optimizer(const struct weir_train_config *config,
+                                   struct weir_optimizer_config *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
 
 /** @return INVALID naming the kinds. */
 weir_status train_data_kind(const char *name, enum weir_dataset_kind *out,

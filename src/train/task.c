@@ -101,17 +101,25 @@ static weir_status set_order(struct train_task *task, struct weir_error *err)
     return WEIR_OK;
 }
 
+/** The rate that a training has if none is said. */
+static double rate_of(const struct weir_optimizer_config *optimizer)
+{
+    size_t n_types = 0;
+    const struct weir_optimizer_type *types = weir_optimizer_types(&n_types);
+    size_t i = 0;
+    while (strcmp(types[i].name, optimizer->name) != 0) {
+        i++;
+    }
+    return types[i].learning_rate;
+}
+
 static weir_status set_pace(struct train_task *task, struct weir_error *err)
 {
     const struct weir_train_config *config = task->config;
     WEIR_TRY(set_order(task, err));
-    WEIR_TRY(weir_optimizer_defaults(config->optimizer, &task->optimizer, err));
-    task->optimizer.momentum = config->momentum;
-    task->optimizer.weight_decay = config->weight_decay;
-    task->learning_rate = config->learning_rate;
-    if (task->learning_rate <= 0) {
-        task->learning_rate = strcmp(config->optimizer, "adam") == 0 ? 0.001 : 0.05;
-    }
+    WEIR_TRY(train_config_optimizer(config, &task->optimizer, err));
+    task->learning_rate =
+        config->learning_rate > 0 ? config->learning_rate : rate_of(&task->optimizer);
     double n_epochs = (double)task->n_epochs;
     bool is_part = config->warmup_epochs < 0;
     const struct weir_schedule_span span = {.learning_rate = task->learning_rate,
@@ -169,14 +177,14 @@ json_t *train_parameters(const struct train_task *task)
 {
     const struct weir_train_config *config = task->config;
     struct weir_shape input = weir_model_spec_input(task->spec);
-    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:s,s:f,s:s,s:b}", "model",
+    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:s,s:b}", "model",
                      config->model, "input", input.c, input.h, input.w, "seed",
                      (json_int_t)config->seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
                      (json_int_t)task->order.batch, "optimizer", config->optimizer, "learning_rate",
                      task->learning_rate, "momentum", config->momentum, "weight_decay",
-                     config->weight_decay, "schedule", config->schedule, "warmup_epochs",
-                     config->warmup_epochs, "augment", config->augment, "mirror_classes",
-                     config->mirror_classes);
+                     config->weight_decay, "clip_norm", config->clip_norm, "schedule",
+                     config->schedule, "warmup_epochs", config->warmup_epochs, "augment",
+                     config->augment, "mirror_classes", config->mirror_classes);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */

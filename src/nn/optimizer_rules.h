@@ -1,0 +1,44 @@
+/**
+ * The rules of the optimisers over one run of elements. For the domain's own files; the formulas
+ * are in optimizer.h.
+ */
+#ifndef WEIR_NN_OPTIMIZER_RULES_H
+#define WEIR_NN_OPTIMIZER_RULES_H
+
+#include "nn/optimizer.h"
+
+#define OPTIMIZER_STATES_MAX 2
+
+/** What an update of one step needs besides the slabs; worked out once per call, in double. */
+struct step_scalars {
+    float lr, momentum, alpha, beta1, beta2, epsilon, trust;
+    /** 1 - alpha and so on: rounded once, 1 - 0.999f would be off by 1e-5. */
+    float rest_alpha, rest1, rest2;
+    float step_size; /**< adam: lr / (1 - beta1^t) */
+    float bc1;       /**< 1 - beta1^t */
+    float sqrt_bc2;  /**< sqrt(1 - beta2^t) */
+    float scale;     /**< Of the gradients: below 1 where their norm is clipped. */
+};
+
+/** How a run of elements takes part. */
+struct run_traits {
+    float decay;
+    bool is_adapted; /**< lars, lamb: the run is a whole tensor with a rate of its own. */
+};
+
+struct optimizer_rule {
+    const char *name; /**< Of the type. */
+    size_t n_states;
+    bool has_momentum, is_nesterov;
+    const char *states[OPTIMIZER_STATES_MAX];
+    void (*update)(const struct step_scalars *scalars, const struct run_traits *run, size_t n,
+                   float *restrict w, const float *restrict g, float *const *states);
+};
+
+/** The rule of a configuration that was checked. Static. */
+const struct optimizer_rule *optimizer_rule_of(const struct weir_optimizer_config *config);
+
+/** Sum of (scale * x)^2 in double, in an order that depends on n only. */
+double optimizer_square_sum(float scale, const float *x, size_t n);
+
+#endif
