@@ -27,6 +27,25 @@ static double step_rate(const struct weir_schedule *schedule, uint64_t step)
     return rate;
 }
 
+static double piecewise_rate(const struct weir_schedule *schedule, uint64_t step)
+{
+    double rate = schedule->base;
+    for (size_t i = 0; i < schedule->n_milestones && schedule->milestones[i] <= step; i++) {
+        rate = schedule->rates[i];
+    }
+    return rate;
+}
+
+static double polynomial_rate(const struct weir_schedule *schedule, uint64_t step)
+{
+    if (step >= schedule->n_steps) {
+        return schedule->floor;
+    }
+    double left = (double)(schedule->n_steps - step);
+    double all = (double)(schedule->n_steps - schedule->n_warmup);
+    return schedule->floor + (schedule->base - schedule->floor) * pow(left / all, schedule->power);
+}
+
 static double cosine_rate(const struct weir_schedule *schedule, uint64_t step)
 {
     if (step >= schedule->n_steps) {
@@ -46,6 +65,14 @@ static const struct weir_schedule_type types[] = {
      .doc = "Multiplied by gamma (0.1) at each of milestones (epochs; one half, three quarters).",
      .keys = "gamma milestones ",
      .rate = step_rate},
+    {.name = "piecewise",
+     .doc = "Each of rates from its one of milestones (epochs) on; the learning rate before.",
+     .keys = "milestones rates ",
+     .rate = piecewise_rate},
+    {.name = "polynomial",
+     .doc = "Down to floor (0) as a power (1: a line) of the steps that are left.",
+     .keys = "floor power ",
+     .rate = polynomial_rate},
     {.name = "cosine",
      .doc = "Half a cosine from the learning rate down to floor (0).",
      .keys = "floor ",
@@ -130,6 +157,57 @@ static weir_status milestones_read(char *text, const struct weir_schedule_span *
     return WEIR_OK;
 }
 
+static weir_status rates_read(char *text, struct weir_schedule *schedule, struct weir_error *err)
+{
+    schedule->n_rates = 0;
+    for (char *next = text; next != NULL;) {
+        char *item = strsep(&next, "/");
+        double rate;
+        if (!number_read(item, &rate) || rate < 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "schedule: rates: expected numbers >= 0, got \"%s\"", item);
+        }
+        if (schedule->n_rates == WEIR_SCHEDULE_MILESTONES_MAX) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "schedule: rates: at most %d are kept",
+                                  WEIR_SCHEDULE_MILESTONES_MAX);
+        }
+        schedule->rates[schedule->n_rates++] = rate;
+    }
+    return WEIR_OK;
+}
+
+/** A setting that is one number. */
+static weir_status number_setting(const char *key, const char *text,
+                                  const struct weir_schedule_span *span,
+                                  struct weir_schedule *schedule, struct weir_error *err)
+{
+    const struct {
+        const char *key;
+        double *value;
+        double high;
+        bool can_be_zero;
+        const char *expected;
+    } settings[] = {
+        {"gamma", &schedule->gamma, 1, false, "a number in (0, 1]"},
+        {"power", &schedule->power, 100, false, "a number in (0, 100]"},
+        {"floor", &schedule->floor, span->learning_rate, true,
+         "a number from 0 to the learning rate"},
+    };
+
+    size_t i = 0;
+    while (strcmp(settings[i].key, key) != 0) {
+        i++; /* ends: the type's keys are among them */
+    }
+    double number;
+    if (!number_read(text, &number) || number < 0 || number > settings[i].high ||
+        (number == 0 && !settings[i].can_be_zero)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "schedule: %s: expected %s, got \"%s\"", key,
+                              settings[i].expected, text);
+    }
+    *settings[i].value = number;
+    return WEIR_OK;
+}
+
 static weir_status setting_read(char *setting, const struct weir_schedule_span *span,
                                 struct weir_schedule *schedule, struct weir_error *err)
 {
@@ -146,16 +224,8 @@ static weir_status setting_read(char *setting, const struct weir_schedule_span *
     if (strcmp(key, "milestones") == 0) {
         return milestones_read(value, span, schedule, err);
     }
-    double number;
-    bool is_gamma = strcmp(key, "gamma") == 0;
-    if (!number_read(value, &number) || number < 0 || (is_gamma && (number == 0 || number > 1)) ||
-        (!is_gamma && number > span->learning_rate)) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID, "schedule: %s: expected %s, got \"%s\"", key,
-            is_gamma ? "a number in (0, 1]" : "a number from 0 to the learning rate", value);
-    }
-    *(is_gamma ? &schedule->gamma : &schedule->floor) = number;
-    return WEIR_OK;
+    return strcmp(key, "rates") == 0 ? rates_read(value, schedule, err)
+                                     : number_setting(key, value, span, schedule, err);
 }
 
 static weir_status span_check(const struct weir_schedule_span *span, struct weir_error *err)
@@ -207,6 +277,7 @@ weir_status weir_schedule_parse(const char *text, const struct weir_schedule_spa
         .type = type_find(name),
         .base = span->learning_rate,
         .gamma = 0.1,
+        .power = 1,
         .n_steps = WEIR_MAX(steps_of(span->epochs, span), 1),
         .n_warmup = steps_of(span->warmup_epochs, span),
         .milestones = {steps_of(span->epochs / 2, span), steps_of(span->epochs * 3 / 4, span)},
@@ -215,8 +286,18 @@ weir_status weir_schedule_parse(const char *text, const struct weir_schedule_spa
     if (schedule.type == NULL) {
         return names_error(name, err);
     }
+    if (type_takes(schedule.type, "rates")) {
+        schedule.n_milestones = 0; /* those of step mean nothing without rates */
+    }
     while (settings != NULL) {
         WEIR_TRY(setting_read(strsep(&settings, ","), span, &schedule, err));
+    }
+    if (type_takes(schedule.type, "rates") &&
+        (schedule.n_rates == 0 || schedule.n_rates != schedule.n_milestones)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "schedule: %s: expected as many rates as milestones, as in "
+                              "milestones=30/60,rates=0.01/0.001; got %zu and %zu",
+                              schedule.type->name, schedule.n_rates, schedule.n_milestones);
     }
     *out = schedule;
     return WEIR_OK;

@@ -14,8 +14,13 @@
  *
  *     constant   base
  *     step       base * gamma^(number of milestones <= step)
+ *     piecewise  the rate of the last milestone <= step, base before the first
+ *     polynomial floor + (base - floor) * (1 - t / T)^power, and floor from step n_steps on
  *     cosine     floor + (base - floor) * (1 + cos(pi * t / T)) / 2, and floor from step n_steps on
  *                (Loshchilov and Hutter, ICLR 2017, equation 5, without restarts)
+ *
+ * Warm-up is Goyal et al.'s (arXiv 1706.02677, 2.2); piecewise and polynomial are TensorFlow's
+ * PiecewiseConstantDecay and PolynomialDecay, polynomial without floor also PyTorch's PolynomialLR.
  *
  * Any thread; nothing is allocated.
  */
@@ -34,13 +39,16 @@ struct weir_schedule_type;
 struct weir_schedule {
     const struct weir_schedule_type *type;
     double base;       /**< Learning rate after warm-up. */
-    double floor;      /**< cosine: where it ends. Default 0. */
+    double floor;      /**< cosine, polynomial: where it ends. Default 0. */
+    double power;      /**< polynomial: > 0. Default 1: a line. */
     double gamma;      /**< step: factor at each milestone. Default 0.1. */
     uint64_t n_steps;  /**< Steps of the whole training, warm-up included. */
     uint64_t n_warmup; /**< Steps of warm-up. */
-    uint64_t milestones[WEIR_SCHEDULE_MILESTONES_MAX]; /**< step: increasing, from the first step of
-                                                          training. */
+    /** step, piecewise: increasing, from the first step of training. */
+    uint64_t milestones[WEIR_SCHEDULE_MILESTONES_MAX];
     size_t n_milestones;
+    double rates[WEIR_SCHEDULE_MILESTONES_MAX]; /**< piecewise: from each milestone on. */
+    size_t n_rates;
 };
 
 /** One row of the table of schedules. */
@@ -64,8 +72,10 @@ struct weir_schedule_span {
 
 /**
  * Read a schedule: "NAME" or "NAME:key=value,key=value".
- * Settings: cosine: floor (learning rate). step: gamma, milestones (epochs, increasing, joined by
- * "/": "milestones=30/60/80"; without them at one half and three quarters of the epochs).
+ * Settings: cosine: floor (learning rate). polynomial: floor, power. step: gamma, milestones
+ * (epochs, increasing, joined by "/": "milestones=30/60/80"; without them at one half and three
+ * quarters of the epochs). piecewise: milestones, and rates (>= 0, as many, joined by "/"); it has
+ * no defaults.
  * @return INVALID naming the part that is wrong and what was expected.
  */
 weir_status weir_schedule_parse(const char *text, const struct weir_schedule_span *span,

@@ -5,6 +5,7 @@
 #include "base/test_main.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,43 @@ START_TEST(cosine_passes_the_known_points)
 
 END_TEST
 
+START_TEST(piecewise_takes_each_rate_from_its_milestone_on)
+{
+    struct weir_schedule schedule = parsed("piecewise:milestones=3/6.5/8,rates=0.05/0.2/0", &ten);
+
+    static const struct {
+        uint64_t step;
+        double rate;
+    } points[] = {{0, 0.1},  {29, 0.1}, {30, 0.05}, {64, 0.05},
+                  {65, 0.2}, {79, 0.2}, {80, 0},    {100000, 0}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(points); i++) {
+        ck_assert_double_eq(weir_schedule_rate(&schedule, points[i].step), points[i].rate);
+    }
+}
+
+END_TEST
+
+START_TEST(polynomial_passes_the_known_points)
+{
+    struct weir_schedule_span span = ten;
+    struct weir_schedule schedule = parsed("polynomial", &span);
+    ck_assert_double_eq(weir_schedule_rate(&schedule, 0), 0.1);
+    ck_assert_double_eq_tol(weir_schedule_rate(&schedule, 25), 0.075, 1e-15);
+    ck_assert_double_eq(weir_schedule_rate(&schedule, 100), 0);
+    schedule = parsed("polynomial:power=2,floor=0.02", &span);
+    ck_assert_double_eq_tol(weir_schedule_rate(&schedule, 50), 0.04, 1e-15); /* 0.02 + 0.08 / 4 */
+    ck_assert_double_eq_tol(weir_schedule_rate(&schedule, 90), 0.0208, 1e-15);
+    ck_assert_double_eq(weir_schedule_rate(&schedule, 1000), 0.02);
+    span.warmup_epochs = 2;
+    schedule = parsed("polynomial", &span);
+    ck_assert_double_eq_tol(weir_schedule_rate(&schedule, 4), 0.025, 1e-15);
+    ck_assert_double_eq(weir_schedule_rate(&schedule, 20), 0.1);
+    ck_assert_double_eq_tol(weir_schedule_rate(&schedule, 60), 0.05, 1e-15); /* half of 80 steps */
+}
+
+END_TEST
+
 START_TEST(warm_up_rises_linearly_and_then_the_schedule_begins)
 {
     struct weir_schedule_span span = ten;
@@ -93,11 +131,13 @@ START_TEST(every_schedule_is_never_above_its_base_and_never_rises_after_warm_up)
 {
     size_t n_types = 0;
     const struct weir_schedule_type *types = weir_schedule_types(&n_types);
-    ck_assert_uint_eq(n_types, 3);
+    ck_assert_uint_eq(n_types, 5);
     for (size_t i = 0; i < n_types; i++) {
         struct weir_schedule_span span = ten;
         span.warmup_epochs = 1.5;
-        struct weir_schedule schedule = parsed(types[i].name, &span);
+        bool has_rates = strstr(types[i].keys, "rates") != NULL; /* and no defaults for them */
+        struct weir_schedule schedule =
+            parsed(has_rates ? "piecewise:milestones=4/5,rates=0.09/0.01" : types[i].name, &span);
         double last = span.learning_rate;
         for (uint64_t step = 15; step < 300; step++) {
             double rate = weir_schedule_rate(&schedule, step);
@@ -111,8 +151,15 @@ END_TEST
 
 START_TEST(mistakes_are_refused_by_name)
 {
-    refused("linear", &ten, "constant, step, cosine");
-    refused("", &ten, "constant, step, cosine");
+    refused("linear", &ten, "constant, step, piecewise, polynomial, cosine");
+    refused("", &ten, "constant, step, piecewise, polynomial, cosine");
+    refused("piecewise", &ten, "as many rates");
+    refused("piecewise:milestones=3/4,rates=0.1", &ten, "got 1 and 2");
+    refused("piecewise:milestones=3,rates=-1", &ten, "\"-1\"");
+    refused("piecewise:milestones=3,rates=", &ten, "rates");
+    refused("piecewise:rates=1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", &ten, "at most 16");
+    refused("polynomial:power=0", &ten, "(0, 100]");
+    refused("polynomial:gamma=0.1", &ten, "no setting");
     refused("cosine:gamma=0.1", &ten, "no setting \"gamma\"");
     refused("cosine:", &ten, "no setting \"\"");
     refused("cosine:floor", &ten, "floor=value");
@@ -155,6 +202,8 @@ END_TEST
 
 WEIR_TEST_MAIN("schedule", constant_stays_constant, step_drops_at_each_milestone_and_not_before,
                step_without_settings_drops_tenfold_at_half_and_three_quarters,
-               cosine_passes_the_known_points, warm_up_rises_linearly_and_then_the_schedule_begins,
+               cosine_passes_the_known_points, piecewise_takes_each_rate_from_its_milestone_on,
+               polynomial_passes_the_known_points,
+               warm_up_rises_linearly_and_then_the_schedule_begins,
                every_schedule_is_never_above_its_base_and_never_rises_after_warm_up,
                mistakes_are_refused_by_name, spans_that_make_no_sense_are_refused)

@@ -33,7 +33,7 @@ static const struct weir_option options[] = {
     OPT(momentum,           "momentum",           F64,  "0.9",      0, 1, "X", "Of sgd, rmsprop and lars"),
     OPT(weight_decay,       "weight-decay",       F64,  "0.0005",   0, 1e6, "X", "Of weights but not of biases and norms; in the gradient, of adamw and lamb beside it"),
     OPT(clip_norm,          "clip-norm",          F64,  "0",        0, 1e9, "X", "Make gradients no longer than this, over all weights; 0: as they are"),
-    OPT(schedule,           "schedule",           TEXT, "cosine",   0, 0, "NAME", "cosine, step or constant, with settings: step:gamma=0.1"),
+    OPT(schedule,           "schedule",           TEXT, "cosine",   0, 0, "NAME", "cosine, step, piecewise, polynomial or constant, with settings: step:gamma=0.1"),
     OPT(warmup_epochs,      "warmup-epochs",      F64,  "0",        -1, EPOCHS_MAX, "X", "Epochs of linear warm-up; -1: a twentieth of all"),
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of order, augmentation, initial weights and dropout"),
     OPT(workers,            "workers",            INT,  "1",        1, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers"),
