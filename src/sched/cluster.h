@@ -156,6 +156,8 @@ struct cluster {
     const char *models[WEIR_SCHED_MODELS_MAX]; /**< Names of the resources from FIRST_MODEL on. */
     int n_resources;
     struct weir_sched_amount total;
+    uint8_t
+        *parts; /**< Per node, of indices: 0, or one more than its model's place among models. */
     int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
     int64_t min_device_memory;
 

@@ -48,9 +48,16 @@ static weir_status make_arrays(struct cluster *cluster)
     WEIR_TRY(make((void **)&cluster->task_order, snapshot->n_tasks, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->queues, snapshot->n_queues, sizeof *cluster->queues));
     WEIR_TRY(make((void **)&cluster->is_shut, snapshot->n_nodes, sizeof(bool)));
-    WEIR_TRY(node_index_init(&cluster->by_room, snapshot->n_nodes));
-    WEIR_TRY(node_index_init(&cluster->by_shared, snapshot->n_nodes));
-    return node_index_init(&cluster->by_cpu, snapshot->n_nodes);
+    return make((void **)&cluster->parts, snapshot->n_nodes, sizeof *cluster->parts);
+}
+
+static weir_status make_indices(struct cluster *cluster)
+{
+    int32_t n = cluster->snapshot->n_nodes;
+    int32_t n_parts = cluster->n_resources - WEIR_SCHED_FIRST_MODEL + 1;
+    WEIR_TRY(node_index_init(&cluster->by_room, n, cluster->parts, n_parts));
+    WEIR_TRY(node_index_init(&cluster->by_shared, n, cluster->parts, n_parts));
+    return node_index_init(&cluster->by_cpu, n, cluster->parts, n_parts);
 }
 
 static int by_text(const void *left, const void *right)
@@ -399,6 +406,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     WEIR_TRY(make_arrays(cluster));
     build_nodes(cluster);
     model_number(cluster);
+    WEIR_TRY(make_indices(cluster));
     WEIR_TRY(intern_extras(cluster));
     build_queues(cluster);
     shares_read(cluster);
@@ -429,6 +437,7 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->task_order);
     free(cluster->queues);
     free(cluster->is_shut);
+    free(cluster->parts);
     free(cluster->kept_first);
     free(cluster->kept);
     free(cluster->shape_failed);

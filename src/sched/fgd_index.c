@@ -3,6 +3,7 @@
 #include "base/macros.h"
 #include "sched/fgd.h"
 #include "sched/fgd_nodes.h"
+#include "sched/shares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,8 @@ static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
         if (index->n_made >= index->n_made_max) {
             drop_oldest(index);
         }
-        if (node_index_init(&ranking->nodes, n_nodes) != WEIR_OK) {
+        const struct node_index *like = &index->cluster->by_cpu;
+        if (node_index_init(&ranking->nodes, n_nodes, like->parts, like->n_parts) != WEIR_OK) {
             index->cluster->status = WEIR_ERR_NOMEM;
             return NULL;
         }
@@ -251,7 +253,8 @@ bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
                     struct fits_spot *spot)
 {
     const struct ranking *ranking = ranking_for(index, task);
-    int32_t at = ranking == NULL ? -1 : node_index_at_least(&ranking->nodes, INT64_MIN, 0);
+    uint32_t open = shares_open_parts(index->cluster, task);
+    int32_t at = ranking == NULL ? -1 : node_index_at_least(&ranking->nodes, open, INT64_MIN, 0);
     while (at >= 0) {
         spot->node = at;
         fits_find_within_shares(index->cluster, task, spot);
@@ -259,7 +262,7 @@ bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
             fgd_index_choose(index, task, spot);
             return true;
         }
-        at = node_index_at_least(&ranking->nodes, ranking->nodes.entries[at].key, at + 1);
+        at = node_index_at_least(&ranking->nodes, open, ranking->nodes.entries[at].key, at + 1);
     }
     return false;
 }

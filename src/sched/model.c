@@ -65,6 +65,7 @@ void model_number(struct cluster *cluster)
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         int32_t r = model_named(cluster, snapshot->nodes[i].model);
         cluster->nodes[i].model = r;
+        cluster->parts[i] = (uint8_t)(r < 0 ? 0 : r - WEIR_SCHED_FIRST_MODEL + 1);
         if (r >= 0) {
             cluster->total.of[r] += devices_of(&snapshot->nodes[i]);
         }

@@ -11,9 +11,13 @@ static uint32_t hash(uint32_t x)
     return x ^ (x >> 16);
 }
 
-weir_status node_index_init(struct node_index *index, int32_t n_nodes)
+weir_status node_index_init(struct node_index *index, int32_t n_nodes, const uint8_t *parts,
+                            int32_t n_parts)
 {
-    *index = (struct node_index){.n_nodes = n_nodes, .root = -1};
+    *index = (struct node_index){.n_nodes = n_nodes, .parts = parts, .n_parts = n_parts};
+    for (int32_t p = 0; p < n_parts; p++) {
+        index->roots[p] = -1;
+    }
     index->entries = calloc((size_t)n_nodes + 1, sizeof *index->entries);
     if (index->entries == NULL) {
         return WEIR_ERR_NOMEM;
@@ -80,7 +84,7 @@ void node_index_clear(struct node_index *index, int32_t node)
     if (!entry->is_in) {
         return;
     }
-    int32_t *link = &index->root;
+    int32_t *link = &index->roots[index->parts[node]];
     while (*link != node) {
         struct node_index_entry *at = &index->entries[*link];
         link = is_below(index, *link, entry->key, node) ? &at->right : &at->left;
@@ -99,7 +103,7 @@ void node_index_set(struct node_index *index, int32_t node, int64_t key)
     node_index_clear(index, node);
     entry->key = key;
     entry->is_in = true;
-    int32_t *link = &index->root;
+    int32_t *link = &index->roots[index->parts[node]];
     while (*link >= 0 && index->entries[*link].weight > entry->weight) {
         struct node_index_entry *at = &index->entries[*link];
         link = is_below(index, *link, key, node) ? &at->right : &at->left;
@@ -109,30 +113,42 @@ void node_index_set(struct node_index *index, int32_t node, int64_t key)
     split(index, tree, key, node, &entry->left, &entry->right);
 }
 
-int32_t node_index_at_least(const struct node_index *index, int64_t key, int32_t node)
+static bool is_open(uint32_t open, int32_t part)
+{
+    return (open >> part & 1) != 0;
+}
+
+int32_t node_index_at_least(const struct node_index *index, uint32_t open, int64_t key,
+                            int32_t node)
 {
     int32_t best = -1;
-    for (int32_t at = index->root; at >= 0;) {
-        if (is_below(index, at, key, node)) {
-            at = index->entries[at].right;
-        } else {
-            best = at;
-            at = index->entries[at].left;
+    for (int32_t p = 0; p < index->n_parts; p++) {
+        for (int32_t at = is_open(open, p) ? index->roots[p] : -1; at >= 0;) {
+            if (is_below(index, at, key, node)) {
+                at = index->entries[at].right;
+            } else {
+                bool is_first = best < 0 || is_below(index, at, index->entries[best].key, best);
+                best = is_first ? at : best;
+                at = index->entries[at].left;
+            }
         }
     }
     return best;
 }
 
-int32_t node_index_at_most(const struct node_index *index, int64_t key)
+int32_t node_index_at_most(const struct node_index *index, uint32_t open, int64_t key)
 {
     int32_t last = -1;
-    for (int32_t at = index->root; at >= 0;) {
-        if (index->entries[at].key <= key) {
-            last = at;
-            at = index->entries[at].right;
-        } else {
-            at = index->entries[at].left;
+    for (int32_t p = 0; p < index->n_parts; p++) {
+        for (int32_t at = is_open(open, p) ? index->roots[p] : -1; at >= 0;) {
+            if (index->entries[at].key <= key) {
+                bool is_last = last < 0 || index->entries[at].key >= index->entries[last].key;
+                last = is_last ? at : last;
+                at = index->entries[at].right;
+            } else {
+                at = index->entries[at].left;
+            }
         }
     }
-    return last < 0 ? -1 : node_index_at_least(index, index->entries[last].key, 0);
+    return last < 0 ? -1 : node_index_at_least(index, open, index->entries[last].key, 0);
 }

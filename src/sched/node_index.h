@@ -1,6 +1,7 @@
 /**
  * Nodes in the order of a key: a treap over caller-known indices, so that the best fit is found by
- * walking from a bound and not by looking at every node. Ties are in the order of the nodes.
+ * walking from a bound and not by looking at every node. Ties are in the order of the nodes. Nodes
+ * may be divided into parts, of which a walk leaves some out without touching their nodes.
  */
 #ifndef WEIR_SCHED_NODE_INDEX_H
 #define WEIR_SCHED_NODE_INDEX_H
@@ -9,6 +10,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define NODE_INDEX_PARTS_MAX 16
+#define NODE_INDEX_ALL       UINT32_MAX
 
 struct node_index_entry {
     int64_t key;
@@ -20,10 +24,13 @@ struct node_index_entry {
 struct node_index {
     struct node_index_entry *entries; /**< One per node. Owned. */
     int32_t n_nodes;
-    int32_t root;
+    const uint8_t *parts; /**< Per node: the part it is in. Borrowed. */
+    int32_t n_parts;
+    int32_t roots[NODE_INDEX_PARTS_MAX];
 };
 
-weir_status node_index_init(struct node_index *index, int32_t n_nodes) WEIR_MUST_CHECK;
+weir_status node_index_init(struct node_index *index, int32_t n_nodes, const uint8_t *parts,
+                            int32_t n_parts) WEIR_MUST_CHECK;
 void node_index_fini(struct node_index *index);
 
 /** Put the node under `key`, wherever it was before. O(log n). */
@@ -32,11 +39,13 @@ void node_index_set(struct node_index *index, int32_t node, int64_t key);
 /** Take it out, if it is in. O(log n). */
 void node_index_clear(struct node_index *index, int32_t node);
 
-/** The first (key, node) that is not below the given one, or -1. O(log n). */
-int32_t node_index_at_least(const struct node_index *index, int64_t key, int32_t node);
+/** The first (key, node) of the open parts (a bit each) that is not below the given one, or -1.
+ *  O(open parts * log n). */
+int32_t node_index_at_least(const struct node_index *index, uint32_t open, int64_t key,
+                            int32_t node);
 
 /** The last (key, node) that is not above (key, INT32_MAX), among those with key's the smallest
- *  node: where a walk from the greatest key down begins. -1 = none. O(log n). */
-int32_t node_index_at_most(const struct node_index *index, int64_t key);
+ *  node: where a walk from the greatest key down begins. -1 = none. The same cost. */
+int32_t node_index_at_most(const struct node_index *index, uint32_t open, int64_t key);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/macros.h"
 #include "sched/fgd_index.h"
+#include "sched/shares.h"
 
 #include <string.h>
 
@@ -103,14 +104,15 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
 static bool walk_up(struct placer *placer, int32_t task, const struct node_index *index,
                     int64_t from, enum fits_when when, bool must_share, struct fits_spot *spot)
 {
-    int32_t at = node_index_at_least(index, from, 0);
+    uint32_t open = shares_open_parts(placer->cluster, task);
+    int32_t at = node_index_at_least(index, open, from, 0);
     while (at >= 0) {
         spot->node = at;
         fits_find_within_shares(placer->cluster, task, spot);
         if (spot->when >= when && (!must_share || spot->is_shared)) {
             return true;
         }
-        at = node_index_at_least(index, index->entries[at].key, at + 1);
+        at = node_index_at_least(index, open, index->entries[at].key, at + 1);
     }
     return false;
 }
@@ -119,18 +121,19 @@ static bool walk_up(struct placer *placer, int32_t task, const struct node_index
 static bool walk_down(struct placer *placer, int32_t task, const struct node_index *index,
                       enum fits_when when, struct fits_spot *spot)
 {
-    int32_t at = node_index_at_most(index, INT64_MAX);
+    uint32_t open = shares_open_parts(placer->cluster, task);
+    int32_t at = node_index_at_most(index, open, INT64_MAX);
     while (at >= 0) {
         int64_t key = index->entries[at].key;
         for (; at >= 0 && index->entries[at].key == key;
-             at = node_index_at_least(index, key, at + 1)) {
+             at = node_index_at_least(index, open, key, at + 1)) {
             spot->node = at;
             fits_find_within_shares(placer->cluster, task, spot);
             if (spot->when >= when) {
                 return true;
             }
         }
-        at = node_index_at_most(index, key - 1);
+        at = node_index_at_most(index, open, key - 1);
     }
     return false;
 }
@@ -149,11 +152,12 @@ static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
     if (!is_packing(placer, demand)) {
         return walk_down(placer, task, index, when, spot);
     }
-    int32_t at = node_index_at_least(index, demand->cpu_milli, 0);
+    uint32_t open = shares_open_parts(placer->cluster, task);
+    int32_t at = node_index_at_least(index, open, demand->cpu_milli, 0);
     while (at >= 0) {
         int64_t key = index->entries[at].key;
         if (key >= CLUSTER_KEY_WITH_DEVICES && key < CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli) {
-            at = node_index_at_least(index, CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli, 0);
+            at = node_index_at_least(index, open, CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli, 0);
             continue;
         }
         spot->node = at;
@@ -161,7 +165,7 @@ static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
         if (spot->when >= when) {
             return true;
         }
-        at = node_index_at_least(index, key, at + 1);
+        at = node_index_at_least(index, open, key, at + 1);
     }
     return false;
 }

@@ -44,14 +44,14 @@ static bool walk(const struct prospect *prospect, int32_t task, const struct nod
                  int64_t from, int64_t end)
 {
     struct fits_spot spot = {.devices = prospect->placer->devices};
-    int32_t at = node_index_at_least(index, from, 0);
+    int32_t at = node_index_at_least(index, NODE_INDEX_ALL, from, 0);
     while (at >= 0 && index->entries[at].key < end) {
         spot.node = at;
         fits_find(prospect->cluster, task, &spot);
         if (spot.when >= FITS_FUTURE) {
             return true;
         }
-        at = node_index_at_least(index, index->entries[at].key, at + 1);
+        at = node_index_at_least(index, NODE_INDEX_ALL, index->entries[at].key, at + 1);
     }
     return false;
 }

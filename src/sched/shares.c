@@ -161,22 +161,48 @@ bool shares_admit(const struct cluster *cluster, int32_t queue,
     return true;
 }
 
-bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
-                     struct weir_sched_wait *wait)
+/** A queue, one of whose resources is a model, and all above it. */
+static bool line_admits(const struct cluster *cluster, int32_t queue, int r, int64_t amount,
+                        int64_t fixed, struct weir_sched_wait *wait)
 {
-    int32_t r = cluster->nodes[node].model;
-    int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
-    queue = r < 0 ? -1 : cluster->queues[queue].bounds_model;
-    if (queue < 0) {
-        return true;
-    }
-    int64_t amount = cluster_charge(cluster, task, node).accelerators;
-    int64_t fixed = cluster_is_fixed(cluster, task) ? amount : 0;
+    queue = cluster->queues[queue].bounds_model;
     while (queue >= 0 && admits(cluster, queue, r, amount, fixed, wait)) {
         int32_t parent = cluster->snapshot->queues[queue].parent;
         queue = parent < 0 ? -1 : cluster->queues[parent].bounds_model;
     }
     return queue < 0;
+}
+
+bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
+                     struct weir_sched_wait *wait)
+{
+    int32_t r = cluster->nodes[node].model;
+    int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
+    if (r < 0 || cluster->queues[queue].bounds_model < 0) {
+        return true;
+    }
+    int64_t amount = cluster_charge(cluster, task, node).accelerators;
+    int64_t fixed = cluster_is_fixed(cluster, task) ? amount : 0;
+    return line_admits(cluster, queue, r, amount, fixed, wait);
+}
+
+uint32_t shares_open_parts(const struct cluster *cluster, int32_t task)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
+    bool is_by_memory = demand->n_devices > 0 && demand->device_milli == 0;
+    if (cluster->queues[queue].bounds_model < 0 || is_by_memory) { /* By memory: nodes differ. */
+        return NODE_INDEX_ALL;
+    }
+    int64_t amount = cluster_charge(cluster, task, -1).accelerators;
+    int64_t fixed = cluster_is_fixed(cluster, task) ? amount : 0;
+    uint32_t open = 1;
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+        if (line_admits(cluster, queue, r, amount, fixed, NULL)) {
+            open |= 2U << (r - WEIR_SCHED_FIRST_MODEL);
+        }
+    }
+    return open;
 }
 
 /** What a queue holds of what it is guaranteed: of queues above others, what those hold of theirs.

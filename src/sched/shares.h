@@ -41,6 +41,10 @@ bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
 bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
                           const struct weir_sched_amount *amount, bool is_allocated);
 
+/** The parts of node indices (cluster.parts) in which shares_admit_at may admit the task, a bit
+ * each. Cost: models, and levels with shares of them. */
+uint32_t shares_open_parts(const struct cluster *cluster, int32_t task);
+
 /** Whether a queue that takes `amount` more stays within its fair share, and with `fixed` within
  * its quota: only then it may reclaim. */
 bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
