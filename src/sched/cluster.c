@@ -409,8 +409,8 @@ void cluster_evict(struct cluster *cluster, int32_t task, enum weir_sched_evict_
     } else {
         state->phase = PHASE_RELEASING;
         state->reason = (uint8_t)reason;
-        state->by_job = by_job;
     }
+    state->by_job = by_job;
     state->target = -1;
     cluster->n_freed++;
     change_end(cluster, task, old_target);

@@ -100,6 +100,18 @@ static int32_t first_pipelined(const struct cluster *cluster, int32_t job)
     return -1;
 }
 
+/** The job to which a place went that this plan had given to this one first; -1. */
+static int32_t taken_by(const struct cluster *cluster, int32_t job)
+{
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    for (int32_t t = given->first_task; t < given->first_task + given->n_tasks; t++) {
+        if (cluster->tasks[t].phase == PHASE_PENDING && cluster->tasks[t].by_job >= 0) {
+            return cluster->tasks[t].by_job;
+        }
+    }
+    return -1;
+}
+
 /** Why a job waits, if it does: what the last action that tried it said. */
 static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wait *out)
 {
@@ -114,6 +126,9 @@ static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wa
     } else if (root->n_pending == 0 ||
                chunk_is_satisfied(cluster, cluster->jobs[job].first_group)) {
         return false;
+    } else if (out->code == WEIR_SCHED_WAIT_NONE && taken_by(cluster, job) >= 0) {
+        out->code = WEIR_SCHED_WAIT_RESERVED;
+        out->object = taken_by(cluster, job);
     } else if (out->code == WEIR_SCHED_WAIT_NONE) {
         out->code = WEIR_SCHED_WAIT_MEMBERS;
         out->need = root->min_member;

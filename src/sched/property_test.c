@@ -2,7 +2,7 @@
  * What must hold whatever the cluster: random clusters live through rounds of plans, and what a
  * plan says is summed up here from the actions alone. Seeds are printed with each failure.
  */
-#include "sched/test_live.h"
+#include "sched/test_fate.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -16,63 +16,6 @@
 
 /** Clusters of each kind; the slow run asks for more. */
 static int n_seeds = 150;
-
-/** What a plan makes of each task. */
-struct fate {
-    int32_t now;    /**< Node on which it is while all that leaves is still there; -1. */
-    int32_t future; /**< Node on which it will be; -1. */
-    bool is_evicted, is_placed;
-    bool was_going; /**< An earlier plan evicted or asked it. */
-    enum weir_sched_evict_reason reason;
-    const int32_t *now_devices, *future_devices;
-};
-
-static struct fate *fates_of(struct test_cluster *cluster, const struct weir_sched_plan *plan)
-{
-    int32_t n = cluster->snapshot.n_tasks;
-    struct fate *fates = WEIR_ARENA_ARRAY(&cluster->arena, (size_t)n + 1, struct fate);
-    for (int32_t t = 0; t < n; t++) {
-        const struct weir_sched_task *task = &cluster->tasks[t];
-        struct fate *fate = &fates[t];
-        *fate = (struct fate){.now = -1, .future = -1};
-        fate->was_going = task->is_leaving || task->state == WEIR_SCHED_RELEASING;
-        if (task->state == WEIR_SCHED_RUNNING || fate->was_going) {
-            fate->now = task->node;
-            fate->now_devices = task->devices;
-        }
-        if (fate->was_going && task->promise != NULL) {
-            fate->future = task->promise->node;
-            fate->future_devices = task->promise->devices;
-        } else if (weir_sched_task_has_node(task->state) && !fate->was_going) {
-            fate->future = task->node;
-            fate->future_devices = task->devices;
-        }
-    }
-    for (int32_t i = 0; i < plan->n_actions; i++) {
-        const struct weir_sched_action *action = &plan->actions[i];
-        struct fate *fate = &fates[action->task];
-        if (fate->was_going) { /* Nobody is asked twice, and what is promised stays so. */
-            ck_assert_int_eq(action->kind, WEIR_SCHED_EVICT);
-            ck_assert_int_eq(fate->now, action->node);
-        } else if (action->kind == WEIR_SCHED_EVICT || action->kind == WEIR_SCHED_ASK_CHECKPOINT) {
-            ck_assert_int_eq(fate->now, action->node);
-            fate->future = -1;
-            fate->is_evicted = true;
-            fate->reason = action->reason;
-        } else {
-            bool is_kept = cluster->tasks[action->task].state == WEIR_SCHED_PIPELINED;
-            ck_assert_int_eq(fate->future, is_kept ? action->node : -1);
-            fate->future = action->node;
-            fate->future_devices = action->devices;
-            fate->is_placed = true;
-            if (action->kind == WEIR_SCHED_BIND) {
-                fate->now = action->node;
-                fate->now_devices = action->devices;
-            }
-        }
-    }
-    return fates;
-}
 
 static void add_devices(int32_t *used, int32_t first, const struct weir_sched_demand *demand,
                         const int32_t *devices)

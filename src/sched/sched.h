@@ -117,7 +117,8 @@ struct weir_sched_action {
 /** Why a job waits. `object`, `need` and `have` of struct weir_sched_wait are said beside each. */
 enum weir_sched_wait_code {
     WEIR_SCHED_WAIT_NONE,
-    WEIR_SCHED_WAIT_ROOM_COMING, /**< Pipelined. object: node of its first such task. */
+    WEIR_SCHED_WAIT_ROOM_COMING, /**< Pipelined. object: node of its first such task. A job that
+                                      waits for anything else has lost all promises. */
     WEIR_SCHED_WAIT_QUEUE_LIMIT, /**< object: queue; need: with the job; have: limit. */
     WEIR_SCHED_WAIT_QUEUE_QUOTA, /**< Non-preemptible. object: queue; need, have: quota. */
     WEIR_SCHED_WAIT_GANG,        /**< need: tasks to start together; have: how many fit. */
@@ -126,7 +127,8 @@ enum weir_sched_wait_code {
     WEIR_SCHED_WAIT_FULL,        /**< need: of resource on one node; have: largest free. */
     WEIR_SCHED_WAIT_TOPOLOGY,    /**< No domain holds it. object: group; need, have: tasks. */
     WEIR_SCHED_WAIT_MEMBERS,     /**< Fewer tasks exist than its minimum. need, have: tasks. */
-    WEIR_SCHED_WAIT_RESERVED,    /**< What is free is held for jobs before it. object: the first. */
+    WEIR_SCHED_WAIT_RESERVED,    /**< What is free is held for jobs before it. object: the first, or
+                                      who took the place that it had in this plan. */
     WEIR_SCHED_N_WAIT_CODES,
 };
 
