@@ -54,6 +54,7 @@ static void take_small(struct weir_net *net)
         }
         op->dropout_key = net->seed ^ net_hash_name(op->name);
         op->dropout_first = net->first_image;
+        op->smoothing = net->label_smoothing;
     }
 }
 
@@ -161,6 +162,15 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
         return weir_error_set(err, WEIR_ERR_INVALID, "n_threads must be 0 to 1024, not %d",
                               config.n_threads);
     }
+    if (!(config.label_smoothing >= 0 && config.label_smoothing < 1)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "label_smoothing must be a number in [0, 1), not %g",
+                              config.label_smoothing);
+    }
+    if (config.label_smoothing > 0 && weir_graph_is_embedding(graph)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "label_smoothing: the margin loss has none, only softmax");
+    }
     WEIR_TRY(plan_create(graph, &config, &plan, err));
     struct weir_net *net = calloc(1, sizeof(*net));
     if (!net) {
@@ -172,6 +182,7 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
     net->n_threads = config.n_threads > 0 ? config.n_threads : n_usable_cpus();
     net->seed = config.seed;
     net->first_image = config.first_image;
+    net->label_smoothing = config.label_smoothing;
     net->ready.bucket_bytes = DEFAULT_BUCKET_BYTES;
     net->are_statistics_stale = true;
     weir_status status = build(net, &config, err);

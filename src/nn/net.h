@@ -38,6 +38,7 @@ struct weir_net {
     int32_t n_threads;
     uint64_t seed;
     uint32_t first_image;
+    double label_smoothing;
 
     struct weir_param *params;
     char (*param_names)[LAYER_NAME_MAX_BYTES + 16];

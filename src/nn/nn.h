@@ -153,6 +153,10 @@ struct weir_net_config {
     int32_t n_gradient_parts;
     bool is_training; /**< false: no gradients, batch norm from running statistics. */
     uint64_t seed;    /**< Of dropout. */
+    /** Softmax loss in training: a label counts as 1 - label_smoothing + label_smoothing / classes,
+     *  every other class as label_smoothing / classes (Szegedy et al., CVPR 2016, section 7;
+     * PyTorch's CrossEntropyLoss). [0, 1); weir_net_forward measures without it. */
+    double label_smoothing;
     /** Place of the net's first image in the batch of all workers: a dropout mask is that of the
      *  whole batch, however many workers share it. */
     uint32_t first_image;
@@ -172,7 +176,8 @@ struct weir_net;
  * Plan the graph and take all memory and threads it will need. The graph may be destroyed after.
  * Weights are zero until weir_net_init_weights or the caller writes them.
  * @return INVALID (a broken graph, named; an output that is an image; training without a loss;
- * batch, n_slices or n_threads out of range), LIMIT, NOMEM (also if alloc_gradients gave NULL).
+ * batch, n_slices, n_threads or label_smoothing out of range), UNSUPPORTED (label_smoothing with
+ * a loss that is no softmax), LIMIT, NOMEM (also if alloc_gradients gave NULL).
  * Cost: milliseconds (the first in a process 30 more), and the memory of weir_net_memory_bytes.
  */
 weir_status weir_net_create(const struct weir_graph *graph, const struct weir_net_config *config,

@@ -49,6 +49,7 @@ struct op {
     struct weir_conv_params conv;
     struct weir_pool_params pool;
     float rate, scale, margin;
+    double smoothing; /**< SOFTMAX_LOSS: part of a label that all classes share, in training. */
     int32_t n_classes;
     bool has_relu;     /**< BATCH_NORM: a ReLU follows, done in the same pass. */
     bool has_residual; /**< BATCH_NORM: in[1] is added before the ReLU. */

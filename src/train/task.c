@@ -62,6 +62,13 @@ static weir_status build_model(struct train_task *task, struct weir_error *err)
                               "data; leave it out",
                               task->config->model);
     }
+    if (task->is_embedding && task->config->label_smoothing > 0) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "label_smoothing: %s learns an embedding, whose margin loss has none; "
+            "leave it out",
+            task->config->model);
+    }
     if (task->is_embedding && task->validation != NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "validation: %s learns an embedding, which is not measured by "
@@ -154,6 +161,7 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
         .n_gradient_parts = n_workers == 1 && batch % n_parts == 0 ? (int32_t)n_parts : 1,
         .is_training = true,
         .seed = (uint64_t)task->config->seed,
+        .label_smoothing = task->config->label_smoothing,
         .first_image = first,
         .backend = weir_backend_find(task->config->backend)};
 }
@@ -177,14 +185,15 @@ json_t *train_parameters(const struct train_task *task)
 {
     const struct weir_train_config *config = task->config;
     struct weir_shape input = weir_model_spec_input(task->spec);
-    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:s,s:b}", "model",
+    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:s,s:b}", "model",
                      config->model, "input", input.c, input.h, input.w, "seed",
                      (json_int_t)config->seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
                      (json_int_t)task->order.batch, "optimizer", config->optimizer, "learning_rate",
                      task->learning_rate, "momentum", config->momentum, "weight_decay",
                      config->weight_decay, "clip_norm", config->clip_norm, "schedule",
-                     config->schedule, "warmup_epochs", config->warmup_epochs, "augment",
-                     config->augment, "mirror_classes", config->mirror_classes);
+                     config->schedule, "warmup_epochs", config->warmup_epochs, "label_smoothing",
+                     config->label_smoothing, "augment", config->augment, "mirror_classes",
+                     config->mirror_classes);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */

@@ -343,6 +343,12 @@ START_TEST(losses)
         &(struct op){
             .kind = LAYER_SOFTMAX_LOSS, .in = {{5, 1, 1}}, .out = {5, 1, 1}, .n_classes = 5},
         24);
+    check_gradients(&(struct op){.kind = LAYER_SOFTMAX_LOSS,
+                                 .in = {{5, 1, 1}},
+                                 .out = {5, 1, 1},
+                                 .n_classes = 5,
+                                 .smoothing = 0.3},
+                    25);
     struct op margin = {.kind = LAYER_MARGIN_LOSS,
                         .in = {{6, 1, 1}},
                         .out = {6, 1, 1},
@@ -354,5 +360,41 @@ START_TEST(losses)
 
 END_TEST
 
+START_TEST(a_smoothed_label_is_part_of_every_class_in_training_only)
+{
+    enum { K = 5 };
+
+    const double smoothing = 0.3;
+    const struct op form = {.kind = LAYER_SOFTMAX_LOSS,
+                            .in = {{K, 1, 1}},
+                            .out = {K, 1, 1},
+                            .n_classes = K,
+                            .smoothing = smoothing};
+    struct bench b = make_bench(&form, 26);
+    double soft = 0, hard = 0;
+    for (int32_t n = 0; n < N_IMAGES; n++) {
+        double all = 0;
+        for (int32_t k = 0; k < K; k++) {
+            all += exp(b.x[0][n * K + k]);
+        }
+        for (int32_t k = 0; b.labels[n] >= 0 && k < K; k++) {
+            double minus_log = -log(exp(b.x[0][n * K + k]) / all);
+            bool is_label = k == b.labels[n];
+            soft += minus_log * (smoothing / K + (is_label ? 1 - smoothing : 0));
+            hard += is_label ? minus_log : 0;
+        }
+    }
+    struct op_tile tile = tile_of(&b, 0, N_IMAGES, 0);
+    ck_assert_int_eq(REF(softmax_loss_forward)(&b.op, &tile), WEIR_OK);
+    ck_assert_double_eq_tol(tile.loss->loss, soft, 1e-12);
+    tile.is_training = false;
+    ck_assert_int_eq(REF(softmax_loss_forward)(&b.op, &tile), WEIR_OK);
+    ck_assert_double_eq_tol(tile.loss->loss, hard, 1e-12);
+    free_bench(&b);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("gradient", convolutions, linears, batch_norm_over_the_whole_batch, rectifiers,
-               pools, joins, dropout_and_normalisation, flattening_and_scaling, losses)
+               pools, joins, dropout_and_normalisation, flattening_and_scaling, losses,
+               a_smoothed_label_is_part_of_every_class_in_training_only)

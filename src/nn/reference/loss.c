@@ -30,6 +30,17 @@ static double log_sum_exp(const real *scores, int32_t n, double scale)
     return largest + log(sum);
 }
 
+/* What the logits are worth under a smoothed label: sum of q_k * logit_k. */
+static double smoothed(const struct op *op, const real *logits, int32_t label)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < op->in[0].c; i++) {
+        sum += (double)logits[i];
+    }
+    return (1 - op->smoothing) * (double)logits[label] + op->smoothing / op->in[0].c * sum;
+}
+
+/* The mean of -log p_k over the classes k, weighted by how much the label is k. */
 weir_status REF(softmax_loss_forward)(const struct op *op, const struct op_tile *tile)
 {
     int32_t n_classes = op->in[0].c;
@@ -38,7 +49,9 @@ weir_status REF(softmax_loss_forward)(const struct op *op, const struct op_tile 
         const real *logits = tile->x[0] + (size_t)n * (size_t)n_classes;
         int32_t label = tile->labels[n];
         if (label >= 0) {
-            tile->loss->loss += log_sum_exp(logits, n_classes, 1) - (double)logits[label];
+            bool is_smooth = tile->is_training && op->smoothing > 0;
+            tile->loss->loss += log_sum_exp(logits, n_classes, 1) -
+                                (is_smooth ? smoothed(op, logits, label) : (double)logits[label]);
             tile->loss->n_correct += argmax(logits, n_classes) == label;
             tile->loss->n_labelled++;
         }
@@ -46,16 +59,18 @@ weir_status REF(softmax_loss_forward)(const struct op *op, const struct op_tile 
     return WEIR_OK;
 }
 
-/* d loss / d logit = (softmax - [is the label]) / labelled images. */
+/* d loss / d logit = (softmax - how much the label is this class) / labelled images. */
 weir_status REF(softmax_loss_backward)(const struct op *op, const struct op_tile *tile)
 {
     int32_t n_classes = op->in[0].c;
+    const double rest = op->smoothing / n_classes, most = 1 - op->smoothing;
     for (int32_t n = 0; tile->dx[0] && n < tile->n; n++) {
         const real *logits = tile->x[0] + (size_t)n * (size_t)n_classes;
         int32_t label = tile->labels[n];
         double log_sum = label >= 0 ? log_sum_exp(logits, n_classes, 1) : 0;
         for (int32_t i = 0; i < n_classes; i++) {
-            double g = label >= 0 ? exp((double)logits[i] - log_sum) - (i == label) : 0;
+            double target = rest + (i == label ? most : 0);
+            double g = label >= 0 ? exp((double)logits[i] - log_sum) - target : 0;
             ref_put(tile, 0, (size_t)n * (size_t)n_classes + (size_t)i, g * tile->inv_n_labelled);
         }
     }
