@@ -4,6 +4,8 @@
  */
 #include "sched/test_cluster.h"
 
+#include "sched/node_index.h"
+
 #include "base/macros.h"
 #include "base/test_main.h"
 
@@ -468,6 +470,48 @@ START_TEST(a_window_changes_the_share_of_one_model)
 
 END_TEST
 
+/** Against a look at every node. */
+START_TEST(a_walk_leaves_out_the_parts_that_are_closed)
+{
+    enum { N = 60, PARTS = 5 };
+
+    struct weir_rng rng;
+    struct node_index index;
+    uint8_t parts[N];
+    weir_rng_init(&rng, (uint64_t)_i, 29);
+    for (int i = 0; i < N; i++) {
+        parts[i] = (uint8_t)weir_rng_below(&rng, PARTS);
+    }
+    ck_assert_int_eq(node_index_init(&index, N, parts, PARTS), WEIR_OK);
+    for (int i = 0; i < 4 * N; i++) {
+        int32_t node = (int32_t)weir_rng_below(&rng, N);
+        if (weir_rng_below(&rng, 3) == 0) {
+            node_index_clear(&index, node);
+        } else {
+            node_index_set(&index, node, (int64_t)weir_rng_below(&rng, 20));
+        }
+        uint32_t open = (uint32_t)weir_rng_below(&rng, 1U << PARTS);
+        int64_t from = (int64_t)weir_rng_below(&rng, 20);
+        int32_t least = -1, most = -1;
+        for (int32_t n = 0; n < N; n++) {
+            int64_t key = index.entries[n].key;
+            bool is_there = index.entries[n].is_in && (open >> parts[n] & 1) != 0;
+            bool is_least = is_there && (key > from || (key == from && n >= node));
+            if (is_least && (least < 0 || key < index.entries[least].key)) {
+                least = n;
+            }
+            if (is_there && key <= from && (most < 0 || key > index.entries[most].key)) {
+                most = n;
+            }
+        }
+        ck_assert_int_eq(node_index_at_least(&index, open, from, node), least);
+        ck_assert_int_eq(node_index_at_most(&index, open, from), most);
+    }
+    node_index_fini(&index);
+}
+
+END_TEST
+
 START_TEST(more_models_than_are_counted_are_refused)
 {
     struct test_cluster cluster;
@@ -514,6 +558,7 @@ int main(void)
     tcase_add_test(tcase, a_job_at_a_models_limit_is_told_when_its_queue_has_some_again);
     tcase_add_test(tcase, a_start_that_is_foreseen_takes_its_part_of_the_model);
     tcase_add_test(tcase, a_window_changes_the_share_of_one_model);
+    tcase_add_loop_test(tcase, a_walk_leaves_out_the_parts_that_are_closed, 0, 10);
     tcase_add_test(tcase, more_models_than_are_counted_are_refused);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
