@@ -14,6 +14,7 @@
 #define PATH_BYTES 4096
 /* Tensors of an optimiser: as many as Adam has, and room. */
 #define STATES_MAX 8
+#define AVERAGE    "train.average"
 /* Files in a folder that are looked at; many more than are kept. */
 #define STEPS_MAX 1024
 /* Texts of a checkpoint: a line per tensor. */
@@ -249,13 +250,18 @@ static void remove_other_files(const char *dir, uint64_t oldest, uint64_t newest
     }
 }
 
+static bool has_average(const struct checkpoint_parts *parts)
+{
+    return parts->average != NULL && parts->average->weights != NULL;
+}
+
 weir_status checkpoint_save(const char *dir, const struct checkpoint_parts *parts,
                             const struct train_state *state, struct weir_error *err)
 {
     size_t n_params = 0;
     const struct weir_param *params = weir_net_params(parts->net, &n_params);
     const float *weights = weir_net_weights(parts->net, NULL);
-    struct weir_safetensors_tensor *tensors = calloc(n_params + STATES_MAX, sizeof *tensors);
+    struct weir_safetensors_tensor *tensors = calloc(n_params + STATES_MAX + 1, sizeof *tensors);
     if (tensors == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a checkpoint");
     }
@@ -268,6 +274,13 @@ weir_status checkpoint_save(const char *dir, const struct checkpoint_parts *part
     }
     if (parts->optimizer != NULL) {
         n_tensors = add_states(tensors, n_tensors, parts->optimizer, 0, SIZE_MAX);
+    }
+    if (has_average(parts)) {
+        tensors[n_tensors++] =
+            (struct weir_safetensors_tensor){.name = AVERAGE,
+                                             .dims = {(int64_t)parts->average->n},
+                                             .n_dims = 1,
+                                             .data = parts->average->weights};
     }
     char path[PATH_BYTES];
     struct weir_arena arena;
@@ -461,6 +474,10 @@ static weir_status load_step(const char *dir, uint64_t step, const struct checkp
     }
     if (status == WEIR_OK) {
         status = read_optimizer(file, dir, step, n_servers, parts->optimizer, err);
+    }
+    if (status == WEIR_OK && has_average(parts)) {
+        status = weir_safetensors_read_f32(file, AVERAGE, parts->average->weights,
+                                           parts->average->n, err);
     }
     weir_safetensors_close(file);
     return status;

@@ -2,10 +2,11 @@
  * Checkpoints: where a training stands, on disk, so that it goes on as if nothing had happened.
  *
  * A checkpoint of step N in a folder is `step-<N>.safetensors`: weights and running statistics by
- * name, the optimiser's state, and in its metadata the place in the data, the training's identity
- * and a digest of everything. With parameter servers the optimiser's state lives there: each server
- * writes `step-<N>.server-<i>.safetensors` first, and worker 0's file, written last, makes the
- * checkpoint valid. Files are replaced atomically; the last two checkpoints are kept.
+ * name, the optimiser's state, the weights' average, and in its metadata the place in the data, the
+ * training's identity and a digest of everything. With parameter servers the optimiser's state
+ * lives there: each server writes `step-<N>.server-<i>.safetensors` first, and worker 0's file,
+ * written last, makes the checkpoint valid. Files are replaced atomically; the last two checkpoints
+ * are kept.
  *
  * All numbers come back bit by bit, so a resumed training ends with the weights of one that was
  * never interrupted.
@@ -16,6 +17,7 @@
 #include "data/data.h"
 #include "nn/net_file.h"
 #include "nn/optimizer.h"
+#include "train/average.h"
 
 #define CHECKPOINTS_KEPT 2
 
@@ -32,8 +34,9 @@ struct train_state {
 /** What is saved and restored, besides the state. Everything borrowed. */
 struct checkpoint_parts {
     struct weir_net *net;
-    struct weir_optimizer *optimizer; /**< NULL: parameter servers have its state. */
-    const char *identity;             /**< JSON object (struct train_task). */
+    struct weir_optimizer *optimizer;    /**< NULL: parameter servers have its state. */
+    const struct train_average *average; /**< Of the weights; NULL or empty: none. */
+    const char *identity;                /**< JSON object (struct train_task). */
     int n_servers;
 };
 

@@ -36,6 +36,7 @@ static const struct weir_option options[] = {
     OPT(schedule,           "schedule",           TEXT, "cosine",   0, 0, "NAME", "cosine, step, piecewise, polynomial or constant, with settings: step:gamma=0.1"),
     OPT(warmup_epochs,      "warmup-epochs",      F64,  "0",        -1, EPOCHS_MAX, "X", "Epochs of linear warm-up; -1: a twentieth of all"),
     OPT(label_smoothing,    "label-smoothing",    F64,  "0",        0, 0.999, "X", "Part of a label that all classes share; not for embeddings"),
+    OPT(average_decay,      "average-decay",      F64,  "0",        0, 0.9999999, "X", "Measure and export a moving average of the weights; 0: the weights of the last step"),
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of order, augmentation, initial weights and dropout"),
     OPT(workers,            "workers",            INT,  "1",        1, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers"),
     OPT(parameter_servers,  "parameter-servers",  INT,  "0",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers; 0: all-reduce"),

@@ -28,7 +28,8 @@ struct weir_train_config {
     int64_t seed, epochs, steps, batch_size, gradient_parts;
     bool mirror_classes;
     char *optimizer, *schedule;
-    double learning_rate, momentum, weight_decay, clip_norm, warmup_epochs, label_smoothing;
+    double learning_rate, momentum, weight_decay, clip_norm, warmup_epochs, label_smoothing,
+        average_decay;
 
     /* By whom. */
     int64_t workers, parameter_servers, rank, threads, attempt;

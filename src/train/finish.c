@@ -43,6 +43,7 @@ static weir_status finish(struct worker *worker, struct weir_arena *arena, struc
     json_decref(parameters);
     json_decref(metrics);
     char *baseline = NULL;
+    train_average_swap(&worker->average, worker->net);
     WEIR_TRY(train_baseline(task, &worker->state.input, worker->net, arena, &baseline, err));
     version.baseline = baseline;
     const struct weir_net_file_info info = {.input = worker->state.input,

@@ -1,5 +1,7 @@
 #include "train/solo.h"
 
+#include "train/average.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +9,7 @@ struct solo {
     const struct train_task *task;
     struct weir_net *net;
     struct weir_optimizer *optimizer;
+    struct train_average average;
     struct weir_loader *loader;
     struct weir_net_input input;
     double loss;
@@ -20,6 +23,7 @@ static weir_status start(struct solo *solo, struct weir_error *err)
     WEIR_TRY(train_measure_input(task, &solo->input, err));
     WEIR_TRY(weir_net_create(task->graph, &config, &solo->net, err));
     weir_net_init_weights(solo->net, (uint64_t)task->config->seed);
+    WEIR_TRY(train_average_init(&solo->average, task->config->average_decay, solo->net, err));
     const struct weir_param *params = weir_net_params(solo->net, &n_params);
     WEIR_TRY(weir_optimizer_create(&task->optimizer, params, n_params, &solo->optimizer, err));
     struct weir_loader_config loading = train_loader_config(task, &solo->input);
@@ -70,6 +74,7 @@ static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error
     weir_optimizer_update(solo->optimizer, weir_net_weights(solo->net, NULL), gradients, 0,
                           n_gradients, weir_schedule_rate(&solo->task->schedule, step), step);
     weir_net_weights_changed(solo->net);
+    train_average_add(&solo->average, solo->net, step);
     solo->loss = result.loss;
     return WEIR_OK;
 }
@@ -82,6 +87,10 @@ weir_status train_solo(const struct train_task *task, struct train_solo *out,
     for (uint64_t step = 0; status == WEIR_OK && step < task->n_steps; step++) {
         status = take_step(&solo, step, err);
     }
+    if (status == WEIR_OK) {
+        train_average_swap(&solo.average, solo.net);
+    }
+    train_average_fini(&solo.average);
     weir_loader_destroy(solo.loader);
     weir_optimizer_destroy(solo.optimizer);
     if (status != WEIR_OK) {

@@ -104,6 +104,7 @@ static weir_status update(struct worker *worker, int64_t n_labelled, struct weir
         }
     }
     weir_net_weights_changed(worker->net);
+    train_average_add(&worker->average, worker->net, step);
     return WEIR_OK;
 }
 

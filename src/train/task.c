@@ -185,15 +185,15 @@ json_t *train_parameters(const struct train_task *task)
 {
     const struct weir_train_config *config = task->config;
     struct weir_shape input = weir_model_spec_input(task->spec);
-    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:s,s:b}", "model",
-                     config->model, "input", input.c, input.h, input.w, "seed",
+    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:f,s:s,s:b}",
+                     "model", config->model, "input", input.c, input.h, input.w, "seed",
                      (json_int_t)config->seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
                      (json_int_t)task->order.batch, "optimizer", config->optimizer, "learning_rate",
                      task->learning_rate, "momentum", config->momentum, "weight_decay",
                      config->weight_decay, "clip_norm", config->clip_norm, "schedule",
                      config->schedule, "warmup_epochs", config->warmup_epochs, "label_smoothing",
-                     config->label_smoothing, "augment", config->augment, "mirror_classes",
-                     config->mirror_classes);
+                     config->label_smoothing, "average_decay", config->average_decay, "augment",
+                     config->augment, "mirror_classes", config->mirror_classes);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */

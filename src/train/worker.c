@@ -46,7 +46,7 @@ static weir_status make_net(struct worker *worker, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the sums of a step");
     }
     weir_net_init_weights(worker->net, (uint64_t)task->config->seed);
-    return WEIR_OK;
+    return train_average_init(&worker->average, task->config->average_decay, worker->net, err);
 }
 
 static weir_status make_optimizer(struct worker *worker, struct weir_error *err)
@@ -63,6 +63,7 @@ static struct checkpoint_parts parts_of(const struct worker *worker)
 {
     return (struct checkpoint_parts){.net = worker->net,
                                      .optimizer = worker->optimizer,
+                                     .average = &worker->average,
                                      .identity = worker->task->identity,
                                      .n_servers = (int)worker->task->config->parameter_servers};
 }
@@ -103,7 +104,10 @@ static weir_status share_start(struct worker *worker)
         }
     }
     weir_net_weights_changed(worker->net);
-    return WEIR_OK;
+    return worker->average.weights == NULL
+               ? WEIR_OK
+               : weir_comm_broadcast(comm, worker->average.weights,
+                                     worker->average.n * sizeof(float), 0);
 }
 
 static unsigned decoding_threads(const struct worker *worker)
@@ -198,7 +202,10 @@ static weir_status measure(struct worker *worker, struct weir_error *err)
                                               .input = &worker->state.input,
                                               .comm = worker->comm,
                                               .n_threads = decoding_threads(worker)};
-    return train_score_measure(worker->net, &config, &worker->score, err);
+    train_average_swap(&worker->average, worker->net);
+    weir_status status = train_score_measure(worker->net, &config, &worker->score, err);
+    train_average_swap(&worker->average, worker->net);
+    return status;
 }
 
 /* ---- the loop ----------------------------------------------------------------------------- */
@@ -341,6 +348,7 @@ weir_status train_worker_run(const struct train_task *task, struct weir_comm *co
     train_report_stop(worker.report, REPORT_FLUSH_MS);
     weir_loader_destroy(worker.loader);
     weir_optimizer_destroy(worker.optimizer);
+    train_average_fini(&worker.average);
     weir_net_destroy(worker.net);
     free(worker.sums);
     return status;

@@ -4,6 +4,7 @@
 
 #include "comm/comm.h"
 #include "comm/ps.h"
+#include "train/average.h"
 #include "train/checkpoint.h"
 #include "train/progress.h"
 #include "train/report.h"
@@ -24,6 +25,7 @@ struct worker {
     int rank, n_workers;
     struct weir_net *net;
     struct weir_optimizer *optimizer; /**< NULL with parameter servers. */
+    struct train_average average;
     struct weir_loader *loader;
     struct train_state state;
     uint64_t saved_step;      /**< Of the last checkpoint; UINT64_MAX if there is none. */
