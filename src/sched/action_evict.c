@@ -466,7 +466,8 @@ static void attempts_fini(struct attempts *attempts)
     free(attempts->all);
 }
 
-/** Search for room for one job after the other. Those for which there is no time wait. */
+/** Search for room for one job after the other. When searches that find nothing have taken all
+ *  steps, the rest waits for a later cycle. */
 static weir_status search_for_all(struct cycle *cycle, const struct eviction *rule,
                                   struct order *order, struct attempts *attempts)
 {
@@ -488,8 +489,10 @@ static weir_status search_for_all(struct cycle *cycle, const struct eviction *ru
             (is_plain && has_failed(cycle, attempts, job, &request))) {
             continue;
         }
+        int64_t n_steps = solver->n_steps;
         if (make_room(cycle, job, rule)) {
             order_refresh(order);
+            solver->n_steps = n_steps; /* What finds something is not what has to be bounded. */
         } else if (is_plain && may_evict_yet(cluster, job) && solver->n_steps < solver->steps_max) {
             note_failure(cluster, attempts, cluster->snapshot->jobs[job].queue, &request);
         }

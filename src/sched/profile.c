@@ -19,7 +19,7 @@ static const struct weir_option options[] = {
     OPT(saturation_ppm,          "saturation-ppm",          INT,  "1000000", 1000000, 1e12, "N", "Reclaim's saturation multiplier; 1000000 is 1"),
     OPT(usage_weight_ppm,        "usage-weight-ppm",        INT,  "0",       0, 1e9, "N", "How much past use costs a queue; 1000000 is 1"),
     OPT(consolidation_max_moves, "consolidation-max-moves", INT,  "64",      -1, 1e9, "N", "Tasks that one consolidation may move; 0: none, -1: any number"),
-    OPT(search_max_scenarios,    "search-max-scenarios",    INT,  "1000",    1, 1e9, "N", "Scenarios, or as much work, after which a search for room and all of an action's in a cycle end"),
+    OPT(search_max_scenarios,    "search-max-scenarios",    INT,  "10000",   1, 1e9, "N", "Scenarios, or as much work, after which a search for room and all of an action's in a cycle end"),
     OPT(stale_grace_ms,          "stale-grace-ms",          INT,  "60000",   -1, 1e15, "MS", "How long a gang may be below its minimum; -1: for ever"),
     OPT(evict_grace_ms,          "evict-grace-ms",          INT,  "120000",  -1, 1e15, "MS", "How long work may save its state before it is evicted; -1: it is not asked"),
     OPT(idle_pct,                "idle-pct",                INT,  "5",       0, 101, "PCT", "Devices used less than this are idle; 0: none is"),
@@ -41,7 +41,7 @@ static const struct weir_option options[] = {
 static const struct weir_sched_profile profile_default = {
     .actions = "timelimit,idle,allocate,consolidation,reclaim,preempt,stalegangeviction",
     .placement = "fgd", .placement_cpu = "fgd", .placement_gpu = "pack",
-    .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 1000,
+    .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 10000,
     .backfill_depth = 8, .forecast_depth = 64, .ageing_bound_ms = 86400000,
     .service_base_ms = 3600000, .service_levels = 9, .service_swap_ms = 86400000,
     .stale_grace_ms = 60000, .move_victims = true,
@@ -53,7 +53,7 @@ static const struct weir_sched_profile profile_default = {
 static const struct weir_sched_profile profile_kai = {
     .actions = "allocate,consolidation,reclaim,preempt,stalegangeviction",
     .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
-    .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 100000,
+    .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 10000,
     .service_levels = 1, .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = -1,
 };

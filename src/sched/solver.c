@@ -175,7 +175,7 @@ static void shut_others(struct solver *solver, int32_t node, bool is_shut)
 static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, int32_t last)
 {
     struct cluster *cluster = solver->cluster;
-    solver->n_steps += SOLVER_STEPS_PER_SCENARIO;
+    solver->n_steps += 1 + cluster->snapshot->n_nodes / SOLVER_NODES_PER_STEP;
     clear_scenario(solver);
     for (int32_t i = 0; i < solver->n_recorded; i++) {
         evict_unit(solver, solver->recorded[i]);

@@ -12,10 +12,12 @@
 #include "sched/prospect.h"
 #include "sched/shares.h"
 
-/** A search is counted in steps, about a microsecond each on a large cluster: a unit that is popped
- *  is one, so is looking at this many jobs, and a scenario is several. */
-#define SOLVER_STEPS_PER_SCENARIO 32
-#define SOLVER_JOBS_PER_STEP      8
+/** A search is counted in steps of about a microsecond: a unit that is popped is one, looking at
+ *  some jobs is, and a scenario is one and more on many nodes. All searches of an action that find
+ *  nothing may take some steps for each of the profile's search_max_scenarios. */
+#define SOLVER_NODES_PER_STEP     500
+#define SOLVER_JOBS_PER_STEP      4
+#define SOLVER_STEPS_PER_SCENARIO 4
 
 enum solver_victim {
     SOLVER_NOT_A_VICTIM,
