@@ -5,13 +5,14 @@ JOBS    ?= $(shell nproc)
 
 .PHONY: all run check check-long install clean build-deps format
 
-all: build-deps ## Build the optimised programs: weir, weir-worker; sched-cases, fgd-allocation to measure
+all: build-deps ## Build the optimised programs: weir, weir-worker; sched-cases, fgd-allocation, sched-bench to measure
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target weir weir-worker sched-cases fgd-allocation
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker sched-cases fgd-allocation sched-bench
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
 	@ln -sf release/src/sched/sched-cases build/sched-cases
 	@ln -sf release/src/sched/fgd-allocation build/fgd-allocation
+	@ln -sf release/src/sched/sched-bench build/sched-bench
 
 build-deps:
 	@mkdir -p build
