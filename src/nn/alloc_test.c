@@ -18,7 +18,14 @@ static weir_status build_and_step(const struct weir_backend *backend)
         return WEIR_ERR_NOMEM;
     }
     weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 6, 6});
-    x = weir_graph_conv(graph, "conv", x, &(struct weir_conv_params){4, 3, 3, 1, 1, 1, true});
+    x = weir_graph_conv(graph, "conv", x,
+                        &(struct weir_conv_params){.k = 4,
+                                                   .kernel_h = 3,
+                                                   .kernel_w = 3,
+                                                   .stride = 1,
+                                                   .pad_h = 1,
+                                                   .pad_w = 1,
+                                                   .has_bias = true});
     x = weir_graph_batch_norm(graph, "bn", x);
     x = weir_graph_relu(graph, "relu", x);
     x = weir_graph_linear(graph, "fc", x, RANDOM_GRAPH_CLASSES, true);

@@ -141,7 +141,13 @@ static void compare_backends(const struct weir_graph *graph, int32_t batch, doub
 static struct weir_graph *conv_graph(int32_t c, const struct weir_conv_params *params)
 {
     struct weir_graph *graph = weir_graph_create();
-    struct weir_conv_params first = {c, 3, 3, 1, 1, 1, true};
+    struct weir_conv_params first = {.k = c,
+                                     .kernel_h = 3,
+                                     .kernel_w = 3,
+                                     .stride = 1,
+                                     .pad_h = 1,
+                                     .pad_w = 1,
+                                     .has_bias = true};
     weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 13, 11});
     x = weir_graph_conv(graph, "first", x, &first);
     x = weir_graph_conv(graph, "second", x, params);
@@ -162,7 +168,13 @@ START_TEST(convolutions_of_odd_shapes)
                 int32_t c = odd_channels[i], size = odd_kernels[j];
                 int32_t k = odd_channels[(i + j + (size_t)stride) % WEIR_ARRAY_LEN(odd_channels)];
                 int32_t pad = n_cases++ % 3 == 0 ? 0 : size / 2;
-                struct weir_conv_params p = {k, size, size, stride, pad, pad, n_cases % 2 == 0};
+                struct weir_conv_params p = {.k = k,
+                                             .kernel_h = size,
+                                             .kernel_w = size,
+                                             .stride = stride,
+                                             .pad_h = pad,
+                                             .pad_w = pad,
+                                             .has_bias = n_cases % 2 == 0};
                 char what[96];
                 snprintf(what, sizeof(what), "c %d, k %d, kernel %d, stride %d, pad %d", c, k, size,
                          stride, pad);
@@ -178,10 +190,46 @@ END_TEST
 
 START_TEST(kernels_that_are_not_square)
 {
-    struct weir_conv_params p = {19, 5, 3, 2, 2, 0, true};
+    struct weir_conv_params p = {.k = 19,
+                                 .kernel_h = 5,
+                                 .kernel_w = 3,
+                                 .stride = 2,
+                                 .pad_h = 2,
+                                 .pad_w = 0,
+                                 .has_bias = true};
     struct weir_graph *graph = conv_graph(17, &p);
     compare_backends(graph, 5, TOLERANCE, "5x3");
     weir_graph_destroy(graph);
+}
+
+END_TEST
+
+/* Depthwise (one and two outputs a channel), groups, dilation, and both. */
+START_TEST(convolutions_in_groups_and_with_gaps)
+{
+    static const struct {
+        int32_t c, k, groups, dilation, stride, pad;
+    } forms[] = {{17, 17, 17, 1, 1, 1}, {32, 32, 32, 1, 2, 1}, {3, 6, 3, 1, 1, 1},
+                 {12, 8, 4, 1, 2, 1},   {32, 32, 2, 1, 1, 1},  {5, 7, 1, 2, 1, 2},
+                 {16, 16, 1, 3, 2, 3},  {6, 9, 3, 2, 1, 2},    {16, 16, 16, 2, 1, 2}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(forms); i++) {
+        struct weir_conv_params p = {.k = forms[i].k,
+                                     .kernel_h = 3,
+                                     .kernel_w = 3,
+                                     .stride = forms[i].stride,
+                                     .pad_h = forms[i].pad,
+                                     .pad_w = forms[i].pad,
+                                     .has_bias = i % 2 == 0,
+                                     .groups = forms[i].groups,
+                                     .dilation = forms[i].dilation};
+        char what[96];
+        snprintf(what, sizeof(what), "c %d, k %d, groups %d, dilation %d", forms[i].c, p.k,
+                 p.groups, p.dilation);
+        struct weir_graph *graph = conv_graph(forms[i].c, &p);
+        compare_backends(graph, 5, TOLERANCE, what);
+        weir_graph_destroy(graph);
+    }
 }
 
 END_TEST
@@ -296,8 +344,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {gradients_are_the_slope_of_the_loss, convolutions_of_odd_shapes,
-                                  kernels_that_are_not_square, whole_networks_of_every_layer,
+    const TTest *const tests[] = {gradients_are_the_slope_of_the_loss,
+                                  convolutions_of_odd_shapes,
+                                  kernels_that_are_not_square,
+                                  convolutions_in_groups_and_with_gaps,
+                                  whole_networks_of_every_layer,
                                   a_picture_normalised_flattened_and_scaled_is_as_worked_by_hand};
     size_t n = IS_THREAD_SANITIZED ? 1 : WEIR_ARRAY_LEN(tests);
     return weir_test_run(weir_test_suite("compare", tests, n));

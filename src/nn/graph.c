@@ -34,6 +34,7 @@ const char *layer_kind_text(enum layer_kind kind)
         [LAYER_CONV] = "conv",
         [LAYER_BATCH_NORM] = "batch_norm",
         [LAYER_RELU] = "relu",
+        [LAYER_RELU6] = "relu6",
         [LAYER_PRELU] = "prelu",
         [LAYER_MAX_POOL] = "max_pool",
         [LAYER_AVG_POOL] = "avg_pool",
@@ -190,7 +191,7 @@ weir_value_t weir_graph_input(struct weir_graph *graph, struct weir_shape shape)
 }
 
 /* Rows (or columns) of a window sliding over `in` cells; 0 if the window does not fit. */
-static int32_t slide(int32_t in, int32_t window, int32_t stride, int32_t pad)
+static int32_t slide(int32_t in, int64_t window, int32_t stride, int32_t pad)
 {
     int64_t span = (int64_t)in + 2 * (int64_t)pad - window;
     return span < 0 ? 0 : (int32_t)(span / stride + 1);
@@ -212,21 +213,30 @@ weir_value_t weir_graph_conv(struct weir_graph *graph, const char *name, weir_va
     if (!can_append(graph, LAYER_CONV, name, &x, 1)) {
         return -1;
     }
-    const int32_t all[] = {p->k, p->kernel_h, p->kernel_w, p->stride, p->pad_h, p->pad_w};
+    const int32_t all[] = {p->k,     p->kernel_h, p->kernel_w, p->stride,
+                           p->pad_h, p->pad_w,    p->groups,   p->dilation};
     if (!are_params_small(all, WEIR_ARRAY_LEN(all)) || p->k == 0 || p->kernel_h == 0 ||
         p->kernel_w == 0 || p->stride == 0) {
         return fail(graph, WEIR_ERR_INVALID,
                     "layer %s: k, kernel and stride must be positive, pads not negative", name);
     }
-    if (p->pad_h >= p->kernel_h || p->pad_w >= p->kernel_w) {
-        return fail(graph, WEIR_ERR_INVALID,
-                    "layer %s: padding %dx%d must be less than kernel %dx%d", name, p->pad_h,
-                    p->pad_w, p->kernel_h, p->kernel_w);
-    }
     struct weir_shape in = value_shape(graph, x);
-    struct weir_shape out = {p->k, slide(in.h, p->kernel_h, p->stride, p->pad_h),
-                             slide(in.w, p->kernel_w, p->stride, p->pad_w)};
-    if ((int64_t)p->k * in.c * p->kernel_h * p->kernel_w > SHAPE_MAX_ELEMS) {
+    int32_t groups = WEIR_MAX(p->groups, 1), dilation = WEIR_MAX(p->dilation, 1);
+    int64_t extent_h = ((int64_t)p->kernel_h - 1) * dilation + 1;
+    int64_t extent_w = ((int64_t)p->kernel_w - 1) * dilation + 1;
+    if (p->pad_h >= extent_h || p->pad_w >= extent_w) {
+        return fail(graph, WEIR_ERR_INVALID,
+                    "layer %s: padding %dx%d must be less than kernel %lldx%lld", name, p->pad_h,
+                    p->pad_w, (long long)extent_h, (long long)extent_w);
+    }
+    if (in.c % groups != 0 || p->k % groups != 0) {
+        return fail(graph, WEIR_ERR_INVALID,
+                    "layer %s: %d groups must divide its %d channels and k %d", name, groups, in.c,
+                    p->k);
+    }
+    struct weir_shape out = {p->k, slide(in.h, extent_h, p->stride, p->pad_h),
+                             slide(in.w, extent_w, p->stride, p->pad_w)};
+    if ((int64_t)p->k * (in.c / groups) * p->kernel_h * p->kernel_w > SHAPE_MAX_ELEMS) {
         return fail(graph, WEIR_ERR_LIMIT, "layer %s: more than 2^28 weights", name);
     }
     struct graph_layer *layer = append(graph, LAYER_CONV, name, &x, 1, out);
@@ -234,6 +244,8 @@ weir_value_t weir_graph_conv(struct weir_graph *graph, const char *name, weir_va
         return -1;
     }
     layer->conv = *p;
+    layer->conv.groups = groups;
+    layer->conv.dilation = dilation;
     return last_value(graph);
 }
 
@@ -249,7 +261,20 @@ static weir_value_t append_same_shape(struct weir_graph *graph, enum layer_kind 
 
 weir_value_t weir_graph_batch_norm(struct weir_graph *graph, const char *name, weir_value_t x)
 {
-    return append_same_shape(graph, LAYER_BATCH_NORM, name, x);
+    return weir_graph_batch_norm_eps(graph, name, x, BATCH_NORM_EPS);
+}
+
+weir_value_t weir_graph_batch_norm_eps(struct weir_graph *graph, const char *name, weir_value_t x,
+                                       double eps)
+{
+    if (graph->first.status == WEIR_OK && !(eps > 0 && eps < 1)) {
+        return fail(graph, WEIR_ERR_INVALID, "layer %s: eps must be in (0, 1)", name ? name : "?");
+    }
+    weir_value_t y = append_same_shape(graph, LAYER_BATCH_NORM, name, x);
+    if (y >= 0) {
+        graph->layers[y].eps = eps;
+    }
+    return y;
 }
 
 weir_value_t weir_graph_relu(struct weir_graph *graph, const char *name, weir_value_t x)
@@ -257,9 +282,25 @@ weir_value_t weir_graph_relu(struct weir_graph *graph, const char *name, weir_va
     return append_same_shape(graph, LAYER_RELU, name, x);
 }
 
+weir_value_t weir_graph_relu6(struct weir_graph *graph, const char *name, weir_value_t x)
+{
+    return append_same_shape(graph, LAYER_RELU6, name, x);
+}
+
 weir_value_t weir_graph_prelu(struct weir_graph *graph, const char *name, weir_value_t x)
 {
     return append_same_shape(graph, LAYER_PRELU, name, x);
+}
+
+/* Windows of a pool along one side. The rule of is_ceil is PyTorch's. */
+static int32_t pool_slide(int32_t in, const struct weir_pool_params *p)
+{
+    if (!p->is_ceil) {
+        return slide(in, p->kernel, p->stride, p->pad);
+    }
+    int64_t span = (int64_t)in + 2 * (int64_t)p->pad - p->kernel + p->stride - 1;
+    int64_t n = span < 0 ? 0 : span / p->stride + 1;
+    return (int32_t)((n - 1) * p->stride >= (int64_t)in + p->pad ? n - 1 : n);
 }
 
 static weir_value_t append_pool(struct weir_graph *graph, enum layer_kind kind, const char *name,
@@ -279,8 +320,7 @@ static weir_value_t append_pool(struct weir_graph *graph, enum layer_kind kind, 
                     p->kernel);
     }
     struct weir_shape in = value_shape(graph, x);
-    struct weir_shape out = {in.c, slide(in.h, p->kernel, p->stride, p->pad),
-                             slide(in.w, p->kernel, p->stride, p->pad)};
+    struct weir_shape out = {in.c, pool_slide(in.h, p), pool_slide(in.w, p)};
     struct graph_layer *layer = append(graph, kind, name, &x, 1, out);
     if (!layer) {
         return -1;
@@ -562,7 +602,9 @@ int64_t weir_graph_n_parameters(const struct weir_graph *graph)
         int64_t bias = l->conv.has_bias ? l->conv.k : 0;
         switch (l->kind) {
         case LAYER_CONV:
-            n += (int64_t)l->conv.k * in.c * l->conv.kernel_h * l->conv.kernel_w + bias;
+            n +=
+                (int64_t)l->conv.k * (in.c / l->conv.groups) * l->conv.kernel_h * l->conv.kernel_w +
+                bias;
             break;
         case LAYER_LINEAR:
             n += l->conv.k * shape_elems(in) + bias;
@@ -589,8 +631,8 @@ int64_t weir_graph_n_macs(const struct weir_graph *graph)
     for (int32_t i = 0; i < graph->n_layers; i++) {
         const struct graph_layer *l = &graph->layers[i];
         if (l->kind == LAYER_CONV) {
-            n += shape_elems(l->out) * graph->layers[l->in[0]].out.c * l->conv.kernel_h *
-                 l->conv.kernel_w;
+            n += shape_elems(l->out) * (graph->layers[l->in[0]].out.c / l->conv.groups) *
+                 l->conv.kernel_h * l->conv.kernel_w;
         } else if (l->kind == LAYER_LINEAR) {
             n += l->conv.k * shape_elems(graph->layers[l->in[0]].out);
         }

@@ -13,6 +13,7 @@ enum layer_kind {
     LAYER_CONV,
     LAYER_BATCH_NORM,
     LAYER_RELU,
+    LAYER_RELU6,
     LAYER_PRELU,
     LAYER_MAX_POOL,
     LAYER_AVG_POOL,
@@ -33,6 +34,7 @@ enum layer_kind {
 /** Layers a concat may join; also the size of the tables in op.h. */
 #define LAYER_MAX_INPUTS     16
 #define LAYER_NAME_MAX_BYTES 96
+#define BATCH_NORM_EPS       1e-5
 
 struct graph_layer {
     enum layer_kind kind;
@@ -40,8 +42,9 @@ struct graph_layer {
     int32_t n_in;
     weir_value_t in[LAYER_MAX_INPUTS];
     struct weir_shape out;        /**< Of a loss: its input's. */
-    struct weir_conv_params conv; /**< CONV, LINEAR (k and has_bias only). */
+    struct weir_conv_params conv; /**< CONV (groups, dilation > 0), LINEAR (k, has_bias). */
     struct weir_pool_params pool;
+    double eps;        /**< BATCH_NORM. */
     float rate;        /**< DROPOUT. */
     float scale;       /**< MARGIN_LOSS, SCALE. */
     float margin;      /**< MARGIN_LOSS. */

@@ -41,8 +41,10 @@ START_TEST(shapes_follow_the_documented_formulas)
     ck_assert_int_eq(s.c, 17); /* (13 + 4 - 5) / 2 + 1 = 7, (11 - 3) / 2 + 1 = 5 */
     ck_assert_int_eq(s.h, 7);
     ck_assert_int_eq(s.w, 5);
-    weir_value_t a = weir_graph_max_pool(graph, "max", x, &(struct weir_pool_params){3, 2, 1});
-    weir_value_t b = weir_graph_avg_pool(graph, "avg", x, &(struct weir_pool_params){3, 2, 1});
+    weir_value_t a = weir_graph_max_pool(
+        graph, "max", x, &(struct weir_pool_params){.kernel = 3, .stride = 2, .pad = 1});
+    weir_value_t b = weir_graph_avg_pool(
+        graph, "avg", x, &(struct weir_pool_params){.kernel = 3, .stride = 2, .pad = 1});
     weir_value_t both = weir_graph_concat(graph, "both", (weir_value_t[]){a, b}, 2);
     s = weir_graph_output_shape(graph);
     ck_assert_int_eq(s.c, 34);
@@ -100,6 +102,49 @@ START_TEST(margin_loss_puts_out_the_normalised_embedding)
 
 END_TEST
 
+/* PyTorch's formula, its results noted by hand: the last window begins inside or in the padding. */
+START_TEST(partial_windows_count_where_it_is_asked_for)
+{
+    static const struct {
+        int32_t in, kernel, stride, pad, floor, ceil;
+    } cases[] = {{112, 3, 2, 0, 55, 56}, {13, 3, 2, 0, 6, 6}, {14, 2, 2, 0, 7, 7},
+                 {7, 2, 2, 0, 3, 4},     {6, 2, 2, 1, 4, 4},  {5, 1, 3, 0, 2, 2}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        struct weir_graph *graph = weir_graph_create();
+        weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, cases[i].in, cases[i].in});
+        struct weir_pool_params p = {
+            .kernel = cases[i].kernel, .stride = cases[i].stride, .pad = cases[i].pad};
+        weir_graph_max_pool(graph, "floor", x, &p);
+        ck_assert_int_eq(weir_graph_output_shape(graph).h, cases[i].floor);
+        p.is_ceil = true;
+        weir_graph_avg_pool(graph, "ceil", x, &p);
+        ck_assert_int_eq(weir_graph_output_shape(graph).w, cases[i].ceil);
+        weir_graph_destroy(graph);
+    }
+}
+
+END_TEST
+
+START_TEST(groups_and_gaps_show_in_shapes_and_counts)
+{
+    weir_value_t x;
+    struct weir_graph *graph = graph_with_input(&x);
+    struct weir_conv_params p = {
+        .k = 6, .kernel_h = 3, .kernel_w = 3, .stride = 1, .groups = 3, .dilation = 4};
+    x = weir_graph_conv(graph, "conv", x, &p);
+    struct weir_shape s = weir_graph_output_shape(graph);
+    ck_assert_int_eq(s.h, 5); /* 13 - 4 * 2 */
+    ck_assert_int_eq(s.w, 3);
+    ck_assert_int_eq(weir_graph_n_parameters(graph), 6 * 9);
+    ck_assert_int_eq(weir_graph_n_macs(graph), 6 * 9 * 15);
+    p.groups = 4;
+    weir_graph_conv(graph, "conv2", x, &p);
+    expect_failure(graph, WEIR_ERR_INVALID, "conv2: 4 groups");
+}
+
+END_TEST
+
 START_TEST(wrong_layers_are_named)
 {
     weir_value_t x, y;
@@ -122,7 +167,8 @@ START_TEST(wrong_layers_are_named)
     expect_failure(graph, WEIR_ERR_INVALID, "conv9");
 
     graph = graph_with_input(&x);
-    weir_graph_max_pool(graph, "pool1", x, &(struct weir_pool_params){2, 2, 2});
+    weir_graph_max_pool(graph, "pool1", x,
+                        &(struct weir_pool_params){.kernel = 2, .stride = 2, .pad = 2});
     expect_failure(graph, WEIR_ERR_INVALID, "pool1");
 
     graph = graph_with_input(&x);
@@ -131,7 +177,8 @@ START_TEST(wrong_layers_are_named)
     expect_failure(graph, WEIR_ERR_INVALID, "sum");
 
     graph = graph_with_input(&x);
-    y = weir_graph_max_pool(graph, "half", x, &(struct weir_pool_params){2, 2, 0});
+    y = weir_graph_max_pool(graph, "half", x,
+                            &(struct weir_pool_params){.kernel = 2, .stride = 2, .pad = 0});
     weir_graph_concat(graph, "join", (weir_value_t[]){x, y}, 2);
     expect_failure(graph, WEIR_ERR_INVALID, "join");
 
@@ -244,6 +291,8 @@ END_TEST
 
 WEIR_TEST_MAIN("graph", shapes_follow_the_documented_formulas,
                a_flattened_picture_is_a_vector_that_others_can_be_joined_to,
-               margin_loss_puts_out_the_normalised_embedding, wrong_layers_are_named,
+               margin_loss_puts_out_the_normalised_embedding,
+               partial_windows_count_where_it_is_asked_for,
+               groups_and_gaps_show_in_shapes_and_counts, wrong_layers_are_named,
                wrong_names_values_and_orders_are_named, the_first_failure_is_the_one_that_is_told,
                nets_refuse_what_they_cannot_run)

@@ -45,6 +45,8 @@ static const struct setting conv_settings[] = {
     PAIR(kernel, true, 1, "integer > 0"),
     SIZE(stride, false),
     PAIR(pad, false, 0, "integer >= 0"),
+    SIZE(groups, false),
+    SIZE(dilation, false),
     {"bias", SETTING_BOOL, FIELD(bias), false, 0, 0, "true or false"},
     {0},
 };
@@ -57,6 +59,19 @@ static const struct setting pool_settings[] = {
     {"kernel", SETTING_INT, FIELD(kernel), true, 1, SIZE_LIMIT, "integer > 0"},
     SIZE(stride, false),
     {"pad", SETTING_INT, FIELD(pad), false, 0, SIZE_LIMIT, "integer >= 0"},
+    {"ceil", SETTING_BOOL, FIELD(ceil), false, 0, 0, "true or false"},
+    {0},
+};
+static const struct setting avg_pool_settings[] = {
+    {"kernel", SETTING_INT, FIELD(kernel), true, 1, SIZE_LIMIT, "integer > 0"},
+    SIZE(stride, false),
+    {"pad", SETTING_INT, FIELD(pad), false, 0, SIZE_LIMIT, "integer >= 0"},
+    {"ceil", SETTING_BOOL, FIELD(ceil), false, 0, 0, "true or false"},
+    {"count_pad", SETTING_BOOL, FIELD(count_pad), false, 0, 0, "true or false"},
+    {0},
+};
+static const struct setting norm_settings[] = {
+    {"eps", SETTING_REAL, FIELD(eps), false, 1e-12, 1, "number in [1e-12, 1)"},
     {0},
 };
 static const struct setting dropout_settings[] = {
@@ -100,7 +115,9 @@ static weir_value_t add_conv(const struct model_layer *layer, struct weir_graph 
                                                       .stride = (int32_t)s->stride,
                                                       .pad_h = (int32_t)s->pad[0],
                                                       .pad_w = (int32_t)s->pad[1],
-                                                      .has_bias = s->bias});
+                                                      .has_bias = s->bias,
+                                                      .groups = (int32_t)s->groups,
+                                                      .dilation = (int32_t)s->dilation});
 }
 
 static weir_value_t add_linear(const struct model_layer *layer, struct weir_graph *graph,
@@ -112,7 +129,11 @@ static weir_value_t add_linear(const struct model_layer *layer, struct weir_grap
 static struct weir_pool_params pool_params(const struct model_settings *s)
 {
     int64_t stride = s->stride == 0 ? s->kernel[0] : s->stride;
-    return (struct weir_pool_params){(int32_t)s->kernel[0], (int32_t)stride, (int32_t)s->pad[0]};
+    return (struct weir_pool_params){.kernel = (int32_t)s->kernel[0],
+                                     .stride = (int32_t)stride,
+                                     .pad = (int32_t)s->pad[0],
+                                     .is_ceil = s->ceil,
+                                     .is_pad_excluded = !s->count_pad};
 }
 
 static weir_value_t add_max_pool(const struct model_layer *layer, struct weir_graph *graph,
@@ -142,7 +163,7 @@ static weir_value_t add_batch_norm(const struct model_layer *layer, struct weir_
                                    const weir_value_t *xs, int32_t k)
 {
     (void)k;
-    return weir_graph_batch_norm(graph, layer->name, xs[0]);
+    return weir_graph_batch_norm_eps(graph, layer->name, xs[0], layer->settings.eps);
 }
 
 static weir_value_t add_relu(const struct model_layer *layer, struct weir_graph *graph,
@@ -150,6 +171,13 @@ static weir_value_t add_relu(const struct model_layer *layer, struct weir_graph 
 {
     (void)k;
     return weir_graph_relu(graph, layer->name, xs[0]);
+}
+
+static weir_value_t add_relu6(const struct model_layer *layer, struct weir_graph *graph,
+                              const weir_value_t *xs, int32_t k)
+{
+    (void)k;
+    return weir_graph_relu6(graph, layer->name, xs[0]);
 }
 
 static weir_value_t add_prelu(const struct model_layer *layer, struct weir_graph *graph,
@@ -227,13 +255,15 @@ static weir_value_t add_margin(const struct model_layer *layer, struct weir_grap
 /* k = 1 where k is no setting: anything but MODEL_K_CLASSES. */
 // clang-format off
 static const struct model_layer_type types[] = {
-    {"conv",         false, 1, 1,  conv_settings,    add_conv,         {.stride = 1, .bias = true}},
+    {"conv",         false, 1, 1,  conv_settings,    add_conv,
+                                {.stride = 1, .groups = 1, .dilation = 1, .bias = true}},
     {"linear",       false, 1, 1,  linear_settings,  add_linear,       {.bias = true}},
-    {"batch_norm",   false, 1, 1,  no_settings,      add_batch_norm,   {.k = 1}},
+    {"batch_norm",   false, 1, 1,  norm_settings,    add_batch_norm,   {.k = 1, .eps = 1e-5}},
     {"relu",         false, 1, 1,  no_settings,      add_relu,         {.k = 1}},
+    {"relu6",        false, 1, 1,  no_settings,      add_relu6,        {.k = 1}},
     {"prelu",        false, 1, 1,  no_settings,      add_prelu,        {.k = 1}},
     {"max_pool",     false, 1, 1,  pool_settings,    add_max_pool,     {.k = 1}},
-    {"avg_pool",     false, 1, 1,  pool_settings,    add_avg_pool,     {.k = 1}},
+    {"avg_pool",     false, 1, 1,  avg_pool_settings, add_avg_pool,    {.k = 1, .count_pad = true}},
     {"global_pool",  false, 1, 1,  no_settings,      add_global_pool,  {.k = 1}},
     {"add",          false, 2, 2,  no_settings,      add_add,          {.k = 1}},
     {"concat",       false, 2, MODEL_FROM_MAX, no_settings, add_concat, {.k = 1}},

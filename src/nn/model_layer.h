@@ -18,8 +18,9 @@
 struct model_settings {
     int64_t k, stride;
     int64_t kernel[2], pad[2]; /**< h, w */
-    bool bias;
-    double rate, scale, margin, factor;
+    int64_t groups, dilation;
+    bool bias, ceil, count_pad;
+    double rate, scale, margin, factor, eps;
 };
 
 struct model_layer_type;

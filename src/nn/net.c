@@ -241,6 +241,14 @@ int32_t weir_net_batch(const struct weir_net *net)
     return net->plan->batch;
 }
 
+void weir_net_set_first_image(struct weir_net *net, uint32_t first_image)
+{
+    net->first_image = first_image;
+    for (int32_t i = 0; i < net->plan->n_ops; i++) {
+        net->plan->ops[i].op.dropout_first = first_image;
+    }
+}
+
 size_t weir_net_memory_bytes(const struct weir_net *net)
 {
     return net->weights.size_bytes +

@@ -12,12 +12,19 @@
 static inline struct weir_graph *small_graph(void)
 {
     struct weir_graph *graph = weir_graph_create();
-    struct weir_conv_params conv = {8, 3, 3, 1, 1, 1, false};
+    struct weir_conv_params conv = {.k = 8,
+                                    .kernel_h = 3,
+                                    .kernel_w = 3,
+                                    .stride = 1,
+                                    .pad_h = 1,
+                                    .pad_w = 1,
+                                    .has_bias = false};
     weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 10, 8});
     x = weir_graph_conv(graph, "conv1", x, &conv);
     x = weir_graph_batch_norm(graph, "bn1", x);
     x = weir_graph_relu(graph, "relu1", x);
-    x = weir_graph_max_pool(graph, "pool", x, &(struct weir_pool_params){2, 2, 0});
+    x = weir_graph_max_pool(graph, "pool", x,
+                            &(struct weir_pool_params){.kernel = 2, .stride = 2, .pad = 0});
     weir_value_t y = weir_graph_conv(graph, "conv2", x, &conv);
     y = weir_graph_batch_norm(graph, "bn2", y);
     y = weir_graph_add(graph, "add", y, x);

@@ -9,7 +9,14 @@ static struct weir_graph *plain_graph(void)
 {
     struct weir_graph *graph = weir_graph_create();
     weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 10, 8});
-    x = weir_graph_conv(graph, "conv", x, &(struct weir_conv_params){8, 3, 3, 1, 1, 1, true});
+    x = weir_graph_conv(graph, "conv", x,
+                        &(struct weir_conv_params){.k = 8,
+                                                   .kernel_h = 3,
+                                                   .kernel_w = 3,
+                                                   .stride = 1,
+                                                   .pad_h = 1,
+                                                   .pad_w = 1,
+                                                   .has_bias = true});
     x = weir_graph_relu(graph, "relu", x);
     x = weir_graph_linear(graph, "fc1", x, 12, true);
     x = weir_graph_dropout(graph, "drop", x, 0.3f);

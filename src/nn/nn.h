@@ -63,18 +63,32 @@ struct weir_conv_params {
     int32_t k; /**< Output channels. */
     int32_t kernel_h, kernel_w, stride, pad_h, pad_w;
     bool has_bias;
+    /** Channels in so many equal groups, each convolved by itself; divides channels and k; 0 = 1.
+     * As many as there are channels: depthwise. Weights are k x channels / groups x h x w. */
+    int32_t groups;
+    int32_t dilation; /**< Cells from one of the kernel to the next; 0 = 1. */
 };
 
 struct weir_pool_params {
-    int32_t kernel, stride,
-        pad; /**< Average pooling counts padded cells as PyTorch's default does. */
+    int32_t kernel, stride, pad;
+    /** A last window that is only partly inside counts too, if it begins inside (or in the padding
+     *  before); false: it is left out. */
+    bool is_ceil;
+    /** Average pooling: divide by the cells of the picture only; false: by padded ones too, as
+     *  PyTorch's default is. */
+    bool is_pad_excluded;
 };
 
 weir_value_t weir_graph_conv(struct weir_graph *graph, const char *name, weir_value_t x,
                              const struct weir_conv_params *params);
 /** Batch normalisation over N,H,W per channel; eps 1e-5, running statistics with momentum 0.1. */
 weir_value_t weir_graph_batch_norm(struct weir_graph *graph, const char *name, weir_value_t x);
+/** The same with another eps in (0, 1), which is added to the variance. */
+weir_value_t weir_graph_batch_norm_eps(struct weir_graph *graph, const char *name, weir_value_t x,
+                                       double eps);
 weir_value_t weir_graph_relu(struct weir_graph *graph, const char *name, weir_value_t x);
+/** min(max(x, 0), 6); the gradient passes strictly between. */
+weir_value_t weir_graph_relu6(struct weir_graph *graph, const char *name, weir_value_t x);
 /** One learned slope per channel, initial 0.25. */
 weir_value_t weir_graph_prelu(struct weir_graph *graph, const char *name, weir_value_t x);
 weir_value_t weir_graph_max_pool(struct weir_graph *graph, const char *name, weir_value_t x,
@@ -229,6 +243,10 @@ weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn
  */
 weir_status weir_net_forward(struct weir_net *net, int32_t n,
                              struct weir_step_result *result) WEIR_MUST_CHECK;
+
+/** Dropout of the steps from now on is that of images from this place on in the batch of all
+ *  workers: for a batch that is computed in several runs. Between steps. */
+void weir_net_set_first_image(struct weir_net *net, uint32_t first_image);
 
 /** Size the ready ranges: a range is closed when it holds at least this many bytes. Default 1 MiB.
  */

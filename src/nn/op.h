@@ -19,7 +19,6 @@ typedef double real;
 typedef float real;
 #endif
 
-#define BATCH_NORM_EPS      1e-5
 #define BATCH_NORM_MOMENTUM 0.1
 #define L2_NORM_EPS         1e-12
 #define LAYER_NORM_EPS      1e-5
@@ -48,6 +47,7 @@ struct op {
     struct weir_shape in[LAYER_MAX_INPUTS], out;
     struct weir_conv_params conv;
     struct weir_pool_params pool;
+    double eps; /**< BATCH_NORM. */
     float rate, scale, margin;
     double smoothing; /**< SOFTMAX_LOSS: part of a label that all classes share, in training. */
     int32_t n_classes;
@@ -151,6 +151,17 @@ static inline size_t op_at(const struct op *op, struct weir_shape s, int32_t n, 
         return image + ((size_t)h * (size_t)s.w + (size_t)w) * (size_t)s.c + (size_t)c;
     }
     return image + ((size_t)c * (size_t)s.h + (size_t)h) * (size_t)s.w + (size_t)w;
+}
+
+/** What an average pool divides window (oh, ow) by. */
+static inline double op_pool_cells(const struct op *op, int32_t oh, int32_t ow)
+{
+    const struct weir_pool_params *p = &op->pool;
+    int32_t beyond = p->is_pad_excluded ? 0 : p->pad;
+    int32_t h = oh * p->stride - p->pad, w = ow * p->stride - p->pad;
+    int32_t n_h = WEIR_MIN(h + p->kernel, op->in[0].h + beyond) - WEIR_MAX(h, -beyond);
+    int32_t n_w = WEIR_MIN(w + p->kernel, op->in[0].w + beyond) - WEIR_MAX(w, -beyond);
+    return (double)n_h * n_w;
 }
 
 static inline size_t op_elems(struct weir_shape s)

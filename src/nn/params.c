@@ -40,7 +40,8 @@ static void add_trainable(struct weir_net *net, struct op *op)
     switch (op->kind) {
     case LAYER_CONV:
         add_param(net, op, OP_WEIGHT, "weight", 4,
-                  (int32_t[]){op->conv.k, channels, op->conv.kernel_h, op->conv.kernel_w});
+                  (int32_t[]){op->conv.k, channels / op->conv.groups, op->conv.kernel_h,
+                              op->conv.kernel_w});
         break;
     case LAYER_LINEAR:
         add_param(net, op, OP_WEIGHT, "weight", 2,

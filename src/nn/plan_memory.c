@@ -33,6 +33,7 @@ struct op_reads plan_op_reads(const struct op *op)
         [LAYER_LINEAR] = {.filler_x = true, .filler_dy = true},
         [LAYER_BATCH_NORM] = {.backward_x = true},
         [LAYER_RELU] = {.backward_y = true},
+        [LAYER_RELU6] = {.backward_y = true},
         [LAYER_PRELU] = {.backward_x = true},
         [LAYER_L2_NORMALISE] = {.backward_x = true},
         [LAYER_LAYER_NORM] = {.backward_x = true},
@@ -67,8 +68,9 @@ static bool can_overwrite_x(const struct memory *m, const struct plan_op *o)
 {
     weir_value_t x = o->in[0];
     enum layer_kind kind = o->op.kind;
-    bool is_inplace_kind = kind == LAYER_RELU || kind == LAYER_DROPOUT || kind == LAYER_ADD ||
-                           kind == LAYER_PRELU || kind == LAYER_BATCH_NORM || kind == LAYER_SCALE;
+    bool is_inplace_kind = kind == LAYER_RELU || kind == LAYER_RELU6 || kind == LAYER_DROPOUT ||
+                           kind == LAYER_ADD || kind == LAYER_PRELU || kind == LAYER_BATCH_NORM ||
+                           kind == LAYER_SCALE;
     if (!is_inplace_kind || m->n_readers[x] != 1 || x == m->plan->output ||
         o->out == m->plan->output) {
         return false;
@@ -88,8 +90,8 @@ static bool can_overwrite_x(const struct memory *m, const struct plan_op *o)
 static int32_t input_over_dy(const struct memory *m, const struct plan_op *o)
 {
     enum layer_kind kind = o->op.kind;
-    if (kind != LAYER_RELU && kind != LAYER_DROPOUT && kind != LAYER_ADD && kind != LAYER_PRELU &&
-        kind != LAYER_BATCH_NORM && kind != LAYER_SCALE) {
+    if (kind != LAYER_RELU && kind != LAYER_RELU6 && kind != LAYER_DROPOUT && kind != LAYER_ADD &&
+        kind != LAYER_PRELU && kind != LAYER_BATCH_NORM && kind != LAYER_SCALE) {
         return -1;
     }
     /* The residual first: its gradient is dy behind the ReLU, and usually flows on unchanged. */

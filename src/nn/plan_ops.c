@@ -67,6 +67,7 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
     op->n_in = layer->n_in;
     op->conv = layer->conv;
     op->pool = layer->pool;
+    op->eps = layer->eps;
     op->rate = layer->rate;
     op->scale = layer->scale;
     op->margin = layer->margin;

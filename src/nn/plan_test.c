@@ -80,7 +80,7 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
         kind == LAYER_LAYER_NORM || kind == LAYER_SOFTMAX_LOSS) {
         read_tensor(m, o->in[0], first, n);
     }
-    if (kind == LAYER_RELU || o->op.has_relu) {
+    if (kind == LAYER_RELU || kind == LAYER_RELU6 || o->op.has_relu) {
         read_tensor(m, o->out, first, n);
     }
     if (!is_loss) {
@@ -196,7 +196,14 @@ static struct weir_graph *deep_graph(int n)
     for (int i = 0; i < n; i++) {
         char name[32];
         snprintf(name, sizeof(name), "conv%d", i);
-        x = weir_graph_conv(graph, name, x, &(struct weir_conv_params){8, 3, 3, 1, 1, 1, false});
+        x = weir_graph_conv(graph, name, x,
+                            &(struct weir_conv_params){.k = 8,
+                                                       .kernel_h = 3,
+                                                       .kernel_w = 3,
+                                                       .stride = 1,
+                                                       .pad_h = 1,
+                                                       .pad_w = 1,
+                                                       .has_bias = false});
         snprintf(name, sizeof(name), "bn%d", i);
         x = weir_graph_batch_norm(graph, name, x);
         snprintf(name, sizeof(name), "relu%d", i);

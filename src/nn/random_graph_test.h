@@ -38,8 +38,13 @@ static inline weir_value_t rg_conv(struct random_graph *g, weir_value_t x, int32
 {
     static const int32_t kernels[] = {1, 3, 5};
     int32_t kernel = kernels[rg_pick(g, 3)];
-    struct weir_conv_params p = {
-        k, kernel, kernel, stride, kernel / 2, kernel / 2, rg_pick(g, 2) == 0 && can_have_bias};
+    struct weir_conv_params p = {.k = k,
+                                 .kernel_h = kernel,
+                                 .kernel_w = kernel,
+                                 .stride = stride,
+                                 .pad_h = kernel / 2,
+                                 .pad_w = kernel / 2,
+                                 .has_bias = rg_pick(g, 2) == 0 && can_have_bias};
     return weir_graph_conv(g->graph, rg_name(g), x, &p);
 }
 
@@ -73,7 +78,7 @@ static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32
 {
     struct weir_graph *graph = g->graph;
     weir_value_t y;
-    switch (rg_pick(g, 11)) {
+    switch (rg_pick(g, 14)) {
     case 0:
         *k = 1 + rg_pick(g, 20);
         y = rg_conv(g, x, *k, 1, true);
@@ -92,9 +97,11 @@ static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32
         x = rg_conv(g, x, *k, 1, true);
         return weir_graph_prelu(graph, rg_name(g), x);
     case 5:
-        return weir_graph_avg_pool(graph, rg_name(g), x, &(struct weir_pool_params){3, 1, 1});
+        return weir_graph_avg_pool(graph, rg_name(g), x,
+                                   &(struct weir_pool_params){.kernel = 3, .stride = 1, .pad = 1});
     case 6:
-        return weir_graph_max_pool(graph, rg_name(g), x, &(struct weir_pool_params){3, 2, 1});
+        return weir_graph_max_pool(graph, rg_name(g), x,
+                                   &(struct weir_pool_params){.kernel = 3, .stride = 2, .pad = 1});
     case 7:
         y = weir_graph_batch_norm(graph, rg_name(g), x);
         return weir_graph_add(graph, rg_name(g), y, x);
@@ -103,6 +110,31 @@ static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32
     case 9:
         y = weir_graph_layer_norm(graph, rg_name(g), x);
         return weir_graph_add(graph, rg_name(g), x, y);
+    case 10:
+        y = weir_graph_conv(graph, rg_name(g), x,
+                            &(struct weir_conv_params){.k = 2 * *k,
+                                                       .kernel_h = 3,
+                                                       .kernel_w = 3,
+                                                       .stride = 1,
+                                                       .pad_h = 2,
+                                                       .pad_w = 2,
+                                                       .groups = *k,
+                                                       .dilation = 2});
+        *k *= 2;
+        y = weir_graph_batch_norm_eps(graph, rg_name(g), y, 1e-3);
+        return weir_graph_relu6(graph, rg_name(g), y);
+    case 11:
+        return weir_graph_max_pool(
+            graph, rg_name(g), x,
+            &(struct weir_pool_params){.kernel = 2, .stride = 2, .is_ceil = true});
+    case 12:
+        return weir_graph_avg_pool(
+            graph, rg_name(g), x,
+            &(struct weir_pool_params){.kernel = 3,
+                                       .stride = 2,
+                                       .pad = 1,
+                                       .is_ceil = true,
+                                       .is_pad_excluded = rg_pick(g, 2) == 0});
     default:
         g->has_dropout = true;
         return weir_graph_dropout(graph, rg_name(g), x, 0.25f);

@@ -36,7 +36,7 @@ struct conv_state {
 /* What oneDNN is told about n images of an op. */
 struct conv_shapes {
     dnnl_memory_desc_t src, weights, dst;
-    dnnl_dims_t strides, pads;
+    dnnl_dims_t strides, dilates, pads;
 };
 
 enum direction { FORWARD, BACKWARD, WEIGHTS };
@@ -89,14 +89,20 @@ static weir_status make_shapes(const struct op *op, int32_t n, enum direction di
     }
     struct weir_shape in = op->in[0];
     const dnnl_dims_t src = {n, in.c, in.h, in.w}, dst = {n, op->out.c, op->out.h, op->out.w};
-    const dnnl_dims_t weights = {op->conv.k, in.c, op->conv.kernel_h, op->conv.kernel_w};
+    int32_t groups = op->conv.groups;
+    const dnnl_dims_t weights = {groups, op->conv.k / groups, in.c / groups, op->conv.kernel_h,
+                                 op->conv.kernel_w};
+    /* One group is a tensor of four sides, for which oneDNN has more kernels. */
+    int n_ungrouped = groups == 1 ? 1 : 0;
     for (int i = 0; i < 2; i++) {
         out->strides[i] = op->conv.stride;
+        out->dilates[i] = op->conv.dilation - 1;
         out->pads[i] = i == 0 ? op->conv.pad_h : op->conv.pad_w;
     }
     WEIR_TRY(describe(&out->src, 4, src, dnnl_nhwc, err));
     WEIR_TRY(describe(&out->dst, 4, dst, dnnl_nhwc, err));
-    return describe(&out->weights, 4, weights, dnnl_format_tag_any, err);
+    return describe(&out->weights, 5 - n_ungrouped, weights + n_ungrouped, dnnl_format_tag_any,
+                    err);
 }
 
 /* All operation descriptors, of which each primitive uses one. */
@@ -112,17 +118,17 @@ static dnnl_status_t init_conv(const struct conv_state *state, const struct op *
     const dnnl_memory_desc_t *bias = op->conv.has_bias ? &state->bias : NULL;
     switch (direction) {
     case FORWARD:
-        return dnnl_convolution_forward_desc_init(desc, dnnl_forward_training,
-                                                  dnnl_convolution_direct, &s->src, &s->weights,
-                                                  bias, &s->dst, s->strides, s->pads, s->pads);
+        return dnnl_dilated_convolution_forward_desc_init(
+            desc, dnnl_forward_training, dnnl_convolution_direct, &s->src, &s->weights, bias,
+            &s->dst, s->strides, s->dilates, s->pads, s->pads);
     case BACKWARD:
-        return dnnl_convolution_backward_data_desc_init(desc, dnnl_convolution_direct, &s->src,
-                                                        &s->weights, &s->dst, s->strides, s->pads,
-                                                        s->pads);
+        return dnnl_dilated_convolution_backward_data_desc_init(
+            desc, dnnl_convolution_direct, &s->src, &s->weights, &s->dst, s->strides, s->dilates,
+            s->pads, s->pads);
     default:
-        return dnnl_convolution_backward_weights_desc_init(desc, dnnl_convolution_direct, &s->src,
-                                                           &s->weights, bias, &s->dst, s->strides,
-                                                           s->pads, s->pads);
+        return dnnl_dilated_convolution_backward_weights_desc_init(
+            desc, dnnl_convolution_direct, &s->src, &s->weights, bias, &s->dst, s->strides,
+            s->dilates, s->pads, s->pads);
     }
 }
 
@@ -289,6 +295,14 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
     return WEIR_MAX(most, state->backward_weights.reorder.scratch_bytes);
 }
 
+static dnnl_format_tag_t plain_tag(const struct op *op)
+{
+    if (op->kind == LAYER_LINEAR) {
+        return dnnl_oi;
+    }
+    return op->conv.groups == 1 ? dnnl_oihw : dnnl_goihw;
+}
+
 weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes,
                          int32_t n_tile_sizes, bool is_training, size_t *out_scratch_bytes,
                          struct weir_error *err)
@@ -304,8 +318,7 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
     state->context = context;
     struct conv_shapes s;
     WEIR_TRY(make_shapes(op, 1, FORWARD, &s, err));
-    WEIR_TRY(describe(&state->plain_weights, s.weights.ndims, s.weights.dims,
-                      op->kind == LAYER_LINEAR ? dnnl_oi : dnnl_oihw, err));
+    WEIR_TRY(describe(&state->plain_weights, s.weights.ndims, s.weights.dims, plain_tag(op), err));
     WEIR_TRY(describe(&state->bias, 1, (dnnl_dims_t){op->conv.k}, dnnl_x, err));
     for (int32_t i = 0; i < n_tile_sizes; i++) {
         state->n_tiles = i + 1;

@@ -139,6 +139,30 @@ weir_status fast_relu_backward(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
+weir_status fast_relu6_forward(const struct op *op, const struct op_tile *tile)
+{
+    size_t n = n_elems(op, tile);
+    const real *x = tile->x[0];
+    real *y = tile->y;
+    for (size_t i = 0; i < n; i++) {
+        real floored = x[i] < 0 ? 0 : x[i];
+        y[i] = floored > 6 ? 6 : floored;
+    }
+    return WEIR_OK;
+}
+
+weir_status fast_relu6_backward(const struct op *op, const struct op_tile *tile)
+{
+    size_t n = tile->dx[0] ? n_elems(op, tile) : 0;
+    const real *y = tile->y, *dy = tile->dy;
+    real *dx = tile->dx[0];
+    for (size_t i = 0; i < n; i++) {
+        real passed = y[i] > 0 && y[i] < 6 ? dy[i] : 0;
+        dx[i] = tile->dx_adds[0] ? dx[i] + passed : passed;
+    }
+    return WEIR_OK;
+}
+
 weir_status fast_prelu_forward(const struct op *op, const struct op_tile *tile)
 {
     vector_kernels()->prelu(tile->x[0], op->params[OP_WEIGHT].value, tile->y, n_pixels(op, tile),

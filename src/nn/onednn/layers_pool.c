@@ -50,13 +50,13 @@ static void add_scaled(const real *from, real factor, real *restrict to, size_t 
 static void spread(const struct op *op, const real *from, real *to, bool is_backward)
 {
     size_t c = (size_t)op->out.c;
-    real share = 1 / ((real)op->pool.kernel * (real)op->pool.kernel);
     for (int32_t oh = 0; oh < op->out.h; oh++) {
         for (int32_t ow = 0; ow < op->out.w; ow++) {
             size_t out = ((size_t)oh * (size_t)op->out.w + (size_t)ow) * c;
             int32_t h0, h1, w0, w1;
             window(oh, &op->pool, op->in[0].h, &h0, &h1);
             window(ow, &op->pool, op->in[0].w, &w0, &w1);
+            real share = (real)(1 / op_pool_cells(op, oh, ow));
             for (int32_t h = h0; h < h1; h++) {
                 for (int32_t w = w0; w < w1; w++) {
                     size_t cell = ((size_t)h * (size_t)op->in[0].w + (size_t)w) * c;

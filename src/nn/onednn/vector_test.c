@@ -175,7 +175,7 @@ static void check_elementwise(const struct vector_kernels *v, struct data *d, si
 static void check_max_pool(const struct vector_kernels *v, struct data *d, size_t c)
 {
     const struct weir_shape in = {(int32_t)c, 15, 7}, out = {(int32_t)c, 8, 4};
-    const struct weir_pool_params pool = {3, 2, 1};
+    const struct weir_pool_params pool = {.kernel = 3, .stride = 2, .pad = 1};
     float sent[N] = {0};
     d->x[9] = NAN;
     for (int32_t o = 0; o < out.h * out.w * out.c; o++) {

@@ -1,10 +1,22 @@
 #include "kernels.h"
 
-/* Weight (k, c, kh, kw) of a convolution; rows of the weight slab are O, I, H, W. */
+/* Channels that an output channel reads, and output channels of a group. */
+static int32_t group_in(const struct op *op)
+{
+    return op->in[0].c / op->conv.groups;
+}
+
+static int32_t group_out(const struct op *op)
+{
+    return op->out.c / op->conv.groups;
+}
+
+/* Weight (k, c, kh, kw) of a convolution, c in its group; rows of the weight slab are O, I, H, W.
+ */
 static size_t weight_at(const struct op *op, int32_t k, int32_t c, int32_t i, int32_t j)
 {
     const struct weir_conv_params *p = &op->conv;
-    return (size_t)((((int64_t)k * op->in[0].c + c) * p->kernel_h + i) * p->kernel_w + j);
+    return (size_t)((((int64_t)k * group_in(op) + c) * p->kernel_h + i) * p->kernel_w + j);
 }
 
 static bool is_inside(struct weir_shape s, int32_t h, int32_t w)
@@ -18,13 +30,15 @@ static double conv_one(const struct op *op, const struct op_tile *tile, int32_t 
     const struct weir_conv_params *p = &op->conv;
     const real *bias = op->params[OP_BIAS].value;
     double sum = bias ? bias[k] : 0;
-    for (int32_t c = 0; c < op->in[0].c; c++) {
+    int32_t first = k / group_out(op) * group_in(op);
+    for (int32_t c = 0; c < group_in(op); c++) {
         for (int32_t i = 0; i < p->kernel_h; i++) {
             for (int32_t j = 0; j < p->kernel_w; j++) {
-                int32_t h = oh * p->stride - p->pad_h + i, w = ow * p->stride - p->pad_w + j;
+                int32_t h = oh * p->stride - p->pad_h + i * p->dilation;
+                int32_t w = ow * p->stride - p->pad_w + j * p->dilation;
                 if (is_inside(op->in[0], h, w)) {
                     sum += (double)op->params[OP_WEIGHT].value[weight_at(op, k, c, i, j)] *
-                           tile->x[0][op_at(op, op->in[0], n, c, h, w)];
+                           tile->x[0][op_at(op, op->in[0], n, first + c, h, w)];
                 }
             }
         }
@@ -53,15 +67,16 @@ static double conv_backward_one(const struct op *op, const struct op_tile *tile,
 {
     const struct weir_conv_params *p = &op->conv;
     double sum = 0;
+    int32_t group = c / group_in(op), in_group = c % group_in(op);
     for (int32_t i = 0; i < p->kernel_h; i++) {
         for (int32_t j = 0; j < p->kernel_w; j++) {
-            int32_t th = h + p->pad_h - i, tw = w + p->pad_w - j;
+            int32_t th = h + p->pad_h - i * p->dilation, tw = w + p->pad_w - j * p->dilation;
             if (th % p->stride != 0 || tw % p->stride != 0 ||
                 !is_inside(op->out, th / p->stride, tw / p->stride) || th < 0 || tw < 0) {
                 continue;
             }
-            for (int32_t k = 0; k < op->out.c; k++) {
-                sum += (double)op->params[OP_WEIGHT].value[weight_at(op, k, c, i, j)] *
+            for (int32_t k = group * group_out(op); k < (group + 1) * group_out(op); k++) {
+                sum += (double)op->params[OP_WEIGHT].value[weight_at(op, k, in_group, i, j)] *
                        tile->dy[op_at(op, op->out, n, k, th / p->stride, tw / p->stride)];
             }
         }
@@ -92,13 +107,15 @@ static double weight_gradient_one(const struct op *op, const struct op_tile *til
 {
     const struct weir_conv_params *p = &op->conv;
     double sum = 0;
+    int32_t channel = k / group_out(op) * group_in(op) + c;
     for (int32_t n = 0; n < tile->n; n++) {
         for (int32_t oh = 0; oh < op->out.h; oh++) {
             for (int32_t ow = 0; ow < op->out.w; ow++) {
-                int32_t h = oh * p->stride - p->pad_h + i, w = ow * p->stride - p->pad_w + j;
+                int32_t h = oh * p->stride - p->pad_h + i * p->dilation;
+                int32_t w = ow * p->stride - p->pad_w + j * p->dilation;
                 if (is_inside(op->in[0], h, w)) {
                     sum += (double)tile->dy[op_at(op, op->out, n, k, oh, ow)] *
-                           tile->x[0][op_at(op, op->in[0], n, c, h, w)];
+                           tile->x[0][op_at(op, op->in[0], n, channel, h, w)];
                 }
             }
         }
@@ -128,7 +145,7 @@ weir_status REF(conv_weight_gradient)(const struct op *op, const struct op_tile 
 {
     const struct weir_conv_params *p = &op->conv;
     for (int32_t k = 0; k < op->out.c; k++) {
-        for (int32_t c = 0; c < op->in[0].c; c++) {
+        for (int32_t c = 0; c < group_in(op); c++) {
             for (int32_t i = 0; i < p->kernel_h; i++) {
                 for (int32_t j = 0; j < p->kernel_w; j++) {
                     op->params[OP_WEIGHT].gradient[weight_at(op, k, c, i, j)] =

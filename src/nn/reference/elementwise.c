@@ -41,6 +41,24 @@ weir_status REF(relu_backward)(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
+weir_status REF(relu6_forward)(const struct op *op, const struct op_tile *tile)
+{
+    for (size_t i = 0; i < n_elems(op, tile); i++) {
+        real x = tile->x[0][i];
+        real floored = x < 0 ? 0 : x;
+        tile->y[i] = floored > 6 ? 6 : floored;
+    }
+    return WEIR_OK;
+}
+
+weir_status REF(relu6_backward)(const struct op *op, const struct op_tile *tile)
+{
+    for (size_t i = 0; tile->dx[0] && i < n_elems(op, tile); i++) {
+        ref_put(tile, 0, i, tile->y[i] > 0 && tile->y[i] < 6 ? (double)tile->dy[i] : 0);
+    }
+    return WEIR_OK;
+}
+
 /* Channel of element i of the tile. */
 static int32_t channel_of(const struct op *op, size_t i)
 {

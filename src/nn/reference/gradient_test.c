@@ -248,13 +248,56 @@ START_TEST(convolutions)
     check_gradients(&(struct op){.kind = LAYER_CONV,
                                  .in = {{3, 5, 4}},
                                  .out = {2, 3, 2},
-                                 .conv = {2, 3, 3, 2, 1, 1, true}},
+                                 .conv = {.k = 2,
+                                          .kernel_h = 3,
+                                          .kernel_w = 3,
+                                          .stride = 2,
+                                          .pad_h = 1,
+                                          .pad_w = 1,
+                                          .has_bias = true,
+                                          .groups = 1,
+                                          .dilation = 1}},
                     11);
     check_gradients(&(struct op){.kind = LAYER_CONV,
                                  .in = {{2, 4, 5}},
                                  .out = {3, 4, 3},
-                                 .conv = {3, 1, 3, 1, 0, 0, true}},
+                                 .conv = {.k = 3,
+                                          .kernel_h = 1,
+                                          .kernel_w = 3,
+                                          .stride = 1,
+                                          .pad_h = 0,
+                                          .pad_w = 0,
+                                          .has_bias = true,
+                                          .groups = 1,
+                                          .dilation = 1}},
                     12);
+    /* depthwise with two outputs a channel; two groups, cells two apart */
+    check_gradients(&(struct op){.kind = LAYER_CONV,
+                                 .in = {{3, 5, 4}},
+                                 .out = {6, 3, 2},
+                                 .conv = {.k = 6,
+                                          .kernel_h = 3,
+                                          .kernel_w = 3,
+                                          .stride = 2,
+                                          .pad_h = 1,
+                                          .pad_w = 1,
+                                          .has_bias = true,
+                                          .groups = 3,
+                                          .dilation = 1}},
+                    41);
+    check_gradients(&(struct op){.kind = LAYER_CONV,
+                                 .in = {{4, 6, 5}},
+                                 .out = {2, 6, 3},
+                                 .conv = {.k = 2,
+                                          .kernel_h = 3,
+                                          .kernel_w = 2,
+                                          .stride = 1,
+                                          .pad_h = 2,
+                                          .pad_w = 0,
+                                          .has_bias = true,
+                                          .groups = 2,
+                                          .dilation = 2}},
+                    42);
 }
 
 END_TEST
@@ -272,8 +315,13 @@ END_TEST
 
 START_TEST(batch_norm_over_the_whole_batch)
 {
-    check_gradients(&(struct op){.kind = LAYER_BATCH_NORM, .in = {{3, 3, 2}}, .out = {3, 3, 2}},
-                    14);
+    check_gradients(
+        &(struct op){
+            .kind = LAYER_BATCH_NORM, .eps = BATCH_NORM_EPS, .in = {{3, 3, 2}}, .out = {3, 3, 2}},
+        14);
+    check_gradients(
+        &(struct op){.kind = LAYER_BATCH_NORM, .eps = 0.1, .in = {{3, 3, 2}}, .out = {3, 3, 2}},
+        43);
 }
 
 END_TEST
@@ -281,6 +329,7 @@ END_TEST
 START_TEST(rectifiers)
 {
     check_gradients(&(struct op){.kind = LAYER_RELU, .in = {{3, 3, 2}}, .out = {3, 3, 2}}, 15);
+    check_gradients(&(struct op){.kind = LAYER_RELU6, .in = {{3, 3, 2}}, .out = {3, 3, 2}}, 44);
     check_gradients(&(struct op){.kind = LAYER_PRELU, .in = {{3, 3, 2}}, .out = {3, 3, 2}}, 16);
 }
 
@@ -288,14 +337,33 @@ END_TEST
 
 START_TEST(pools)
 {
+    check_gradients(&(struct op){.kind = LAYER_MAX_POOL,
+                                 .in = {{2, 6, 5}},
+                                 .out = {2, 3, 3},
+                                 .pool = {.kernel = 3, .stride = 2, .pad = 1}},
+                    17);
+    check_gradients(&(struct op){.kind = LAYER_AVG_POOL,
+                                 .in = {{2, 6, 5}},
+                                 .out = {2, 3, 3},
+                                 .pool = {.kernel = 3, .stride = 2, .pad = 1}},
+                    18);
     check_gradients(
         &(struct op){
-            .kind = LAYER_MAX_POOL, .in = {{2, 6, 5}}, .out = {2, 3, 3}, .pool = {3, 2, 1}},
-        17);
-    check_gradients(
-        &(struct op){
-            .kind = LAYER_AVG_POOL, .in = {{2, 6, 5}}, .out = {2, 3, 3}, .pool = {3, 2, 1}},
-        18);
+            .kind = LAYER_AVG_POOL,
+            .in = {{2, 6, 5}},
+            .out = {2, 4, 3},
+            .pool = {.kernel = 3, .stride = 2, .pad = 1, .is_ceil = true, .is_pad_excluded = true}},
+        45);
+    check_gradients(&(struct op){.kind = LAYER_AVG_POOL,
+                                 .in = {{2, 6, 5}},
+                                 .out = {2, 4, 3},
+                                 .pool = {.kernel = 3, .stride = 2, .pad = 1, .is_ceil = true}},
+                    46);
+    check_gradients(&(struct op){.kind = LAYER_MAX_POOL,
+                                 .in = {{2, 6, 5}},
+                                 .out = {2, 3, 2},
+                                 .pool = {.kernel = 3, .stride = 2, .is_ceil = true}},
+                    47);
     check_gradients(&(struct op){.kind = LAYER_GLOBAL_POOL, .in = {{3, 4, 3}}, .out = {3, 1, 1}},
                     19);
 }

@@ -41,6 +41,8 @@ weir_status REF(layer_norm_backward)(const struct op *op, const struct op_tile *
 weir_status REF(input_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(relu_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(relu_backward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(relu6_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(relu6_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(prelu_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(prelu_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(prelu_weight_gradient)(const struct op *op, const struct op_tile *tile);

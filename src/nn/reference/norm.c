@@ -67,7 +67,7 @@ weir_status REF(batch_norm_combine)(const struct op *op)
             var = 0; /* rounding of a constant channel; NaN stays */
         }
         saved(op, BN_MEAN)[c] = (real)mean;
-        saved(op, BN_INV_STD)[c] = (real)(1 / sqrt(var + BATCH_NORM_EPS));
+        saved(op, BN_INV_STD)[c] = (real)(1 / sqrt(var + op->eps));
         /* The running variance is the unbiased one, as PyTorch's. */
         double unbiased = count > 1 ? var * count / (count - 1) : var;
         running_mean[c] = (real)((1 - BATCH_NORM_MOMENTUM) * (double)running_mean[c] +
@@ -86,7 +86,7 @@ weir_status REF(batch_norm_refresh)(const struct op *op, int32_t i_thread, void 
     for (int32_t c = 0; c < op->in[0].c; c++) {
         double var = op->params[OP_RUNNING_VAR].value[c],
                mean = op->params[OP_RUNNING_MEAN].value[c];
-        double scale = (double)op->params[OP_WEIGHT].value[c] / sqrt(var + BATCH_NORM_EPS);
+        double scale = (double)op->params[OP_WEIGHT].value[c] / sqrt(var + op->eps);
         saved(op, BN_SCALE)[c] = (real)scale;
         saved(op, BN_SHIFT)[c] = (real)((double)op->params[OP_BIAS].value[c] - scale * mean);
     }

@@ -86,7 +86,6 @@ weir_status REF(max_pool_backward)(const struct op *op, const struct op_tile *ti
 
 weir_status REF(avg_pool_forward)(const struct op *op, const struct op_tile *tile)
 {
-    double area = (double)op->pool.kernel * op->pool.kernel; /* padded cells count as zeros */
     for (int32_t n = 0; n < tile->n; n++) {
         for (int32_t c = 0; c < op->out.c; c++) {
             for (int32_t oh = 0; oh < op->out.h; oh++) {
@@ -100,7 +99,8 @@ weir_status REF(avg_pool_forward)(const struct op *op, const struct op_tile *til
                             sum += tile->x[0][op_at(op, op->in[0], n, c, h, w)];
                         }
                     }
-                    tile->y[op_at(op, op->out, n, c, oh, ow)] = (real)(sum / area);
+                    tile->y[op_at(op, op->out, n, c, oh, ow)] =
+                        (real)(sum / op_pool_cells(op, oh, ow));
                 }
             }
         }
@@ -113,7 +113,6 @@ weir_status REF(avg_pool_backward)(const struct op *op, const struct op_tile *ti
     if (!tile->dx[0]) {
         return WEIR_OK;
     }
-    double area = (double)op->pool.kernel * op->pool.kernel;
     clear_dx(op, tile);
     for (int32_t n = 0; n < tile->n; n++) {
         for (int32_t c = 0; c < op->out.c; c++) {
@@ -122,7 +121,8 @@ weir_status REF(avg_pool_backward)(const struct op *op, const struct op_tile *ti
                     int32_t h0, h1, w0, w1;
                     window(oh, &op->pool, op->in[0].h, &h0, &h1);
                     window(ow, &op->pool, op->in[0].w, &w0, &w1);
-                    double share = tile->dy[op_at(op, op->out, n, c, oh, ow)] / area;
+                    double share =
+                        tile->dy[op_at(op, op->out, n, c, oh, ow)] / op_pool_cells(op, oh, ow);
                     for (int32_t h = h0; h < h1; h++) {
                         for (int32_t w = w0; w < w1; w++) {
                             tile->dx[0][op_at(op, op->in[0], n, c, h, w)] += (real)share;

@@ -13,6 +13,7 @@ const struct op_kernels REF(kernels)[LAYER_KIND_COUNT] = {
                           .backward = REF(batch_norm_backward),
                           .refresh = REF(batch_norm_refresh)},
     [LAYER_RELU] = {.forward = REF(relu_forward), .backward = REF(relu_backward)},
+    [LAYER_RELU6] = {.forward = REF(relu6_forward), .backward = REF(relu6_backward)},
     [LAYER_PRELU] = {.forward = REF(prelu_forward),
                      .backward = REF(prelu_backward),
                      .weight_gradient = REF(prelu_weight_gradient)},
