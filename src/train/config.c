@@ -27,6 +27,7 @@ static const struct weir_option options[] = {
     OPT(epochs,             "epochs",             INT,  "0",        0, EPOCHS_MAX, "N", "Passes over the data; 0: 10, or as many more as --steps needs"),
     OPT(steps,              "steps",              INT,  "0",        0, EPOCHS_MAX, "N", "Without --epochs: train for at least so many steps"),
     OPT(batch_size,         "batch-size",         INT,  "0",        0, BATCH_MAX, "N", "Pictures of a step, over all workers; 0: 64, or all if they are fewer"),
+    OPT(micro_batches,      "micro-batches",      INT,  "1",        1, 1024, "N", "Compute each worker's part of a step in N runs and add up their gradients: needs less memory"),
     OPT(gradient_parts,     "gradient-parts",     INT,  "2",        1, 64, "N", "Of one worker: sum gradients over N parts of the batch, as N workers do: same bits as theirs"),
     OPT(optimizer,          "optimizer",          TEXT, "sgd",      0, 0, "NAME", "sgd, rmsprop, adam, adamw, lars or lamb, with settings: adamw:beta2=0.95"),
     OPT(learning_rate,      "learning-rate",      F64,  NULL,       0, 1e6, "X", "After warm-up; 0: the optimiser's own, 0.05 for sgd, 0.001 for adam"),
@@ -289,6 +290,13 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "batch_size: %lld is shared by %lld workers: each needs a picture",
                               (long long)config->batch_size, (long long)config->workers);
+    }
+    if (config->batch_size > 0 && config->batch_size < config->workers * config->micro_batches) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "micro_batches: %lld pictures are too few for %lld runs of %lld "
+                              "workers: each needs a picture",
+                              (long long)config->batch_size, (long long)config->micro_batches,
+                              (long long)config->workers);
     }
     if (config->model_name != NULL && config->server == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,

@@ -25,7 +25,7 @@ struct weir_train_config {
     char *augment, *on_damage;
 
     /* How. */
-    int64_t seed, epochs, steps, batch_size, gradient_parts;
+    int64_t seed, epochs, steps, batch_size, micro_batches, gradient_parts;
     bool mirror_classes;
     char *optimizer, *schedule;
     double learning_rate, momentum, weight_decay, clip_norm, warmup_epochs, label_smoothing,

@@ -1,9 +1,9 @@
 #include "train/solo.h"
 
 #include "train/average.h"
+#include "train/fill.h"
 
 #include <math.h>
-#include <string.h>
 
 struct solo {
     const struct train_task *task;
@@ -20,6 +20,11 @@ static weir_status start(struct solo *solo, struct weir_error *err)
     const struct train_task *task = solo->task;
     const struct weir_net_config config = train_net_config(task, 0, 1);
     size_t n_params = 0;
+    if (task->config->micro_batches > 1) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "micro_batches: a training inside this process takes its batch at "
+                              "once; leave it out");
+    }
     WEIR_TRY(train_measure_input(task, &solo->input, err));
     WEIR_TRY(weir_net_create(task->graph, &config, &solo->net, err));
     weir_net_init_weights(solo->net, (uint64_t)task->config->seed);
@@ -29,23 +34,6 @@ static weir_status start(struct solo *solo, struct weir_error *err)
     struct weir_loader_config loading = train_loader_config(task, &solo->input);
     loading.n_threads = (unsigned)WEIR_MIN(task->n_threads, 4);
     return weir_loader_create(train_task_stream(task), &loading, &solo->loader, err);
-}
-
-/** Slots without a label get a copy of another picture: batch norm then sees no black ones. */
-static void fill_batch(const struct solo *solo, const struct weir_batch *batch)
-{
-    const struct weir_shape shape = solo->input.shape;
-    size_t len = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w;
-    float *input = weir_net_input(solo->net);
-    uint32_t i_good = 0;
-    while (i_good < batch->n_slots && batch->labels[i_good] < 0) {
-        i_good++;
-    }
-    memcpy(weir_net_labels(solo->net), batch->labels, batch->n_slots * sizeof *batch->labels);
-    for (uint32_t i = 0; i < batch->n_slots; i++) {
-        uint32_t from = batch->labels[i] < 0 && i_good < batch->n_slots ? i_good : i;
-        memcpy(input + i * len, batch->images + from * len, len * sizeof *input);
-    }
 }
 
 static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error *err)
@@ -59,7 +47,7 @@ static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error
                               "none of the pictures of step %llu can be read",
                               (unsigned long long)step);
     }
-    fill_batch(solo, &batch);
+    (void)train_fill(solo->net, &batch, solo->input.shape, 0);
     weir_status status = weir_net_step(solo->net, step, NULL, NULL, &result);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)step,

@@ -16,8 +16,8 @@ struct train_solo {
 };
 
 /**
- * @return INVALID if the loss is not a number any more; the error of a damaged picture if the
- *         configuration says so; NOMEM, IO.
+ * @return UNSUPPORTED with micro_batches; INVALID if the loss is not a number any more; the error
+ * of a damaged picture if the configuration says so; NOMEM, IO.
  */
 weir_status train_solo(const struct train_task *task, struct train_solo *out,
                        struct weir_error *err) WEIR_MUST_CHECK;

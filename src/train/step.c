@@ -1,3 +1,4 @@
+#include "train/fill.h"
 #include "train/worker.h"
 
 #include <math.h>
@@ -19,10 +20,12 @@ static void on_ready(void *context, size_t first_elem, size_t n_elems)
 {
     struct worker *worker = context;
     float *range = worker->gradients + first_elem, share = worker->share;
+    const float *run = worker->run_gradients != NULL ? worker->run_gradients + first_elem : range;
+    const bool is_first = worker->is_first_run;
     for (size_t i = 0; i < n_elems; i++) {
-        range[i] *= share;
+        range[i] = is_first ? share * run[i] : range[i] + share * run[i];
     }
-    if (worker->optimizer == NULL || worker->n_workers == 1) {
+    if (!worker->is_last_run || worker->optimizer == NULL || worker->n_workers == 1) {
         return; /* servers take the sum; alone there is none */
     }
     weir_status status = weir_comm_allreduce_post(worker->comm, range, n_elems);
@@ -32,29 +35,39 @@ static void on_ready(void *context, size_t first_elem, size_t n_elems)
     }
 }
 
-/** Slots without a label get a copy of another picture: batch norm then sees no black ones. */
-static void fill_batch(struct worker *worker, const struct weir_batch *batch)
+/** What the runs of a step have seen, added up. */
+struct step_sums {
+    double loss, n_correct;
+};
+
+/** Forward and backward of slots from `first` on. */
+static weir_status run(struct worker *worker, const struct weir_batch *batch, uint32_t first,
+                       int64_t n_labelled, struct step_sums *sums)
 {
-    const struct weir_shape shape = worker->state.input.shape;
-    size_t len = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w;
-    float *input = weir_net_input(worker->net);
-    uint32_t i_good = 0;
-    while (i_good < batch->n_slots && batch->labels[i_good] < 0) {
-        i_good++;
-    }
-    memcpy(weir_net_labels(worker->net), batch->labels, batch->n_slots * sizeof *batch->labels);
-    for (uint32_t i = 0; i < batch->n_slots; i++) {
-        uint32_t from = batch->labels[i] < 0 && i_good < batch->n_slots ? i_good : i;
-        memcpy(input + i * len, batch->images + from * len, len * sizeof *input);
-    }
+    struct weir_step_result result = {0};
+    uint32_t size = (uint32_t)weir_net_batch(worker->net);
+    uint32_t n = train_fill(worker->net, batch, worker->state.input.shape, first);
+    worker->share = (float)((double)n / (double)n_labelled);
+    worker->is_first_run = first == 0;
+    worker->is_last_run = first + size >= batch->n_slots;
+    weir_net_set_first_image(worker->net, worker->first_image + first);
+    WEIR_TRY(weir_net_step(worker->net, worker->state.step, on_ready, worker, &result));
+    sums->loss += result.n_labelled > 0 ? result.loss * result.n_labelled : 0;
+    sums->n_correct += result.n_correct;
+    return WEIR_OK;
 }
 
-/** Forward, backward and the sum of gradients, overlapped. */
-static weir_status compute(struct worker *worker, struct weir_step_result *out,
-                           struct weir_error *err)
+/** Forward, backward and the sum of gradients, which overlaps with the last run. */
+static weir_status compute(struct worker *worker, const struct weir_batch *batch,
+                           int64_t n_labelled, struct step_sums *out, struct weir_error *err)
 {
+    weir_status status = WEIR_OK;
+    const uint32_t size = (uint32_t)weir_net_batch(worker->net);
+    *out = (struct step_sums){0, 0};
     atomic_store(&worker->post_status, WEIR_OK);
-    weir_status status = weir_net_step(worker->net, worker->state.step, on_ready, worker, out);
+    for (uint32_t first = 0; status == WEIR_OK && first < batch->n_slots; first += size) {
+        status = run(worker, batch, first, n_labelled, out);
+    }
     weir_status posted = atomic_load(&worker->post_status);
     weir_status waited = weir_comm_wait_all(worker->comm);
     if (status != WEIR_OK) {
@@ -66,12 +79,12 @@ static weir_status compute(struct worker *worker, struct weir_step_result *out,
 }
 
 /** Loss, right answers and running statistics, summed over the workers in one go. */
-static weir_status share_sums(struct worker *worker, const struct weir_step_result *result,
+static weir_status share_sums(struct worker *worker, const struct step_sums *own,
                               struct weir_error *err)
 {
     double *sums = worker->sums;
-    sums[SUM_LOSS] = result->n_labelled > 0 ? result->loss * result->n_labelled : 0;
-    sums[SUM_CORRECT] = result->n_correct;
+    sums[SUM_LOSS] = own->loss;
+    sums[SUM_CORRECT] = own->n_correct;
     for (size_t i = 0; i < worker->n_statistics; i++) {
         sums[SUM_COUNT + i] = (double)worker->statistics[i];
     }
@@ -111,12 +124,10 @@ static weir_status update(struct worker *worker, int64_t n_labelled, struct weir
 weir_status worker_step(struct worker *worker, const struct weir_batch *batch, int64_t n_labelled,
                         struct weir_error *err)
 {
-    struct weir_step_result result = {0};
+    struct step_sums sums;
     struct train_state *state = &worker->state;
-    worker->share = (float)((double)batch->n_valid / (double)n_labelled);
-    fill_batch(worker, batch);
-    WEIR_TRY(compute(worker, &result, err));
-    WEIR_TRY(share_sums(worker, &result, err));
+    WEIR_TRY(compute(worker, batch, n_labelled, &sums, err));
+    WEIR_TRY(share_sums(worker, &sums, err));
     double loss = worker->sums[SUM_LOSS] / (double)n_labelled;
     if (!isfinite(loss)) {
         return weir_error_set(err, WEIR_ERR_INVALID,

@@ -98,6 +98,13 @@ static weir_status set_order(struct train_task *task, struct weir_error *err)
     if (status != WEIR_OK) {
         return weir_error_prefix(err, "batch_size %llu: ", (unsigned long long)batch);
     }
+    if (batch < (uint64_t)(config->workers * config->micro_batches)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "micro_batches: a batch of %llu pictures is too small for %lld runs "
+                              "of %lld workers",
+                              (unsigned long long)batch, (long long)config->micro_batches,
+                              (long long)config->workers);
+    }
     task->steps_per_epoch = weir_order_batches(&task->order);
     task->n_epochs = (uint64_t)config->epochs;
     if (config->epochs == 0) {
@@ -151,14 +158,16 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
                                         uint32_t n_workers)
 {
     uint32_t batch = task->order.batch, first = 0, n = 0;
-    uint32_t n_slices = WEIR_MIN(batch, SLICES_OF_ONE) / n_workers;
+    uint32_t n_runs = (uint32_t)task->config->micro_batches;
+    uint32_t n_slices = WEIR_MIN(batch, SLICES_OF_ONE) / n_workers / n_runs;
     uint32_t n_parts = (uint32_t)task->config->gradient_parts;
     weir_order_share(batch, rank, n_workers, &first, &n);
     return (struct weir_net_config){
-        .batch = (int32_t)weir_order_max_share(batch, n_workers),
+        .batch = (int32_t)((weir_order_max_share(batch, n_workers) + n_runs - 1) / n_runs),
         .n_threads = task->n_threads,
         .n_slices = n_slices >= (uint32_t)task->n_threads ? (int32_t)n_slices : 0,
-        .n_gradient_parts = n_workers == 1 && batch % n_parts == 0 ? (int32_t)n_parts : 1,
+        .n_gradient_parts =
+            n_workers == 1 && n_runs == 1 && batch % n_parts == 0 ? (int32_t)n_parts : 1,
         .is_training = true,
         .seed = (uint64_t)task->config->seed,
         .label_smoothing = task->config->label_smoothing,
@@ -185,15 +194,16 @@ json_t *train_parameters(const struct train_task *task)
 {
     const struct weir_train_config *config = task->config;
     struct weir_shape input = weir_model_spec_input(task->spec);
-    return json_pack("{s:s,s:[i,i,i],s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:f,s:s,s:b}",
-                     "model", config->model, "input", input.c, input.h, input.w, "seed",
-                     (json_int_t)config->seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
-                     (json_int_t)task->order.batch, "optimizer", config->optimizer, "learning_rate",
-                     task->learning_rate, "momentum", config->momentum, "weight_decay",
-                     config->weight_decay, "clip_norm", config->clip_norm, "schedule",
-                     config->schedule, "warmup_epochs", config->warmup_epochs, "label_smoothing",
-                     config->label_smoothing, "average_decay", config->average_decay, "augment",
-                     config->augment, "mirror_classes", config->mirror_classes);
+    return json_pack(
+        "{s:s,s:[i,i,i],s:I,s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:f,s:s,s:b}", "model",
+        config->model, "input", input.c, input.h, input.w, "seed", (json_int_t)config->seed,
+        "epochs", (json_int_t)task->n_epochs, "batch_size", (json_int_t)task->order.batch,
+        "micro_batches", (json_int_t)config->micro_batches, "optimizer", config->optimizer,
+        "learning_rate", task->learning_rate, "momentum", config->momentum, "weight_decay",
+        config->weight_decay, "clip_norm", config->clip_norm, "schedule", config->schedule,
+        "warmup_epochs", config->warmup_epochs, "label_smoothing", config->label_smoothing,
+        "average_decay", config->average_decay, "augment", config->augment, "mirror_classes",
+        config->mirror_classes);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */

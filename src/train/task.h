@@ -57,7 +57,8 @@ weir_status train_measure_input(const struct train_task *task, struct weir_net_i
 struct weir_input train_data_input(const struct weir_net_input *input);
 
 /**
- * The training net of one worker of several: its share of the batch, cut into slices of the size
+ * The training net of one worker of several: its share of the batch, or the part of it that one of
+ * several runs computes, cut into slices of the size
  * that a lone worker's have unless these would leave threads without work, so that images are
  * computed alike however many workers share them. A lone worker makes its gradients of as many
  * parts as config->gradient_parts says, where they divide the batch.

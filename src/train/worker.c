@@ -29,8 +29,12 @@ static weir_status make_net(struct worker *worker, struct weir_error *err)
     struct gradient_source source = {.comm = worker->comm};
     struct weir_net_config config =
         train_net_config(task, (uint32_t)worker->rank, (uint32_t)worker->n_workers);
-    config.alloc_gradients = alloc_gradients;
-    config.alloc_context = &source;
+    worker->first_image = config.first_image;
+    const bool has_runs = task->config->micro_batches > 1;
+    if (!has_runs) {
+        config.alloc_gradients = alloc_gradients;
+        config.alloc_context = &source;
+    }
     weir_status status = weir_net_create(task->graph, &config, &worker->net, err);
     if (source.status != WEIR_OK) {
         return worker_comm_error(worker, source.status, err);
@@ -39,6 +43,13 @@ static weir_status make_net(struct worker *worker, struct weir_error *err)
     size_t n_weights = 0;
     float *weights = weir_net_weights(worker->net, &n_weights);
     worker->gradients = weir_net_gradients(worker->net, &worker->n_gradients);
+    if (has_runs) {
+        worker->run_gradients = worker->gradients;
+        worker->gradients = alloc_gradients(&source, worker->n_gradients * sizeof(float));
+        if (source.status != WEIR_OK) {
+            return worker_comm_error(worker, source.status, err);
+        }
+    }
     worker->statistics = weights + worker->n_gradients;
     worker->n_statistics = n_weights - worker->n_gradients;
     worker->sums = calloc(SUM_COUNT + worker->n_statistics, sizeof *worker->sums);

@@ -23,6 +23,7 @@ struct worker {
     const struct weir_train_hooks *hooks;
     struct weir_comm *comm;
     int rank, n_workers;
+    uint32_t first_image; /**< Place of this worker's share in the batch. */
     struct weir_net *net;
     struct weir_optimizer *optimizer; /**< NULL with parameter servers. */
     struct train_average average;
@@ -32,13 +33,15 @@ struct worker {
     int64_t next_save_ms;     /**< Monotonic. */
     struct train_score score; /**< Of the last measurement; n is 0 if there is none. */
 
-    float *gradients;
-    float *statistics; /**< Running statistics in the weight slab. */
+    float *gradients;     /**< Of the step. */
+    float *run_gradients; /**< Of one of its several runs, the net's; NULL: one run is the step. */
+    float *statistics;    /**< Running statistics in the weight slab. */
     size_t n_gradients, n_statistics;
     double *sums; /**< SUM_COUNT + n_statistics. */
 
     /* Between worker_step and the net's threads. */
-    float share;             /**< This worker's part of the batch's labelled pictures. */
+    float share; /**< The run's part of the batch's labelled pictures. */
+    bool is_first_run, is_last_run;
     _Atomic int post_status; /**< First failure of posting. */
 
     /* Worker 0's. */

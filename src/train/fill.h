@@ -1,0 +1,20 @@
+/**
+ * Pictures from the loader into a net. A step hands a net the slots of its share of the batch, all
+ * at once or, with micro_batches, in several runs.
+ */
+#ifndef WEIR_TRAIN_FILL_H
+#define WEIR_TRAIN_FILL_H
+
+#include "data/data.h"
+#include "nn/nn.h"
+
+/**
+ * Slots [first, first + the net's batch) into the net's input and labels. Slots without a label,
+ * and those behind the last, get a copy of another picture, so that batch norm sees no black ones.
+ * @param shape  Of one picture.
+ * @return How many have a label.
+ */
+uint32_t train_fill(struct weir_net *net, const struct weir_batch *batch, struct weir_shape shape,
+                    uint32_t first);
+
+#endif
