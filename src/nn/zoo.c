@@ -1,164 +1,72 @@
 #include "nn/zoo.h"
 
+#include "nn/zoo_write.h"
+
 #include "base/buf.h"
 #include "base/names.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest, resnet18, writes 6 KiB. */
-#define TEXT_MAX_BYTES ((size_t)64 << 10)
-
-/* ---- writing ------------------------------------------------------------------------------ */
-
-static void begin(struct weir_buf *out, const char *name, const struct weir_shape *shape)
-{
-    (void)weir_buf_printf(out, "{\"name\":\"%s\",\"input\":[%d,%d,%d],\"layers\":[", name, shape->c,
-                          shape->h, shape->w);
-}
-
-/** One layer; `fmt` makes its settings, each with a comma before it. */
-static void layer(struct weir_buf *out, const char *name, const char *type, const char *fmt, ...)
-    WEIR_PRINTF(4, 5);
-
-static void layer(struct weir_buf *out, const char *name, const char *type, const char *fmt, ...)
-{
-    char settings[256];
-    va_list args;
-    va_start(args, fmt);
-    int len = vsnprintf(settings, sizeof settings, fmt, args);
-    va_end(args);
-    if (len < 0 || len >= (int)sizeof settings) {
-        out->status = WEIR_ERR_INTERNAL;
-        return;
-    }
-    bool is_first = out->len == 0 || out->data[out->len - 1] == '[';
-    (void)weir_buf_printf(out, "%s{\"name\":\"%s\",\"type\":\"%s\"%s}", is_first ? "" : ",", name,
-                          type, settings);
-}
-
-/** A layer without settings. */
-static void plain(struct weir_buf *out, const char *name, const char *type)
-{
-    layer(out, name, type, "%s", "");
-}
-
-static void end_softmax(struct weir_buf *out)
-{
-    (void)weir_buf_puts(out, "],\"loss\":{\"type\":\"softmax\"}}");
-}
-
-/** The name of a layer inside a block: "layer1.0" + "conv1". */
-struct name {
-    char text[64];
-};
-
-static struct name inside(const char *block, const char *part)
-{
-    struct name name;
-    (void)snprintf(name.text, sizeof name.text, "%s.%s", block, part);
-    return name;
-}
+/* The largest, inception_v4, writes 70 KiB; a model file may have 1 MiB. */
+#define TEXT_MAX_BYTES ((size_t)1 << 20)
 
 /* ---- lenet, lenet-5, mlp ------------------------------------------------------------------ */
 
-static void lenet_write(const struct weir_shape *shape, struct weir_buf *out)
+static void lenet_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
-    begin(out, "lenet", shape);
-    layer(out, "conv1", "conv", ",\"k\":32,\"kernel\":5,\"pad\":2");
-    plain(out, "relu1", "relu");
-    layer(out, "pool1", "max_pool", ",\"kernel\":2");
-    layer(out, "conv2", "conv", ",\"k\":64,\"kernel\":5,\"pad\":2");
-    plain(out, "relu2", "relu");
-    layer(out, "pool2", "max_pool", ",\"kernel\":2");
-    layer(out, "fc1", "linear", ",\"k\":512");
-    plain(out, "relu3", "relu");
-    layer(out, "dropout", "dropout", ",\"rate\":0.5");
-    layer(out, "fc2", "linear", ",\"k\":\"classes\"");
-    end_softmax(out);
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "conv1", "conv", ",\"k\":32,\"kernel\":5,\"pad\":2");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "pool1", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "conv2", "conv", ",\"k\":64,\"kernel\":5,\"pad\":2");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "pool2", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "fc1", "linear", ",\"k\":512");
+    zoo_plain(out, "relu3", "relu");
+    zoo_layer(out, "dropout", "dropout", ",\"rate\":0.5");
+    zoo_layer(out, "fc2", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
 }
 
-static void lenet5_write(const struct weir_shape *shape, struct weir_buf *out)
+static void lenet5_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
-    begin(out, "lenet-5", shape);
-    layer(out, "conv1", "conv", ",\"k\":6,\"kernel\":5,\"pad\":2");
-    plain(out, "relu1", "relu");
-    layer(out, "pool1", "max_pool", ",\"kernel\":2");
-    layer(out, "conv2", "conv", ",\"k\":16,\"kernel\":5");
-    plain(out, "relu2", "relu");
-    layer(out, "pool2", "max_pool", ",\"kernel\":2");
-    layer(out, "fc1", "linear", ",\"k\":120");
-    plain(out, "relu3", "relu");
-    layer(out, "fc2", "linear", ",\"k\":84");
-    plain(out, "relu4", "relu");
-    layer(out, "fc3", "linear", ",\"k\":\"classes\"");
-    end_softmax(out);
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "conv1", "conv", ",\"k\":6,\"kernel\":5,\"pad\":2");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "pool1", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "conv2", "conv", ",\"k\":16,\"kernel\":5");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "pool2", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "fc1", "linear", ",\"k\":120");
+    zoo_plain(out, "relu3", "relu");
+    zoo_layer(out, "fc2", "linear", ",\"k\":84");
+    zoo_plain(out, "relu4", "relu");
+    zoo_layer(out, "fc3", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
 }
 
-static void mlp_write(const struct weir_shape *shape, struct weir_buf *out)
+static void mlp_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
-    begin(out, "mlp", shape);
-    layer(out, "fc1", "linear", ",\"k\":256");
-    plain(out, "relu1", "relu");
-    layer(out, "fc2", "linear", ",\"k\":128");
-    plain(out, "relu2", "relu");
-    layer(out, "fc3", "linear", ",\"k\":\"classes\"");
-    end_softmax(out);
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "fc1", "linear", ",\"k\":256");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "fc2", "linear", ",\"k\":128");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "fc3", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
 }
 
-/* ---- resnet18 ----------------------------------------------------------------------------- */
-
-static void conv_bn(struct weir_buf *out, const char *conv, const char *bn, const char *from, int k,
-                    int kernel, int stride)
+/* Its input is flattened; a layer of one unit makes the rest of the work nothing. */
+static void trivial_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
-    layer(out, conv, "conv",
-          ",\"from\":\"%s\",\"k\":%d,\"kernel\":%d,\"stride\":%d,\"pad\":%d,\"bias\":false", from,
-          k, kernel, stride, kernel / 2);
-    plain(out, bn, "batch_norm");
-}
-
-/** torchvision's BasicBlock (He et al., CVPR 2016, figure 5 left). Its value is "<block>.relu2". */
-static void basic_block(struct weir_buf *out, const char *block, const char *from, int k,
-                        int stride, bool has_projection)
-{
-    struct name relu1 = inside(block, "relu1"), bn2 = inside(block, "bn2");
-    struct name projection = inside(block, "downsample.1");
-    const char *shortcut = has_projection ? projection.text : from;
-    conv_bn(out, inside(block, "conv1").text, inside(block, "bn1").text, from, k, 3, stride);
-    plain(out, relu1.text, "relu");
-    conv_bn(out, inside(block, "conv2").text, bn2.text, relu1.text, k, 3, 1);
-    if (has_projection) {
-        conv_bn(out, inside(block, "downsample.0").text, projection.text, from, k, 1, stride);
-    }
-    layer(out, inside(block, "add").text, "add", ",\"from\":[\"%s\",\"%s\"]", bn2.text, shortcut);
-    plain(out, inside(block, "relu2").text, "relu");
-}
-
-static void resnet18_write(const struct weir_shape *shape, struct weir_buf *out)
-{
-    begin(out, "resnet18", shape);
-    /* Small images would be one pixel wide before the last stage: keep them whole at first, as
-     * the same paper does for CIFAR. */
-    bool is_small = shape->h < 64 || shape->w < 64;
-    conv_bn(out, "conv1", "bn1", "input", 64, is_small ? 3 : 7, is_small ? 1 : 2);
-    plain(out, "relu", "relu");
-    if (!is_small) {
-        layer(out, "maxpool", "max_pool", ",\"kernel\":3,\"stride\":2,\"pad\":1");
-    }
-    struct name from = {0};
-    (void)snprintf(from.text, sizeof from.text, "%s", is_small ? "relu" : "maxpool");
-    for (int i = 0; i < 8; i++) {
-        int i_stage = i / 2;
-        bool is_down = i % 2 == 0 && i_stage > 0;
-        char block[32];
-        (void)snprintf(block, sizeof block, "layer%d.%d", i_stage + 1, i % 2);
-        basic_block(out, block, from.text, 64 << i_stage, is_down ? 2 : 1, is_down);
-        from = inside(block, "relu2");
-    }
-    plain(out, "avgpool", "global_pool");
-    layer(out, "fc", "linear", ",\"k\":\"classes\"");
-    end_softmax(out);
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "fc1", "linear", ",\"k\":1");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "fc2", "linear", ",\"k\":4096");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "fc3", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
 }
 
 /* ---- face-embed --------------------------------------------------------------------------- */
@@ -173,12 +81,12 @@ static void face_conv(struct weir_buf *out, int n, int k, int kernel, int stride
 {
     char name[16];
     (void)snprintf(name, sizeof name, "conv%d", n);
-    layer(out, name, "conv", ",\"k\":%d,\"kernel\":%d,\"stride\":%d,\"pad\":%d,\"bias\":false", k,
-          kernel, stride, kernel / 2);
+    zoo_layer(out, name, "conv", ",\"k\":%d,\"kernel\":%d,\"stride\":%d,\"pad\":%d,\"bias\":false",
+              k, kernel, stride, kernel / 2);
     (void)snprintf(name, sizeof name, "bn%d", n);
-    plain(out, name, "batch_norm");
+    zoo_plain(out, name, "batch_norm");
     (void)snprintf(name, sizeof name, "prelu%d", n);
-    plain(out, name, "prelu");
+    zoo_plain(out, name, "prelu");
 }
 
 /** The picture itself in about SMALL_CELLS cells along its shorter side, as a vector of length
@@ -186,12 +94,12 @@ static void face_conv(struct weir_buf *out, int n, int k, int kernel, int stride
 static void small_picture(struct weir_buf *out, const struct weir_shape *shape)
 {
     int side = WEIR_MIN(shape->h, shape->w);
-    layer(out, "small.pool", "avg_pool", ",\"from\":\"input\",\"kernel\":%d",
-          WEIR_MAX((side + SMALL_CELLS / 2) / SMALL_CELLS, 1));
-    plain(out, "small.norm", "layer_norm");
-    plain(out, "small.flat", "flatten");
-    plain(out, "small.unit", "l2_normalise");
-    layer(out, "small.scale", "scale", ",\"factor\":%g", SMALL_LENGTH);
+    zoo_layer(out, "small.pool", "avg_pool", ",\"from\":\"input\",\"kernel\":%d",
+              WEIR_MAX((side + SMALL_CELLS / 2) / SMALL_CELLS, 1));
+    zoo_plain(out, "small.norm", "layer_norm");
+    zoo_plain(out, "small.flat", "flatten");
+    zoo_plain(out, "small.unit", "l2_normalise");
+    zoo_layer(out, "small.scale", "scale", ",\"factor\":%g", SMALL_LENGTH);
 }
 
 /*
@@ -202,24 +110,24 @@ static void small_picture(struct weir_buf *out, const struct weir_shape *shape)
  * within their noise, and would need nets whose output is not what the loss sees. A weight of 1 is
  * a little better where pixels alone are good, and much worse where they are not (drawn faces).
  */
-static void face_embed_write(const struct weir_shape *shape, struct weir_buf *out)
+static void face_embed_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
-    begin(out, "face-embed", shape);
+    zoo_begin(out, name, shape);
     face_conv(out, 1, 16, 5, 2);
     face_conv(out, 2, 32, 3, 1);
-    layer(out, "pool1", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "pool1", "max_pool", ",\"kernel\":2");
     face_conv(out, 3, 64, 3, 1);
-    layer(out, "pool2", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "pool2", "max_pool", ",\"kernel\":2");
     face_conv(out, 4, 96, 3, 1);
-    layer(out, "dropout", "dropout", ",\"rate\":0.3");
+    zoo_layer(out, "dropout", "dropout", ",\"rate\":0.3");
     /* A face is aligned: where a feature lies says who it is, so places are kept (no global
      * pooling). */
-    layer(out, "embed.fc", "linear", ",\"k\":128,\"bias\":false");
-    plain(out, "embed.bn", "batch_norm");
-    plain(out, "embed.learned", "l2_normalise");
+    zoo_layer(out, "embed.fc", "linear", ",\"k\":128,\"bias\":false");
+    zoo_plain(out, "embed.bn", "batch_norm");
+    zoo_plain(out, "embed.learned", "l2_normalise");
     small_picture(out, shape);
-    layer(out, "embed.both", "concat", ",\"from\":[\"embed.learned\",\"small.scale\"]");
-    plain(out, "embed.unit", "l2_normalise");
+    zoo_layer(out, "embed.both", "concat", ",\"from\":[\"embed.learned\",\"small.scale\"]");
+    zoo_plain(out, "embed.unit", "l2_normalise");
     (void)weir_buf_puts(out, "],\"loss\":{\"type\":\"margin\",\"scale\":16,\"margin\":0.35}}");
 }
 
@@ -241,12 +149,123 @@ static const struct weir_zoo_model models[] = {
     {.name = "resnet18",
      .doc = "Residual network of 18 layers, torchvision's names; below 64 pixels a 3x3 stem.",
      .shape = {3, 224, 224},
-     .write = resnet18_write},
+     .min_side = 1,
+     .write = zoo_resnet_write},
     {.name = "face-embed",
      .doc = "A grey face to a unit vector: 128 numbers of four convolutions, and the picture made "
             "small; angular margin loss.",
      .shape = {1, 56, 46},
      .write = face_embed_write},
+    {.name = "trivial",
+     .doc = "tf_cnn_benchmarks' trivial: hidden layers of 1 and 4096 units.",
+     .shape = {3, 227, 227},
+     .min_side = 1,
+     .write = trivial_write},
+    {.name = "alexnet",
+     .doc = "torchvision's AlexNet (one tower), its names.",
+     .shape = {3, 224, 224},
+     .min_side = 63,
+     .write = zoo_alexnet_write},
+    {.name = "vgg11",
+     .doc = "VGG of 11 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "vgg13",
+     .doc = "VGG of 13 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "vgg16",
+     .doc = "VGG of 16 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "vgg19",
+     .doc = "VGG of 19 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "resnet34",
+     .doc = "Residual network of 34 layers, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet50",
+     .doc = "Residual network of 50 layers (v1.5: strides in the 3x3), torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet101",
+     .doc = "Residual network of 101 layers (v1.5: strides in the 3x3), torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet152",
+     .doc = "Residual network of 152 layers (v1.5: strides in the 3x3), torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet50_v1",
+     .doc = "The same with strides in the first 1x1 of a block, as first published.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet101_v1",
+     .doc = "The same with strides in the first 1x1 of a block, as first published.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet152_v1",
+     .doc = "The same with strides in the first 1x1 of a block, as first published.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet50_v2",
+     .doc = "Norms and rectifiers before convolutions (He et al., ECCV 2016).",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet101_v2",
+     .doc = "Norms and rectifiers before convolutions (He et al., ECCV 2016).",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet152_v2",
+     .doc = "Norms and rectifiers before convolutions (He et al., ECCV 2016).",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "densenet121",
+     .doc = "Densely connected network of 121 layers, growth 32, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_densenet_write},
+    {.name = "googlenet",
+     .doc = "GoogLeNet with batch norm, torchvision's names, no auxiliary heads.",
+     .shape = {3, 224, 224},
+     .min_side = 15,
+     .write = zoo_googlenet_write},
+    {.name = "inception_v3",
+     .doc = "Inception v3, torchvision's names, no auxiliary head.",
+     .shape = {3, 299, 299},
+     .min_side = 75,
+     .write = zoo_inception_v3_write},
+    {.name = "inception_v4",
+     .doc = "Inception v4 (Szegedy et al., AAAI 2017), timm's names.",
+     .shape = {3, 299, 299},
+     .min_side = 75,
+     .write = zoo_inception_v4_write},
+    {.name = "mobilenet_v1",
+     .doc = "MobileNet of width 1: depthwise and 1x1 convolutions.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_mobilenet_v1_write},
+    {.name = "mobilenet_v2",
+     .doc = "MobileNet v2 of width 1: inverted residuals, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_mobilenet_v2_write},
 };
 
 const struct weir_zoo_model *weir_zoo_models(size_t *out_n)
@@ -286,7 +305,7 @@ weir_status weir_zoo_spec(const char *name, const struct weir_shape *shape,
     }
     struct weir_buf buf;
     weir_buf_init(&buf, TEXT_MAX_BYTES);
-    model->write(shape == NULL ? &model->shape : shape, &buf);
+    model->write(name, shape == NULL ? &model->shape : shape, &buf);
     weir_status status = buf.status;
     if (status == WEIR_OK) {
         status = weir_model_spec_parse(buf.data, buf.len, name, out, err);

@@ -10,6 +10,25 @@
  *     mlp         fc 256, fc 128, fc                                      235,146 (28x28 grey)
  *     resnet18    torchvision's structure and parameter names             11,689,512 (224x224)
  *     face-embed  conv5-16, 32, 64, 96, fc 128: a unit vector; margin     509,696 (46x56 grey)
+ *     trivial     fc 1, fc 4096, fc: tf_cnn_benchmarks'                   4,259,780 (227x227)
+ *     alexnet     torchvision's                                           61,100,840 (224x224)
+ *     vgg11       13, 16, 19: torchvision's without batch norm            132,863,336 (vgg11)
+ *     resnet34    50, 101, 152: v1.5, torchvision's                       25,557,032 (resnet50)
+ *     resnet50_v1 101, 152: the stride in a block's first 1x1             as resnet50
+ *     resnet50_v2 101, 152: norms before convolutions, stride in the 3x3  25,549,352 (resnet50_v2)
+ *     densenet121 torchvision's                                           7,978,856 (224x224)
+ *     googlenet   torchvision's without auxiliary heads                   6,624,904 (224x224)
+ *     inception_v3  torchvision's without its auxiliary head              23,834,568 (299x299)
+ *     inception_v4  timm's names                                          42,679,816 (299x299)
+ *     mobilenet_v1  names of its own, rectifiers bounded at 6             4,231,976 (224x224)
+ *     mobilenet_v2  torchvision's                                         3,504,872 (224x224)
+ *
+ * Parameters are those of 1000 classes where the input is coloured, else of 10. Where a model is
+ * said to be torchvision's, its parameters have the names and shapes of torchvision's state_dict
+ * (which has "num_batches_tracked" besides), so weights can be carried over by name. What
+ * torchvision does with the picture before its first layer (transform_input) is not part of a
+ * model. alexnet and vgg have no adaptive pool: at their own size it changes nothing, at another
+ * the first linear layer takes what there is.
  *
  * Any thread.
  */
@@ -30,8 +49,9 @@ struct weir_zoo_model {
     const char *name;
     const char *doc;         /**< One line. */
     struct weir_shape shape; /**< Input if none is given. */
+    int32_t min_side;        /**< Rows and columns it wants at least; 0 or 1: few. */
     /** Appends the model file for this input; failures stay in the buffer's status. */
-    void (*write)(const struct weir_shape *shape, struct weir_buf *out);
+    void (*write)(const char *name, const struct weir_shape *shape, struct weir_buf *out);
 };
 
 /** All models, for help texts. Static. */

@@ -33,6 +33,27 @@ static const struct count {
      1000,
      11689512,
      118013952 + 4 * 115605504LL + 3 * (7 * 115605504LL / 2 + 115605504 / 18) + 512000},
+    /* torchvision's published counts (without auxiliary heads); timm's for inception_v4 and
+     * resnet50_v2 (its resnetv2_50); Keras' for mobilenet_v1. */
+    {"alexnet", {3, 224, 224}, 1000, 61100840, 0},
+    {"vgg11", {3, 224, 224}, 1000, 132863336, 0},
+    {"vgg13", {3, 224, 224}, 1000, 133047848, 0},
+    {"vgg16", {3, 224, 224}, 1000, 138357544, 0},
+    {"vgg19", {3, 224, 224}, 1000, 143667240, 0},
+    {"resnet34", {3, 224, 224}, 1000, 21797672, 0},
+    {"resnet50", {3, 224, 224}, 1000, 25557032, 0},
+    {"resnet101", {3, 224, 224}, 1000, 44549160, 0},
+    {"resnet152", {3, 224, 224}, 1000, 60192808, 0},
+    {"resnet50_v1", {3, 224, 224}, 1000, 25557032, 0},
+    {"resnet50_v2", {3, 224, 224}, 1000, 25549352, 0},
+    {"densenet121", {3, 224, 224}, 1000, 7978856, 0},
+    {"googlenet", {3, 224, 224}, 1000, 6624904, 0},
+    {"inception_v3", {3, 299, 299}, 1000, 23834568, 0},
+    {"inception_v4", {3, 299, 299}, 1000, 42679816, 0},
+    {"mobilenet_v1", {3, 224, 224}, 1000, 4231976, 0},
+    {"mobilenet_v2", {3, 224, 224}, 1000, 3504872, 0},
+    /* 227 * 227 * 3 + 1, 2 * 4096, 4096 * 1000 + 1000. */
+    {"trivial", {3, 227, 227}, 1000, 154588 + 8192 + 4097000, 0},
     /* kuangliu/pytorch-cifar ResNet18: 11,173,962. */
     {"resnet18", {3, 32, 32}, 10, 11173962, 0},
     /* McMahan et al., AISTATS 2017: "a CNN … 1,663,370 total parameters". */
@@ -137,6 +158,57 @@ START_TEST(resnet18_has_the_layer_names_and_shapes_of_torchvision)
 
 END_TEST
 
+/* Layers as torchvision's (timm's for inception_v4) summaries of the models give them. */
+static const struct known_layer {
+    const char *model, *layer;
+    struct weir_shape shape;
+} known_layers[] = {
+    {"alexnet", "features.0", {64, 55, 55}},
+    {"alexnet", "features.12", {256, 6, 6}},
+    {"alexnet", "classifier.1", {4096, 1, 1}},
+    {"vgg11", "features.18", {512, 14, 14}},
+    {"vgg16", "features.28", {512, 14, 14}},
+    {"vgg19", "features.36", {512, 7, 7}},
+    {"vgg19", "classifier.6", {1000, 1, 1}},
+    {"resnet34", "layer3.5.conv2", {256, 14, 14}},
+    {"resnet50", "layer1.0.downsample.0", {256, 56, 56}},
+    {"resnet50", "layer2.0.conv1", {128, 56, 56}},
+    {"resnet50_v1", "layer2.0.conv1", {128, 28, 28}},
+    {"resnet50_v2", "layer2.0.bn1", {256, 56, 56}},
+    {"resnet152", "layer3.35.bn3", {1024, 14, 14}},
+    {"densenet121", "features.denseblock3.denselayer24.norm1", {992, 14, 14}},
+    {"densenet121", "features.transition3.conv", {512, 14, 14}},
+    {"densenet121", "features.norm5", {1024, 7, 7}},
+    {"googlenet", "maxpool2", {192, 28, 28}},
+    {"googlenet", "inception4e.branch3.1.conv", {128, 14, 14}},
+    {"googlenet", "inception5b.branch4.1.bn", {128, 7, 7}},
+    {"inception_v3", "Conv2d_4a_3x3.conv", {192, 71, 71}},
+    {"inception_v3", "Mixed_5d.branch3x3dbl_3.bn", {96, 35, 35}},
+    {"inception_v3", "Mixed_6e.branch7x7dbl_5.conv", {192, 17, 17}},
+    {"inception_v3", "Mixed_7c.branch3x3dbl_3b.conv", {384, 8, 8}},
+    {"inception_v4", "features.4.branch1.3.conv", {96, 71, 71}},
+    {"inception_v4", "features.17.branch2.4.conv", {256, 17, 17}},
+    {"inception_v4", "features.21.concat", {1536, 8, 8}},
+    {"mobilenet_v1", "block13.pointwise", {1024, 7, 7}},
+    {"mobilenet_v2", "features.1.conv.1", {16, 112, 112}},
+    {"mobilenet_v2", "features.2.conv.1.0", {96, 56, 56}},
+    {"mobilenet_v2", "features.18.0", {1280, 7, 7}},
+};
+
+START_TEST(layers_have_the_published_names_and_shapes)
+{
+    const struct known_layer *known = &known_layers[_i];
+    struct weir_graph *graph = built(known->model, NULL, 1000);
+    int32_t i = layer_index(graph, known->layer);
+    ck_assert_msg(i >= 0, "%s has no %s", known->model, known->layer);
+    const struct weir_shape *is = &graph->layers[i].out;
+    ck_assert_msg(memcmp(is, &known->shape, sizeof *is) == 0, "%s: %s is %d x %d x %d",
+                  known->model, known->layer, is->c, is->h, is->w);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 START_TEST(every_model_builds_for_every_reasonable_shape)
 {
     static const int32_t sides[] = {28, 32, 47, 64, 92, 112};
@@ -149,6 +221,9 @@ START_TEST(every_model_builds_for_every_reasonable_shape)
         for (size_t h = 0; h < WEIR_ARRAY_LEN(sides); h++) {
             for (size_t w = 0; w < WEIR_ARRAY_LEN(sides); w++) {
                 struct weir_shape shape = {1 + (int32_t)(h + w) % 3, sides[h], sides[w]};
+                if (WEIR_MIN(shape.h, shape.w) < models[i].min_side) {
+                    continue;
+                }
                 struct weir_graph *graph = built(models[i].name, &shape, 7);
                 struct weir_shape input = weir_graph_input_shape(graph);
                 ck_assert_int_eq(memcmp(&input, &shape, sizeof shape), 0);
@@ -214,6 +289,8 @@ int main(void)
                         (int)WEIR_ARRAY_LEN(counts));
     tcase_add_test(tcase, the_face_network_keeps_its_budget);
     tcase_add_test(tcase, resnet18_has_the_layer_names_and_shapes_of_torchvision);
+    tcase_add_loop_test(tcase, layers_have_the_published_names_and_shapes, 0,
+                        (int)WEIR_ARRAY_LEN(known_layers));
     tcase_add_test(tcase, every_model_builds_for_every_reasonable_shape);
     tcase_add_test(tcase, a_spec_of_the_zoo_is_a_model_file_that_builds_the_same_graph);
     tcase_add_test(tcase, inputs_too_small_and_unknown_names_are_refused);
