@@ -13,6 +13,7 @@ static struct weir_train_config in_runs(int workers, int servers, int n_runs)
     struct weir_train_config config = bed_config(workers, servers, 6);
     config.micro_batches = n_runs;
     config.gradient_parts = 1;
+    config.label_smoothing = 0.1;
     config.checkpoint_every_s = 1000;
     return config;
 }
@@ -96,7 +97,6 @@ START_TEST(a_stopped_training_in_runs_goes_on_bit_for_bit)
     struct weir_train_config config = in_runs(2, 0, 3);
     config.optimizer = "lamb";
     config.clip_norm = 1;
-    config.label_smoothing = 0.1;
     config.average_decay = 0.9;
     config.schedule = "polynomial:power=2";
     config.warmup_epochs = 1;

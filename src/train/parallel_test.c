@@ -213,10 +213,24 @@ START_TEST(an_embedding_is_trained_and_knows_its_scores)
 
 END_TEST
 
+START_TEST(labels_of_an_embedding_are_not_smoothed)
+{
+    struct weir_train_config config = bed_config(1, 0, 1);
+    config.model = "face-embed";
+    config.input = "1,32,24";
+    config.label_smoothing = 0.1;
+    config.max_restarts = 0;
+    ck_assert_int_eq(weir_train_launch(&config, NULL, &bed.err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(bed.err.message, "label_smoothing") != NULL, "%s", bed.err.message);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("parallel", bed_make, bed_drop, one_worker_does_what_a_plain_loop_does,
                     more_workers_see_the_losses_of_one,
                     one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts,
                     parameter_servers_give_the_weights_of_an_all_reduce,
                     a_picture_that_is_damaged_is_left_out_or_ends_the_training,
                     a_loss_that_is_no_number_ends_the_training_with_advice,
-                    an_embedding_is_trained_and_knows_its_scores)
+                    an_embedding_is_trained_and_knows_its_scores,
+                    labels_of_an_embedding_are_not_smoothed)

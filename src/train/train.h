@@ -13,10 +13,11 @@
  * mean loss over its share, weighted by its share of the pictures with a label, so that their sum
  * is the gradient of the mean over the whole batch. Sums are taken in rank order and every worker
  * (or the parameter servers) makes the same update, so that weights stay equal bit for bit. A net
- * without dropout and batch norm learns the same with any number of workers, up to rounding.
- * Dropout masks are a function of (seed, step, worker). Batch norm normalises over a worker's own
- * share, as everywhere; its running statistics are averaged over the workers after each step, so
- * that all hold the same and a checkpoint does not depend on when it is taken.
+ * without batch norm learns the same with any number of workers, up to rounding. Dropout masks are
+ * a function of (seed, step, place in the batch). Batch norm normalises over a worker's own share,
+ * or one run of it (micro_batches), as everywhere; its running statistics are averaged over the
+ * workers after each step, so that all hold the same and a checkpoint does not depend on when it is
+ * taken.
  *
  * What is promised: the same configuration, data, back-end and number of workers give the same
  * model, bit for bit, whether or not ranks died on the way.
