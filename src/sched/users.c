@@ -9,6 +9,7 @@ struct entry {
     const char *user;
     int32_t index;
     uint8_t rank;
+    int64_t held; /**< Of a user's first entry: by all its jobs in the queue. */
 };
 
 static int compare(int64_t l, int64_t r)
@@ -19,7 +20,7 @@ static int compare(int64_t l, int64_t r)
 static int by_user(const struct entry *l, const struct entry *r)
 {
     int by_queue = compare(l->job->queue, r->job->queue);
-    return by_queue != 0 ? by_queue : strcmp(l->user, r->user);
+    return by_queue != 0 || l->user == r->user ? by_queue : strcmp(l->user, r->user);
 }
 
 static int by_turn(const void *left, const void *right)
@@ -34,12 +35,11 @@ static int by_turn(const void *left, const void *right)
 }
 
 /** Devices of a job: of what runs or has a place, and of what is pending. */
-static void count(const struct cluster *cluster, const struct entry *entry, int64_t *out_has,
+static void count(const struct cluster *cluster, const struct weir_sched_job *job, int64_t *out_has,
                   int64_t *out_wants)
 {
     *out_has = *out_wants = 0;
-    for (int32_t t = entry->job->first_task; t < entry->job->first_task + entry->job->n_tasks;
-         t++) {
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
         int32_t target = cluster->tasks[t].target;
         if (target >= 0 || cluster->tasks[t].phase == PHASE_PENDING) {
             int64_t devices = cluster_charge(cluster, t, target).accelerators;
@@ -48,19 +48,40 @@ static void count(const struct cluster *cluster, const struct entry *entry, int6
     }
 }
 
-static void claim_of_user(const struct cluster *cluster, const struct entry *entries, size_t n,
-                          const bool *is_listed, int64_t *out)
+static struct entry make_entry(const struct cluster *cluster, int32_t index, uint8_t rank)
 {
-    int64_t sum = 0, has, wants;
-    for (size_t i = 0; i < n; i++) {
-        count(cluster, &entries[i], &has, &wants);
-        sum += has;
+    const struct weir_sched_job *job = &cluster->snapshot->jobs[index];
+    return (struct entry){
+        .job = job, .user = job->user == NULL ? "" : job->user, .index = index, .rank = rank};
+}
+
+/** The first of the user's entries; n: it has none. */
+static size_t find_user(const struct entry *entries, size_t n, const struct entry *of)
+{
+    size_t first = 0;
+    for (size_t end = n; first < end;) {
+        size_t middle = first + (end - first) / 2;
+        if (by_user(&entries[middle], of) < 0) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
     }
-    for (size_t i = 0; i < n; i++) {
-        if (is_listed[entries[i].index]) {
-            out[entries[i].index] = sum;
-            count(cluster, &entries[i], &has, &wants);
-            sum += wants;
+    return first < n && by_user(&entries[first], of) == 0 ? first : n;
+}
+
+/** Of each user that has entries: what all its jobs in the queue hold, into its first entry. */
+static void sum_held(const struct cluster *cluster, struct entry *entries, size_t n)
+{
+    int64_t has, wants;
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        count(cluster, &cluster->snapshot->jobs[j], &has, &wants);
+        if (has > 0) {
+            struct entry job = make_entry(cluster, j, 0);
+            size_t at = find_user(entries, n, &job);
+            if (at < n) {
+                entries[at].held += has;
+            }
         }
     }
 }
@@ -81,20 +102,25 @@ bool users_differ(const struct cluster *cluster)
 weir_status users_claim(const struct cluster *cluster, const bool *is_listed, const uint8_t *ranks,
                         int64_t *out)
 {
-    size_t n = (size_t)cluster->snapshot->n_jobs;
-    struct entry *entries = malloc((n + 1) * sizeof *entries);
+    size_t n = 0;
+    struct entry *entries = malloc(((size_t)cluster->snapshot->n_jobs + 1) * sizeof *entries);
     if (entries == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct weir_sched_job *job = &cluster->snapshot->jobs[i];
-        entries[i] = (struct entry){job, job->user == NULL ? "" : job->user, (int32_t)i, ranks[i]};
+    for (int32_t i = 0; i < cluster->snapshot->n_jobs; i++) {
+        if (is_listed[i]) { /* Few of those there are: most run. */
+            entries[n++] = make_entry(cluster, i, ranks[i]);
+        }
     }
     qsort(entries, n, sizeof *entries, by_turn);
-    for (size_t first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && by_user(&entries[first], &entries[end]) == 0; end++) {
-        }
-        claim_of_user(cluster, entries + first, end - first, is_listed, out);
+    sum_held(cluster, entries, n);
+    int64_t sum = 0, has, wants;
+    for (size_t i = 0; i < n; i++) {
+        bool is_first = i == 0 || by_user(&entries[i - 1], &entries[i]) != 0;
+        sum = is_first ? entries[i].held : sum;
+        out[entries[i].index] = sum;
+        count(cluster, entries[i].job, &has, &wants);
+        sum += wants;
     }
     free(entries);
     return WEIR_OK;

@@ -14,7 +14,7 @@ bool users_differ(const struct cluster *cluster);
  *
  * @param is_listed, ranks  Per job: whether it waits, and its enum chunk_rank.
  * @param out   Per job, in thousandths of a device; of listed jobs only.
- * @return NOMEM. Cost: O(jobs * log jobs + tasks).
+ * @return NOMEM. Cost: O(listed * log listed + jobs * log users + tasks).
  */
 weir_status users_claim(const struct cluster *cluster, const bool *is_listed, const uint8_t *ranks,
                         int64_t *out) WEIR_MUST_CHECK;
