@@ -354,6 +354,17 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
     return prospect_is_hopeless(&cycle->solver.prospect, cycle->tasks[0]);
 }
 
+/** Which jobs may be victims. @return Whether there is one. Cost: jobs. */
+static bool mark_victims(struct cycle *cycle, int32_t job, const struct eviction *rule)
+{
+    bool is_any = false;
+    for (int32_t v = 0; v < cycle->cluster.snapshot->n_jobs; v++) {
+        cycle->solver.is_victim[v] = (uint8_t)rule->judge(&cycle->cluster, job, v);
+        is_any = is_any || cycle->solver.is_victim[v] != SOLVER_NOT_A_VICTIM;
+    }
+    return is_any;
+}
+
 static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -366,16 +377,8 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
          !shares_may_reclaim(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
         return false;
     }
-    bool is_any = false;
-    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
-        solver->is_victim[v] = (uint8_t)rule->judge(cluster, job, v);
-        is_any = is_any || solver->is_victim[v] != SOLVER_NOT_A_VICTIM;
-    }
-    if (!is_any) {
-        return false;
-    }
     mark_losers(cycle, job, rule);
-    if (rule->must_move_all && is_beyond_moving(cycle, job)) {
+    if ((rule->must_move_all && is_beyond_moving(cycle, job)) || !mark_victims(cycle, job, rule)) {
         return false;
     }
     backfill_hold_against(&cycle->backfill, job);
