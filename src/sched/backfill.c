@@ -21,13 +21,14 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
     size_t n_ends = (size_t)snapshot->n_jobs + (size_t)backfill->slots_cap;
     backfill->slots = calloc((size_t)backfill->slots_cap, sizeof *backfill->slots);
     backfill->ends = calloc(n_ends, sizeof *backfill->ends);
+    backfill->of_jobs = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->of_jobs);
     backfill->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *backfill->tasks);
     backfill->touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->touched);
     backfill->is_touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->is_touched);
     backfill->late = calloc((size_t)backfill->slots_cap, sizeof *backfill->late);
     bool is_whole = backfill->slots != NULL && backfill->ends != NULL && backfill->tasks != NULL &&
                     backfill->touched != NULL && backfill->is_touched != NULL &&
-                    backfill->late != NULL;
+                    backfill->late != NULL && backfill->of_jobs != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -37,6 +38,7 @@ void backfill_fini(struct backfill *backfill)
     free(backfill->places);
     free(backfill->devices);
     free(backfill->ends);
+    free(backfill->of_jobs);
     free(backfill->tasks);
     free(backfill->touched);
     free(backfill->is_touched);
@@ -127,18 +129,47 @@ static int by_end(const void *left, const void *right)
     return l->slot < r->slot ? -1 : l->slot > r->slot;
 }
 
+/** When each job ends if it runs does not change within a cycle: the order is made once. */
+static void sort_jobs(struct backfill *backfill)
+{
+    const struct weir_sched_snapshot *snapshot = backfill->cluster->snapshot;
+    if (backfill->are_sorted) {
+        return;
+    }
+    backfill->are_sorted = true;
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        backfill->of_jobs[j] =
+            (struct backfill_end){calendar_end_ms(&snapshot->jobs[j], snapshot->now_ms), j, -1};
+    }
+    qsort(backfill->of_jobs, (size_t)snapshot->n_jobs, sizeof *backfill->of_jobs, by_end);
+}
+
+/** Put a slot's end among the ends that are to come. */
+static void insert_end(struct backfill *backfill, int32_t at_slot)
+{
+    const struct backfill_slot *slot = &backfill->slots[at_slot];
+    struct backfill_end added = {slot->until_ms, slot->job, at_slot};
+    int32_t at = backfill->n_ends++;
+    while (at > backfill->position && by_end(&added, &backfill->ends[at - 1]) < 0) {
+        backfill->ends[at] = backfill->ends[at - 1];
+        at--;
+    }
+    backfill->ends[at] = added;
+}
+
 /** Suppose now, with all slots held and charged: each begins at the latest when the job at hand
  *  could, so it may not lean on their room before they have ended. */
 static void begin(struct backfill *backfill)
 {
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    sort_jobs(backfill);
     backfill->n_ends = backfill->position = 0;
-    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        const struct group_state *root = &cluster->groups[cluster->jobs[j].first_group];
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        int32_t job = backfill->of_jobs[i].job;
+        const struct group_state *root = &cluster->groups[cluster->jobs[job].first_group];
         if (root->n_alive + root->n_pipelined > 0) {
-            backfill->ends[backfill->n_ends++] =
-                (struct backfill_end){calendar_end_ms(&snapshot->jobs[j], snapshot->now_ms), j, -1};
+            backfill->ends[backfill->n_ends++] = backfill->of_jobs[i];
         }
     }
     for (int32_t i = 0; i < backfill->n_slots; i++) {
@@ -146,9 +177,8 @@ static void begin(struct backfill *backfill)
         hold(backfill, slot, true);
         cluster_suppose_charged(cluster, snapshot->jobs[slot->job].queue, &slot->amount,
                                 &slot->fixed, 1);
-        backfill->ends[backfill->n_ends++] = (struct backfill_end){slot->until_ms, slot->job, i};
+        insert_end(backfill, i);
     }
-    qsort(backfill->ends, (size_t)backfill->n_ends, sizeof *backfill->ends, by_end);
 }
 
 /** Suppose that something is over (sign 1), or is not after all. */
@@ -324,17 +354,11 @@ static int32_t first_reservation(const struct backfill *backfill)
     return WEIR_SCHED_NONE;
 }
 
-/** Put the slot's end among the ends to come: it begins where the present position is. */
+/** Hold the new slot, which begins where the present position is. */
 static void add_end(struct backfill *backfill, int32_t at_slot)
 {
     struct backfill_slot *slot = &backfill->slots[at_slot];
-    struct backfill_end added = {slot->until_ms, slot->job, at_slot};
-    int32_t at = backfill->n_ends++;
-    while (at > backfill->position && by_end(&added, &backfill->ends[at - 1]) < 0) {
-        backfill->ends[at] = backfill->ends[at - 1];
-        at--;
-    }
-    backfill->ends[at] = added;
+    insert_end(backfill, at_slot);
     hold(backfill, slot, true);
     settle_nodes(backfill);
     cluster_suppose_charged(backfill->cluster, backfill->cluster->snapshot->jobs[slot->job].queue,

@@ -18,8 +18,8 @@
  * count as they will be; nodes now closed stay so; affinities look at what runs now; nobody is
  * evicted. A time is the earliest under these rules and never before a job's turn in the order.
  *
- * Cost of a reservation or forecast: sorting the jobs that run, then O(log) attempts to place, and
- * counting out and in the tasks that end before.
+ * Cost of a reservation or forecast: listing the jobs that run, which are sorted once a cycle, then
+ * O(log) attempts to place, and counting out and in the tasks that end before.
  */
 #ifndef WEIR_SCHED_BACKFILL_H
 #define WEIR_SCHED_BACKFILL_H
@@ -60,6 +60,8 @@ struct backfill {
     size_t n_places, places_cap;
     int32_t *devices;
     size_t n_devices, devices_cap;
+    struct backfill_end *of_jobs; /**< Of every job, run or not, in order; once are_sorted. */
+    bool are_sorted;
     struct backfill_end *ends;
     int32_t n_ends, position;   /**< The first `position` ends are supposed to be over. */
     int32_t *tasks;             /**< Room for one job's tasks. */
