@@ -38,10 +38,14 @@ static void measure(const struct cluster *cluster, int32_t task, int32_t at,
     const struct node_state *node = &cluster->nodes[at];
     bool is_whole = demand->device_milli == WEIR_SCHED_DEVICE;
     int64_t free_milli = is_whole ? (int64_t)node->whole_future * WEIR_SCHED_DEVICE : 0;
-    for (int32_t d = 0; d < given->n_devices && !is_whole; d++) { /* The best hole of one device. */
-        int64_t room = node->device_size - cluster->devices[node->first_device + d].future;
-        room = (int64_t)((__int128)WEIR_MAX(room, 0) * WEIR_SCHED_DEVICE / node->device_size);
-        free_milli = WEIR_MAX(free_milli, room * demand->n_devices);
+    if (!is_whole && demand->n_devices > 0 && given->n_devices > 0) {
+        int64_t room = 0; /* The best hole of one device. */
+        for (int32_t d = 0; d < given->n_devices; d++) {
+            room =
+                WEIR_MAX(room, node->device_size - cluster->devices[node->first_device + d].future);
+        }
+        room = (int64_t)((__int128)room * WEIR_SCHED_DEVICE / node->device_size);
+        free_milli = room * demand->n_devices;
     }
     struct task_charge need = cluster_charge(cluster, task, demand->n_devices > 0 ? at : -1);
     *out_need = (struct weir_sched_amount){{need.accelerators, need.cpu_milli, need.memory_bytes}};
