@@ -31,6 +31,7 @@ struct fgd_index {
     int64_t n_changes; /**< Tasks that were given or lost a place since the last weighing. */
     int32_t *log;      /**< The last nodes that changed, a ring. */
     int64_t n_logged, log_mask;
+    int64_t *noted;           /**< Per node: n_logged just after it changed last; 0 = it has not. */
     int64_t *values, *valued; /**< Per node, and in which weighing it was computed; 0 = not. */
     struct ranking *rankings; /**< Per shape. */
     int32_t n_made, n_made_max;
@@ -60,6 +61,7 @@ weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
     index->log_mask = (int64_t)n_log - 1;
     weir_status status = fgd_nodes_init(&index->nodes, cluster);
     index->log = calloc(n_log, sizeof *index->log);
+    index->noted = calloc(n_nodes + 1, sizeof *index->noted);
     index->values = calloc(n_nodes + 1, sizeof *index->values);
     index->valued = calloc(n_nodes + 1, sizeof *index->valued);
     index->rankings = calloc((size_t)cluster->n_shapes + 1, sizeof *index->rankings);
@@ -67,8 +69,9 @@ weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
     index->sums = calloc((size_t)index->nodes.mix.n_kinds + 1, sizeof *index->sums);
     int64_t bytes = (int64_t)(n_nodes + 1) * (int64_t)sizeof(struct node_index_entry);
     index->n_made_max = (int32_t)WEIR_MAX(INDICES_BYTES_MAX / bytes, 1);
-    if (status != WEIR_OK || index->log == NULL || index->values == NULL || index->valued == NULL ||
-        index->rankings == NULL || index->scratch.free == NULL || index->sums == NULL) {
+    if (status != WEIR_OK || index->log == NULL || index->noted == NULL || index->values == NULL ||
+        index->valued == NULL || index->rankings == NULL || index->scratch.free == NULL ||
+        index->sums == NULL) {
         fgd_index_destroy(index);
         return WEIR_ERR_NOMEM;
     }
@@ -90,6 +93,7 @@ void fgd_index_destroy(struct fgd_index *index)
     }
     fgd_nodes_fini(&index->nodes);
     free(index->log);
+    free(index->noted);
     free(index->values);
     free(index->valued);
     free(index->rankings);
@@ -105,7 +109,7 @@ void fgd_index_note(struct fgd_index *index, int32_t node)
     index->room += index->nodes.rooms[node];
     index->valued[node] = 0;
     index->log[index->n_logged & index->log_mask] = node;
-    index->n_logged++;
+    index->noted[node] = ++index->n_logged;
 }
 
 void fgd_index_commit(struct fgd_index *index, size_t n_changes)
@@ -176,6 +180,27 @@ static void rank_node(struct fgd_index *index, struct ranking *ranking, int32_t 
     }
 }
 
+/** Rank each node once that has changed since the ranking was made: by the log as far as it goes
+ *  back, and else by looking at all. */
+static void rank_changed(struct fgd_index *index, struct ranking *ranking, int32_t task)
+{
+    int32_t n_nodes = index->cluster->snapshot->n_nodes;
+    if (index->n_logged - ranking->seen > index->log_mask) {
+        for (int32_t i = 0; i < n_nodes; i++) {
+            if (index->noted[i] > ranking->seen) {
+                rank_node(index, ranking, task, i);
+            }
+        }
+        return;
+    }
+    for (int64_t i = ranking->seen; i < index->n_logged; i++) {
+        int32_t node = index->log[i & index->log_mask];
+        if (index->noted[node] == i + 1) { /* It has not changed again after this. */
+            rank_node(index, ranking, task, node);
+        }
+    }
+}
+
 /** Give up the ranking that was not asked for the longest. */
 static void drop_oldest(struct fgd_index *index)
 {
@@ -210,15 +235,12 @@ static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
         index->n_made++;
     }
     ranking->asked = ++index->n_asked;
-    if (ranking->weighed != index->n_weighings ||
-        index->n_logged - ranking->seen > index->log_mask) {
+    if (ranking->weighed != index->n_weighings) {
         for (int32_t i = 0; i < n_nodes; i++) {
             rank_node(index, ranking, task, i);
         }
     } else {
-        for (int64_t i = ranking->seen; i < index->n_logged; i++) {
-            rank_node(index, ranking, task, index->log[i & index->log_mask]);
-        }
+        rank_changed(index, ranking, task);
     }
     ranking->weighed = index->n_weighings;
     ranking->seen = index->n_logged;
