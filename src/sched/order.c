@@ -375,6 +375,24 @@ void order_fini(struct order *order)
     *order = (struct order){0};
 }
 
+weir_status order_copy(struct order *order, const struct order *from)
+{
+    const struct weir_sched_snapshot *snapshot = from->cluster->snapshot;
+    size_t n_queues = (size_t)snapshot->n_queues + 1, n_jobs = (size_t)snapshot->n_jobs + 1;
+    if (order->cluster == NULL) {
+        order->cluster = from->cluster;
+        WEIR_TRY(make_arrays(order));
+    }
+    order->is_victims = from->is_victims;
+    order->dirty = from->dirty;
+    memcpy(order->queues, from->queues, n_queues * sizeof *order->queues);
+    memcpy(order->jobs, from->jobs, n_jobs * sizeof *order->jobs);
+    memcpy(order->children, from->children, n_queues * sizeof *order->children);
+    memcpy(order->ranks, from->ranks, n_jobs * sizeof *order->ranks);
+    memcpy(order->claims, from->claims, n_jobs * sizeof *order->claims);
+    return WEIR_OK;
+}
+
 int32_t order_pop(struct order *order)
 {
     if (order->dirty >= 0) {

@@ -42,6 +42,10 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
                        bool is_victims) WEIR_MUST_CHECK;
 void order_fini(struct order *order);
 
+/** Begin again with `from`, of which nothing was popped. `order` is zeroed, or a copy of an order
+ * of the same cluster, whose arrays are used again. Cost: jobs, but none are compared. */
+weir_status order_copy(struct order *order, const struct order *from) WEIR_MUST_CHECK;
+
 /** Take the next job out; -1: none is left. O(depth * log). */
 int32_t order_pop(struct order *order);
 

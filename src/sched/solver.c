@@ -23,9 +23,10 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
-    *solver = (struct solver){.cluster = cluster, .placer = placer};
+    *solver = (struct solver){.cluster = cluster, .placer = placer, .sorted_version = -1};
     solver->is_victim = make(n_jobs, 1);
     solver->is_listed = make(n_jobs, sizeof(bool));
+    solver->sorted_listed = make(n_jobs, sizeof(bool));
     solver->popped = make(n_jobs, sizeof(int32_t));
     solver->last_unit = make(n_jobs, sizeof(int32_t));
     solver->unit_tasks = make(n_tasks, sizeof(int32_t));
@@ -48,7 +49,8 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
         solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
         solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
         solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
-        solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL;
+        solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
+        solver->sorted_listed != NULL;
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
@@ -56,6 +58,9 @@ void solver_fini(struct solver *solver)
 {
     free(solver->is_victim);
     free(solver->is_listed);
+    free(solver->sorted_listed);
+    order_fini(&solver->victims);
+    order_fini(&solver->sorted);
     free(solver->popped);
     free(solver->last_unit);
     free(solver->unit_tasks);

@@ -60,10 +60,13 @@ struct solver {
     bool are_open;  /**< `victims` and what follows is made for the job at hand. */
     bool is_simple; /**< The job's first task: what it needs is a matter of one node alone. */
     struct order victims;
-    uint8_t *is_victim; /**< Per job: enum solver_victim; input. */
-    bool *is_listed;    /**< Per job: the same for the order. */
-    int32_t *popped;    /**< Per job: tasks popped already. */
-    int32_t *last_unit; /**< Per job: the last of its units so far; -1. */
+    struct order sorted;    /**< The victims of the last search before any was popped, */
+    bool *sorted_listed;    /**< who they were, */
+    int64_t sorted_version; /**< and the state (cluster.n_commits); -1: none. */
+    uint8_t *is_victim;     /**< Per job: enum solver_victim; input. */
+    bool *is_listed;        /**< Per job: the same for the order. */
+    int32_t *popped;        /**< Per job: tasks popped already. */
+    int32_t *last_unit;     /**< Per job: the last of its units so far; -1. */
 
     int32_t *unit_nodes; /**< Node of each of unit_tasks before it goes. */
     int32_t *unit_tasks; /**< Tasks of the units popped so far, unit after unit. */

@@ -4,6 +4,21 @@
 
 #include <string.h>
 
+/** The victims in order: sorted anew only if others are listed or the state has changed since. */
+static weir_status open_order(struct solver *solver)
+{
+    size_t size = (size_t)solver->cluster->snapshot->n_jobs * sizeof *solver->is_listed;
+    if (solver->sorted_version != solver->cluster->n_commits ||
+        memcmp(solver->sorted_listed, solver->is_listed, size) != 0) {
+        solver->sorted_version = -1;
+        order_fini(&solver->sorted);
+        WEIR_TRY(order_init(&solver->sorted, solver->cluster, solver->is_listed, true));
+        memcpy(solver->sorted_listed, solver->is_listed, size);
+        solver->sorted_version = solver->cluster->n_commits;
+    }
+    return order_copy(&solver->victims, &solver->sorted);
+}
+
 weir_status victims_open(struct solver *solver)
 {
     const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
@@ -19,14 +34,11 @@ weir_status victims_open(struct solver *solver)
         solver->last_unit[i] = -1;
         solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
     }
-    return order_init(&solver->victims, solver->cluster, solver->is_listed, true);
+    return open_order(solver);
 }
 
 void victims_close(struct solver *solver)
 {
-    if (solver->are_open) {
-        order_fini(&solver->victims);
-    }
     solver->are_open = false;
     solver->n_units = solver->n_unit_tasks = 0;
 }
