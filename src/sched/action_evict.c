@@ -99,10 +99,13 @@ static enum solver_victim judge_reclaim(const struct cluster *cluster, int32_t j
 static enum solver_victim judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
 {
     const struct weir_sched_job *jobs = cluster->snapshot->jobs;
+    if (jobs[job].queue != jobs[victim].queue) {
+        return SOLVER_NOT_A_VICTIM; /* Most are: the rest costs more to tell. */
+    }
     bool may_take =
         jobs[victim].priority < jobs[job].priority ||
         (jobs[victim].priority == jobs[job].priority && service_may_take(cluster, job, victim));
-    if (jobs[job].queue != jobs[victim].queue || !may_take || ageing_is_spared(cluster, victim) ||
+    if (!may_take || ageing_is_spared(cluster, victim) ||
         judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
         return SOLVER_NOT_A_VICTIM;
     }
