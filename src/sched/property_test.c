@@ -178,20 +178,6 @@ static void check_plan(struct test_cluster *cluster, const struct weir_sched_pla
     check_waits(cluster, fates, plan);
 }
 
-static bool is_same_plan(const struct weir_sched_plan *l, const struct weir_sched_plan *r)
-{
-    bool is_same = l->n_actions == r->n_actions && l->n_waits == r->n_waits &&
-                   l->n_decisions == r->n_decisions;
-    for (int32_t i = 0; is_same && i < l->n_actions; i++) {
-        const struct weir_sched_action *a = &l->actions[i], *b = &r->actions[i];
-        is_same = a->kind == b->kind && a->task == b->task && a->node == b->node &&
-                  a->by_job == b->by_job && a->n_devices == b->n_devices &&
-                  (a->n_devices == 0 ||
-                   memcmp(a->devices, b->devices, (size_t)a->n_devices * sizeof(int32_t)) == 0);
-    }
-    return is_same;
-}
-
 static int32_t count_evictions(const struct weir_sched_plan *plan)
 {
     int32_t n = 0;
@@ -205,16 +191,12 @@ static int32_t count_evictions(const struct weir_sched_plan *plan)
 static int settle(struct test_cluster *cluster, const struct weir_sched_profile *profile)
 {
     for (int round = 0; round < ROUNDS_MAX; round++) {
-        struct weir_sched_plan *plan = test_plan(cluster, profile);
-        struct weir_sched_plan *again = test_plan(cluster, profile);
-        ck_assert(plan != NULL && again != NULL);
-        ck_assert(is_same_plan(plan, again));
+        struct weir_sched_plan *plan = test_plan_twice(cluster, profile);
         check_plan(cluster, plan);
         bool is_still = plan->n_actions == 0 || count_evictions(plan) == 0;
         int32_t n_actions = plan->n_actions;
         test_apply(cluster, plan);
         weir_sched_plan_destroy(plan);
-        weir_sched_plan_destroy(again);
         if (n_actions == 0 && is_still) {
             return round;
         }
@@ -227,15 +209,11 @@ static int settle_live(struct test_cluster *cluster, const struct weir_sched_pro
                        struct weir_rng *rng)
 {
     for (int round = 0; round < ROUNDS_LIVE; round++) {
-        struct weir_sched_plan *plan = test_plan(cluster, profile);
-        struct weir_sched_plan *again = test_plan(cluster, profile);
-        ck_assert(plan != NULL && again != NULL);
-        ck_assert(is_same_plan(plan, again));
+        struct weir_sched_plan *plan = test_plan_twice(cluster, profile);
         check_plan(cluster, plan);
         bool is_still = plan->n_actions == 0 && !test_live_moves(cluster);
         test_live_apply(cluster, plan, rng);
         weir_sched_plan_destroy(plan);
-        weir_sched_plan_destroy(again);
         if (is_still) {
             return round;
         }

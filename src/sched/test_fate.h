@@ -64,4 +64,31 @@ static inline struct fate *fates_of(struct test_cluster *cluster,
     return fates;
 }
 
+static inline bool test_is_same_plan(const struct weir_sched_plan *l,
+                                     const struct weir_sched_plan *r)
+{
+    bool is_same = l->n_actions == r->n_actions && l->n_waits == r->n_waits &&
+                   l->n_decisions == r->n_decisions;
+    for (int32_t i = 0; is_same && i < l->n_actions; i++) {
+        const struct weir_sched_action *a = &l->actions[i], *b = &r->actions[i];
+        is_same = a->kind == b->kind && a->task == b->task && a->node == b->node &&
+                  a->by_job == b->by_job && a->n_devices == b->n_devices &&
+                  (a->n_devices == 0 ||
+                   memcmp(a->devices, b->devices, (size_t)a->n_devices * sizeof(int32_t)) == 0);
+    }
+    return is_same;
+}
+
+/** A plan of which the same input gives the same again. */
+static inline struct weir_sched_plan *test_plan_twice(const struct test_cluster *cluster,
+                                                      const struct weir_sched_profile *profile)
+{
+    struct weir_sched_plan *plan = test_plan(cluster, profile);
+    struct weir_sched_plan *again = test_plan(cluster, profile);
+    ck_assert(plan != NULL && again != NULL);
+    ck_assert(test_is_same_plan(plan, again));
+    weir_sched_plan_destroy(again);
+    return plan;
+}
+
 #endif
