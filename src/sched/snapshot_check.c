@@ -406,7 +406,9 @@ static weir_status check_job(struct check *check, const struct weir_sched_job *j
     }
     check->n_parts += job->n_groups;
     const int64_t times[] = {job->created_ms,     job->queued_ms,       job->started_ms,
-                             job->stale_since_ms, job->expected_run_ms, job->preemption_delay_ms};
+                             job->stale_since_ms, job->expected_run_ms, job->preemption_delay_ms,
+                             job->time_limit_ms,  job->checkpoint_ms,   job->evict_asked_ms,
+                             job->idle_since_ms,  job->served_ms,       job->waited_ms};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(times); i++) {
         if (times[i] < -WEIR_SCHED_AMOUNT_MAX || times[i] > WEIR_SCHED_AMOUNT_MAX) {
             return refuse(check, "job", job->name, "a time is too large");

@@ -155,6 +155,34 @@ START_TEST(what_makes_no_sense_is_refused_by_name)
 
 END_TEST
 
+/** Every time of a job: plans subtract them from each other. */
+static const char *const times[] = {
+    "created_ms",     "queued_ms",     "started_ms",    "preemption_delay_ms",
+    "stale_since_ms", "time_limit_ms", "checkpoint_ms", "expected_run_ms",
+    "evict_asked_ms", "idle_since_ms", "served_ms",     "waited_ms",
+};
+
+START_TEST(times_that_cannot_be_subtracted_are_refused)
+{
+    static const int64_t extremes[] = {INT64_MIN, INT64_MAX};
+    for (size_t i = 0; i < sizeof extremes / sizeof extremes[0]; i++) {
+        struct weir_arena arena;
+        struct weir_error err = {0};
+        struct weir_sched_snapshot snapshot;
+        json_t *document =
+            json_pack("{s:[{s:s}], s:[{s:s, s:s, s:I}]}", "queues", "name", "q", "jobs", "name",
+                      "j", "queue", "q", times[_i], (json_int_t)extremes[i]);
+        weir_arena_init(&arena, 0);
+        ck_assert_int_eq(weir_sched_snapshot_from_json(document, &arena, &snapshot, &err),
+                         WEIR_ERR_INVALID);
+        ck_assert_msg(strstr(err.message, "too large") != NULL, "%s: %s", times[_i], err.message);
+        json_decref(document);
+        weir_arena_fini(&arena);
+    }
+}
+
+END_TEST
+
 START_TEST(profiles_are_checked)
 {
     struct weir_sched_profile profile;
@@ -179,6 +207,8 @@ int main(void)
     tcase_add_loop_test(tcase, a_snapshot_reads_back_as_it_was_and_is_planned_alike, 0, 50);
     tcase_add_loop_test(tcase, what_makes_no_sense_is_refused_by_name, 0,
                         (int)(sizeof refused / sizeof refused[0]));
+    tcase_add_loop_test(tcase, times_that_cannot_be_subtracted_are_refused, 0,
+                        (int)(sizeof times / sizeof times[0]));
     tcase_add_test(tcase, every_member_reads_back);
     tcase_add_test(tcase, profiles_are_checked);
     suite_add_tcase(suite, tcase);
