@@ -347,23 +347,31 @@ const struct weir_graph *weir_net_file_graph(const struct weir_net_file *file)
     return file->graph;
 }
 
-static weir_status read_param(const struct weir_net_file *file, const struct weir_param *param,
-                              float *weights, struct weir_error *err)
+/** Is there a tensor for the parameter, and of its shape? out_why says what is wrong if not. */
+static bool has_tensor_of(const struct weir_safetensors *tensors, const struct weir_param *param,
+                          const char **out_why)
 {
-    const struct weir_safetensors_entry *entry = weir_safetensors_find(file->tensors, param->name);
+    const struct weir_safetensors_entry *entry = weir_safetensors_find(tensors, param->name);
     bool is_same = entry != NULL && entry->n_dims == param->n_dims;
     for (int32_t d = 0; is_same && d < param->n_dims; d++) {
         is_same = entry->dims[d] == param->dims[d];
     }
-    if (!is_same) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: %s %s", file->what, param->name,
-                              entry == NULL ? "is missing"
-                                            : "has another shape than the model says");
+    *out_why = entry == NULL ? "is missing" : "has another shape than the model says";
+    return is_same;
+}
+
+static weir_status read_param(const struct weir_safetensors *tensors, const char *what,
+                              const struct weir_param *param, float *weights,
+                              struct weir_error *err)
+{
+    const char *why = NULL;
+    if (!has_tensor_of(tensors, param, &why)) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: %s %s", what, param->name, why);
     }
-    WEIR_TRY(weir_safetensors_read_f32(file->tensors, param->name, weights + param->first_elem,
+    WEIR_TRY(weir_safetensors_read_f32(tensors, param->name, weights + param->first_elem,
                                        param->n_elems, err));
     weir_status status = check_finite(param, weights, WEIR_ERR_CORRUPT, err);
-    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", file->what);
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", what);
 }
 
 weir_status weir_net_file_create_net(const struct weir_net_file *file,
@@ -379,8 +387,9 @@ weir_status weir_net_file_create_net(const struct weir_net_file *file,
         weir_net_init_weights(net, config->seed); /* class weights begin anew */
     }
     for (size_t i = 0; i < n; i++) {
-        weir_status status =
-            is_class_weight(net, i) ? WEIR_OK : read_param(file, &params[i], weights, err);
+        weir_status status = is_class_weight(net, i)
+                                 ? WEIR_OK
+                                 : read_param(file->tensors, file->what, &params[i], weights, err);
         if (status != WEIR_OK) {
             weir_net_destroy(net);
             return status;
@@ -404,4 +413,89 @@ weir_status weir_net_file_load(const char *path, const struct weir_net_config *c
     }
     *out_file = file;
     return WEIR_OK;
+}
+
+/* ---- weights of another program ------------------------------------------------------------- */
+
+static bool are_of_one_layer(const struct weir_param *a, const struct weir_param *b)
+{
+    size_t n = (size_t)(strrchr(a->name, '.') - a->name) + 1;
+    return strncmp(a->name, b->name, n) == 0 && strchr(b->name + n, '.') == NULL;
+}
+
+/** Parameters at the head of the table, whole layers, that the file has not. */
+static size_t count_new(const struct weir_safetensors *tensors, const struct weir_param *params,
+                        size_t n_trainable)
+{
+    size_t n_new = 0;
+    const char *why = NULL;
+    for (size_t first = 0, end = 0; first < n_trainable; first = end) {
+        bool is_new = false;
+        for (end = first; end < n_trainable && are_of_one_layer(&params[first], &params[end]);
+             end++) {
+            is_new = !has_tensor_of(tensors, &params[end], &why) || is_new;
+        }
+        if (!is_new) {
+            break;
+        }
+        n_new = end;
+    }
+    return n_new;
+}
+
+/** Are a layer's running statistics to stay as they are, because its weights do? */
+static bool is_of_new_layer(const struct weir_param *params, size_t n_new, size_t i_param)
+{
+    for (size_t i = 0; i < n_new; i++) {
+        if (are_of_one_layer(&params[i], &params[i_param])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_status import(const struct weir_safetensors *tensors, const char *path,
+                          struct weir_net *net, struct weir_net_import *out, struct weir_error *err)
+{
+    struct weir_net_import result = {0};
+    size_t n = 0, n_trainable = 0;
+    const struct weir_param *params = weir_net_params(net, &n);
+    while (n_trainable < n && params[n_trainable].is_trainable) {
+        n_trainable++;
+    }
+    size_t n_new = count_new(tensors, params, n_trainable);
+    if (n_new == n_trainable) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: holds no tensor of this network, which begins with %s", path,
+                              n_trainable > 0 ? params[n_trainable - 1].name : "none");
+    }
+    for (size_t i = n_new; i < n; i++) {
+        if (i >= n_trainable && is_of_new_layer(params, n_new, i)) {
+            continue;
+        }
+        weir_status status =
+            read_param(tensors, path, &params[i], weir_net_weights(net, NULL), err);
+        if (status != WEIR_OK) {
+            return status;
+        }
+        result.n_read++;
+    }
+    result.n_new = n - result.n_read;
+    result.last_new = n_new > 0 ? params[n_new - 1].name : NULL;
+    size_t n_entries = 0;
+    (void)weir_safetensors_entries(tensors, &n_entries);
+    result.n_unused = n_entries - result.n_read;
+    weir_net_weights_changed(net);
+    *out = result;
+    return WEIR_OK;
+}
+
+weir_status weir_net_file_import(const char *path, struct weir_net *net,
+                                 struct weir_net_import *out, struct weir_error *err)
+{
+    struct weir_safetensors *tensors = NULL;
+    WEIR_TRY(weir_safetensors_open(path, &tensors, err));
+    weir_status status = import(tensors, path, net, out, err);
+    weir_safetensors_close(tensors);
+    return status;
 }

@@ -104,4 +104,25 @@ weir_status weir_net_file_load(const char *path, const struct weir_net_config *c
                                struct weir_net **out_net, struct weir_net_file **out_file,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
+/** What weir_net_file_import did. */
+struct weir_net_import {
+    size_t n_read, n_new, n_unused; /**< Tensors: taken, left as they were, of the file but not of
+                                         the net. */
+    const char *last_new; /**< The first parameter in reading order that was left; NULL if none is.
+                             Owned by the net. */
+};
+
+/**
+ * Weights from any safetensors file that names its tensors as the net does (the zoo's names are
+ * torchvision's): to start a training from. The layers at the end of the net may be missing or have
+ * another shape, as a classifier of other classes has, and stay as they are; from the first layer
+ * to the last one read there may be no gap. Tensors that the net does not have are left alone.
+ * @return as weir_safetensors_open; INVALID (nothing fits); CORRUPT (a gap, naming the parameter; a
+ *         value that is not finite); UNSUPPORTED (element type); IO. After an error while reading
+ *         some weights are the file's.
+ */
+weir_status weir_net_file_import(const char *path, struct weir_net *net,
+                                 struct weir_net_import *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

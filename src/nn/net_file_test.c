@@ -218,6 +218,140 @@ START_TEST(a_missing_or_misshapen_tensor_is_named)
 
 END_TEST
 
+/* ---- weights of another program ------------------------------------------------------------- */
+
+/** A convolution of that name, norm, ReLU, and a linear "fc" of n_classes. */
+static struct weir_net *make_small(const char *conv, int32_t n_classes, uint64_t seed)
+{
+    struct weir_graph *graph = weir_graph_create();
+    struct weir_net *made = NULL;
+    struct weir_conv_params params = {.k = 6, .kernel_h = 3, .kernel_w = 3, .stride = 1};
+    weir_value_t x = weir_graph_input(graph, (struct weir_shape){1, 8, 8});
+    x = weir_graph_conv(graph, conv, x, &params);
+    x = weir_graph_relu(graph, "relu", weir_graph_batch_norm(graph, "bn", x));
+    x = weir_graph_linear(graph, "fc", x, n_classes, true);
+    weir_graph_softmax_loss(graph, "loss", x);
+    const struct weir_net_config config = {.batch = 2, .n_threads = 1, .is_training = true};
+    ck_assert_int_eq(weir_net_create(graph, &config, &made, &err), WEIR_OK);
+    weir_net_init_weights(made, seed);
+    weir_graph_destroy(graph);
+    return made;
+}
+
+/** The parameters of `from` but the one of index i_left_out, as plain safetensors, and a stranger.
+ */
+static void write_plain(struct weir_net *from, size_t i_left_out)
+{
+    struct weir_safetensors_tensor tensors[16];
+    size_t n_params = 0, n = 0;
+    const struct weir_param *params = weir_net_params(from, &n_params);
+    const float stranger[1] = {7};
+    for (size_t i = 0; i < n_params; i++) {
+        if (i == i_left_out) {
+            continue;
+        }
+        tensors[n] = (struct weir_safetensors_tensor){.name = params[i].name,
+                                                      .n_dims = params[i].n_dims,
+                                                      .data = weir_net_weights(from, NULL) +
+                                                              params[i].first_elem};
+        for (int32_t d = 0; d < params[i].n_dims; d++) {
+            tensors[n].dims[d] = params[i].dims[d];
+        }
+        n++;
+    }
+    tensors[n++] = (struct weir_safetensors_tensor){
+        .name = "bn.num_batches_tracked", .dims = {1}, .n_dims = 1, .data = stranger};
+    ck_assert_int_eq(weir_safetensors_write(path, tensors, n, NULL, 0, &err), WEIR_OK);
+}
+
+/** Do the two nets hold the same values of params[i]? */
+static bool has_same_values(struct weir_net *a, struct weir_net *b, size_t i)
+{
+    const struct weir_param *pa = &weir_net_params(a, &(size_t){0})[i];
+    const struct weir_param *pb = &weir_net_params(b, &(size_t){0})[i];
+    return pa->n_elems == pb->n_elems &&
+           memcmp(weir_net_weights(a, NULL) + pa->first_elem,
+                  weir_net_weights(b, NULL) + pb->first_elem, pa->n_elems * sizeof(float)) == 0;
+}
+
+/* Parameters of make_small: fc.weight, fc.bias, bn.weight, bn.bias, conv.weight, statistics. */
+enum { N_SMALL = 7, N_SMALL_HEAD = 2 };
+
+START_TEST(an_import_takes_all_but_a_head_of_other_classes)
+{
+    struct weir_net *from = make_small("conv", 5, 1);
+    float *statistics =
+        weir_net_weights(from, NULL) + weir_net_params(from, &(size_t){0})[5].first_elem;
+    statistics[0] = 0.25f;
+    write_plain(from, SIZE_MAX);
+    for (int32_t n_classes = 4; n_classes <= 5; n_classes++) {
+        struct weir_net *to = make_small("conv", n_classes, 2);
+        struct weir_net *fresh = make_small("conv", n_classes, 2);
+        struct weir_net_import result;
+        size_t n_head = n_classes == 5 ? 0 : N_SMALL_HEAD;
+        weir_status status = weir_net_file_import(path, to, &result, &err);
+        ck_assert_msg(status == WEIR_OK, "%s", err.message);
+        ck_assert_uint_eq(result.n_read, N_SMALL - n_head);
+        ck_assert_uint_eq(result.n_new, n_head);
+        ck_assert_uint_eq(result.n_unused, 1 + n_head);
+        for (size_t i = 0; i < N_SMALL; i++) {
+            ck_assert(has_same_values(to, i < n_head ? fresh : from, i));
+        }
+        if (n_head > 0) {
+            ck_assert_str_eq(result.last_new, "fc.bias");
+        } else {
+            ck_assert_ptr_null(result.last_new);
+        }
+        weir_net_destroy(to);
+        weir_net_destroy(fresh);
+    }
+    weir_net_destroy(from);
+}
+
+END_TEST
+
+START_TEST(an_import_with_a_gap_or_of_another_network_names_the_tensor)
+{
+    static const struct {
+        const char *conv;
+        size_t i_left_out;
+        weir_status status;
+        const char *named;
+    } rows[] = {{"conv", 4, WEIR_ERR_CORRUPT, "conv.weight"},
+                {"conv", 6, WEIR_ERR_CORRUPT, "bn.running_var"},
+                {"other", SIZE_MAX, WEIR_ERR_CORRUPT, "other.weight"}};
+
+    for (size_t r = 0; r < WEIR_ARRAY_LEN(rows); r++) {
+        struct weir_net *from = make_small("conv", 5, 1), *to = make_small(rows[r].conv, 5, 2);
+        struct weir_net_import result;
+        write_plain(from, rows[r].i_left_out);
+        ck_assert_int_eq(weir_net_file_import(path, to, &result, &err), rows[r].status);
+        ck_assert_msg(strstr(err.message, rows[r].named) != NULL, "%s", err.message);
+        weir_net_destroy(from);
+        weir_net_destroy(to);
+    }
+}
+
+END_TEST
+
+START_TEST(an_import_that_fits_nowhere_is_refused_and_changes_nothing)
+{
+    const float data[1] = {1};
+    struct weir_net_import result;
+    struct weir_net *to = make_small("conv", 5, 2), *fresh = make_small("conv", 5, 2);
+    const struct weir_safetensors_tensor tensor = {"features.0.weight", {1}, 1, data};
+    ck_assert_int_eq(weir_safetensors_write(path, &tensor, 1, NULL, 0, &err), WEIR_OK);
+    ck_assert_int_eq(weir_net_file_import(path, to, &result, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "conv.weight"));
+    for (size_t i = 0; i < N_SMALL; i++) {
+        ck_assert(has_same_values(to, fresh, i));
+    }
+    weir_net_destroy(to);
+    weir_net_destroy(fresh);
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("net_file");
@@ -231,6 +365,9 @@ int main(void)
     tcase_add_test(tcase, a_missing_or_misshapen_tensor_is_named);
     tcase_add_loop_test(tcase, metadata_that_is_no_model_is_refused_with_the_reason, 0,
                         (int)WEIR_ARRAY_LEN(broken));
+    tcase_add_test(tcase, an_import_takes_all_but_a_head_of_other_classes);
+    tcase_add_test(tcase, an_import_with_a_gap_or_of_another_network_names_the_tensor);
+    tcase_add_test(tcase, an_import_that_fits_nowhere_is_refused_and_changes_nothing);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

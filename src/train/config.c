@@ -17,6 +17,7 @@
 static const struct weir_option options[] = {
     OPT(spec,               "spec",               TEXT, NULL,       0, 0, "FILE", "Read all of this from a JSON file"),
     OPT(model,              "model",              TEXT, NULL,       0, 0, "NAME|FILE", "Built-in model, or a model file"),
+    OPT(weights,            "weights",            TEXT, NULL,       0, 0, "FILE", "Start from these weights (safetensors, torchvision's names); a last layer of other classes begins anew"),
     OPT(input,              "input",              TEXT, NULL,       0, 0, "C,H,W", "Input of a built-in model instead of its own"),
     OPT(data,               "data",               TEXT, NULL,       0, 0, "DIR", "Training pictures: a folder per class, or IDX files"),
     OPT(data_kind,          "data-kind",          TEXT, "auto",     0, 0, "KIND", "auto, folder or idx"),

@@ -79,6 +79,23 @@ static struct checkpoint_parts parts_of(const struct worker *worker)
                                      .n_servers = (int)worker->task->config->parameter_servers};
 }
 
+/** Worker 0, at the beginning: weights that another training or program left, if some are named. */
+static weir_status take_weights(struct worker *worker, struct weir_error *err)
+{
+    const char *path = worker->task->config->weights;
+    struct weir_net_import import;
+    if (path == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_net_file_import(path, worker->net, &import, err));
+    train_average_reset(&worker->average, worker->net);
+    weir_log(WEIR_LOG_INFO, "weights_read", WEIR_KV_STR("file", path),
+             WEIR_KV_INT("tensors", (int64_t)import.n_read),
+             WEIR_KV_INT("new", (int64_t)import.n_new),
+             WEIR_KV_STR("new_from", import.last_new != NULL ? import.last_new : "none"));
+    return WEIR_OK;
+}
+
 /** Worker 0: the last checkpoint, or the beginning. */
 static weir_status find_start(struct worker *worker, struct weir_error *err)
 {
@@ -93,6 +110,7 @@ static weir_status find_start(struct worker *worker, struct weir_error *err)
         return status;
     }
     worker->state = (struct train_state){0};
+    WEIR_TRY(take_weights(worker, err));
     return train_measure_input(worker->task, &worker->state.input, err);
 }
 
