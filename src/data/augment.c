@@ -1,6 +1,5 @@
-#include "data/augment.h"
+#include "data/augment_private.h"
 
-#include "base/rng.h"
 #include "data/image_private.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@
 #define GRID_ROWS       5
 #define GRID_COLS       4
 
-static const char *const names[] = {"none", "flip", "shift-flip", "face"};
+static const char *const names[] = {"none", "flip", "shift-flip", "face", "photo"};
 _Static_assert(WEIR_ARRAY_LEN(names) == WEIR_AUGMENT_COUNT, "one name per policy");
 
 const char *weir_augment_name(enum weir_augment augment)
@@ -29,7 +28,7 @@ weir_status weir_augment_from_name(const char *name, enum weir_augment *out, str
         }
     }
     return weir_error_set(err, WEIR_ERR_INVALID,
-                          "augment \"%s\": expected none, flip, shift-flip or face", name);
+                          "augment \"%s\": expected none, flip, shift-flip, face or photo", name);
 }
 
 static size_t planes_len(const struct weir_input *input)
@@ -51,16 +50,6 @@ static struct weir_rng rng_of(struct weir_augment_key key)
     weir_rng_init(&rng, random[0] | (uint64_t)random[1] << 32,
                   random[2] | (uint64_t)random[3] << 32);
     return rng;
-}
-
-static float between(struct weir_rng *rng, float low, float high)
-{
-    return low + (high - low) * weir_rng_f32(rng);
-}
-
-static bool happens(struct weir_rng *rng, float probability)
-{
-    return weir_rng_f32(rng) < probability;
 }
 
 /** Copy moved by whole pixels and maybe mirrored; what comes from outside is black. */
@@ -95,17 +84,18 @@ struct face_warp {
 
 static struct face_warp random_warp(const struct weir_input *input, struct weir_rng *rng)
 {
-    float angle = between(rng, -12, 12) * (float)M_PI / 180;
-    float scale = expf(between(rng, -0.12f, 0.12f)), aspect = expf(between(rng, -0.08f, 0.08f));
-    float shear = between(rng, -0.06f, 0.06f);
+    float angle = augment_between(rng, -12, 12) * (float)M_PI / 180;
+    float scale = expf(augment_between(rng, -0.12f, 0.12f)),
+          aspect = expf(augment_between(rng, -0.08f, 0.08f));
+    float shear = augment_between(rng, -0.06f, 0.06f);
     float cosine = cosf(angle) * scale, sine = sinf(angle) * scale;
     float ratio = (float)input->h / (float)input->w; /* so that a rotation is one in pixels */
     struct face_warp warp = {.xx = cosine * aspect,
                              .xy = (shear - sine) * ratio,
                              .yx = sine / ratio,
                              .yy = cosine / aspect};
-    warp.x0 = between(rng, -0.1f, 0.1f);
-    warp.y0 = between(rng, -0.1f, 0.1f);
+    warp.x0 = augment_between(rng, -0.1f, 0.1f);
+    warp.y0 = augment_between(rng, -0.1f, 0.1f);
     for (int row = 0; row < GRID_ROWS; row++) {
         for (int col = 0; col < GRID_COLS; col++) {
             warp.grid_x[row][col] = (float)(0.03 * weir_rng_normal(rng));
@@ -162,12 +152,6 @@ static void sample(const struct weir_input *input, const float *from, float u, f
     }
 }
 
-/** Position of the centre of pixel i of n, -1 to 1 over the pixels' edges. */
-static float position(int i, int n)
-{
-    return (2 * (float)i + 1) / (float)n - 1;
-}
-
 static void warp_face(const struct weir_input *input, const float *from,
                       const struct face_warp *warp, float *column_weights, float *to)
 {
@@ -176,10 +160,10 @@ static void warp_face(const struct weir_input *input, const float *from,
         grid_weights(x, w, GRID_COLS, column_weights + x * GRID_COLS);
     }
     for (int y = 0; y < h; y++) {
-        float row_x[GRID_COLS], row_y[GRID_COLS], py = position(y, h);
+        float row_x[GRID_COLS], row_y[GRID_COLS], py = augment_position(y, h);
         grid_row(warp, y, h, row_x, row_y);
         for (int x = 0; x < w; x++, to++) {
-            float px = position(x, w);
+            float px = augment_position(x, w);
             float u = warp->xx * px + warp->xy * py + warp->x0;
             float v = warp->yx * px + warp->yy * py + warp->y0;
             for (int col = 0; col < GRID_COLS; col++) {
@@ -208,30 +192,12 @@ static void change_gamma(float *values, size_t n, float gamma)
 /** Light from a side: a factor that is 1 in the middle. */
 static void change_light(const struct weir_input *input, float *planes, struct weir_rng *rng)
 {
-    float across = between(rng, -0.15f, 0.15f), down = between(rng, -0.15f, 0.15f);
+    float across = augment_between(rng, -0.15f, 0.15f), down = augment_between(rng, -0.15f, 0.15f);
     for (int c = 0; c < input->c; c++) {
         for (int y = 0; y < input->h; y++) {
-            float row = 1 + down * position(y, input->h);
+            float row = 1 + down * augment_position(y, input->h);
             for (int x = 0; x < input->w; x++) {
-                *planes++ *= row + across * position(x, input->w);
-            }
-        }
-    }
-}
-
-/** A rectangle of one grey; it may reach over the edge. */
-static void erase(const struct weir_input *input, float *planes, struct weir_rng *rng)
-{
-    float cx = between(rng, -1, 1), cy = between(rng, -1, 1);
-    float half_w = between(rng, 0.1f, 0.35f), half_h = between(rng, 0.1f, 0.35f);
-    float grey = between(rng, 0, 255);
-    for (int c = 0; c < input->c; c++) {
-        for (int y = 0; y < input->h; y++) {
-            bool is_row = fabsf(position(y, input->h) - cy) < half_h;
-            for (int x = 0; x < input->w; x++, planes++) {
-                if (is_row && fabsf(position(x, input->w) - cx) < half_w) {
-                    *planes = grey;
-                }
+                *planes++ *= row + across * augment_position(x, input->w);
             }
         }
     }
@@ -258,12 +224,48 @@ static void change_face(const struct weir_input *input, float *scratch, struct w
     size_t n = planes_len(input);
     struct face_warp warp = random_warp(input, rng);
     warp_face(input, scratch, &warp, scratch + n, out);
-    change_gamma(out, n, expf(between(rng, -0.2f, 0.2f)));
+    change_gamma(out, n, expf(augment_between(rng, -0.2f, 0.2f)));
     change_light(input, out, rng);
-    if (happens(rng, 0.5f)) {
-        erase(input, out, rng);
+    if (augment_happens(rng, 0.5f)) {
+        augment_erase(input, out, rng);
     }
-    add_noise(input, out, between(rng, 0, 0.2f), rng);
+    add_noise(input, out, augment_between(rng, 0, 0.2f), rng);
+}
+
+/** A rectangle of one grey; it may reach over the edge. */
+void augment_erase(const struct weir_input *input, float *planes, struct weir_rng *rng)
+{
+    float cx = augment_between(rng, -1, 1), cy = augment_between(rng, -1, 1);
+    float half_w = augment_between(rng, 0.1f, 0.35f), half_h = augment_between(rng, 0.1f, 0.35f);
+    float grey = augment_between(rng, 0, 255);
+    for (int c = 0; c < input->c; c++) {
+        for (int y = 0; y < input->h; y++) {
+            bool is_row = fabsf(augment_position(y, input->h) - cy) < half_h;
+            for (int x = 0; x < input->w; x++, planes++) {
+                if (is_row && fabsf(augment_position(x, input->w) - cx) < half_w) {
+                    *planes = grey;
+                }
+            }
+        }
+    }
+}
+
+/** The policies that change the resized picture. */
+static weir_status change_resized(enum weir_augment augment, const struct weir_image *image,
+                                  const struct weir_input *input, float *scratch,
+                                  struct weir_rng *rng, float *out)
+{
+    WEIR_TRY(image_to_planes(image, input, scratch));
+    if (augment == WEIR_AUGMENT_FACE) {
+        change_face(input, scratch, rng, out);
+        return WEIR_OK;
+    }
+    bool is_flipped = augment_happens(rng, 0.5f);
+    int reach = augment == WEIR_AUGMENT_SHIFT_FLIP ? PAD_PIXELS : 0;
+    int dx = (int)weir_rng_below(rng, 2 * (uint64_t)reach + 1) - reach;
+    int dy = (int)weir_rng_below(rng, 2 * (uint64_t)reach + 1) - reach;
+    shift(input, scratch, dx, dy, is_flipped, out);
+    return WEIR_OK;
 }
 
 weir_status weir_augment_apply(enum weir_augment augment, struct weir_augment_key key,
@@ -274,19 +276,12 @@ weir_status weir_augment_apply(enum weir_augment augment, struct weir_augment_ke
         return weir_image_to_tensor(image, input, out, err);
     }
     WEIR_TRY(weir_input_check(input, err));
-    weir_status status = image_to_planes(image, input, scratch);
+    struct weir_rng rng = rng_of(key);
+    weir_status status = augment == WEIR_AUGMENT_PHOTO
+                             ? augment_photo(image, input, &rng, out)
+                             : change_resized(augment, image, input, scratch, &rng, out);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "no memory to resize to %d x %d", input->w, input->h);
-    }
-    struct weir_rng rng = rng_of(key);
-    if (augment == WEIR_AUGMENT_FACE) {
-        change_face(input, scratch, &rng, out);
-    } else {
-        bool is_flipped = happens(&rng, 0.5f);
-        int reach = augment == WEIR_AUGMENT_SHIFT_FLIP ? PAD_PIXELS : 0;
-        int dx = (int)weir_rng_below(&rng, 2 * (uint64_t)reach + 1) - reach;
-        int dy = (int)weir_rng_below(&rng, 2 * (uint64_t)reach + 1) - reach;
-        shift(input, scratch, dx, dy, is_flipped, out);
     }
     image_normalise_planes(input, out);
     return WEIR_OK;

@@ -12,8 +12,14 @@
  *                 both ways; with probability 1/2 a rectangle of one random grey; noise of up to
  * 0.2 of the input's deviation. Never mirrored: the mirror image of a face is somebody else
  * (weir_dataset_open_mirrored)
+ *     photo       a random part of the whole picture, of 0.25 to 1 of its area and of sides 3:4 to
+ *                 4:3, resized (Szegedy et al., CVPR 2015, section 6; torchvision's
+ *                 RandomResizedCrop but for the smallest area); flip; brightness, contrast and
+ *                 saturation times 0.6 to 1.4, in random order (torchvision's ColorJitter(0.4, 0.4,
+ *                 0.4)); with probability 1/4 a rectangle of one random grey (Zhong et al., AAAI
+ *                 2020)
  *
- * "±" is uniform. Geometry is one warp with bilinear sampling and clamped edges.
+ * "±" is uniform. A face's geometry is one warp with bilinear sampling and clamped edges.
  */
 #ifndef WEIR_DATA_AUGMENT_H
 #define WEIR_DATA_AUGMENT_H
@@ -25,10 +31,11 @@ enum weir_augment {
     WEIR_AUGMENT_FLIP,
     WEIR_AUGMENT_SHIFT_FLIP,
     WEIR_AUGMENT_FACE,
+    WEIR_AUGMENT_PHOTO,
     WEIR_AUGMENT_COUNT
 };
 
-/** "none", "flip", "shift-flip", "face"; NULL outside the list. */
+/** "none", "flip", "shift-flip", "face", "photo"; NULL outside the list. */
 const char *weir_augment_name(enum weir_augment augment);
 
 /** @return INVALID listing the names. */

@@ -264,6 +264,134 @@ START_TEST(an_even_grey_gets_light_noise_and_half_of_the_rectangles_show)
 
 END_TEST
 
+/* An even grey shows the brightness alone, and the rectangles. */
+START_TEST(a_photo_of_an_even_grey_is_brighter_or_darker_and_a_quarter_is_erased)
+{
+    struct weir_image image;
+    ck_assert_int_eq(weir_image_init(&image, 40, 50, 1, NULL), WEIR_OK);
+    memset(image.pixels, 128, 40 * 50);
+
+    enum { N = 4000 };
+
+    int n_erased = 0;
+    double sum = 0, low = 1e9, high = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        float made[LEN];
+        bool is_even = true;
+        apply(WEIR_AUGMENT_PHOTO, 12, 0, i, &image, made);
+        for (int k = 1; k < LEN; k++) {
+            is_even = is_even && fabsf(made[k] - made[0]) < 1e-4f;
+        }
+        n_erased += !is_even;
+        if (is_even) {
+            double factor = ((double)made[0] * 0.5 + 0.25) * 255 / 128;
+            sum += factor;
+            low = fmin(low, factor);
+            high = fmax(high, factor);
+        }
+    }
+    printf("factors %.3f .. %.3f, %d of %d erased\n", low, high, n_erased, N);
+    ck_assert(low > 0.599 && low < 0.61 && high < 1.401 && high > 1.39);
+    ck_assert_double_lt(fabs(sum / (N - n_erased) - 1), 5 * 0.231 / sqrt(0.75 * N));
+    ck_assert_double_lt(fabs(n_erased - N / 4.0), 5 * sqrt(N * 0.25 * 0.75));
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+#define BOARD_SIDE 224
+#define BOARD_CELL 8
+#define BOARD_SEEN 112
+
+/** Most changes between light and dark along a row (step 1) or a column: the erased have fewer. */
+static int count_edges(const float *made, bool is_row)
+{
+    int most = 0, along = is_row ? 1 : BOARD_SEEN, across = is_row ? BOARD_SEEN : 1;
+    for (int i = 0; i < BOARD_SEEN; i++) {
+        const float *line = made + i * across;
+        float low = line[0], high = line[0];
+        int n = 0;
+        for (int k = 1; k < BOARD_SEEN; k++) {
+            low = fminf(low, line[k * along]);
+            high = fmaxf(high, line[k * along]);
+        }
+        for (int k = 1; k < BOARD_SEEN; k++) {
+            bool was_light = line[(k - 1) * along] > (low + high) / 2;
+            n += was_light != (line[k * along] > (low + high) / 2);
+        }
+        most = WEIR_MAX(most, n);
+    }
+    return most;
+}
+
+/* The cells of a chessboard that are seen tell how large a part was taken, whatever its colours. */
+START_TEST(a_photo_shows_a_quarter_to_all_of_the_picture_of_sides_3_to_4)
+{
+    static const struct weir_input input = {
+        .c = 1, .h = BOARD_SEEN, .w = BOARD_SEEN, .mean = {0}, .std = {1}};
+    static float made[BOARD_SEEN * BOARD_SEEN], scratch[2 * BOARD_SEEN * BOARD_SEEN];
+    struct weir_image image;
+    ck_assert_int_eq(weir_image_init(&image, BOARD_SIDE, BOARD_SIDE, 1, NULL), WEIR_OK);
+    for (int i = 0; i < BOARD_SIDE * BOARD_SIDE; i++) {
+        bool is_light = (i % BOARD_SIDE / BOARD_CELL + i / BOARD_SIDE / BOARD_CELL) % 2 == 1;
+        image.pixels[i] = is_light ? 170 : 90;
+    }
+
+    enum { N = 400 };
+
+    double areas = 0, ratios = 0, smallest = 1, largest = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        struct weir_augment_key key = {13, 0, i};
+        ck_assert_int_eq(
+            weir_augment_apply(WEIR_AUGMENT_PHOTO, key, &image, &input, scratch, made, NULL),
+            WEIR_OK);
+        /* A part of w pixels shows w / 8 edges, up to one more or less. */
+        double w = count_edges(made, true) * (double)BOARD_CELL;
+        double h = count_edges(made, false) * (double)BOARD_CELL;
+        double area = w * h / (BOARD_SIDE * BOARD_SIDE);
+        ck_assert_msg(area > 0.19 && area <= 1, "picture %d: %.0f x %.0f", (int)i, w, h);
+        ck_assert_msg(w / h < 1.5 && h / w < 1.5, "picture %d: %.0f x %.0f", (int)i, w, h);
+        areas += area / N;
+        ratios += log(w / h) / N;
+        smallest = fmin(smallest, area);
+        largest = fmax(largest, area);
+    }
+    printf("areas %.3f .. %.3f, mean %.3f; mean log ratio %.4f\n", smallest, largest, areas,
+           ratios);
+    ck_assert(smallest < 0.3 && largest > 0.9);
+    ck_assert(areas > 0.5 && areas < 0.65); /* large ones do not fit with every ratio */
+    ck_assert_double_lt(fabs(ratios), 5 * 0.166 / sqrt(N));
+    weir_image_fini(&image);
+}
+
+END_TEST
+
+START_TEST(a_photo_of_any_shape_gives_finite_pixels_within_range)
+{
+    static const int sizes[][2] = {{1, 1}, {1, 300}, {300, 1}, {2, 3}, {640, 17}};
+    const struct weir_input input = {.c = 3, .h = SIDE, .w = SIDE, .mean = {0}, .std = {1, 1, 1}};
+    static float made[3 * LEN], scratch[4 * LEN];
+    for (size_t s = 0; s < WEIR_ARRAY_LEN(sizes); s++) {
+        struct weir_image image;
+        ck_assert_int_eq(weir_image_init(&image, sizes[s][0], sizes[s][1], 3, NULL), WEIR_OK);
+        for (int i = 0; i < 3 * sizes[s][0] * sizes[s][1]; i++) {
+            image.pixels[i] = (uint8_t)(i * 29);
+        }
+        for (uint64_t i = 0; i < 200; i++) {
+            struct weir_augment_key key = {14, 0, i};
+            ck_assert_int_eq(
+                weir_augment_apply(WEIR_AUGMENT_PHOTO, key, &image, &input, scratch, made, NULL),
+                WEIR_OK);
+            for (int k = 0; k < 3 * LEN; k++) {
+                ck_assert(made[k] >= 0 && made[k] <= 1.00001f);
+            }
+        }
+        weir_image_fini(&image);
+    }
+}
+
+END_TEST
+
 START_TEST(names_and_policies_map_both_ways)
 {
     for (unsigned i = 0; i < WEIR_AUGMENT_COUNT; i++) {
@@ -287,4 +415,7 @@ WEIR_TEST_MAIN("augment", none_is_exactly_the_tensor,
                a_change_depends_on_seed_epoch_and_sample_and_on_nothing_else,
                a_face_moves_little_and_keeps_its_range, a_face_is_never_mirrored,
                an_even_grey_gets_light_noise_and_half_of_the_rectangles_show,
+               a_photo_of_an_even_grey_is_brighter_or_darker_and_a_quarter_is_erased,
+               a_photo_shows_a_quarter_to_all_of_the_picture_of_sides_3_to_4,
+               a_photo_of_any_shape_gives_finite_pixels_within_range,
                names_and_policies_map_both_ways)

@@ -22,7 +22,7 @@ static const struct weir_option options[] = {
     OPT(data,               "data",               TEXT, NULL,       0, 0, "DIR", "Training pictures: a folder per class, or IDX files"),
     OPT(data_kind,          "data-kind",          TEXT, "auto",     0, 0, "KIND", "auto, folder or idx"),
     OPT(validation,         "validation",         TEXT, NULL,       0, 0, "DIR", "Measure on these pictures after each epoch (IDX: the test split)"),
-    OPT(augment,            "augment",            TEXT, "none",     0, 0, "POLICY", "none, flip, shift-flip or face"),
+    OPT(augment,            "augment",            TEXT, "none",     0, 0, "POLICY", "none, flip, shift-flip, face or photo"),
     OPT(on_damage,          "on-damage",          TEXT, "skip",     0, 0, "RULE", "Damaged pictures: skip or fatal"),
     OPT(mirror_classes,     "mirror-classes",     BOOL, NULL,       0, 0, NULL, "Of an embedding: train on mirror images too, as further classes"),
     OPT(epochs,             "epochs",             INT,  "0",        0, EPOCHS_MAX, "N", "Passes over the data; 0: 10, or as many more as --steps needs"),
