@@ -1,4 +1,5 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
+#include "comm/bench.h"
 #include "predict/predict.h"
 #include "train/train.h"
 
@@ -15,13 +16,14 @@ static const struct role roles[] = {
     {"train", weir_train_main, "Train a network, or be one rank of a training"},
     {"evaluate", weir_evaluate_main, "Measure a trained network on labelled pictures"},
     {"predict", weir_predict_main, "Be a prediction replica"},
+    {"bench-allreduce", weir_comm_bench_main, "Measure all-reduces, as nccl-tests does"},
 };
 
 static void print_roles(FILE *file)
 {
     (void)fprintf(file, "usage: weir-worker ROLE [option …]\n\n");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(roles); i++) {
-        (void)fprintf(file, "  %-10s %s\n", roles[i].name, roles[i].doc);
+        (void)fprintf(file, "  %-15s %s\n", roles[i].name, roles[i].doc);
     }
     (void)fprintf(file, "\nweir-worker ROLE --help lists a role's options.\n");
 }

@@ -9,9 +9,19 @@
 
 enum { DEFAULT_TIMEOUT_MS = 60000 };
 
-enum preference { PREFER_AUTO, PREFER_SHM, PREFER_UCX, N_PREFERENCES };
+/* From PREFER_UCX on: UCX, of whatever there is or of one kind only. */
+enum preference {
+    PREFER_AUTO,
+    PREFER_SHM,
+    PREFER_UCX,
+    PREFER_TCP,
+    PREFER_RC,
+    PREFER_DC,
+    N_PREFERENCES
+};
 
-static const char *const preference_names[N_PREFERENCES] = {"auto", "shm", "ucx"};
+static const char *const preference_names[N_PREFERENCES] = {"auto", "shm", "ucx",
+                                                            "tcp",  "rc",  "dc"};
 
 static weir_status parse_preference(const char *text, enum preference *out, struct weir_error *err)
 {
@@ -25,8 +35,8 @@ static weir_status parse_preference(const char *text, enum preference *out, stru
             return WEIR_OK;
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "transport \"%s\": expected auto, shm or ucx",
-                          text);
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "transport \"%s\": expected auto, shm, ucx, tcp, rc or dc", text);
 }
 
 static weir_status check_config(const struct weir_comm_config *config, struct weir_error *err)
@@ -108,7 +118,8 @@ static weir_status choose_transport(struct weir_comm *comm, struct rendezvous *r
             "transport shm needs all ranks on one host, under one user and in one "
             "pid namespace; use auto or ucx");
     }
-    if (preference == PREFER_UCX || !is_same_host) {
+    comm->ucx_kind = preference > PREFER_UCX ? preference_names[preference] : NULL;
+    if (preference >= PREFER_UCX || !is_same_host) {
         return open_transport(comm, &comm_ucx_transport, rdv, err);
     }
     weir_status status = open_transport(comm, &comm_shm_transport, rdv, err);

@@ -55,14 +55,15 @@ struct weir_comm_config {
     /** "file:///dir": rank 0 listens on a free port and publishes it in that folder (one host, or a
      *  shared file system). "tcp://host:port": rank 0 listens there. Ignored when size is 1. */
     const char *rendezvous;
-    const char *secret;    /**< Job secret, any text but the empty one; never sent. */
-    const char *job_id;    /**< Part of the published file's name; [A-Za-z0-9_.-]; NULL = "job". */
-    int attempt;           /**< Ditto: the job's restart count, so that old files are not met. */
-    int rank, size;        /**< 0 <= rank < size <= WEIR_COMM_MAX_RANKS. */
-    int n_servers;         /**< The last n_servers ranks are parameter servers (ps.h); else 0. */
-    int timeout_ms;        /**< Deadline of each call; 0 = 60 000. */
-    int join_timeout_ms;   /**< Deadline of weir_comm_create; 0 = timeout_ms. */
-    const char *transport; /**< "auto" (or NULL), "shm", "ucx". */
+    const char *secret;  /**< Job secret, any text but the empty one; never sent. */
+    const char *job_id;  /**< Part of the published file's name; [A-Za-z0-9_.-]; NULL = "job". */
+    int attempt;         /**< Ditto: the job's restart count, so that old files are not met. */
+    int rank, size;      /**< 0 <= rank < size <= WEIR_COMM_MAX_RANKS. */
+    int n_servers;       /**< The last n_servers ranks are parameter servers (ps.h); else 0. */
+    int timeout_ms;      /**< Deadline of each call; 0 = 60 000. */
+    int join_timeout_ms; /**< Deadline of weir_comm_create; 0 = timeout_ms. */
+    /** "auto" (or NULL); "shm"; "ucx", or "tcp", "rc", "dc": UCX over nothing but that. */
+    const char *transport;
 };
 
 /** Element types of sums. I64 wraps around. */
@@ -73,7 +74,8 @@ enum weir_comm_type { WEIR_COMM_F32, WEIR_COMM_F64, WEIR_COMM_I64 };
  * takes shared memory if all ranks run on the same host (same boot, user, user and pid namespace).
  * @param config  Borrowed for the call. All ranks give the same values but for `rank`.
  * @return INVALID (config); UNAUTH if the secrets differ; TIMEOUT naming the ranks that did not
- * come; PEER if one died while joining; UNSUPPORTED ("shm" across hosts); IO; NOMEM. Cost: some ms
+ * come; PEER if one died while joining; UNSUPPORTED ("shm" across hosts, "rc" or "dc" without such
+ * a device); IO; NOMEM. Cost: some ms
  * after the last rank came.
  */
 weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_comm **out,

@@ -75,6 +75,8 @@ struct weir_comm {
     uint64_t timeout_ns;
     const struct comm_transport *transport;
     void *state; /**< The transport's. */
+    const char
+        *ucx_kind; /**< "tcp", "rc", "dc": UCX is to use nothing else; NULL: what it likes. */
     bool
         is_refused_by_all; /**< `open` failed on all ranks and all know it: another may be tried. */
 

@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON_OPTIONS = ["server", "token", "ca-file", "state", "output", "help"]
-WORKER_DOMAINS = ("train", "predict")
+WORKER_DOMAINS = ("train", "predict", "comm")
 OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 END = "<!-- end of generated part -->"
 problems = []

@@ -45,8 +45,15 @@ static void on_endpoint_error(void *argument, ucp_ep_h ep, ucs_status_t status)
     }
 }
 
-static weir_status ucx_problem(ucs_status_t status, const char *what, struct weir_error *err)
+static weir_status ucx_problem(const struct ucx_state *ucx, ucs_status_t status, const char *what,
+                               struct weir_error *err)
 {
+    if (ucx->comm->ucx_kind != NULL &&
+        (status == UCS_ERR_NO_DEVICE || status == UCS_ERR_UNREACHABLE)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "%s: no device here carries transport \"%s\"; use auto or tcp", what,
+                              ucx->comm->ucx_kind);
+    }
     return weir_error_set(err, status == UCS_ERR_NO_MEMORY ? WEIR_ERR_NOMEM : WEIR_ERR_IO, "%s: %s",
                           what, ucs_status_string(status));
 }
@@ -58,10 +65,15 @@ static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
     (void)pthread_once(&once, push_log_handler);
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK) {
-        return ucx_problem(status, "reading UCX's configuration", err);
+        return ucx_problem(ucx, status, "reading UCX's configuration", err);
     }
     /* The default, 20 s, is how long a lost host goes unnoticed on fabrics without connections. */
     (void)ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
+    if (ucx->comm->ucx_kind != NULL) {
+        char transports[32];
+        (void)snprintf(transports, sizeof transports, "%s,self", ucx->comm->ucx_kind);
+        (void)ucp_config_modify(config, "TLS", transports);
+    }
     ucp_params_t params = {.field_mask =
                                UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
                            .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
@@ -69,7 +81,7 @@ static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
     status = ucp_init(&params, config, &ucx->context);
     ucp_config_release(config);
     if (status != UCS_OK) {
-        return ucx_problem(status, "starting UCX", err);
+        return ucx_problem(ucx, status, "starting UCX", err);
     }
     /* Serialized: several threads, one at a time (the communicator's turn). */
     ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
@@ -78,7 +90,7 @@ static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
     if (status == UCS_OK) {
         status = ucp_worker_get_efd(ucx->worker, &ucx->event_fd);
     }
-    return status == UCS_OK ? WEIR_OK : ucx_problem(status, "starting a UCX worker", err);
+    return status == UCS_OK ? WEIR_OK : ucx_problem(ucx, status, "starting a UCX worker", err);
 }
 
 static weir_status allocate_buffers(struct ucx_state *ucx, struct weir_error *err)
@@ -106,7 +118,7 @@ static weir_status connect_to(struct ucx_state *ucx, int rank, const uint8_t *ad
     ucs_status_t status = ucp_ep_create(ucx->worker, &params, &ucx->peers[rank].ep);
     if (status != UCS_OK) {
         ucx->peers[rank].ep = NULL;
-        (void)ucx_problem(status, "connecting", err);
+        (void)ucx_problem(ucx, status, "connecting", err);
         return weir_error_prefix(err, "rank %d to rank %d by UCX: ", ucx->comm->rank, rank);
     }
     return WEIR_OK;
@@ -149,7 +161,7 @@ static weir_status exchange_addresses(struct ucx_state *ucx, struct rendezvous *
     size_t own_bytes = 0;
     ucs_status_t ucs = ucp_worker_get_address(ucx->worker, &own, &own_bytes);
     if (ucs != UCS_OK) {
-        return ucx_problem(ucs, "asking UCX for an address", err);
+        return ucx_problem(ucx, ucs, "asking UCX for an address", err);
     }
     struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
     weir_status status = rendezvous_exchange(rdv, own, own_bytes, table, err);

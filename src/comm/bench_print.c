@@ -1,0 +1,90 @@
+#include "comm/bench_private.h"
+
+#include "base/json.h"
+
+double bench_algorithm_gb_s(const struct bench_row *row)
+{
+    return row->time_us > 0 ? (double)row->bytes / row->time_us / 1e3 : 0;
+}
+
+double bench_bus_gb_s(const struct bench_row *row, int n_ranks)
+{
+    return bench_algorithm_gb_s(row) * 2 * (n_ranks - 1) / n_ranks;
+}
+
+const char *bench_type_name(enum weir_comm_type type)
+{
+    static const char *const names[] = {"float", "double", "int64"};
+    return names[type];
+}
+
+static double mean_bus_gb_s(const struct bench_row *rows, size_t n_rows, int n_ranks)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        sum += bench_bus_gb_s(&rows[i], n_ranks);
+    }
+    return n_rows > 0 ? sum / (double)n_rows : 0;
+}
+
+void bench_print_head(const struct weir_comm *comm, const struct bench_plan *plan, FILE *file)
+{
+    (void)fprintf(file,
+                  "# all-reduce of %d ranks over %s, %s memory; samples %lld, warm-up %lld\n#\n",
+                  weir_comm_size(comm), weir_comm_transport(comm),
+                  plan->options->is_private ? "private" : "the communicator's",
+                  (long long)plan->options->iterations, (long long)plan->options->warmup);
+    (void)fprintf(file, "# %11s %13s %9s %7s %10s %8s %8s %7s\n", "size", "count", "type", "redop",
+                  "time", "algbw", "busbw", "#wrong");
+    (void)fprintf(file, "# %11s %13s %9s %7s %10s %8s %8s\n", "(B)", "(elements)", "", "", "(us)",
+                  "(GB/s)", "(GB/s)");
+}
+
+void bench_print_row(const struct weir_comm *comm, const struct bench_plan *plan,
+                     const struct bench_row *row, FILE *file)
+{
+    (void)fprintf(file, "%13zu %13zu %9s %7s %10.2f %8.2f %8.2f %7lld\n", row->bytes, row->n_elems,
+                  bench_type_name(plan->type), "sum", row->time_us, bench_algorithm_gb_s(row),
+                  bench_bus_gb_s(row, weir_comm_size(comm)), (long long)row->n_wrong);
+    (void)fflush(file);
+}
+
+void bench_print_foot(const struct weir_comm *comm, const struct bench_row *rows, size_t n_rows,
+                      FILE *file)
+{
+    int64_t n_wrong = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        n_wrong += rows[i].n_wrong;
+    }
+    (void)fprintf(file, "# Out of bounds values : %lld %s\n# Avg bus bandwidth    : %.4f\n",
+                  (long long)n_wrong, n_wrong == 0 ? "OK" : "FAILED",
+                  mean_bus_gb_s(rows, n_rows, weir_comm_size(comm)));
+}
+
+weir_status bench_print_json(const struct weir_comm *comm, const struct bench_plan *plan,
+                             const struct bench_row *rows, size_t n_rows, FILE *file)
+{
+    int n_ranks = weir_comm_size(comm);
+    json_t *results = json_array();
+    for (size_t i = 0; i < n_rows; i++) {
+        const struct bench_row *row = &rows[i];
+        (void)json_array_append_new(
+            results, json_pack("{s:I,s:I,s:f,s:f,s:f,s:f,s:i,s:I}", "bytes", (json_int_t)row->bytes,
+                               "count", (json_int_t)row->n_elems, "time_us", row->time_us,
+                               "least_us", row->least_us, "algbw_gb_s", bench_algorithm_gb_s(row),
+                               "busbw_gb_s", bench_bus_gb_s(row, n_ranks), "samples",
+                               row->n_samples, "wrong", (json_int_t)row->n_wrong));
+    }
+    json_t *whole =
+        json_pack("{s:s,s:i,s:s,s:s,s:s,s:b,s:f,s:o}", "kind", "allreduce", "ranks", n_ranks,
+                  "transport", weir_comm_transport(comm), "type", bench_type_name(plan->type),
+                  "redop", "sum", "private_memory", (int)plan->options->is_private,
+                  "mean_busbw_gb_s", mean_bus_gb_s(rows, n_rows, n_ranks), "results", results);
+    weir_status status =
+        whole == NULL || json_dumpf(whole, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0
+            ? WEIR_ERR_NOMEM
+            : WEIR_OK;
+    json_decref(whole);
+    (void)fputc('\n', file);
+    return status;
+}
