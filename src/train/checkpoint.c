@@ -189,20 +189,108 @@ static weir_status parse_state(const struct weir_safetensors *file, const char *
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static size_t add_states(struct weir_safetensors_tensor *tensors, size_t n_tensors,
-                         const struct weir_optimizer *optimizer, size_t first, size_t n)
+/** What every image of a training's checkpoint begins as. */
+static weir_status image_begin(struct checkpoint_image *image, uint64_t step, size_t n_tensors,
+                               struct weir_error *err)
+{
+    *image = (struct checkpoint_image){.step = step, .i_server = -1};
+    weir_arena_init(&image->arena, 0);
+    image->tensors = calloc(n_tensors, sizeof *image->tensors);
+    return image->tensors != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a checkpoint");
+}
+
+void checkpoint_image_fini(struct checkpoint_image *image)
+{
+    free(image->tensors);
+    weir_arena_fini(&image->arena);
+    *image = (struct checkpoint_image){.n_tensors = 0};
+}
+
+static void add_states(struct checkpoint_image *image, const struct weir_optimizer *optimizer,
+                       size_t first, size_t n)
 {
     size_t n_states = 0;
     const struct weir_optimizer_state *states = weir_optimizer_states(optimizer, &n_states);
     for (size_t i = 0; i < n_states && i < STATES_MAX; i++) {
         size_t from = WEIR_MIN(first, states[i].n_elems);
-        tensors[n_tensors++] = (struct weir_safetensors_tensor){
+        image->tensors[image->n_tensors++] = (struct weir_safetensors_tensor){
             .name = states[i].name,
             .dims = {(int64_t)WEIR_MIN(n, states[i].n_elems - from)},
             .n_dims = 1,
             .data = states[i].data + from};
     }
-    return n_tensors;
+}
+
+static bool has_average(const struct checkpoint_parts *parts)
+{
+    return parts->average != NULL && parts->average->weights != NULL;
+}
+
+weir_status checkpoint_image_take(struct checkpoint_image *image,
+                                  const struct checkpoint_parts *parts,
+                                  const struct train_state *state, struct weir_error *err)
+{
+    size_t n_params = 0;
+    const struct weir_param *params = weir_net_params(parts->net, &n_params);
+    const float *weights = weir_net_weights(parts->net, NULL);
+    WEIR_TRY(image_begin(image, state->step, n_params + STATES_MAX + 1, err));
+    for (size_t i = 0; i < n_params; i++) {
+        image->tensors[image->n_tensors++] =
+            (struct weir_safetensors_tensor){.name = params[i].name,
+                                             .dims = {(int64_t)params[i].n_elems},
+                                             .n_dims = 1,
+                                             .data = weights + params[i].first_elem};
+    }
+    if (parts->optimizer != NULL) {
+        add_states(image, parts->optimizer, 0, SIZE_MAX);
+    }
+    if (has_average(parts)) {
+        image->tensors[image->n_tensors++] =
+            (struct weir_safetensors_tensor){.name = AVERAGE,
+                                             .dims = {(int64_t)parts->average->n},
+                                             .n_dims = 1,
+                                             .data = parts->average->weights};
+    }
+    image->state = state_text(state, parts->n_servers, &image->arena);
+    image->identity = weir_arena_strdup(&image->arena, parts->identity);
+    return WEIR_OK;
+}
+
+weir_status checkpoint_image_take_share(struct checkpoint_image *image, uint64_t step,
+                                        const struct checkpoint_share *share,
+                                        const struct weir_optimizer *optimizer,
+                                        struct weir_error *err)
+{
+    WEIR_TRY(image_begin(image, step, STATES_MAX, err));
+    image->i_server = share->i_server;
+    add_states(image, optimizer, share->first, share->n);
+    image->state =
+        weir_arena_printf(&image->arena, "{\"first\":%zu,\"n\":%zu}", share->first, share->n);
+    image->identity = weir_arena_strdup(&image->arena, "{}");
+    return WEIR_OK;
+}
+
+size_t checkpoint_image_elems(const struct checkpoint_image *image)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < image->n_tensors; i++) {
+        n += tensor_elems(&image->tensors[i]);
+    }
+    return n;
+}
+
+void checkpoint_image_move(struct checkpoint_image *image, float *room)
+{
+    for (size_t i = 0; i < image->n_tensors; i++) {
+        struct weir_safetensors_tensor *tensor = &image->tensors[i];
+        size_t n = tensor_elems(tensor);
+        memcpy(room, tensor->data, n * sizeof *room);
+        tensor->data = room;
+        tensor->name = weir_arena_strdup(&image->arena, tensor->name);
+        room += n;
+    }
 }
 
 /** Steps that have worker 0's file, newest first. @return how many. */
@@ -250,69 +338,32 @@ static void remove_other_files(const char *dir, uint64_t oldest, uint64_t newest
     }
 }
 
-static bool has_average(const struct checkpoint_parts *parts)
+/** After worker 0's file of `step`: what is older than the last to be kept goes. */
+static void prune(const char *dir, uint64_t step)
 {
-    return parts->average != NULL && parts->average->weights != NULL;
-}
-
-weir_status checkpoint_save(const char *dir, const struct checkpoint_parts *parts,
-                            const struct train_state *state, struct weir_error *err)
-{
-    size_t n_params = 0;
-    const struct weir_param *params = weir_net_params(parts->net, &n_params);
-    const float *weights = weir_net_weights(parts->net, NULL);
-    struct weir_safetensors_tensor *tensors = calloc(n_params + STATES_MAX + 1, sizeof *tensors);
-    if (tensors == NULL) {
-        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a checkpoint");
-    }
-    size_t n_tensors = n_params;
-    for (size_t i = 0; i < n_params; i++) {
-        tensors[i] = (struct weir_safetensors_tensor){.name = params[i].name,
-                                                      .dims = {(int64_t)params[i].n_elems},
-                                                      .n_dims = 1,
-                                                      .data = weights + params[i].first_elem};
-    }
-    if (parts->optimizer != NULL) {
-        n_tensors = add_states(tensors, n_tensors, parts->optimizer, 0, SIZE_MAX);
-    }
-    if (has_average(parts)) {
-        tensors[n_tensors++] =
-            (struct weir_safetensors_tensor){.name = AVERAGE,
-                                             .dims = {(int64_t)parts->average->n},
-                                             .n_dims = 1,
-                                             .data = parts->average->weights};
-    }
-    char path[PATH_BYTES];
-    struct weir_arena arena;
-    weir_arena_init(&arena, 0);
-    weir_status status =
-        write_file(main_path(path, dir, state->step), tensors, n_tensors,
-                   state_text(state, parts->n_servers, &arena), parts->identity, err);
-    weir_arena_fini(&arena);
-    free(tensors);
-    WEIR_TRY(status);
     uint64_t steps[STEPS_MAX];
     size_t n_steps = list_steps(dir, steps);
     /* Later steps are left over from a training that went back to this one's past. */
     size_t i_this = 0;
-    while (i_this + 1 < n_steps && steps[i_this] > state->step) {
+    while (i_this + 1 < n_steps && steps[i_this] > step) {
         i_this++;
     }
     size_t i_oldest = WEIR_MIN(i_this + CHECKPOINTS_KEPT - 1, n_steps - 1);
-    remove_other_files(dir, steps[i_oldest], state->step);
-    return WEIR_OK;
+    remove_other_files(dir, steps[i_oldest], step);
 }
 
-weir_status checkpoint_save_share(const char *dir, uint64_t step,
-                                  const struct checkpoint_share *share,
-                                  const struct weir_optimizer *optimizer, struct weir_error *err)
+weir_status checkpoint_image_write(const struct checkpoint_image *image, const char *dir,
+                                   struct weir_error *err)
 {
-    struct weir_safetensors_tensor tensors[STATES_MAX];
-    char path[PATH_BYTES], state[128];
-    size_t n_tensors = add_states(tensors, 0, optimizer, share->first, share->n);
-    (void)snprintf(state, sizeof state, "{\"first\":%zu,\"n\":%zu}", share->first, share->n);
-    return write_file(share_path(path, dir, step, share->i_server), tensors, n_tensors, state, "{}",
-                      err);
+    char path[PATH_BYTES];
+    const bool is_share = image->i_server >= 0;
+    WEIR_TRY(write_file(is_share ? share_path(path, dir, image->step, image->i_server)
+                                 : main_path(path, dir, image->step),
+                        image->tensors, image->n_tensors, image->state, image->identity, err));
+    if (!is_share) {
+        prune(dir, image->step);
+    }
+    return WEIR_OK;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

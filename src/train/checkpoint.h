@@ -10,6 +10,9 @@
  *
  * All numbers come back bit by bit, so a resumed training ends with the weights of one that was
  * never interrupted.
+ *
+ * A training does not wait for the disk: it writes through a saver (saver.h), which takes an
+ * *image* of the checkpoint, copies it and writes the copy.
  */
 #ifndef WEIR_TRAIN_CHECKPOINT_H
 #define WEIR_TRAIN_CHECKPOINT_H
@@ -17,6 +20,7 @@
 #include "data/data.h"
 #include "nn/net_file.h"
 #include "nn/optimizer.h"
+#include "nn/safetensors.h"
 #include "train/average.h"
 
 #define CHECKPOINTS_KEPT 2
@@ -40,11 +44,6 @@ struct checkpoint_parts {
     int n_servers;
 };
 
-/** Write the checkpoint of state->step and remove those that are too old. Worker 0. */
-weir_status checkpoint_save(const char *dir, const struct checkpoint_parts *parts,
-                            const struct train_state *state,
-                            struct weir_error *err) WEIR_MUST_CHECK;
-
 /**
  * Restore the newest checkpoint that is whole; damaged ones are passed over with a warning.
  * @return NOT_FOUND if there is none; CONFLICT if it belongs to another training, saying in what it
@@ -59,11 +58,6 @@ struct checkpoint_share {
     size_t first, n;
 };
 
-weir_status checkpoint_save_share(const char *dir, uint64_t step,
-                                  const struct checkpoint_share *share,
-                                  const struct weir_optimizer *optimizer,
-                                  struct weir_error *err) WEIR_MUST_CHECK;
-
 /**
  * The optimiser's whole state at `step`, from worker 0's file or from the servers' shares, however
  * many there were.
@@ -71,5 +65,43 @@ weir_status checkpoint_save_share(const char *dir, uint64_t step,
 weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,
                                       struct weir_optimizer *optimizer,
                                       struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * One file of a checkpoint before it is written. Fields are read only.
+ *
+ *     checkpoint_image_take, or _take_share: tensors lie where the training has them
+ *     checkpoint_image_move: they lie in the caller's memory, and the training may go on
+ *     checkpoint_image_write, checkpoint_image_fini
+ */
+struct checkpoint_image {
+    uint64_t step;
+    int i_server; /**< Whose share; -1: worker 0's file. */
+    struct weir_safetensors_tensor *tensors;
+    size_t n_tensors;
+    char *state, *identity;
+    struct weir_arena arena; /**< Of the texts. */
+};
+
+/** Worker 0's file, or a server's. Call fini in any case. @return NOMEM. */
+weir_status checkpoint_image_take(struct checkpoint_image *image,
+                                  const struct checkpoint_parts *parts,
+                                  const struct train_state *state,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+weir_status checkpoint_image_take_share(struct checkpoint_image *image, uint64_t step,
+                                        const struct checkpoint_share *share,
+                                        const struct weir_optimizer *optimizer,
+                                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Numbers of all tensors together: the room that move needs. */
+size_t checkpoint_image_elems(const struct checkpoint_image *image);
+
+/** Copy everything that is borrowed: tensors to `room`, which must outlive the image. */
+void checkpoint_image_move(struct checkpoint_image *image, float *room);
+
+/** Write it, atomically and durably; after worker 0's file checkpoints that are too old go. Any
+ *  thread, one at a time per folder. */
+weir_status checkpoint_image_write(const struct checkpoint_image *image, const char *dir,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+void checkpoint_image_fini(struct checkpoint_image *image);
 
 #endif

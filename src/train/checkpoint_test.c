@@ -1,8 +1,8 @@
 /*
- * Checkpoints on disk: what comes back, what is kept, and that no flipped bit and no cut goes
- * unnoticed.
+ * Checkpoints on disk: what comes back, what is kept, that no flipped bit and no cut goes
+ * unnoticed, and that who is killed while it writes one leaves another.
  */
-#include "train/checkpoint.h"
+#include "train/saver.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -10,7 +10,13 @@
 #include "base/test_main.h"
 #include "nn/zoo.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char dir[64];
@@ -81,12 +87,20 @@ static struct train_state state_of(uint64_t step)
                                 .input = {.shape = {1, 4, 4}, .mean = {0.1f}, .std = {0.3f, 1, 1}}};
 }
 
+static void save_parts(uint64_t step, const struct checkpoint_parts *from)
+{
+    struct checkpoint_image image;
+    const struct train_state state = state_of(step);
+    ck_assert_int_eq(checkpoint_image_take(&image, from, &state, &err), WEIR_OK);
+    ck_assert_msg(checkpoint_image_write(&image, dir, &err) == WEIR_OK, "%s", err.message);
+    checkpoint_image_fini(&image);
+}
+
 static void save(uint64_t step)
 {
     const struct checkpoint_parts all = parts(true, 0);
-    const struct train_state state = state_of(step);
     fill(step);
-    ck_assert_msg(checkpoint_save(dir, &all, &state, &err) == WEIR_OK, "%s", err.message);
+    save_parts(step, &all);
 }
 
 static const char *path_of(uint64_t step, const char *suffix)
@@ -208,7 +222,7 @@ START_TEST(shares_of_servers_become_one_state_again)
 {
     size_t n_states = 0, at = 0;
     const struct checkpoint_parts workers = parts(false, 3), all = parts(true, 0);
-    const struct train_state state = state_of(8);
+    struct checkpoint_image image;
     struct train_state loaded;
     fill(8);
     size_t n_elems = weir_optimizer_states(optimizer, &n_states)[0].n_elems;
@@ -216,10 +230,12 @@ START_TEST(shares_of_servers_become_one_state_again)
         /* The slab that shares are cut from ends in padding that the state does not have. */
         size_t n = i < 2 ? n_elems / 3 : n_elems + 5 - at;
         const struct checkpoint_share share = {.i_server = i, .first = at, .n = n};
-        ck_assert_int_eq(checkpoint_save_share(dir, 8, &share, optimizer, &err), WEIR_OK);
+        ck_assert_int_eq(checkpoint_image_take_share(&image, 8, &share, optimizer, &err), WEIR_OK);
+        ck_assert_int_eq(checkpoint_image_write(&image, dir, &err), WEIR_OK);
+        checkpoint_image_fini(&image);
         at += n;
     }
-    ck_assert_int_eq(checkpoint_save(dir, &workers, &state, &err), WEIR_OK);
+    save_parts(8, &workers);
     fill(1000);
     ck_assert_msg(checkpoint_load(dir, &all, &loaded, &err) == WEIR_OK, "%s", err.message);
     check_filled(8);
@@ -233,9 +249,129 @@ START_TEST(shares_of_servers_become_one_state_again)
 
 END_TEST
 
+/* ---- beside the training ------------------------------------------------------------------ */
+
+START_TEST(what_was_handed_over_is_written_and_not_what_came_after)
+{
+    struct train_saver *saver = NULL;
+    struct train_state state;
+    const struct checkpoint_parts all = parts(true, 0);
+    ck_assert_int_eq(train_saver_create(dir, &saver, &err), WEIR_OK);
+    for (uint64_t step = 1; step <= 20; step++) {
+        const struct train_state now = state_of(step);
+        fill(step);
+        ck_assert_int_eq(train_saver_save(saver, &all, &now, &err), WEIR_OK);
+    }
+    fill(1000); /* the training goes on, also beside the last one */
+    ck_assert_int_eq(train_saver_wait(saver, &err), WEIR_OK);
+    ck_assert(!train_saver_is_busy(saver));
+    train_saver_destroy(saver);
+    ck_assert_int_eq(checkpoint_load(dir, &all, &state, &err), WEIR_OK);
+    ck_assert_uint_eq(state.step, 20);
+    check_filled(20);
+    ck_assert(weir_path_exists(path_of(19, "")) && !weir_path_exists(path_of(18, "")));
+}
+
+END_TEST
+
+START_TEST(what_fails_in_the_background_is_told_by_the_next_call)
+{
+    struct train_saver *saver = NULL;
+    const struct checkpoint_parts all = parts(true, 0);
+    const struct train_state now = state_of(1);
+    char missing[80];
+    (void)snprintf(missing, sizeof missing, "%s/missing", dir);
+    ck_assert_int_eq(train_saver_create(missing, &saver, &err), WEIR_OK);
+    ck_assert_int_eq(train_saver_save(saver, &all, &now, &err), WEIR_OK);
+    ck_assert_int_ne(train_saver_wait(saver, &err), WEIR_OK);
+    ck_assert_msg(strstr(err.message, missing) != NULL, "%s", err.message);
+    ck_assert_int_ne(train_saver_save(saver, &all, &now, &err), WEIR_OK);
+    train_saver_destroy(saver);
+}
+
+END_TEST
+
+/** How a process that saves one checkpoint after the other is ended. */
+enum end { AT_A_BYTE, AT_A_TIME };
+
+/** In a process: checkpoints from step 2 on, until it is ended. */
+static void save_on_and_on(enum end end, size_t byte, volatile bool *has_begun)
+{
+    struct train_saver *saver = NULL;
+    const struct checkpoint_parts all = parts(true, 0);
+    const struct rlimit limit = {.rlim_cur = byte, .rlim_max = byte};
+    if (train_saver_create(dir, &saver, &err) != WEIR_OK ||
+        (end == AT_A_BYTE && setrlimit(RLIMIT_FSIZE, &limit) != 0)) {
+        _exit(1);
+    }
+    *has_begun = true;
+    for (uint64_t step = 2; step < 10000; step++) {
+        const struct train_state now = state_of(step);
+        fill(step);
+        if (train_saver_save(saver, &all, &now, &err) != WEIR_OK) {
+            _exit(2);
+        }
+    }
+    _exit(3);
+}
+
+static void check_whole_after(enum end end, struct weir_rng *rng, volatile bool *has_begun)
+{
+    struct train_state state;
+    struct stat file;
+    const struct checkpoint_parts all = parts(true, 0);
+    save(1);
+    ck_assert_int_eq(stat(path_of(1, ""), &file), 0);
+    size_t byte = (size_t)weir_rng_below(rng, (uint64_t)file.st_size);
+    const struct timespec wait = {.tv_nsec = (long)weir_rng_below(rng, 12000000)};
+    *has_begun = false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        save_on_and_on(end, byte, has_begun);
+    }
+    int status = 0;
+    if (end == AT_A_TIME) {
+        while (!*has_begun) {
+        }
+        (void)nanosleep(&wait, NULL); /* the moment is what is random, nothing is waited for */
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    /* The kernel ends who writes beyond the limit, right behind the last byte that is allowed. */
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), end == AT_A_BYTE ? SIGXFSZ : SIGKILL);
+    fill(1000);
+    ck_assert_msg(checkpoint_load(dir, &all, &state, &err) == WEIR_OK, "%s", err.message);
+    check_filled(state.step);
+    ck_assert(end == AT_A_TIME || state.step == 1);
+    ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dir_make(dir, 0700, NULL), WEIR_OK);
+}
+
+START_TEST(who_is_killed_while_it_writes_leaves_a_whole_checkpoint)
+{
+    struct weir_rng rng;
+    uint64_t seed;
+    volatile bool *has_begun =
+        mmap(NULL, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne((void *)has_begun, MAP_FAILED);
+    weir_random_bytes(&seed, sizeof seed);
+    (void)fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+    weir_rng_init(&rng, seed, 0);
+    for (int i = 0; i < 60; i++) {
+        check_whole_after(i % 2 == 0 ? AT_A_BYTE : AT_A_TIME, &rng, has_begun);
+    }
+    (void)munmap((void *)has_begun, sizeof(bool));
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("checkpoint", setup, teardown, everything_comes_back_bit_by_bit,
                     the_last_two_are_kept_and_a_past_that_is_taken_up_again_removes_its_future,
                     no_flipped_bit_and_no_cut_goes_unnoticed,
                     another_training_is_refused_with_what_differs,
                     no_checkpoint_is_told_from_no_whole_one,
-                    shares_of_servers_become_one_state_again)
+                    shares_of_servers_become_one_state_again,
+                    what_was_handed_over_is_written_and_not_what_came_after,
+                    what_fails_in_the_background_is_told_by_the_next_call,
+                    who_is_killed_while_it_writes_leaves_a_whole_checkpoint)

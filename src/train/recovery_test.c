@@ -170,6 +170,19 @@ START_TEST(an_interrupt_stops_with_a_checkpoint_that_is_gone_when_the_model_is_t
 
 END_TEST
 
+/** The newest checkpoint but one; they are a step or more apart, as the disk allows. */
+static int step_before(int newest)
+{
+    for (int step = newest - 1; step > 0; step--) {
+        char path[160];
+        (void)snprintf(path, sizeof path, "%s/step-%012d.safetensors", bed.checkpoints, step);
+        if (weir_path_exists(path)) {
+            return step;
+        }
+    }
+    return 0;
+}
+
 static void damage(const char *path)
 {
     size_t len = 0;
@@ -190,10 +203,11 @@ START_TEST(a_damaged_checkpoint_costs_the_steps_since_the_one_before)
     char path[160];
     (void)snprintf(path, sizeof path, "%s/step-%012d%s.safetensors", bed.checkpoints, 10,
                    gang->servers > 0 ? ".server-0" : "");
+    const int before = step_before(10);
     damage(path);
     memset(bed.trace, 0, sizeof *bed.trace);
     bed_train(&config, &bed_hooks);
-    ck_assert_int_eq(bed.trace->first_steps[0], 9);
+    ck_assert_int_eq(bed.trace->first_steps[0], before);
     check_same(expected, len);
 }
 

@@ -13,6 +13,7 @@ struct server {
     const struct weir_train_hooks *hooks;
     struct weir_comm *comm;
     struct weir_optimizer *optimizer;
+    struct train_saver *saver;
     bool is_restored;
     struct weir_error failure; /**< Why an update failed. */
 };
@@ -32,8 +33,8 @@ static weir_status on_update(void *context, const struct weir_ps_step *step, flo
                                                            weir_comm_n_workers(server->comm),
                                                .first = first_elem,
                                                .n = n_elems};
-        return checkpoint_save_share(config->checkpoint_dir, step->step, &share, server->optimizer,
-                                     &server->failure);
+        return train_saver_save_share(server->saver, step->step, &share, server->optimizer,
+                                      &server->failure);
     }
     weir_optimizer_update(server->optimizer, weights - first_elem, gradient_sum - first_elem,
                           first_elem, n_elems, step->learning_rate, step->step);
@@ -66,10 +67,17 @@ weir_status train_server_run(const struct train_task *task, struct weir_comm *co
 {
     struct server server = {.task = task, .hooks = hooks, .comm = comm};
     WEIR_TRY(make_optimizer(&server, err));
-    weir_status status = weir_ps_serve(
-        comm, &(struct weir_ps_config){.idle_timeout_ms = IDLE_TIMEOUT_MS}, on_update, &server);
+    weir_status status = train_saver_create(task->config->checkpoint_dir, &server.saver, err);
+    if (status != WEIR_OK) {
+        weir_optimizer_destroy(server.optimizer);
+        return status;
+    }
+    status = weir_ps_serve(comm, &(struct weir_ps_config){.idle_timeout_ms = IDLE_TIMEOUT_MS},
+                           on_update, &server);
+    weir_status saved = train_saver_wait(server.saver, &server.failure);
+    train_saver_destroy(server.saver);
     weir_optimizer_destroy(server.optimizer);
-    if (server.failure.status != WEIR_OK) {
+    if (saved != WEIR_OK || server.failure.status != WEIR_OK) {
         return weir_error_set(err, server.failure.status, "%s", server.failure.message);
     }
     if (status != WEIR_OK) {

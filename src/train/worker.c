@@ -195,7 +195,18 @@ static weir_status start(struct worker *worker, struct weir_error *err)
 
 /* ---- saving and measuring ----------------------------------------------------------------- */
 
-/** All workers together, between two steps. */
+static weir_status hand_to_saver(struct worker *worker, struct weir_error *err)
+{
+    if (worker->saver == NULL) {
+        WEIR_TRY(train_saver_create(worker->task->config->checkpoint_dir, &worker->saver, err));
+    }
+    const struct checkpoint_parts parts = parts_of(worker);
+    WEIR_TRY(train_saver_save(worker->saver, &parts, &worker->state, err));
+    worker->saved_step = worker->state.step;
+    return WEIR_OK;
+}
+
+/** All workers together, between two steps. Worker 0's saver then has the checkpoint. */
 static weir_status save(struct worker *worker, struct weir_error *err)
 {
     struct weir_comm *comm = worker->comm;
@@ -204,7 +215,9 @@ static weir_status save(struct worker *worker, struct weir_error *err)
         return WEIR_OK;
     }
     if (worker->optimizer == NULL) {
-        /* Servers write their shares first: worker 0's file makes the checkpoint valid. */
+        /* Worker 0's file makes the servers' shares valid, and removes what is older: it must be
+         * written before they begin with the next. */
+        WEIR_TRY(train_saver_wait(worker->saver, err));
         const struct weir_ps_step wish = {.step = worker->state.step, .n_samples = 0};
         weir_status status =
             weir_ps_push_pull(comm, worker->gradients, weir_net_weights(worker->net, NULL),
@@ -213,13 +226,9 @@ static weir_status save(struct worker *worker, struct weir_error *err)
             return worker_comm_error(worker, status, err);
         }
     }
-    if (worker->rank != 0 || worker->saved_step == worker->state.step) {
-        return WEIR_OK;
-    }
-    const struct checkpoint_parts parts = parts_of(worker);
-    WEIR_TRY(checkpoint_save(worker->task->config->checkpoint_dir, &parts, &worker->state, err));
-    worker->saved_step = worker->state.step;
-    return WEIR_OK;
+    return worker->rank != 0 || worker->saved_step == worker->state.step
+               ? WEIR_OK
+               : hand_to_saver(worker, err);
 }
 
 static weir_status measure(struct worker *worker, struct weir_error *err)
@@ -243,7 +252,9 @@ static weir_status measure(struct worker *worker, struct weir_error *err)
 static weir_status vote(struct worker *worker, const struct weir_batch *batch,
                         struct worker_vote *out, struct weir_error *err)
 {
-    bool is_saving = worker->rank == 0 && weir_mono_ms() >= worker->next_save_ms;
+    /* Nobody waits for the disk: while a checkpoint is being written the next is not due. */
+    bool is_saving = worker->rank == 0 && weir_mono_ms() >= worker->next_save_ms &&
+                     !train_saver_is_busy(worker->saver);
     int64_t votes[] = {batch->n_valid, train_is_stop_asked(), is_saving};
     weir_status status =
         weir_comm_allreduce(worker->comm, votes, WEIR_ARRAY_LEN(votes), WEIR_COMM_I64);
@@ -311,6 +322,7 @@ static weir_status end_epoch(struct worker *worker, struct weir_error *err)
 static weir_status stop(struct worker *worker, struct weir_error *err)
 {
     WEIR_TRY(save(worker, err));
+    WEIR_TRY(train_saver_wait(worker->saver, err));
     return weir_error_set(err, WEIR_ERR_CANCELLED, "stopped at step %llu of %llu",
                           (unsigned long long)worker->state.step,
                           (unsigned long long)worker->task->n_steps);
@@ -361,6 +373,7 @@ static weir_status run(struct worker *worker, struct weir_error *err)
         }
     }
     WEIR_TRY(status);
+    WEIR_TRY(train_saver_wait(worker->saver, err));
     return worker->rank == 0 ? worker_finish(worker, err) : WEIR_OK;
 }
 
@@ -374,6 +387,7 @@ weir_status train_worker_run(const struct train_task *task, struct weir_comm *co
                             .n_workers = weir_comm_n_workers(comm),
                             .saved_step = UINT64_MAX};
     weir_status status = run(&worker, err);
+    train_saver_destroy(worker.saver);
     train_report_stop(worker.report, REPORT_FLUSH_MS);
     weir_loader_destroy(worker.loader);
     weir_optimizer_destroy(worker.optimizer);

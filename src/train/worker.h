@@ -8,6 +8,7 @@
 #include "train/checkpoint.h"
 #include "train/progress.h"
 #include "train/report.h"
+#include "train/saver.h"
 #include "train/score.h"
 #include "train/task.h"
 #include "train/train.h"
@@ -29,9 +30,10 @@ struct worker {
     struct train_average average;
     struct weir_loader *loader;
     struct train_state state;
-    uint64_t saved_step;      /**< Of the last checkpoint; UINT64_MAX if there is none. */
-    int64_t next_save_ms;     /**< Monotonic. */
-    struct train_score score; /**< Of the last measurement; n is 0 if there is none. */
+    struct train_saver *saver; /**< Worker 0's, from the first checkpoint on. */
+    uint64_t saved_step;       /**< Of the last checkpoint; UINT64_MAX if there is none. */
+    int64_t next_save_ms;      /**< Monotonic. */
+    struct train_score score;  /**< Of the last measurement; n is 0 if there is none. */
 
     float *gradients;     /**< Of the step. */
     float *run_gradients; /**< Of one of its several runs, the net's; NULL: one run is the step. */
