@@ -1,0 +1,31 @@
+/** What launcher and rank agree on. For spawn's own files. */
+#ifndef WEIR_COMM_SPAWN_PRIVATE_H
+#define WEIR_COMM_SPAWN_PRIVATE_H
+
+#include "comm/spawn.h"
+
+#define SPAWN_ENV_PREFIX     "WEIR_SPAWN_"
+#define SPAWN_ENV_RANK       SPAWN_ENV_PREFIX "RANK"
+#define SPAWN_ENV_SIZE       SPAWN_ENV_PREFIX "SIZE"
+#define SPAWN_ENV_HERE       SPAWN_ENV_PREFIX "HERE"
+#define SPAWN_ENV_RENDEZVOUS SPAWN_ENV_PREFIX "RENDEZVOUS"
+#define SPAWN_ENV_SECRET     SPAWN_ENV_PREFIX "SECRET"
+
+/** How one rank is started. */
+struct spawn_start {
+    const char *by;   /**< NULL: here; else "ssh" or "srun". */
+    const char *host; /**< Of ssh and srun. */
+    const char *program;
+    char *const *argv;
+    const char *const *env; /**< "NAME=VALUE" of this rank; ends with NULL. */
+};
+
+/**
+ * spawn_start.c: start it. Standard input is one end of a new stream, standard error of a new pipe;
+ * the child leads a process group of its own and has the signal mask `mask`.
+ * @return NOT_FOUND if ssh, srun or the program is missing; IO, NOMEM.
+ */
+weir_status spawn_start(const struct spawn_start *start, const void *mask, int *out_pid,
+                        int *out_in_fd, int *out_err_fd, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
