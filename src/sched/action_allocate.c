@@ -20,7 +20,7 @@ static bool allocate_job(struct cycle *cycle, int32_t job)
 {
     struct cluster *cluster = &cycle->cluster;
     struct weir_sched_amount amount, fixed;
-    struct weir_sched_wait *wait = &cluster->jobs[job].wait;
+    struct weir_sched_wait *wait = &cluster->waits[job];
     int32_t n = chunk_next(cluster, job, cycle->tasks);
     chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
     if (n == 0) {

@@ -405,7 +405,7 @@ static int32_t common_shape(const struct backfill *backfill, int32_t n)
 static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
 {
     struct cluster *cluster = backfill->cluster;
-    struct weir_sched_wait *wait = &cluster->jobs[slot->job].wait;
+    struct weir_sched_wait *wait = &cluster->waits[slot->job];
     int32_t n = chunk_next(cluster, slot->job, backfill->tasks);
     slot->shape = common_shape(backfill, n);
     int32_t least = slot->shape < 0 ? 0 : least_position(backfill, slot, n);
@@ -453,7 +453,7 @@ void backfill_add(struct backfill *backfill, int32_t job)
 {
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_profile *profile = cluster->profile;
-    struct weir_sched_wait *wait = &cluster->jobs[job].wait;
+    struct weir_sched_wait *wait = &cluster->waits[job];
     bool is_hopeless =
         wait->code == WEIR_SCHED_WAIT_TOO_LARGE || wait->code == WEIR_SCHED_WAIT_NO_NODE;
     if (backfill->slots_cap == 0 || is_hopeless || chunk_rank(cluster, job) != CHUNK_BELOW) {

@@ -10,6 +10,9 @@ int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     int64_t size = cluster->nodes[node].device_size;
+    if (demand->device_milli == WEIR_SCHED_DEVICE) {
+        return size;
+    }
     if (demand->device_milli > 0) {
         return (int64_t)((__int128)size * demand->device_milli / WEIR_SCHED_DEVICE);
     }
@@ -59,10 +62,20 @@ struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, i
                                 .model = charged_model(cluster, task, node)};
 }
 
-static int64_t device_room_milli(const struct node_state *node, const struct device_state *device)
+/** Thousandths of a device of this size that are left. Most are free or taken as a whole. */
+static int32_t room_milli_of(int64_t size, int64_t taken)
 {
-    int64_t room = WEIR_MAX(node->device_size - device->future, 0);
-    return (int64_t)((__int128)room * WEIR_SCHED_DEVICE / node->device_size);
+    int64_t room = size - taken;
+    if (room <= 0) {
+        return 0;
+    }
+    if (room == size) {
+        return WEIR_SCHED_DEVICE;
+    }
+    if (room <= INT64_MAX / WEIR_SCHED_DEVICE) {
+        return (int32_t)(room * WEIR_SCHED_DEVICE / size);
+    }
+    return (int32_t)((__int128)room * WEIR_SCHED_DEVICE / size);
 }
 
 static void node_count_device(struct node_state *node, const struct device_state *device, int sign)
@@ -70,7 +83,7 @@ static void node_count_device(struct node_state *node, const struct device_state
     node->whole_now += device->now == 0 && device->future == 0 ? sign : 0;
     node->whole_future += device->future == 0 ? sign : 0;
     node->n_shared += device->future > 0 && device->future < node->device_size ? sign : 0;
-    node->room_milli += sign * device_room_milli(node, device);
+    node->room_milli += sign * device->room_milli;
 }
 
 static void count_devices(struct cluster *cluster, int32_t task, int32_t at, const int32_t *spots,
@@ -86,6 +99,7 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
         node_count_device(node, device, -1);
         device->now += now * units;
         device->future += future * units;
+        device->room_milli = room_milli_of(node->device_size, device->future);
         device->n_waiting += n_waiting;
         node_count_device(node, device, 1);
     }
@@ -149,25 +163,43 @@ static void count_at(struct cluster *cluster, int32_t task, int32_t at, const in
 
 void cluster_index_node(struct cluster *cluster, int32_t at)
 {
-    const struct node_state *node = &cluster->nodes[at];
-    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
     if (cluster->fgd != NULL) {
         fgd_index_note(cluster->fgd, at);
     }
+    if (!cluster->is_unindexed[at]) {
+        cluster->is_unindexed[at] = true;
+        cluster->unindexed[cluster->n_unindexed++] = at;
+    }
+}
+
+static void index_node(struct cluster *cluster, int32_t at)
+{
+    const struct node_state *node = &cluster->nodes[at];
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
     if (!node->is_open) {
         return;
     }
     if (given->n_devices > 0) {
-        node_index_set(&cluster->by_room, at, node->room_milli);
+        node_index_set(&cluster->indices.by_room, at, node->room_milli);
         if (node->n_shared > 0) {
-            node_index_set(&cluster->by_shared, at, node->room_milli);
+            node_index_set(&cluster->indices.by_shared, at, node->room_milli);
         } else {
-            node_index_clear(&cluster->by_shared, at);
+            node_index_clear(&cluster->indices.by_shared, at);
         }
     }
     int64_t free_cpu = WEIR_MAX(given->cpu_milli - node->cpu_future, 0);
-    node_index_set(&cluster->by_cpu, at,
+    node_index_set(&cluster->indices.by_cpu, at,
                    free_cpu + (given->n_devices > 0 ? CLUSTER_KEY_WITH_DEVICES : 0));
+}
+
+const struct cluster_indices *cluster_indices(struct cluster *cluster)
+{
+    for (int32_t i = 0; i < cluster->n_unindexed; i++) {
+        cluster->is_unindexed[cluster->unindexed[i]] = false;
+        index_node(cluster, cluster->unindexed[i]);
+    }
+    cluster->n_unindexed = 0;
+    return &cluster->indices;
 }
 
 static void count_queues(struct cluster *cluster, const struct task_state *state, int32_t task,

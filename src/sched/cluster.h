@@ -64,6 +64,7 @@ struct extra_state {
 struct device_state {
     int64_t now, future; /**< In units of the node's device_size. */
     int32_t n_waiting;   /**< Pipelined tasks on it: who joins them waits as well. */
+    int32_t room_milli;  /**< Free in the future, in thousandths of it, rounded down. */
 };
 
 struct zone_state {
@@ -98,7 +99,6 @@ struct group_state {
 struct job_state {
     int32_t first_group; /**< The root; its counters are the job's. */
     int32_t n_groups;
-    struct weir_sched_wait wait;
 };
 
 struct queue_state {
@@ -133,6 +133,12 @@ struct undo {
     bool is_fixed;
 };
 
+/** Nodes with devices by room_milli; of those, with a shared device; all nodes by free CPU, those
+ *  without devices first. */
+struct cluster_indices {
+    struct node_index by_room, by_shared, by_cpu;
+};
+
 struct cluster {
     const struct weir_sched_snapshot *snapshot;
     const struct weir_sched_profile *profile;
@@ -146,6 +152,7 @@ struct cluster {
     int32_t *held_devices, *target_devices;
     struct extra_want *wants;
     struct job_state *jobs;
+    struct weir_sched_wait *waits; /**< Per job why it waits: large, and few are looked at. */
     struct group_state *groups;
     int32_t n_groups;
     int32_t *task_order; /**< Tasks of each leaf group, most wanted first. */
@@ -161,9 +168,10 @@ struct cluster {
     int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
     int64_t min_device_memory;
 
-    /** Nodes with devices by room_milli; of those, with a shared device; all nodes by free CPU,
-     * those without devices first. */
-    struct node_index by_room, by_shared, by_cpu;
+    struct cluster_indices indices; /**< To be asked for by cluster_indices. */
+    int32_t *unindexed;             /**< Nodes that have changed since they were. */
+    int32_t n_unindexed;
+    bool *is_unindexed;
 
     struct undo *log;
     size_t n_log, log_cap;
@@ -190,10 +198,14 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
                          const struct weir_sched_profile *profile) WEIR_MUST_CHECK;
 void cluster_fini(struct cluster *cluster);
 
-/** Add or take away a task everywhere it counts; and bring the indices of a node up to date after
- *  its counters changed. For the building of the state and the functions below. */
+/** Add or take away a task everywhere it counts; and tell the indices that a node's counters have
+ *  changed. For the building of the state and the functions below. */
 void cluster_count_task(struct cluster *cluster, int32_t task, int sign);
 void cluster_index_node(struct cluster *cluster, int32_t node);
+
+/** The indices, up to date until the next change. Cost: O(log nodes) for each node that has changed
+ *  since they were asked for, however often. */
+const struct cluster_indices *cluster_indices(struct cluster *cluster);
 
 /** Whether placing the task now would count as non-preemptible. */
 bool cluster_is_fixed(const struct cluster *cluster, int32_t task);

@@ -44,9 +44,12 @@ static weir_status make_arrays(struct cluster *cluster)
     WEIR_TRY(make((void **)&cluster->wants, n_wants, sizeof *cluster->wants));
     WEIR_TRY(make((void **)&cluster->extra_milli, n_extras + n_wants, sizeof(int64_t)));
     WEIR_TRY(make((void **)&cluster->jobs, snapshot->n_jobs, sizeof *cluster->jobs));
+    WEIR_TRY(make((void **)&cluster->waits, snapshot->n_jobs, sizeof *cluster->waits));
     WEIR_TRY(make((void **)&cluster->groups, n_groups, sizeof *cluster->groups));
     WEIR_TRY(make((void **)&cluster->task_order, snapshot->n_tasks, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->queues, snapshot->n_queues, sizeof *cluster->queues));
+    WEIR_TRY(make((void **)&cluster->unindexed, snapshot->n_nodes, sizeof(int32_t)));
+    WEIR_TRY(make((void **)&cluster->is_unindexed, snapshot->n_nodes, sizeof(bool)));
     WEIR_TRY(make((void **)&cluster->is_shut, snapshot->n_nodes, sizeof(bool)));
     return make((void **)&cluster->parts, snapshot->n_nodes, sizeof *cluster->parts);
 }
@@ -55,9 +58,9 @@ static weir_status make_indices(struct cluster *cluster)
 {
     int32_t n = cluster->snapshot->n_nodes;
     int32_t n_parts = cluster->n_resources - WEIR_SCHED_FIRST_MODEL + 1;
-    WEIR_TRY(node_index_init(&cluster->by_room, n, cluster->parts, n_parts));
-    WEIR_TRY(node_index_init(&cluster->by_shared, n, cluster->parts, n_parts));
-    return node_index_init(&cluster->by_cpu, n, cluster->parts, n_parts);
+    WEIR_TRY(node_index_init(&cluster->indices.by_room, n, cluster->parts, n_parts));
+    WEIR_TRY(node_index_init(&cluster->indices.by_shared, n, cluster->parts, n_parts));
+    return node_index_init(&cluster->indices.by_cpu, n, cluster->parts, n_parts);
 }
 
 static int by_text(const void *left, const void *right)
@@ -147,6 +150,9 @@ static void build_nodes(struct cluster *cluster)
                                                  given->closed_from_ms <= snapshot->now_ms &&
                                                  snapshot->now_ms < given->closed_until_ms);
         cluster->room_milli += node->is_open ? node->room_milli : 0;
+        for (int32_t d = at_device; d < at_device + given->n_devices; d++) {
+            cluster->devices[d].room_milli = WEIR_SCHED_DEVICE;
+        }
         at_device += given->n_devices;
         at_zone += given->n_zones;
         cluster->total.of[WEIR_SCHED_ACCELERATOR] += node->room_milli;
@@ -433,10 +439,13 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->wants);
     free(cluster->extra_milli);
     free(cluster->jobs);
+    free(cluster->waits);
     free(cluster->groups);
     free(cluster->task_order);
     free(cluster->queues);
     free(cluster->is_shut);
+    free(cluster->unindexed);
+    free(cluster->is_unindexed);
     free(cluster->parts);
     free(cluster->kept_first);
     free(cluster->kept);
@@ -445,7 +454,7 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->shape_models);
     free(cluster->log);
     free(cluster->undo_devices);
-    node_index_fini(&cluster->by_room);
-    node_index_fini(&cluster->by_shared);
-    node_index_fini(&cluster->by_cpu);
+    node_index_fini(&cluster->indices.by_room);
+    node_index_fini(&cluster->indices.by_shared);
+    node_index_fini(&cluster->indices.by_cpu);
 }

@@ -3,6 +3,7 @@
 #include "base/macros.h"
 #include "sched/fgd.h"
 #include "sched/fgd_nodes.h"
+#include "sched/fgd_ranking.h"
 #include "sched/shares.h"
 
 #include <stdlib.h>
@@ -15,11 +16,17 @@
 
 /** The nodes for one shape, by cost. */
 struct ranking {
-    struct node_index nodes;
+    struct fgd_ranking nodes;
     bool is_made;
     int64_t seen;    /**< Of the log. */
     int64_t weighed; /**< With weights of this weighing. */
     int64_t asked;
+};
+
+/** A node that was looked at and is to be ranked again. */
+struct skipped {
+    int64_t cost;
+    int32_t node;
 };
 
 struct fgd_index {
@@ -29,11 +36,18 @@ struct fgd_index {
     int64_t *sums; /**< Per kind. */
     int64_t room, room_weighed, n_weighings;
     int64_t n_changes; /**< Tasks that were given or lost a place since the last weighing. */
-    int32_t *log;      /**< The last nodes that changed, a ring. */
+    int32_t *stale;    /**< Nodes whose states are to be looked at again. */
+    int32_t n_stale;
+    bool *is_stale;
+    int32_t *roomy, n_roomy; /**< Nodes with something free on a device, in any order, */
+    int32_t *roomy_at;       /**< and per node its place among them; -1. */
+    int32_t *log;            /**< The last nodes that changed, a ring. */
     int64_t n_logged, log_mask;
     int64_t *noted;           /**< Per node: n_logged just after it changed last; 0 = it has not. */
     int64_t *values, *valued; /**< Per node, and in which weighing it was computed; 0 = not. */
+    struct fgd_layout layout;
     struct ranking *rankings; /**< Per shape. */
+    struct skipped *skipped;  /**< Room for all nodes. */
     int32_t n_made, n_made_max;
     int64_t n_asked;
 };
@@ -47,19 +61,49 @@ static void weigh(struct fgd_index *index)
     index->n_weighings++;
 }
 
-weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
+/** Keep the list of nodes with room. */
+static void note_room(struct fgd_index *index, int32_t node)
 {
-    size_t n_nodes = (size_t)cluster->snapshot->n_nodes, n_log = 64;
-    struct fgd_index *index = calloc(1, sizeof *index);
-    if (index == NULL) {
-        return WEIR_ERR_NOMEM;
+    int32_t at = index->roomy_at[node];
+    bool has_room = index->nodes.rooms[node] > 0;
+    if (has_room && at < 0) {
+        index->roomy_at[node] = index->n_roomy;
+        index->roomy[index->n_roomy++] = node;
+    } else if (!has_room && at >= 0) {
+        int32_t last = index->roomy[--index->n_roomy];
+        index->roomy[at] = last;
+        index->roomy_at[last] = at;
+        index->roomy_at[node] = -1;
     }
-    while (n_log < n_nodes) {
-        n_log *= 2;
+}
+
+/** Look at the nodes that have changed, each once. */
+static void refresh(struct fgd_index *index)
+{
+    for (int32_t i = 0; i < index->n_stale; i++) {
+        int32_t node = index->stale[i];
+        index->is_stale[node] = false;
+        index->room -= index->nodes.rooms[node];
+        fgd_nodes_update(&index->nodes, node);
+        index->room += index->nodes.rooms[node];
+        index->valued[node] = 0;
+        note_room(index, node);
     }
-    index->cluster = cluster;
-    index->log_mask = (int64_t)n_log - 1;
-    weir_status status = fgd_nodes_init(&index->nodes, cluster);
+    index->n_stale = 0;
+}
+
+static weir_status make_arrays(struct fgd_index *index, size_t n_log)
+{
+    const struct cluster *cluster = index->cluster;
+    const struct node_index *like = &cluster->indices.by_cpu;
+    size_t n_nodes = (size_t)cluster->snapshot->n_nodes;
+    WEIR_TRY(fgd_nodes_init(&index->nodes, cluster));
+    WEIR_TRY(fgd_layout_init(&index->layout, (int32_t)n_nodes, like->parts, like->n_parts));
+    index->stale = calloc(n_nodes + 1, sizeof *index->stale);
+    index->is_stale = calloc(n_nodes + 1, sizeof *index->is_stale);
+    index->roomy = calloc(n_nodes + 1, sizeof *index->roomy);
+    index->roomy_at = calloc(n_nodes + 1, sizeof *index->roomy_at);
+    index->skipped = calloc(n_nodes + 1, sizeof *index->skipped);
     index->log = calloc(n_log, sizeof *index->log);
     index->noted = calloc(n_nodes + 1, sizeof *index->noted);
     index->values = calloc(n_nodes + 1, sizeof *index->values);
@@ -67,16 +111,35 @@ weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
     index->rankings = calloc((size_t)cluster->n_shapes + 1, sizeof *index->rankings);
     index->scratch.free = calloc((size_t)index->nodes.max_devices + 1, sizeof *index->scratch.free);
     index->sums = calloc((size_t)index->nodes.mix.n_kinds + 1, sizeof *index->sums);
-    int64_t bytes = (int64_t)(n_nodes + 1) * (int64_t)sizeof(struct node_index_entry);
-    index->n_made_max = (int32_t)WEIR_MAX(INDICES_BYTES_MAX / bytes, 1);
-    if (status != WEIR_OK || index->log == NULL || index->noted == NULL || index->values == NULL ||
-        index->valued == NULL || index->rankings == NULL || index->scratch.free == NULL ||
-        index->sums == NULL) {
+    bool is_whole = index->stale != NULL && index->is_stale != NULL && index->roomy != NULL &&
+                    index->roomy_at != NULL && index->skipped != NULL && index->log != NULL &&
+                    index->noted != NULL && index->values != NULL && index->valued != NULL &&
+                    index->rankings != NULL && index->scratch.free != NULL && index->sums != NULL;
+    return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out)
+{
+    size_t n_log = 64;
+    struct fgd_index *index = calloc(1, sizeof *index);
+    if (index == NULL) {
+        return WEIR_ERR_NOMEM;
+    }
+    while (n_log < (size_t)cluster->snapshot->n_nodes) {
+        n_log *= 2;
+    }
+    index->cluster = cluster;
+    index->log_mask = (int64_t)n_log - 1;
+    if (make_arrays(index, n_log) != WEIR_OK) {
         fgd_index_destroy(index);
         return WEIR_ERR_NOMEM;
     }
+    int64_t bytes = (int64_t)fgd_ranking_bytes(&index->layout) + 1;
+    index->n_made_max = (int32_t)WEIR_MAX(INDICES_BYTES_MAX / bytes, 1);
     for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
         index->room += index->nodes.rooms[i];
+        index->roomy_at[i] = -1;
+        note_room(index, i);
     }
     weigh(index);
     *out = index;
@@ -89,9 +152,15 @@ void fgd_index_destroy(struct fgd_index *index)
         return;
     }
     for (int32_t i = 0; index->rankings != NULL && i < index->cluster->n_shapes; i++) {
-        node_index_fini(&index->rankings[i].nodes);
+        fgd_ranking_fini(&index->rankings[i].nodes);
     }
     fgd_nodes_fini(&index->nodes);
+    fgd_layout_fini(&index->layout);
+    free(index->stale);
+    free(index->is_stale);
+    free(index->roomy);
+    free(index->roomy_at);
+    free(index->skipped);
     free(index->log);
     free(index->noted);
     free(index->values);
@@ -104,16 +173,17 @@ void fgd_index_destroy(struct fgd_index *index)
 
 void fgd_index_note(struct fgd_index *index, int32_t node)
 {
-    index->room -= index->nodes.rooms[node];
-    fgd_nodes_update(&index->nodes, node);
-    index->room += index->nodes.rooms[node];
-    index->valued[node] = 0;
+    if (!index->is_stale[node]) {
+        index->is_stale[node] = true;
+        index->stale[index->n_stale++] = node;
+    }
     index->log[index->n_logged & index->log_mask] = node;
     index->noted[node] = ++index->n_logged;
 }
 
 void fgd_index_commit(struct fgd_index *index, size_t n_changes)
 {
+    refresh(index);
     index->n_changes += (int64_t)n_changes;
     int64_t change = index->room - index->room_weighed;
     change = change < 0 ? -change : change;
@@ -155,7 +225,8 @@ static int64_t value_with(struct fgd_index *index, int32_t task, int32_t node, i
                     demand->n_devices, need, free_of);
 }
 
-int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node)
+/** With nothing stale. */
+static int64_t cost_of(struct fgd_index *index, int32_t task, int32_t node)
 {
     int32_t free_of;
     int64_t value = value_with(index, task, node, &free_of);
@@ -169,14 +240,30 @@ int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node)
     return loss * ((int64_t)1 << ROOM_BITS) + WEIR_MIN(room, ((int64_t)1 << ROOM_BITS) - 1);
 }
 
+int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node)
+{
+    refresh(index);
+    return cost_of(index, task, node);
+}
+
 static void rank_node(struct fgd_index *index, struct ranking *ranking, int32_t task, int32_t node)
 {
-    int64_t cost =
-        index->cluster->nodes[node].is_open ? fgd_index_cost(index, task, node) : INT64_MAX;
-    if (cost == INT64_MAX) {
-        node_index_clear(&ranking->nodes, node);
-    } else {
-        node_index_set(&ranking->nodes, node, cost);
+    bool is_open = index->cluster->nodes[node].is_open;
+    fgd_ranking_set(&ranking->nodes, node, is_open ? cost_of(index, task, node) : FGD_RANKING_NONE);
+}
+
+/** Rank all nodes anew; for devices those that have some are enough. */
+static void rank_all(struct fgd_index *index, struct ranking *ranking, int32_t task)
+{
+    fgd_ranking_clear(&ranking->nodes);
+    if (cluster_demand(index->cluster, task)->n_devices > 0) {
+        for (int32_t i = 0; i < index->n_roomy; i++) {
+            rank_node(index, ranking, task, index->roomy[i]);
+        }
+        return;
+    }
+    for (int32_t i = 0; i < index->cluster->snapshot->n_nodes; i++) {
+        rank_node(index, ranking, task, i);
     }
 }
 
@@ -212,7 +299,7 @@ static void drop_oldest(struct fgd_index *index)
         }
     }
     if (oldest != NULL) {
-        node_index_fini(&oldest->nodes);
+        fgd_ranking_fini(&oldest->nodes);
         *oldest = (struct ranking){0};
         index->n_made--;
     }
@@ -221,13 +308,12 @@ static void drop_oldest(struct fgd_index *index)
 static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
 {
     struct ranking *ranking = &index->rankings[index->cluster->tasks[task].shape];
-    int32_t n_nodes = index->cluster->snapshot->n_nodes;
+    refresh(index);
     if (!ranking->is_made) {
         if (index->n_made >= index->n_made_max) {
             drop_oldest(index);
         }
-        const struct node_index *like = &index->cluster->by_cpu;
-        if (node_index_init(&ranking->nodes, n_nodes, like->parts, like->n_parts) != WEIR_OK) {
+        if (fgd_ranking_init(&ranking->nodes, &index->layout) != WEIR_OK) {
             index->cluster->status = WEIR_ERR_NOMEM;
             return NULL;
         }
@@ -236,9 +322,7 @@ static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
     }
     ranking->asked = ++index->n_asked;
     if (ranking->weighed != index->n_weighings) {
-        for (int32_t i = 0; i < n_nodes; i++) {
-            rank_node(index, ranking, task, i);
-        }
+        rank_all(index, ranking, task);
     } else {
         rank_changed(index, ranking, task);
     }
@@ -253,6 +337,7 @@ void fgd_index_choose(struct fgd_index *index, int32_t task, struct fits_spot *s
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct node_state *node = &cluster->nodes[spot->node];
     int32_t free_of;
+    refresh(index);
     if (demand->n_devices != 1 || demand->device_milli == WEIR_SCHED_DEVICE || spot->zones != 0 ||
         value_with(index, task, spot->node, &free_of) == INT64_MIN) {
         return;
@@ -274,17 +359,29 @@ void fgd_index_choose(struct fgd_index *index, int32_t task, struct fits_spot *s
 bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
                     struct fits_spot *spot)
 {
-    const struct ranking *ranking = ranking_for(index, task);
+    struct ranking *ranking = ranking_for(index, task);
+    if (ranking == NULL) {
+        return false;
+    }
+    struct fgd_ranking *nodes = &ranking->nodes;
     uint32_t open = shares_open_parts(index->cluster, task);
-    int32_t at = ranking == NULL ? -1 : node_index_at_least(&ranking->nodes, open, INT64_MIN, 0);
-    while (at >= 0) {
+    int32_t n_skipped = 0;
+    bool is_found = false;
+    for (int32_t at = fgd_ranking_first(nodes, open); at >= 0 && !is_found;
+         at = fgd_ranking_first(nodes, open)) {
         spot->node = at;
         fits_find_within_shares(index->cluster, task, spot);
-        if (spot->when >= when) {
-            fgd_index_choose(index, task, spot);
-            return true;
+        is_found = spot->when >= when;
+        if (!is_found) {
+            index->skipped[n_skipped++] = (struct skipped){fgd_ranking_cost(nodes, at), at};
+            fgd_ranking_set(nodes, at, FGD_RANKING_NONE);
         }
-        at = node_index_at_least(&ranking->nodes, open, ranking->nodes.entries[at].key, at + 1);
     }
-    return false;
+    for (int32_t i = 0; i < n_skipped; i++) {
+        fgd_ranking_set(nodes, index->skipped[i].node, index->skipped[i].cost);
+    }
+    if (is_found) {
+        fgd_index_choose(index, task, spot);
+    }
+    return is_found;
 }

@@ -139,9 +139,7 @@ void fgd_nodes_fini(struct fgd_nodes *nodes)
 
 int32_t fgd_nodes_free(const struct cluster *cluster, int32_t node, int32_t device)
 {
-    const struct node_state *state = &cluster->nodes[node];
-    int64_t left = state->device_size - cluster->devices[state->first_device + device].future;
-    return left <= 0 ? 0 : (int32_t)((__int128)left * WEIR_SCHED_DEVICE / state->device_size);
+    return cluster->devices[cluster->nodes[node].first_device + device].room_milli;
 }
 
 void fgd_nodes_update(struct fgd_nodes *nodes, int32_t at)

@@ -51,8 +51,9 @@ static int64_t placing_key(const struct placer *placer, int32_t task, int32_t no
     if (is_fgd(placer, demand)) {
         return fgd_index_cost(cluster->fgd, task, node);
     }
-    int64_t room =
-        demand->n_devices > 0 ? cluster->nodes[node].room_milli : cluster->by_cpu.entries[node].key;
+    int64_t room = demand->n_devices > 0
+                       ? cluster->nodes[node].room_milli
+                       : cluster_indices(placer->cluster)->by_cpu.entries[node].key;
     return is_packing(placer, demand) ? room : -room;
 }
 
@@ -147,7 +148,7 @@ static int64_t least_room(const struct weir_sched_demand *demand)
 static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
                      struct fits_spot *spot)
 {
-    const struct node_index *index = &placer->cluster->by_cpu;
+    const struct node_index *index = &cluster_indices(placer->cluster)->by_cpu;
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     if (!is_packing(placer, demand)) {
         return walk_down(placer, task, index, when, spot);
@@ -176,13 +177,14 @@ static bool find_shared(struct placer *placer, int32_t task, enum fits_when when
 {
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     return shares_are_wanted(placer, demand) &&
-           walk_up(placer, task, &placer->cluster->by_shared, least_room(demand), when, true, spot);
+           walk_up(placer, task, &cluster_indices(placer->cluster)->by_shared, least_room(demand),
+                   when, true, spot);
 }
 
 static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when when,
                           struct fits_spot *spot)
 {
-    const struct cluster *cluster = placer->cluster;
+    struct cluster *cluster = placer->cluster;
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     if (is_fgd(placer, demand)) {
         return fgd_index_find(cluster->fgd, task, when, spot);
@@ -190,9 +192,10 @@ static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when wh
     if (demand->n_devices == 0) {
         return walk_cpu(placer, task, when, spot);
     }
+    const struct node_index *by_room = &cluster_indices(cluster)->by_room;
     return is_packing(placer, demand)
-               ? walk_up(placer, task, &cluster->by_room, least_room(demand), when, false, spot)
-               : walk_down(placer, task, &cluster->by_room, when, spot);
+               ? walk_up(placer, task, by_room, least_room(demand), when, false, spot)
+               : walk_down(placer, task, by_room, when, spot);
 }
 
 void placer_find(struct placer *placer, int32_t task, const struct place_nodes *nodes,

@@ -116,7 +116,7 @@ static int32_t taken_by(const struct cluster *cluster, int32_t job)
 static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wait *out)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[job].first_group];
-    *out = cluster->jobs[job].wait;
+    *out = cluster->waits[job];
     out->job = job;
     if (root->n_pipelined > 0) {
         int32_t task = first_pipelined(cluster, job);
