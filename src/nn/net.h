@@ -57,6 +57,7 @@ struct weir_net {
     int32_t *refresh_ops;
     struct net_run run;
     struct ready_cursor ready;
+    struct weir_profile *profile; /**< NULL: nothing is recorded. */
     bool are_statistics_stale; /**< Running statistics moved since batch norms were refreshed. */
 };
 

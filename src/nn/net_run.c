@@ -1,4 +1,5 @@
 #include "net.h"
+#include "profile_private.h"
 
 #include <math.h>
 
@@ -101,7 +102,11 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
     const struct weir_net *net = context;
     const struct schedule *s = net->run.schedule;
     for (int32_t i = s->first_task[i_stage]; i < s->first_task[i_stage + 1]; i++) {
+        uint64_t begin_ns = profile_begin(net->profile);
         WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_tile));
+        profile_end(net->profile, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase,
+                    plan_slice_first(net->plan, i_tile + 1) - plan_slice_first(net->plan, i_tile),
+                    begin_ns);
     }
     return WEIR_OK;
 }
@@ -110,14 +115,16 @@ static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
 {
     struct weir_net *net = context;
     const struct schedule *s = net->run.schedule;
-    (void)i_thread;
     for (int32_t i = s->first_combine[i_stage]; i < s->first_combine[i_stage + 1]; i++) {
         const struct op *op = &net->plan->ops[s->combines[i].i_op].op;
         const struct op_kernels *kernels = &net->backend->kernels[op->kind];
-        if (s->combines[i].phase == TASK_FORWARD_SUMS) {
-            WEIR_TRY(kernels->forward_combine(op));
-        } else {
-            WEIR_TRY(kernels->backward_combine(op));
+        bool is_forward = s->combines[i].phase == TASK_FORWARD_SUMS;
+        uint64_t begin_ns = profile_begin(net->profile);
+        WEIR_TRY(is_forward ? kernels->forward_combine(op) : kernels->backward_combine(op));
+        profile_end(net->profile, i_thread, s->combines[i].i_op,
+                    is_forward ? PROFILE_FORWARD_COMBINE : PROFILE_BACKWARD_COMBINE,
+                    net->plan->batch, begin_ns);
+        if (!is_forward) {
             ready_op_done(net, op);
         }
     }
@@ -157,10 +164,13 @@ static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
     struct weir_net *net = context;
     const struct plan_op *o = &net->plan->ops[net->run.schedule->filler_ops[i_filler]];
     struct op_tile tile = make_tile(net, o, i_thread, 0, 0, o->op.gradient_batch);
+    uint64_t begin_ns = profile_begin(net->profile);
     WEIR_TRY(net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile));
     for (int32_t i = 1; i < net->plan->batch / o->op.gradient_batch; i++) {
         WEIR_TRY(add_part(net, o, i_thread, i));
     }
+    profile_end(net->profile, i_thread, net->run.schedule->filler_ops[i_filler],
+                PROFILE_WEIGHT_GRADIENT, net->plan->batch, begin_ns);
     ready_op_done(net, &o->op);
     return WEIR_OK;
 }
@@ -170,7 +180,10 @@ static weir_status run_refresh(void *context, int32_t i_thread, int32_t i_filler
     struct weir_net *net = context;
     const struct op *op = &net->plan->ops[net->refresh_ops[i_filler]].op;
     void *scratch = net->threads.base + (size_t)i_thread * net->thread_bytes;
-    return net->backend->kernels[op->kind].refresh(op, i_thread, scratch);
+    uint64_t begin_ns = profile_begin(net->profile);
+    WEIR_TRY(net->backend->kernels[op->kind].refresh(op, i_thread, scratch));
+    profile_end(net->profile, i_thread, net->refresh_ops[i_filler], PROFILE_REFRESH, 0, begin_ns);
+    return WEIR_OK;
 }
 
 static struct program program_of(struct weir_net *net, const struct schedule *s)

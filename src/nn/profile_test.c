@@ -1,0 +1,206 @@
+/*
+ * What a profile says of a step, against what is known without it: the graph's multiply-adds, the
+ * clock around the call, and the rule that a thread does one thing at a time.
+ */
+#include "nn/profile.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/test_main.h"
+#include "nn/peak.h"
+#include "nn/zoo.h"
+
+#include <math.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BATCH     8
+#define N_THREADS 2
+#define N_STEPS   2
+
+static struct weir_error err;
+static char path[] = "/tmp/weir-profile-test-XXXXXX";
+static double n_macs;
+
+static struct weir_net *make_net(bool is_training)
+{
+    struct weir_graph *graph = NULL;
+    struct weir_net *net = NULL;
+    const struct weir_shape shape = {3, 64, 64};
+    ck_assert_msg(weir_zoo_build("resnet18", &shape, 10, &graph, &err) == WEIR_OK, "%s",
+                  err.message);
+    n_macs = (double)weir_graph_n_macs(graph);
+    const struct weir_net_config config = {
+        .batch = BATCH, .n_threads = N_THREADS, .is_training = is_training};
+    ck_assert_msg(weir_net_create(graph, &config, &net, &err) == WEIR_OK, "%s", err.message);
+    weir_graph_destroy(graph);
+    weir_net_init_weights(net, 1);
+    weir_net_weights_changed(net);
+    return net;
+}
+
+static json_t *write_and_read(const struct weir_profile *profile, double peak_flops)
+{
+    json_t *trace = NULL;
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    (void)close(fd);
+    weir_status status = weir_profile_write(profile, path, 3, peak_flops, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    status = weir_json_load(path, (size_t)64 << 20, &trace, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    (void)unlink(path);
+    return trace;
+}
+
+static double number(const json_t *event, const char *key)
+{
+    const json_t *value = json_object_get(event, key);
+    ck_assert_msg(json_is_number(value), "%s", key);
+    return json_number_value(value);
+}
+
+/** Sum of args.flop over the events of a phase; all if NULL. */
+static double flop_of(const json_t *trace, const char *phase)
+{
+    double flop = 0;
+    size_t i = 0;
+    json_t *event = NULL;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event)
+    {
+        const json_t *args = json_object_get(event, "args");
+        const char *of = json_string_value(json_object_get(args, "phase"));
+        if (of != NULL && (phase == NULL || strcmp(of, phase) == 0)) {
+            flop += number(args, "flop");
+        }
+    }
+    return flop;
+}
+
+START_TEST(a_trace_counts_the_multiply_adds_of_the_graph)
+{
+    struct weir_net *net = make_net(true);
+    struct weir_profile *profile = NULL;
+    ck_assert_int_eq(weir_profile_create(net, N_STEPS, &profile, &err), WEIR_OK);
+    for (uint64_t step = 0; step < N_STEPS; step++) {
+        ck_assert_int_eq(weir_net_step(net, step, NULL, NULL, NULL), WEIR_OK);
+    }
+    json_t *trace = write_and_read(profile, 0);
+    const double forward = 2 * n_macs * BATCH * N_STEPS;
+    ck_assert_double_eq_tol(flop_of(trace, "forward"), forward, 1e-6 * forward);
+    ck_assert_double_eq_tol(flop_of(trace, "weight gradient"), forward, 1e-6 * forward);
+    /* The picture itself needs no gradient: 3 -> 64 channels, 7x7, 32x32 places. */
+    const double first = 2.0 * 3 * 64 * 49 * 1024 * BATCH * N_STEPS;
+    const double first_small = 2.0 * 3 * 64 * 9 * 64 * 64 * BATCH * N_STEPS;
+    double backward = flop_of(trace, "backward");
+    ck_assert(fabs(backward - (forward - first)) < 1e-6 * forward ||
+              fabs(backward - (forward - first_small)) < 1e-6 * forward);
+    ck_assert_double_eq_tol(number(json_object_get(trace, "otherData"), "flop"),
+                            flop_of(trace, NULL), 1e-6 * forward);
+    json_decref(trace);
+    weir_profile_destroy(profile);
+    weir_net_destroy(net);
+}
+
+END_TEST
+
+START_TEST(operations_of_a_thread_follow_each_other_inside_the_step)
+{
+    struct weir_net *net = make_net(true);
+    struct weir_profile *profile = NULL;
+    ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_profile_create(net, 1, &profile, &err), WEIR_OK);
+    uint64_t begin_ns = weir_mono_ns();
+    ck_assert_int_eq(weir_net_step(net, 1, NULL, NULL, NULL), WEIR_OK);
+    uint64_t end_ns = weir_mono_ns();
+    weir_profile_span(profile, "step", begin_ns, end_ns);
+    json_t *trace = write_and_read(profile, 1e11);
+    double last_us[N_THREADS + 1] = {0}, busy_us = 0;
+    const double step_us = (double)(end_ns - begin_ns) / 1e3;
+    size_t i = 0, n_spans = 0;
+    json_t *event = NULL;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event)
+    {
+        ck_assert_double_eq(number(event, "pid"), 3);
+        size_t tid = (size_t)number(event, "tid");
+        ck_assert_uint_le(tid, N_THREADS);
+        if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0) {
+            continue;
+        }
+        double ts = number(event, "ts"), dur = number(event, "dur");
+        ck_assert_double_ge(ts, last_us[tid] - 0.01);
+        last_us[tid] = ts + dur;
+        ck_assert_double_le(last_us[tid], step_us + 0.01);
+        if (tid == N_THREADS) {
+            n_spans++;
+            ck_assert_double_eq_tol(dur, step_us, 0.01);
+            continue;
+        }
+        busy_us += dur;
+        const json_t *args = json_object_get(event, "args");
+        ck_assert_double_eq_tol(number(args, "ms") * 1e3, dur, 0.01);
+        if (dur > 0) {
+            ck_assert_double_eq_tol(number(args, "peak_share"),
+                                    number(args, "flop") / (dur / 1e6) / 1e11, 1e-3);
+        }
+    }
+    ck_assert_uint_eq(n_spans, 1);
+    ck_assert_double_le(busy_us, N_THREADS * step_us);
+    ck_assert_double_ge(busy_us, 0.3 * step_us); /* a busy machine stops threads between two */
+    json_decref(trace);
+    weir_profile_destroy(profile);
+    weir_net_destroy(net);
+}
+
+END_TEST
+
+START_TEST(what_has_no_room_is_counted_and_what_came_before_is_forgotten)
+{
+    struct weir_net *net = make_net(false);
+    struct weir_profile *profile = NULL, *second = NULL;
+    struct weir_profile_sum sum, one;
+    ck_assert_int_eq(weir_profile_create(net, 0, &profile, &err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_profile_create(net, 1, &profile, &err), WEIR_OK);
+    ck_assert_int_eq(weir_profile_create(net, 1, &second, &err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_net_forward(net, BATCH, NULL), WEIR_OK);
+    weir_profile_sum(profile, &one);
+    ck_assert_uint_gt(one.n_records, 0);
+    ck_assert_uint_eq(one.n_lost, 0);
+    for (int i = 0; i < 9; i++) {
+        ck_assert_int_eq(weir_net_forward(net, BATCH, NULL), WEIR_OK);
+    }
+    weir_profile_sum(profile, &sum);
+    ck_assert_uint_gt(sum.n_lost, 0);
+    ck_assert_uint_eq(sum.n_records + sum.n_lost, 10 * one.n_records);
+    weir_profile_reset(profile);
+    weir_profile_sum(profile, &sum);
+    ck_assert_uint_eq(sum.n_records + sum.n_lost, 0);
+    weir_profile_destroy(profile);
+    ck_assert_int_eq(weir_net_forward(net, BATCH, NULL), WEIR_OK);
+    weir_net_destroy(net);
+}
+
+END_TEST
+
+START_TEST(the_peak_is_more_than_plain_c_can_do_and_less_than_any_processor)
+{
+    double flops = 0;
+    ck_assert_msg(weir_peak_measure(WEIR_PEAK_F32, 1, 0.1, &flops, &err) == WEIR_OK, "%s",
+                  err.message);
+    ck_assert_double_gt(flops, 1e9);
+    ck_assert_double_lt(flops, 1e13);
+    ck_assert_int_eq(weir_peak_measure(WEIR_PEAK_F32, 2, 0.1, &flops, &err), WEIR_OK);
+    ck_assert_int_eq(weir_peak_measure(WEIR_PEAK_F32, 0, 0.1, &flops, &err), WEIR_ERR_INVALID);
+    weir_status status = weir_peak_measure(WEIR_PEAK_BF16, 1, 0.1, &flops, &err);
+    ck_assert(status == WEIR_OK || status == WEIR_ERR_UNSUPPORTED);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("profile", a_trace_counts_the_multiply_adds_of_the_graph,
+               operations_of_a_thread_follow_each_other_inside_the_step,
+               what_has_no_room_is_counted_and_what_came_before_is_forgotten,
+               the_peak_is_more_than_plain_c_can_do_and_less_than_any_processor)
