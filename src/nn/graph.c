@@ -49,6 +49,7 @@ const char *layer_kind_text(enum layer_kind kind)
         [LAYER_LAYER_NORM] = "layer_norm",
         [LAYER_SOFTMAX_LOSS] = "softmax_loss",
         [LAYER_MARGIN_LOSS] = "margin_loss",
+        [LAYER_CAST] = "cast",
     };
     return texts[kind];
 }

@@ -28,6 +28,7 @@ enum layer_kind {
     LAYER_LAYER_NORM,
     LAYER_SOFTMAX_LOSS,
     LAYER_MARGIN_LOSS,
+    LAYER_CAST, /**< Between f32 and bf16: put in by the planner, in no graph. */
     LAYER_KIND_COUNT
 };
 

@@ -18,6 +18,25 @@ const struct weir_backend *weir_backend_find(const char *name)
     return NULL;
 }
 
+static const char *const precisions[] = {
+    [WEIR_PRECISION_F32] = "f32", [WEIR_PRECISION_BF16] = "bf16"};
+
+const char *weir_precision_text(enum weir_precision precision)
+{
+    return precisions[precision];
+}
+
+weir_status weir_precision_parse(const char *text, enum weir_precision *out, struct weir_error *err)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(precisions); i++) {
+        if (strcmp(precisions[i], text) == 0) {
+            *out = (enum weir_precision)i;
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "precision must be f32 or bf16, not \"%s\"", text);
+}
+
 static int32_t n_usable_cpus(void)
 {
     cpu_set_t set;
@@ -93,7 +112,7 @@ static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
         net->backend->enter_thread();
     }
     if (net->backend->open) {
-        WEIR_TRY(net->backend->open(net->n_threads, &net->backend_context, err));
+        WEIR_TRY(net->backend->open(net->n_threads, plan->precision, &net->backend_context, err));
     }
     for (int32_t i = 0; net->backend->prepare && i < plan->n_ops; i++) {
         size_t scratch_bytes = 0;
@@ -125,8 +144,8 @@ static size_t part_bytes(const struct plan *plan)
 static weir_status map_tensors(struct weir_net *net)
 {
     const struct schedule *a = &net->plan->training, *b = &net->plan->inference;
-    size_t tile_bytes = WEIR_MAX(a->tile_elems, b->tile_elems) * sizeof(float);
-    size_t slab_bytes = WEIR_MAX(a->slab_elems, b->slab_elems) * sizeof(float);
+    size_t tile_bytes = WEIR_MAX(a->tile_bytes, b->tile_bytes);
+    size_t slab_bytes = WEIR_MAX(a->slab_bytes, b->slab_bytes);
     net->scratch_bytes = (net->scratch_bytes + 63) / 64 * 64;
     net->thread_bytes = tile_bytes + net->scratch_bytes + THREAD_GAP_BYTES;
     net->part_bytes = part_bytes(net->plan);

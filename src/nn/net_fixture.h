@@ -49,7 +49,7 @@ static inline struct weir_net *make_net(const struct weir_graph *graph,
     return net;
 }
 
-static inline struct weir_net *training_net(const struct weir_graph *graph, int i_backend,
+static inline struct weir_net *training_net(const struct weir_graph *graph, int i_form,
                                             int32_t n_threads)
 {
     return make_net(graph, (struct weir_net_config){.batch = 11,
@@ -57,7 +57,8 @@ static inline struct weir_net *training_net(const struct weir_graph *graph, int 
                                                     .n_threads = n_threads,
                                                     .is_training = true,
                                                     .seed = 5,
-                                                    .backend = backends[i_backend]});
+                                                    .precision = form_precision(i_form),
+                                                    .backend = form_backend(i_form)});
 }
 
 static inline struct weir_step_result train_step(struct weir_net *net, uint64_t step)

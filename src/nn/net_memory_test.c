@@ -48,8 +48,9 @@ static struct growth fifty_steps(struct weir_net *net)
 START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
 {
     struct weir_graph *graph = small_graph();
-    for (int i_backend = 0; !IS_SANITIZED && i_backend < N_BACKENDS; i_backend++) {
-        struct weir_net *net = training_net(graph, i_backend, 2);
+    for (int i_form = next_form(-1); !IS_SANITIZED && i_form < N_FORMS;
+         i_form = next_form(i_form)) {
+        struct weir_net *net = training_net(graph, i_form, 2);
         struct growth growth = fifty_steps(net);
         for (int i = 0; i < 10 && (growth.n_bytes != 0 || growth.n_faults > 4); i++) {
             growth = fifty_steps(net);
@@ -94,8 +95,9 @@ START_TEST(a_net_has_the_threads_it_was_given_and_no_others)
     struct weir_graph *graph = small_graph();
     int n_before = n_threads_now();
     /* Sanitizers have threads of their own. */
-    for (int i_backend = 0; !IS_SANITIZED && i_backend < N_BACKENDS; i_backend++) {
-        struct weir_net *net = training_net(graph, i_backend, 3);
+    for (int i_form = next_form(-1); !IS_SANITIZED && i_form < N_FORMS;
+         i_form = next_form(i_form)) {
+        struct weir_net *net = training_net(graph, i_form, 3);
         train_step(net, 0);
         expect_threads(n_before + 2); /* the caller is the third */
         weir_net_destroy(net);

@@ -7,13 +7,14 @@ static real *at_place(const struct weir_net *net, struct place place, weir_value
                       int32_t first, int32_t i_thread)
 {
     size_t image_elems = op_elems(net->plan->shapes[value]);
+    char *at;
     switch (place.kind) {
     case PLACE_SLAB:
-        return (real *)(void *)net->activations.base + place.offset + (size_t)first * image_elems;
+        at = net->activations.base + (size_t)first * plan_image_bytes(net->plan, value);
+        return (real *)(void *)(at + place.offset);
     case PLACE_TILE:
-        return (real *)(void *)(net->threads.base + (size_t)i_thread * net->thread_bytes +
-                                net->scratch_bytes) +
-               place.offset;
+        at = net->threads.base + (size_t)i_thread * net->thread_bytes + net->scratch_bytes;
+        return (real *)(void *)(at + place.offset);
     case PLACE_INPUT:
         return net->input + (size_t)first * image_elems;
     case PLACE_OUTPUT:
@@ -62,6 +63,27 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
     return tile;
 }
 
+static void round_values(const struct plan *plan, weir_value_t value, real *at, int32_t n)
+{
+    size_t n_elems =
+        plan->types[value] == WEIR_PRECISION_F32 ? 0 : (size_t)n * op_elems(plan->shapes[value]);
+    for (size_t i = 0; at && i < n_elems; i++) {
+        at[i] = bf16_to_f32(bf16_from_f32(at[i]));
+    }
+}
+
+/* What a kernel that only knows f32 wrote, as one of bf16 would have stored it. */
+static void round_written(const struct plan *plan, const struct plan_op *o, enum task_phase phase,
+                          const struct op_tile *tile)
+{
+    if (phase == TASK_FORWARD) {
+        round_values(plan, o->out, tile->y, tile->n);
+    }
+    for (int32_t j = 0; phase == TASK_BACKWARD && j < o->op.n_in; j++) {
+        round_values(plan, o->in[j], tile->dx[j], tile->n);
+    }
+}
+
 static weir_status run_task(const struct weir_net *net, struct plan_task task, int32_t i_thread,
                             int32_t i_slice)
 {
@@ -94,7 +116,11 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
         n = WEIR_MIN(n, net->run.n_images - first); /* other tasks compute a slice whole */
     }
     struct op_tile tile = make_tile(net, o, i_thread, i_slice, first, n);
-    return fn(&o->op, &tile);
+    WEIR_TRY(fn(&o->op, &tile));
+    if (net->backend->keeps_f32) {
+        round_written(net->plan, o, task.phase, &tile);
+    }
+    return WEIR_OK;
 }
 
 static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, int32_t i_tile)

@@ -16,10 +16,16 @@
  *                     weir_net_step(net, step, NULL, NULL, &result);
  *                     weir_optimizer_update(...);
  *
- * Dimensions: N images of a batch, C channels, H rows, W columns, K output channels. Element type
- * f32. Input and parameters are plain NCHW / KCHW row-major for the caller; what a back-end keeps
- * inside is its own affair. Results are the same, bit for bit, for any number of threads: work is
- * cut into image slices fixed by the batch alone, and every sum is taken in slice order.
+ * Dimensions: N images of a batch, C channels, H rows, W columns, K output channels. Input, output,
+ * parameters and their gradients are f32, plain NCHW / KCHW row-major; what a back-end keeps inside
+ * is its own affair. Results are the same, bit for bit, for any number of threads: work is cut into
+ * image slices fixed by the batch alone, and every sum is taken in slice order.
+ *
+ * With WEIR_PRECISION_BF16, activations and their gradients are kept as bfloat16 (f32 without its
+ * lower 16 bits, rounded to nearest even) and convolutions and linears multiply bfloat16 copies of
+ * the weights, with sums in f32. Parameters and their gradients, statistics of norms, losses and
+ * what l2_normalise and layer_norm compute stay f32. A step moves half the memory and is about
+ * twice as fast; a loss differs from f32's by some tenths of a percent.
  *
  * Threads: a graph or net is used by one thread at a time; the net's own threads never call back,
  * except weir_net_ready_fn. The calling thread works too (n_threads counts it), and is left set to
@@ -146,6 +152,15 @@ int64_t weir_graph_n_macs(const struct weir_graph *graph);
 
 /* ---- net --------------------------------------------------------------------------------- */
 
+/** What activations and their gradients are kept in; see the essay above. */
+enum weir_precision { WEIR_PRECISION_F32, WEIR_PRECISION_BF16 };
+
+/** "f32", "bf16". Static. */
+const char *weir_precision_text(enum weir_precision precision);
+/** @return INVALID naming the words there are. */
+weir_status weir_precision_parse(const char *text, enum weir_precision *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Back-ends: tables of kernels. "reference": slow and obvious, every other is tested against it.
  */
 struct weir_backend;
@@ -174,6 +189,8 @@ struct weir_net_config {
     /** Place of the net's first image in the batch of all workers: a dropout mask is that of the
      *  whole batch, however many workers share it. */
     uint32_t first_image;
+    /** bf16 with oneDNN needs a processor with AVX-512 and its bfloat16 instructions. */
+    enum weir_precision precision;
     const struct weir_backend *backend; /**< NULL = oneDNN. */
     /**
      * Where the gradient slab comes from (shared or registered memory of `comm`); NULL = own
@@ -191,7 +208,8 @@ struct weir_net;
  * Weights are zero until weir_net_init_weights or the caller writes them.
  * @return INVALID (a broken graph, named; an output that is an image; training without a loss;
  * batch, n_slices, n_threads or label_smoothing out of range), UNSUPPORTED (label_smoothing with
- * a loss that is no softmax), LIMIT, NOMEM (also if alloc_gradients gave NULL).
+ * a loss that is no softmax; bf16 on a processor without it, or of a layer that has no fast kernel
+ * in it), LIMIT, NOMEM (also if alloc_gradients gave NULL).
  * Cost: milliseconds (the first in a process 30 more), and the memory of weir_net_memory_bytes.
  */
 weir_status weir_net_create(const struct weir_graph *graph, const struct weir_net_config *config,

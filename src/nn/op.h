@@ -2,9 +2,11 @@
  * A planned layer ("op") and what its kernels are handed. Back-ends are tables of these kernels.
  *
  * A tile is a run of images of one op. All pointers in a tile point at its first image, in the
- * back-end's layout (NCHW or NHWC; the same for vectors). Everything a kernel may write is either
- * in the tile, or belongs to the tile's slice (row i_slice of `partials`), so tiles of different
- * slices run at the same time. Sums over the batch are made by the combine kernels, in slice order.
+ * back-end's layout (NCHW or NHWC; the same for vectors), and at elements of the op's type: where
+ * it is bf16 and the back-end keeps bf16 as such, they are uint16_t. Everything a kernel may write
+ * is either in the tile, or belongs to the tile's slice (row i_slice of `partials`), so tiles of
+ * different slices run at the same time. Sums over the batch are made by the combine kernels, in
+ * slice order.
  *
  * The reference kernels are compiled a second time with WEIR_REAL_IS_DOUBLE by their own test.
  */
@@ -12,6 +14,8 @@
 #define WEIR_NN_OP_H
 
 #include "graph.h"
+
+#include <string.h>
 
 #ifdef WEIR_REAL_IS_DOUBLE
 typedef double real;
@@ -54,6 +58,7 @@ struct op {
     bool has_relu;     /**< BATCH_NORM: a ReLU follows, done in the same pass. */
     bool has_residual; /**< BATCH_NORM: in[1] is added before the ReLU. */
     bool is_channels_last;
+    enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
     int32_t batch, n_slices;
     int32_t gradient_batch; /**< Images of a call of weight_gradient. */
 
@@ -124,10 +129,14 @@ struct op_kernels {
 struct weir_backend {
     const char *name;
     bool is_channels_last;
-    bool can_fuse;                    /**< Understands has_relu and has_residual. */
+    bool can_fuse; /**< Understands has_relu and has_residual. */
+    /** Tensors of bf16 lie in memory as f32: kernels need not know them, the net rounds what they
+     *  have written. */
+    bool keeps_f32;
     const struct op_kernels *kernels; /**< By layer_kind. */
     /** What all ops of a net share; both NULL: nothing. Comes before any prepare. */
-    weir_status (*open)(int32_t n_threads, void **out_context, struct weir_error *err);
+    weir_status (*open)(int32_t n_threads, enum weir_precision precision, void **out_context,
+                        struct weir_error *err);
     void (*close)(void *context);
     /**
      * Make op->state for these sizes of tiles (one or two, each > 0) and say how much scratch the
@@ -162,6 +171,25 @@ static inline double op_pool_cells(const struct op *op, int32_t oh, int32_t ow)
     int32_t n_h = WEIR_MIN(h + p->kernel, op->in[0].h + beyond) - WEIR_MAX(h, -beyond);
     int32_t n_w = WEIR_MIN(w + p->kernel, op->in[0].w + beyond) - WEIR_MAX(w, -beyond);
     return (double)n_h * n_w;
+}
+
+/** bf16 is the upper half of an f32, rounded to nearest even; NaN stays NaN. */
+static inline uint16_t bf16_from_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    if (value != value) {
+        return (uint16_t)(bits >> 16 | 0x40);
+    }
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static inline float bf16_to_f32(uint16_t value)
+{
+    uint32_t bits = (uint32_t)value << 16;
+    float wide;
+    memcpy(&wide, &bits, sizeof(wide));
+    return wide;
 }
 
 static inline size_t op_elems(struct weir_shape s)

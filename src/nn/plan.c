@@ -10,6 +10,12 @@ int32_t plan_tile_max(const struct plan *plan)
     return (plan->batch + plan->n_slices - 1) / plan->n_slices;
 }
 
+size_t plan_image_bytes(const struct plan *plan, weir_value_t value)
+{
+    bool is_short = plan->types[value] == WEIR_PRECISION_BF16 && !plan->keeps_f32;
+    return op_elems(plan->shapes[value]) * (is_short ? sizeof(uint16_t) : sizeof(float));
+}
+
 static void schedule_fini(struct schedule *s)
 {
     free(s->tasks);
@@ -32,6 +38,7 @@ void plan_destroy(struct plan *plan)
     schedule_fini(&plan->inference);
     free(plan->ops);
     free(plan->shapes);
+    free(plan->types);
     free(plan->needs_gradient);
     free(plan);
 }
@@ -80,6 +87,8 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     plan->n_gradient_parts = WEIR_MAX(config->n_gradient_parts, 1);
     plan->is_training = config->is_training;
     plan->is_channels_last = config->backend->is_channels_last;
+    plan->precision = config->precision;
+    plan->keeps_f32 = config->backend->keeps_f32;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     if (plan->is_training) {
         WEIR_TRY(plan_make_schedule(plan, &plan->training, true));

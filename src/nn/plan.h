@@ -1,7 +1,9 @@
 /**
  * Plan: what a graph becomes before the first step. Pure: no threads, no kernels, no tensor memory.
  *
- * 1. Layers become ops; batch norm swallows the add and ReLU behind it if the back-end can fuse.
+ * 1. Layers become ops; batch norm swallows the add and ReLU behind it if the back-end can fuse. In
+ *    bf16, a value that an op wants in the other type goes through a cast, once for all its
+ * readers.
  * 2. Ops become a schedule: stages of tasks. Within a stage an image slice runs all its tasks in a
  *    row, while the data is in cache; a stage ends where the whole batch must be known (statistics
  *    of batch norm). Weight gradients are fillers, opened by the stage that completes their input.
@@ -23,7 +25,7 @@ enum place_kind { PLACE_NONE, PLACE_SLAB, PLACE_TILE, PLACE_INPUT, PLACE_OUTPUT 
 
 struct place {
     enum place_kind kind;
-    size_t offset; /**< Elements, of the whole batch (SLAB) or of a tile (TILE). */
+    size_t offset; /**< Bytes, of the whole batch (SLAB) or of a tile (TILE). */
 };
 
 enum task_phase { TASK_FORWARD, TASK_FORWARD_SUMS, TASK_LOSS, TASK_BACKWARD_SUMS, TASK_BACKWARD };
@@ -36,7 +38,8 @@ struct plan_task {
 struct plan_op {
     struct op op;
     weir_value_t in[LAYER_MAX_INPUTS], out;
-    int32_t i_layer; /**< The graph's layer it stands for (the first, if it holds several). */
+    int32_t i_layer; /**< The graph's layer it stands for (the first, if it holds several); -1 =
+                          a cast. */
     bool dx_adds[LAYER_MAX_INPUTS];
 };
 
@@ -52,14 +55,17 @@ struct schedule {
     struct program_filler *fillers;
     int32_t n_fillers;
     struct place *data, *gradients; /**< By value. */
-    size_t slab_elems, tile_elems;
+    size_t slab_bytes, tile_bytes;
 };
 
 struct plan {
     struct plan_op *ops;
     int32_t n_ops, n_values;
-    struct weir_shape *shapes; /**< By value. */
-    bool *needs_gradient;      /**< By value. */
+    struct weir_shape *shapes;  /**< By value: the graph's, then in bf16 the cast of each. */
+    enum weir_precision *types; /**< By value. */
+    enum weir_precision precision;
+    bool keeps_f32;       /**< bf16 lies in memory as f32. */
+    bool *needs_gradient; /**< By value. */
     weir_value_t input, output;
     int32_t i_loss; /**< Op of the loss; -1 = none. */
     int32_t batch, n_slices, n_gradient_parts;
@@ -76,6 +82,8 @@ void plan_destroy(struct plan *plan);
 int32_t plan_slice_first(const struct plan *plan, int32_t i_slice);
 /** Images of the largest slice. */
 int32_t plan_tile_max(const struct plan *plan);
+/** Memory of one image of a value, or of its gradient. */
+size_t plan_image_bytes(const struct plan *plan, weir_value_t value);
 
 /* ---- the parts, each in its own file --------------------------------------------------------- */
 

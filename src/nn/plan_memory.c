@@ -3,14 +3,14 @@
 #include <string.h>
 
 /* Tensors start on a cache line. */
-#define ALIGN_ELEMS 16
+#define ALIGN_BYTES 64
 
 /* Memory shared by values whose lifetimes follow one another in place (y written over x). */
 struct buffer {
     int32_t first_stage, last_stage; /* first_stage > last_stage: not used */
     int32_t first_task, last_task;
     bool is_read_by_filler;
-    size_t image_elems;
+    size_t image_bytes;
     size_t offset;
 };
 
@@ -206,11 +206,11 @@ static bool do_overlap(const struct buffer *a, const struct buffer *b)
     return a->first_stage <= b->last_stage && b->first_stage <= a->last_stage;
 }
 
-static size_t buffer_elems(const struct memory *m, const struct buffer *b)
+static size_t buffer_bytes(const struct memory *m, const struct buffer *b)
 {
     size_t n =
-        b->image_elems * (size_t)(is_tile_local(b) ? plan_tile_max(m->plan) : m->plan->batch);
-    return (n + ALIGN_ELEMS - 1) / ALIGN_ELEMS * ALIGN_ELEMS;
+        b->image_bytes * (size_t)(is_tile_local(b) ? plan_tile_max(m->plan) : m->plan->batch);
+    return (n + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
 
 /* Lowest offset at which `b` meets no placed buffer that lives at the same time. */
@@ -222,9 +222,9 @@ static size_t find_gap(const struct memory *m, const struct buffer *b, int32_t *
         has_moved = false;
         for (int32_t i = 0; i < n_placed; i++) {
             const struct buffer *other = &m->buffers[order[i]];
-            if (do_overlap(b, other) && offset < other->offset + buffer_elems(m, other) &&
-                other->offset < offset + buffer_elems(m, b)) {
-                offset = other->offset + buffer_elems(m, other);
+            if (do_overlap(b, other) && offset < other->offset + buffer_bytes(m, other) &&
+                other->offset < offset + buffer_bytes(m, b)) {
+                offset = other->offset + buffer_bytes(m, other);
                 has_moved = true;
             }
         }
@@ -243,7 +243,7 @@ static size_t place_all(struct memory *m, bool is_local, int32_t *order)
             struct buffer *b = &m->buffers[i];
             if (b->first_stage <= b->last_stage && b->offset == SIZE_MAX &&
                 is_tile_local(b) == is_local &&
-                (next < 0 || buffer_elems(m, b) > buffer_elems(m, &m->buffers[next]))) {
+                (next < 0 || buffer_bytes(m, b) > buffer_bytes(m, &m->buffers[next]))) {
                 next = i;
             }
         }
@@ -253,7 +253,7 @@ static size_t place_all(struct memory *m, bool is_local, int32_t *order)
         struct buffer *b = &m->buffers[next];
         b->offset = find_gap(m, b, order, n_placed);
         order[n_placed++] = next;
-        top = WEIR_MAX(top, b->offset + buffer_elems(m, b));
+        top = WEIR_MAX(top, b->offset + buffer_bytes(m, b));
     }
 }
 
@@ -275,7 +275,7 @@ static void measure(struct memory *m)
                                         .last_stage = -1,
                                         .first_task = INT32_MAX,
                                         .last_task = -1,
-                                        .image_elems = op_elems(plan->shapes[i % plan->n_values]),
+                                        .image_bytes = plan_image_bytes(plan, i % plan->n_values),
                                         .offset = SIZE_MAX};
     }
     for (int32_t i = 0; i < plan->n_ops; i++) {
@@ -303,8 +303,8 @@ static weir_status place_values(struct memory *m, int32_t *order)
     struct schedule *s = m->schedule;
     size_t n_values = (size_t)m->plan->n_values;
     measure(m);
-    s->slab_elems = place_all(m, false, order);
-    s->tile_elems = place_all(m, true, order);
+    s->slab_bytes = place_all(m, false, order);
+    s->tile_bytes = place_all(m, true, order);
     s->data = calloc(n_values, sizeof(*s->data));
     s->gradients = calloc(n_values, sizeof(*s->gradients));
     if (!s->data || !s->gradients) {

@@ -56,6 +56,14 @@ static int32_t last_of(const struct weir_graph *graph, const struct fusion *fusi
     return last;
 }
 
+/* What a kind of op computes with. Small vectors whose rounding would show stay in f32. */
+static enum weir_precision type_of(const struct plan *plan, enum layer_kind kind)
+{
+    bool is_f32 = kind == LAYER_L2_NORMALISE || kind == LAYER_LAYER_NORM ||
+                  kind == LAYER_SOFTMAX_LOSS || kind == LAYER_MARGIN_LOSS;
+    return is_f32 ? WEIR_PRECISION_F32 : plan->precision;
+}
+
 static void fill_op(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion,
                     int32_t i_layer, struct plan_op *to)
 {
@@ -73,6 +81,7 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
     op->margin = layer->margin;
     op->n_classes = layer->kind == LAYER_MARGIN_LOSS ? layer->n_classes : layer->out.c;
     op->is_channels_last = plan->is_channels_last;
+    op->type = type_of(plan, layer->kind);
     op->batch = plan->batch;
     op->n_slices = plan->n_slices;
     op->gradient_batch = plan->batch / (plan_has_parts(op) ? plan->n_gradient_parts : 1);
@@ -91,10 +100,55 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
     op->out = layer->out;
 }
 
-/* An input in C, H, W order is what the back-end wants already, unless channels come last. */
+/* An f32 input in C, H, W order is what the back-end wants already, unless channels come last. */
 static bool needs_conversion(const struct plan *plan, struct weir_shape shape)
 {
-    return plan->is_channels_last && shape.c > 1 && (shape.h > 1 || shape.w > 1);
+    return plan->precision != WEIR_PRECISION_F32 ||
+           (plan->is_channels_last && shape.c > 1 && (shape.h > 1 || shape.w > 1));
+}
+
+/* The value of this type: itself, or its cast, made here unless an op before has. */
+static weir_value_t cast_of(struct plan *plan, const struct weir_graph *graph, weir_value_t value,
+                            enum weir_precision type)
+{
+    weir_value_t cast = graph->n_layers + value;
+    if (plan->types[value] == type) {
+        return value;
+    }
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        if (plan->ops[i].out == cast) {
+            return cast;
+        }
+    }
+    struct weir_shape shape = graph->layers[value].out;
+    struct plan_op *o = &plan->ops[plan->n_ops++];
+    *o = (struct plan_op){.op = {.kind = LAYER_CAST,
+                                 .n_in = 1,
+                                 .in = {shape},
+                                 .out = shape,
+                                 .is_channels_last = plan->is_channels_last,
+                                 .type = type,
+                                 .batch = plan->batch,
+                                 .n_slices = plan->n_slices,
+                                 .gradient_batch = plan->batch},
+                          .in = {value},
+                          .out = cast,
+                          .i_layer = -1};
+    memcpy(o->op.name, graph->layers[value].name, sizeof(o->op.name));
+    plan->types[cast] = type;
+    return cast;
+}
+
+static void add_op(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion,
+                   int32_t i_layer)
+{
+    struct plan_op o = {0};
+    fill_op(plan, graph, fusion, i_layer, &o);
+    for (int32_t j = 0; j < o.op.n_in; j++) {
+        o.in[j] = cast_of(plan, graph, o.in[j], o.op.type);
+    }
+    plan->types[o.out] = o.op.type;
+    plan->ops[plan->n_ops++] = o;
 }
 
 /* Ops in an order in which each comes after what it reads: that of the last layer it holds. */
@@ -106,11 +160,12 @@ static void list_ops(struct plan *plan, const struct weir_graph *graph, const st
                                                    !needs_conversion(plan, graph->layers[i].out))) {
             continue;
         }
+        add_op(plan, graph, fusion, first);
         if (i == graph->loss) {
-            plan->i_loss = plan->n_ops;
+            plan->i_loss = plan->n_ops - 1;
         }
-        fill_op(plan, graph, fusion, first, &plan->ops[plan->n_ops++]);
     }
+    plan->output = cast_of(plan, graph, plan->output, WEIR_PRECISION_F32);
 }
 
 struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer)
@@ -152,18 +207,23 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
     struct fusion fusion = {.swallowed_by = calloc(n, sizeof(int32_t)),
                             .n_users = calloc(n, sizeof(int32_t)),
                             .residual = calloc(n, sizeof(weir_value_t))};
-    plan->ops = calloc(n, sizeof(*plan->ops));
-    plan->shapes = calloc(n, sizeof(*plan->shapes));
-    plan->needs_gradient = calloc(n, sizeof(*plan->needs_gradient));
+    /* In bf16 each value may have a cast of its own behind all those of the graph. */
+    size_t n_values = plan->precision == WEIR_PRECISION_F32 ? n : 2 * n;
+    plan->ops = calloc(n_values, sizeof(*plan->ops));
+    plan->shapes = calloc(n_values, sizeof(*plan->shapes));
+    plan->types = calloc(n_values, sizeof(*plan->types));
+    plan->needs_gradient = calloc(n_values, sizeof(*plan->needs_gradient));
     weir_status status = WEIR_ERR_NOMEM;
     if (fusion.swallowed_by && fusion.n_users && fusion.residual && plan->ops && plan->shapes &&
-        plan->needs_gradient) {
-        plan->n_values = graph->n_layers;
+        plan->types && plan->needs_gradient) {
+        plan->n_values = (int32_t)n_values;
         plan->input = graph->input;
         plan->output = graph_output(graph);
         plan->i_loss = -1;
+        for (int32_t i = 0; i < plan->n_values; i++) {
+            plan->shapes[i] = graph->layers[i % graph->n_layers].out;
+        }
         for (int32_t i = 0; i < graph->n_layers; i++) {
-            plan->shapes[i] = graph->layers[i].out;
             fusion.swallowed_by[i] = -1;
             fusion.residual[i] = -1;
             for (int32_t j = 0; j < graph->layers[i].n_in; j++) {

@@ -11,11 +11,14 @@
 
 #include <string.h>
 
+/* The size of the smallest element, and a divisor of every place and size. */
+#define CELL_BYTES 2
+
 /* A tensor: data of value v, or its gradient (v + n_values). */
 struct model {
     const struct plan *plan;
     const struct schedule *s;
-    int32_t *slab, *tile; /* by element: tensor last written there, plus one */
+    int32_t *slab, *tile; /* by CELL_BYTES of memory: tensor last written there, plus one */
     const char *where;
 };
 
@@ -29,12 +32,13 @@ static int32_t *cells(const struct model *m, int32_t tensor, int32_t first, size
                       int32_t n)
 {
     struct place place = place_of(m, tensor);
-    size_t image = op_elems(m->plan->shapes[tensor % m->plan->n_values]);
+    size_t image = plan_image_bytes(m->plan, tensor % m->plan->n_values) / CELL_BYTES;
+    size_t at = place.offset / CELL_BYTES;
     *out_n = image * (size_t)n;
     if (place.kind == PLACE_SLAB) {
-        return m->slab + place.offset + image * (size_t)first;
+        return m->slab + at + image * (size_t)first;
     }
-    return place.kind == PLACE_TILE ? m->tile + place.offset : NULL;
+    return place.kind == PLACE_TILE ? m->tile + at : NULL;
 }
 
 static void write_tensor(const struct model *m, int32_t tensor, int32_t first, int32_t n)
@@ -131,13 +135,34 @@ static void model_fillers(const struct model *m, int32_t stage, bool is_late, bo
     }
 }
 
+/* Every op finds its inputs in its own type, and the caller the output in f32. */
+static void check_types(const struct plan *plan, const char *where)
+{
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *o = &plan->ops[i];
+        bool is_head = o->op.kind == LAYER_L2_NORMALISE || o->op.kind == LAYER_LAYER_NORM ||
+                       o->op.kind == LAYER_SOFTMAX_LOSS || o->op.kind == LAYER_MARGIN_LOSS;
+        ck_assert_int_eq(plan->types[o->out], o->op.type);
+        if (o->op.kind == LAYER_CAST) {
+            ck_assert_int_ne(plan->types[o->in[0]], o->op.type);
+            continue;
+        }
+        ck_assert_int_eq(o->op.type, is_head ? WEIR_PRECISION_F32 : plan->precision);
+        for (int32_t j = 0; j < o->op.n_in && o->op.kind != LAYER_INPUT; j++) {
+            ck_assert_msg(plan->types[o->in[j]] == o->op.type, "%s: input of %s", where,
+                          o->op.name);
+        }
+    }
+    ck_assert_int_eq(plan->types[plan->output], WEIR_PRECISION_F32);
+}
+
 static void check_schedule(const struct plan *plan, const struct schedule *s, bool is_late,
                            const char *where)
 {
     struct model m = {.plan = plan,
                       .s = s,
-                      .slab = calloc(s->slab_elems + 1, sizeof(int32_t)),
-                      .tile = calloc(s->tile_elems + 1, sizeof(int32_t)),
+                      .slab = calloc(s->slab_bytes / CELL_BYTES + 1, sizeof(int32_t)),
+                      .tile = calloc(s->tile_bytes / CELL_BYTES + 1, sizeof(int32_t)),
                       .where = where};
     bool *is_done = calloc((size_t)s->n_fillers + 1, sizeof(bool));
     if (s->data[plan->input].kind == PLACE_SLAB) {
@@ -152,7 +177,8 @@ static void check_schedule(const struct plan *plan, const struct schedule *s, bo
             for (int32_t t = s->first_task[stage]; t < s->first_task[stage + 1]; t++) {
                 model_task(&m, s->tasks[t], first, plan_slice_first(plan, slice + 1) - first);
             }
-            memset(m.tile, 0, s->tile_elems * sizeof(int32_t)); /* another thread's next */
+            memset(m.tile, 0,
+                   s->tile_bytes / CELL_BYTES * sizeof(int32_t)); /* another thread's next */
         }
     }
     model_fillers(&m, s->n_stages, is_late, is_done);
@@ -169,14 +195,19 @@ START_TEST(no_tensor_is_overwritten_while_it_is_needed)
     for (uint64_t seed = 0; seed < 150; seed++) {
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 8), NULL);
         struct weir_error err = {0};
-        for (size_t i = 0; i < WEIR_ARRAY_LEN(backends); i++) {
-            struct weir_net_config config = {
-                .batch = 5, .n_slices = 3, .is_training = true, .backend = backends[i]};
+        for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(backends); i++) {
+            struct weir_net_config config = {.batch = 5,
+                                             .n_slices = 3,
+                                             .is_training = true,
+                                             .precision = (enum weir_precision)(i / 2),
+                                             .backend = backends[i % 2]};
             struct plan *plan;
             char where[64];
             ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "seed %d: %s",
                           (int)seed, err.message);
-            snprintf(where, sizeof(where), "seed %d, %s", (int)seed, backends[i]->name);
+            snprintf(where, sizeof(where), "seed %d, %s, %s", (int)seed, backends[i % 2]->name,
+                     weir_precision_text(config.precision));
+            check_types(plan, where);
             check_schedule(plan, &plan->training, true, where);
             check_schedule(plan, &plan->training, false, where);
             check_schedule(plan, &plan->inference, true, where);
@@ -216,21 +247,25 @@ static struct weir_graph *deep_graph(int n)
 
 START_TEST(memory_grows_as_lifetimes_ask)
 {
-    size_t image = 8 * 8 * 8, batch = 16;
-    for (int n = 10; n <= 40; n += 30) {
+    size_t batch = 16;
+    for (int i = 0; i < 4; i++) {
+        int n = i % 2 ? 10 : 40;
+        size_t image = 8 * 8 * 8 * (i / 2 ? sizeof(uint16_t) : sizeof(float));
         struct weir_graph *graph = deep_graph(n);
-        struct weir_net_config config = {
-            .batch = (int32_t)batch, .is_training = true, .backend = &weir_onednn_backend};
+        struct weir_net_config config = {.batch = (int32_t)batch,
+                                         .is_training = true,
+                                         .precision = (enum weir_precision)(i / 2),
+                                         .backend = &weir_onednn_backend};
         struct plan *plan;
         ck_assert_int_eq(plan_create(graph, &config, &plan, NULL), WEIR_OK);
         /* Training keeps two tensors per layer and a handful of gradients, however deep. */
         size_t kept = 2 * (size_t)n * image * batch;
-        ck_assert_uint_ge(plan->training.slab_elems, kept - 2 * image * batch);
-        ck_assert_uint_le(plan->training.slab_elems,
+        ck_assert_uint_ge(plan->training.slab_bytes, kept - 2 * image * batch);
+        ck_assert_uint_le(plan->training.slab_bytes,
                           kept + (PLAN_FILLER_SLACK + 4) * image * batch);
         /* Inference keeps nothing for the batch and two tensors per tile. */
-        ck_assert_uint_eq(plan->inference.slab_elems, 0);
-        ck_assert_uint_le(plan->inference.tile_elems, 2 * image);
+        ck_assert_uint_eq(plan->inference.slab_bytes, 0);
+        ck_assert_uint_le(plan->inference.tile_bytes, 2 * image);
         ck_assert_int_eq(plan->inference.n_stages, 1);
         plan_destroy(plan);
         weir_graph_destroy(graph);

@@ -15,4 +15,37 @@
 static const struct weir_backend *const backends[2] = {&weir_reference_backend,
                                                        &weir_onednn_backend};
 
+/** Back-ends and precisions that tests go through; those of f32 first, in the order of backends. */
+#define N_FORMS 4
+
+static inline const struct weir_backend *form_backend(int i_form)
+{
+    return backends[i_form % 2];
+}
+
+static inline enum weir_precision form_precision(int i_form)
+{
+    return i_form / 2 ? WEIR_PRECISION_BF16 : WEIR_PRECISION_F32;
+}
+
+/** Can it run here? oneDNN wants instructions for bf16. */
+static inline bool has_form(int i_form)
+{
+    bool is_onednn = i_form % 2 == 1;
+    bool has_bf16 = false;
+#if defined(__x86_64__)
+    has_bf16 = __builtin_cpu_supports("avx512bf16");
+#endif
+    return !is_onednn || (N_BACKENDS > 1 && (i_form < 2 || has_bf16));
+}
+
+/** The form after this one that can run here; the first after -1, N_FORMS after the last. */
+static inline int next_form(int i_form)
+{
+    do {
+        i_form++;
+    } while (i_form < N_FORMS && !has_form(i_form));
+    return i_form;
+}
+
 #endif

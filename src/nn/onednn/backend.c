@@ -9,6 +9,7 @@
 
 static const struct op_kernels kernels[LAYER_KIND_COUNT] = {
     [LAYER_INPUT] = {.forward = fast_input_forward},
+    [LAYER_CAST] = {.forward = fast_cast_forward, .backward = fast_cast_backward},
     [LAYER_CONV] = {.forward = conv_forward,
                     .backward = conv_backward,
                     .weight_gradient = conv_weight_gradient,
@@ -25,7 +26,7 @@ static const struct op_kernels kernels[LAYER_KIND_COUNT] = {
                           .backward = fast_norm_backward,
                           .refresh = REF(batch_norm_refresh)},
     [LAYER_RELU] = {.forward = fast_relu_forward, .backward = fast_relu_backward},
-    [LAYER_RELU6] = {.forward = fast_relu6_forward, .backward = fast_relu6_backward},
+    [LAYER_RELU6] = {.forward = fast_relu_forward, .backward = fast_relu_backward},
     [LAYER_PRELU] = {.forward = fast_prelu_forward,
                      .backward = fast_prelu_backward,
                      .weight_gradient = REF(prelu_weight_gradient)},

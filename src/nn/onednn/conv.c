@@ -47,10 +47,26 @@ static size_t round_up(size_t n)
 }
 
 static weir_status describe(dnnl_memory_desc_t *out, int n_dims, const dnnl_dims_t dims,
-                            dnnl_format_tag_t tag, struct weir_error *err)
+                            dnnl_data_type_t type, dnnl_format_tag_t tag, struct weir_error *err)
 {
-    return dnn_check(dnnl_memory_desc_init_by_tag(out, n_dims, dims, dnnl_f32, tag),
+    return dnn_check(dnnl_memory_desc_init_by_tag(out, n_dims, dims, type, tag),
                      "describing a tensor", err);
+}
+
+static size_t elem_bytes(const struct op *op)
+{
+    return vector_kernels(op->type)->elem_bytes;
+}
+
+static dnnl_data_type_t type_of(const struct op *op)
+{
+    return op->type == WEIR_PRECISION_BF16 ? dnnl_bf16 : dnnl_f32;
+}
+
+/* Gradients of weights are f32 whatever the tensors are. */
+static dnnl_data_type_t weights_type(const struct op *op, enum direction direction)
+{
+    return direction == WEIGHTS ? dnnl_f32 : type_of(op);
 }
 
 /* Is the order of an image's elements another one for the caller's weights? */
@@ -75,10 +91,11 @@ static weir_status make_linear_shapes(const struct op *op, int32_t n, enum direc
     const dnnl_dim_t n_features = (dnnl_dim_t)op_elems(op->in[0]);
     const dnnl_dims_t src = {n, n_features}, dst = {n, op->conv.k};
     const dnnl_dims_t weights = {op->conv.k, n_features};
-    WEIR_TRY(describe(&out->src, 2, src, dnnl_nc, err));
-    WEIR_TRY(describe(&out->dst, 2, dst, dnnl_nc, err));
+    WEIR_TRY(describe(&out->src, 2, src, type_of(op), dnnl_nc, err));
+    WEIR_TRY(describe(&out->dst, 2, dst, type_of(op), dnnl_nc, err));
     bool is_blocked = direction == FORWARD && n >= BLOCKED_MIN_ROWS;
-    return describe(&out->weights, 2, weights, is_blocked ? dnnl_format_tag_any : dnnl_oi, err);
+    return describe(&out->weights, 2, weights, weights_type(op, direction),
+                    is_blocked ? dnnl_format_tag_any : dnnl_oi, err);
 }
 
 static weir_status make_shapes(const struct op *op, int32_t n, enum direction direction,
@@ -99,10 +116,10 @@ static weir_status make_shapes(const struct op *op, int32_t n, enum direction di
         out->dilates[i] = op->conv.dilation - 1;
         out->pads[i] = i == 0 ? op->conv.pad_h : op->conv.pad_w;
     }
-    WEIR_TRY(describe(&out->src, 4, src, dnnl_nhwc, err));
-    WEIR_TRY(describe(&out->dst, 4, dst, dnnl_nhwc, err));
-    return describe(&out->weights, 5 - n_ungrouped, weights + n_ungrouped, dnnl_format_tag_any,
-                    err);
+    WEIR_TRY(describe(&out->src, 4, src, type_of(op), dnnl_nhwc, err));
+    WEIR_TRY(describe(&out->dst, 4, dst, type_of(op), dnnl_nhwc, err));
+    return describe(&out->weights, 5 - n_ungrouped, weights + n_ungrouped,
+                    weights_type(op, direction), dnnl_format_tag_any, err);
 }
 
 /* All operation descriptors, of which each primitive uses one. */
@@ -236,8 +253,11 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
 {
     struct conv_shapes s;
     struct primitive forward = {0};
-    WEIR_TRY(make_shapes(op, op->gradient_batch, WEIGHTS, &s, err));
+    WEIR_TRY(make_shapes(op, op->gradient_batch, FORWARD, &s, err));
     weir_status status = create(state, op, &s, FORWARD, NULL, &forward, err);
+    if (status == WEIR_OK && forward.desc) {
+        status = make_shapes(op, op->gradient_batch, WEIGHTS, &s, err);
+    }
     if (status == WEIR_OK && forward.desc) {
         status = create(state, op, &s, WEIGHTS, &forward, &state->weight_gradient, err);
     }
@@ -285,7 +305,7 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
     for (int32_t i = 0; i < state->n_tiles; i++) {
         const struct tile_primitives *t = &state->tiles[i];
         /* A gradient that is added to what is there is made beside it first. */
-        size_t beside = round_up((size_t)t->n * op_elems(op->in[0]) * sizeof(float));
+        size_t beside = round_up((size_t)t->n * op_elems(op->in[0]) * elem_bytes(op));
         most = WEIR_MAX(most, t->forward.scratch_bytes);
         most = WEIR_MAX(most, beside + t->backward.scratch_bytes);
     }
@@ -293,6 +313,25 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
     most = WEIR_MAX(most, state->gradient_bytes + state->gradient_reorder.scratch_bytes);
     most = WEIR_MAX(most, state->forward_weights.reorder.scratch_bytes);
     return WEIR_MAX(most, state->backward_weights.reorder.scratch_bytes);
+}
+
+/* Weir's reference kernels stand in for what oneDNN lacks in f32; they know no bf16. */
+static weir_status check_is_fast(const struct conv_state *state, const struct op *op,
+                                 bool is_training, struct weir_error *err)
+{
+    bool is_fast = !is_training || state->weight_gradient.primitive;
+    for (int32_t i = 0; i < state->n_tiles; i++) {
+        const struct tile_primitives *t = &state->tiles[i];
+        is_fast = is_fast && t->forward.primitive && (!is_training || t->backward.primitive);
+    }
+    if (op->type == WEIR_PRECISION_F32 || is_fast) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                          "precision bf16: oneDNN has no fast kernel for %d -> %d channels of a "
+                          "%d x %d kernel in %d groups on this processor; use f32",
+                          op->in[0].c, op->out.c, op->conv.kernel_h, op->conv.kernel_w,
+                          op->conv.groups);
 }
 
 static dnnl_format_tag_t plain_tag(const struct op *op)
@@ -318,8 +357,9 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
     state->context = context;
     struct conv_shapes s;
     WEIR_TRY(make_shapes(op, 1, FORWARD, &s, err));
-    WEIR_TRY(describe(&state->plain_weights, s.weights.ndims, s.weights.dims, plain_tag(op), err));
-    WEIR_TRY(describe(&state->bias, 1, (dnnl_dims_t){op->conv.k}, dnnl_x, err));
+    WEIR_TRY(describe(&state->plain_weights, s.weights.ndims, s.weights.dims, dnnl_f32,
+                      plain_tag(op), err));
+    WEIR_TRY(describe(&state->bias, 1, (dnnl_dims_t){op->conv.k}, dnnl_f32, dnnl_x, err));
     for (int32_t i = 0; i < n_tile_sizes; i++) {
         state->n_tiles = i + 1;
         WEIR_TRY(prepare_tile(state, op, tile_sizes[i], is_training, &state->tiles[i], err));
@@ -333,7 +373,7 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
         WEIR_TRY(prepare_weight_gradient(state, op, err));
     }
     *out_scratch_bytes = scratch_bytes(state, op);
-    return WEIR_OK;
+    return check_is_fast(state, op, is_training, err);
 }
 
 void conv_release(struct op *op)
@@ -422,13 +462,13 @@ weir_status conv_backward(const struct op *op, const struct op_tile *tile)
     size_t n_elems = (size_t)tile->n * op_elems(op->in[0]);
     bool is_beside = tile->dx_adds[0];
     real *dx = is_beside ? tile->scratch : tile->dx[0];
-    char *scratch = (char *)tile->scratch + (is_beside ? round_up(n_elems * sizeof(real)) : 0);
+    char *scratch = (char *)tile->scratch + (is_beside ? round_up(n_elems * elem_bytes(op)) : 0);
     const struct weight_copy *copy =
         state->is_backward_shared ? &state->forward_weights : &state->backward_weights;
     void *addresses[] = {dx, weights_for(state, op, copy), address(tile->dy)};
     WEIR_TRY(primitive_run(state->context, &t->backward, tile->i_thread, addresses, scratch));
     if (is_beside) {
-        vector_kernels()->add(tile->dx[0], dx, tile->dx[0], n_elems);
+        vector_kernels(op->type)->add(tile->dx[0], dx, tile->dx[0], n_elems);
     }
     return WEIR_OK;
 }

@@ -5,6 +5,8 @@
 #include "../op.h"
 
 weir_status fast_input_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_cast_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_cast_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_norm_sums(const struct op *op, const struct op_tile *tile);
 weir_status fast_norm_combine(const struct op *op);
 weir_status fast_norm_forward(const struct op *op, const struct op_tile *tile);
@@ -13,8 +15,6 @@ weir_status fast_norm_backward_combine(const struct op *op);
 weir_status fast_norm_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_relu_forward(const struct op *op, const struct op_tile *tile);
 weir_status fast_relu_backward(const struct op *op, const struct op_tile *tile);
-weir_status fast_relu6_forward(const struct op *op, const struct op_tile *tile);
-weir_status fast_relu6_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_prelu_forward(const struct op *op, const struct op_tile *tile);
 weir_status fast_prelu_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_add_forward(const struct op *op, const struct op_tile *tile);

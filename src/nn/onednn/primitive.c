@@ -30,8 +30,21 @@ static dnnl_status_t warm_up(void)
     return dnnl_sgemm('N', 'N', 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
 }
 
-weir_status dnn_open(int32_t n_threads, void **out_context, struct weir_error *err)
+/* Without its own instructions oneDNN computes bf16 by converting, slower than f32. */
+static bool has_bf16(void)
 {
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+           dnnl_cpu_isa_avx512_core_bf16;
+}
+
+weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
+                     struct weir_error *err)
+{
+    if (precision == WEIR_PRECISION_BF16 && !has_bf16()) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "precision bf16: this processor has no AVX-512 instructions for "
+                              "bfloat16 (avx512_bf16); use f32");
+    }
     struct dnn_context *context = calloc(1, sizeof(*context));
     if (!context) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");

@@ -8,7 +8,7 @@
 #ifndef WEIR_NN_ONEDNN_PRIMITIVE_H
 #define WEIR_NN_ONEDNN_PRIMITIVE_H
 
-#include "base/status.h"
+#include "nn/nn.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
@@ -21,7 +21,9 @@ struct dnn_context {
     int32_t n_threads;
 };
 
-weir_status dnn_open(int32_t n_threads, void **out_context, struct weir_error *err);
+/** @return UNSUPPORTED if the processor has no instructions for the precision. */
+weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
+                     struct weir_error *err);
 void dnn_close(void *context);
 
 /** One OpenMP thread for oneDNN's calls from this thread: parallelism is the net's own affair. */

@@ -1,7 +1,10 @@
 #include "vector.h"
 
-const struct vector_kernels *vector_kernels(void)
+const struct vector_kernels *vector_kernels(enum weir_precision type)
 {
+    if (type == WEIR_PRECISION_BF16) {
+        return &vector_kernels_bf16;
+    }
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

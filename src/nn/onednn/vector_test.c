@@ -1,6 +1,7 @@
 /*
- * The vector kernels of every instruction set this machine has, against plain loops in double: odd
+ * The vector kernels of every instruction set and type this machine has, against plain loops: odd
  * numbers of channels, memory shared as the planner shares it, and NaN, which must come through.
+ * bf16 is given inputs it can hold, so that only the rounding of results is between the two.
  */
 #include "vector.h"
 
@@ -21,12 +22,47 @@ struct data {
     int32_t winners[N];
 };
 
+/* Tensors in the type of the table under test. */
+static union {
+    float f32[N];
+    uint16_t bf16[N];
+} slots[6];
+
+enum { X, Y, DY, A, OUT, RESIDUAL };
+
+static bool is_bf16(const struct vector_kernels *v)
+{
+    return v->elem_bytes == sizeof(uint16_t);
+}
+
+/* The values as a tensor. */
+static void *pack(const struct vector_kernels *v, const float *values, int i_slot)
+{
+    for (size_t i = 0; i < N; i++) {
+        if (is_bf16(v)) {
+            slots[i_slot].bf16[i] = bf16_from_f32(values[i]);
+        } else {
+            slots[i_slot].f32[i] = values[i];
+        }
+    }
+    return &slots[i_slot];
+}
+
+static const float *unpack(const struct vector_kernels *v, int i_slot)
+{
+    static float values[N];
+    for (size_t i = 0; i < N; i++) {
+        values[i] = is_bf16(v) ? bf16_to_f32(slots[i_slot].bf16[i]) : slots[i_slot].f32[i];
+    }
+    return values;
+}
+
 static void fill(float *values, size_t n, uint64_t stream)
 {
     struct weir_rng rng;
     weir_rng_init(&rng, 3, stream);
     for (size_t i = 0; i < n; i++) {
-        values[i] = (float)weir_rng_normal(&rng);
+        values[i] = bf16_to_f32(bf16_from_f32((float)weir_rng_normal(&rng)));
     }
 }
 
@@ -43,12 +79,17 @@ static struct data *make_data(void)
     return d;
 }
 
-static void expect_equal(const float *got, const float *expected, size_t n, const char *what)
+/* A tensor of the table holds what was expected, up to rounding: half a unit of bf16's last place.
+ */
+static void expect_equal(const struct vector_kernels *v, int i_slot, const float *expected,
+                         size_t n, const char *what)
 {
+    const float *got = unpack(v, i_slot), tolerance = is_bf16(v) ? 0x1.02p-8f : 2e-6f;
     for (size_t i = 0; i < n; i++) {
         bool is_equal = isnan(expected[i])
                             ? isnan(got[i])
-                            : fabsf(got[i] - expected[i]) <= 2e-6f * (1 + fabsf(expected[i]));
+                            : got[i] == expected[i] || fabsf(got[i] - expected[i]) <=
+                                                           2e-6f + tolerance * fabsf(expected[i]);
         if (!is_equal) {
             ck_abort_msg("%s, element %zu: %g, expected %g", what, i, (double)got[i],
                          (double)expected[i]);
@@ -73,10 +114,11 @@ static void check_sums(const struct vector_kernels *v, struct data *d, size_t c)
         g_sum[i % c] += g;
         products[i % c] += g * (x - (double)d->shift[i % c]);
     }
-    v->norm_sums(d->x, N_PIXELS, c, d->sum, d->squares);
+    v->norm_sums(pack(v, d->x, X), N_PIXELS, c, d->sum, d->squares);
     expect_sums(d->sum, sum, c);
     expect_sums(d->squares, squares, c);
-    v->norm_backward_sums(d->dy, d->y, d->x, N_PIXELS, c, d->shift, d->sum, d->squares);
+    v->norm_backward_sums(pack(v, d->dy, DY), pack(v, d->y, Y), pack(v, d->x, X), N_PIXELS, c,
+                          d->shift, d->sum, d->squares);
     expect_sums(d->sum, g_sum, c);
     expect_sums(d->squares, products, c);
 }
@@ -90,9 +132,9 @@ static void check_norm(const struct vector_kernels *v, struct data *d, size_t c)
             float y = d->x[i] * d->scale[i % c] + d->shift[i % c] + (has_residual ? d->a[i] : 0);
             d->expected[i] = has_relu && y < 0 ? 0 : y;
         }
-        v->norm_apply(d->x, has_residual ? d->a : NULL, d->out, N_PIXELS, c, d->scale, d->shift,
-                      has_relu);
-        expect_equal(d->out, d->expected, c * N_PIXELS, "norm_apply");
+        v->norm_apply(pack(v, d->x, X), has_residual ? pack(v, d->a, A) : NULL, &slots[OUT],
+                      N_PIXELS, c, d->scale, d->shift, has_relu);
+        expect_equal(v, OUT, d->expected, c * N_PIXELS, "norm_apply");
         d->x[5] = 0.5f;
     }
 }
@@ -106,21 +148,19 @@ static void check_norm_backward(const struct vector_kernels *v, struct data *d, 
         bool adds = (form & 8) && !(is_over_dy && !has_residual);
         bool residual_adds = (form & 16) && has_residual && !is_over_dy;
         float expected_residual[N];
-        float *dy = d->b, *dx = d->out, residual[N];
-        memcpy(dy, d->dy, n * sizeof(float));
-        memcpy(dx, d->a, n * sizeof(float));
-        memcpy(residual, d->a, n * sizeof(float));
-        float *residual_dx = has_residual ? (is_over_dy ? dy : residual) : NULL;
+        void *dy = pack(v, d->dy, DY), *dx = pack(v, d->a, OUT),
+             *residual = pack(v, d->a, RESIDUAL);
+        void *residual_dx = has_residual ? (is_over_dy ? dy : residual) : NULL;
         dx = is_over_dy && !has_residual ? dy : dx;
         for (size_t i = 0; i < n; i++) {
-            float g = has_relu && !(d->y[i] > 0) ? 0 : dy[i];
+            float g = has_relu && !(d->y[i] > 0) ? 0 : d->dy[i];
             d->expected[i] = d->scale[i % c] * g + d->factor[i % c] * d->x[i] + d->shift[i % c] +
                              (adds ? d->a[i] : 0);
             expected_residual[i] = g + (residual_adds ? d->a[i] : 0);
         }
         v->norm_backward(&(struct norm_gradient){.dy = dy,
-                                                 .y = has_relu ? d->y : NULL,
-                                                 .x = d->x,
+                                                 .y = has_relu ? pack(v, d->y, Y) : NULL,
+                                                 .x = pack(v, d->x, X),
                                                  .n_pixels = N_PIXELS,
                                                  .c = c,
                                                  .scale = d->scale,
@@ -130,59 +170,138 @@ static void check_norm_backward(const struct vector_kernels *v, struct data *d, 
                                                  .residual_dx = residual_dx,
                                                  .adds = adds,
                                                  .residual_adds = residual_adds});
-        expect_equal(dx, d->expected, n, "norm_backward");
+        expect_equal(v, dx == dy ? DY : OUT, d->expected, n, "norm_backward");
         if (residual_dx) {
-            expect_equal(residual_dx, expected_residual, n, "norm_backward, residual");
+            expect_equal(v, residual_dx == dy ? DY : RESIDUAL, expected_residual, n,
+                         "norm_backward, residual");
         }
     }
 }
 
-static void check_elementwise(const struct vector_kernels *v, struct data *d, size_t c)
+static void check_rectifiers(const struct vector_kernels *v, struct data *d, size_t c)
 {
     size_t n = c * N_PIXELS;
     d->x[7] = NAN;
-    for (size_t i = 0; i < n; i++) {
-        d->expected[i] = d->x[i] < 0 ? 0 : d->x[i];
+    for (int i = 0; i < 2; i++) {
+        float ceiling = i == 0 ? INFINITY : 0.75f;
+        for (size_t j = 0; j < n; j++) {
+            d->expected[j] = d->x[j] < 0 ? 0 : d->x[j] > ceiling ? ceiling : d->x[j];
+        }
+        v->relu(pack(v, d->x, X), &slots[OUT], ceiling, n);
+        expect_equal(v, OUT, d->expected, n, "relu");
+        for (int adds = 0; adds < 2; adds++) {
+            for (size_t j = 0; j < n; j++) {
+                d->expected[j] =
+                    (d->y[j] > 0 && d->y[j] < ceiling ? d->dy[j] : 0) + (adds ? d->a[j] : 0);
+            }
+            v->relu_backward(pack(v, d->dy, DY), pack(v, d->y, Y), pack(v, d->a, OUT), adds,
+                             ceiling, n);
+            expect_equal(v, OUT, d->expected, n, "relu_backward");
+        }
     }
-    v->relu(d->x, d->out, n);
-    expect_equal(d->out, d->expected, n, "relu");
     for (size_t i = 0; i < n; i++) {
         d->expected[i] = d->x[i] < 0 ? d->scale[i % c] * d->x[i] : d->x[i];
     }
-    v->prelu(d->x, d->scale, d->out, N_PIXELS, c);
-    expect_equal(d->out, d->expected, n, "prelu");
+    v->prelu(pack(v, d->x, X), d->scale, &slots[OUT], N_PIXELS, c);
+    expect_equal(v, OUT, d->expected, n, "prelu");
     d->x[7] = -0.25f;
     for (int adds = 0; adds < 2; adds++) {
         double slopes[MAX_C] = {0};
         for (size_t i = 0; i < n; i++) {
-            d->expected[i] = (d->y[i] > 0 ? d->dy[i] : 0) + (adds ? d->a[i] : 0);
+            d->expected[i] = (d->x[i] < 0 ? d->scale[i % c] : 1) * d->dy[i] + (adds ? d->a[i] : 0);
             slopes[i % c] += d->x[i] < 0 ? (double)d->dy[i] * (double)d->x[i] : 0;
         }
-        memcpy(d->out, d->a, n * sizeof(float));
-        v->relu_backward(d->dy, d->y, d->out, adds, n);
-        expect_equal(d->out, d->expected, n, "relu_backward");
-        for (size_t i = 0; i < n; i++) {
-            d->expected[i] = (d->x[i] < 0 ? d->scale[i % c] : 1) * d->dy[i] + (adds ? d->a[i] : 0);
-        }
-        memcpy(d->out, d->a, n * sizeof(float));
-        v->prelu_backward(d->dy, d->x, d->scale, d->out, adds, N_PIXELS, c, d->sum);
-        expect_equal(d->out, d->expected, n, "prelu_backward");
+        v->prelu_backward(pack(v, d->dy, DY), pack(v, d->x, X), d->scale, pack(v, d->a, OUT), adds,
+                          N_PIXELS, c, d->sum);
+        expect_equal(v, OUT, d->expected, n, "prelu_backward");
         expect_sums(d->sum, slopes, c);
     }
 }
 
-/* 15 x 7 pixels, windows of 3 with stride 2 and padding 1: 8 x 4. */
+static void check_arithmetic(const struct vector_kernels *v, struct data *d, size_t c)
+{
+    size_t n = c * N_PIXELS;
+    for (size_t i = 0; i < n; i++) {
+        d->expected[i] = d->x[i] + d->y[i];
+    }
+    v->add(pack(v, d->x, X), pack(v, d->y, Y), &slots[OUT], n);
+    expect_equal(v, OUT, d->expected, n, "add");
+    for (int adds = 0; adds < 2; adds++) {
+        for (size_t i = 0; i < n; i++) {
+            d->expected[i] = -1.5f * d->x[i] + (adds ? d->a[i] : 0);
+        }
+        v->scale(pack(v, d->x, X), -1.5f, pack(v, d->a, OUT), adds, n);
+        expect_equal(v, OUT, d->expected, n, "scale");
+        for (size_t i = 0; i < n; i++) {
+            d->expected[i] = d->y[i] * d->x[i] + (adds ? d->a[i] : 0);
+        }
+        v->multiply(pack(v, d->x, X), d->y, pack(v, d->a, OUT), adds, n);
+        expect_equal(v, OUT, d->expected, n, "multiply");
+        for (size_t i = 0; i < n; i++) {
+            d->expected[i % c * N_PIXELS + i / c] =
+                d->x[i] + (adds ? d->a[i % c * N_PIXELS + i / c] : 0);
+        }
+        v->transpose(pack(v, d->x, X), N_PIXELS, c, adds, pack(v, d->a, OUT));
+        expect_equal(v, OUT, d->expected, n, "transpose");
+    }
+}
+
+/* A value between two of bf16 goes to the nearer, half way to the even one; NaN stays one. */
+static void check_types(const struct vector_kernels *v, struct data *d, size_t c)
+{
+    static const float in[] = {
+        1 + 0x1p-8f,     1 + 0x3p-8f, 1 + 0x1.8p-8f, 1 + 0x1p-9f, -0x1.8p-120f,
+        0x1.fffffep127f, INFINITY,    -INFINITY,     -0.0f,       NAN};
+    static const float rounded[] = {1,        1 + 0x4p-8f, 1 + 0x2p-8f, 1,     -0x1.8p-120f,
+                                    INFINITY, INFINITY,    -INFINITY,   -0.0f, NAN};
+    float wide[N] = {0};
+    size_t n = c * N_PIXELS, n_cases = WEIR_ARRAY_LEN(in);
+    for (size_t i = 0; i < n; i++) {
+        d->expected[i] = is_bf16(v) ? rounded[i % n_cases] : in[i % n_cases];
+        wide[i] = in[i % n_cases];
+    }
+    v->from_f32(wide, &slots[OUT], false, n);
+    expect_equal(v, OUT, d->expected, n, "from_f32");
+    v->input(wide, c, N_PIXELS, &slots[OUT]);
+    for (size_t i = 0; i < n; i++) {
+        size_t from = i % c * N_PIXELS + i / c;
+        d->expected[i] = is_bf16(v) ? rounded[from % n_cases] : in[from % n_cases];
+    }
+    expect_equal(v, OUT, d->expected, n, "input");
+    for (int adds = 0; adds < 2; adds++) {
+        memcpy(wide, d->a, sizeof(wide));
+        v->to_f32(pack(v, d->x, X), wide, adds, n);
+        for (size_t i = 0; i < n; i++) {
+            ck_assert(wide[i] == d->x[i] + (adds ? d->a[i] : 0));
+        }
+        for (size_t i = 0; i < n; i++) {
+            d->expected[i] = d->x[i] + (adds ? d->a[i] : 0);
+        }
+        v->from_f32(d->x, pack(v, d->a, OUT), adds, n);
+        expect_equal(v, OUT, d->expected, n, "from_f32, adding");
+    }
+}
+
+/* Windows of 3 with stride 2 and padding 1, on 15 x 7 pixels: 8 x 4. */
+static struct op pool_of(size_t c)
+{
+    return (struct op){.in = {{(int32_t)c, 15, 7}},
+                       .out = {(int32_t)c, 8, 4},
+                       .pool = {.kernel = 3, .stride = 2, .pad = 1}};
+}
+
 static void check_max_pool(const struct vector_kernels *v, struct data *d, size_t c)
 {
-    const struct weir_shape in = {(int32_t)c, 15, 7}, out = {(int32_t)c, 8, 4};
-    const struct weir_pool_params pool = {.kernel = 3, .stride = 2, .pad = 1};
+    const struct op op = pool_of(c);
+    size_t n_out = op_elems(op.out), n = c * N_PIXELS;
     float sent[N] = {0};
     d->x[9] = NAN;
-    for (int32_t o = 0; o < out.h * out.w * out.c; o++) {
-        int32_t k = o % out.c, ow = o / out.c % out.w, oh = o / out.c / out.w, best_at = -1;
-        for (int32_t h = WEIR_MAX(0, 2 * oh - 1); h < WEIR_MIN(in.h, 2 * oh + 2); h++) {
-            for (int32_t w = WEIR_MAX(0, 2 * ow - 1); w < WEIR_MIN(in.w, 2 * ow + 2); w++) {
-                int32_t at = (h * in.w + w) * in.c + k;
+    for (int32_t o = 0; o < (int32_t)n_out; o++) {
+        int32_t k = o % op.out.c, ow = o / op.out.c % op.out.w, oh = o / op.out.c / op.out.w;
+        int32_t best_at = -1;
+        for (int32_t h = WEIR_MAX(0, 2 * oh - 1); h < WEIR_MIN(op.in[0].h, 2 * oh + 2); h++) {
+            for (int32_t w = WEIR_MAX(0, 2 * ow - 1); w < WEIR_MIN(op.in[0].w, 2 * ow + 2); w++) {
+                int32_t at = (h * op.in[0].w + w) * op.in[0].c + k;
                 bool wins = best_at < 0 || d->x[at] > d->x[best_at] || isnan(d->x[at]);
                 best_at = wins ? at : best_at;
             }
@@ -190,14 +309,53 @@ static void check_max_pool(const struct vector_kernels *v, struct data *d, size_
         d->expected[o] = d->x[best_at];
         sent[best_at] += d->dy[o];
     }
-    v->max_pool(d->x, in, out, &pool, d->out, d->winners);
-    expect_equal(d->out, d->expected, (size_t)shape_elems(out), "max_pool");
-    v->max_pool(d->x, in, out, &pool, d->out, NULL);
-    expect_equal(d->out, d->expected, (size_t)shape_elems(out), "max_pool of inference");
-    memset(d->out, 0, sizeof(d->out));
-    v->max_pool_backward(d->dy, d->winners, in, out, &pool, d->out);
-    expect_equal(d->out, sent, c * N_PIXELS, "max_pool_backward");
+    v->max_pool(&op, pack(v, d->x, X), &slots[OUT], d->winners);
+    expect_equal(v, OUT, d->expected, n_out, "max_pool");
+    v->max_pool(&op, &slots[X], &slots[OUT], NULL);
+    expect_equal(v, OUT, d->expected, n_out, "max_pool of inference");
+    for (int adds = 0; adds < 2; adds++) {
+        for (size_t i = 0; i < n; i++) {
+            d->expected[i] = sent[i] + (adds ? d->a[i] : 0);
+        }
+        v->max_pool_backward(&op, pack(v, d->dy, DY), d->winners, pack(v, d->a, OUT), adds);
+        expect_equal(v, OUT, d->expected, n, "max_pool_backward");
+    }
     d->x[9] = 1;
+}
+
+static void check_avg_pool(const struct vector_kernels *v, struct data *d, size_t c)
+{
+    const struct op op = pool_of(c);
+    size_t n = c * N_PIXELS, n_out = op_elems(op.out);
+    float sent[N] = {0}, sums[N] = {0}, means[MAX_C] = {0};
+    for (int32_t i = 0; i < (int32_t)n; i++) {
+        int32_t k = i % op.in[0].c, w = i / op.in[0].c % op.in[0].w,
+                h = i / op.in[0].c / op.in[0].w;
+        for (int32_t oh = h / 2; oh <= (h + 1) / 2; oh++) {
+            for (int32_t ow = w / 2; ow <= (w + 1) / 2; ow++) {
+                int32_t o = (oh * op.out.w + ow) * op.out.c + k;
+                sums[o] += d->x[i] / 9;
+                sent[i] += d->dy[o] / 9;
+            }
+        }
+        means[k] += d->x[i] / N_PIXELS;
+    }
+    v->avg_pool(&op, pack(v, d->x, X), &slots[OUT]);
+    expect_equal(v, OUT, sums, n_out, "avg_pool");
+    v->global_pool(&slots[X], N_PIXELS, c, &slots[OUT]);
+    expect_equal(v, OUT, means, c, "global_pool");
+    for (int adds = 0; adds < 2; adds++) {
+        for (size_t i = 0; i < n; i++) {
+            d->expected[i] = sent[i] + (adds ? d->a[i] : 0);
+        }
+        v->avg_pool_backward(&op, pack(v, d->dy, DY), pack(v, d->a, OUT), adds);
+        expect_equal(v, OUT, d->expected, n, "avg_pool_backward");
+        for (size_t i = 0; i < n; i++) {
+            d->expected[i] = d->dy[i % c] / N_PIXELS + (adds ? d->a[i] : 0);
+        }
+        v->global_pool_backward(&slots[DY], N_PIXELS, c, pack(v, d->a, OUT), adds);
+        expect_equal(v, OUT, d->expected, n, "global_pool_backward");
+    }
 }
 
 static void check_table(const struct vector_kernels *v)
@@ -207,10 +365,22 @@ static void check_table(const struct vector_kernels *v)
         check_sums(v, d, channels[i]);
         check_norm(v, d, channels[i]);
         check_norm_backward(v, d, channels[i]);
-        check_elementwise(v, d, channels[i]);
+        check_rectifiers(v, d, channels[i]);
+        check_arithmetic(v, d, channels[i]);
+        check_types(v, d, channels[i]);
         check_max_pool(v, d, channels[i]);
+        check_avg_pool(v, d, channels[i]);
     }
     free(d);
+}
+
+static bool has_bf16(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512bf16");
+#else
+    return true; /* compiled for this machine as it is */
+#endif
 }
 
 START_TEST(any_x86_64)
@@ -222,7 +392,7 @@ END_TEST
 
 START_TEST(avx2)
 {
-    if (vector_kernels() != &vector_kernels_v1) {
+    if (vector_kernels(WEIR_PRECISION_F32) != &vector_kernels_v1) {
         check_table(&vector_kernels_v3);
     }
 }
@@ -231,11 +401,20 @@ END_TEST
 
 START_TEST(avx512)
 {
-    if (vector_kernels() == &vector_kernels_v4) {
+    if (vector_kernels(WEIR_PRECISION_F32) == &vector_kernels_v4) {
         check_table(&vector_kernels_v4);
     }
 }
 
 END_TEST
 
-WEIR_TEST_MAIN("vector", any_x86_64, avx2, avx512)
+START_TEST(bf16)
+{
+    if (has_bf16()) {
+        check_table(&vector_kernels_bf16);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("vector", any_x86_64, avx2, avx512, bf16)

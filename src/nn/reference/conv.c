@@ -37,7 +37,7 @@ static double conv_one(const struct op *op, const struct op_tile *tile, int32_t 
                 int32_t h = oh * p->stride - p->pad_h + i * p->dilation;
                 int32_t w = ow * p->stride - p->pad_w + j * p->dilation;
                 if (is_inside(op->in[0], h, w)) {
-                    sum += (double)op->params[OP_WEIGHT].value[weight_at(op, k, c, i, j)] *
+                    sum += ref_weight(op, weight_at(op, k, c, i, j)) *
                            tile->x[0][op_at(op, op->in[0], n, first + c, h, w)];
                 }
             }
@@ -76,7 +76,7 @@ static double conv_backward_one(const struct op *op, const struct op_tile *tile,
                 continue;
             }
             for (int32_t k = group * group_out(op); k < (group + 1) * group_out(op); k++) {
-                sum += (double)op->params[OP_WEIGHT].value[weight_at(op, k, in_group, i, j)] *
+                sum += ref_weight(op, weight_at(op, k, in_group, i, j)) *
                        tile->dy[op_at(op, op->out, n, k, th / p->stride, tw / p->stride)];
             }
         }
@@ -171,12 +171,12 @@ static size_t feature_at(const struct op *op, int32_t n, int32_t f)
 weir_status REF(linear_forward)(const struct op *op, const struct op_tile *tile)
 {
     int32_t n_features = (int32_t)op_elems(op->in[0]);
-    const real *weight = op->params[OP_WEIGHT].value, *bias = op->params[OP_BIAS].value;
+    const real *bias = op->params[OP_BIAS].value;
     for (int32_t n = 0; n < tile->n; n++) {
         for (int32_t k = 0; k < op->out.c; k++) {
             double sum = bias ? bias[k] : 0;
             for (int32_t f = 0; f < n_features; f++) {
-                sum += (double)weight[(size_t)k * (size_t)n_features + (size_t)f] *
+                sum += ref_weight(op, (size_t)k * (size_t)n_features + (size_t)f) *
                        tile->x[0][feature_at(op, n, f)];
             }
             tile->y[op_at(op, op->out, n, k, 0, 0)] = (real)sum;
@@ -188,12 +188,11 @@ weir_status REF(linear_forward)(const struct op *op, const struct op_tile *tile)
 weir_status REF(linear_backward)(const struct op *op, const struct op_tile *tile)
 {
     int32_t n_features = (int32_t)op_elems(op->in[0]);
-    const real *weight = op->params[OP_WEIGHT].value;
     for (int32_t n = 0; tile->dx[0] && n < tile->n; n++) {
         for (int32_t f = 0; f < n_features; f++) {
             double sum = 0;
             for (int32_t k = 0; k < op->out.c; k++) {
-                sum += (double)weight[(size_t)k * (size_t)n_features + (size_t)f] *
+                sum += ref_weight(op, (size_t)k * (size_t)n_features + (size_t)f) *
                        tile->dy[op_at(op, op->out, n, k, 0, 0)];
             }
             ref_put(tile, 0, feature_at(op, n, f), sum);

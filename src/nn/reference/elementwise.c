@@ -24,6 +24,20 @@ weir_status REF(input_forward)(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
+weir_status REF(cast_forward)(const struct op *op, const struct op_tile *tile)
+{
+    memcpy(tile->y, tile->x[0], n_elems(op, tile) * sizeof(real));
+    return WEIR_OK;
+}
+
+weir_status REF(cast_backward)(const struct op *op, const struct op_tile *tile)
+{
+    for (size_t i = 0; tile->dx[0] && i < n_elems(op, tile); i++) {
+        ref_put(tile, 0, i, (double)tile->dy[i]);
+    }
+    return WEIR_OK;
+}
+
 weir_status REF(relu_forward)(const struct op *op, const struct op_tile *tile)
 {
     for (size_t i = 0; i < n_elems(op, tile); i++) {

@@ -3,6 +3,9 @@
  * Slow and obvious; every other back-end is tested against them. They work in either layout
  * (op_at).
  *
+ * Of bf16 they know one thing: weights that multiply are rounded to it. The net rounds what they
+ * write (weir_backend.keeps_f32).
+ *
  * Compiled twice: as `…_f32` into the library, and as `…_f64` into their own test, which compares
  * gradients with finite differences in double precision.
  */
@@ -39,6 +42,9 @@ weir_status REF(layer_norm_backward)(const struct op *op, const struct op_tile *
 
 /** The caller's N, C, H, W input into the op's layout. */
 weir_status REF(input_forward)(const struct op *op, const struct op_tile *tile);
+/** Between types: in memory both are `real`. */
+weir_status REF(cast_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(cast_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(relu_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(relu_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(relu6_forward)(const struct op *op, const struct op_tile *tile);
@@ -73,6 +79,14 @@ weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct o
 
 /** The table of all of them, by layer_kind. */
 extern const struct op_kernels REF(kernels)[LAYER_KIND_COUNT];
+
+/** Element i of the weights that a convolution or linear multiplies with. */
+static inline double ref_weight(const struct op *op, size_t i)
+{
+    real value = op->params[OP_WEIGHT].value[i];
+    return op->type == WEIR_PRECISION_F32 ? (double)value
+                                          : (double)bf16_to_f32(bf16_from_f32((float)value));
+}
 
 /** dx = value, or dx += value where the tile asks for it. */
 static inline void ref_put(const struct op_tile *tile, int32_t i_in, size_t at, double value)

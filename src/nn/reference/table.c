@@ -12,6 +12,7 @@ const struct op_kernels REF(kernels)[LAYER_KIND_COUNT] = {
                           .backward_combine = REF(batch_norm_backward_combine),
                           .backward = REF(batch_norm_backward),
                           .refresh = REF(batch_norm_refresh)},
+    [LAYER_CAST] = {.forward = REF(cast_forward), .backward = REF(cast_backward)},
     [LAYER_RELU] = {.forward = REF(relu_forward), .backward = REF(relu_backward)},
     [LAYER_RELU6] = {.forward = REF(relu6_forward), .backward = REF(relu6_backward)},
     [LAYER_PRELU] = {.forward = REF(prelu_forward),
@@ -43,6 +44,7 @@ const struct op_kernels REF(kernels)[LAYER_KIND_COUNT] = {
 #ifndef WEIR_REAL_IS_DOUBLE
 const struct weir_backend weir_reference_backend = {
     .name = "reference",
+    .keeps_f32 = true,
     .kernels = REF(kernels),
 };
 #endif

@@ -1,0 +1,302 @@
+/*
+ * Convolutions and linears of oneDNN, each by itself, against sums in double over the same rounded
+ * inputs and weights. Tolerances: f32 4e-6 of the largest element; in bf16 tensors are off by their
+ * own rounding and no more, and gradients of weights are as good as f32's.
+ */
+#include "../reference/kernels.h"
+#include "../test_backends.h"
+#include "nn/nn.h"
+
+#include "base/rng.h"
+#include "base/test_main.h"
+
+#include <math.h>
+#include <oneapi/dnnl/dnnl.h>
+
+enum { BATCH = 4 };
+
+/* An op with its tensors: as the back-end has them, and in f32. */
+struct bench {
+    struct op op;
+    size_t n_x, n_y;
+    float *x, *dy, *got_y, *got_dx;
+    uint16_t *short_x, *short_y, *short_dy, *short_dx;
+    void *scratch, *context;
+    float *gradients[2], *expected_gradients[2];
+};
+
+static void fill(struct weir_rng *rng, float *values, size_t n, bool is_rounded)
+{
+    for (size_t i = 0; i < n; i++) {
+        float value = (float)weir_rng_normal(rng);
+        values[i] = is_rounded ? bf16_to_f32(bf16_from_f32(value)) : value;
+    }
+}
+
+static void add_param(struct bench *b, struct weir_rng *rng, int place, size_t n)
+{
+    struct op_param *p = &b->op.params[place];
+    p->n_elems = n;
+    p->value = calloc(n, sizeof(float));
+    b->gradients[place] = calloc(n, sizeof(float));
+    b->expected_gradients[place] = calloc(n, sizeof(float));
+    fill(rng, p->value, n, false);
+}
+
+static uint16_t *shorten(const float *values, size_t n)
+{
+    uint16_t *to = calloc(n, sizeof(uint16_t));
+    for (size_t i = 0; i < n; i++) {
+        to[i] = bf16_from_f32(values[i]);
+    }
+    return to;
+}
+
+static struct bench make_bench(struct op form, enum weir_precision type, uint64_t seed)
+{
+    struct bench b = {.op = form};
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 3);
+    struct op *op = &b.op;
+    op->n_in = 1;
+    op->type = type;
+    op->is_channels_last = true;
+    op->batch = BATCH;
+    op->gradient_batch = BATCH;
+    op->n_slices = 1;
+    op->conv.groups = WEIR_MAX(op->conv.groups, 1);
+    op->conv.dilation = WEIR_MAX(op->conv.dilation, 1);
+    b.n_x = BATCH * op_elems(op->in[0]);
+    b.n_y = BATCH * op_elems(op->out);
+    b.x = calloc(b.n_x, sizeof(float));
+    b.got_dx = calloc(b.n_x, sizeof(float));
+    b.dy = calloc(b.n_y, sizeof(float));
+    b.got_y = calloc(b.n_y, sizeof(float));
+    fill(&rng, b.x, b.n_x, true);
+    fill(&rng, b.dy, b.n_y, true);
+    b.short_x = shorten(b.x, b.n_x);
+    b.short_dy = shorten(b.dy, b.n_y);
+    b.short_y = calloc(b.n_y, sizeof(uint16_t));
+    b.short_dx = calloc(b.n_x, sizeof(uint16_t));
+    size_t n_per_k =
+        op->kind == LAYER_LINEAR
+            ? op_elems(op->in[0])
+            : (size_t)(op->in[0].c / op->conv.groups * op->conv.kernel_h * op->conv.kernel_w);
+    add_param(&b, &rng, OP_WEIGHT, (size_t)op->conv.k * n_per_k);
+    if (op->conv.has_bias) {
+        add_param(&b, &rng, OP_BIAS, (size_t)op->conv.k);
+    }
+    return b;
+}
+
+static void free_bench(struct bench *b)
+{
+    void *const all[] = {b->x,
+                         b->dy,
+                         b->got_y,
+                         b->got_dx,
+                         b->short_x,
+                         b->short_y,
+                         b->short_dy,
+                         b->short_dx,
+                         b->scratch,
+                         b->gradients[0],
+                         b->gradients[1],
+                         b->expected_gradients[0],
+                         b->expected_gradients[1],
+                         b->op.params[0].value,
+                         b->op.params[1].value};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(all); i++) {
+        free(all[i]);
+    }
+}
+
+/* A tensor of the back-end's type. */
+static real *tensor(const struct bench *b, float *wide, uint16_t *narrow)
+{
+    return b->op.type == WEIR_PRECISION_F32 ? wide : (real *)(void *)narrow;
+}
+
+static void bind_gradients(struct bench *b, float *const gradients[2])
+{
+    for (int i = 0; i < 2; i++) {
+        b->op.params[i].gradient = b->op.params[i].value ? gradients[i] : NULL;
+    }
+}
+
+static void run_onednn(struct bench *b, const char *what)
+{
+    const struct weir_backend *backend = &weir_onednn_backend;
+    const struct op_kernels *kernels = &backend->kernels[b->op.kind];
+    struct weir_error err = {0};
+    size_t scratch_bytes = 0;
+    backend->enter_thread();
+    ck_assert_int_eq(backend->open(1, b->op.type, &b->context, &err), WEIR_OK);
+    ck_assert_msg(backend->prepare(b->context, &b->op, (int32_t[]){BATCH}, 1, true, &scratch_bytes,
+                                   &err) == WEIR_OK,
+                  "%s: %s", what, err.message);
+    b->scratch = aligned_alloc(64, (scratch_bytes + 64) / 64 * 64);
+    const struct op_tile tile = {.n = BATCH,
+                                 .x = {tensor(b, b->x, b->short_x)},
+                                 .y = tensor(b, b->got_y, b->short_y),
+                                 .dy = tensor(b, b->dy, b->short_dy),
+                                 .dx = {tensor(b, b->got_dx, b->short_dx)},
+                                 .is_training = true,
+                                 .scratch = b->scratch};
+    bind_gradients(b, b->gradients);
+    ck_assert_int_eq(kernels->refresh(&b->op, 0, b->scratch), WEIR_OK);
+    ck_assert_int_eq(kernels->forward(&b->op, &tile), WEIR_OK);
+    ck_assert_int_eq(kernels->backward(&b->op, &tile), WEIR_OK);
+    ck_assert_int_eq(kernels->weight_gradient(&b->op, &tile), WEIR_OK);
+    backend->release(&b->op);
+    backend->close(b->context);
+    for (size_t i = 0; b->op.type == WEIR_PRECISION_BF16 && i < b->n_y; i++) {
+        b->got_y[i] = bf16_to_f32(b->short_y[i]);
+    }
+    for (size_t i = 0; b->op.type == WEIR_PRECISION_BF16 && i < b->n_x; i++) {
+        b->got_dx[i] = bf16_to_f32(b->short_dx[i]);
+    }
+}
+
+/* |got - expected| <= half a unit of its last place, and a share of the largest for the sum's. */
+static void expect(const float *got, const float *expected, size_t n, bool is_rounded,
+                   const char *what, const char *part)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs((double)expected[i]));
+    }
+    for (size_t i = 0; i < n; i++) {
+        double tolerance =
+            4e-6 * largest + (is_rounded ? 0x1.01p-8 * fabs((double)expected[i]) : 0);
+        double d = fabs((double)got[i] - (double)expected[i]);
+        if (!(d <= tolerance)) {
+            ck_abort_msg("%s, %s, element %zu: %.9g, expected %.9g", what, part, i, (double)got[i],
+                         (double)expected[i]);
+        }
+    }
+}
+
+static void compare(struct op form, const char *what)
+{
+    for (int i = 1; i < N_FORMS; i += 2) {
+        if (!has_form(i)) {
+            continue;
+        }
+        struct bench b = make_bench(form, form_precision(i), 5);
+        bool is_rounded = b.op.type == WEIR_PRECISION_BF16, is_conv = b.op.kind == LAYER_CONV;
+        float *y = calloc(b.n_y, sizeof(float)), *dx = calloc(b.n_x, sizeof(float));
+        const struct op_tile tile = {
+            .n = BATCH, .x = {b.x}, .y = y, .dy = b.dy, .dx = {dx}, .is_training = true};
+        run_onednn(&b, what);
+        bind_gradients(&b, b.expected_gradients);
+        ck_assert_int_eq((is_conv ? REF(conv_forward) : REF(linear_forward))(&b.op, &tile),
+                         WEIR_OK);
+        ck_assert_int_eq((is_conv ? REF(conv_backward) : REF(linear_backward))(&b.op, &tile),
+                         WEIR_OK);
+        ck_assert_int_eq(
+            (is_conv ? REF(conv_weight_gradient) : REF(linear_weight_gradient))(&b.op, &tile),
+            WEIR_OK);
+        expect(b.got_y, y, b.n_y, is_rounded, what, "y");
+        expect(b.got_dx, dx, b.n_x, is_rounded, what, "dx");
+        expect(b.gradients[0], b.expected_gradients[0], b.op.params[0].n_elems, false, what,
+               "gradient of weights");
+        expect(b.gradients[1], b.expected_gradients[1], b.op.params[1].n_elems, false, what,
+               "gradient of biases");
+        free(y);
+        free(dx);
+        free_bench(&b);
+    }
+}
+
+static void compare_conv(int32_t c, int32_t k, int32_t kernel, int32_t stride, int32_t groups,
+                         int32_t dilation)
+{
+    char what[96];
+    int32_t reach = (kernel - 1) * dilation + 1, pad = reach / 2;
+    struct op op = {
+        .kind = LAYER_CONV,
+        .in = {{c, 13, 11}},
+        .out = {k, (13 + 2 * pad - reach) / stride + 1, (11 + 2 * pad - reach) / stride + 1},
+        .conv = {.k = k,
+                 .kernel_h = kernel,
+                 .kernel_w = kernel,
+                 .stride = stride,
+                 .pad_h = pad,
+                 .pad_w = pad,
+                 .has_bias = (c + k) % 2 == 0,
+                 .groups = groups,
+                 .dilation = dilation}};
+    snprintf(what, sizeof(what), "%d -> %d, kernel %d, stride %d, %d groups, dilation %d", c, k,
+             kernel, stride, groups, dilation);
+    compare(op, what);
+}
+
+static const int32_t odd_channels[] = {1, 2, 3, 17, 19, 33};
+static const int32_t odd_kernels[] = {1, 3, 7};
+
+START_TEST(convolutions_of_odd_shapes)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(odd_channels); i++) {
+        for (size_t j = 0; j < WEIR_ARRAY_LEN(odd_channels); j++) {
+            for (size_t s = 0; s < WEIR_ARRAY_LEN(odd_kernels); s++) {
+                compare_conv(odd_channels[i], odd_channels[j], odd_kernels[s],
+                             1 + (int32_t)(i + j + s) % 2, 1, 1);
+            }
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(convolutions_in_groups_and_with_gaps)
+{
+    static const int32_t forms[][5] = {{17, 17, 1, 17, 1}, {32, 32, 2, 32, 1}, {3, 6, 1, 3, 1},
+                                       {12, 8, 2, 4, 1},   {32, 32, 1, 2, 1},  {5, 7, 1, 1, 2},
+                                       {16, 16, 2, 1, 3},  {6, 9, 2, 3, 2},    {16, 16, 1, 16, 2}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(forms); i++) {
+        compare_conv(forms[i][0], forms[i][1], 3, forms[i][2], forms[i][3], forms[i][4]);
+    }
+}
+
+END_TEST
+
+START_TEST(linears_of_vectors_and_of_pictures)
+{
+    for (int i = 0; i < 12; i++) {
+        char what[64];
+        int32_t c = odd_channels[i % 6], k = odd_channels[(i + 2) % 6], h = i < 6 ? 1 : 5;
+        struct op op = {.kind = LAYER_LINEAR,
+                        .in = {{c, h, i < 6 ? 1 : 3}},
+                        .out = {k, 1, 1},
+                        .conv = {.k = k, .has_bias = i % 2 == 0}};
+        snprintf(what, sizeof(what), "linear %d x %d -> %d", c, h, k);
+        compare(op, what);
+    }
+}
+
+END_TEST
+
+/* As on an older processor: Check runs each test in a process of its own. */
+START_TEST(a_processor_without_bf16_is_told_so)
+{
+    struct weir_error err = {0};
+    void *context = NULL;
+    if (dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2) != dnnl_success) {
+        return; /* built without the choice, or not forked */
+    }
+    ck_assert_int_eq(weir_onednn_backend.open(1, WEIR_PRECISION_BF16, &context, &err),
+                     WEIR_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "bf16") != NULL, "%s", err.message);
+}
+
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {convolutions_of_odd_shapes, convolutions_in_groups_and_with_gaps,
+                                  linears_of_vectors_and_of_pictures,
+                                  a_processor_without_bf16_is_told_so};
+    size_t n = IS_THREAD_SANITIZED ? 0 : WEIR_ARRAY_LEN(tests);
+    return n == 0 ? 77 : weir_test_run(weir_test_suite("conv", tests, n));
+}

@@ -1,0 +1,141 @@
+/* The elements of a table of vector kernels, 16 at a time. Before it, the including file may define
+ * VECTOR_IS_BF16. */
+#include "vector.h"
+
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
+
+/* 16 floats, whatever the machine's registers hold; loads and stores need no alignment. */
+typedef float vec __attribute__((vector_size(64)));
+typedef double vecd __attribute__((vector_size(128)));
+typedef int32_t veci __attribute__((vector_size(64)));
+typedef uint32_t vecu __attribute__((vector_size(64)));
+typedef uint16_t vech __attribute__((vector_size(32)));
+
+#define LANES 16
+
+static inline vec load_floats(const float *p, size_t n)
+{
+    vec v = {0};
+    if (n >= LANES) {
+        memcpy(&v, p, sizeof(v)); /* of constant size: one instruction */
+    } else {
+        memcpy(&v, p, n * sizeof(*p));
+    }
+    return v;
+}
+
+static inline void store_floats(float *p, vec v, size_t n)
+{
+    if (n >= LANES) {
+        memcpy(p, &v, sizeof(v));
+    } else {
+        memcpy(p, &v, n * sizeof(*p));
+    }
+}
+
+#if defined(VECTOR_IS_BF16)
+
+typedef uint16_t elem;
+
+static inline vech narrow(vec v)
+{
+#if defined(__AVX512BF16__)
+    return (vech)_mm512_cvtneps_pbh((__m512)v);
+#else
+    vecu bits = (vecu)v, is_nan = (vecu)(v != v);
+    vecu rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return __builtin_convertvector(((rounded & ~is_nan) | ((bits | 0x400000) & is_nan)) >> 16,
+                                   vech);
+#endif
+}
+
+static inline vec load(const elem *p, size_t n)
+{
+    vech v = {0};
+    if (n >= LANES) {
+        memcpy(&v, p, sizeof(v));
+    } else {
+        memcpy(&v, p, n * sizeof(*p));
+    }
+    return (vec)(__builtin_convertvector(v, vecu) << 16);
+}
+
+static inline void store(elem *p, vec v, size_t n)
+{
+    vech h = narrow(v);
+    if (n >= LANES) {
+        memcpy(p, &h, sizeof(h));
+    } else {
+        memcpy(p, &h, n * sizeof(*p));
+    }
+}
+
+static inline float get(elem value)
+{
+    return bf16_to_f32(value);
+}
+
+static inline elem put(float value)
+{
+    return bf16_from_f32(value);
+}
+
+#else
+
+typedef float elem;
+
+static inline vec load(const elem *p, size_t n)
+{
+    return load_floats(p, n);
+}
+
+static inline void store(elem *p, vec v, size_t n)
+{
+    store_floats(p, v, n);
+}
+
+static inline float get(elem value)
+{
+    return value;
+}
+
+static inline elem put(float value)
+{
+    return value;
+}
+
+#endif
+
+static inline vec splat(float value)
+{
+    return value - (vec){0};
+}
+
+/* to[0..n) += the chunk's sums, in double. */
+static inline void flush(double *to, vec sums, size_t n)
+{
+    if (n >= LANES) {
+        vecd wide = __builtin_convertvector(sums, vecd), old;
+        memcpy(&old, to, sizeof(old));
+        old += wide;
+        memcpy(to, &old, sizeof(old));
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        to[i] += (double)sums[i];
+    }
+}
+
+/* Where `mask` is not zero, v; else 0. NaN in v passes. */
+static inline vec keep(veci mask, vec v)
+{
+    return (vec)((veci)v & mask);
+}
+
+/* to = v, or to += v. */
+static inline void give(elem *to, vec v, bool adds, size_t n)
+{
+    store(to, adds ? load(to, n) + v : v, n);
+}

@@ -1,0 +1,208 @@
+/* The pools of vector_body.h, of one image: forward and backward give every element once, from the
+ * windows it has or is in, so that sums stay in registers. */
+
+/* [first, end) of the cells of a window, or of the windows that a cell is in. */
+struct span {
+    int32_t first, end;
+};
+
+/* Cells that window `o` covers, of `limit`. */
+static inline struct span cells_of(int32_t o, const struct weir_pool_params *p, int32_t limit)
+{
+    int32_t first = o * p->stride - p->pad;
+    return (struct span){WEIR_MAX(first, 0), WEIR_MIN(first + p->kernel, limit)};
+}
+
+/* Windows, of `limit`, that cover cell `i`. */
+static inline struct span windows_of(int32_t i, const struct weir_pool_params *p, int32_t limit)
+{
+    int32_t last = (i + p->pad) / p->stride, before = i + p->pad - p->kernel;
+    return (struct span){before < 0 ? 0 : before / p->stride + 1, WEIR_MIN(last + 1, limit)};
+}
+
+/* Few channels: a window of one channel after the other, as vectors would be mostly empty. */
+static void max_pool_few(const elem *x, size_t c, int32_t width, struct span rows,
+                         struct span columns, elem *y, int32_t *winners)
+{
+    for (size_t k = 0; k < c; k++) {
+        int32_t best_at = rows.first * width + columns.first;
+        float best = get(x[(size_t)best_at * c + k]);
+        for (int32_t h = rows.first; h < rows.end; h++) {
+            for (int32_t w = columns.first; w < columns.end; w++) {
+                int32_t at = h * width + w;
+                float v = get(x[(size_t)at * c + k]);
+                bool wins = (v > best) | (v != v);
+                best = wins ? v : best;
+                best_at = wins ? at : best_at;
+            }
+        }
+        y[k] = put(best);
+        if (winners) {
+            winners[k] = best_at;
+        }
+    }
+}
+
+/* LANES channels; `x` is at the first of them. */
+static inline void max_pool_lanes(const elem *x, size_t c, int32_t width, struct span rows,
+                                  struct span columns, elem *y, int32_t *winners, size_t n)
+{
+    int32_t first = rows.first * width + columns.first;
+    vec best = load(x + (size_t)first * c, n);
+    veci best_at = first - (veci){0};
+    for (int32_t h = rows.first; h < rows.end; h++) {
+        for (int32_t w = columns.first; w < columns.end; w++) {
+            int32_t at = h * width + w;
+            vec v = load(x + (size_t)at * c, n);
+            /* larger, or not a number: NaN must come through */
+            veci wins = (v > best) | (v != v);
+            best = keep(wins, v) + keep(~wins, best);
+            best_at = (wins & at) | (~wins & best_at);
+        }
+    }
+    store(y, best, n);
+    if (winners) {
+        memcpy(winners, &best_at, WEIR_MIN(n, (size_t)LANES) * sizeof(*winners));
+    }
+}
+
+static void max_pool(const struct op *op, const void *x_, void *y_, int32_t *winners)
+{
+    const elem *x = x_;
+    elem *y = y_;
+    size_t c = (size_t)op->in[0].c;
+    for (int32_t oh = 0; oh < op->out.h; oh++) {
+        struct span rows = cells_of(oh, &op->pool, op->in[0].h);
+        for (int32_t ow = 0; ow < op->out.w; ow++) {
+            struct span columns = cells_of(ow, &op->pool, op->in[0].w);
+            if (c < LANES) {
+                max_pool_few(x, c, op->in[0].w, rows, columns, y, winners);
+            }
+            for (size_t k = 0; c >= LANES && k < c; k += LANES) {
+                max_pool_lanes(x + k, c, op->in[0].w, rows, columns, y + k,
+                               winners ? winners + k : NULL, c - k);
+            }
+            y += c;
+            winners += winners ? c : 0;
+        }
+    }
+}
+
+/* What the windows give to LANES channels of cell `at`, of whose windows it won some. */
+static inline vec won_gradient(const elem *dy, const int32_t *winners, size_t c, int32_t out_w,
+                               int32_t at, struct span rows, struct span columns, size_t n)
+{
+    vec sum = {0};
+    for (int32_t oh = rows.first; oh < rows.end; oh++) {
+        for (int32_t ow = columns.first; ow < columns.end; ow++) {
+            size_t from = (size_t)(oh * out_w + ow) * c;
+            veci winner = {0};
+            if (n >= LANES) {
+                memcpy(&winner, winners + from, sizeof(winner));
+            } else {
+                memcpy(&winner, winners + from, n * sizeof(*winners));
+            }
+            sum += keep(winner == at, load(dy + from, n));
+        }
+    }
+    return sum;
+}
+
+static void max_pool_backward(const struct op *op, const void *dy_, const int32_t *winners,
+                              void *dx_, bool adds)
+{
+    const elem *dy = dy_;
+    elem *dx = dx_;
+    size_t c = (size_t)op->in[0].c;
+    for (int32_t h = 0; h < op->in[0].h; h++) {
+        struct span rows = windows_of(h, &op->pool, op->out.h);
+        for (int32_t w = 0; w < op->in[0].w; w++, dx += c) {
+            struct span columns = windows_of(w, &op->pool, op->out.w);
+            for (size_t k = 0; k < c; k += LANES) {
+                give(dx + k,
+                     won_gradient(dy + k, winners + k, c, op->out.w, h * op->in[0].w + w, rows,
+                                  columns, c - k),
+                     adds, c - k);
+            }
+        }
+    }
+}
+
+static void avg_pool(const struct op *op, const void *x_, void *y_)
+{
+    const elem *x = x_;
+    elem *y = y_;
+    size_t c = (size_t)op->in[0].c;
+    for (int32_t oh = 0; oh < op->out.h; oh++) {
+        struct span rows = cells_of(oh, &op->pool, op->in[0].h);
+        for (int32_t ow = 0; ow < op->out.w; ow++, y += c) {
+            struct span columns = cells_of(ow, &op->pool, op->in[0].w);
+            float share = (float)(1 / op_pool_cells(op, oh, ow));
+            for (size_t k = 0; k < c; k += LANES) {
+                vec sum = {0};
+                for (int32_t h = rows.first; h < rows.end; h++) {
+                    for (int32_t w = columns.first; w < columns.end; w++) {
+                        sum += load(x + (size_t)(h * op->in[0].w + w) * c + k, c - k);
+                    }
+                }
+                store(y + k, share * sum, c - k);
+            }
+        }
+    }
+}
+
+/* Every cell has an equal share of every window it is in. */
+static void avg_pool_backward(const struct op *op, const void *dy_, void *dx_, bool adds)
+{
+    const elem *dy = dy_;
+    elem *dx = dx_;
+    size_t c = (size_t)op->in[0].c;
+    for (int32_t h = 0; h < op->in[0].h; h++) {
+        struct span rows = windows_of(h, &op->pool, op->out.h);
+        for (int32_t w = 0; w < op->in[0].w; w++, dx += c) {
+            struct span columns = windows_of(w, &op->pool, op->out.w);
+            for (size_t k = 0; k < c; k += LANES) {
+                vec sum = {0};
+                for (int32_t oh = rows.first; oh < rows.end; oh++) {
+                    for (int32_t ow = columns.first; ow < columns.end; ow++) {
+                        float share = (float)(1 / op_pool_cells(op, oh, ow));
+                        sum += share * load(dy + (size_t)(oh * op->out.w + ow) * c + k, c - k);
+                    }
+                }
+                give(dx + k, sum, adds, c - k);
+            }
+        }
+    }
+}
+
+static void global_pool(const void *x_, size_t hw, size_t c, void *y_)
+{
+    const elem *x = x_;
+    elem *y = y_;
+    for (size_t k = 0; k < c; k += LANES) {
+        size_t n = WEIR_MIN(c - k, (size_t)LANES);
+        double sums[LANES] = {0};
+        for (size_t first = 0; first < hw; first += VECTOR_CHUNK) {
+            vec sum = {0};
+            for (size_t p = first; p < WEIR_MIN(first + VECTOR_CHUNK, hw); p++) {
+                sum += load(x + p * c + k, n);
+            }
+            flush(sums, sum, LANES);
+        }
+        for (size_t i = 0; i < n; i++) {
+            y[k + i] = put((float)(sums[i] / (double)hw));
+        }
+    }
+}
+
+static void global_pool_backward(const void *dy_, size_t hw, size_t c, void *dx_, bool adds)
+{
+    const elem *dy = dy_;
+    elem *dx = dx_;
+    float share = 1 / (float)hw;
+    for (size_t p = 0; p < hw; p++) {
+        for (size_t k = 0; k < c; k += LANES) {
+            give(dx + p * c + k, share * load(dy + k, c - k), adds, c - k);
+        }
+    }
+}
