@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Compare the zoo with torchvision's models: the same weights, by name, and the same input.
+"""Compare the zoo with torchvision's models, and where it has none with zoo_published.py's: the same
+weights, by name, and the same input.
 
     bench/zoo_against_torch.py BUILD_FOLDER [MODEL ...]
 
 Wants torch and torchvision (Debian: python3-torch, python3-torchvision), and the target nn_zoo_dump
 of the build folder. torchvision makes the weights; every parameter and running statistic must be one
 of Weir's of the same name and shape, and Weir's gradients must have the names of torchvision's.
-Dropout is off in both. The measure is torchvision's own result in f64, and "torch" is torchvision in
+Dropout is off in both. The measure is PyTorch's own result in f64, and "torch" is PyTorch in
 f32: how close f32 comes at all. Printed is the length of the difference over the length of the whole:
 of the output with running statistics, of the output of a training step, of all gradients together,
 and of the worst gradient of one tensor, with its name. Where a rounding error turns a rectifier or
@@ -24,7 +25,11 @@ import numpy
 import torch
 import torchvision
 
-MODELS = ["alexnet", "vgg11", "resnet18", "resnet50", "densenet121", "googlenet", "inception_v3", "mobilenet_v2"]
+from zoo_published import BUILDERS, SHAPES
+
+MODELS = ["trivial", "lenet", "alexnet", "vgg11", "vgg16", "vgg19", "googlenet", "inception_v3", "inception_v4",
+          "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet50_v1", "resnet50_v2", "densenet121",
+          "mobilenet_v1", "mobilenet_v2"]
 
 
 def save(path, tensors):
@@ -52,12 +57,15 @@ def load(path):
 
 
 def published(name):
-    """torchvision's model with weights at random, norms and biases not all ones and zeros."""
+    """The model with weights at random, norms and biases not all ones and zeros."""
     torch.manual_seed(7)
     heads = {"googlenet": {"aux_logits": False, "init_weights": False},
              "inception_v3": {"aux_logits": False, "init_weights": False}}
-    model = getattr(torchvision.models, name)(weights=None, **heads.get(name, {}))
-    model.transform_input = False
+    if name in BUILDERS:
+        model = BUILDERS[name]()
+    else:
+        model = getattr(torchvision.models, name)(weights=None, **heads.get(name, {}))
+        model.transform_input = False
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -101,8 +109,7 @@ def compare(expected, got):
 
 def check(dump, name, batch):
     model = published(name)
-    side = 299 if name == "inception_v3" else 224
-    x = torch.randn(batch, 3, side, side)
+    x = torch.randn(batch, *SHAPES.get(name, (3, 224, 224)))
     labels = torch.arange(batch) * 37 % 1000
     state = {k: v.numpy() for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}
     with tempfile.TemporaryDirectory() as folder:
