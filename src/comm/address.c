@@ -210,6 +210,10 @@ static const char notice_title[] = "weir-rendezvous 1";
 void address_notice_write(const struct address_notice *notice, struct weir_buf *buf)
 {
     char hex[2 * WIRE_NONCE_BYTES + 1];
+    if (notice->is_over) {
+        (void)weir_buf_printf(buf, "%s\nover\n", notice_title);
+        return;
+    }
     for (int i = 0; i < WIRE_NONCE_BYTES; i++) {
         (void)snprintf(hex + (size_t)(2 * i), 3, "%02x", notice->instance[i]);
     }
@@ -234,6 +238,10 @@ static bool parse_instance(const char *hex, uint8_t out[WIRE_NONCE_BYTES])
 
 static bool parse_line(const char *line, struct address_notice *out)
 {
+    if (strcmp(line, "over") == 0) {
+        out->is_over = true;
+        return true;
+    }
     if (strncmp(line, "instance ", 9) == 0) {
         return parse_instance(line + 9, out->instance);
     }
@@ -268,7 +276,8 @@ weir_status address_notice_parse(const char *text, size_t len, struct address_no
         text += line_len + 1;
         len -= line_len + 1;
     }
-    return out->n_addresses == 0 || out->boot_id[0] == '\0' ? WEIR_ERR_CORRUPT : WEIR_OK;
+    bool is_whole = out->is_over || (out->n_addresses > 0 && out->boot_id[0] != '\0');
+    return is_whole ? WEIR_OK : WEIR_ERR_CORRUPT;
 }
 
 /* One non-blocking connect; the descriptor, or -1 with errno. */

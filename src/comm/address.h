@@ -17,8 +17,10 @@ struct address_rendezvous {
     char port[16];
 };
 
-/** What rank 0 publishes: who it is, on which host, and where it can be reached. */
+/** What rank 0 publishes: who it is, on which host, and where it can be reached; or that the group
+ *  it led has done its work. */
 struct address_notice {
+    bool is_over; /**< Nothing else is said then. */
     uint8_t instance[WIRE_NONCE_BYTES];
     char boot_id[BOOT_ID_BYTES];
     int n_addresses;

@@ -7,8 +7,6 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-enum { DEFAULT_TIMEOUT_MS = 60000 };
-
 /* From PREFER_UCX on: UCX, of whatever there is or of one kind only. */
 enum preference {
     PREFER_AUTO,
@@ -39,8 +37,9 @@ static weir_status parse_preference(const char *text, enum preference *out, stru
                           "transport \"%s\": expected auto, shm, ucx, tcp, rc or dc", text);
 }
 
-static weir_status check_config(const struct weir_comm_config *config, struct weir_error *err)
+weir_status comm_check_config(const struct weir_comm_config *config, struct weir_error *err)
 {
+    enum preference preference;
     if (config->size < 1 || config->size > WEIR_COMM_MAX_RANKS) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%d ranks: expected 1 to %d", config->size,
                               WEIR_COMM_MAX_RANKS);
@@ -57,10 +56,15 @@ static weir_status check_config(const struct weir_comm_config *config, struct we
     if (config->timeout_ms < 0 || config->join_timeout_ms < 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "a timeout is negative");
     }
-    if (config->size > 1 && (config->secret == NULL || config->secret[0] == '\0')) {
+    if ((config->size > 1 || config->is_elastic) &&
+        (config->secret == NULL || config->secret[0] == '\0')) {
         return weir_error_set(err, WEIR_ERR_INVALID, "a group of several ranks needs a secret");
     }
-    return WEIR_OK;
+    if (config->is_elastic && config->n_servers > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "an elastic group cannot have parameter servers");
+    }
+    return parse_preference(config->transport, &preference, err);
 }
 
 /* ---- transport choice: every rank decides the same from the same table ---------------------- */
@@ -140,7 +144,7 @@ static struct weir_comm *allocate(const struct weir_comm_config *config)
     if (comm == NULL) {
         return NULL;
     }
-    int timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : DEFAULT_TIMEOUT_MS;
+    int timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : COMM_DEFAULT_TIMEOUT_MS;
     comm->rank = config->rank;
     comm->size = config->size;
     comm->n_workers = config->size - config->n_servers;
@@ -153,29 +157,16 @@ static struct weir_comm *allocate(const struct weir_comm_config *config)
     return comm;
 }
 
-weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_comm **out,
-                             struct weir_error *err)
+weir_status comm_build(const struct weir_comm_config *config, struct rendezvous *rdv,
+                       struct weir_comm **out, struct weir_error *err)
 {
-    struct weir_error own;
     enum preference preference;
-    struct rendezvous *rdv = NULL;
-    err = err == NULL ? &own : err;
-    WEIR_TRY(check_config(config, err));
     WEIR_TRY(parse_preference(config->transport, &preference, err));
     struct weir_comm *comm = allocate(config);
     if (comm == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
     }
-    weir_status status = WEIR_OK;
-    if (comm->size > 1) {
-        uint64_t join_ns = config->join_timeout_ms > 0 ? (uint64_t)config->join_timeout_ms * 1000000
-                                                       : comm->timeout_ns;
-        status = rendezvous_join(config, weir_mono_ns() + join_ns, &rdv, err);
-    }
-    if (status == WEIR_OK) {
-        status = choose_transport(comm, rdv, preference, err);
-    }
-    rendezvous_close(rdv);
+    weir_status status = choose_transport(comm, rdv, preference, err);
     if (status == WEIR_OK) {
         status = comm_queue_start(comm, err);
     }
@@ -189,11 +180,38 @@ weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_
     return WEIR_OK;
 }
 
+weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_comm **out,
+                             struct weir_error *err)
+{
+    struct weir_error own;
+    struct weir_comm *comm = NULL;
+    struct rendezvous *rdv = NULL;
+    err = err == NULL ? &own : err;
+    WEIR_TRY(comm_check_config(config, err));
+    if (config->size > 1) {
+        int join_ms = config->join_timeout_ms > 0 ? config->join_timeout_ms : config->timeout_ms;
+        join_ms = join_ms > 0 ? join_ms : COMM_DEFAULT_TIMEOUT_MS;
+        WEIR_TRY(rendezvous_join(config, weir_mono_ns() + (uint64_t)join_ms * 1000000, &rdv, err));
+    }
+    weir_status status = comm_build(config, rdv, &comm, err);
+    rendezvous_close(rdv);
+    if (status == WEIR_OK && config->is_elastic) {
+        status = comm_elastic_begin(comm, config, err);
+    }
+    if (status != WEIR_OK) {
+        weir_comm_destroy(comm);
+        return status;
+    }
+    *out = comm;
+    return WEIR_OK;
+}
+
 void weir_comm_destroy(struct weir_comm *comm)
 {
     if (comm == NULL) {
         return;
     }
+    comm_elastic_end(comm);
     comm_queue_stop(comm);
     if (comm->transport != NULL) {
         comm->transport->close(comm);

@@ -27,8 +27,9 @@
  * s, in which the ranks are asked who is late, so that nobody is blamed for another). A rank that
  * dies or leaves is WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10
  * ms); one that is frozen is WEIR_ERR_TIMEOUT. weir_comm_failure names the rank. A failed
- * communicator stays failed: every later call returns the same status, and only weir_comm_destroy
- * and weir_comm_failure are of use. Buffers of calls that failed hold undefined values.
+ * communicator stays failed: every later call returns the same status, and only weir_comm_destroy,
+ * weir_comm_failure and, in an elastic group, weir_comm_regroup (elastic.h) are of use. Buffers of
+ * calls that failed hold undefined values.
  *
  * Threads: any thread may call; calls of several threads take turns. weir_comm_allreduce_post never
  * waits for another rank. Each communicator has a progress thread (it runs what was posted), and in
@@ -55,11 +56,14 @@ struct weir_comm_config {
     /** "file:///dir": rank 0 listens on a free port and publishes it in that folder (one host, or a
      *  shared file system). "tcp://host:port": rank 0 listens there. Ignored when size is 1. */
     const char *rendezvous;
-    const char *secret;  /**< Job secret, any text but the empty one; never sent. */
-    const char *job_id;  /**< Part of the published file's name; [A-Za-z0-9_.-]; NULL = "job". */
-    int attempt;         /**< Ditto: the job's restart count, so that old files are not met. */
-    int rank, size;      /**< 0 <= rank < size <= WEIR_COMM_MAX_RANKS. */
-    int n_servers;       /**< The last n_servers ranks are parameter servers (ps.h); else 0. */
+    const char *secret; /**< Job secret, any text but the empty one; never sent. */
+    const char *job_id; /**< Part of the published file's name; [A-Za-z0-9_.-]; NULL = "job". */
+    int attempt;        /**< Ditto: the job's restart count, so that old files are not met. */
+    int rank, size;     /**< 0 <= rank < size <= WEIR_COMM_MAX_RANKS. */
+    int n_servers;      /**< The last n_servers ranks are parameter servers (ps.h); else 0. */
+    /** The group can be made anew when ranks are lost or come (elastic.h). Size 1 needs a
+     * rendezvous then too, n_servers is 0, and the texts are borrowed until the group's end. */
+    bool is_elastic;
     int timeout_ms;      /**< Deadline of each call; 0 = 60 000. */
     int join_timeout_ms; /**< Deadline of weir_comm_create; 0 = timeout_ms. */
     /** "auto" (or NULL); "shm"; "ucx", or "tcp", "rc", "dc": UCX over nothing but that. */

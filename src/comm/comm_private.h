@@ -14,6 +14,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+enum { COMM_DEFAULT_TIMEOUT_MS = 60000 };
+
 /** What a parameter server's worker sends with a step. */
 enum ps_op { PS_START = 1, PS_STEP, PS_STOP };
 
@@ -57,6 +59,10 @@ struct comm_transport {
     weir_status (*ps_answer)(struct weir_comm *comm, const struct ps_server *server,
                              enum ps_op *out_op);
 
+    /** Which other ranks are known to be dead; and, where there is such a thing, a descriptor that
+     *  turns readable when a rank dies: the caller's, to close; else -1. NULL: nothing is known. */
+    void (*watch)(struct weir_comm *comm, bool out_is_dead[], int out_fds[]);
+
     /** A descriptor that turns readable when `progress` should be called while idle; or -1. */
     int (*event_fd)(struct weir_comm *comm);
     void (*progress)(struct weir_comm *comm);
@@ -95,6 +101,8 @@ struct weir_comm {
     int failed_rank;
     struct weir_error failure;
 
+    struct comm_elastic *elastic; /**< elastic.c's; NULL: the group cannot be made anew. */
+
     size_t ps_n_elems; /**< Of weir_ps_start; 0 before. Used by whoever has the turn. */
 };
 
@@ -104,6 +112,19 @@ struct weir_comm {
  */
 weir_status comm_fail(struct weir_comm *comm, weir_status status, int rank, const char *fmt, ...)
     WEIR_PRINTF(4, 5);
+
+/** Is the configuration one? What it says of size and rank is taken as it is. */
+weir_status comm_check_config(const struct weir_comm_config *config,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A communicator of ranks that have met; rdv is NULL if there is but one. */
+weir_status comm_build(const struct weir_comm_config *config, struct rendezvous *rdv,
+                       struct weir_comm **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** elastic.c: the group that was created can be made anew; and the end of that. */
+weir_status comm_elastic_begin(struct weir_comm *comm, const struct weir_comm_config *config,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+void comm_elastic_end(struct weir_comm *comm);
 
 /** The status of the failure, or WEIR_OK. */
 weir_status comm_failed(struct weir_comm *comm);

@@ -23,7 +23,7 @@ static void rendezvous_init(struct rendezvous *rdv, const struct weir_comm_confi
     }
 }
 
-weir_status rendezvous_join(const struct weir_comm_config *config, uint64_t deadline_ns,
+weir_status rendezvous_make(const struct weir_comm_config *config, uint64_t deadline_ns,
                             struct rendezvous **out, struct weir_error *err)
 {
     struct rendezvous *rdv = malloc(sizeof *rdv);
@@ -39,9 +39,20 @@ weir_status rendezvous_join(const struct weir_comm_config *config, uint64_t dead
             (void)weir_error_set(err, status, "libsodium does not start");
         }
     }
-    if (status == WEIR_OK) {
-        status = rdv->rank == 0 ? rendezvous_serve(rdv, err) : rendezvous_connect(rdv, err);
+    if (status != WEIR_OK) {
+        rendezvous_close(rdv);
+        return status;
     }
+    *out = rdv;
+    return WEIR_OK;
+}
+
+weir_status rendezvous_join(const struct weir_comm_config *config, uint64_t deadline_ns,
+                            struct rendezvous **out, struct weir_error *err)
+{
+    struct rendezvous *rdv = NULL;
+    WEIR_TRY(rendezvous_make(config, deadline_ns, &rdv, err));
+    weir_status status = rdv->rank == 0 ? rendezvous_serve(rdv, err) : rendezvous_connect(rdv, err);
     if (status != WEIR_OK) {
         rendezvous_close(rdv);
         return status;

@@ -7,9 +7,10 @@
 #include <poll.h>
 
 enum {
-    RETRY_MS = 10,      /**< Between looks at a file that is not there yet. */
-    CONNECT_MS = 1000,  /**< One address that swallows packets must not use up the deadline. */
-    HANDSHAKE_MS = 5000 /**< Rank 0 answers at once, or it is not rank 0. */
+    RETRY_MS = 10,       /**< Between looks at a file that is not there yet. */
+    CONNECT_MS = 1000,   /**< One address that swallows packets must not use up the deadline. */
+    HANDSHAKE_MS = 5000, /**< Rank 0 answers at once, or it is not rank 0. */
+    DOOR_MS = 600000     /**< The leader of an elastic group answers between two steps. */
 };
 
 static uint64_t soon(const struct rendezvous *rdv, unsigned ms)
@@ -18,13 +19,19 @@ static uint64_t soon(const struct rendezvous *rdv, unsigned ms)
     return WEIR_MIN(at, rdv->deadline_ns);
 }
 
+/* A member of an elastic group is at its door. */
+static uint64_t answer_due(const struct rendezvous *rdv)
+{
+    return soon(rdv, rdv->size == 0 ? DOOR_MS : HANDSHAKE_MS);
+}
+
 /* Outcome of one try: WEIR_OK; *out_is_final: another try cannot help. */
 static weir_status finish_join(struct rendezvous *rdv, struct link *link,
                                const struct wire_challenge *challenge, const uint8_t *nonce,
                                bool *out_is_final, struct weir_error *err)
 {
     struct wire_frame frame;
-    weir_status status = link_receive(link, soon(rdv, HANDSHAKE_MS), &frame);
+    weir_status status = link_receive(link, answer_due(rdv), &frame);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "rank 0 did not answer");
     }
@@ -58,7 +65,7 @@ static weir_status shake_hands(struct rendezvous *rdv, struct link *link, const 
 {
     struct wire_frame frame;
     struct wire_challenge challenge;
-    weir_status status = link_receive(link, soon(rdv, HANDSHAKE_MS), &frame);
+    weir_status status = link_receive(link, answer_due(rdv), &frame);
     if (status == WEIR_OK && frame.type != WIRE_CHALLENGE) {
         status = WEIR_ERR_CORRUPT;
     }
@@ -124,6 +131,10 @@ static weir_status try_file(struct rendezvous *rdv, bool *out_is_final, struct w
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "%s is not a rendezvous file", rdv->where.path);
     }
+    if (notice.is_over) {
+        *out_is_final = true;
+        return weir_error_set(err, WEIR_ERR_END, "the group has done its work and is no more");
+    }
     bool is_same_host = strcmp(boot_id, notice.boot_id) == 0;
     status = weir_error_set(err, WEIR_ERR_PEER, "%s names no address that can be tried from here",
                             rdv->where.path);
@@ -148,13 +159,17 @@ static weir_status try_tcp(struct rendezvous *rdv, bool *out_is_final, struct we
     return try_address(rdv, address, NULL, out_is_final, err);
 }
 
+weir_status rendezvous_try(struct rendezvous *rdv, bool *out_is_final, struct weir_error *err)
+{
+    return rdv->where.is_file ? try_file(rdv, out_is_final, err) : try_tcp(rdv, out_is_final, err);
+}
+
 weir_status rendezvous_connect(struct rendezvous *rdv, struct weir_error *err)
 {
     struct weir_error last = {.message = "not tried"};
     for (;;) {
         bool is_final = false;
-        weir_status status =
-            rdv->where.is_file ? try_file(rdv, &is_final, &last) : try_tcp(rdv, &is_final, &last);
+        weir_status status = rendezvous_try(rdv, &is_final, &last);
         if (status == WEIR_OK) {
             return WEIR_OK;
         }

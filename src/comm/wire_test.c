@@ -116,6 +116,21 @@ START_TEST(a_published_notice_is_read_back)
 
 END_TEST
 
+START_TEST(a_notice_of_the_end_is_read_back)
+{
+    struct weir_buf text;
+    const struct address_notice notice = {.is_over = true};
+    struct address_notice back;
+    weir_buf_init(&text, ADDRESS_NOTICE_MAX_BYTES);
+    address_notice_write(&notice, &text);
+    ck_assert_int_eq(address_notice_parse(text.data, text.len, &back), WEIR_OK);
+    ck_assert(back.is_over);
+    ck_assert_int_eq(address_notice_parse(text.data, text.len - 1, &back), WEIR_ERR_CORRUPT);
+    weir_buf_fini(&text);
+}
+
+END_TEST
+
 START_TEST(addresses_are_split_at_the_port)
 {
     static const struct {
@@ -142,4 +157,5 @@ WEIR_TEST_MAIN("wire", a_frame_is_read_back_and_any_shorter_prefix_asks_for_more
                too_long_unknown_and_foreign_frames_are_refused_by_their_header,
                a_join_message_survives_the_trip_and_no_cut_of_it_parses,
                a_problem_that_claims_success_is_damaged, a_writer_that_is_full_writes_nothing_more,
-               a_published_notice_is_read_back, addresses_are_split_at_the_port)
+               a_published_notice_is_read_back, a_notice_of_the_end_is_read_back,
+               addresses_are_split_at_the_port)

@@ -144,6 +144,7 @@ const struct comm_transport comm_shm_transport = {
     .allreduce = shm_allreduce,
     .broadcast = shm_broadcast,
     .barrier = shm_barrier,
+    .watch = shm_watch_look,
     .ps_request = shm_ps_request,
     .ps_answer = shm_ps_answer,
     .event_fd = shm_event_fd,

@@ -166,6 +166,9 @@ weir_status shm_watch_open(struct shm_state *shm, const int64_t pids[],
 weir_status shm_watch_start(struct shm_state *shm, struct weir_error *err) WEIR_MUST_CHECK;
 void shm_watch_close(struct shm_state *shm);
 
+/** The transport's `watch`. */
+void shm_watch_look(struct weir_comm *comm, bool out_is_dead[], int out_fds[]);
+
 /* ---- collective.c, shm_ps.c: the operations ----------------------------------------------------
  */
 

@@ -2,6 +2,7 @@
 #include "comm/shm/shm_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -83,5 +84,15 @@ void shm_watch_close(struct shm_state *shm)
     }
     if (watcher->stop_fd >= 0) {
         (void)close(watcher->stop_fd);
+    }
+}
+
+void shm_watch_look(struct weir_comm *comm, bool out_is_dead[], int out_fds[])
+{
+    const struct shm_state *shm = comm->state;
+    for (int r = 0; r < comm->size; r++) {
+        struct pollfd poll_fd = {.fd = shm->watcher.pid_fds[r], .events = POLLIN};
+        out_is_dead[r] = poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) == 1;
+        out_fds[r] = poll_fd.fd >= 0 ? fcntl(poll_fd.fd, F_DUPFD_CLOEXEC, 0) : -1;
     }
 }
