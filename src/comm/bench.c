@@ -24,6 +24,15 @@ static const struct weir_option options[] = {
     OPT(type, "type", 'd', TEXT, "float", 0, 0, "TYPE", "float, double or int64."),
     OPT(transport, "transport", 't', TEXT, "auto", 0, 0, "NAME",
         "auto, shm (all ranks on one host), ucx, or of UCX only tcp, rc or dc."),
+    OPT(algorithm, "algorithm", 'a', TEXT, "auto", 0, 0, "NAME",
+        "Between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring#1M."),
+    OPT(wire, "wire", 0, TEXT, "f32", 0, 0, "TYPE",
+        "What floats are sent as between hosts: f32, bf16 or fp16."),
+    OPT(tuning, "tuning", 0, TEXT, NULL, 0, 0, "FILE", "What auto chooses by."),
+    OPT(tune, "tune", 0, TEXT, NULL, 0, 0, "FILE",
+        "Find out what is fastest for each size, and write it to FILE."),
+    OPT(hosts, "hosts", 0, INT, "1", 1, WEIR_COMM_MAX_RANKS, "N",
+        "Divide the ranks of this host into N groups that take each other for other hosts."),
     OPT(is_private, "private", 0, BOOL, NULL, 0, 0, NULL,
         "Memory that is not the communicator's: with a copy."),
     OPT(iterations, "iterations", 'i', INT, "20", 1, BENCH_MAX_SAMPLES, "N",
@@ -133,16 +142,21 @@ static weir_status understand(const struct bench_options *given, struct bench_pl
  */
 
 static weir_status measure_all(struct weir_comm *comm, const struct bench_plan *plan, void *buf,
-                               int64_t *out_n_wrong)
+                               int64_t *out_n_wrong, struct weir_error *err)
 {
     static struct bench_row rows[BENCH_MAX_SIZES];
-    bool is_printing = weir_comm_rank(comm) == 0;
+    bool is_printing = weir_comm_rank(comm) == 0, is_tuning = plan->options->tune != NULL;
     if (is_printing && !plan->is_json) {
         bench_print_head(comm, plan, stdout);
     }
+    if (is_tuning) {
+        WEIR_TRY(bench_tune(comm, plan, buf, rows, err));
+    }
     *out_n_wrong = 0;
     for (size_t i = 0; i < plan->n_sizes; i++) {
-        WEIR_TRY(bench_measure(comm, plan, plan->sizes[i], buf, &rows[i]));
+        if (!is_tuning) {
+            WEIR_TRY(bench_measure(comm, plan, plan->sizes[i], buf, &rows[i]));
+        }
         *out_n_wrong += rows[i].n_wrong;
         if (is_printing && !plan->is_json) {
             bench_print_row(comm, plan, &rows[i], stdout);
@@ -179,8 +193,8 @@ static weir_status be_rank(const struct bench_plan *plan, const struct weir_comm
         (void)weir_error_set(err, status, "no memory for %zu bytes on each rank", largest);
     }
     if (status == WEIR_OK) {
-        status = measure_all(comm, plan, buf, out_n_wrong);
-        if (status != WEIR_OK) {
+        status = measure_all(comm, plan, buf, out_n_wrong, err);
+        if (weir_comm_failure(comm, NULL, NULL) != WEIR_OK) {
             (void)weir_comm_failure(comm, NULL, err);
         }
     }
@@ -192,13 +206,19 @@ static weir_status be_rank(const struct bench_plan *plan, const struct weir_comm
 static struct weir_comm_config config_of(const struct bench_plan *plan, int rank)
 {
     const struct bench_options *given = plan->options;
+    static char host[24];
+    (void)snprintf(host, sizeof host, "%d", (int)(rank * given->hosts / given->ranks));
     return (struct weir_comm_config){.rendezvous = given->rendezvous,
                                      .secret = given->secret,
                                      .job_id = "bench-allreduce",
                                      .rank = rank,
                                      .size = (int)given->ranks,
                                      .timeout_ms = (int)given->timeout_s * 1000,
-                                     .transport = given->transport};
+                                     .transport = given->transport,
+                                     .algorithm = given->algorithm,
+                                     .tuning = given->tuning,
+                                     .wire = given->wire,
+                                     .host = given->hosts > 1 ? host : NULL};
 }
 
 static int finish(weir_status status, int64_t n_wrong, const struct weir_error *err, int rank)

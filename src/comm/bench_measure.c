@@ -1,6 +1,7 @@
 #include "comm/bench_private.h"
 
 #include "base/clock.h"
+#include "comm/comm_private.h"
 #include "comm/sum.h"
 
 #include <stdlib.h>
@@ -140,12 +141,24 @@ static weir_status measure_time(struct weir_comm *comm, const struct bench_plan 
     return WEIR_OK;
 }
 
+/* What an all-reduce of that size is carried out by. */
+static void name_algorithm(const struct weir_comm *comm, size_t bytes, char *out, size_t room)
+{
+    char text[COMM_PLAN_TEXT_BYTES] = "";
+    if (comm->plan.n_rules > 0) {
+        struct comm_plan one = {.n_rules = 1, .rules = {*comm_plan_choose(&comm->plan, bytes)}};
+        comm_plan_print(&one, text);
+    }
+    (void)snprintf(out, room, "%.*s", (int)room - 1, text);
+}
+
 weir_status bench_measure(struct weir_comm *comm, const struct bench_plan *plan, size_t bytes,
                           void *buf, struct bench_row *out)
 {
     struct bench_row row = {.n_elems = bytes / comm_type_size(plan->type)};
     row.bytes = row.n_elems * comm_type_size(plan->type);
     WEIR_TRY(check(comm, plan->type, buf, row.n_elems, &row.n_wrong));
+    name_algorithm(comm, row.bytes, row.algorithm, sizeof row.algorithm);
     memset(buf, 0, row.bytes); /* sums of sums would run away */
     WEIR_TRY(measure_time(comm, plan, buf, &row));
     *out = row;

@@ -30,12 +30,14 @@ static double mean_bus_gb_s(const struct bench_row *rows, size_t n_rows, int n_r
 void bench_print_head(const struct weir_comm *comm, const struct bench_plan *plan, FILE *file)
 {
     (void)fprintf(file,
-                  "# all-reduce of %d ranks over %s, %s memory; samples %lld, warm-up %lld\n#\n",
-                  weir_comm_size(comm), weir_comm_transport(comm),
+                  "# all-reduce of %d ranks over %s (%s sent as %s), %s memory; samples %lld, "
+                  "warm-up %lld\n#\n",
+                  weir_comm_size(comm), weir_comm_transport(comm), bench_type_name(plan->type),
+                  plan->type == WEIR_COMM_F32 ? plan->options->wire : "itself",
                   plan->options->is_private ? "private" : "the communicator's",
                   (long long)plan->options->iterations, (long long)plan->options->warmup);
-    (void)fprintf(file, "# %11s %13s %9s %7s %10s %8s %8s %7s\n", "size", "count", "type", "redop",
-                  "time", "algbw", "busbw", "#wrong");
+    (void)fprintf(file, "# %11s %13s %9s %7s %10s %8s %8s %7s %s\n", "size", "count", "type",
+                  "redop", "time", "algbw", "busbw", "#wrong", "algorithm");
     (void)fprintf(file, "# %11s %13s %9s %7s %10s %8s %8s\n", "(B)", "(elements)", "", "", "(us)",
                   "(GB/s)", "(GB/s)");
 }
@@ -43,9 +45,10 @@ void bench_print_head(const struct weir_comm *comm, const struct bench_plan *pla
 void bench_print_row(const struct weir_comm *comm, const struct bench_plan *plan,
                      const struct bench_row *row, FILE *file)
 {
-    (void)fprintf(file, "%13zu %13zu %9s %7s %10.2f %8.2f %8.2f %7lld\n", row->bytes, row->n_elems,
-                  bench_type_name(plan->type), "sum", row->time_us, bench_algorithm_gb_s(row),
-                  bench_bus_gb_s(row, weir_comm_size(comm)), (long long)row->n_wrong);
+    (void)fprintf(file, "%13zu %13zu %9s %7s %10.2f %8.2f %8.2f %7lld %s\n", row->bytes,
+                  row->n_elems, bench_type_name(plan->type), "sum", row->time_us,
+                  bench_algorithm_gb_s(row), bench_bus_gb_s(row, weir_comm_size(comm)),
+                  (long long)row->n_wrong, row->algorithm);
     (void)fflush(file);
 }
 
@@ -69,17 +72,18 @@ weir_status bench_print_json(const struct weir_comm *comm, const struct bench_pl
     for (size_t i = 0; i < n_rows; i++) {
         const struct bench_row *row = &rows[i];
         (void)json_array_append_new(
-            results, json_pack("{s:I,s:I,s:f,s:f,s:f,s:f,s:i,s:I}", "bytes", (json_int_t)row->bytes,
-                               "count", (json_int_t)row->n_elems, "time_us", row->time_us,
-                               "least_us", row->least_us, "algbw_gb_s", bench_algorithm_gb_s(row),
-                               "busbw_gb_s", bench_bus_gb_s(row, n_ranks), "samples",
-                               row->n_samples, "wrong", (json_int_t)row->n_wrong));
+            results,
+            json_pack("{s:I,s:I,s:f,s:f,s:f,s:f,s:i,s:I,s:s}", "bytes", (json_int_t)row->bytes,
+                      "count", (json_int_t)row->n_elems, "time_us", row->time_us, "least_us",
+                      row->least_us, "algbw_gb_s", bench_algorithm_gb_s(row), "busbw_gb_s",
+                      bench_bus_gb_s(row, n_ranks), "samples", row->n_samples, "wrong",
+                      (json_int_t)row->n_wrong, "algorithm", row->algorithm));
     }
-    json_t *whole =
-        json_pack("{s:s,s:i,s:s,s:s,s:s,s:b,s:f,s:o}", "kind", "allreduce", "ranks", n_ranks,
-                  "transport", weir_comm_transport(comm), "type", bench_type_name(plan->type),
-                  "redop", "sum", "private_memory", (int)plan->options->is_private,
-                  "mean_busbw_gb_s", mean_bus_gb_s(rows, n_rows, n_ranks), "results", results);
+    json_t *whole = json_pack(
+        "{s:s,s:i,s:s,s:s,s:s,s:s,s:b,s:f,s:o}", "kind", "allreduce", "ranks", n_ranks, "transport",
+        weir_comm_transport(comm), "type", bench_type_name(plan->type), "wire", plan->options->wire,
+        "redop", "sum", "private_memory", (int)plan->options->is_private, "mean_busbw_gb_s",
+        mean_bus_gb_s(rows, n_rows, n_ranks), "results", results);
     weir_status status =
         whole == NULL || json_dumpf(whole, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0
             ? WEIR_ERR_NOMEM

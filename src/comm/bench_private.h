@@ -1,17 +1,19 @@
-/** Inside the benchmark: options (bench.c), measuring (bench_measure.c), tables (bench_print.c). */
+/** Inside the benchmark: options (bench.c), measuring (bench_measure.c), trying what is fastest
+ *  (bench_tune.c), tables (bench_print.c). */
 #ifndef WEIR_COMM_BENCH_PRIVATE_H
 #define WEIR_COMM_BENCH_PRIVATE_H
 
 #include "comm/bench.h"
-#include "comm/comm.h"
+#include "comm/plan.h"
 
 #include <stdio.h>
 
 enum { BENCH_MAX_SIZES = 256, BENCH_MAX_SAMPLES = 1000 };
 
 struct bench_options {
-    int64_t ranks, rank, iterations, warmup, timeout_s, factor;
-    char *bytes, *begin, *end, *type, *transport, *rendezvous, *secret, *format;
+    int64_t ranks, hosts, rank, iterations, warmup, timeout_s, factor;
+    char *bytes, *begin, *end, *type, *transport, *algorithm, *tuning, *tune, *wire;
+    char *rendezvous, *secret, *format;
     bool is_private, is_help;
 };
 
@@ -29,7 +31,8 @@ struct bench_row {
     size_t bytes, n_elems;
     double time_us, least_us; /**< Median and least of the samples, each of the slowest rank. */
     int n_samples;
-    int64_t n_wrong; /**< Elements that were not the serial sum, over all ranks. */
+    char algorithm[24]; /**< "ring#256K"; "" in shared memory, where there is one way. */
+    int64_t n_wrong;    /**< Elements that were not the serial sum, over all ranks. */
 };
 
 /** "4", "64K", "25M", "1G": powers of 1024. */
@@ -48,6 +51,15 @@ const char *bench_type_name(enum weir_comm_type type);
  */
 weir_status bench_measure(struct weir_comm *comm, const struct bench_plan *plan, size_t bytes,
                           void *buf, struct bench_row *out) WEIR_MUST_CHECK;
+
+/**
+ * Measure each size with every algorithm, and some of them with messages of several sizes; put the
+ * fastest of each size into *out_rows, and the plan that follows from them into the file --tune.
+ * Collective.
+ * @return UNSUPPORTED in shared memory.
+ */
+weir_status bench_tune(struct weir_comm *comm, const struct bench_plan *plan, void *buf,
+                       struct bench_row *out_rows, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Bytes a second over 1e9. */
 double bench_algorithm_gb_s(const struct bench_row *row);

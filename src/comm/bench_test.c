@@ -1,6 +1,7 @@
 /* The benchmark is right about sizes and sums, and its numbers agree with each other. */
 #include "comm/bench_private.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/test_main.h"
 
@@ -96,6 +97,49 @@ START_TEST(every_sum_is_right_and_bandwidths_follow_from_the_time)
 
 END_TEST
 
+START_TEST(tuning_writes_what_auto_then_chooses_by)
+{
+    char dir[] = "/tmp/weir-bench-test-XXXXXX", path[64];
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/tuning.json", dir);
+    FILE *output = tmpfile();
+    ck_assert_ptr_nonnull(output);
+    ck_assert_int_eq(
+        run((const char *const[]){"bench-allreduce", "--bytes", "64,256K", "--warmup", "0",
+                                  "--iterations", "1", "--transport", "tcp", "--tune", path, NULL},
+            output),
+        0);
+    json_t *file = json_load_file(path, 0, NULL);
+    const json_t *entry = json_array_get(json_object_get(file, "entries"), 0);
+    char expected[COMM_PLAN_TEXT_BYTES], name[64];
+    struct comm_plan plan;
+    ck_assert_int_eq(
+        comm_plan_parse(json_string_value(json_object_get(entry, "algorithm")), &plan, NULL),
+        WEIR_OK);
+    ck_assert_int_eq(json_integer_value(json_object_get(entry, "ranks")), 2);
+    json_decref(file);
+    plan.rules[0] = *comm_plan_choose(&plan, 64);
+    plan.n_rules = 1;
+    comm_plan_print(&plan, expected);
+    rewind(output);
+    ck_assert_int_eq(run((const char *const[]){"bench-allreduce", "--bytes", "64", "--warmup", "0",
+                                               "--iterations", "1", "--transport", "tcp",
+                                               "--tuning", path, "-o", "json", NULL},
+                         output),
+                     0);
+    rewind(output);
+    json_t *whole = json_loadf(output, JSON_DISABLE_EOF_CHECK, NULL);
+    ck_assert_ptr_nonnull(whole);
+    const json_t *row = json_array_get(json_object_get(whole, "results"), 0);
+    (void)snprintf(name, sizeof name, "%s", json_string_value(json_object_get(row, "algorithm")));
+    ck_assert_str_eq(name, expected);
+    json_decref(whole);
+    (void)fclose(output);
+    ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
+}
+
+END_TEST
+
 START_TEST(what_it_does_not_understand_it_refuses)
 {
     FILE *output = tmpfile();
@@ -110,6 +154,10 @@ START_TEST(what_it_does_not_understand_it_refuses)
     ck_assert_int_eq(
         run((const char *const[]){"bench-allreduce", "--transport", "pigeon", NULL}, output),
         invalid);
+    /* In shared memory there is one way: nothing to tune. */
+    ck_assert_int_eq(
+        run((const char *const[]){"bench-allreduce", "--tune", "/nowhere/x", NULL}, output),
+        weir_status_exit(WEIR_ERR_UNSUPPORTED));
     (void)fclose(output);
 }
 
@@ -123,6 +171,7 @@ int main(void)
     tcase_add_test(tcase, sizes_are_powers_of_1024);
     tcase_add_test(tcase, a_range_goes_from_begin_to_end_by_the_factor);
     tcase_add_loop_test(tcase, every_sum_is_right_and_bandwidths_follow_from_the_time, 0, 6);
+    tcase_add_test(tcase, tuning_writes_what_auto_then_chooses_by);
     tcase_add_test(tcase, what_it_does_not_understand_it_refuses);
     suite_add_tcase(suite, tcase);
     return weir_test_run_here(suite);

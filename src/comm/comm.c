@@ -56,6 +56,10 @@ weir_status comm_check_config(const struct weir_comm_config *config, struct weir
     if (config->timeout_ms < 0 || config->join_timeout_ms < 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "a timeout is negative");
     }
+    struct comm_plan plan;
+    if (config->algorithm != NULL && strcmp(config->algorithm, "auto") != 0) {
+        WEIR_TRY(comm_plan_parse(config->algorithm, &plan, err));
+    }
     if ((config->size > 1 || config->is_elastic) &&
         (config->secret == NULL || config->secret[0] == '\0')) {
         return weir_error_set(err, WEIR_ERR_INVALID, "a group of several ranks needs a secret");
@@ -81,57 +85,122 @@ static weir_status open_transport(struct weir_comm *comm, const struct comm_tran
     return status;
 }
 
-static weir_status all_same_host(struct weir_comm *comm, struct rendezvous *rdv,
-                                 enum preference preference, bool *out_is_same,
-                                 struct weir_error *err)
+/* Who shares a host: comm->host_of[r] is the first rank on rank r's. */
+static weir_status find_hosts(struct weir_comm *comm, struct rendezvous *rdv,
+                              enum preference preference, const char *label, struct weir_error *err)
 {
-    uint8_t bytes[COMM_HOST_ID_BYTES + 8];
+    uint8_t bytes[2 * COMM_HOST_ID_BYTES + 16];
     char host[COMM_HOST_ID_BYTES];
     comm_host_id(host);
     struct wire_writer writer = {.data = bytes, .cap = sizeof bytes};
     wire_put_u32(&writer, (uint32_t)preference);
     wire_put_text(&writer, host);
+    wire_put_text(&writer, label == NULL ? "" : label);
     struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
     WEIR_TRY(rendezvous_exchange(rdv, bytes, writer.len, table, err));
-    *out_is_same = true;
+    comm->n_hosts = 0;
     for (int r = 0; r < comm->size; r++) {
         struct wire_reader reader = {.data = table[r].data, .left = table[r].len};
-        char other[COMM_HOST_ID_BYTES];
-        uint32_t other_preference = wire_get_u32(&reader);
-        wire_get_text(&reader, other, sizeof other);
-        if (reader.is_bad || other_preference != (uint32_t)preference) {
+        if (wire_get_u32(&reader) != (uint32_t)preference || reader.is_bad) {
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "rank %d asks for another transport than rank %d (%s)", r,
                                   comm->rank, preference_names[preference]);
         }
-        *out_is_same = *out_is_same && strcmp(other, host) == 0;
+        int first = 0;
+        while (first < r && (table[first].len != table[r].len ||
+                             memcmp(table[first].data, table[r].data, table[r].len) != 0)) {
+            first++;
+        }
+        comm->host_of[r] = first;
+        comm->n_hosts += first == r;
     }
     return WEIR_OK;
 }
 
-static weir_status choose_transport(struct weir_comm *comm, struct rendezvous *rdv,
-                                    enum preference preference, struct weir_error *err)
+/* ---- plan: rank 0's, so that no two ranks can choose differently ---------------------------- */
+
+struct plan_message {
+    int32_t status;
+    uint32_t wire;
+    struct comm_plan plan;
+    char problem[WEIR_ERROR_MESSAGE_BYTES];
+};
+
+static weir_status own_plan(const struct weir_comm *comm, const struct weir_comm_config *config,
+                            struct comm_plan *out, struct weir_error *err)
 {
-    bool is_same_host = true;
-    if (rdv != NULL) {
-        WEIR_TRY(all_same_host(comm, rdv, preference, &is_same_host, err));
+    struct comm_plan_key key = {.transport = comm->ucx_kind == NULL ? "ucx" : comm->ucx_kind,
+                                .n_ranks = comm->n_workers,
+                                .n_hosts = comm->n_hosts,
+                                .wire = comm->wire};
+    if (config->algorithm != NULL && strcmp(config->algorithm, "auto") != 0) {
+        return comm_plan_parse(config->algorithm, out, err);
     }
-    if (preference == PREFER_SHM && !is_same_host) {
+    if (config->tuning != NULL) {
+        return comm_plan_load(config->tuning, &key, out, err);
+    }
+    comm_plan_default(&key, out);
+    return WEIR_OK;
+}
+
+static weir_status share_plan(struct weir_comm *comm, const struct weir_comm_config *config,
+                              struct rendezvous *rdv, struct weir_error *err)
+{
+    struct plan_message message = {.wire = (uint32_t)comm->wire};
+    if (comm->rank == 0) {
+        struct weir_error why = {.status = WEIR_OK};
+        message.status = own_plan(comm, config, &message.plan, &why);
+        (void)snprintf(message.problem, sizeof message.problem, "%s", why.message);
+    }
+    if (rdv != NULL) {
+        struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
+        WEIR_TRY(
+            rendezvous_exchange(rdv, &message, comm->rank == 0 ? sizeof message : 0, table, err));
+        if (table[0].len != sizeof message) {
+            return weir_error_set(err, WEIR_ERR_CORRUPT, "rank 0 has no plan for all-reduces");
+        }
+        memcpy(&message, table[0].data, sizeof message);
+    }
+    if (message.status != WEIR_OK) {
+        message.problem[sizeof message.problem - 1] = '\0';
+        return weir_error_set(err, message.status, "%s", message.problem);
+    }
+    comm->plan = comm->first_plan = message.plan;
+    comm->wire = (enum comm_wire)(message.wire % COMM_N_WIRES);
+    return WEIR_OK;
+}
+
+static weir_status open_ucx(struct weir_comm *comm, const struct weir_comm_config *config,
+                            struct rendezvous *rdv, struct weir_error *err)
+{
+    WEIR_TRY(share_plan(comm, config, rdv, err));
+    return open_transport(comm, &comm_ucx_transport, rdv, err);
+}
+
+static weir_status choose_transport(struct weir_comm *comm, const struct weir_comm_config *config,
+                                    struct rendezvous *rdv, enum preference preference,
+                                    struct weir_error *err)
+{
+    comm->n_hosts = 1;
+    comm->ucx_kind = preference > PREFER_UCX ? preference_names[preference] : NULL;
+    if (rdv != NULL) {
+        WEIR_TRY(find_hosts(comm, rdv, preference, config->host, err));
+    }
+    if (preference == PREFER_SHM && comm->n_hosts > 1) {
         return weir_error_set(
             err, WEIR_ERR_UNSUPPORTED,
             "transport shm needs all ranks on one host, under one user and in one "
             "pid namespace; use auto or ucx");
     }
-    comm->ucx_kind = preference > PREFER_UCX ? preference_names[preference] : NULL;
-    if (preference >= PREFER_UCX || !is_same_host) {
-        return open_transport(comm, &comm_ucx_transport, rdv, err);
+    if (preference >= PREFER_UCX || comm->n_hosts > 1) {
+        return open_ucx(comm, config, rdv, err);
     }
     weir_status status = open_transport(comm, &comm_shm_transport, rdv, err);
     if (status != WEIR_OK && comm->is_refused_by_all && preference == PREFER_AUTO) {
         /* The host forbids what sharing memory takes, or has none to share. */
         weir_log(WEIR_LOG_DEBUG, "comm_shm_unusable",
                  WEIR_KV_STR("reason", err == NULL ? "" : err->message));
-        status = open_transport(comm, &comm_ucx_transport, rdv, err);
+        status = open_ucx(comm, config, rdv, err);
     }
     return status;
 }
@@ -161,12 +230,15 @@ weir_status comm_build(const struct weir_comm_config *config, struct rendezvous 
                        struct weir_comm **out, struct weir_error *err)
 {
     enum preference preference;
+    enum comm_wire wire;
     WEIR_TRY(parse_preference(config->transport, &preference, err));
+    WEIR_TRY(comm_wire_parse(config->wire, &wire, err));
     struct weir_comm *comm = allocate(config);
     if (comm == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
     }
-    weir_status status = choose_transport(comm, rdv, preference, err);
+    comm->wire = wire;
+    weir_status status = choose_transport(comm, config, rdv, preference, err);
     if (status == WEIR_OK) {
         status = comm_queue_start(comm, err);
     }
@@ -337,4 +409,21 @@ weir_status weir_comm_barrier(struct weir_comm *comm)
     weir_status status = comm->transport->barrier(comm);
     comm_turn_give(comm);
     return status;
+}
+
+weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorithm,
+                                    struct weir_error *err)
+{
+    struct comm_plan plan;
+    bool is_auto = strcmp(algorithm, "auto") == 0;
+    if (!is_auto) {
+        WEIR_TRY(comm_plan_parse(algorithm, &plan, err));
+    }
+    weir_status status = comm_turn_take(comm);
+    if (status != WEIR_OK) {
+        return weir_comm_failure(comm, NULL, err);
+    }
+    comm->plan = is_auto ? comm->first_plan : plan;
+    comm_turn_give(comm);
+    return WEIR_OK;
 }

@@ -16,8 +16,17 @@
  * n_ready); status = weir_comm_wait_all(comm);      // gradients now hold the sums
  *     weir_comm_destroy(comm);
  *
- * Same result everywhere: every sum is taken element by element in rank order, ((x0 + x1) + x2) +
- * …, so it is bit-equal on all ranks, on both transports and in every run.
+ * Same result everywhere: every sum is taken element by element in an order that depends on nothing
+ * but the number of ranks, the size and the algorithm, so it is bit-equal on all ranks and in every
+ * run. In shared memory, and with "flat" and "direct" (what "auto" takes unless it was tuned), it
+ * is rank order, ((x0 + x1) + x2) + …: the same bits on both transports. Orders of the others:
+ * schedule.h.
+ *
+ * Sums of F32 may be sent as bf16 or fp16 between hosts, at half the bytes; they are added as f32.
+ * All ranks still hold the same bits: also who made a sum keeps what it sent. With u = 2^-8 (bf16)
+ * or 2^-11 (fp16) and H roundings in turn ("direct" 2, "ring" P, "halving" and "tree" at most
+ * 2 + log2 P) the error is at most ((1 + u)^H - 1) * sum |xi| beside f32's own, fp16's below 6e-5
+ * apart; fp16 is infinite above 65504. "flat" sends f32.
  *
  * Order: all ranks make the same calls with the same sizes in the same order; posted and blocking
  * calls are carried out in the order in which they were made. Ranks that disagree get INVALID (UCX:
@@ -68,6 +77,19 @@ struct weir_comm_config {
     int join_timeout_ms; /**< Deadline of weir_comm_create; 0 = timeout_ms. */
     /** "auto" (or NULL); "shm"; "ucx", or "tcp", "rc", "dc": UCX over nothing but that. */
     const char *transport;
+    /** Of all-reduces between hosts: "auto" (or NULL) chooses by size; "flat", "direct", "ring",
+     *  "halving", "tree", or these by growing size: "flat:8K:direct:4M:ring#512K" is flat up to
+     *  8 KiB …, ring in messages of at most 512 KiB above 4 MiB. Rank 0's counts. */
+    const char *algorithm;
+    /** Tuning file that "auto" chooses by (weir-worker bench-allreduce --tune); NULL: a built-in
+     *  table. Rank 0 reads it. */
+    const char *tuning;
+    /** What F32 sums are sent as between hosts: "f32" (or NULL), "bf16", "fp16". Rank 0's counts.
+     */
+    const char *wire;
+    /** Ranks that give different names (NULL is one too) are taken to be on different hosts, even
+     *  if they are not: for tests and measurements. */
+    const char *host;
 };
 
 /** Element types of sums. I64 wraps around. */
@@ -134,6 +156,14 @@ weir_status weir_comm_barrier(struct weir_comm *comm) WEIR_MUST_CHECK;
  */
 weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf,
                                      size_t n_elems) WEIR_MUST_CHECK;
+
+/**
+ * From the next all-reduce on use this algorithm (config.algorithm; "auto": as config said at
+ * first). All ranks make the same call between the same collectives. For measuring.
+ * @return INVALID.
+ */
+weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorithm,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Wait until everything posted is summed. Each all-reduce has its own deadline. */
 weir_status weir_comm_wait_all(struct weir_comm *comm) WEIR_MUST_CHECK;

@@ -8,6 +8,7 @@
 #ifndef WEIR_COMM_COMM_PRIVATE_H
 #define WEIR_COMM_COMM_PRIVATE_H
 
+#include "comm/plan.h"
 #include "comm/ps.h"
 #include "comm/rendezvous.h"
 
@@ -83,6 +84,9 @@ struct weir_comm {
     void *state; /**< The transport's. */
     const char
         *ucx_kind; /**< "tcp", "rc", "dc": UCX is to use nothing else; NULL: what it likes. */
+    int n_hosts, host_of[WEIR_COMM_MAX_RANKS]; /**< The first rank on each rank's host. */
+    struct comm_plan plan, first_plan;         /**< Of all-reduces by messages: now; as created. */
+    enum comm_wire wire;
     bool
         is_refused_by_all; /**< `open` failed on all ranks and all know it: another may be tried. */
 

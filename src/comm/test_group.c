@@ -25,8 +25,9 @@ void test_group_fini(struct test_group *group)
 
 struct weir_comm_config test_group_config(const struct test_group *group, int rank)
 {
-    static char url[128];
+    static char url[128], host[24];
     (void)snprintf(url, sizeof url, "file://%s", group->dir);
+    (void)snprintf(host, sizeof host, "%d", rank * group->n_hosts / group->size);
     return (struct weir_comm_config){.rendezvous = url,
                                      .secret = "open sesame",
                                      .rank = rank,
@@ -34,7 +35,10 @@ struct weir_comm_config test_group_config(const struct test_group *group, int ra
                                      .n_servers = group->n_servers,
                                      .timeout_ms = group->timeout_ms,
                                      .join_timeout_ms = 60000,
-                                     .transport = group->transport};
+                                     .transport = group->transport,
+                                     .algorithm = group->algorithm,
+                                     .wire = group->wire,
+                                     .host = group->n_hosts > 1 ? host : NULL};
 }
 
 static int run_rank(const struct test_group *group, int rank, test_rank_fn function, void *context)

@@ -8,7 +8,8 @@
 
 struct test_group {
     int size, n_servers;
-    const char *transport;
+    const char *transport, *algorithm, *wire;
+    int n_hosts; /**< Above 1: ranks are divided into so many groups, as on different hosts. */
     int timeout_ms;
     char dir[64]; /**< Own temporary folder, made by test_group_init. */
     pid_t pids[WEIR_COMM_MAX_RANKS];

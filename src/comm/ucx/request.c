@@ -12,9 +12,12 @@ enum {
     CLOSE_MS = 1000
 };
 
-static ucp_tag_t make_tag(uint32_t n_op, enum ucx_phase phase, int sender)
+_Static_assert(WEIR_COMM_MAX_RANKS <= 256, "a tag has 8 bits for the sender");
+
+/* Operation 32 bits, phase 8, number within it 16, sender 8. */
+static ucp_tag_t make_tag(uint32_t n_op, unsigned part, int sender)
 {
-    return (ucp_tag_t)n_op << 32 | (ucp_tag_t)phase << 24 | (ucp_tag_t)sender;
+    return (ucp_tag_t)n_op << 32 | (ucp_tag_t)part << 8 | (ucp_tag_t)sender;
 }
 
 static uint64_t in_ms(unsigned ms)
@@ -130,9 +133,9 @@ void ucx_close_endpoints(struct ucx_state *ucx)
 weir_status ucx_expect_notice(struct ucx_state *ucx)
 {
     static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
-    void *handle =
-        ucp_tag_recv_nbx(ucx->worker, &ucx->notice, sizeof ucx->notice, make_tag(0, UCX_NOTICE, 0),
-                         (ucp_tag_t)0xff << 24 /* from anybody */, &by_request);
+    void *handle = ucp_tag_recv_nbx(ucx->worker, &ucx->notice, sizeof ucx->notice,
+                                    make_tag(0, ucx_part(UCX_NOTICE, 0), 0),
+                                    (ucp_tag_t)0xff << 24 /* from anybody */, &by_request);
     if (!UCS_PTR_IS_PTR(handle)) {
         return comm_fail(ucx->comm, WEIR_ERR_NOMEM, ucx->comm->rank, "no memory for a message");
     }
@@ -157,7 +160,7 @@ static void send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice 
     const struct ucx_peer *peer = &ucx->peers[rank];
     if (peer->ep != NULL && peer->broken == UCS_OK) {
         (void)ucp_tag_send_nbx(peer->ep, notice, sizeof *notice,
-                               make_tag(0, UCX_NOTICE, ucx->comm->rank), &unattended);
+                               make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank), &unattended);
     }
 }
 
@@ -206,8 +209,9 @@ static void send_notices(struct ucx_state *ucx, struct ucx_notice notice)
         const struct ucx_peer *peer = &ucx->peers[r];
         sends[r] = NULL;
         if (peer->ep != NULL && peer->broken == UCS_OK && r != notice.rank) {
-            sends[r] = ucp_tag_send_nbx(peer->ep, copy, sizeof *copy,
-                                        make_tag(0, UCX_NOTICE, ucx->comm->rank), &plain);
+            sends[r] =
+                ucp_tag_send_nbx(peer->ep, copy, sizeof *copy,
+                                 make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank), &plain);
         }
     }
     for (int r = 0; r < ucx->comm->size; r++) {
@@ -258,10 +262,11 @@ void ucx_say_goodbye(struct ucx_state *ucx)
     ucs_status_ptr_t sends[WEIR_COMM_MAX_RANKS];
     for (int r = 0; r < ucx->comm->size; r++) {
         const struct ucx_peer *peer = &ucx->peers[r];
-        sends[r] = peer->ep == NULL || peer->broken != UCS_OK
-                       ? NULL
-                       : ucp_tag_send_nbx(peer->ep, &ucx->goodbye, sizeof ucx->goodbye,
-                                          make_tag(0, UCX_NOTICE, ucx->comm->rank), &plain);
+        sends[r] =
+            peer->ep == NULL || peer->broken != UCS_OK
+                ? NULL
+                : ucp_tag_send_nbx(peer->ep, &ucx->goodbye, sizeof ucx->goodbye,
+                                   make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank), &plain);
     }
     while (!has_notice(ucx) && !has_everybody_left(ucx) && weir_mono_ns() < deadline_ns) {
         progress_or_sleep(ucx, deadline_ns, &n_idle);
@@ -396,7 +401,7 @@ static weir_status started(struct ucx_state *ucx, struct ucx_request *request,
 }
 
 weir_status ucx_send(struct ucx_state *ucx, int rank, const void *buf, size_t bytes, uint32_t n_op,
-                     enum ucx_phase phase, struct ucx_request *request)
+                     unsigned part, struct ucx_request *request)
 {
     static const ucp_request_param_t plain = {.op_attr_mask = 0};
     const struct ucx_peer *peer = &ucx->peers[rank];
@@ -406,32 +411,55 @@ weir_status ucx_send(struct ucx_state *ucx, int rank, const void *buf, size_t by
     }
     return started(
         ucx, request,
-        ucp_tag_send_nbx(peer->ep, buf, bytes, make_tag(n_op, phase, ucx->comm->rank), &plain));
+        ucp_tag_send_nbx(peer->ep, buf, bytes, make_tag(n_op, part, ucx->comm->rank), &plain));
 }
 
 weir_status ucx_receive(struct ucx_state *ucx, int rank, void *buf, size_t bytes, uint32_t n_op,
-                        enum ucx_phase phase, struct ucx_request *request)
+                        unsigned part, struct ucx_request *request)
 {
     /* Always by request: its end tells how many bytes came. */
     static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
     *request = (struct ucx_request){.rank = rank, .is_receive = true, .bytes = bytes};
     return started(ucx, request,
-                   ucp_tag_recv_nbx(ucx->worker, buf, bytes, make_tag(n_op, phase, rank),
+                   ucp_tag_recv_nbx(ucx->worker, buf, bytes, make_tag(n_op, part, rank),
                                     ~(ucp_tag_t)0, &by_request));
+}
+
+weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
+                     unsigned *n_idle)
+{
+    ucx->waits_for = request->handle != NULL ? request->rank : -1;
+    WEIR_TRY(check_trouble(ucx, request, deadline_ns));
+    bool has_asked = ucx->asked_for_ns == deadline_ns;
+    progress_or_sleep(ucx, has_asked ? ucx->answers_due_ns : deadline_ns, n_idle);
+    return WEIR_OK;
+}
+
+weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, size_t n,
+                         bool *out_is_over)
+{
+    *out_is_over = false;
+    for (size_t i = 0; i < n; i++) {
+        ucs_status_t status = requests[i].handle != NULL ? test(&requests[i]) : UCS_OK;
+        if (status == UCS_INPROGRESS) {
+            return WEIR_OK;
+        }
+        WEIR_TRY(judge(ucx, requests[i].rank, status));
+    }
+    *out_is_over = true;
+    return WEIR_OK;
 }
 
 weir_status ucx_wait(struct ucx_state *ucx, struct ucx_request *request, uint64_t deadline_ns)
 {
     unsigned n_idle = 0;
-    ucx->waits_for = request->handle != NULL ? request->rank : -1;
+    ucx->waits_for = -1;
     while (request->handle != NULL) {
         ucs_status_t status = test(request);
         if (status != UCS_INPROGRESS) {
             return judge(ucx, request->rank, status);
         }
-        WEIR_TRY(check_trouble(ucx, request, deadline_ns));
-        bool has_asked = ucx->asked_for_ns == deadline_ns;
-        progress_or_sleep(ucx, has_asked ? ucx->answers_due_ns : deadline_ns, &n_idle);
+        WEIR_TRY(ucx_idle(ucx, request, deadline_ns, &n_idle));
     }
     return comm_failed(ucx->comm);
 }

@@ -202,6 +202,10 @@ static weir_status ucx_open(struct weir_comm *comm, struct rendezvous *rdv, stru
     ucx->comm = comm;
     ucx->event_fd = -1;
     ucx->n_spins = SPINS;
+    ucx->workers = (struct ucx_group){.n_ranks = comm->n_workers, .self = comm->rank};
+    for (int r = 0; r < comm->n_workers; r++) {
+        ucx->workers.ranks[r] = r;
+    }
     WEIR_TRY(open_context(ucx, err));
     WEIR_TRY(allocate_buffers(ucx, err));
     if (rdv == NULL) {
@@ -251,6 +255,7 @@ static void ucx_close(struct weir_comm *comm)
     if (ucx->context != NULL) {
         ucp_cleanup(ucx->context);
     }
+    ucx_group_fini(&ucx->workers);
     free(ucx->ps_sum);
     free(ucx->ps_weights);
     free(ucx->requests);

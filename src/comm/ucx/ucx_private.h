@@ -20,20 +20,23 @@
 #define WEIR_COMM_UCX_PRIVATE_H
 
 #include "comm/comm_private.h"
+#include "comm/ucx/pipeline.h"
 
 #include <ucp/api/ucp.h>
 
 enum {
     UCX_WINDOW = 4,                  /**< Chunks of an all-reduce in flight. */
+    UCX_CHUNK_BYTES = 256 << 10,     /**< Largest message of an all-reduce, unless a plan says. */
     UCX_MAX_CHUNK_BYTES = 256 << 10, /**< Stays in the cache between arrival and sum. */
     UCX_MIN_CHUNK_BYTES = 16 << 10,
     UCX_SCRATCH_BYTES = 32 << 20, /**< Bound of the receive buffers for many ranks. */
-    UCX_SMALL_BYTES = 8 << 10,    /**< Up to here everybody sends everything to everybody. */
+    UCX_SMALL_BYTES = 8 << 10,    /**< Up to here root sends everything to everybody. */
 };
 
 /** Second part of a tag. */
 enum ucx_phase {
     UCX_MEET,
+    UCX_REDUCE,
     UCX_SCATTER,
     UCX_GATHER,
     UCX_PS_REQUEST,
@@ -42,6 +45,12 @@ enum ucx_phase {
     UCX_PS_DONE,
     UCX_NOTICE = 0xff,
 };
+
+/** A phase with a number (mod 65536) of its own, for messages that may overtake each other. */
+static inline unsigned ucx_part(enum ucx_phase phase, size_t i_part)
+{
+    return (unsigned)phase << 16 | (unsigned)(i_part & 0xffff);
+}
 
 /** status: of a failure, and the rank at fault; or one of these, and the sender. */
 enum { UCX_ASK = 1, UCX_HERE = 2 };
@@ -91,6 +100,7 @@ struct ucx_state {
     uint64_t asked_for_ns;               /**< The deadline that made us ask around; 0: none. */
     uint64_t answers_due_ns;             /**< Who has not answered by then is late. */
     struct ucx_request notice_request;
+    struct ucx_group workers;
     size_t chunk_bytes;
     uint8_t *scratch;             /**< [UCX_WINDOW][size][chunk_bytes] */
     struct ucx_request *requests; /**< [UCX_WINDOW][4][size] */
@@ -102,17 +112,28 @@ struct ucx_state {
 /* ---- request.c ---------------------------------------------------------------------------------
  */
 
-/** Start a message. On failure comm_fail was called, and everything in flight is over. */
+/** Start a message; part: of ucx_part. On failure comm_fail was called, and everything in flight is
+ * over. */
 weir_status ucx_send(struct ucx_state *ucx, int rank, const void *buf, size_t bytes, uint32_t n_op,
-                     enum ucx_phase phase, struct ucx_request *request) WEIR_MUST_CHECK;
+                     unsigned part, struct ucx_request *request) WEIR_MUST_CHECK;
 weir_status ucx_receive(struct ucx_state *ucx, int rank, void *buf, size_t bytes, uint32_t n_op,
-                        enum ucx_phase phase, struct ucx_request *request) WEIR_MUST_CHECK;
+                        unsigned part, struct ucx_request *request) WEIR_MUST_CHECK;
 
 /** Wait for a message, or for all in flight. Zeroed and completed requests return at once. */
 weir_status ucx_wait(struct ucx_state *ucx, struct ucx_request *request,
                      uint64_t deadline_ns) WEIR_MUST_CHECK;
 weir_status ucx_wait_all(struct ucx_state *ucx, struct ucx_request *requests, size_t n,
                          uint64_t deadline_ns) WEIR_MUST_CHECK;
+
+/** Are these over? Zeroed requests are. */
+weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, size_t n,
+                         bool *out_is_over) WEIR_MUST_CHECK;
+
+/** Nothing to do until something happens: let UCX work, or sleep; see to trouble.
+ *  @param request  What is waited for, in case somebody asks.
+ *  @param n_idle   0 at first; counts the rounds in which nothing happened. */
+weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
+                     unsigned *n_idle) WEIR_MUST_CHECK;
 
 /** Break the group: tell the others, end everything in flight, close the endpoints. */
 weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const char *what);

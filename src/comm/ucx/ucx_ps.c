@@ -53,7 +53,8 @@ static weir_status push_gradients(struct ucx_state *ucx, const float *gradients,
             struct comm_slice chunk = chunk_of(ucx, comm_slice(n_elems, n_servers(comm), s), c);
             if (chunk.n > 0) {
                 WEIR_TRY(ucx_send(ucx, comm->n_workers + s, gradients + chunk.first,
-                                  chunk.n * sizeof *gradients, n_op, UCX_PS_PUSH, &pushes[s]));
+                                  chunk.n * sizeof *gradients, n_op, ucx_part(UCX_PS_PUSH, 0),
+                                  &pushes[s]));
             }
         }
     }
@@ -70,10 +71,10 @@ static weir_status expect_answer(struct ucx_state *ucx, const struct ps_request 
         struct comm_slice shard = comm_slice(request->n_elems, n_servers(comm), s);
         if (has_weights && shard.n > 0) {
             WEIR_TRY(ucx_receive(ucx, comm->n_workers + s, weights + shard.first,
-                                 shard.n * sizeof *weights, n_op, UCX_PS_PULL,
+                                 shard.n * sizeof *weights, n_op, ucx_part(UCX_PS_PULL, 0),
                                  &ucx_requests(ucx, 0, PULLS)[s]));
         }
-        WEIR_TRY(ucx_receive(ucx, comm->n_workers + s, NULL, 0, n_op, UCX_PS_DONE,
+        WEIR_TRY(ucx_receive(ucx, comm->n_workers + s, NULL, 0, n_op, ucx_part(UCX_PS_DONE, 0),
                              &ucx_requests(ucx, 0, DONES)[s]));
     }
     return WEIR_OK;
@@ -89,8 +90,8 @@ weir_status ucx_ps_request(struct weir_comm *comm, const struct ps_request *requ
     clear_requests(ucx);
     WEIR_TRY(expect_answer(ucx, request, weights, n_op));
     for (int s = 0; s < n_servers(comm); s++) {
-        WEIR_TRY(ucx_send(ucx, comm->n_workers + s, request, sizeof *request, n_op, UCX_PS_REQUEST,
-                          &ucx_requests(ucx, 0, REQUESTS)[s]));
+        WEIR_TRY(ucx_send(ucx, comm->n_workers + s, request, sizeof *request, n_op,
+                          ucx_part(UCX_PS_REQUEST, 0), &ucx_requests(ucx, 0, REQUESTS)[s]));
     }
     if (request->op == PS_STEP || (request->op == PS_START && comm->rank == 0)) {
         WEIR_TRY(push_gradients(ucx, request->op == PS_STEP ? gradients : weights, request->n_elems,
@@ -111,7 +112,8 @@ static weir_status read_request(struct ucx_state *ucx, uint64_t deadline_ns, uin
     struct ps_request *all = (struct ps_request *)(void *)ucx->scratch;
     struct ucx_request *requests = ucx_requests(ucx, 0, REQUESTS);
     for (int r = 0; r < comm->n_workers; r++) {
-        WEIR_TRY(ucx_receive(ucx, r, &all[r], sizeof all[r], n_op, UCX_PS_REQUEST, &requests[r]));
+        WEIR_TRY(ucx_receive(ucx, r, &all[r], sizeof all[r], n_op, ucx_part(UCX_PS_REQUEST, 0),
+                             &requests[r]));
     }
     WEIR_TRY(ucx_wait_all(ucx, requests, (size_t)comm->n_workers, deadline_ns));
     for (int r = 1; r < comm->n_workers; r++) {
@@ -131,7 +133,7 @@ static weir_status receive_chunk(struct ucx_state *ucx, struct comm_slice shard,
     struct ucx_request *pushes = ucx_requests(ucx, i_chunk, PUSHES);
     for (int r = 0; r < n_sources && chunk.n > 0; r++) {
         WEIR_TRY(ucx_receive(ucx, r, ucx_scratch(ucx, i_chunk, r), chunk.n * sizeof(float), n_op,
-                             UCX_PS_PUSH, &pushes[r]));
+                             ucx_part(UCX_PS_PUSH, 0), &pushes[r]));
     }
     return WEIR_OK;
 }
@@ -176,10 +178,11 @@ static weir_status answer(struct ucx_state *ucx, int first_with_weights, size_t 
     int n = ucx->comm->n_workers;
     for (int r = 0; r < n; r++) {
         if (n_shard > 0 && r >= first_with_weights) {
-            WEIR_TRY(ucx_send(ucx, r, ucx->ps_weights, n_shard * sizeof(float), n_op, UCX_PS_PULL,
-                              &ucx_requests(ucx, 0, PULLS)[r]));
+            WEIR_TRY(ucx_send(ucx, r, ucx->ps_weights, n_shard * sizeof(float), n_op,
+                              ucx_part(UCX_PS_PULL, 0), &ucx_requests(ucx, 0, PULLS)[r]));
         }
-        WEIR_TRY(ucx_send(ucx, r, NULL, 0, n_op, UCX_PS_DONE, &ucx_requests(ucx, 0, DONES)[r]));
+        WEIR_TRY(ucx_send(ucx, r, NULL, 0, n_op, ucx_part(UCX_PS_DONE, 0),
+                          &ucx_requests(ucx, 0, DONES)[r]));
     }
     WEIR_TRY(ucx_wait_all(ucx, ucx_requests(ucx, 0, PULLS), (size_t)n, deadline_ns));
     return ucx_wait_all(ucx, ucx_requests(ucx, 0, DONES), (size_t)n, deadline_ns);
