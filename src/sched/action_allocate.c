@@ -11,7 +11,7 @@ void action_list_waiting(struct cycle *cycle)
     const struct cluster *cluster = &cycle->cluster;
     for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
         cycle->is_listed[j] =
-            !action_is_over_time(cluster, j) && chunk_next(cluster, j, cycle->tasks) > 0;
+            chunk_next(cluster, j, cycle->tasks) > 0 && !action_is_over_time(cluster, j);
     }
 }
 
@@ -20,7 +20,7 @@ static bool allocate_job(struct cycle *cycle, int32_t job)
 {
     struct cluster *cluster = &cycle->cluster;
     struct weir_sched_amount amount, fixed;
-    struct weir_sched_wait *wait = &cluster->waits[job];
+    struct weir_sched_wait *wait = cluster_wait(cluster, job);
     int32_t n = chunk_next(cluster, job, cycle->tasks);
     chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
     if (n == 0) {

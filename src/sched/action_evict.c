@@ -28,10 +28,11 @@ struct attempts {
     int64_t version; /**< cluster.n_commits. */
 };
 
-typedef enum solver_victim judge_fn(const struct cluster *cluster, int32_t job, int32_t victim);
+/** Mark who may be a victim in solver->is_victim, that judge_running allows. */
+typedef void mark_fn(struct cycle *cycle, int32_t job);
 
 struct eviction {
-    judge_fn *judge;
+    mark_fn *mark;
     solver_allow_fn *allow;
     enum weir_sched_evict_reason reason;
     bool must_move_all, may_move, within_share;
@@ -67,49 +68,84 @@ static int32_t below_common(const struct cluster *cluster, int32_t queue, int32_
     return victim;
 }
 
-/** Somebody else who runs and may lose. A job of which a part is on the move already is left alone:
- *  the rest of a gang must not go without it. */
-static enum solver_victim judge_running(const struct cluster *cluster, int32_t job, int32_t victim)
+/** Whoever runs and may lose. A job of which a part is on the move already is left alone: the rest
+ *  of a gang must not go without it. */
+static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
-    bool can_lose = cluster->snapshot->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE;
     bool is_settled = root->n_alive > 0 && root->n_pipelined == 0;
-    return job != victim && can_lose && is_settled ? SOLVER_WHOLE : SOLVER_NOT_A_VICTIM;
+    return is_settled && cluster->jobs[victim].is_preemptible ? SOLVER_WHOLE : SOLVER_NOT_A_VICTIM;
 }
 
-static enum solver_victim judge_min_run(const struct cluster *cluster, int32_t victim,
-                                        int64_t min_run)
+/** Judge those anew that have changed since the last time. */
+static void update_running(struct cycle *cycle)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
+        if (cluster->changed[v] > cycle->runs_version) {
+            cycle->runs[v] = judge_running(cluster, v);
+        }
+    }
+    cycle->runs_version = cluster->n_commits;
+}
+
+static void mark_running(struct cycle *cycle, int32_t job)
+{
+    memcpy(cycle->solver.is_victim, cycle->runs, (size_t)cycle->cluster.snapshot->n_jobs);
+    cycle->solver.is_victim[job] = SOLVER_NOT_A_VICTIM;
+}
+
+static uint8_t judge_min_run(const struct cluster *cluster, int32_t victim, int64_t min_run)
 {
     const struct weir_sched_job *job = &cluster->snapshot->jobs[victim];
     bool is_young = job->started_ms > 0 && cluster->snapshot->now_ms - job->started_ms < min_run;
     return is_young ? SOLVER_SURPLUS : SOLVER_WHOLE;
 }
 
-static enum solver_victim judge_reclaim(const struct cluster *cluster, int32_t job, int32_t victim)
+static void mark_reclaim(struct cycle *cycle, int32_t job)
 {
-    int32_t queue = cluster->snapshot->jobs[job].queue;
-    int32_t other = cluster->snapshot->jobs[victim].queue;
-    if (queue == other || judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
-        return SOLVER_NOT_A_VICTIM;
+    const struct cluster *cluster = &cycle->cluster;
+    int32_t queue = cluster->jobs[job].queue;
+    uint8_t *is_victim = cycle->solver.is_victim;
+    mark_running(cycle, job);
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        const int32_t *jobs = cluster->queue_jobs + cluster->queue_first[q];
+        int32_t n = cluster->queue_first[q + 1] - cluster->queue_first[q];
+        int64_t min_run =
+            q == queue || n == 0 ? 0 : min_run_ms(cluster, below_common(cluster, queue, q), true);
+        for (int32_t i = 0; i < n && (q == queue || min_run > 0); i++) {
+            if (q == queue) {
+                is_victim[jobs[i]] = SOLVER_NOT_A_VICTIM;
+            } else if (is_victim[jobs[i]] != SOLVER_NOT_A_VICTIM) {
+                is_victim[jobs[i]] = judge_min_run(cluster, jobs[i], min_run);
+            }
+        }
     }
-    return judge_min_run(cluster, victim,
-                         min_run_ms(cluster, below_common(cluster, queue, other), true));
 }
 
-static enum solver_victim judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
+static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
 {
     const struct weir_sched_job *jobs = cluster->snapshot->jobs;
-    if (jobs[job].queue != jobs[victim].queue) {
-        return SOLVER_NOT_A_VICTIM; /* Most are: the rest costs more to tell. */
-    }
     bool may_take =
         jobs[victim].priority < jobs[job].priority ||
         (jobs[victim].priority == jobs[job].priority && service_may_take(cluster, job, victim));
-    if (!may_take || ageing_is_spared(cluster, victim) ||
-        judge_running(cluster, job, victim) == SOLVER_NOT_A_VICTIM) {
+    if (!may_take || ageing_is_spared(cluster, victim)) {
         return SOLVER_NOT_A_VICTIM;
     }
     return judge_min_run(cluster, victim, min_run_ms(cluster, jobs[victim].queue, false));
+}
+
+static void mark_preempt(struct cycle *cycle, int32_t job)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    int32_t queue = cluster->jobs[job].queue;
+    memset(cycle->solver.is_victim, SOLVER_NOT_A_VICTIM, (size_t)cluster->snapshot->n_jobs);
+    for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
+        int32_t victim = cluster->queue_jobs[i];
+        if (victim != job && cycle->runs[victim] != SOLVER_NOT_A_VICTIM) {
+            cycle->solver.is_victim[victim] = judge_preempt(cluster, job, victim);
+        }
+    }
 }
 
 /** Siblings on the way to a common ancestor. */
@@ -357,15 +393,17 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
     return prospect_is_hopeless(&cycle->solver.prospect, cycle->tasks[0]);
 }
 
-/** Which jobs may be victims. @return Whether there is one. Cost: jobs. */
+/** Which jobs may be victims. @return Whether there is one. Cost: jobs, but few are looked at. */
 static bool mark_victims(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
-    bool is_any = false;
+    update_running(cycle);
+    rule->mark(cycle, job);
     for (int32_t v = 0; v < cycle->cluster.snapshot->n_jobs; v++) {
-        cycle->solver.is_victim[v] = (uint8_t)rule->judge(&cycle->cluster, job, v);
-        is_any = is_any || cycle->solver.is_victim[v] != SOLVER_NOT_A_VICTIM;
+        if (cycle->solver.is_victim[v] != SOLVER_NOT_A_VICTIM) {
+            return true;
+        }
     }
-    return is_any;
+    return false;
 }
 
 static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
@@ -490,7 +528,7 @@ static weir_status search_for_all(struct cycle *cycle, const struct eviction *ru
         }
         struct failure request;
         bool is_plain = describe(cycle, job, &request);
-        request.job = rule->judge == judge_preempt ? job : -1;
+        request.job = rule->mark == mark_preempt ? job : -1;
         if (solver->n_steps >= solver->steps_max ||
             (is_plain && has_failed(cycle, attempts, job, &request))) {
             continue;
@@ -527,7 +565,7 @@ static weir_status evict_for_all(struct cycle *cycle, const struct eviction *rul
 
 weir_status action_consolidate(struct cycle *cycle)
 {
-    const struct eviction rule = {.judge = judge_running,
+    const struct eviction rule = {.mark = mark_running,
                                   .reason = WEIR_SCHED_EVICT_CONSOLIDATION,
                                   .must_move_all = true,
                                   .may_move = true};
@@ -537,7 +575,7 @@ weir_status action_consolidate(struct cycle *cycle)
 
 weir_status action_reclaim(struct cycle *cycle)
 {
-    const struct eviction rule = {.judge = judge_reclaim,
+    const struct eviction rule = {.mark = mark_reclaim,
                                   .allow = allow_reclaim,
                                   .reason = WEIR_SCHED_EVICT_RECLAIM,
                                   .may_move = cycle->cluster.profile->move_victims,
@@ -547,7 +585,7 @@ weir_status action_reclaim(struct cycle *cycle)
 
 weir_status action_preempt(struct cycle *cycle)
 {
-    const struct eviction rule = {.judge = judge_preempt,
+    const struct eviction rule = {.mark = mark_preempt,
                                   .allow = allow_preempt,
                                   .reason = WEIR_SCHED_EVICT_PREEMPT,
                                   .may_move = cycle->cluster.profile->move_victims};

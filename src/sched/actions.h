@@ -15,6 +15,8 @@ struct cycle {
     int32_t *tasks;         /**< Room for one job's tasks. */
     bool *is_listed;        /**< Per job. */
     int32_t *first_waiting; /**< Per leaf queue: its first waiting job; -1. */
+    uint8_t *runs;          /**< Per job: enum solver_victim, whoever asks, */
+    int64_t runs_version;   /**< in the state of cluster.n_commits; -1: not known. */
 };
 
 typedef weir_status action_fn(struct cycle *cycle);

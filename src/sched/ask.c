@@ -4,12 +4,14 @@
 
 enum ask ask_of(const struct cluster *cluster, int32_t task)
 {
-    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
     const struct task_state *state = &cluster->tasks[task];
+    if (state->phase != PHASE_RELEASING && state->phase != PHASE_PIPELINED) {
+        return ASK_NOTHING;
+    }
+    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
     const struct weir_sched_job *job = &cluster->snapshot->jobs[state->job];
     int64_t grace = cluster->profile->evict_grace_ms;
-    if (given->state != WEIR_SCHED_RUNNING ||
-        (state->phase != PHASE_RELEASING && state->phase != PHASE_PIPELINED)) {
+    if (given->state != WEIR_SCHED_RUNNING) {
         return ASK_NOTHING;
     }
     if (given->is_leaving) {

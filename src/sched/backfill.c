@@ -12,7 +12,7 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
 {
     const struct weir_sched_profile *profile = cluster->profile;
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    *backfill = (struct backfill){.cluster = cluster, .placer = placer};
+    *backfill = (struct backfill){.cluster = cluster, .placer = placer, .active_version = -1};
     backfill->slots_cap = (int32_t)WEIR_MIN(profile->backfill_depth + profile->forecast_depth,
                                             (int64_t)snapshot->n_jobs);
     if (backfill->slots_cap == 0) {
@@ -22,13 +22,15 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
     backfill->slots = calloc((size_t)backfill->slots_cap, sizeof *backfill->slots);
     backfill->ends = calloc(n_ends, sizeof *backfill->ends);
     backfill->of_jobs = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->of_jobs);
+    backfill->is_active = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->is_active);
     backfill->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *backfill->tasks);
     backfill->touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->touched);
     backfill->is_touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->is_touched);
     backfill->late = calloc((size_t)backfill->slots_cap, sizeof *backfill->late);
     bool is_whole = backfill->slots != NULL && backfill->ends != NULL && backfill->tasks != NULL &&
                     backfill->touched != NULL && backfill->is_touched != NULL &&
-                    backfill->late != NULL && backfill->of_jobs != NULL;
+                    backfill->late != NULL && backfill->of_jobs != NULL &&
+                    backfill->is_active != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -39,6 +41,7 @@ void backfill_fini(struct backfill *backfill)
     free(backfill->devices);
     free(backfill->ends);
     free(backfill->of_jobs);
+    free(backfill->is_active);
     free(backfill->tasks);
     free(backfill->touched);
     free(backfill->is_touched);
@@ -129,6 +132,41 @@ static int by_end(const void *left, const void *right)
     return l->slot < r->slot ? -1 : l->slot > r->slot;
 }
 
+#define DIGIT_BITS 11
+#define DIGITS     (1 << DIGIT_BITS)
+
+/** Sort by time, digit by digit from the lowest; equal times stay in order. `least` is no later
+ *  than any. */
+static void sort_by_time(struct backfill_end *ends, struct backfill_end *scratch, int32_t n,
+                         int64_t least)
+{
+    uint64_t all = 0;
+    for (int32_t i = 0; i < n; i++) {
+        all |= (uint64_t)(ends[i].at_ms - least);
+    }
+    struct backfill_end *from = ends, *to = scratch;
+    for (int shift = 0; shift < 64 && all >> shift != 0; shift += DIGIT_BITS) {
+        int32_t starts[DIGITS] = {0}, sum = 0;
+        for (int32_t i = 0; i < n; i++) {
+            starts[(uint64_t)(from[i].at_ms - least) >> shift & (DIGITS - 1)]++;
+        }
+        for (int d = 0; d < DIGITS; d++) {
+            int32_t count = starts[d];
+            starts[d] = sum;
+            sum += count;
+        }
+        for (int32_t i = 0; i < n; i++) {
+            to[starts[(uint64_t)(from[i].at_ms - least) >> shift & (DIGITS - 1)]++] = from[i];
+        }
+        struct backfill_end *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != ends) {
+        memcpy(ends, from, (size_t)n * sizeof *ends);
+    }
+}
+
 /** When each job ends if it runs does not change within a cycle: the order is made once. */
 static void sort_jobs(struct backfill *backfill)
 {
@@ -141,7 +179,20 @@ static void sort_jobs(struct backfill *backfill)
         backfill->of_jobs[j] =
             (struct backfill_end){calendar_end_ms(&snapshot->jobs[j], snapshot->now_ms), j, -1};
     }
-    qsort(backfill->of_jobs, (size_t)snapshot->n_jobs, sizeof *backfill->of_jobs, by_end);
+    sort_by_time(backfill->of_jobs, backfill->ends, snapshot->n_jobs, snapshot->now_ms);
+}
+
+/** Look again at the jobs that have changed. */
+static void update_active(struct backfill *backfill)
+{
+    const struct cluster *cluster = backfill->cluster;
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        if (cluster->changed[j] > backfill->active_version) {
+            const struct group_state *root = &cluster->groups[cluster->jobs[j].first_group];
+            backfill->is_active[j] = root->n_alive + root->n_pipelined > 0;
+        }
+    }
+    backfill->active_version = cluster->n_commits;
 }
 
 /** Put a slot's end among the ends that are to come. */
@@ -149,11 +200,17 @@ static void insert_end(struct backfill *backfill, int32_t at_slot)
 {
     const struct backfill_slot *slot = &backfill->slots[at_slot];
     struct backfill_end added = {slot->until_ms, slot->job, at_slot};
-    int32_t at = backfill->n_ends++;
-    while (at > backfill->position && by_end(&added, &backfill->ends[at - 1]) < 0) {
-        backfill->ends[at] = backfill->ends[at - 1];
-        at--;
+    int32_t at = backfill->position;
+    for (int32_t end = backfill->n_ends; at < end;) {
+        int32_t middle = at + (end - at) / 2;
+        if (by_end(&added, &backfill->ends[middle]) < 0) {
+            end = middle;
+        } else {
+            at = middle + 1;
+        }
     }
+    memmove(&backfill->ends[at + 1], &backfill->ends[at],
+            (size_t)(backfill->n_ends++ - at) * sizeof added);
     backfill->ends[at] = added;
 }
 
@@ -164,11 +221,10 @@ static void begin(struct backfill *backfill)
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     sort_jobs(backfill);
+    update_active(backfill);
     backfill->n_ends = backfill->position = 0;
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
-        int32_t job = backfill->of_jobs[i].job;
-        const struct group_state *root = &cluster->groups[cluster->jobs[job].first_group];
-        if (root->n_alive + root->n_pipelined > 0) {
+        if (backfill->is_active[backfill->of_jobs[i].job]) {
             backfill->ends[backfill->n_ends++] = backfill->of_jobs[i];
         }
     }
@@ -405,7 +461,7 @@ static int32_t common_shape(const struct backfill *backfill, int32_t n)
 static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
 {
     struct cluster *cluster = backfill->cluster;
-    struct weir_sched_wait *wait = &cluster->waits[slot->job];
+    struct weir_sched_wait *wait = cluster_wait(cluster, slot->job);
     int32_t n = chunk_next(cluster, slot->job, backfill->tasks);
     slot->shape = common_shape(backfill, n);
     int32_t least = slot->shape < 0 ? 0 : least_position(backfill, slot, n);
@@ -453,7 +509,7 @@ void backfill_add(struct backfill *backfill, int32_t job)
 {
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_profile *profile = cluster->profile;
-    struct weir_sched_wait *wait = &cluster->waits[job];
+    struct weir_sched_wait *wait = cluster_wait(cluster, job);
     bool is_hopeless =
         wait->code == WEIR_SCHED_WAIT_TOO_LARGE || wait->code == WEIR_SCHED_WAIT_NO_NODE;
     if (backfill->slots_cap == 0 || is_hopeless || chunk_rank(cluster, job) != CHUNK_BELOW) {

@@ -62,6 +62,8 @@ struct backfill {
     size_t n_devices, devices_cap;
     struct backfill_end *of_jobs; /**< Of every job, run or not, in order; once are_sorted. */
     bool are_sorted;
+    bool *is_active;        /**< Per job: some of it has a place, */
+    int64_t active_version; /**< in the state of cluster.n_commits; -1: not known. */
     struct backfill_end *ends;
     int32_t n_ends, position;   /**< The first `position` ends are supposed to be over. */
     int32_t *tasks;             /**< Room for one job's tasks. */

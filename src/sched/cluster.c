@@ -206,7 +206,8 @@ static void count_queues(struct cluster *cluster, const struct task_state *state
                          int sign)
 {
     struct task_charge charge = cluster_charge(cluster, task, state->target);
-    int32_t queue = cluster->snapshot->jobs[state->job].queue;
+    int32_t queue = cluster->jobs[state->job].queue;
+    cluster->user_held[cluster->jobs[state->job].user] += sign * charge.accelerators;
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         struct queue_state *of = &cluster->queues[queue];
         amount_count(&of->allocated, &charge, sign);
@@ -384,6 +385,9 @@ void cluster_rollback(struct cluster *cluster, size_t checkpoint)
 void cluster_commit(struct cluster *cluster)
 {
     cluster->n_commits += cluster->n_log > 0;
+    for (size_t i = 0; i < cluster->n_log; i++) {
+        cluster->changed[cluster->tasks[cluster->log[i].task].job] = cluster->n_commits;
+    }
     if (cluster->fgd != NULL && cluster->n_log > 0) {
         fgd_index_commit(cluster->fgd, cluster->n_log);
     }

@@ -99,6 +99,10 @@ struct group_state {
 struct job_state {
     int32_t first_group; /**< The root; its counters are the job's. */
     int32_t n_groups;
+    int32_t queue;
+    int32_t user;        /**< Index into cluster.user_held; 0 if users do not matter. */
+    int32_t wait;        /**< Index into cluster.waits; -1: nothing of it waits. */
+    bool is_preemptible; /**< Or in part. */
 };
 
 struct queue_state {
@@ -152,9 +156,12 @@ struct cluster {
     int32_t *held_devices, *target_devices;
     struct extra_want *wants;
     struct job_state *jobs;
-    struct weir_sched_wait *waits; /**< Per job why it waits: large, and few are looked at. */
+    struct weir_sched_wait *waits; /**< Why jobs wait; cluster_wait. */
     struct group_state *groups;
     int32_t n_groups;
+    int32_t *queue_first, *queue_jobs; /**< Per queue, and an end: span of its jobs, in order. */
+    int64_t *changed;    /**< Per job: n_commits when it changed last; 0: it has not. */
+    int64_t *user_held;  /**< Per user of a queue: thousandths of devices of what has a place. */
     int32_t *task_order; /**< Tasks of each leaf group, most wanted first. */
     struct queue_state *queues;
     int32_t first_root;   /**< Queue without parent; the others by next_sibling. */
@@ -179,6 +186,7 @@ struct cluster {
     size_t n_undo_devices, undo_devices_cap;
 
     int32_t n_shapes;
+    struct weir_sched_demand *shape_demands; /**< Per shape. */
     int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
     struct shape_reason *shape_reasons;
     int32_t *shape_models; /**< Per shape: the resource of the model it must run on; -1. */
@@ -206,6 +214,12 @@ void cluster_index_node(struct cluster *cluster, int32_t node);
 /** The indices, up to date until the next change. Cost: O(log nodes) for each node that has changed
  *  since they were asked for, however often. */
 const struct cluster_indices *cluster_indices(struct cluster *cluster);
+
+/** Why a job that has something to place waits. */
+static inline struct weir_sched_wait *cluster_wait(struct cluster *cluster, int32_t job)
+{
+    return &cluster->waits[cluster->jobs[job].wait];
+}
 
 /** Whether placing the task now would count as non-preemptible. */
 bool cluster_is_fixed(const struct cluster *cluster, int32_t task);
@@ -263,7 +277,7 @@ int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_
 static inline const struct weir_sched_demand *cluster_demand(const struct cluster *cluster,
                                                              int32_t task)
 {
-    return &cluster->snapshot->tasks[task].demand;
+    return &cluster->shape_demands[cluster->tasks[task].shape];
 }
 
 /** Whether a group is `ancestor` or below it. */

@@ -7,6 +7,7 @@
 #include "sched/model.h"
 #include "sched/shape.h"
 #include "sched/shares.h"
+#include "sched/users.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static weir_status make_arrays(struct cluster *cluster)
         n_groups += WEIR_MAX(snapshot->jobs[i].n_groups, 1);
     }
     cluster->n_groups = n_groups;
+    cluster->n_extra_names = n_extras + n_wants;
     WEIR_TRY(make((void **)&cluster->nodes, snapshot->n_nodes, sizeof *cluster->nodes));
     WEIR_TRY(make((void **)&cluster->devices, n_devices, sizeof *cluster->devices));
     WEIR_TRY(make((void **)&cluster->extras, n_extras, sizeof *cluster->extras));
@@ -44,7 +46,9 @@ static weir_status make_arrays(struct cluster *cluster)
     WEIR_TRY(make((void **)&cluster->wants, n_wants, sizeof *cluster->wants));
     WEIR_TRY(make((void **)&cluster->extra_milli, n_extras + n_wants, sizeof(int64_t)));
     WEIR_TRY(make((void **)&cluster->jobs, snapshot->n_jobs, sizeof *cluster->jobs));
-    WEIR_TRY(make((void **)&cluster->waits, snapshot->n_jobs, sizeof *cluster->waits));
+    WEIR_TRY(make((void **)&cluster->queue_first, snapshot->n_queues + 1, sizeof(int32_t)));
+    WEIR_TRY(make((void **)&cluster->queue_jobs, snapshot->n_jobs, sizeof(int32_t)));
+    WEIR_TRY(make((void **)&cluster->changed, snapshot->n_jobs, sizeof *cluster->changed));
     WEIR_TRY(make((void **)&cluster->groups, n_groups, sizeof *cluster->groups));
     WEIR_TRY(make((void **)&cluster->task_order, snapshot->n_tasks, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->queues, snapshot->n_queues, sizeof *cluster->queues));
@@ -78,12 +82,9 @@ static int32_t find_name(const char *const *names, int32_t n, const char *name)
 static weir_status intern_extras(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    int32_t n = 0, n_names = 0;
-    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
-        n += snapshot->nodes[i].n_extras;
-    }
-    for (int32_t i = 0; i < snapshot->n_tasks; i++) {
-        n += snapshot->tasks[i].demand.n_extras;
+    int32_t n = cluster->n_extra_names, n_names = 0; /* So many, not told apart. */
+    if (n == 0) {
+        return WEIR_OK;
     }
     const char **names = calloc((size_t)n + 1, sizeof *names);
     if (names == NULL) {
@@ -191,6 +192,8 @@ static void build_job_groups(struct cluster *cluster, int32_t job, int32_t first
     int32_t n = WEIR_MAX(given->n_groups, 1);
     cluster->jobs[job].first_group = first;
     cluster->jobs[job].n_groups = n;
+    cluster->jobs[job].queue = given->queue;
+    cluster->jobs[job].is_preemptible = given->preemptibility != WEIR_SCHED_NON_PREEMPTIBLE;
     for (int32_t i = 0; i < n; i++) {
         struct group_state *group = &cluster->groups[first + i];
         *group = (struct group_state){.job = job,
@@ -218,14 +221,14 @@ static void build_job_groups(struct cluster *cluster, int32_t job, int32_t first
 }
 
 /** Sort key of a task inside its group; qsort has no context, so it carries what it compares. */
-struct order_key {
+struct task_key {
     int32_t group, order, task;
     const char *name;
 };
 
 static int by_order(const void *left, const void *right)
 {
-    const struct order_key *l = left, *r = right;
+    const struct task_key *l = left, *r = right;
     if (l->group != r->group) {
         return l->group < r->group ? -1 : 1;
     }
@@ -236,15 +239,15 @@ static int by_order(const void *left, const void *right)
     return by_name != 0 ? by_name : (l->task < r->task ? -1 : l->task > r->task);
 }
 
-static void build_task_order(struct cluster *cluster, struct order_key *keys)
+static void build_task_order(struct cluster *cluster, struct task_key *keys)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     bool is_sorted = true;
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
-        keys[i] = (struct order_key){.group = cluster->tasks[i].group,
-                                     .order = snapshot->tasks[i].order,
-                                     .task = i,
-                                     .name = snapshot->tasks[i].name};
+        keys[i] = (struct task_key){.group = cluster->tasks[i].group,
+                                    .order = snapshot->tasks[i].order,
+                                    .task = i,
+                                    .name = snapshot->tasks[i].name};
         is_sorted = is_sorted && (i == 0 || by_order(&keys[i - 1], &keys[i]) <= 0);
     }
     if (!is_sorted) {
@@ -272,13 +275,28 @@ static void settle_minimums(struct cluster *cluster)
     }
 }
 
+static void list_jobs_by_queue(struct cluster *cluster)
+{
+    int32_t *first = cluster->queue_first; /* Counts, then ends, that become starts. */
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        first[cluster->jobs[j].queue]++;
+    }
+    for (int32_t q = 1; q <= cluster->snapshot->n_queues; q++) {
+        first[q] += first[q - 1];
+    }
+    for (int32_t j = cluster->snapshot->n_jobs - 1; j >= 0; j--) {
+        cluster->queue_jobs[--first[cluster->jobs[j].queue]] = j;
+    }
+}
+
 static weir_status build_jobs(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    int32_t at_group = 0, at_spot = 0;
+    int32_t at_group = 0, at_spot = 0, n_waits = 0;
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         const struct weir_sched_job *job = &snapshot->jobs[i];
         build_job_groups(cluster, i, at_group);
+        cluster->jobs[i].wait = -1;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
             struct task_state *task = &cluster->tasks[t];
             task->job = i;
@@ -287,10 +305,17 @@ static weir_status build_jobs(struct cluster *cluster)
             task->by_job = WEIR_SCHED_NONE;
             task->first_spot = at_spot;
             at_spot += snapshot->tasks[t].demand.n_devices;
+            bool may_wait = snapshot->tasks[t].state == WEIR_SCHED_PENDING ||
+                            snapshot->tasks[t].state == WEIR_SCHED_PIPELINED;
+            if (may_wait && cluster->jobs[i].wait < 0) {
+                cluster->jobs[i].wait = n_waits++;
+            }
         }
         at_group += cluster->jobs[i].n_groups;
     }
-    struct order_key *keys = malloc(((size_t)snapshot->n_tasks + 1) * sizeof *keys);
+    WEIR_TRY(make((void **)&cluster->waits, n_waits, sizeof *cluster->waits));
+    list_jobs_by_queue(cluster);
+    struct task_key *keys = malloc(((size_t)snapshot->n_tasks + 1) * sizeof *keys);
     if (keys == NULL) {
         return WEIR_ERR_NOMEM;
     }
@@ -379,30 +404,48 @@ static void put_task(struct cluster *cluster, int32_t task)
     cluster_count_task(cluster, task, 1);
 }
 
-/** Tasks that name their devices first, so that a guess does not take them. */
-static void put_tasks(struct cluster *cluster)
+/** What queues ask for: what they have, and what is pending. */
+static void count_requested(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int32_t i = 0; i < snapshot->n_tasks; i++) {
-            int32_t task = cluster->task_order[i];
-            if ((snapshot->tasks[task].devices == NULL) == (pass == 1)) {
-                put_task(cluster, task);
-            }
-        }
+    for (int32_t q = 0; q < snapshot->n_queues; q++) {
+        cluster->queues[q].requested = cluster->queues[q].allocated;
     }
-    keep_take_promises(cluster);
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
-        const struct task_state *state = &cluster->tasks[i];
-        if (state->target < 0 && state->phase != PHASE_PENDING) {
+        if (cluster->tasks[i].phase != PHASE_PENDING) {
             continue;
         }
-        struct task_charge charge = cluster_charge(cluster, i, state->target);
-        int32_t queue = snapshot->jobs[state->job].queue;
+        struct task_charge charge = cluster_charge(cluster, i, -1);
+        int32_t queue = cluster->jobs[cluster->tasks[i].job].queue;
         for (; queue >= 0; queue = snapshot->queues[queue].parent) {
             amount_count(&cluster->queues[queue].requested, &charge, 1);
         }
     }
+}
+
+/** Tasks that name their devices first, so that a guess does not take them. */
+static weir_status put_tasks(struct cluster *cluster)
+{
+    int32_t n_tasks = cluster->snapshot->n_tasks, n_later = 0;
+    int32_t *later = malloc(((size_t)n_tasks + 1) * sizeof *later);
+    if (later == NULL) {
+        return WEIR_ERR_NOMEM;
+    }
+    for (int32_t i = 0; i < n_tasks; i++) {
+        int32_t task = cluster->task_order[i];
+        if (cluster->snapshot->tasks[task].devices == NULL) {
+            later[n_later++] = task;
+        } else {
+            put_task(cluster, task);
+        }
+    }
+    for (int32_t i = 0; i < n_later; i++) {
+        put_task(cluster, later[i]);
+    }
+    free(later);
+    keep_take_promises(cluster);
+    count_requested(cluster);
+    return WEIR_OK;
 }
 
 weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapshot *snapshot,
@@ -420,7 +463,8 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     WEIR_TRY(calendar_init(cluster));
     WEIR_TRY(shape_assign(cluster));
     WEIR_TRY(model_bind_shapes(cluster));
-    put_tasks(cluster);
+    WEIR_TRY(users_number(cluster));
+    WEIR_TRY(put_tasks(cluster));
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         cluster_index_node(cluster, i);
     }
@@ -440,6 +484,10 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->extra_milli);
     free(cluster->jobs);
     free(cluster->waits);
+    free(cluster->queue_first);
+    free(cluster->queue_jobs);
+    free(cluster->changed);
+    free(cluster->user_held);
     free(cluster->groups);
     free(cluster->task_order);
     free(cluster->queues);
@@ -449,6 +497,7 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->parts);
     free(cluster->kept_first);
     free(cluster->kept);
+    free(cluster->shape_demands);
     free(cluster->shape_failed);
     free(cluster->shape_reasons);
     free(cluster->shape_models);

@@ -28,41 +28,44 @@ const char *weir_sched_wait_name(enum weir_sched_wait_code code)
     return code >= 0 && code < WEIR_SCHED_N_WAIT_CODES ? wait_names[code] : "unknown";
 }
 
-/** What the task needs of one node, and what the node has free in the future and in all. */
-static void measure(const struct cluster *cluster, int32_t task, int32_t at,
-                    struct weir_sched_amount *out_need, struct weir_sched_amount *out_free,
-                    struct weir_sched_amount *out_whole)
+struct room {
+    int64_t of[WEIR_SCHED_N_RESOURCES];
+};
+
+/** What the task needs of one node, and what the node has free in the future. */
+static void measure_need(const struct cluster *cluster, int32_t task, int32_t at, struct room *out)
+{
+    bool has_devices = cluster_demand(cluster, task)->n_devices > 0;
+    struct task_charge need = cluster_charge(cluster, task, has_devices ? at : -1);
+    *out = (struct room){{need.accelerators, need.cpu_milli, need.memory_bytes}};
+}
+
+static void measure_free(const struct cluster *cluster, int32_t task, int32_t at, struct room *out)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
     const struct node_state *node = &cluster->nodes[at];
     bool is_whole = demand->device_milli == WEIR_SCHED_DEVICE;
     int64_t free_milli = is_whole ? (int64_t)node->whole_future * WEIR_SCHED_DEVICE : 0;
-    if (!is_whole && demand->n_devices > 0 && given->n_devices > 0) {
-        int64_t room = 0; /* The best hole of one device. */
-        for (int32_t d = 0; d < given->n_devices; d++) {
-            room =
-                WEIR_MAX(room, node->device_size - cluster->devices[node->first_device + d].future);
+    if (!is_whole && demand->n_devices > 0) {
+        int32_t room = 0; /* The best hole of one device. */
+        for (int32_t d = 0; d < given->n_devices && node->room_milli > 0; d++) {
+            room = WEIR_MAX(room, cluster->devices[node->first_device + d].room_milli);
         }
-        room = (int64_t)((__int128)room * WEIR_SCHED_DEVICE / node->device_size);
-        free_milli = room * demand->n_devices;
+        free_milli = (int64_t)room * demand->n_devices;
     }
-    struct task_charge need = cluster_charge(cluster, task, demand->n_devices > 0 ? at : -1);
-    *out_need = (struct weir_sched_amount){{need.accelerators, need.cpu_milli, need.memory_bytes}};
-    *out_free = (struct weir_sched_amount){{free_milli, given->cpu_milli - node->cpu_future,
-                                            given->memory_bytes - node->memory_future}};
-    *out_whole = (struct weir_sched_amount){
-        {(int64_t)given->n_devices * WEIR_SCHED_DEVICE, given->cpu_milli, given->memory_bytes}};
+    *out = (struct room){{free_milli, given->cpu_milli - node->cpu_future,
+                          given->memory_bytes - node->memory_future}};
 }
 
-static void raise(struct weir_sched_amount *most, const struct weir_sched_amount *amount)
+static void raise(struct room *most, const struct room *amount)
 {
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         most->of[r] = WEIR_MAX(most->of[r], amount->of[r]);
     }
 }
 
-static bool is_enough(const struct weir_sched_amount *need, const struct weir_sched_amount *have)
+static bool is_enough(const struct room *need, const struct room *have)
 {
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         if (need->of[r] > have->of[r]) {
@@ -73,7 +76,7 @@ static bool is_enough(const struct weir_sched_amount *need, const struct weir_sc
 }
 
 /** The resource that is short of `have` on every node, or of which the least is left. */
-static int scarcest(const struct weir_sched_amount *need, const struct weir_sched_amount *have)
+static int scarcest(const struct room *need, const struct room *have)
 {
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         if (need->of[r] > have->of[r]) {
@@ -90,8 +93,9 @@ bool explain_share(const struct cluster *cluster, int32_t task, struct weir_sche
         return false;
     }
     for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
-        struct weir_sched_amount need, free_here, whole;
-        measure(cluster, task, i, &need, &free_here, &whole);
+        struct room need, free_here;
+        measure_need(cluster, task, i, &need);
+        measure_free(cluster, task, i, &free_here);
         if (is_enough(&need, &free_here) && fits_ever(cluster, task, i) &&
             !shares_admit_at(cluster, task, i, wait)) {
             return true;
@@ -100,10 +104,23 @@ bool explain_share(const struct cluster *cluster, int32_t task, struct weir_sche
     return false;
 }
 
+/** No node allows the task: what it needs on the last, and the most that any has in all. */
+static void measure_all(const struct cluster *cluster, int32_t task, struct room *out_need,
+                        struct room *out_most)
+{
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
+        const struct weir_sched_node *given = &cluster->snapshot->nodes[i];
+        struct room whole = {
+            {(int64_t)given->n_devices * WEIR_SCHED_DEVICE, given->cpu_milli, given->memory_bytes}};
+        measure_need(cluster, task, i, out_need);
+        raise(out_most, &whole);
+    }
+}
+
 static struct shape_reason find_reason(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    struct weir_sched_amount need = {{0}}, most_free = {{0}}, most = {{0}};
+    struct room need = {{0}}, most = {{0}};
     struct weir_sched_wait share;
     bool is_any = false;
     if (explain_share(cluster, task, &share)) {
@@ -115,23 +132,26 @@ static struct shape_reason find_reason(const struct cluster *cluster, int32_t ta
                                      .queue = share.object};
     }
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
-        struct weir_sched_amount here, free_here, whole;
-        measure(cluster, task, i, &here, &free_here, &whole);
-        raise(&most, &whole);
-        if (fits_ever(cluster, task, i)) {
-            raise(&most_free, &free_here);
-            need = is_any ? need : here;
-            is_any = true;
-        } else if (!is_any) {
-            need = here;
+        struct room free_here;
+        measure_free(cluster, task, i, &free_here);
+        if ((is_any && is_enough(&free_here, &most)) || !fits_ever(cluster, task, i)) {
+            continue; /* It has not more of anything. */
         }
+        if (!is_any) {
+            measure_need(cluster, task, i, &need);
+        }
+        raise(&most, &free_here);
+        is_any = true;
     }
-    int r = scarcest(&need, is_any ? &most_free : &most);
+    if (!is_any) {
+        measure_all(cluster, task, &need, &most);
+    }
+    int r = scarcest(&need, &most);
     struct shape_reason reason = {.is_known = true,
                                   .queue = WEIR_SCHED_NONE,
                                   .resource = (enum weir_sched_resource)r,
                                   .need = need.of[r],
-                                  .have = is_any ? most_free.of[r] : most.of[r]};
+                                  .have = most.of[r]};
     bool is_too_large = !is_any && need.of[r] > most.of[r];
     reason.code = is_any         ? WEIR_SCHED_WAIT_FULL
                   : is_too_large ? WEIR_SCHED_WAIT_TOO_LARGE

@@ -11,6 +11,7 @@
 
 #define INDICES_BYTES_MAX ((int64_t)64 << 20)
 #define ROOM_BITS         20
+#define ROOM_MAX          (((int64_t)1 << ROOM_BITS) - 1)
 #define LOSS_MAX          ((int64_t)1 << 42)
 #define CHANGES_MIN       64 /* Of tasks, between two weighings. */
 
@@ -237,7 +238,7 @@ static int64_t cost_of(struct fgd_index *index, int32_t task, int32_t node)
     loss = WEIR_MIN(WEIR_MAX(loss, -LOSS_MAX), LOSS_MAX);
     const struct fgd_state *state = &index->nodes.states[node];
     int64_t room = state->n_devices > 0 ? index->nodes.rooms[node] : state->cpu_milli / 1000;
-    return loss * ((int64_t)1 << ROOM_BITS) + WEIR_MIN(room, ((int64_t)1 << ROOM_BITS) - 1);
+    return loss * ((int64_t)1 << ROOM_BITS) + WEIR_MIN(room, ROOM_MAX);
 }
 
 int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node)
@@ -252,6 +253,19 @@ static void rank_node(struct fgd_index *index, struct ranking *ranking, int32_t 
     fgd_ranking_set(&ranking->nodes, node, is_open ? cost_of(index, task, node) : FGD_RANKING_NONE);
 }
 
+/** What a task without devices costs where nothing is free on devices: nothing, so that only its
+ *  CPUs and memory have to be there. */
+static int64_t cost_beside(const struct fgd_index *index, int32_t task, int32_t node)
+{
+    const struct weir_sched_demand *demand = cluster_demand(index->cluster, task);
+    const struct fgd_state *state = &index->nodes.states[node];
+    if (demand->cpu_milli > state->cpu_milli || demand->memory_bytes > state->memory_bytes ||
+        !fgd_nodes_allow(&index->nodes, task, node)) {
+        return FGD_RANKING_NONE;
+    }
+    return state->n_devices > 0 ? 0 : WEIR_MIN(state->cpu_milli / 1000, ROOM_MAX);
+}
+
 /** Rank all nodes anew; for devices those that have some are enough. */
 static void rank_all(struct fgd_index *index, struct ranking *ranking, int32_t task)
 {
@@ -263,8 +277,13 @@ static void rank_all(struct fgd_index *index, struct ranking *ranking, int32_t t
         return;
     }
     for (int32_t i = 0; i < index->cluster->snapshot->n_nodes; i++) {
-        rank_node(index, ranking, task, i);
+        if (index->cluster->nodes[i].is_open) {
+            fgd_ranking_put(&ranking->nodes, i,
+                            index->nodes.rooms[i] > 0 ? cost_of(index, task, i)
+                                                      : cost_beside(index, task, i));
+        }
     }
+    fgd_ranking_settle(&ranking->nodes);
 }
 
 /** Rank each node once that has changed since the ranking was made: by the log as far as it goes

@@ -110,6 +110,22 @@ void fgd_ranking_set(struct fgd_ranking *ranking, int32_t node, int64_t cost)
     }
 }
 
+void fgd_ranking_put(struct fgd_ranking *ranking, int32_t node, int64_t cost)
+{
+    ranking->costs[ranking->layout->place_of[node]] = cost;
+}
+
+void fgd_ranking_settle(struct fgd_ranking *ranking)
+{
+    int32_t n_blocks = ranking->layout->n_spans * BLOCK;
+    for (int32_t b = 0; b < n_blocks; b++) {
+        ranking->of_blocks[b] = least_of(ranking->costs + (size_t)b * BLOCK);
+    }
+    for (int32_t s = 0; s < ranking->layout->n_spans; s++) {
+        ranking->of_spans[s] = least_of(ranking->of_blocks + (size_t)s * BLOCK);
+    }
+}
+
 int64_t fgd_ranking_cost(const struct fgd_ranking *ranking, int32_t node)
 {
     return ranking->costs[ranking->layout->place_of[node]];

@@ -37,8 +37,7 @@ static int compare_age(const struct order *order, int32_t l, int32_t r)
 static int compare_jobs(const struct order *order, int32_t l, int32_t r)
 {
     const struct cluster *cluster = order->cluster;
-    const struct weir_sched_job *left = &cluster->snapshot->jobs[l];
-    const struct weir_sched_job *right = &cluster->snapshot->jobs[r];
+    const struct order_job *left = &order->of_jobs[l], *right = &order->of_jobs[r];
     int aged = order->is_victims ? 0 : compare_age(order, l, r);
     if (aged != 0) {
         return aged;
@@ -46,10 +45,9 @@ static int compare_jobs(const struct order *order, int32_t l, int32_t r)
     if (left->priority != right->priority) {
         return left->priority > right->priority ? -1 : 1;
     }
-    if (order->is_victims && order->claims[l] != order->claims[r] &&
-        WEIR_MIN(order->claims[l], order->claims[r]) < 0) {
-        return order->claims[l] < 0 ? 1
-                                    : -1; /* What is idle goes before what is above a minimum. */
+    if (order->is_victims && left->claim != right->claim &&
+        WEIR_MIN(left->claim, right->claim) < 0) {
+        return left->claim < 0 ? 1 : -1; /* What is idle goes before what is above a minimum. */
     }
     if (order->ranks[l] != order->ranks[r]) {
         return order->ranks[l] < order->ranks[r] ? -1 : 1;
@@ -58,14 +56,14 @@ static int compare_jobs(const struct order *order, int32_t l, int32_t r)
     if (served != 0) {
         return served;
     }
-    if (order->claims[l] != order->claims[r]) {
-        int compared = compare_i64(order->claims[l], order->claims[r]);
+    if (left->claim != right->claim) {
+        int compared = compare_i64(left->claim, right->claim);
         return order->is_victims ? -compared : compared;
     }
     if (left->created_ms != right->created_ms) {
         return left->created_ms < right->created_ms ? -1 : 1;
     }
-    int by_name = strcmp(left->name, right->name);
+    int by_name = strcmp(cluster->snapshot->jobs[l].name, cluster->snapshot->jobs[r].name);
     return by_name != 0 ? by_name : (l < r ? -1 : l > r);
 }
 
@@ -117,6 +115,9 @@ static int64_t share_of(const struct cluster *cluster, int r, int64_t has, int64
         return 0;
     }
     int64_t of = allocatable < 0 ? cluster->total.of[r] : allocatable;
+    if (of > 0 && has <= INT64_MAX / SHARE_SCALE) {
+        return has * SHARE_SCALE / of;
+    }
     __int128 share;
     if (of > 0) {
         share = (__int128)has * SHARE_SCALE / of;
@@ -169,17 +170,20 @@ static void make_key(struct order *order, int32_t queue)
     const struct cluster *cluster = order->cluster;
     struct order_queue *of = &order->queues[queue];
     const struct queue_state *state = &cluster->queues[queue];
-    struct weir_sched_amount job, has = state->allocated;
-    int32_t n = order->is_victims ? chunk_to_evict(cluster, of->top, order->scratch)
-                                  : chunk_next(cluster, of->top, order->scratch);
-    chunk_amount(cluster, order->scratch, n, &job, NULL);
-    struct weir_sched_amount with = has;
+    struct weir_sched_amount has = state->allocated, with;
+    if (of->top != order->measured) { /* It is the first of queues above as well. */
+        int32_t n = order->is_victims ? chunk_to_evict(cluster, of->top, order->scratch)
+                                      : chunk_next(cluster, of->top, order->scratch);
+        chunk_amount(cluster, order->scratch, n, &order->measure, NULL);
+        order->measured = of->top;
+    }
     if (order->is_victims) {
         amount_subtract(&has, &of->lost);
         with = has;
-        amount_subtract(&with, &job);
+        amount_subtract(&with, &order->measure);
     } else {
-        amount_add(&with, &job);
+        with = has;
+        amount_add(&with, &order->measure);
     }
     order_make_key(cluster, queue, &has, &with, &of->key);
 }
@@ -270,6 +274,7 @@ static void place(struct order *order, int32_t queue)
 
 static void refresh_path(struct order *order, int32_t queue)
 {
+    order->measured = -1;
     for (; queue != root_of(order); queue = parent_of(order, queue)) {
         settle(order, queue);
         place(order, queue);
@@ -289,7 +294,7 @@ static void heapify(struct order *order, int32_t queue)
 
 void order_refresh(struct order *order)
 {
-    order->dirty = -1;
+    order->dirty = order->measured = -1;
     for (int32_t q = root_of(order) - 1; q >= 0; q--) { /* Children before parents. */
         if (!is_leaf(order, q)) {
             heapify(order, q);
@@ -312,10 +317,38 @@ static weir_status make_arrays(struct order *order)
     order->children = calloc(n_queues, sizeof(int32_t));
     order->scratch = calloc((size_t)snapshot->n_tasks + 1, sizeof(int32_t));
     order->ranks = calloc(n_jobs, 1);
-    order->claims = calloc(n_jobs, sizeof *order->claims);
+    if (!order->is_copy) {
+        order->of_jobs = calloc(n_jobs, sizeof *order->of_jobs);
+    }
     bool is_whole = order->queues != NULL && order->jobs != NULL && order->children != NULL &&
-                    order->scratch != NULL && order->ranks != NULL && order->claims != NULL;
+                    order->scratch != NULL && order->ranks != NULL && order->of_jobs != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+static void list_job(struct order *order, int32_t job)
+{
+    const struct cluster *cluster = order->cluster;
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    bool weighs_loss = cluster->profile->least_lost_work || cluster->profile->idle_pct > 0;
+    order->ranks[job] = (uint8_t)chunk_rank(cluster, job);
+    order->of_jobs[job] =
+        (struct order_job){.claim = order->is_victims && weighs_loss ? lost_work(cluster, job) : 0,
+                           .created_ms = given->created_ms,
+                           .priority = given->priority};
+}
+
+/** Put the listed jobs of a leaf into its heap. */
+static void fill_leaf(struct order *order, int32_t queue, const bool *is_listed)
+{
+    const struct cluster *cluster = order->cluster;
+    struct order_queue *of = &order->queues[queue];
+    of->n = 0;
+    for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
+        if (is_listed[cluster->queue_jobs[i]]) {
+            order->jobs[of->first + of->n++] = cluster->queue_jobs[i];
+        }
+    }
+    heapify(order, queue);
 }
 
 weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
@@ -324,44 +357,53 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     *order = (struct order){.cluster = cluster, .is_victims = is_victims, .dirty = -1};
     WEIR_TRY(make_arrays(order));
-    bool weighs_loss = cluster->profile->least_lost_work || cluster->profile->idle_pct > 0;
-    int32_t at_job = 0, at_child = 0;
-    for (int32_t j = 0; j < snapshot->n_jobs; j++) { /* Sizes, then places, then content. */
-        order->queues[snapshot->jobs[j].queue].n += is_listed[j];
-    }
+    int32_t at_child = 0;
     for (int32_t q = 0; q <= snapshot->n_queues; q++) {
         struct order_queue *of = &order->queues[q];
         of->position = of->top = -1;
-        if (is_leaf(order, q)) {
-            of->first = at_job;
-            at_job += of->n;
-        } else {
-            of->first = at_child;
+        of->first = is_leaf(order, q) ? cluster->queue_first[q] : at_child;
+        if (!is_leaf(order, q)) {
             int32_t c = q == root_of(order) ? cluster->first_root : cluster->queues[q].first_child;
             for (; c >= 0; c = cluster->queues[c].next_sibling) {
                 at_child++;
             }
         }
-        of->n = 0;
     }
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        struct order_queue *of = &order->queues[snapshot->jobs[j].queue];
         if (is_listed[j]) {
-            order->ranks[j] = (uint8_t)chunk_rank(cluster, j);
-            order->claims[j] = is_victims && weighs_loss ? lost_work(cluster, j) : 0;
-            order->jobs[of->first + of->n++] = j;
+            list_job(order, j);
         }
     }
     if (!is_victims && cluster->profile->fair_users && users_differ(cluster)) {
-        WEIR_TRY(users_claim(cluster, is_listed, order->ranks, order->claims));
+        WEIR_TRY(users_claim(cluster, is_listed, order->ranks, order->of_jobs));
     }
     for (int32_t q = 0; q < snapshot->n_queues; q++) {
         if (is_leaf(order, q)) {
-            heapify(order, q);
+            fill_leaf(order, q, is_listed);
         }
     }
     order_refresh(order);
     return WEIR_OK;
+}
+
+void order_update(struct order *order, const bool *is_listed, const bool *was_listed, int64_t since)
+{
+    const struct cluster *cluster = order->cluster;
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        if (is_listed[j] != was_listed[j] || (is_listed[j] && cluster->changed[j] > since)) {
+            order->queues[cluster->jobs[j].queue].is_stale = true;
+            if (is_listed[j]) {
+                list_job(order, j);
+            }
+        }
+    }
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        if (order->queues[q].is_stale) {
+            order->queues[q].is_stale = false;
+            fill_leaf(order, q, is_listed);
+        }
+    }
+    order_refresh(order);
 }
 
 void order_fini(struct order *order)
@@ -371,7 +413,9 @@ void order_fini(struct order *order)
     free(order->children);
     free(order->scratch);
     free(order->ranks);
-    free(order->claims);
+    if (!order->is_copy) {
+        free(order->of_jobs);
+    }
     *order = (struct order){0};
 }
 
@@ -380,16 +424,17 @@ weir_status order_copy(struct order *order, const struct order *from)
     const struct weir_sched_snapshot *snapshot = from->cluster->snapshot;
     size_t n_queues = (size_t)snapshot->n_queues + 1, n_jobs = (size_t)snapshot->n_jobs + 1;
     if (order->cluster == NULL) {
-        order->cluster = from->cluster;
+        *order =
+            (struct order){.cluster = from->cluster, .is_copy = true, .of_jobs = from->of_jobs};
         WEIR_TRY(make_arrays(order));
     }
     order->is_victims = from->is_victims;
     order->dirty = from->dirty;
+    order->of_jobs = from->of_jobs;
     memcpy(order->queues, from->queues, n_queues * sizeof *order->queues);
     memcpy(order->jobs, from->jobs, n_jobs * sizeof *order->jobs);
     memcpy(order->children, from->children, n_queues * sizeof *order->children);
     memcpy(order->ranks, from->ranks, n_jobs * sizeof *order->ranks);
-    memcpy(order->claims, from->claims, n_jobs * sizeof *order->claims);
     return WEIR_OK;
 }
 
@@ -403,7 +448,7 @@ int32_t order_pop(struct order *order)
     if (job < 0) {
         return -1;
     }
-    int32_t leaf = order->cluster->snapshot->jobs[job].queue;
+    int32_t leaf = order->cluster->jobs[job].queue;
     struct order_queue *of = &order->queues[leaf];
     int32_t *heap = order->jobs + of->first;
     heap[0] = heap[--of->n];
@@ -421,7 +466,7 @@ void order_push(struct order *order, int32_t job)
 
 void order_push_ranked(struct order *order, int32_t job, int rank)
 {
-    int32_t leaf = order->cluster->snapshot->jobs[job].queue;
+    int32_t leaf = order->cluster->jobs[job].queue;
     struct order_queue *of = &order->queues[leaf];
     int32_t *heap = order->jobs + of->first;
     order->ranks[job] = (uint8_t)rank;
@@ -436,7 +481,7 @@ void order_push_ranked(struct order *order, int32_t job, int rank)
 void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount)
 {
     const struct weir_sched_queue *queues = order->cluster->snapshot->queues;
-    for (int32_t q = order->cluster->snapshot->jobs[job].queue; q >= 0; q = queues[q].parent) {
+    for (int32_t q = order->cluster->jobs[job].queue; q >= 0; q = queues[q].parent) {
         amount_add(&order->queues[q].lost, amount);
     }
 }

@@ -22,6 +22,14 @@ struct order_queue {
     int32_t top;      /**< Best job at or below; -1. */
     struct order_key key;
     struct weir_sched_amount lost; /**< Victims taken so far, at and below. */
+    bool is_stale;                 /**< While an order is brought up to date. */
+};
+
+/** By what jobs of a queue are compared most. */
+struct order_job {
+    int64_t claim; /**< Of victims what is lost with it, else its user's share. */
+    int64_t created_ms;
+    int32_t priority;
 };
 
 struct order {
@@ -32,9 +40,11 @@ struct order {
     int32_t *children;          /**< Heaps of all parents. */
     int32_t *scratch;           /**< Room for one job's tasks. */
     uint8_t *ranks;             /**< Per job: chunk_rank. */
-    int64_t *claims; /**< Per job: of victims what is lost with it, else its user's share. */
-    bool *is_listed; /**< Per job. */
-    int32_t dirty;   /**< Leaf whose place is to be worked out anew; -1. */
+    struct order_job *of_jobs;  /**< Of a copy: those of what it is a copy of. */
+    bool is_copy;
+    int32_t measured;                 /**< While keys are made: a job, */
+    struct weir_sched_amount measure; /**< and what comes or goes with it next. */
+    int32_t dirty;                    /**< Leaf whose place is to be worked out anew; -1. */
 };
 
 /** The listed jobs (one flag per job). The order borrows the cluster. */
@@ -42,8 +52,15 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
                        bool is_victims) WEIR_MUST_CHECK;
 void order_fini(struct order *order);
 
+/** Bring an order of victims of which nothing was popped to the jobs that are listed now and to the
+ *  state as it is: `was_listed` were listed, when cluster.n_commits was `since`.
+ *  Cost: as order_init for the queues in which anything differs. */
+void order_update(struct order *order, const bool *is_listed, const bool *was_listed,
+                  int64_t since);
+
 /** Begin again with `from`, of which nothing was popped. `order` is zeroed, or a copy of an order
- * of the same cluster, whose arrays are used again. Cost: jobs, but none are compared. */
+ * of the same cluster, whose arrays are used again; it is good for as long as `from` does not
+ * change. Cost: jobs, but none are compared. */
 weir_status order_copy(struct order *order, const struct order *from) WEIR_MUST_CHECK;
 
 /** Take the next job out; -1: none is left. O(depth * log). */

@@ -20,7 +20,10 @@ static weir_status cycle_init(struct cycle *cycle, const struct weir_sched_snaps
     cycle->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *cycle->tasks);
     cycle->is_listed = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->is_listed);
     cycle->first_waiting = calloc((size_t)snapshot->n_queues + 1, sizeof *cycle->first_waiting);
-    if (cycle->first_waiting == NULL || cycle->tasks == NULL || cycle->is_listed == NULL) {
+    cycle->runs = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->runs);
+    cycle->runs_version = -1;
+    if (cycle->first_waiting == NULL || cycle->runs == NULL || cycle->tasks == NULL ||
+        cycle->is_listed == NULL) {
         return WEIR_ERR_NOMEM;
     }
     return shares_divide(&cycle->cluster);
@@ -31,6 +34,7 @@ static void cycle_fini(struct cycle *cycle)
     free(cycle->tasks);
     free(cycle->is_listed);
     free(cycle->first_waiting);
+    free(cycle->runs);
     backfill_fini(&cycle->backfill);
     solver_fini(&cycle->solver);
     placer_fini(&cycle->placer);
@@ -112,20 +116,30 @@ static int32_t taken_by(const struct cluster *cluster, int32_t job)
     return -1;
 }
 
+static bool has_wait(const struct cluster *cluster, int32_t job)
+{
+    const struct group_state *root = &cluster->groups[cluster->jobs[job].first_group];
+    return root->n_pipelined > 0 ||
+           (root->n_pending > 0 && !chunk_is_satisfied(cluster, cluster->jobs[job].first_group));
+}
+
 /** Why a job waits, if it does: what the last action that tried it said. */
 static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wait *out)
 {
+    if (!has_wait(cluster, job)) {
+        return false;
+    }
     const struct group_state *root = &cluster->groups[cluster->jobs[job].first_group];
-    *out = cluster->waits[job];
+    *out = (struct weir_sched_wait){0};
+    if (cluster->jobs[job].wait >= 0) {
+        *out = *cluster_wait(cluster, job);
+    }
     out->job = job;
     if (root->n_pipelined > 0) {
         int32_t task = first_pipelined(cluster, job);
         out->code = WEIR_SCHED_WAIT_ROOM_COMING;
         out->object = cluster->tasks[task].target;
         out->expected_start_ms = 0; /* Who leaves does not say when. */
-    } else if (root->n_pending == 0 ||
-               chunk_is_satisfied(cluster, cluster->jobs[job].first_group)) {
-        return false;
     } else if (out->code == WEIR_SCHED_WAIT_NONE && taken_by(cluster, job) >= 0) {
         out->code = WEIR_SCHED_WAIT_RESERVED;
         out->object = taken_by(cluster, job);
@@ -153,10 +167,10 @@ static weir_status make_plan(struct cluster *cluster, struct weir_sched_plan *pl
         size_t n = ask_of(cluster, t) != ASK_NOTHING;
         n += is_placed(cluster, t);
         n_actions += n;
-        n_devices += n * (size_t)snapshot->tasks[t].demand.n_devices;
+        n_devices += n * (size_t)cluster_demand(cluster, t)->n_devices;
     }
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        n_waits += find_wait(cluster, j, &wait);
+        n_waits += has_wait(cluster, j);
     }
     plan->actions = calloc(n_actions + 1, sizeof *plan->actions);
     plan->device_pool = calloc(n_devices + 1, sizeof *plan->device_pool);

@@ -173,15 +173,16 @@ void prospect_update(struct prospect *prospect)
     }
     memset(prospect->is_loose, 0, (size_t)snapshot->n_nodes * sizeof *prospect->is_loose);
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        if (snapshot->jobs[j].n_tasks > 1 &&
-            snapshot->jobs[j].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
+        const struct group_state *root = &cluster->groups[cluster->jobs[j].first_group];
+        bool is_gang =
+            cluster->jobs[j].n_groups == 1 ? root->n_tasks > 1 : snapshot->jobs[j].n_tasks > 1;
+        if (is_gang && cluster->jobs[j].is_preemptible) {
             note_gang(prospect, &snapshot->jobs[j]);
         }
     }
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
         const struct task_state *task = &cluster->tasks[t];
-        if (is_settled(task) &&
-            snapshot->jobs[task->job].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
+        if (is_settled(task) && cluster->jobs[task->job].is_preemptible) {
             prospect_count(prospect, t, false, false, &prospect->gains[task->held]);
         }
     }

@@ -142,10 +142,17 @@ weir_status shape_assign(struct cluster *cluster)
         }
     }
     free(slots);
+    cluster->shape_demands = calloc((size_t)cluster->n_shapes + 1, sizeof *cluster->shape_demands);
     cluster->shape_failed = malloc(((size_t)cluster->n_shapes + 1) * sizeof(int64_t));
     cluster->shape_reasons = calloc((size_t)cluster->n_shapes + 1, sizeof(struct shape_reason));
-    if (cluster->shape_failed == NULL || cluster->shape_reasons == NULL) {
+    if (cluster->shape_demands == NULL || cluster->shape_failed == NULL ||
+        cluster->shape_reasons == NULL) {
         return WEIR_ERR_NOMEM;
+    }
+    for (int32_t i = 0, n_known = 0; n_known < cluster->n_shapes; i++) { /* In order of tasks. */
+        if (cluster->tasks[i].shape == n_known) {
+            cluster->shape_demands[n_known++] = snapshot->tasks[i].demand;
+        }
     }
     for (int32_t i = 0; i < cluster->n_shapes; i++) {
         cluster->shape_failed[i] = -1;

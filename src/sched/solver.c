@@ -14,6 +14,12 @@
 /** Gangs of so many tasks and more are solved task by task for good. */
 #define FREEZE_FROM 16
 
+/** Not zeroed: most of it is never used. */
+static void *make_raw(size_t n, size_t size)
+{
+    return malloc((n + 1) * size);
+}
+
 static void *make(size_t n, size_t size)
 {
     return calloc(n + 1, size);
@@ -23,25 +29,28 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
-    *solver = (struct solver){.cluster = cluster, .placer = placer, .sorted_version = -1};
+    *solver = (struct solver){.cluster = cluster, .placer = placer};
     solver->is_victim = make(n_jobs, 1);
     solver->is_listed = make(n_jobs, sizeof(bool));
-    solver->sorted_listed = make(n_jobs, sizeof(bool));
-    solver->popped = make(n_jobs, sizeof(int32_t));
-    solver->last_unit = make(n_jobs, sizeof(int32_t));
-    solver->unit_tasks = make(n_tasks, sizeof(int32_t));
-    solver->unit_nodes = make(n_tasks, sizeof(int32_t));
-    solver->units = make(n_tasks, sizeof *solver->units);
+    for (int i = 0; i < 2; i++) {
+        solver->sorted[i].is_listed = make(n_jobs, sizeof(bool));
+        solver->sorted[i].version = -1;
+    }
+    solver->popped = make_raw(n_jobs, sizeof(int32_t));
+    solver->last_unit = make_raw(n_jobs, sizeof(int32_t));
+    solver->unit_tasks = make_raw(n_tasks, sizeof(int32_t));
+    solver->unit_nodes = make_raw(n_tasks, sizeof(int32_t));
+    solver->units = make_raw(n_tasks, sizeof *solver->units);
     solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
-    solver->links = make(n_tasks, sizeof *solver->links);
-    solver->gains = make((size_t)snapshot->n_nodes, sizeof *solver->gains);
-    solver->all_gains = make((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
+    solver->links = make_raw(n_tasks, sizeof *solver->links);
+    solver->gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->gains);
+    solver->all_gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
     solver->may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
-    solver->pending = make(n_tasks, sizeof(int32_t));
-    solver->evicted = make(n_tasks, sizeof(int32_t));
-    solver->recorded = make(n_tasks, sizeof(int32_t));
-    solver->made = make(n_tasks + 1, sizeof(int32_t));
-    solver->scratch = make(n_tasks, sizeof(int32_t));
+    solver->pending = make_raw(n_tasks, sizeof(int32_t));
+    solver->evicted = make_raw(n_tasks, sizeof(int32_t));
+    solver->recorded = make_raw(n_tasks, sizeof(int32_t));
+    solver->made = make_raw(n_tasks + 1, sizeof(int32_t));
+    solver->scratch = make_raw(n_tasks, sizeof(int32_t));
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
     bool is_whole =
         solver->is_victim != NULL && solver->is_listed != NULL && solver->popped != NULL &&
@@ -50,7 +59,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
         solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
         solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
         solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
-        solver->sorted_listed != NULL;
+        solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
@@ -58,9 +67,11 @@ void solver_fini(struct solver *solver)
 {
     free(solver->is_victim);
     free(solver->is_listed);
-    free(solver->sorted_listed);
     order_fini(&solver->victims);
-    order_fini(&solver->sorted);
+    for (int i = 0; i < 2; i++) {
+        free(solver->sorted[i].is_listed);
+        order_fini(&solver->sorted[i].order);
+    }
     free(solver->popped);
     free(solver->last_unit);
     free(solver->unit_tasks);

@@ -36,6 +36,13 @@ struct solver_unit {
     bool must_stay;   /**< While victims are settled: before those that may be lost. */
 };
 
+/** The victims of a search before any was popped, for the next one. */
+struct solver_sorted {
+    struct order order;
+    bool *is_listed;
+    int64_t version; /**< The state that they are for (cluster.n_commits); -1: none. */
+};
+
 struct solver_link {
     int32_t unit, next;
 };
@@ -60,13 +67,11 @@ struct solver {
     bool are_open;  /**< `victims` and what follows is made for the job at hand. */
     bool is_simple; /**< The job's first task: what it needs is a matter of one node alone. */
     struct order victims;
-    struct order sorted;    /**< The victims of the last search before any was popped, */
-    bool *sorted_listed;    /**< who they were, */
-    int64_t sorted_version; /**< and the state (cluster.n_commits); -1: none. */
-    uint8_t *is_victim;     /**< Per job: enum solver_victim; input. */
-    bool *is_listed;        /**< Per job: the same for the order. */
-    int32_t *popped;        /**< Per job: tasks popped already. */
-    int32_t *last_unit;     /**< Per job: the last of its units so far; -1. */
+    struct solver_sorted sorted[2]; /**< Of all queues; and of one alone. */
+    uint8_t *is_victim;             /**< Per job: enum solver_victim; input. */
+    bool *is_listed;                /**< Per job: the same for the order. */
+    int32_t *popped;                /**< Per job: tasks popped already. */
+    int32_t *last_unit;             /**< Per job: the last of its units so far; -1. */
 
     int32_t *unit_nodes; /**< Node of each of unit_tasks before it goes. */
     int32_t *unit_tasks; /**< Tasks of the units popped so far, unit after unit. */

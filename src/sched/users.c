@@ -9,7 +9,6 @@ struct entry {
     const char *user;
     int32_t index;
     uint8_t rank;
-    int64_t held; /**< Of a user's first entry: by all its jobs in the queue. */
 };
 
 static int compare(int64_t l, int64_t r)
@@ -34,18 +33,16 @@ static int by_turn(const void *left, const void *right)
     return compared != 0 ? compared : compare(l->index, r->index);
 }
 
-/** Devices of a job: of what runs or has a place, and of what is pending. */
-static void count(const struct cluster *cluster, const struct weir_sched_job *job, int64_t *out_has,
-                  int64_t *out_wants)
+/** Devices of what is pending of a job. */
+static int64_t wanted(const struct cluster *cluster, const struct weir_sched_job *job)
 {
-    *out_has = *out_wants = 0;
+    int64_t sum = 0;
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-        int32_t target = cluster->tasks[t].target;
-        if (target >= 0 || cluster->tasks[t].phase == PHASE_PENDING) {
-            int64_t devices = cluster_charge(cluster, t, target).accelerators;
-            *(target >= 0 ? out_has : out_wants) += devices;
+        if (cluster->tasks[t].target < 0 && cluster->tasks[t].phase == PHASE_PENDING) {
+            sum += cluster_charge(cluster, t, -1).accelerators;
         }
     }
+    return sum;
 }
 
 static struct entry make_entry(const struct cluster *cluster, int32_t index, uint8_t rank)
@@ -53,37 +50,6 @@ static struct entry make_entry(const struct cluster *cluster, int32_t index, uin
     const struct weir_sched_job *job = &cluster->snapshot->jobs[index];
     return (struct entry){
         .job = job, .user = job->user == NULL ? "" : job->user, .index = index, .rank = rank};
-}
-
-/** The first of the user's entries; n: it has none. */
-static size_t find_user(const struct entry *entries, size_t n, const struct entry *of)
-{
-    size_t first = 0;
-    for (size_t end = n; first < end;) {
-        size_t middle = first + (end - first) / 2;
-        if (by_user(&entries[middle], of) < 0) {
-            first = middle + 1;
-        } else {
-            end = middle;
-        }
-    }
-    return first < n && by_user(&entries[first], of) == 0 ? first : n;
-}
-
-/** Of each user that has entries: what all its jobs in the queue hold, into its first entry. */
-static void sum_held(const struct cluster *cluster, struct entry *entries, size_t n)
-{
-    int64_t has, wants;
-    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
-        count(cluster, &cluster->snapshot->jobs[j], &has, &wants);
-        if (has > 0) {
-            struct entry job = make_entry(cluster, j, 0);
-            size_t at = find_user(entries, n, &job);
-            if (at < n) {
-                entries[at].held += has;
-            }
-        }
-    }
 }
 
 bool users_differ(const struct cluster *cluster)
@@ -99,8 +65,63 @@ bool users_differ(const struct cluster *cluster)
     return false;
 }
 
+static uint64_t hash_of(int32_t queue, const char *user)
+{
+    uint64_t hash = (uint64_t)queue * 0x9e3779b97f4a7c15U;
+    for (; *user != '\0'; user++) {
+        hash = (hash ^ (unsigned char)*user) * 0x100000001b3U;
+    }
+    return hash ^ hash >> 32;
+}
+
+/** Give each user of a queue a number, by looking its jobs up in `slots`: the first of a user, plus
+ * 1. @return How many. */
+static int32_t number(struct cluster *cluster, int32_t *slots, size_t mask)
+{
+    const struct weir_sched_job *jobs = cluster->snapshot->jobs;
+    int32_t n = 0;
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        const char *user = jobs[j].user == NULL ? "" : jobs[j].user;
+        struct entry own = {.job = &jobs[j], .user = user};
+        size_t at = (size_t)hash_of(jobs[j].queue, user) & mask;
+        for (; slots[at] != 0; at = (at + 1) & mask) {
+            const struct weir_sched_job *first = &jobs[slots[at] - 1];
+            struct entry other = {.job = first, .user = first->user == NULL ? "" : first->user};
+            if (by_user(&own, &other) == 0) {
+                break;
+            }
+        }
+        if (slots[at] == 0) {
+            slots[at] = j + 1;
+            cluster->jobs[j].user = n++;
+        } else {
+            cluster->jobs[j].user = cluster->jobs[slots[at] - 1].user;
+        }
+    }
+    return n;
+}
+
+weir_status users_number(struct cluster *cluster)
+{
+    int32_t n = 1;
+    if (cluster->profile->fair_users && users_differ(cluster)) {
+        size_t n_slots = 16;
+        while (n_slots < 2 * (size_t)cluster->snapshot->n_jobs) {
+            n_slots *= 2;
+        }
+        int32_t *slots = calloc(n_slots, sizeof *slots);
+        if (slots == NULL) {
+            return WEIR_ERR_NOMEM;
+        }
+        n = number(cluster, slots, n_slots - 1);
+        free(slots);
+    }
+    cluster->user_held = calloc((size_t)n + 1, sizeof *cluster->user_held);
+    return cluster->user_held == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
+}
+
 weir_status users_claim(const struct cluster *cluster, const bool *is_listed, const uint8_t *ranks,
-                        int64_t *out)
+                        struct order_job *out)
 {
     size_t n = 0;
     struct entry *entries = malloc(((size_t)cluster->snapshot->n_jobs + 1) * sizeof *entries);
@@ -113,14 +134,12 @@ weir_status users_claim(const struct cluster *cluster, const bool *is_listed, co
         }
     }
     qsort(entries, n, sizeof *entries, by_turn);
-    sum_held(cluster, entries, n);
-    int64_t sum = 0, has, wants;
+    int64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
         bool is_first = i == 0 || by_user(&entries[i - 1], &entries[i]) != 0;
-        sum = is_first ? entries[i].held : sum;
-        out[entries[i].index] = sum;
-        count(cluster, entries[i].job, &has, &wants);
-        sum += wants;
+        sum = is_first ? cluster->user_held[cluster->jobs[entries[i].index].user] : sum;
+        out[entries[i].index].claim = sum;
+        sum += wanted(cluster, entries[i].job);
     }
     free(entries);
     return WEIR_OK;

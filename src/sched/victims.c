@@ -4,19 +4,21 @@
 
 #include <string.h>
 
-/** The victims in order: sorted anew only if others are listed or the state has changed since. */
+/** The victims in order: what the last search sorted is brought up to date. */
 static weir_status open_order(struct solver *solver)
 {
-    size_t size = (size_t)solver->cluster->snapshot->n_jobs * sizeof *solver->is_listed;
-    if (solver->sorted_version != solver->cluster->n_commits ||
-        memcmp(solver->sorted_listed, solver->is_listed, size) != 0) {
-        solver->sorted_version = -1;
-        order_fini(&solver->sorted);
-        WEIR_TRY(order_init(&solver->sorted, solver->cluster, solver->is_listed, true));
-        memcpy(solver->sorted_listed, solver->is_listed, size);
-        solver->sorted_version = solver->cluster->n_commits;
+    const struct cluster *cluster = solver->cluster;
+    size_t size = (size_t)cluster->snapshot->n_jobs * sizeof *solver->is_listed;
+    struct solver_sorted *sorted = &solver->sorted[solver->reason == WEIR_SCHED_EVICT_PREEMPT];
+    if (sorted->version < 0) {
+        order_fini(&sorted->order);
+        WEIR_TRY(order_init(&sorted->order, cluster, solver->is_listed, true));
+    } else {
+        order_update(&sorted->order, solver->is_listed, sorted->is_listed, sorted->version);
     }
-    return order_copy(&solver->victims, &solver->sorted);
+    memcpy(sorted->is_listed, solver->is_listed, size);
+    sorted->version = cluster->n_commits;
+    return order_copy(&solver->victims, &sorted->order);
 }
 
 weir_status victims_open(struct solver *solver)
