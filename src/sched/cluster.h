@@ -280,6 +280,24 @@ static inline const struct weir_sched_demand *cluster_demand(const struct cluste
     return &cluster->shape_demands[cluster->tasks[task].shape];
 }
 
+/** From two queues up to the ancestors-or-selves that are siblings; equal if one is above the other
+ *  or is it. */
+static inline void cluster_find_siblings(const struct cluster *cluster, int32_t *left,
+                                         int32_t *right)
+{
+    const struct weir_sched_queue *queues = cluster->snapshot->queues;
+    while (cluster->queues[*left].depth > cluster->queues[*right].depth) {
+        *left = queues[*left].parent;
+    }
+    while (cluster->queues[*right].depth > cluster->queues[*left].depth) {
+        *right = queues[*right].parent;
+    }
+    while (*left != *right && queues[*left].parent != queues[*right].parent) {
+        *left = queues[*left].parent;
+        *right = queues[*right].parent;
+    }
+}
+
 /** Whether a group is `ancestor` or below it. */
 static inline bool group_is_below(const struct cluster *cluster, int32_t group, int32_t ancestor)
 {

@@ -269,23 +269,6 @@ bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
     return true;
 }
 
-/** The two ancestors-or-selves of left and right that are siblings; equal if one is above or is the
- *  other. */
-static void find_siblings(const struct cluster *cluster, int32_t *left, int32_t *right)
-{
-    const struct weir_sched_queue *queues = cluster->snapshot->queues;
-    while (cluster->queues[*left].depth > cluster->queues[*right].depth) {
-        *left = queues[*left].parent;
-    }
-    while (cluster->queues[*right].depth > cluster->queues[*left].depth) {
-        *right = queues[*right].parent;
-    }
-    while (*left != *right && queues[*left].parent != queues[*right].parent) {
-        *left = queues[*left].parent;
-        *right = queues[*right].parent;
-    }
-}
-
 /** The line of queues from a leaf up to where it is compared with another. */
 struct line {
     int32_t leaf, compared;
@@ -450,7 +433,7 @@ void shares_mark_losers(const struct cluster *cluster, int32_t queue,
             struct line taker = {
                 .leaf = queue, .compared = queue, .more = amount, .is_bare = is_any};
             struct line loser = {.leaf = leaf, .compared = leaf};
-            find_siblings(cluster, &taker.compared, &loser.compared);
+            cluster_find_siblings(cluster, &taker.compared, &loser.compared);
             if (leaf != queue && taker.compared == line && cluster->queues[leaf].first_child < 0) {
                 out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, amount, amount);
                 is_new = is_new || out_may_lose[leaf];
@@ -474,7 +457,7 @@ void shares_mark_unfair(const struct cluster *cluster, int32_t queue,
         struct line taker = {.leaf = queue, .compared = queue, .still_to_lose = remaining};
         struct line loser = {
             .leaf = losses[i].queue, .compared = losses[i].queue, .still_to_lose = remaining};
-        find_siblings(cluster, &taker.compared, &loser.compared);
+        cluster_find_siblings(cluster, &taker.compared, &loser.compared);
         losses[i].is_unfair = !loss_is_allowed(cluster, &taker, &loser, amount, &losses[i].amount);
         for (int32_t q = losses[i].queue; q >= 0 && !losses[i].is_unfair; q = queues[q].parent) {
             amount_subtract(&remaining[q], &losses[i].amount);
@@ -508,7 +491,7 @@ bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,
         struct line taker = {.leaf = queue, .compared = queue};
         struct line loser = {
             .leaf = losses[i].queue, .compared = losses[i].queue, .still_to_lose = remaining};
-        find_siblings(cluster, &taker.compared, &loser.compared);
+        cluster_find_siblings(cluster, &taker.compared, &loser.compared);
         is_fair = loss_is_allowed(cluster, &taker, &loser, amount, &losses[i].amount);
         for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
             amount_subtract(&remaining[q], &losses[i].amount);

@@ -1,0 +1,102 @@
+#include "sched/candidates.h"
+
+#include "sched/ageing.h"
+#include "sched/service.h"
+
+#include <string.h>
+
+/** Time that a queue's jobs run before others may take from them: the nearest that is stated. */
+static int64_t min_run_ms(const struct cluster *cluster, int32_t queue, bool is_reclaim)
+{
+    for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
+        const struct weir_sched_queue *given = &cluster->snapshot->queues[queue];
+        int64_t stated = is_reclaim ? given->reclaim_min_run_ms : given->preempt_min_run_ms;
+        if (stated >= 0) {
+            return stated;
+        }
+    }
+    return 0;
+}
+
+/** Whoever runs and may lose. A job of which a part is on the move already is left alone: the rest
+ *  of a gang must not go without it. */
+static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
+{
+    const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
+    bool is_settled = root->n_alive > 0 && root->n_pipelined == 0;
+    return is_settled && cluster->jobs[victim].is_preemptible ? SOLVER_WHOLE : SOLVER_NOT_A_VICTIM;
+}
+
+/** Judge those anew that have changed since the last time. */
+static void update_running(struct cycle *cycle)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
+        if (cluster->changed[v] > cycle->runs_version) {
+            cycle->runs[v] = judge_running(cluster, v);
+        }
+    }
+    cycle->runs_version = cluster->n_commits;
+}
+
+void candidates_of_all(struct cycle *cycle, int32_t job)
+{
+    update_running(cycle);
+    memcpy(cycle->solver.is_victim, cycle->runs, (size_t)cycle->cluster.snapshot->n_jobs);
+    cycle->solver.is_victim[job] = SOLVER_NOT_A_VICTIM;
+}
+
+static uint8_t judge_min_run(const struct cluster *cluster, int32_t victim, int64_t min_run)
+{
+    const struct weir_sched_job *job = &cluster->snapshot->jobs[victim];
+    bool is_young = job->started_ms > 0 && cluster->snapshot->now_ms - job->started_ms < min_run;
+    return is_young ? SOLVER_SURPLUS : SOLVER_WHOLE;
+}
+
+void candidates_of_others(struct cycle *cycle, int32_t job)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    int32_t queue = cluster->jobs[job].queue;
+    uint8_t *is_victim = cycle->solver.is_victim;
+    candidates_of_all(cycle, job);
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        const int32_t *jobs = cluster->queue_jobs + cluster->queue_first[q];
+        int32_t n = cluster->queue_first[q + 1] - cluster->queue_first[q];
+        int32_t taker = queue, loser = q;
+        cluster_find_siblings(cluster, &taker, &loser);
+        int64_t min_run = q == queue || n == 0 ? 0 : min_run_ms(cluster, loser, true);
+        for (int32_t i = 0; i < n && (q == queue || min_run > 0); i++) {
+            if (q == queue) {
+                is_victim[jobs[i]] = SOLVER_NOT_A_VICTIM;
+            } else if (is_victim[jobs[i]] != SOLVER_NOT_A_VICTIM) {
+                is_victim[jobs[i]] = judge_min_run(cluster, jobs[i], min_run);
+            }
+        }
+    }
+}
+
+static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
+{
+    const struct weir_sched_job *jobs = cluster->snapshot->jobs;
+    bool may_take =
+        jobs[victim].priority < jobs[job].priority ||
+        (jobs[victim].priority == jobs[job].priority && service_may_take(cluster, job, victim));
+    if (!may_take || ageing_is_spared(cluster, victim)) {
+        return SOLVER_NOT_A_VICTIM;
+    }
+    return judge_min_run(cluster, victim, min_run_ms(cluster, jobs[victim].queue, false));
+}
+
+void candidates_of_queue(struct cycle *cycle, int32_t job)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    int32_t queue = cluster->jobs[job].queue;
+    update_running(cycle);
+    memset(cycle->solver.is_victim, SOLVER_NOT_A_VICTIM, (size_t)cluster->snapshot->n_jobs);
+    for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
+        int32_t victim = cluster->queue_jobs[i];
+        if (victim != job && cycle->runs[victim] != SOLVER_NOT_A_VICTIM) {
+            cycle->solver.is_victim[victim] = judge_preempt(cluster, job, victim);
+        }
+    }
+}
