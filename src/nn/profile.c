@@ -192,28 +192,24 @@ static double bytes_of(const struct plan *plan, const struct record *record)
     for (int32_t j = 0; j < OP_MAX_PARAMS; j++) {
         params += (double)op->params[j].n_elems;
     }
-    double elems = 0;
+    double elems = 0, elem_bytes = plan_image_bytes(plan, plan->ops[record->i_op].out) / out;
     switch (record->what) {
     case TASK_FORWARD:
     case PROFILE_WEIGHT_GRADIENT: /* x and dy in, the gradient out */
-        elems = n * (in + out) + params;
+        elems = n * (in + out);
         break;
     case TASK_BACKWARD:
-        elems =
-            n * (in + out + (reads.backward_x ? in : 0) + (reads.backward_y ? out : 0)) + params;
+        elems = n * (in + out + (reads.backward_x ? in : 0) + (reads.backward_y ? out : 0));
         break;
     case TASK_FORWARD_SUMS:
     case TASK_LOSS:
-        elems = n * in;
-        break;
+        return n * in * elem_bytes;
     case TASK_BACKWARD_SUMS:
-        elems = n * (in + out);
-        break;
+        return n * (in + out) * elem_bytes;
     default:
-        elems = 2 * params;
-        break;
+        return 2 * params * sizeof(float);
     }
-    return elems * sizeof(float);
+    return elems * elem_bytes + params * sizeof(float);
 }
 
 void weir_profile_sum(const struct weir_profile *profile, struct weir_profile_sum *out)

@@ -44,6 +44,7 @@ static const struct weir_option options[] = {
     OPT(parameter_servers,  "parameter-servers",  INT,  "0",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers; 0: all-reduce"),
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs divided by the workers"),
     OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
+    OPT(precision,          "precision",          TEXT, "f32",      0, 0, "NAME", "f32, or bf16: activations of half the size, about twice as fast, where the processor has bfloat16"),
     OPT(rank,               "rank",               INT,  "-1",       -1, WEIR_COMM_MAX_RANKS - 1, "N", "Be this rank of a group started by someone else"),
     OPT(role,               "role",               TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),
     OPT(rendezvous,         "rendezvous",         TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
@@ -269,6 +270,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
 {
     enum weir_dataset_kind kind;
     enum weir_augment augment;
+    enum weir_precision precision;
     struct weir_shape shape;
     struct weir_optimizer_config optimizer;
     bool is_given = false;
@@ -287,6 +289,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
                               "backend: \"%.40s\" is neither onednn nor reference",
                               config->backend);
     }
+    WEIR_TRY(weir_precision_parse(config->precision, &precision, err));
     if (config->batch_size > 0 && config->batch_size < config->workers) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "batch_size: %lld is shared by %lld workers: each needs a picture",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct evaluate_options {
-    char *weights, *data, *data_kind, *split, *format, *backend, *protocol, *model;
+    char *weights, *data, *data_kind, *split, *format, *backend, *precision, *protocol, *model;
     int64_t batch_size, threads, seeds;
     bool is_help;
 };
@@ -27,6 +27,7 @@ static const struct weir_option options[] = {
     OPT(batch_size, "batch-size", 0,   INT,  "64",     1, 65536,  "N",      "Pictures at a time"),
     OPT(threads,    "threads",    0,   INT,  "0",      0, 1024,   "N",      "Computing threads; 0: one per CPU"),
     OPT(backend,    "backend",    0,   TEXT, "onednn", 0, 0,      "NAME",   "onednn or reference"),
+    OPT(precision,  "precision",  0,   TEXT, "f32",    0, 0,      "NAME",   "f32, or bf16 with --weights, where the processor has bfloat16"),
     OPT(format,     "format",     'o', TEXT, "text",   0, 0,      "FORMAT", "text or json"),
     OPT(is_help,    "help",       'h', BOOL, NULL,     0, 0,      NULL,     "Show this list"),
 };
@@ -60,8 +61,11 @@ static weir_status evaluate(const struct evaluate_options *given, const struct w
                               given->weights);
     }
     WEIR_TRY(train_check_classes(dataset, info->labels, info->n_labels, given->data, err));
+    enum weir_precision precision;
+    WEIR_TRY(weir_precision_parse(given->precision, &precision, err));
     const struct weir_net_config config = {.batch = (int32_t)given->batch_size,
                                            .n_threads = (int32_t)given->threads,
+                                           .precision = precision,
                                            .backend = weir_backend_find(given->backend)};
     struct weir_net *net = NULL;
     WEIR_TRY(weir_net_file_create_net(file, &config, &net, err));
@@ -102,6 +106,12 @@ static weir_status check(const struct evaluate_options *given, struct weir_error
     if (weir_backend_find(given->backend) == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "backend: \"%.40s\" is neither onednn nor reference", given->backend);
+    }
+    enum weir_precision precision;
+    WEIR_TRY(weir_precision_parse(given->precision, &precision, err));
+    if (given->protocol != NULL && precision != WEIR_PRECISION_F32) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "precision: the protocol trains and measures in f32");
     }
     if (strcmp(given->format, "text") != 0 && strcmp(given->format, "json") != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "format: \"%.40s\" is neither text nor json",

@@ -106,13 +106,15 @@ END_TEST
 
 START_TEST(one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts)
 {
-    static const char *const names[] = {"reference", "onednn"};
+    static const char *const names[] = {"reference", "onednn", "reference"};
+    static const char *const precisions[] = {"f32", "f32", "bf16"};
     bed_write_model("", WITH_DROPOUT);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         for (int n_workers = 2; n_workers <= 4; n_workers *= 2) {
             struct weir_train_config config = bed_config(1, 0, 3);
             size_t n = 0;
             config.backend = (char *)names[i];
+            config.precision = (char *)precisions[i];
             config.gradient_parts = n_workers;
             bed_clear();
             bed_train(&config, NULL);

@@ -154,6 +154,15 @@ static int32_t choose_threads(const struct weir_train_config *config)
     return (int32_t)WEIR_MAX(n_cpus / config->workers, 1);
 }
 
+/* The word was checked with the rest of the config. */
+static enum weir_precision train_precision(const struct weir_train_config *config)
+{
+    enum weir_precision precision = WEIR_PRECISION_F32;
+    weir_status status = weir_precision_parse(config->precision, &precision, NULL);
+    (void)status;
+    return precision;
+}
+
 struct weir_net_config train_net_config(const struct train_task *task, uint32_t rank,
                                         uint32_t n_workers)
 {
@@ -172,6 +181,7 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
         .seed = (uint64_t)task->config->seed,
         .label_smoothing = task->config->label_smoothing,
         .first_image = first,
+        .precision = train_precision(task->config),
         .backend = weir_backend_find(task->config->backend)};
 }
 
@@ -195,7 +205,7 @@ json_t *train_parameters(const struct train_task *task)
     const struct weir_train_config *config = task->config;
     struct weir_shape input = weir_model_spec_input(task->spec);
     return json_pack(
-        "{s:s,s:[i,i,i],s:I,s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:f,s:s,s:b}", "model",
+        "{s:s,s:[i,i,i],s:I,s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:f,s:s,s:b,s:s}", "model",
         config->model, "input", input.c, input.h, input.w, "seed", (json_int_t)config->seed,
         "epochs", (json_int_t)task->n_epochs, "batch_size", (json_int_t)task->order.batch,
         "micro_batches", (json_int_t)config->micro_batches, "optimizer", config->optimizer,
@@ -203,7 +213,7 @@ json_t *train_parameters(const struct train_task *task)
         config->weight_decay, "clip_norm", config->clip_norm, "schedule", config->schedule,
         "warmup_epochs", config->warmup_epochs, "label_smoothing", config->label_smoothing,
         "average_decay", config->average_decay, "augment", config->augment, "mirror_classes",
-        config->mirror_classes);
+        config->mirror_classes, "precision", config->precision);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */
