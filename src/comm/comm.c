@@ -388,6 +388,7 @@ weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elem
 {
     WEIR_TRY(start_collective(comm));
     weir_status status = comm->transport->allreduce(comm, buf, n_elems, type);
+    comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type));
     comm_turn_give(comm);
     return status;
 }

@@ -165,6 +165,15 @@ weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf,
 weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorithm,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * From now on pretend that ranks are joined by links of this speed, each way: an all-reduce of S
+ * bytes ends when 2(P-1)/P * S bytes have gone over this rank's link, one after the other, and a
+ * parameter server's answer when all workers' gradients and weights have gone over its own, there
+ * and back. Posted all-reduces still overlap with what the caller computes. All ranks make the same
+ * call between the same collectives; 0: no more. For measuring.
+ */
+void weir_comm_emulate_link(struct weir_comm *comm, double bytes_per_s);
+
 /** Wait until everything posted is summed. Each all-reduce has its own deadline. */
 weir_status weir_comm_wait_all(struct weir_comm *comm) WEIR_MUST_CHECK;
 

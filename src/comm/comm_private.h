@@ -107,6 +107,10 @@ struct weir_comm {
 
     struct comm_elastic *elastic; /**< elastic.c's; NULL: the group cannot be made anew. */
 
+    /* emulate.c's; used by whoever has the turn. */
+    double link_bytes_s; /**< 0: none is pretended. */
+    uint64_t link_free_ns;
+
     size_t ps_n_elems; /**< Of weir_ps_start; 0 before. Used by whoever has the turn. */
 };
 
@@ -129,6 +133,14 @@ weir_status comm_build(const struct weir_comm_config *config, struct rendezvous 
 weir_status comm_elastic_begin(struct weir_comm *comm, const struct weir_comm_config *config,
                                struct weir_error *err) WEIR_MUST_CHECK;
 void comm_elastic_end(struct weir_comm *comm);
+
+/** emulate.c: come back when so many bytes have gone over the pretended link; at once without one.
+ */
+void comm_link_carry(struct weir_comm *comm, double bytes);
+/** Of the busiest link, for an all-reduce one way, for servers there and back. */
+double comm_allreduce_link_bytes(const struct weir_comm *comm, size_t n_elems,
+                                 enum weir_comm_type type);
+double comm_servers_link_bytes(const struct weir_comm *comm, size_t n_elems);
 
 /** The status of the failure, or WEIR_OK. */
 weir_status comm_failed(struct weir_comm *comm);

@@ -32,6 +32,8 @@ static weir_status request_servers(struct weir_comm *comm, const struct ps_reque
     weir_status status = WEIR_ERR_INVALID;
     if (request->op == PS_START || request->op == PS_STOP || request->n_elems == comm->ps_n_elems) {
         status = comm->transport->ps_request(comm, request, gradients, weights);
+        comm_link_carry(
+            comm, request->op == PS_STEP ? comm_servers_link_bytes(comm, request->n_elems) : 0);
     }
     if (status == WEIR_OK && request->op == PS_START) {
         comm->ps_n_elems = request->n_elems;

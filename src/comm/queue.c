@@ -79,6 +79,7 @@ static void run_first(struct weir_comm *comm)
     if (comm_failed(comm) == WEIR_OK) {
         /* A failure is kept in the communicator; wait_all returns it. */
         (void)comm->transport->allreduce(comm, first.buf, first.n_elems, WEIR_COMM_F32);
+        comm_link_carry(comm, comm_allreduce_link_bytes(comm, first.n_elems, WEIR_COMM_F32));
     }
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_busy = false;

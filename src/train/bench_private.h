@@ -1,0 +1,174 @@
+/**
+ * The parts of the benchmark: what is asked for (bench_options.c, bench_models.c), the measured
+ * ranks (bench_rank.c, bench_steps.c), numbers (bench_stats.c), an imagined network
+ * (bench_fabric.c), what is printed (bench_print.c).
+ */
+#ifndef WEIR_TRAIN_BENCH_PRIVATE_H
+#define WEIR_TRAIN_BENCH_PRIVATE_H
+
+#include "train/bench.h"
+#include "train/worker.h"
+
+#include "comm/spawn.h"
+
+#include <stdio.h>
+
+/* ---- what is asked for ------------------------------------------------------------------------ */
+
+/** Filled by the table of options. */
+struct bench_options {
+    char *model, *data_dir, *optimizer, *variable_update, *all_reduce_spec, *backend, *data_format;
+    char *hosts, *launcher, *transport, *rendezvous, *trace_file, *accelerator, *output;
+    int64_t batch_size, num_batches, num_warmup_batches, display_every, workers, num_ps, threads;
+    int64_t profile_steps, emulate_fabric, seed;
+    double num_epochs, init_learning_rate, momentum, weight_decay;
+    bool is_forward_only, uses_bf16, is_help;
+};
+
+/** Who adds gradients up, and where weights are renewed. */
+enum bench_exchange {
+    BENCH_ALL_REDUCE,
+    BENCH_SERVERS,    /**< Parameter servers. */
+    BENCH_INDEPENDENT /**< Nobody: the upper bound. */
+};
+
+/** A model of tf_cnn_benchmarks, or of the zoo. */
+struct bench_model {
+    const char *name;    /**< As asked for. */
+    const char *zoo;     /**< What it is here; NULL: the same. */
+    int64_t batch_size;  /**< tf_cnn_benchmarks' per device. */
+    double p100_speed;   /**< Published images/s of a P100 in training; 0: none. */
+    int64_t p100_batch;  /**< … with this batch. */
+    const char *advice;  /**< Not NULL: there is none, and what to take. */
+};
+
+/** The row of a model; one with its name alone if there is none. */
+struct bench_model bench_model_find(const char *name);
+
+/** The options, understood. */
+struct bench_plan {
+    struct bench_options options;
+    struct bench_model model;
+    enum bench_exchange exchange;
+    struct weir_train_config config; /**< Of the training that is measured. */
+    int n_workers, n_servers;
+    bool is_json;
+};
+
+const struct weir_option *bench_option_table(size_t *out_n);
+
+/**
+ * From a command line (without the program's and the role's name). Flags may be spelled with "_" or
+ * "-". Everything lies in the arena.
+ * @param n_ranks  Of the group that this process is part of; 0: it is to be started.
+ * @return INVALID; UNSUPPORTED for a flag of tf_cnn_benchmarks that has no meaning here, saying what
+ *         to take instead.
+ */
+weir_status bench_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
+                             struct bench_plan *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** How the ranks are started; argv is the whole command's. */
+struct weir_spawn_config bench_spawn_config(const struct bench_plan *plan, char *const *argv);
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+/** tf_cnn_benchmarks' three numbers of some steps. */
+struct bench_timing {
+    double mean;        /**< batch / mean(time). */
+    double stddev;      /**< Of the steps' speeds. */
+    double uncertainty; /**< stddev / sqrt(n). */
+    double jitter;      /**< 1.4826 * median(|speed - median(speed)|). */
+};
+
+/** @param scratch  n doubles. n > 0; times in seconds. */
+struct bench_timing bench_timing_of(double batch, const double *times, size_t n, double *scratch);
+
+/** Milliseconds: mean, and percentiles by nearest rank. */
+struct bench_step_ms {
+    double mean, p50, p90, p99, least, most;
+};
+
+struct bench_step_ms bench_step_ms_of(const double *times, size_t n, double *scratch);
+
+/* ---- what came out ----------------------------------------------------------------------------- */
+
+struct bench_result {
+    const struct bench_plan *plan;
+    const struct train_task *task;
+    const char *transport;
+    double global_batch;     /**< Pictures of a step of all workers. */
+    double scale;            /**< Workers that do not wait for each other; else 1. */
+    double *times, *scratch; /**< Seconds of worker 0's steps. */
+    size_t n_times;
+    double loss;
+    double total;       /**< Images per second, all workers, by the clock around all steps. */
+    double peak_flops;  /**< Of all workers' threads together, measured after the steps. */
+    double flop_per_image;
+    double peak_rss_bytes, total_rss_bytes; /**< Of the largest worker, of all. */
+    double page_faults;                     /**< Minor, of all workers, during all steps. */
+    /* With an imagined network: */
+    double alone_step_s; /**< A step without exchange; 0: not measured. */
+    double ratio;        /**< Of communication to computation. */
+    double link_bytes_s; /**< Speed of the links here that gives it. */
+};
+
+void bench_print_header(const struct bench_result *result, FILE *file);
+/** "Done warm up" and the titles of the columns. */
+void bench_print_titles(FILE *file);
+void bench_print_step(size_t step, const struct bench_timing *timing, double scale, double loss,
+                      FILE *file);
+void bench_print_total(const struct bench_result *result, FILE *file);
+/** New reference; NULL if memory is out. */
+json_t *bench_result_json(const struct bench_result *result);
+
+/* ---- an imagined network ----------------------------------------------------------------------- */
+
+/** What a step sends over the busiest link, one way. */
+double bench_busiest_bytes(enum bench_exchange exchange, double gradient_bytes, int n_workers,
+                           int n_servers);
+
+/**
+ * Time of a training step on an accelerator: published, or else as many FLOP a second as it reaches
+ * on ResNet-50.
+ * @param accelerator  "p100" or "v100".
+ * @return INVALID naming the accelerators.
+ */
+weir_status bench_accelerator_step_s(const char *accelerator, const struct bench_model *model,
+                                     double flop_per_image, double *out_s,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- ranks ------------------------------------------------------------------------------------- */
+
+/** Be this rank: measure, and, as rank 0, print. `me` has size 1 without a launcher. */
+weir_status bench_rank_run(const struct bench_plan *plan, const struct weir_spawn_rank *me,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** bench_steps.c: one worker and what its steps are made of. */
+struct bench_worker {
+    const struct bench_plan *plan;
+    struct train_task task;
+    struct worker worker;
+    struct weir_comm *group; /**< All workers (and servers). */
+    struct weir_comm *alone; /**< Of this worker only; NULL if steps are never taken alone. */
+    struct weir_optimizer *own_optimizer; /**< For steps alone while servers have the real one. */
+    float *images;
+    int32_t *labels;
+    double loss;
+};
+
+/** Make everything but the communicators; they are the caller's, `group` is set. */
+weir_status bench_worker_open(struct bench_worker *bench, struct weir_error *err) WEIR_MUST_CHECK;
+void bench_worker_close(struct bench_worker *bench);
+
+/** One step, or one forward pass. */
+weir_status bench_worker_step(struct bench_worker *bench, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Exchange gradients from now on, beginning at worker 0's weights (collective, once); or not. */
+weir_status bench_worker_set_alone(struct bench_worker *bench, bool is_alone,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The task of a plan: with its data, or with a list of pictures that nobody reads. */
+weir_status bench_task_open(const struct bench_plan *plan, struct train_task *task,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
