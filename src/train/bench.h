@@ -4,8 +4,8 @@
  * Flags and output are those of tf_cnn_benchmarks where they mean something here; what is measured
  * is the product's own step: the net, the sum of gradients overlapped with backward, the optimiser
  * or the parameter servers. Pictures and labels are random and the same in every step, unless
- * --data-dir names some. Without hosts all ranks run here; otherwise they are started over ssh or by
- * srun (comm/spawn.h).
+ * --data-dir names some. Without hosts all ranks run here; otherwise they are started over ssh or
+ * by srun (comm/spawn.h).
  *
  *     weir-worker bench-train --model resnet50 --batch-size 16 --num-batches 20 -o json
  */

@@ -2,8 +2,8 @@
  * An imagined network: what share of its time an accelerator on G-Gigabit Ethernet would spend
  * sending, and what speed of links gives the processors here the same share. Pure.
  *
- * P100: tensorflow/docs, "Benchmarks" of May 2017, synthetic data, one P100 of a DGX-1. The V100 has
- * ResNet-50's published 370 images/s, and for other models as many times the P100's speed.
+ * P100: tensorflow/docs, "Benchmarks" of May 2017, synthetic data, one P100 of a DGX-1. The V100
+ * has ResNet-50's published 370 images/s, and for other models as many times the P100's speed.
  */
 #include "train/bench_private.h"
 
@@ -40,8 +40,8 @@ weir_status bench_accelerator_step_s(const char *accelerator, const struct bench
                               "accelerator: \"%.40s\" is neither p100 nor v100", accelerator);
     }
     bool is_published = model->p100_speed > 0;
-    double speed = is_published ? model->p100_speed
-                                : P100_RESNET50 * RESNET50_TRAIN_FLOP / flop_per_image;
+    double speed =
+        is_published ? model->p100_speed : P100_RESNET50 * RESNET50_TRAIN_FLOP / flop_per_image;
     double batch = is_published ? (double)model->p100_batch : USUAL_BATCH;
     *out_s = batch / (speed * faster);
     return WEIR_OK;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BYTES    128
-#define RATE_DEFAULT  0.005 /* tf_cnn_benchmarks' of most models */
-#define BATCHES_MAX   1000000
-#define STEPS_MAX     1000000 /* as many epochs of one step as a training may have */
+#define WORD_BYTES   128
+#define RATE_DEFAULT 0.005 /* tf_cnn_benchmarks' of most models */
+#define BATCHES_MAX  1000000
+#define STEPS_MAX    1000000 /* as many epochs of one step as a training may have */
 
 // clang-format off
 #define OPT(member, name, type, fallback, low, high, arg, doc)                                     \
@@ -33,7 +33,8 @@ static const struct weir_option options[] = {
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs of its host divided by the workers there; also --num-intra-threads"),
     OPT(workers,            "workers",            INT,  "0",        0, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers; 0: as many as the hosts have room for, here 1"),
     OPT(variable_update,    "variable-update",    TEXT, "replicated", 0, 0, "MODE", "replicated, distributed_all_reduce, collective_all_reduce, horovod: all-reduce; parameter_server, distributed_replicated: servers; independent: none"),
-    OPT(all_reduce_spec,    "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed: auto"),
+    OPT(all_reduce_spec,    "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring"),
+    OPT(wire,               "wire",               TEXT, "f32",      0, 0, "TYPE", "What gradients are sent as between hosts: f32, bf16 or fp16"),
     OPT(num_ps,             "num-ps",             INT,  "1",        1, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers, where they are used"),
     OPT(hosts,              "hosts",              TEXT, NULL,       0, 0, "LIST", "Start the ranks there: a,b or a:2,b:2"),
     OPT(launcher,           "launcher",           TEXT, "auto",     0, 0, "NAME", "local, ssh, srun, or auto: ssh with --hosts, srun inside a Slurm allocation"),
@@ -109,6 +110,7 @@ static const struct {
     {"distributed_replicated", BENCH_SERVERS},
     {"independent",            BENCH_INDEPENDENT},
 };
+
 // clang-format on
 
 const struct weir_option *bench_option_table(size_t *out_n)
@@ -117,9 +119,11 @@ const struct weir_option *bench_option_table(size_t *out_n)
     return options;
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------------
+ */
 
-/** "--batch_size=8" as "--batch-size=8", "=True" as "=true", "--num_intra_threads" as "--threads". */
+/** "--batch_size=8" as "--batch-size=8", "=True" as "=true", "--num_intra_threads" as "--threads".
+ */
 static char *plain_word(const char *word, struct weir_arena *arena)
 {
     static const char alias[] = "--num-intra-threads";
@@ -196,7 +200,8 @@ static weir_status sort_words(int argc, char *const *argv, struct weir_arena *ar
     return WEIR_OK;
 }
 
-/* ---- meaning ---------------------------------------------------------------------------------- */
+/* ---- meaning ----------------------------------------------------------------------------------
+ */
 
 static weir_status find_exchange(struct bench_plan *plan, struct weir_error *err)
 {
@@ -228,9 +233,12 @@ static weir_status check_words(const struct bench_plan *plan, struct weir_error 
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "not supported: --model=%s: %s", o->model,
                               plan->model.advice);
     }
-    if (strcmp(o->all_reduce_spec, "auto") != 0) {
+    if (strpbrk(o->all_reduce_spec, "/") != NULL || strncmp(o->all_reduce_spec, "nccl", 4) == 0 ||
+        strncmp(o->all_reduce_spec, "ps", 2) == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "not supported: --all-reduce-spec=%.60s: take auto",
+                              "not supported: --all-reduce-spec=%.60s: take auto, flat, direct, "
+                              "ring, halving or tree, or some of them by size; ranks of one host "
+                              "sum in shared memory",
                               o->all_reduce_spec);
     }
     if (strcmp(o->output, "text") != 0 && strcmp(o->output, "json") != 0) {
@@ -304,6 +312,15 @@ static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
     config->transport = o->transport;
     set_optimizer(plan, arena);
     return weir_train_config_check(config, err);
+}
+
+const char *bench_algorithm(const struct bench_plan *plan)
+{
+    const char *spec = plan->options.all_reduce_spec;
+    bool is_ring =
+        strcmp(spec, "xring") == 0 ||
+        (strcmp(spec, "auto") == 0 && strcmp(plan->options.variable_update, "horovod") == 0);
+    return is_ring ? "ring" : strcmp(spec, "rechd") == 0 ? "halving" : spec;
 }
 
 struct weir_spawn_config bench_spawn_config(const struct bench_plan *plan, char *const *argv)

@@ -113,38 +113,37 @@ static json_t *plan_json(const struct bench_result *result)
 {
     const struct bench_plan *plan = result->plan;
     const struct bench_options *o = &plan->options;
-    return json_pack(
-        "{s:s,s:s,s:s,s:s,s:f,s:f,s:i,s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I}", "model",
-        plan->model.name, "built_as", plan->config.model, "dataset", dataset_name(result), "mode",
-        o->is_forward_only ? "forward-only" : "training", "batch_size",
-        result->global_batch / plan->n_workers, "global_batch_size", result->global_batch,
-        "workers", plan->n_workers, "parameter_servers", plan->n_servers, "threads",
-        (int)result->task->n_threads, "variable_update", o->variable_update, "all_reduce_spec",
-        o->all_reduce_spec, "transport", result->transport, "optimizer", o->optimizer, "precision",
-        o->uses_bf16 ? "bf16" : "f32", "backend", o->backend, "num_batches",
-        (json_int_t)o->num_batches, "num_warmup_batches", (json_int_t)o->num_warmup_batches);
+    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I}",
+                     "model", plan->model.name, "built_as", plan->config.model, "dataset",
+                     dataset_name(result), "mode", o->is_forward_only ? "forward-only" : "training",
+                     "batch_size", (json_int_t)(result->global_batch / plan->n_workers),
+                     "global_batch_size", (json_int_t)result->global_batch, "workers",
+                     plan->n_workers, "parameter_servers", plan->n_servers, "threads",
+                     (int)result->task->n_threads, "variable_update", o->variable_update,
+                     "all_reduce_spec", o->all_reduce_spec, "transport", result->transport,
+                     "optimizer", o->optimizer, "precision", o->uses_bf16 ? "bf16" : "f32",
+                     "backend", o->backend, "num_batches", (json_int_t)o->num_batches,
+                     "num_warmup_batches", (json_int_t)o->num_warmup_batches);
 }
 
 static json_t *numbers_json(const struct bench_result *result)
 {
-    const struct bench_timing timing =
-        bench_timing_of(result->global_batch / result->scale, result->times, result->n_times,
-                        result->scratch);
+    const struct bench_timing timing = bench_timing_of(
+        result->global_batch / result->scale, result->times, result->n_times, result->scratch);
     const struct bench_step_ms ms =
         bench_step_ms_of(result->times, result->n_times, result->scratch);
     const double scale = result->scale;
     double needed = passes_of(result->plan) * result->flop_per_image * result->total;
-    return json_pack("{s:f,s:f,s:f,s:f,s:f,s:{s:f,s:f,s:f,s:f,s:f,s:f},s:f,s:f,s:f,s:f,s:f,s:f}",
-                     "images_per_second", result->total, "images_per_second_mean",
-                     scale * timing.mean, "images_per_second_stddev", scale * timing.stddev,
-                     "images_per_second_uncertainty", scale * timing.uncertainty,
-                     "images_per_second_jitter", scale * timing.jitter, "step_ms", "mean", ms.mean,
-                     "p50", ms.p50, "p90", ms.p90, "p99", ms.p99, "min", ms.least, "max", ms.most,
-                     "flop_per_image", result->flop_per_image, "peak_gflop_s",
-                     result->peak_flops / 1e9, "peak_fraction",
-                     result->peak_flops > 0 ? needed / result->peak_flops : 0, "peak_rss_bytes",
-                     result->peak_rss_bytes, "total_rss_bytes", result->total_rss_bytes,
-                     "page_faults_per_step", result->page_faults / (double)result->n_times);
+    return json_pack(
+        "{s:f,s:f,s:f,s:f,s:f,s:{s:f,s:f,s:f,s:f,s:f,s:f},s:f,s:f,s:f,s:f,s:f,s:f}",
+        "images_per_second", result->total, "images_per_second_mean", scale * timing.mean,
+        "images_per_second_stddev", scale * timing.stddev, "images_per_second_uncertainty",
+        scale * timing.uncertainty, "images_per_second_jitter", scale * timing.jitter, "step_ms",
+        "mean", ms.mean, "p50", ms.p50, "p90", ms.p90, "p99", ms.p99, "min", ms.least, "max",
+        ms.most, "flop_per_image", result->flop_per_image, "peak_gflop_s", result->peak_flops / 1e9,
+        "peak_fraction", result->peak_flops > 0 ? needed / result->peak_flops : 0, "peak_rss_bytes",
+        result->peak_rss_bytes, "total_rss_bytes", result->total_rss_bytes, "page_faults_per_step",
+        result->page_faults / (double)result->n_times);
 }
 
 json_t *bench_result_json(const struct bench_result *result)

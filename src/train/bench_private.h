@@ -13,12 +13,13 @@
 
 #include <stdio.h>
 
-/* ---- what is asked for ------------------------------------------------------------------------ */
+/* ---- what is asked for ------------------------------------------------------------------------
+ */
 
 /** Filled by the table of options. */
 struct bench_options {
     char *model, *data_dir, *optimizer, *variable_update, *all_reduce_spec, *backend, *data_format;
-    char *hosts, *launcher, *transport, *rendezvous, *trace_file, *accelerator, *output;
+    char *hosts, *launcher, *wire, *transport, *rendezvous, *trace_file, *accelerator, *output;
     int64_t batch_size, num_batches, num_warmup_batches, display_every, workers, num_ps, threads;
     int64_t profile_steps, emulate_fabric, seed;
     double num_epochs, init_learning_rate, momentum, weight_decay;
@@ -34,12 +35,12 @@ enum bench_exchange {
 
 /** A model of tf_cnn_benchmarks, or of the zoo. */
 struct bench_model {
-    const char *name;    /**< As asked for. */
-    const char *zoo;     /**< What it is here; NULL: the same. */
-    int64_t batch_size;  /**< tf_cnn_benchmarks' per device. */
-    double p100_speed;   /**< Published images/s of a P100 in training; 0: none. */
-    int64_t p100_batch;  /**< … with this batch. */
-    const char *advice;  /**< Not NULL: there is none, and what to take. */
+    const char *name;   /**< As asked for. */
+    const char *zoo;    /**< What it is here; NULL: the same. */
+    int64_t batch_size; /**< tf_cnn_benchmarks' per device. */
+    double p100_speed;  /**< Published images/s of a P100 in training; 0: none. */
+    int64_t p100_batch; /**< … with this batch. */
+    const char *advice; /**< Not NULL: there is none, and what to take. */
 };
 
 /** The row of a model; one with its name alone if there is none. */
@@ -61,16 +62,20 @@ const struct weir_option *bench_option_table(size_t *out_n);
  * From a command line (without the program's and the role's name). Flags may be spelled with "_" or
  * "-". Everything lies in the arena.
  * @param n_ranks  Of the group that this process is part of; 0: it is to be started.
- * @return INVALID; UNSUPPORTED for a flag of tf_cnn_benchmarks that has no meaning here, saying what
- *         to take instead.
+ * @return INVALID; UNSUPPORTED for a flag of tf_cnn_benchmarks that has no meaning here, saying
+ * what to take instead.
  */
 weir_status bench_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
                              struct bench_plan *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** comm's word for how gradients are summed. */
+const char *bench_algorithm(const struct bench_plan *plan);
+
 /** How the ranks are started; argv is the whole command's. */
 struct weir_spawn_config bench_spawn_config(const struct bench_plan *plan, char *const *argv);
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 /** tf_cnn_benchmarks' three numbers of some steps. */
 struct bench_timing {
@@ -90,7 +95,8 @@ struct bench_step_ms {
 
 struct bench_step_ms bench_step_ms_of(const double *times, size_t n, double *scratch);
 
-/* ---- what came out ----------------------------------------------------------------------------- */
+/* ---- what came out -----------------------------------------------------------------------------
+ */
 
 struct bench_result {
     const struct bench_plan *plan;
@@ -101,8 +107,8 @@ struct bench_result {
     double *times, *scratch; /**< Seconds of worker 0's steps. */
     size_t n_times;
     double loss;
-    double total;       /**< Images per second, all workers, by the clock around all steps. */
-    double peak_flops;  /**< Of all workers' threads together, measured after the steps. */
+    double total;      /**< Images per second, all workers, by the clock around all steps. */
+    double peak_flops; /**< Of all workers' threads together, measured after the steps. */
     double flop_per_image;
     double peak_rss_bytes, total_rss_bytes; /**< Of the largest worker, of all. */
     double page_faults;                     /**< Minor, of all workers, during all steps. */
@@ -121,7 +127,8 @@ void bench_print_total(const struct bench_result *result, FILE *file);
 /** New reference; NULL if memory is out. */
 json_t *bench_result_json(const struct bench_result *result);
 
-/* ---- an imagined network ----------------------------------------------------------------------- */
+/* ---- an imagined network -----------------------------------------------------------------------
+ */
 
 /** What a step sends over the busiest link, one way. */
 double bench_busiest_bytes(enum bench_exchange exchange, double gradient_bytes, int n_workers,
@@ -137,7 +144,8 @@ weir_status bench_accelerator_step_s(const char *accelerator, const struct bench
                                      double flop_per_image, double *out_s,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
-/* ---- ranks ------------------------------------------------------------------------------------- */
+/* ---- ranks -------------------------------------------------------------------------------------
+ */
 
 /** Be this rank: measure, and, as rank 0, print. `me` has size 1 without a launcher. */
 weir_status bench_rank_run(const struct bench_plan *plan, const struct weir_spawn_rank *me,

@@ -17,7 +17,8 @@
 /** What a worker tells worker 0. */
 enum { TOLD_SPEED, TOLD_FAULTS, TOLD_RSS, TOLD_PEAK, N_TOLD };
 
-/* ---- the group --------------------------------------------------------------------------------- */
+/* ---- the group ---------------------------------------------------------------------------------
+ */
 
 static weir_status join(const struct bench_plan *plan, const struct weir_spawn_rank *me,
                         struct weir_comm **out, struct weir_error *err)
@@ -28,7 +29,9 @@ static weir_status join(const struct bench_plan *plan, const struct weir_spawn_r
                                             .size = me->size,
                                             .n_servers = plan->n_servers,
                                             .timeout_ms = JOIN_TIMEOUT_MS,
-                                            .transport = plan->options.transport};
+                                            .transport = plan->options.transport,
+                                            .algorithm = bench_algorithm(plan),
+                                            .wire = plan->options.wire};
     return weir_comm_create(&config, out, err);
 }
 
@@ -64,7 +67,8 @@ static weir_status tell_all(const struct bench_worker *bench, const double own[N
     return status == WEIR_OK ? WEIR_OK : group_error(bench, status, err);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------- */
+/* ---- steps -------------------------------------------------------------------------------------
+ */
 
 static weir_status take_steps(struct bench_worker *bench, size_t n, double *out_times,
                               struct weir_error *err)
@@ -104,9 +108,8 @@ static weir_status take_shown_steps(struct bench_worker *bench, struct bench_res
     for (size_t i = 0; i < result->n_times; i++) {
         WEIR_TRY(take_steps(bench, 1, result->times + i, err));
         if (is_shown && (i == 0 || (i + 1) % every == 0)) {
-            const struct bench_timing timing =
-                bench_timing_of(result->global_batch / result->scale, result->times, i + 1,
-                                result->scratch);
+            const struct bench_timing timing = bench_timing_of(
+                result->global_batch / result->scale, result->times, i + 1, result->scratch);
             bench_print_step(i + 1, &timing, result->scale, bench->loss, stdout);
         }
     }
@@ -168,8 +171,7 @@ static weir_status take_trace(struct bench_worker *bench, const struct bench_res
         return WEIR_OK;
     }
     if (rank == 0) {
-        WEIR_TRY(
-            weir_profile_create(bench->worker.net, (int32_t)o->profile_steps, &profile, err));
+        WEIR_TRY(weir_profile_create(bench->worker.net, (int32_t)o->profile_steps, &profile, err));
     }
     bench->worker.profile = profile;
     weir_status status = WEIR_OK;
@@ -183,14 +185,15 @@ static weir_status take_trace(struct bench_worker *bench, const struct bench_res
     bench->worker.profile = NULL;
     if (status == WEIR_OK && profile != NULL) {
         int n_threads = bench->plan->n_workers * bench->task.n_threads;
-        status = weir_profile_write(profile, o->trace_file, rank, result->peak_flops / n_threads,
-                                    err);
+        status =
+            weir_profile_write(profile, o->trace_file, rank, result->peak_flops / n_threads, err);
     }
     weir_profile_destroy(profile);
     return status;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------------------
+ */
 
 /** Slow the exchange down to what the imagined network would make of it. */
 static weir_status imagine_fabric(struct bench_worker *bench, struct bench_result *result,
@@ -202,9 +205,9 @@ static weir_status imagine_fabric(struct bench_worker *bench, struct bench_resul
     if (o->emulate_fabric == 0) {
         return WEIR_OK;
     }
-    double bytes = bench_busiest_bytes(plan->exchange,
-                                       (double)bench->worker.n_gradients * sizeof(float),
-                                       plan->n_workers, plan->n_servers);
+    double bytes =
+        bench_busiest_bytes(plan->exchange, (double)bench->worker.n_gradients * sizeof(float),
+                            plan->n_workers, plan->n_servers);
     if (bytes <= 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "emulate-fabric: one worker sends nothing; say --workers");
@@ -252,8 +255,7 @@ static weir_status run_worker(struct bench_worker *bench, struct weir_error *err
         .plan = plan,
         .task = &bench->task,
         .transport = weir_comm_transport(bench->group),
-        .global_batch =
-            (double)bench->task.order.batch * (is_independent ? plan->n_workers : 1),
+        .global_batch = (double)bench->task.order.batch * (is_independent ? plan->n_workers : 1),
         .scale = is_independent ? plan->n_workers : 1,
         .flop_per_image = 2 * (double)weir_graph_n_macs(bench->task.graph),
         .n_times = count_steps(plan, &bench->task)};

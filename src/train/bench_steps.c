@@ -14,16 +14,17 @@
 /* Streams of random numbers, for a seed. */
 enum { STREAM_IMAGES = 1000, STREAM_LABELS = 2000 };
 
-/* ---- task ------------------------------------------------------------------------------------- */
+/* ---- task -------------------------------------------------------------------------------------
+ */
 
-/** As many pictures as a step has, of as many classes as the model would have. Nobody reads them. */
+/** As many pictures as a step has, of as many classes as the model would have. Nobody reads them.
+ */
 static weir_status open_imagined(const struct bench_plan *plan, struct weir_dataset **out,
                                  struct weir_error *err)
 {
     struct weir_model_spec *spec = NULL;
     WEIR_TRY(weir_zoo_resolve(plan->config.model, NULL, &spec, err));
-    size_t n_classes =
-        weir_model_spec_input(spec).c == 3 ? CLASSES_COLOURED : CLASSES_GREY;
+    size_t n_classes = weir_model_spec_input(spec).c == 3 ? CLASSES_COLOURED : CLASSES_GREY;
     weir_model_spec_destroy(spec);
     size_t n = WEIR_MAX((size_t)plan->config.batch_size, n_classes);
     struct weir_arena arena;
@@ -31,7 +32,8 @@ static weir_status open_imagined(const struct bench_plan *plan, struct weir_data
     struct weir_dataset_item *items = WEIR_ARENA_ARRAY(&arena, n, struct weir_dataset_item);
     const char **names = WEIR_ARENA_ARRAY(&arena, n_classes, const char *);
     for (size_t i = 0; i < n; i++) {
-        items[i] = (struct weir_dataset_item){.path = "synthetic", .label = (int32_t)(i % n_classes)};
+        items[i] =
+            (struct weir_dataset_item){.path = "synthetic", .label = (int32_t)(i % n_classes)};
     }
     for (size_t i = 0; i < n_classes; i++) {
         names[i] = weir_arena_printf(&arena, "%zu", i);
@@ -52,7 +54,8 @@ weir_status bench_task_open(const struct bench_plan *plan, struct train_task *ta
     return train_task_open_on(task, &plan->config, dataset, err);
 }
 
-/* ---- pictures --------------------------------------------------------------------------------- */
+/* ---- pictures ---------------------------------------------------------------------------------
+ */
 
 static weir_status draw(struct bench_worker *bench, struct weir_error *err)
 {
@@ -102,7 +105,8 @@ static weir_status next_batch(struct bench_worker *bench, struct weir_batch *out
     return WEIR_OK;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ------------------------------------------------------------------------------------
+ */
 
 static weir_status forward(struct bench_worker *bench, struct weir_error *err)
 {
@@ -166,7 +170,8 @@ weir_status bench_worker_set_alone(struct bench_worker *bench, bool is_alone,
     return worker_share_start(worker, err);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------
+ */
 
 /** Inference has a net of its own kind: batch norms are folded, nothing is kept for backward. */
 static weir_status make_forward_net(struct bench_worker *bench, struct weir_error *err)
@@ -186,8 +191,8 @@ static weir_status measure_input(struct bench_worker *bench, struct weir_error *
     if (bench->plan->options.data_dir != NULL) {
         return train_measure_input(&bench->task, input, err);
     }
-    *input = (struct weir_net_input){.shape = weir_model_spec_input(bench->task.spec),
-                                     .std = {1, 1, 1}};
+    *input =
+        (struct weir_net_input){.shape = weir_model_spec_input(bench->task.spec), .std = {1, 1, 1}};
     return WEIR_OK;
 }
 

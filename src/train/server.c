@@ -67,7 +67,8 @@ weir_status train_server_run(const struct train_task *task, struct weir_comm *co
 {
     struct server server = {.task = task, .hooks = hooks, .comm = comm};
     WEIR_TRY(make_optimizer(&server, err));
-    weir_status status = train_saver_create(task->config->checkpoint_dir, &server.saver, err);
+    const char *dir = task->config->checkpoint_dir;
+    weir_status status = dir == NULL ? WEIR_OK : train_saver_create(dir, &server.saver, err);
     if (status != WEIR_OK) {
         weir_optimizer_destroy(server.optimizer);
         return status;

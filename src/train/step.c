@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "train/fill.h"
 #include "train/worker.h"
 
@@ -57,6 +58,14 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
     return WEIR_OK;
 }
 
+/** A part of the step that began at begin_ns is over. */
+static void note_part(const struct worker *worker, const char *name, uint64_t begin_ns)
+{
+    if (worker->profile != NULL) {
+        weir_profile_span(worker->profile, name, begin_ns, weir_mono_ns());
+    }
+}
+
 /** Forward, backward and the sum of gradients, which overlaps with the last run. */
 static weir_status compute(struct worker *worker, const struct weir_batch *batch,
                            int64_t n_labelled, struct step_sums *out, struct weir_error *err)
@@ -65,11 +74,15 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
     const uint32_t size = (uint32_t)weir_net_batch(worker->net);
     *out = (struct step_sums){0, 0};
     atomic_store(&worker->post_status, WEIR_OK);
+    uint64_t begin_ns = weir_mono_ns();
     for (uint32_t first = 0; status == WEIR_OK && first < batch->n_slots; first += size) {
         status = run(worker, batch, first, n_labelled, out);
     }
+    note_part(worker, "forward and backward", begin_ns);
     weir_status posted = atomic_load(&worker->post_status);
+    begin_ns = weir_mono_ns();
     weir_status waited = weir_comm_wait_all(worker->comm);
+    note_part(worker, "wait for gradients", begin_ns);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)worker->state.step,
                               weir_status_text(status));
@@ -137,7 +150,9 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
                               (unsigned long long)state->place.epoch + 1,
                               worker->task->learning_rate);
     }
+    uint64_t begin_ns = weir_mono_ns();
     WEIR_TRY(update(worker, n_labelled, err));
+    note_part(worker, "update", begin_ns);
     if (batch->place.position == 0) {
         state->epoch_loss = state->epoch_correct = state->epoch_seen = 0;
     }

@@ -139,6 +139,27 @@ static weir_status share_start(struct worker *worker)
                                      worker->average.n * sizeof(float), 0);
 }
 
+weir_status worker_prepare(struct worker *worker, struct weir_error *err)
+{
+    WEIR_TRY(make_net(worker, err));
+    return make_optimizer(worker, err);
+}
+
+weir_status worker_share_start(struct worker *worker, struct weir_error *err)
+{
+    weir_status status = share_start(worker);
+    return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
+}
+
+void worker_release(struct worker *worker)
+{
+    weir_loader_destroy(worker->loader);
+    weir_optimizer_destroy(worker->optimizer);
+    train_average_fini(&worker->average);
+    weir_net_destroy(worker->net);
+    free(worker->sums);
+}
+
 static unsigned decoding_threads(const struct worker *worker)
 {
     return (unsigned)WEIR_MAX(worker->task->n_threads / 2, 1);
@@ -179,15 +200,11 @@ static weir_status start_reports(struct worker *worker, struct weir_error *err)
 
 static weir_status start(struct worker *worker, struct weir_error *err)
 {
-    WEIR_TRY(make_net(worker, err));
-    WEIR_TRY(make_optimizer(worker, err));
+    WEIR_TRY(worker_prepare(worker, err));
     if (worker->rank == 0) {
         WEIR_TRY(find_start(worker, err));
     }
-    weir_status status = share_start(worker);
-    if (status != WEIR_OK) {
-        return worker_comm_error(worker, status, err);
-    }
+    WEIR_TRY(worker_share_start(worker, err));
     WEIR_TRY(start_loader(worker, err));
     set_next_save(worker);
     return worker->rank == 0 ? start_reports(worker, err) : WEIR_OK;
@@ -389,10 +406,6 @@ weir_status train_worker_run(const struct train_task *task, struct weir_comm *co
     weir_status status = run(&worker, err);
     train_saver_destroy(worker.saver);
     train_report_stop(worker.report, REPORT_FLUSH_MS);
-    weir_loader_destroy(worker.loader);
-    weir_optimizer_destroy(worker.optimizer);
-    train_average_fini(&worker.average);
-    weir_net_destroy(worker.net);
-    free(worker.sums);
+    worker_release(&worker);
     return status;
 }

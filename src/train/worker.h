@@ -4,6 +4,7 @@
 
 #include "comm/comm.h"
 #include "comm/ps.h"
+#include "nn/profile.h"
 #include "train/average.h"
 #include "train/checkpoint.h"
 #include "train/progress.h"
@@ -41,6 +42,8 @@ struct worker {
     size_t n_gradients, n_statistics;
     double *sums; /**< SUM_COUNT + n_statistics. */
 
+    struct weir_profile *profile; /**< Told of the parts of a step; NULL: nobody is. */
+
     /* Between worker_step and the net's threads. */
     float share; /**< The run's part of the batch's labelled pictures. */
     bool is_first_run, is_last_run;
@@ -64,6 +67,16 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
 /** A collective's failure as a sentence. */
 weir_status worker_comm_error(const struct worker *worker, weir_status status,
                               struct weir_error *err);
+
+/** worker.c: the net, the optimiser and the sums of worker->task; the members before `net` are set.
+ *  Collective. */
+weir_status worker_prepare(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** worker.c: everybody takes over worker 0's state, weights and optimiser. */
+weir_status worker_share_start(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** worker.c: free what the worker owns; after a failed worker_prepare too. */
+void worker_release(struct worker *worker);
 
 /** worker.c: everything, from joining to the trained model. */
 weir_status train_worker_run(const struct train_task *task, struct weir_comm *comm,
