@@ -58,7 +58,7 @@ struct weir_net {
     struct net_run run;
     struct ready_cursor ready;
     struct weir_profile *profile; /**< NULL: nothing is recorded. */
-    bool are_statistics_stale; /**< Running statistics moved since batch norms were refreshed. */
+    bool are_statistics_stale;    /**< Running statistics moved since batch norms were refreshed. */
 };
 
 /** params.c: the table, slab places and the ops' pointers into it. */

@@ -236,7 +236,8 @@ weir_status net_make_programs(struct weir_net *net)
     net->refresh = (struct program){
         .fillers = net->refresh_fillers, .run_filler = run_refresh, .context = net};
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
-        if (net->backend->kernels[net->plan->ops[i].op.kind].refresh) {
+        const struct op *op = &net->plan->ops[i].op;
+        if (net->backend->kernels[op->kind].refresh && !op->is_folded) {
             net->refresh_ops[net->refresh.n_fillers++] = i;
         }
     }
@@ -266,7 +267,7 @@ static void refresh_statistics(struct weir_net *net)
 {
     for (int32_t i = 0; net->are_statistics_stale && i < net->plan->n_ops; i++) {
         const struct op *op = &net->plan->ops[i].op;
-        if (op->kind == LAYER_BATCH_NORM) {
+        if (op->kind == LAYER_BATCH_NORM && !op->is_folded) {
             weir_status status = net->backend->kernels[op->kind].refresh(op, 0, net->threads.base);
             (void)status;
         }

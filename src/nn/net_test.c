@@ -10,7 +10,7 @@
 START_TEST(five_steps_give_the_same_bits_for_any_number_of_threads)
 {
     for (int i_form = next_form(-1); i_form < N_FORMS; i_form = next_form(i_form)) {
-        for (uint64_t seed = 0; seed < 6; seed++) {
+        for (uint64_t seed = 0; seed < (i_form < 2 ? 6 : 3); seed++) {
             uint64_t hashes[4];
             struct weir_graph *graph = seed == 0 ? small_graph() : random_graph(seed, 6, NULL);
             for (int32_t n_threads = 1; n_threads <= 3; n_threads++) {

@@ -55,8 +55,13 @@ struct op {
     float rate, scale, margin;
     double smoothing; /**< SOFTMAX_LOSS: part of a label that all classes share, in training. */
     int32_t n_classes;
-    bool has_relu;     /**< BATCH_NORM: a ReLU follows, done in the same pass. */
-    bool has_residual; /**< BATCH_NORM: in[1] is added before the ReLU. */
+    /** Layers behind it that are done in the same pass: of BATCH_NORM, and in nets that are not for
+     *  training of CONV and LINEAR. */
+    bool has_relu;
+    bool has_residual; /**< in[1] is added before the ReLU. Of CONV it may be the memory of y. */
+    /** CONV, LINEAR: the batch norm between it and those, to be folded into weights and bias. */
+    const struct op *norm;
+    bool is_folded; /**< BATCH_NORM: one like that. Holds parameters; no kernel of it is called. */
     bool is_channels_last;
     enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
     int32_t batch, n_slices;
@@ -129,7 +134,7 @@ struct op_kernels {
 struct weir_backend {
     const char *name;
     bool is_channels_last;
-    bool can_fuse; /**< Understands has_relu and has_residual. */
+    bool can_fuse; /**< Understands has_relu, has_residual and norm. */
     /** Tensors of bf16 lie in memory as f32: kernels need not know them, the net rounds what they
      *  have written. */
     bool keeps_f32;

@@ -1,9 +1,9 @@
 /**
  * Plan: what a graph becomes before the first step. Pure: no threads, no kernels, no tensor memory.
  *
- * 1. Layers become ops; batch norm swallows the add and ReLU behind it if the back-end can fuse. In
- *    bf16, a value that an op wants in the other type goes through a cast, once for all its
- * readers.
+ * 1. Layers become ops. If the back-end can fuse, batch norm swallows the add and ReLU behind it;
+ *    in a net that is not for training, convolutions and linears swallow batch norm too. In bf16, a
+ * value that an op wants in the other type goes through a cast, once for all its readers.
  * 2. Ops become a schedule: stages of tasks. Within a stage an image slice runs all its tasks in a
  *    row, while the data is in cache; a stage ends where the whole batch must be known (statistics
  *    of batch norm). Weight gradients are fillers, opened by the stage that completes their input.

@@ -86,6 +86,27 @@ static bool can_overwrite_x(const struct memory *m, const struct plan_op *o)
            (!plan_op_reads(&producer->op).backward_y && !plan_op_reads(&o->op).backward_x);
 }
 
+/* May a convolution add to its residual where that lies? It must be the last to read it. */
+static bool can_overwrite_residual(const struct memory *m, int32_t i_op)
+{
+    const struct plan_op *o = &m->plan->ops[i_op];
+    if (o->op.kind != LAYER_CONV || !o->op.has_residual || o->in[0] == o->in[1] ||
+        o->out == m->plan->output || o->in[1] == m->plan->output) {
+        return false;
+    }
+    bool is_made_here = false;
+    for (int32_t i = 0; i < m->plan->n_ops; i++) {
+        const struct plan_op *other = &m->plan->ops[i];
+        is_made_here = is_made_here || other->out == o->in[1];
+        for (int32_t j = 0; i > i_op && j < other->op.n_in; j++) {
+            if (other->in[j] == o->in[1]) {
+                return false;
+            }
+        }
+    }
+    return is_made_here;
+}
+
 /* dy is read by its op alone, so an element-wise op may leave one dx in its place. */
 static int32_t input_over_dy(const struct memory *m, const struct plan_op *o)
 {
@@ -109,6 +130,8 @@ static void merge_in_place(struct memory *m)
         const struct plan_op *o = &m->plan->ops[i];
         if (!is_loss(&o->op) && can_overwrite_x(m, o)) {
             m->buffer_of[o->out] = root(m, o->in[0]);
+        } else if (can_overwrite_residual(m, i)) {
+            m->buffer_of[o->out] = root(m, o->in[1]);
         }
     }
     for (int32_t i = m->plan->n_ops - 1; m->is_training && i >= 0; i--) {

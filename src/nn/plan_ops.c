@@ -6,7 +6,8 @@
 struct fusion {
     int32_t *swallowed_by; /* -1: stands for itself */
     int32_t *n_users;
-    weir_value_t *residual; /* of a batch norm that swallows an add; -1 = none */
+    weir_value_t *residual; /* of an op that swallows an add; -1 = none */
+    int32_t *norm;          /* of an op that swallows a batch norm; -1 = none */
 };
 
 static int32_t only_user(const struct weir_graph *graph, const struct fusion *fusion,
@@ -25,25 +26,47 @@ static int32_t only_user(const struct weir_graph *graph, const struct fusion *fu
     return -1;
 }
 
-/* bn -> relu, or bn -> add(any other value) -> relu, where nobody else sees what is between. */
-static void fuse_one(const struct weir_graph *graph, struct fusion *fusion, int32_t i_norm)
+/* relu, or add(any other value) -> relu, behind what the op has by now (its layer `i_last`), where
+ * nobody else sees what is between. */
+static void fuse_tail(const struct weir_graph *graph, struct fusion *fusion, int32_t i_op,
+                      int32_t i_last)
 {
-    int32_t next = only_user(graph, fusion, i_norm);
+    int32_t next = only_user(graph, fusion, i_last);
     if (next < 0 || fusion->swallowed_by[next] >= 0) {
         return;
     }
     const struct graph_layer *layer = &graph->layers[next];
     if (layer->kind == LAYER_RELU) {
-        fusion->swallowed_by[next] = i_norm;
+        fusion->swallowed_by[next] = i_op;
         return;
     }
     int32_t relu = layer->kind == LAYER_ADD ? only_user(graph, fusion, next) : -1;
-    if (relu < 0 || graph->layers[relu].kind != LAYER_RELU || layer->in[0] == layer->in[1]) {
+    if (relu < 0 || graph->layers[relu].kind != LAYER_RELU || layer->in[0] == layer->in[1] ||
+        graph->layers[i_op].kind == LAYER_LINEAR) {
         return;
     }
-    fusion->residual[i_norm] = layer->in[0] == i_norm ? layer->in[1] : layer->in[0];
-    fusion->swallowed_by[next] = i_norm;
-    fusion->swallowed_by[relu] = i_norm;
+    fusion->residual[i_op] = layer->in[0] == i_last ? layer->in[1] : layer->in[0];
+    fusion->swallowed_by[next] = i_op;
+    fusion->swallowed_by[relu] = i_op;
+}
+
+static void fuse_one(const struct plan *plan, const struct weir_graph *graph, struct fusion *fusion,
+                     int32_t i_layer)
+{
+    enum layer_kind kind = graph->layers[i_layer].kind;
+    if (kind == LAYER_BATCH_NORM && fusion->swallowed_by[i_layer] < 0) {
+        fuse_tail(graph, fusion, i_layer, i_layer);
+    }
+    if (plan->is_training || (kind != LAYER_CONV && kind != LAYER_LINEAR)) {
+        return;
+    }
+    int32_t norm = only_user(graph, fusion, i_layer), last = i_layer;
+    if (norm >= 0 && graph->layers[norm].kind == LAYER_BATCH_NORM) {
+        fusion->swallowed_by[norm] = i_layer;
+        fusion->norm[i_layer] = norm;
+        last = norm;
+    }
+    fuse_tail(graph, fusion, i_layer, last);
 }
 
 /* The layer whose value an op makes: the last one it has swallowed. */
@@ -89,7 +112,7 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
         to->in[i] = layer->in[i];
     }
     to->out = last_of(graph, fusion, i_layer);
-    op->has_relu = layer->kind == LAYER_BATCH_NORM && to->out != i_layer;
+    op->has_relu = to->out != i_layer && graph->layers[to->out].kind == LAYER_RELU;
     if (fusion->residual[i_layer] >= 0) {
         op->has_residual = true;
         to->in[op->n_in++] = fusion->residual[i_layer];
@@ -143,7 +166,15 @@ static void add_op(struct plan *plan, const struct weir_graph *graph, const stru
                    int32_t i_layer)
 {
     struct plan_op o = {0};
+    int32_t norm = fusion->norm[i_layer];
     fill_op(plan, graph, fusion, i_layer, &o);
+    if (norm >= 0) {
+        struct plan_op *folded = &plan->ops[plan->n_ops++];
+        fill_op(plan, graph, fusion, norm, folded);
+        folded->op.is_folded = true;
+        folded->op.n_in = 0; /* reads nothing */
+        o.op.norm = &folded->op;
+    }
     for (int32_t j = 0; j < o.op.n_in; j++) {
         o.in[j] = cast_of(plan, graph, o.in[j], o.op.type);
     }
@@ -206,7 +237,8 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
     size_t n = (size_t)graph->n_layers;
     struct fusion fusion = {.swallowed_by = calloc(n, sizeof(int32_t)),
                             .n_users = calloc(n, sizeof(int32_t)),
-                            .residual = calloc(n, sizeof(weir_value_t))};
+                            .residual = calloc(n, sizeof(weir_value_t)),
+                            .norm = calloc(n, sizeof(int32_t))};
     /* In bf16 each value may have a cast of its own behind all those of the graph. */
     size_t n_values = plan->precision == WEIR_PRECISION_F32 ? n : 2 * n;
     plan->ops = calloc(n_values, sizeof(*plan->ops));
@@ -214,8 +246,8 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
     plan->types = calloc(n_values, sizeof(*plan->types));
     plan->needs_gradient = calloc(n_values, sizeof(*plan->needs_gradient));
     weir_status status = WEIR_ERR_NOMEM;
-    if (fusion.swallowed_by && fusion.n_users && fusion.residual && plan->ops && plan->shapes &&
-        plan->types && plan->needs_gradient) {
+    if (fusion.swallowed_by && fusion.n_users && fusion.residual && fusion.norm && plan->ops &&
+        plan->shapes && plan->types && plan->needs_gradient) {
         plan->n_values = (int32_t)n_values;
         plan->input = graph->input;
         plan->output = graph_output(graph);
@@ -226,14 +258,13 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
         for (int32_t i = 0; i < graph->n_layers; i++) {
             fusion.swallowed_by[i] = -1;
             fusion.residual[i] = -1;
+            fusion.norm[i] = -1;
             for (int32_t j = 0; j < graph->layers[i].n_in; j++) {
                 fusion.n_users[graph->layers[i].in[j]]++;
             }
         }
         for (int32_t i = 0; can_fuse && i < graph->n_layers; i++) {
-            if (graph->layers[i].kind == LAYER_BATCH_NORM) {
-                fuse_one(graph, &fusion, i);
-            }
+            fuse_one(plan, graph, &fusion, i);
         }
         list_ops(plan, graph, &fusion);
         mark_gradients(plan);
@@ -242,5 +273,6 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
     free(fusion.swallowed_by);
     free(fusion.n_users);
     free(fusion.residual);
+    free(fusion.norm);
     return status;
 }

@@ -37,6 +37,9 @@ static void schedule_forward(struct builder *b)
     for (int32_t i = 0; i < b->plan->n_ops; i++) {
         const struct plan_op *o = &b->plan->ops[i];
         int32_t stage = 0;
+        if (o->op.is_folded) {
+            continue;
+        }
         for (int32_t j = 0; j < o->op.n_in; j++) {
             stage = WEIR_MAX(stage, b->data_stage[o->in[j]]);
         }

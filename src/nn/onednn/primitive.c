@@ -94,13 +94,43 @@ static bool is_slow(const_dnnl_primitive_desc_t desc)
     return status == dnnl_success && name && strstr(name, "ref");
 }
 
+/* Slope of negative values. oneDNN's ReLU makes 0 of NaN if the slope is 0, and passes it if not;
+ * what is left of negative values is too small to be seen beside any other. */
+#define RELU_SLOPE 1e-30f
+
+static dnnl_status_t set_tail(dnnl_primitive_attr_t attr, struct primitive_tail tail)
+{
+    dnnl_post_ops_t ops;
+    if (!tail.has_sum && !tail.has_relu) {
+        return dnnl_success;
+    }
+    dnnl_status_t status = dnnl_post_ops_create(&ops);
+    if (status != dnnl_success) {
+        return status;
+    }
+    if (tail.has_sum) {
+        status = dnnl_post_ops_append_sum(ops, 1);
+    }
+    if (status == dnnl_success && tail.has_relu) {
+        status = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, RELU_SLOPE, 0);
+    }
+    if (status == dnnl_success) {
+        status = dnnl_primitive_attr_set_post_ops(attr, ops);
+    }
+    dnnl_post_ops_destroy(ops);
+    return status;
+}
+
 weir_status primitive_create(const struct dnn_context *context, const void *op_desc,
-                             const struct primitive *hint, struct primitive *p,
-                             struct weir_error *err)
+                             const struct primitive *hint, struct primitive_tail tail,
+                             struct primitive *p, struct weir_error *err)
 {
     dnnl_primitive_attr_t attr;
     WEIR_TRY(dnn_check(dnnl_primitive_attr_create(&attr), "creating attributes", err));
     dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success) {
+        status = set_tail(attr, tail);
+    }
     if (status == dnnl_success) {
         status = dnnl_primitive_desc_create(&p->desc, op_desc, attr, context->engine,
                                             hint ? hint->desc : NULL);

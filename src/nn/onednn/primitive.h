@@ -1,5 +1,5 @@
 /**
- * Primitives: oneDNN's C API (2.x), as far as Weir needs it. Only this file and conv.c know it.
+ * Primitives: oneDNN's C API (2.x), as far as Weir needs it. Only this file and conv*.c know it.
  *
  * A primitive is created for one thread per call, with scratch memory given by the caller, and is
  * then run by any of the net's threads at once: each has its own memory objects, whose addresses
@@ -48,14 +48,20 @@ struct primitive_arg {
     const dnnl_memory_desc_t *layout;
 };
 
+/** What a forward primitive does with its result before it stores it. */
+struct primitive_tail {
+    bool has_sum;  /**< Add what the destination holds. */
+    bool has_relu; /**< Then this; NaN passes. */
+};
+
 /**
  * Create from an operation descriptor; `hint` is the forward primitive of a backward one, or NULL.
  * Leaves p->primitive NULL, and returns WEIR_OK, if oneDNN only has its slow reference code for it:
  * Weir's own must then be used. Arguments are attached by primitive_attach.
  */
 weir_status primitive_create(const struct dnn_context *context, const void *op_desc,
-                             const struct primitive *hint, struct primitive *p,
-                             struct weir_error *err) WEIR_MUST_CHECK;
+                             const struct primitive *hint, struct primitive_tail tail,
+                             struct primitive *p, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A copy between two layouts of the same dimensions. */
 weir_status primitive_create_reorder(const struct dnn_context *context,

@@ -1,0 +1,70 @@
+/** What conv_prepare.c makes and conv.c runs. For these two files. */
+#ifndef WEIR_NN_ONEDNN_CONV_PRIVATE_H
+#define WEIR_NN_ONEDNN_CONV_PRIVATE_H
+
+#include "../slab.h"
+#include "conv.h"
+#include "primitive.h"
+#include "vector.h"
+
+/* The primitives of one size of tile. A missing one (NULL inside) is Weir's reference kernel. */
+struct tile_primitives {
+    int32_t n;
+    struct primitive forward, backward;
+};
+
+/* Weights in the layout of a primitive. */
+struct weight_copy {
+    struct primitive reorder; /* from the slab's row-major ones */
+    struct slab slab;
+    dnnl_memory_desc_t layout;
+    bool is_wanted;
+};
+
+struct conv_state {
+    const struct dnn_context *context;
+    struct tile_primitives tiles[2];
+    int32_t n_tiles;
+    struct primitive weight_gradient, gradient_reorder;
+    size_t gradient_bytes; /* of the weight gradient in its primitive's layout */
+    struct weight_copy forward_weights, backward_weights;
+    bool is_backward_shared; /* backward reads forward_weights */
+    /* A linear of images has its weights in the order of the channels-last image, an op with a
+     * batch norm its own multiplied with the norm's scale: row-major, where no reorder takes them
+     * from scratch at once. */
+    struct slab rows;
+    bool is_permuted;
+    /* With layers behind it (conv_has_tail): k values each of the bias with the norm's shift in it,
+     * and of the scale and shift for an op that oneDNN cannot do. */
+    float *tail_bias, *tail_scale, *tail_shift;
+    dnnl_memory_desc_t plain_weights, bias;
+};
+
+/* Are layers behind it done in the same pass? */
+static inline bool conv_has_tail(const struct op *op)
+{
+    return op->norm || op->has_relu || op->has_residual;
+}
+
+static inline bool conv_has_bias(const struct op *op)
+{
+    return op->conv.has_bias || op->norm;
+}
+
+static inline size_t conv_round_up(size_t n_bytes)
+{
+    return (n_bytes + 63) / 64 * 64;
+}
+
+static inline size_t conv_elem_bytes(const struct op *op)
+{
+    return vector_kernels(op->type)->elem_bytes;
+}
+
+/* What a call for n images keeps in scratch besides the primitive's own. */
+static inline size_t conv_dx_bytes(const struct op *op, int32_t n)
+{
+    return conv_round_up((size_t)n * op_elems(op->in[0]) * conv_elem_bytes(op));
+}
+
+#endif
