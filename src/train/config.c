@@ -59,6 +59,8 @@ static const struct weir_option options[] = {
     { .name = "format", .short_name = 'o', .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_train_config, format),
       .fallback = "text", .arg = "FORMAT", .doc = "Progress as text, or as JSON lines: json" },
     OPT(display_every,      "display-every",      INT,  "0",        0, 1 << 30, "N", "Progress after each N steps; 0: by time, as often as a person reads"),
+    OPT(profile,            "profile",            TEXT, NULL,       0, 0, "FILE", "Write a Chrome trace of every operation of worker 0, after the first steps"),
+    OPT(profile_steps,      "profile-steps",      INT,  "1",        1, 1000, "N", "Steps in the trace"),
     OPT(server,             "server",             TEXT, NULL,       0, 0, "URL", "Report to this Weir server"),
     OPT(token_file,         "token-file",         TEXT, NULL,       0, 0, "FILE", "Token for the server"),
     OPT(ca_file,            "ca-file",            TEXT, NULL,       0, 0, "FILE", "Authorities to trust if the server's address is https"),

@@ -38,7 +38,8 @@ struct weir_train_config {
 
     /* What is kept, shown and reported. */
     char *checkpoint_dir, *output, *format;
-    int64_t display_every;
+    int64_t display_every, profile_steps;
+    char *profile;
     double checkpoint_every_s;
     char *server, *token_file, *ca_file, *run, *model_name, *dataset, *code_version, *job;
     int64_t dataset_version;

@@ -153,6 +153,7 @@ weir_status worker_share_start(struct worker *worker, struct weir_error *err)
 
 void worker_release(struct worker *worker)
 {
+    weir_profile_destroy(worker->profile);
     weir_loader_destroy(worker->loader);
     weir_optimizer_destroy(worker->optimizer);
     train_average_fini(&worker->average);
@@ -363,7 +364,9 @@ static weir_status loop(struct worker *worker, struct weir_error *err)
                                   "none of the pictures of step %llu can be read",
                                   (unsigned long long)worker->state.step);
         }
+        WEIR_TRY(worker_trace_begin_step(worker, err));
         WEIR_TRY(worker_step(worker, &batch, verdict.n_labelled, err));
+        WEIR_TRY(worker_trace_end_step(worker, err));
         bool is_epoch_end = worker->state.place.position == 0;
         tell(worker, (double)verdict.n_labelled, is_epoch_end);
         if (is_epoch_end) {

@@ -43,6 +43,8 @@ struct worker {
     double *sums; /**< SUM_COUNT + n_statistics. */
 
     struct weir_profile *profile; /**< Told of the parts of a step; NULL: nobody is. */
+    int64_t n_steps_taken;        /**< By this process, while a trace is still to be written. */
+    uint64_t step_begin_ns;
 
     /* Between worker_step and the net's threads. */
     float share; /**< The run's part of the batch's labelled pictures. */
@@ -71,6 +73,10 @@ weir_status worker_comm_error(const struct worker *worker, weir_status status,
 /** worker.c: the net, the optimiser and the sums of worker->task; the members before `net` are set.
  *  Collective. */
 weir_status worker_prepare(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** trace.c: worker 0 with config->profile: the record of some steps, begun and written in time. */
+weir_status worker_trace_begin_step(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status worker_trace_end_step(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** worker.c: everybody takes over worker 0's state, weights and optimiser. */
 weir_status worker_share_start(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
