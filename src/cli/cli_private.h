@@ -119,4 +119,8 @@ char *cli_text(const struct cli_call *call, const json_t *object, const char *me
  *  failure. */
 weir_status cli_exec_beside(const char *program, char *const *argv, struct weir_error *err);
 
+/** The same with weir-worker in this role, and the call's words from i_first on. */
+weir_status cli_exec_worker(struct cli_call *call, const char *role, int i_first,
+                            struct weir_error *err);
+
 #endif

@@ -87,13 +87,14 @@ const struct cli_command cli_server = {
 /* ---- training and evaluation: weir-worker does it, or a job -------------------------------------
  */
 
-static weir_status exec_worker(struct cli_call *call, const char *role, struct weir_error *err)
+weir_status cli_exec_worker(struct cli_call *call, const char *role, int i_first,
+                            struct weir_error *err)
 {
     char **argv = WEIR_ARENA_ARRAY(call->arena, (size_t)call->argc + 3, char *);
     size_t n = 0;
     argv[n++] = weir_arena_strdup(call->arena, "weir-worker");
     argv[n++] = weir_arena_strdup(call->arena, role);
-    for (int i = 0; i < call->argc; i++) {
+    for (int i = i_first; i < call->argc; i++) {
         argv[n++] = call->argv[i];
     }
     (void)fflush(stdout);
@@ -102,7 +103,7 @@ static weir_status exec_worker(struct cli_call *call, const char *role, struct w
 
 static weir_status run_train(struct cli_call *call, struct weir_error *err)
 {
-    return exec_worker(call, "train", err);
+    return cli_exec_worker(call, "train", 0, err);
 }
 
 const struct cli_command cli_train = {
@@ -115,7 +116,7 @@ const struct cli_command cli_train = {
 
 static weir_status run_evaluate(struct cli_call *call, struct weir_error *err)
 {
-    return exec_worker(call, "evaluate", err);
+    return cli_exec_worker(call, "evaluate", 0, err);
 }
 
 const struct cli_command cli_evaluate = {

@@ -249,10 +249,6 @@ static weir_status check_words(const struct bench_plan *plan, struct weir_error 
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "num-epochs: random pictures have no epochs; say --num-batches");
     }
-    if (o->uses_bf16) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "not supported: --use-bf16: this build computes in f32");
-    }
     return WEIR_OK;
 }
 
@@ -310,6 +306,7 @@ static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
     config->threads = o->threads;
     config->backend = o->backend;
     config->transport = o->transport;
+    config->precision = weir_arena_strdup(arena, o->uses_bf16 ? "bf16" : "f32");
     set_optimizer(plan, arena);
     return weir_train_config_check(config, err);
 }

@@ -145,8 +145,8 @@ static weir_status measure(struct bench_worker *bench, struct bench_result *resu
     own[TOLD_FAULTS] = (double)(after.ru_minflt - before.ru_minflt);
     own[TOLD_RSS] = (double)after.ru_maxrss * 1024;
     WEIR_TRY(meet(bench, err)); /* all at once, as the steps were */
-    WEIR_TRY(weir_peak_measure(WEIR_PEAK_F32, bench->task.n_threads, PEAK_BUDGET_S, &own[TOLD_PEAK],
-                               err));
+    enum weir_peak_type type = bench->plan->options.uses_bf16 ? WEIR_PEAK_BF16 : WEIR_PEAK_F32;
+    WEIR_TRY(weir_peak_measure(type, bench->task.n_threads, PEAK_BUDGET_S, &own[TOLD_PEAK], err));
     WEIR_TRY(tell_all(bench, own, all, err));
     for (int r = 0; r < weir_comm_n_workers(bench->group); r++) {
         const double *told = all + r * N_TOLD;

@@ -273,6 +273,8 @@ def generated(statuses, routes, records, worker):
             "options": options_part(worker["src/train/config.c"], True),
             "evaluate options": options_part(worker["src/train/evaluate_main.c"], False),
             "models": models_part()},
+        "docs/reference/bench-train.md": {
+            "options": options_part(worker["src/train/bench_options.c"], False)},
     }
 
 
