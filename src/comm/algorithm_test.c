@@ -170,6 +170,61 @@ static int sum_some(struct weir_comm *comm, void *context)
     return 0;
 }
 
+/* Several ranks on a host: each host's sum in rank order, then over the hosts in their order. */
+static int sum_by_hosts(struct weir_comm *comm, void *context)
+{
+    const struct test_group *group = context;
+    int size = weir_comm_size(comm);
+    float *shared = NULL, *plain = malloc(LARGEST * sizeof *plain);
+    RANK_CHECK(strcmp(weir_comm_transport(comm), "hier") == 0);
+    RANK_CHECK(weir_comm_alloc(comm, (LARGEST + 3) * sizeof *shared, (void **)&shared) == WEIR_OK);
+    for (size_t k = 0; k < 2 * WEIR_ARRAY_LEN(sizes); k++) {
+        size_t n = sizes[k / 2];
+        float *buf = k % 2 == 0 ? shared + k % 3 : plain;
+        for (size_t i = 0; i < n; i++) {
+            buf[i] = element(k, weir_comm_rank(comm), i);
+        }
+        RANK_CHECK(weir_comm_allreduce(comm, buf, n, WEIR_COMM_F32) == WEIR_OK);
+        for (size_t i = 0; i < n; i++) {
+            float sum = 0;
+            for (int h = 0; h < group->n_hosts; h++) {
+                float of_host = 0;
+                bool has_one = false;
+                for (int r = 0; r < size; r++) {
+                    if (r * group->n_hosts / size == h) {
+                        float term = element(k, r, i);
+                        of_host = has_one ? of_host + term : term;
+                        has_one = true;
+                    }
+                }
+                sum = h == 0 ? of_host : sum + of_host;
+            }
+            RANK_CHECK(test_is_same(buf[i], sum));
+        }
+        /* By all ranks, between those by leaders. */
+        int64_t root = weir_comm_rank(comm);
+        RANK_CHECK(weir_comm_broadcast(comm, &root, sizeof root, size - 1) == WEIR_OK);
+        RANK_CHECK(root == size - 1);
+        RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
+    }
+    free(plain);
+    return 0;
+}
+
+START_TEST(ranks_of_a_host_add_up_in_shared_memory_first)
+{
+    static const struct {
+        int n_ranks, n_hosts;
+    } cases[] = {{3, 2}, {4, 2}, {5, 3}, {7, 2}, {9, 4}, {16, 3}};
+    struct test_group group;
+    test_group_init(&group, cases[_i].n_ranks, "auto");
+    group.n_hosts = cases[_i].n_hosts;
+    ck_assert_int_eq(test_group_run(&group, sum_by_hosts, &group), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
 START_TEST(what_no_algorithm_is_called_is_refused)
 {
     struct weir_comm *comm = NULL;
@@ -207,6 +262,7 @@ int main(void)
     tcase_add_loop_test(tcase, all_ranks_hold_the_serial_sum, 0, 16);
     tcase_add_loop_test(tcase, all_ranks_hold_it_whatever_is_sent, 0, 3);
     tcase_add_loop_test(tcase, sums_of_f64_and_i64_are_sent_as_they_are, 0, 3);
+    tcase_add_loop_test(tcase, ranks_of_a_host_add_up_in_shared_memory_first, 0, 6);
     tcase_add_test(tcase, what_no_algorithm_is_called_is_refused);
     tcase_add_test(tcase, several_algorithms_by_size_work_together);
     suite_add_tcase(suite, tcase);

@@ -170,11 +170,20 @@ static weir_status share_plan(struct weir_comm *comm, const struct weir_comm_con
     return WEIR_OK;
 }
 
+static bool has_host_with_several(const struct weir_comm *comm)
+{
+    int n_alone = 0;
+    for (int r = 0; r < comm->n_workers; r++) {
+        n_alone += comm->host_of[r] == r;
+    }
+    return n_alone < comm->n_workers;
+}
+
 static weir_status open_ucx(struct weir_comm *comm, const struct weir_comm_config *config,
-                            struct rendezvous *rdv, struct weir_error *err)
+                            struct rendezvous *rdv, bool can_share, struct weir_error *err)
 {
     WEIR_TRY(share_plan(comm, config, rdv, err));
-    return open_transport(comm, &comm_ucx_transport, rdv, err);
+    return open_transport(comm, can_share ? &comm_hier_transport : &comm_ucx_transport, rdv, err);
 }
 
 static weir_status choose_transport(struct weir_comm *comm, const struct weir_comm_config *config,
@@ -193,21 +202,22 @@ static weir_status choose_transport(struct weir_comm *comm, const struct weir_co
             "pid namespace; use auto or ucx");
     }
     if (preference >= PREFER_UCX || comm->n_hosts > 1) {
-        return open_ucx(comm, config, rdv, err);
+        bool can_share = preference == PREFER_AUTO && has_host_with_several(comm);
+        return open_ucx(comm, config, rdv, can_share, err);
     }
     weir_status status = open_transport(comm, &comm_shm_transport, rdv, err);
     if (status != WEIR_OK && comm->is_refused_by_all && preference == PREFER_AUTO) {
         /* The host forbids what sharing memory takes, or has none to share. */
         weir_log(WEIR_LOG_DEBUG, "comm_shm_unusable",
                  WEIR_KV_STR("reason", err == NULL ? "" : err->message));
-        status = open_ucx(comm, config, rdv, err);
+        status = open_ucx(comm, config, rdv, false, err);
     }
     return status;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static struct weir_comm *allocate(const struct weir_comm_config *config)
+struct weir_comm *comm_allocate(const struct weir_comm_config *config)
 {
     struct weir_comm *comm = calloc(1, sizeof *comm);
     if (comm == NULL) {
@@ -233,7 +243,7 @@ weir_status comm_build(const struct weir_comm_config *config, struct rendezvous 
     enum comm_wire wire;
     WEIR_TRY(parse_preference(config->transport, &preference, err));
     WEIR_TRY(comm_wire_parse(config->wire, &wire, err));
-    struct weir_comm *comm = allocate(config);
+    struct weir_comm *comm = comm_allocate(config);
     if (comm == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
     }

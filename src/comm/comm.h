@@ -4,8 +4,8 @@
  * Three nouns. A `rendezvous` is where the ranks of one job find each other (a folder or an
  * address) and prove that they know the job's secret. A `weir_comm` is the group that comes out of
  * it: a rank number, a size, and collectives. A `transport` carries them: shared memory when all
- * ranks live on one host ("shm"), UCX otherwise ("ucx": TCP, RDMA). A parameter server (ps.h) uses
- * the same group.
+ * ranks live on one host ("shm"), UCX between hosts ("ucx": TCP, RDMA), both when hosts hold
+ * several ranks ("hier"). A parameter server (ps.h) uses the same group.
  *
  *     struct weir_comm *comm;
  *     weir_comm_create(&(struct weir_comm_config){.rendezvous = "file:///jobs/7", .secret = secret,
@@ -19,8 +19,9 @@
  * Same result everywhere: every sum is taken element by element in an order that depends on nothing
  * but the number of ranks, the size and the algorithm, so it is bit-equal on all ranks and in every
  * run. In shared memory, and with "flat" and "direct" (what "auto" takes unless it was tuned), it
- * is rank order, ((x0 + x1) + x2) + …: the same bits on both transports. Orders of the others:
- * schedule.h.
+ * is rank order, ((x0 + x1) + x2) + …: the same bits on both transports. Where hosts
+ * hold several ranks each host's sum is taken in rank order, and the sums of the hosts in the order
+ * of their first ranks. Orders of the other algorithms: schedule.h.
  *
  * Sums of F32 may be sent as bf16 or fp16 between hosts, at half the bytes; they are added as f32.
  * All ranks still hold the same bits: also who made a sum keeps what it sent. With u = 2^-8 (bf16)
@@ -33,12 +34,13 @@
  * or TIMEOUT, where one waits for what the other never sends).
  *
  * Failure: every call ends by its deadline (config.timeout_ms; UCX: and a quarter of it, at most 2
- * s, in which the ranks are asked who is late, so that nobody is blamed for another). A rank that
- * dies or leaves is WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10
- * ms); one that is frozen is WEIR_ERR_TIMEOUT. weir_comm_failure names the rank. A failed
- * communicator stays failed: every later call returns the same status, and only weir_comm_destroy,
- * weir_comm_failure and, in an elastic group, weir_comm_regroup (elastic.h) are of use. Buffers of
- * calls that failed hold undefined values.
+ * s, in which the ranks are asked who is late, so that nobody is blamed for another; where hosts
+ * hold several ranks at most three times as long and 4 s). A rank that dies or leaves is
+ * WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10 ms); one that is
+ * frozen is WEIR_ERR_TIMEOUT. weir_comm_failure names the rank. A failed communicator stays failed:
+ * every later call returns the same status, and only weir_comm_destroy, weir_comm_failure and, in
+ * an elastic group, weir_comm_regroup (elastic.h) are of use. Buffers of calls that failed hold
+ * undefined values.
  *
  * Threads: any thread may call; calls of several threads take turns. weir_comm_allreduce_post never
  * waits for another rank. Each communicator has a progress thread (it runs what was posted), and in
@@ -121,7 +123,7 @@ int weir_comm_size(const struct weir_comm *comm);
 /** Ranks that take part in collectives: size - n_servers. */
 int weir_comm_n_workers(const struct weir_comm *comm);
 
-/** "shm" or "ucx". */
+/** "shm", "ucx", or "hier": shared memory within hosts and UCX between them. */
 const char *weir_comm_transport(const struct weir_comm *comm);
 
 /**

@@ -71,6 +71,7 @@ struct comm_transport {
 
 extern const struct comm_transport comm_shm_transport;
 extern const struct comm_transport comm_ucx_transport;
+extern const struct comm_transport comm_hier_transport;
 
 struct posted {
     float *buf;
@@ -124,6 +125,9 @@ weir_status comm_fail(struct weir_comm *comm, weir_status status, int rank, cons
 /** Is the configuration one? What it says of size and rank is taken as it is. */
 weir_status comm_check_config(const struct weir_comm_config *config,
                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A communicator without transport and thread, for weir_comm_destroy; NULL without memory. */
+struct weir_comm *comm_allocate(const struct weir_comm_config *config);
 
 /** A communicator of ranks that have met; rdv is NULL if there is but one. */
 weir_status comm_build(const struct weir_comm_config *config, struct rendezvous *rdv,

@@ -12,7 +12,16 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-static const char *const transports[] = {"shm", "ucx"};
+enum { N_KINDS = 3 };
+
+static const char *const transports[] = {"shm", "ucx", "auto"};
+
+/* Of the third kind are two hosts with several ranks: 0, 1 (of four) on one, 2, 3 on the other. */
+static void init_group(struct test_group *group, int n_ranks, int kind)
+{
+    test_group_init(group, n_ranks, transports[kind]);
+    group->n_hosts = kind == 2 ? 2 : 1;
+}
 
 /* Generous: the machine may be busy. What is measured is printed. */
 enum { SOON_MS = 2000 };
@@ -127,8 +136,8 @@ static void hurt_while_summing(struct test_group *group, int signal_number)
 START_TEST(a_killed_rank_is_named_to_all_others_at_once)
 {
     struct test_group group;
-    test_group_init(&group, 4, transports[_i]);
-    board_reset(2, WEIR_ERR_PEER);
+    init_group(&group, 4, _i % N_KINDS);
+    board_reset(_i < N_KINDS ? 2 : 3, WEIR_ERR_PEER); /* of a host's ranks the leader; another */
     hurt_while_summing(&group, SIGKILL);
     for (int r = 0; r < group.size; r++) {
         ck_assert_int_eq(test_group_wait(&group, r), r == board->victim ? 256 + SIGKILL : 0);
@@ -143,7 +152,7 @@ END_TEST
 START_TEST(a_frozen_rank_is_named_after_the_deadline)
 {
     struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
+    init_group(&group, 3, _i);
     group.timeout_ms = 1000; /* a busy machine holds up healthy ranks too */
     board_reset(1, WEIR_ERR_TIMEOUT);
     hurt_while_summing(&group, SIGSTOP);
@@ -194,7 +203,7 @@ static int serve_who_does_not_come(struct weir_comm *comm, void *context)
 START_TEST(who_is_late_is_named_not_who_waits_for_them)
 {
     struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
+    init_group(&group, 3, _i);
     group.n_servers = 1;
     group.timeout_ms = 1000;
     board_reset(1, WEIR_ERR_TIMEOUT);
@@ -226,7 +235,7 @@ static int leave_early(struct weir_comm *comm, void *context)
 START_TEST(a_rank_that_leaves_is_named_to_those_who_wait_for_it)
 {
     struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
+    init_group(&group, 3, _i);
     board_reset(0, WEIR_ERR_PEER);
     ck_assert_int_eq(test_group_run(&group, leave_early, NULL), 0);
     print_delays("left", &group);
@@ -254,7 +263,7 @@ static int disagree(struct weir_comm *comm, void *context)
 START_TEST(ranks_that_disagree_on_the_size_are_told)
 {
     struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
+    init_group(&group, 3, _i);
     ck_assert_int_eq(test_group_run(&group, disagree, NULL), 0);
     test_group_fini(&group);
 }
@@ -287,7 +296,7 @@ static int fill_the_queue(struct weir_comm *comm, void *context)
 START_TEST(posting_never_waits_and_a_full_queue_says_so)
 {
     struct test_group group;
-    test_group_init(&group, 2, transports[_i]);
+    init_group(&group, 2, _i);
     board_reset(-1, WEIR_OK);
     ck_assert_int_eq(test_group_run(&group, fill_the_queue, NULL), 0);
     test_group_fini(&group);
@@ -313,7 +322,7 @@ static int destroy_with_posted(struct weir_comm *comm, void *context)
 START_TEST(destroying_cancels_what_is_posted)
 {
     struct test_group group;
-    test_group_init(&group, 2, transports[_i]);
+    init_group(&group, 2, _i);
     board_reset(-1, WEIR_OK);
     test_group_start(&group, destroy_with_posted, NULL);
     BOARD_WAIT(atomic_load(&board->flag) == 1);
@@ -391,13 +400,13 @@ int main(void)
     }
     Suite *suite = suite_create("failure");
     TCase *tcase = tcase_create("failure");
-    tcase_add_loop_test(tcase, a_killed_rank_is_named_to_all_others_at_once, 0, 2);
-    tcase_add_loop_test(tcase, a_frozen_rank_is_named_after_the_deadline, 0, 2);
-    tcase_add_loop_test(tcase, who_is_late_is_named_not_who_waits_for_them, 0, 2);
-    tcase_add_loop_test(tcase, a_rank_that_leaves_is_named_to_those_who_wait_for_it, 0, 2);
-    tcase_add_loop_test(tcase, ranks_that_disagree_on_the_size_are_told, 0, 2);
-    tcase_add_loop_test(tcase, posting_never_waits_and_a_full_queue_says_so, 0, 2);
-    tcase_add_loop_test(tcase, destroying_cancels_what_is_posted, 0, 2);
+    tcase_add_loop_test(tcase, a_killed_rank_is_named_to_all_others_at_once, 0, 2 * N_KINDS);
+    tcase_add_loop_test(tcase, a_frozen_rank_is_named_after_the_deadline, 0, N_KINDS);
+    tcase_add_loop_test(tcase, who_is_late_is_named_not_who_waits_for_them, 0, N_KINDS);
+    tcase_add_loop_test(tcase, a_rank_that_leaves_is_named_to_those_who_wait_for_it, 0, N_KINDS);
+    tcase_add_loop_test(tcase, ranks_that_disagree_on_the_size_are_told, 0, N_KINDS);
+    tcase_add_loop_test(tcase, posting_never_waits_and_a_full_queue_says_so, 0, N_KINDS);
+    tcase_add_loop_test(tcase, destroying_cancels_what_is_posted, 0, N_KINDS);
     tcase_add_test(tcase, nothing_is_left_when_all_ranks_are_killed);
     suite_add_tcase(suite, tcase);
     return weir_test_run_here(suite);

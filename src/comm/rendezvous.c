@@ -261,6 +261,12 @@ static weir_status exchange_leaf(struct rendezvous *rdv, const void *bytes, size
     return status == WEIR_OK ? WEIR_OK : weir_error_set(err, status, "keeping the table of ranks");
 }
 
+void rendezvous_narrow(struct rendezvous *rdv, const int *ranks, int n)
+{
+    rdv->wanted = ranks;
+    rdv->n_wanted = n;
+}
+
 weir_status rendezvous_exchange(struct rendezvous *rdv, const void *bytes, size_t len,
                                 struct rendezvous_blob out[], struct weir_error *err)
 {
@@ -271,5 +277,9 @@ weir_status rendezvous_exchange(struct rendezvous *rdv, const void *bytes, size_
     weir_buf_reset(&rdv->table);
     WEIR_TRY(rdv->rank == 0 ? exchange_root(rdv, bytes, len, err)
                             : exchange_leaf(rdv, bytes, len, err));
-    return read_table(rdv, out, err);
+    WEIR_TRY(read_table(rdv, out, err));
+    for (int i = 0; i < rdv->n_wanted; i++) {
+        out[i] = out[rdv->wanted[i]]; /* they grow: never one that was overwritten */
+    }
+    return WEIR_OK;
 }

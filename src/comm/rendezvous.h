@@ -37,6 +37,13 @@ weir_status rendezvous_exchange(struct rendezvous *rdv, const void *bytes, size_
                                 struct rendezvous_blob out[],
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * From the next exchange on give out[0 .. n-1], the bytes of these ranks only, to the caller. Still
+ * all ranks take part in each exchange.
+ * @param ranks  Borrowed until narrowed anew; n = 0: all ranks again.
+ */
+void rendezvous_narrow(struct rendezvous *rdv, const int *ranks, int n);
+
 /** Close; NULL is accepted. Ranks still exchanging see it as this rank's loss. */
 void rendezvous_close(struct rendezvous *rdv);
 

@@ -16,6 +16,8 @@ struct rendezvous {
     struct address_rendezvous where;
     struct proof_key key;
     uint64_t deadline_ns;
+    const int *wanted; /**< rendezvous_narrow */
+    int n_wanted;
     struct weir_buf table;                  /**< What the last exchange gave. */
     struct link links[WEIR_COMM_MAX_RANKS]; /**< Rank 0: one per other rank; others: [0]. */
 };

@@ -35,13 +35,14 @@ static weir_status allreduce_staged(struct shm_state *shm, uint8_t *buf, size_t 
     return WEIR_OK;
 }
 
-/* Rank i sums slice i of all parts, and writes it into all parts. */
-static weir_status allreduce_in_place(struct shm_state *shm, const struct shm_region *region,
-                                      size_t offset, size_t n_elems, enum weir_comm_type type)
+/* Rank i sums slice i of all parts, and writes it into all parts, or into rank 0's alone. */
+static weir_status sum_in_place(struct shm_state *shm, const struct shm_region *region,
+                                size_t offset, size_t n_elems, uint64_t op,
+                                enum weir_comm_type type)
 {
     struct weir_comm *comm = shm->comm;
     uint64_t i_region = (uint64_t)(region - shm->regions);
-    WEIR_TRY(shm_meet(shm, (struct shm_slot){.op = SHM_SUM | (uint64_t)type << 8 | i_region << 16,
+    WEIR_TRY(shm_meet(shm, (struct shm_slot){.op = op | (uint64_t)type << 8 | i_region << 16,
                                              .a = offset,
                                              .b = n_elems}));
     struct comm_slice slice = comm_slice(n_elems, comm->n_workers, comm->rank);
@@ -52,11 +53,11 @@ static weir_status allreduce_in_place(struct shm_state *shm, const struct shm_re
             region->base + region->stride * (size_t)r + offset + slice.first * comm_type_size(type);
         sources[r] = parts[r];
     }
-    comm_sum(type, parts, comm->n_workers, sources, comm->n_workers, slice.n);
+    comm_sum(type, parts, op == SHM_SUM ? comm->n_workers : 1, sources, comm->n_workers, slice.n);
     return meet_end(shm);
 }
 
-weir_status shm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
+static weir_status reduce(struct weir_comm *comm, void *buf, size_t n_elems, uint64_t op,
                           enum weir_comm_type type)
 {
     struct shm_state *shm = comm->state;
@@ -70,7 +71,18 @@ weir_status shm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
     const struct shm_region *region =
         shm_region_find(shm, buf, n_elems * comm_type_size(type), &offset);
     return region == NULL ? allreduce_staged(shm, buf, n_elems, type)
-                          : allreduce_in_place(shm, region, offset, n_elems, type);
+                          : sum_in_place(shm, region, offset, n_elems, op, type);
+}
+
+weir_status shm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
+                          enum weir_comm_type type)
+{
+    return reduce(comm, buf, n_elems, SHM_SUM, type);
+}
+
+weir_status shm_reduce(struct weir_comm *comm, void *buf, size_t n_elems, enum weir_comm_type type)
+{
+    return reduce(comm, buf, n_elems, SHM_SUM_TO_FIRST, type);
 }
 
 static weir_status broadcast_staged(struct shm_state *shm, uint8_t *buf, size_t bytes, int root)

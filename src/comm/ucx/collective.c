@@ -131,7 +131,7 @@ weir_status ucx_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int r
 /* ---- memory
  * ---------------------------------------------------------------------------------------- */
 
-static weir_status map_memory(struct ucx_state *ucx, size_t bytes, struct ucx_memory *out)
+static weir_status make_room(struct ucx_state *ucx)
 {
     if (ucx->n_memories == ucx->max_memories) {
         int max = ucx->max_memories == 0 ? 16 : 2 * ucx->max_memories;
@@ -142,36 +142,54 @@ static weir_status map_memory(struct ucx_state *ucx, size_t bytes, struct ucx_me
         ucx->memories = more;
         ucx->max_memories = max;
     }
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (base == MAP_FAILED) {
-        return WEIR_ERR_NOMEM;
-    }
-    *out = (struct ucx_memory){.base = base, .bytes = bytes};
+    return WEIR_OK;
+}
+
+/* Only spares the fabric the first registration: without it messages are as correct. */
+static void register_memory(struct ucx_state *ucx, struct ucx_memory *memory)
+{
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
                                                  UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address = base,
-                                   .length = bytes};
-    /* Only spares the fabric the first registration: without it messages are as correct. */
-    if (ucp_mem_map(ucx->context, &params, &out->handle) != UCS_OK) {
-        out->handle = NULL;
+                                   .address = memory->base,
+                                   .length = memory->bytes};
+    if (ucp_mem_map(ucx->context, &params, &memory->handle) != UCS_OK) {
+        memory->handle = NULL;
     }
+    ucx->memories[ucx->n_memories++] = *memory;
+}
+
+weir_status ucx_register(struct ucx_state *ucx, void *base, size_t bytes)
+{
+    struct ucx_memory memory = {.base = base, .bytes = bytes, .is_borrowed = true};
+    WEIR_TRY(make_room(ucx));
+    register_memory(ucx, &memory);
+    return WEIR_OK;
+}
+
+static weir_status map_memory(struct ucx_state *ucx, size_t bytes, void **out)
+{
+    WEIR_TRY(make_room(ucx));
+    struct ucx_memory memory = {.bytes = bytes};
+    memory.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory.base == MAP_FAILED) {
+        return WEIR_ERR_NOMEM;
+    }
+    register_memory(ucx, &memory);
+    *out = memory.base;
     return WEIR_OK;
 }
 
 weir_status ucx_alloc(struct weir_comm *comm, size_t bytes, void **out)
 {
     struct ucx_state *ucx = comm->state;
-    struct ucx_memory memory = {.base = NULL};
+    void *memory = NULL;
     int64_t n_failed = map_memory(ucx, bytes, &memory) != WEIR_OK;
-    if (n_failed == 0) {
-        ucx->memories[ucx->n_memories++] = memory;
-    }
     /* All ranks have it or none; what one has meanwhile goes with the communicator. */
     WEIR_TRY(ucx_allreduce(comm, &n_failed, 1, WEIR_COMM_I64));
     if (n_failed > 0) {
         return WEIR_ERR_NOMEM;
     }
-    *out = memory.base;
+    *out = memory;
     return WEIR_OK;
 }

@@ -3,7 +3,7 @@
 #include "comm/half.h"
 #include "comm/sum.h"
 
-enum { ALIGN = 64, LEAST_BLOCKS = 4 };
+enum { ALIGN = 64 };
 
 /* A block on its way. */
 struct flight {
@@ -316,18 +316,17 @@ static weir_status find_schedules(struct reduction *red, enum comm_algorithm alg
     return WEIR_OK;
 }
 
-/* Messages of at most chunk_bytes, smaller where that makes a pipeline of it, and such that the
- * scratch memory stays within its bound. The same on all ranks: only what all know alike counts. */
+/* As few blocks as there can be with messages of at most chunk_bytes and scratch memory within its
+ * bound, all of the same size. The same on all ranks: only what all know alike counts. (More and
+ * smaller ones to begin with a pipeline early cost more wake-ups than they gain.) */
 static void choose_sizes(struct reduction *red, size_t chunk_bytes)
 {
     const struct comm_schedule *schedule = red->schedules[0];
     size_t n_slices = (size_t)schedule->n_slices, n_largest = (size_t)schedule->n_largest;
-    size_t per_block = red->n_elems / LEAST_BLOCKS + 1;
     size_t most_scratch = UCX_SCRATCH_BYTES / UCX_WINDOW / (size_t)red->group->n_ranks;
-    size_t most = WEIR_MIN(chunk_bytes, most_scratch) / red->wire_bytes / n_largest;
-    size_t least = WEIR_MIN((size_t)UCX_MIN_CHUNK_BYTES, chunk_bytes) / red->wire_bytes / n_largest;
-    size_t elems = WEIR_MAX(WEIR_MIN(per_block / n_slices + 1, most), least);
-    red->slice_elems = (elems / ALIGN + 1) * ALIGN;
+    size_t most = WEIR_MIN(chunk_bytes, most_scratch) / red->wire_bytes / n_largest + 1;
+    size_t n_blocks = red->n_elems / (most * n_slices) + 1;
+    red->slice_elems = (red->n_elems / n_blocks / n_slices / ALIGN + 1) * ALIGN;
     red->block_elems = red->slice_elems * n_slices;
     red->n_blocks = red->n_elems / red->block_elems + (red->n_elems % red->block_elems != 0);
     red->in_bytes = red->out_bytes = red->n_requests = 0;

@@ -197,6 +197,13 @@ static bool has_notice(struct ucx_state *ucx)
     return false;
 }
 
+static ucs_status_ptr_t flush(const struct ucx_state *ucx, int rank)
+{
+    static const ucp_request_param_t plain = {.op_attr_mask = 0};
+    const struct ucx_peer *peer = &ucx->peers[rank];
+    return peer->ep == NULL || peer->broken != UCS_OK ? NULL : ucp_ep_flush_nbx(peer->ep, &plain);
+}
+
 /* Tell every rank that can be reached, for a bounded time. */
 static void send_notices(struct ucx_state *ucx, struct ucx_notice notice)
 {
@@ -214,11 +221,16 @@ static void send_notices(struct ucx_state *ucx, struct ucx_notice notice)
                                  make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank), &plain);
         }
     }
+    /* Sent means handed to UCX; only a flush hands it to the wire before the close drops it. One
+     * by one: that of all ends with the first that fails. */
+    ucs_status_ptr_t flushes[WEIR_COMM_MAX_RANKS];
+    for (int r = 0; r < ucx->comm->size; r++) {
+        flushes[r] = r == notice.rank ? NULL : flush(ucx, r);
+    }
     for (int r = 0; r < ucx->comm->size; r++) {
         ucx_finish(ucx, sends[r], deadline_ns);
+        ucx_finish(ucx, flushes[r], deadline_ns);
     }
-    /* Sent means handed to UCX; only a flush hands it to the wire before the close drops it. */
-    ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
 }
 
 weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const char *what)
@@ -237,6 +249,40 @@ weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const 
     send_notices(ucx, (struct ucx_notice){.status = status, .rank = rank});
     ucx_close_endpoints(ucx);
     return status;
+}
+
+/* Another rank found out first. It has told everybody: pass nothing on. */
+static weir_status fail_as_told(struct ucx_state *ucx)
+{
+    int rank = ucx->notice.rank;
+    weir_status status = ucx->notice.status;
+    const char *self = rank == ucx->comm->rank ? " (this one)" : "";
+    switch (status) {
+    case WEIR_ERR_PEER:
+        status = comm_fail(ucx->comm, status, rank, "rank %d died or left", rank);
+        break;
+    case WEIR_ERR_TIMEOUT:
+        status = comm_fail(ucx->comm, status, rank, "rank %d%s did not answer in time", rank, self);
+        break;
+    default:
+        status = comm_fail(ucx->comm, WEIR_ERR_PEER, rank, "rank %d%s gave up", rank, self);
+        break;
+    }
+    ucx_close_endpoints(ucx);
+    return status;
+}
+
+weir_status ucx_hear(struct ucx_state *ucx, unsigned wait_ms)
+{
+    uint64_t deadline_ns = in_ms(wait_ms);
+    unsigned n_idle = 0;
+    do {
+        progress_or_sleep(ucx, deadline_ns, &n_idle);
+        if (has_notice(ucx)) {
+            return fail_as_told(ucx);
+        }
+    } while (weir_mono_ns() < deadline_ns);
+    return WEIR_OK;
 }
 
 static bool has_everybody_left(const struct ucx_state *ucx)
@@ -277,27 +323,6 @@ void ucx_say_goodbye(struct ucx_state *ucx)
     ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
 }
 
-/* Another rank found out first. It has told everybody: pass nothing on. */
-static weir_status fail_as_told(struct ucx_state *ucx)
-{
-    int rank = ucx->notice.rank;
-    weir_status status = ucx->notice.status;
-    const char *self = rank == ucx->comm->rank ? " (this one)" : "";
-    switch (status) {
-    case WEIR_ERR_PEER:
-        status = comm_fail(ucx->comm, status, rank, "rank %d died or left", rank);
-        break;
-    case WEIR_ERR_TIMEOUT:
-        status = comm_fail(ucx->comm, status, rank, "rank %d%s did not answer in time", rank, self);
-        break;
-    default:
-        status = comm_fail(ucx->comm, WEIR_ERR_PEER, rank, "rank %d%s gave up", rank, self);
-        break;
-    }
-    ucx_close_endpoints(ucx);
-    return status;
-}
-
 /* A rank that is gone and from which something is still awaited; -1 if there is none. What has come
  * but was not looked at yet counts as come. */
 static int find_lost(const struct ucx_state *ucx)
@@ -310,6 +335,18 @@ static int find_lost(const struct ucx_state *ucx)
         }
     }
     return -1;
+}
+
+/* The connection to `rank` is gone. If another one broke before, that was the first to fall, and
+ * `rank` has only given up because of it: its word may have been lost with the connection. */
+static weir_status fail_lost(struct ucx_state *ucx, int rank)
+{
+    int first = ucx->first_broken;
+    if (ucx->peers[rank].has_left) {
+        return ucx_fail(ucx, WEIR_ERR_PEER, rank, "left the group");
+    }
+    return ucx_fail(ucx, WEIR_ERR_PEER, first >= 0 && !ucx->peers[first].has_left ? first : rank,
+                    "died or left");
 }
 
 static void ask_around(struct ucx_state *ucx, uint64_t deadline_ns)
@@ -355,8 +392,7 @@ static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request
     }
     int lost = find_lost(ucx);
     if (lost >= 0) {
-        return ucx_fail(ucx, WEIR_ERR_PEER, lost,
-                        ucx->peers[lost].has_left ? "left the group" : "died or left");
+        return fail_lost(ucx, lost);
     }
     if (weir_mono_ns() < deadline_ns) {
         return WEIR_OK;
@@ -387,7 +423,7 @@ static weir_status judge(struct ucx_state *ucx, int rank, ucs_status_t status)
     if (has_notice(ucx)) {
         return fail_as_told(ucx);
     }
-    return ucx_fail(ucx, WEIR_ERR_PEER, rank, "died or left");
+    return fail_lost(ucx, rank);
 }
 
 static weir_status started(struct ucx_state *ucx, struct ucx_request *request,

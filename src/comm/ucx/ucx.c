@@ -40,6 +40,7 @@ static void on_endpoint_error(void *argument, ucp_ep_h ep, ucs_status_t status)
     for (int r = 0; r < ucx->comm->size; r++) {
         if (ucx->peers[r].ep == ep && ucx->peers[r].broken == UCS_OK) {
             ucx->peers[r].broken = status;
+            ucx->first_broken = ucx->first_broken < 0 ? r : ucx->first_broken;
             ucx->n_broken++;
         }
     }
@@ -200,7 +201,7 @@ static weir_status ucx_open(struct weir_comm *comm, struct rendezvous *rdv, stru
     }
     comm->state = ucx;
     ucx->comm = comm;
-    ucx->event_fd = -1;
+    ucx->event_fd = ucx->first_broken = -1;
     ucx->n_spins = SPINS;
     ucx->workers = (struct ucx_group){.n_ranks = comm->n_workers, .self = comm->rank};
     for (int r = 0; r < comm->n_workers; r++) {
@@ -229,7 +230,9 @@ static void free_memories(struct ucx_state *ucx)
         if (ucx->memories[i].handle != NULL) {
             (void)ucp_mem_unmap(ucx->context, ucx->memories[i].handle);
         }
-        (void)munmap(ucx->memories[i].base, ucx->memories[i].bytes);
+        if (!ucx->memories[i].is_borrowed) {
+            (void)munmap(ucx->memories[i].base, ucx->memories[i].bytes);
+        }
     }
     free(ucx->memories);
 }

@@ -81,6 +81,7 @@ struct ucx_request {
 struct ucx_memory {
     void *base;
     size_t bytes;
+    bool is_borrowed; /**< Registered here, but not ours. */
     ucp_mem_h handle; /**< NULL if the fabric needs no registration. */
 };
 
@@ -91,7 +92,7 @@ struct ucx_state {
     int event_fd;
     unsigned n_spins;
     struct ucx_peer peers[WEIR_COMM_MAX_RANKS];
-    int n_broken;
+    int n_broken, first_broken; /**< first_broken: the rank that broke first, or -1. */
     struct ucx_request *active;
     uint32_t n_ops, n_ps_ops; /**< Of the workers; of the parameter server. Equal on all ranks. */
     struct ucx_notice notice; /**< Received, or (when failing) sent. */
@@ -101,6 +102,7 @@ struct ucx_state {
     uint64_t answers_due_ns;             /**< Who has not answered by then is late. */
     struct ucx_request notice_request;
     struct ucx_group workers;
+    struct ucx_hosts *hosts; /**< hier.c's; NULL: each rank has a host to itself, or is taken so. */
     size_t chunk_bytes;
     uint8_t *scratch;             /**< [UCX_WINDOW][size][chunk_bytes] */
     struct ucx_request *requests; /**< [UCX_WINDOW][4][size] */
@@ -135,6 +137,10 @@ weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, si
 weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
                      unsigned *n_idle) WEIR_MUST_CHECK;
 
+/** Have the others sent bad news? Waits for it up to wait_ms. Their failure, now also ours; or OK.
+ */
+weir_status ucx_hear(struct ucx_state *ucx, unsigned wait_ms);
+
 /** Break the group: tell the others, end everything in flight, close the endpoints. */
 weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const char *what);
 
@@ -160,6 +166,9 @@ uint8_t *ucx_scratch(const struct ucx_state *ucx, size_t i_chunk, int rank);
 
 /** Requests [0, size) of one kind (0..3) of a chunk in flight. */
 struct ucx_request *ucx_requests(const struct ucx_state *ucx, size_t i_chunk, int kind);
+
+/** Tell the network of memory that is somebody else's and outlives the transport. NOMEM. */
+weir_status ucx_register(struct ucx_state *ucx, void *base, size_t bytes) WEIR_MUST_CHECK;
 
 weir_status ucx_alloc(struct weir_comm *comm, size_t bytes, void **out);
 weir_status ucx_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
