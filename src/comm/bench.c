@@ -1,22 +1,20 @@
 #include "comm/bench_private.h"
 
 #include "base/options.h"
+#include "comm/spawn.h"
 #include "comm/sum.h"
 
 #include <ctype.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define OPT(member, name, short_name, type, fallback, low, high, arg, doc)                         \
     WEIR_OPT(bench_options, member, name, short_name, type, fallback, low, high, arg, doc)
 
 // clang-format off
 static const struct weir_option options[] = {
-    OPT(ranks, "ranks", 'n', INT, "2", 1, WEIR_COMM_MAX_RANKS, "N", "Ranks."),
+    OPT(ranks, "ranks", 'n', INT, "0", 0, WEIR_COMM_MAX_RANKS, "N",
+        "Ranks; 0: as many as --hosts have room for, or 2."),
     OPT(bytes, "bytes", 0, TEXT, NULL, 0, 0, "LIST", "Sizes, as 1K,25M; instead of a range."),
     OPT(begin, "begin", 'b', TEXT, "8", 0, 0, "SIZE", "First size of the range."),
     OPT(end, "end", 'e', TEXT, "128M", 0, 0, "SIZE", "Last size of the range."),
@@ -31,17 +29,20 @@ static const struct weir_option options[] = {
     OPT(tuning, "tuning", 0, TEXT, NULL, 0, 0, "FILE", "What auto chooses by."),
     OPT(tune, "tune", 0, TEXT, NULL, 0, 0, "FILE",
         "Find out what is fastest for each size, and write it to FILE."),
-    OPT(hosts, "hosts", 0, INT, "1", 1, WEIR_COMM_MAX_RANKS, "N",
-        "Divide the ranks of this host into N groups that take each other for other hosts."),
+    OPT(split, "split", 0, INT, "1", 1, WEIR_COMM_MAX_RANKS, "N",
+        "Divide the ranks into N groups that take each other for other hosts."),
     OPT(is_private, "private", 0, BOOL, NULL, 0, 0, NULL,
         "Memory that is not the communicator's: with a copy."),
     OPT(iterations, "iterations", 'i', INT, "20", 1, BENCH_MAX_SAMPLES, "N",
         "Samples of a size; fewer if they would take more than 2 s."),
     OPT(warmup, "warmup", 'w', INT, "5", 0, 1000, "N", "All-reduces before them."),
+    OPT(hosts, "hosts", 0, TEXT, NULL, 0, 0, "LIST", "Start the ranks there: a,b or a:2,b:2."),
+    OPT(launcher, "launcher", 0, TEXT, "auto", 0, 0, "NAME",
+        "local, ssh, srun, or auto: ssh with --hosts, srun inside a Slurm allocation."),
     OPT(rank, "rank", 0, INT, "-1", -1, WEIR_COMM_MAX_RANKS - 1, "N",
         "Be this rank of a group started by someone else."),
     OPT(rendezvous, "rendezvous", 0, TEXT, NULL, 0, 0, "URL",
-        "With --rank: where the ranks meet, file:///DIR or tcp://HOST:PORT."),
+        "Where the ranks meet: tcp://HOST:PORT of the first host, or file:///DIR."),
     OPT(secret, "secret", 0, TEXT, NULL, 0, 0, "TEXT",
         "With --rank: what the ranks prove to each other that they know."),
     OPT(timeout_s, "timeout-s", 0, INT, "60", 1, 86400, "S", "Longest wait for another rank."),
@@ -127,7 +128,7 @@ static weir_status understand(const struct bench_options *given, struct bench_pl
         return weir_error_set(err, WEIR_ERR_INVALID, "--format %.40s: expected text or json",
                               given->format);
     }
-    if (given->rank >= given->ranks) {
+    if (given->rank >= 0 && given->rank >= given->ranks) {
         return weir_error_set(err, WEIR_ERR_INVALID, "--rank %lld: there are %lld ranks",
                               (long long)given->rank, (long long)given->ranks);
     }
@@ -207,7 +208,7 @@ static struct weir_comm_config config_of(const struct bench_plan *plan, int rank
 {
     const struct bench_options *given = plan->options;
     static char host[24];
-    (void)snprintf(host, sizeof host, "%d", (int)(rank * given->hosts / given->ranks));
+    (void)snprintf(host, sizeof host, "%d", (int)(rank * given->split / given->ranks));
     return (struct weir_comm_config){.rendezvous = given->rendezvous,
                                      .secret = given->secret,
                                      .job_id = "bench-allreduce",
@@ -218,102 +219,87 @@ static struct weir_comm_config config_of(const struct bench_plan *plan, int rank
                                      .algorithm = given->algorithm,
                                      .tuning = given->tuning,
                                      .wire = given->wire,
-                                     .host = given->hosts > 1 ? host : NULL};
+                                     .host = given->split > 1 ? host : NULL};
 }
 
-static int finish(weir_status status, int64_t n_wrong, const struct weir_error *err, int rank)
-{
-    if (status != WEIR_OK) {
-        (void)fprintf(stderr, "weir-worker bench-allreduce: rank %d: %s\n", rank, err->message);
-        return weir_status_exit(status);
-    }
-    return n_wrong == 0 ? 0 : 1;
-}
-
-/* ---- all ranks on this host --------------------------------------------------------------------
- */
-
-static int run_rank(const struct bench_plan *plan, int rank, const char *url)
+static weir_status run_rank(const struct bench_plan *plan, int rank, struct weir_error *err)
 {
     struct weir_comm_config config = config_of(plan, rank);
-    struct weir_error err = {0};
     int64_t n_wrong = 0;
-    if (url != NULL) {
-        config.rendezvous = url;
-        config.secret = url; /* its folder is readable for this user alone */
-    }
-    weir_status status = be_rank(plan, &config, &n_wrong, &err);
-    return finish(status, n_wrong, &err, rank);
+    WEIR_TRY(be_rank(plan, &config, &n_wrong, err));
+    return n_wrong == 0 ? WEIR_OK
+                        : weir_error_set(err, WEIR_ERR_CORRUPT, "%lld sums are not the serial ones",
+                                         (long long)n_wrong);
 }
 
-static int wait_for(const pid_t *pids, int n)
+/* ---- all ranks ---------------------------------------------------------------------------------
+ */
+
+static weir_status launch(const struct bench_options *given, int argc, char *const *argv,
+                          struct weir_arena *arena, struct weir_error *err)
 {
-    int first = 0;
-    for (int r = 0; r < n; r++) {
-        int status = 0;
-        if (pids[r] < 0 || waitpid(pids[r], &status, 0) != pids[r]) {
-            status = 1 << 8;
-        }
-        int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        first = first != 0 ? first : code;
-    }
-    return first;
+    char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 2, char *);
+    words[0] = weir_arena_strdup(arena, "weir-worker");
+    memcpy(words + 1, argv, (size_t)argc * sizeof *argv);
+    const struct weir_spawn_config config = {.n_ranks = (int)given->ranks,
+                                             .hosts = given->hosts,
+                                             .by = given->launcher,
+                                             .argv = words,
+                                             .rendezvous = given->rendezvous};
+    return weir_spawn_run(&config, err);
 }
 
-static int launch(const struct bench_plan *plan)
+static weir_status parse(int argc, char **argv, struct weir_arena *arena,
+                         struct bench_options *given, struct weir_error *err)
 {
-    char dir[] = "/tmp/weir-bench-XXXXXX", url[sizeof dir + 8];
-    pid_t pids[WEIR_COMM_MAX_RANKS], parent = getpid();
-    int n = (int)plan->options->ranks;
-    if (mkdtemp(dir) == NULL) {
-        (void)fprintf(stderr, "weir-worker bench-allreduce: no folder in /tmp\n");
-        return weir_status_exit(WEIR_ERR_IO);
+    char **words = NULL;
+    size_t n_words = 0;
+    WEIR_TRY(weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1, arena, given,
+                                &words, &n_words, err));
+    return n_words == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", words[0]);
+}
+
+static weir_status run(int argc, char **argv, struct weir_arena *arena, struct weir_error *err)
+{
+    static struct bench_plan plan;
+    struct bench_options given = {0};
+    struct weir_spawn_rank me;
+    bool is_rank = weir_spawn_is_rank();
+    if (is_rank) {
+        WEIR_TRY(weir_spawn_join(&me, err));
     }
-    (void)snprintf(url, sizeof url, "file://%s", dir);
-    (void)fflush(NULL);
-    for (int r = 0; r < n; r++) {
-        pids[r] = fork();
-        if (pids[r] == 0) {
-            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != parent) {
-                _exit(1);
-            }
-            exit(run_rank(plan, r, url));
-        }
+    WEIR_TRY(parse(argc, argv, arena, &given, err));
+    if (given.is_help) {
+        (void)printf("usage: weir bench allreduce [option …]\n\n");
+        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
+        return WEIR_OK;
     }
-    int code = wait_for(pids, n);
-    (void)rmdir(dir);
-    return code;
+    if (is_rank) {
+        given.rank = me.rank;
+        given.ranks = me.size;
+        given.rendezvous = weir_arena_strdup(arena, me.rendezvous);
+        given.secret = me.secret;
+    }
+    if (given.ranks == 0 && given.hosts == NULL) {
+        given.ranks = 2;
+    }
+    WEIR_TRY(understand(&given, &plan, err));
+    return given.rank >= 0 ? run_rank(&plan, (int)given.rank, err)
+                           : launch(&given, argc, argv, arena, err);
 }
 
 int weir_comm_bench_main(int argc, char **argv)
 {
-    struct bench_options given = {0};
-    static struct bench_plan plan;
     struct weir_arena arena;
     struct weir_error err = {0};
-    char **words = NULL;
-    size_t n_words = 0;
-    int code = 0;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1,
-                                            &arena, &given, &words, &n_words, &err);
-    if (status == WEIR_OK && n_words > 0) {
-        status = weir_error_set(&err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", words[0]);
-    }
-    if (status == WEIR_OK && given.is_help) {
-        (void)printf("usage: weir-worker bench-allreduce [option …]\n\n");
-        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
-    } else if (status == WEIR_OK) {
-        status = understand(&given, &plan, &err);
-        if (status == WEIR_OK) {
-            code = given.rank >= 0 ? run_rank(&plan, (int)given.rank, NULL) : launch(&plan);
-        }
-    }
+    weir_status status = run(argc, argv, &arena, &err);
     if (status != WEIR_OK) {
-        (void)fprintf(stderr, "weir-worker bench-allreduce: %s\n", err.message);
-        code = weir_status_exit(status);
+        (void)fprintf(stderr, "weir-worker bench-allreduce: %s\n",
+                      err.message[0] != '\0' ? err.message : weir_status_text(status));
     }
     weir_arena_fini(&arena);
-    return code;
+    return weir_status_exit(status);
 }

@@ -11,9 +11,9 @@
 enum { BENCH_MAX_SIZES = 256, BENCH_MAX_SAMPLES = 1000 };
 
 struct bench_options {
-    int64_t ranks, hosts, rank, iterations, warmup, timeout_s, factor;
+    int64_t ranks, split, rank, iterations, warmup, timeout_s, factor;
     char *bytes, *begin, *end, *type, *transport, *algorithm, *tuning, *tune, *wire;
-    char *rendezvous, *secret, *format;
+    char *hosts, *launcher, *rendezvous, *secret, *format;
     bool is_private, is_help;
 };
 

@@ -69,7 +69,7 @@ weir_status bench_tune(struct weir_comm *comm, const struct bench_plan *plan, vo
     if (comm->plan.n_rules == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "--tune: there is one way in shared memory; use --transport ucx or "
-                              "tcp, or --hosts");
+                              "tcp, or --split");
     }
     for (size_t i = 0; i < plan->n_sizes; i++) {
         size_t bytes = plan->sizes[i], before = i > 0 ? plan->sizes[i - 1] : bytes;
