@@ -87,6 +87,43 @@ weir_status action_allocate(struct cycle *cycle)
     return status;
 }
 
+bool action_give_rest_to(struct cycle *cycle, int32_t job)
+{
+    struct cluster *cluster = &cycle->cluster;
+    struct weir_sched_amount amount, fixed;
+    if (!cluster->profile->guarantee_first || !cluster->has_evicted) {
+        return false;
+    }
+    int32_t n = chunk_next(cluster, job, cycle->tasks);
+    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    if (n == 0 || !shares_is_guaranteed(cluster, cluster->jobs[job].queue, &amount, false) ||
+        !shares_admit(cluster, cluster->jobs[job].queue, &amount, &fixed, NULL)) {
+        return false;
+    }
+    backfill_hold_against(&cycle->backfill, job);
+    bool is_placed = placer_place(&cycle->placer, job, cycle->tasks, n, NULL);
+    cluster_commit(cluster);
+    return is_placed;
+}
+
+/** A gang that had to go for one job may leave room for others: those to whom it is guaranteed are
+ *  not to wait for the next cycle. */
+weir_status action_give_rest(struct cycle *cycle)
+{
+    struct order order;
+    action_list_waiting(cycle);
+    weir_status status = order_init(&order, &cycle->cluster, cycle->is_listed, false);
+    for (int32_t job = -1; status == WEIR_OK && (job = order_pop(&order)) >= 0;) {
+        if (action_give_rest_to(cycle, job) &&
+            cycle->cluster.groups[cycle->cluster.jobs[job].first_group].n_pending > 0) {
+            order_push(&order, job);
+        }
+        status = cycle->cluster.status;
+    }
+    order_fini(&order);
+    return status;
+}
+
 /** Whether what a pipelined task waits for is not there (any more), nor kept for others. */
 static bool is_ready(const struct cluster *cluster, int32_t task)
 {

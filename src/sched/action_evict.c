@@ -69,6 +69,39 @@ static bool mark_victims(struct cycle *cycle, int32_t job, const struct eviction
     return false;
 }
 
+/**
+ * Who is guaranteed what it asks for must not fail because the search began with victims that it
+ * may not take from: they can move at first, which takes the room that it needs in the end. Nor
+ * because a queue above it would have too much while its own siblings borrow. So search again, only
+ * among those of whom something may be lost, the nearest first, and move nobody.
+ */
+static bool solve_by_right(struct cycle *cycle, const struct weir_sched_amount *amount)
+{
+    struct cluster *cluster = &cycle->cluster;
+    struct solver *solver = &cycle->solver;
+    int32_t queue = cluster->jobs[solver->job].queue;
+    bool is_any = false;
+    if (!cluster->profile->guarantee_first || cluster->n_resources > WEIR_SCHED_FIRST_MODEL ||
+        !shares_is_guaranteed(cluster, queue, amount, false)) {
+        return false;
+    }
+    solver->n_rings = cluster->queues[queue].depth + 1;
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        int32_t taker = queue, loser = q;
+        cluster_find_siblings(cluster, &taker, &loser);
+        solver->rings[q] = cluster->queues[queue].depth - cluster->queues[taker].depth;
+        for (int32_t i = cluster->queue_first[q]; i < cluster->queue_first[q + 1]; i++) {
+            uint8_t *is_victim = &solver->is_victim[cluster->queue_jobs[i]];
+            *is_victim = solver->may_lose[q] ? *is_victim : SOLVER_NOT_A_VICTIM;
+            is_any = is_any || *is_victim != SOLVER_NOT_A_VICTIM;
+        }
+    }
+    solver->may_move = false;
+    bool is_solved = is_any && solver_solve(solver);
+    solver->n_rings = 0;
+    return is_solved;
+}
+
 static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -81,6 +114,9 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
          !shares_may_reclaim(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
         return false;
     }
+    if (rule->within_share && action_give_rest_to(cycle, job)) {
+        return true;
+    }
     mark_losers(cycle, job, rule);
     if ((rule->must_move_all && is_beyond_moving(cycle, job)) || !mark_victims(cycle, job, rule)) {
         return false;
@@ -91,7 +127,7 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     solver->allow = rule->allow;
     solver->must_move_all = rule->must_move_all;
     solver->may_move = rule->may_move;
-    bool is_solved = solver_solve(solver);
+    bool is_solved = solver_solve(solver) || (rule->within_share && solve_by_right(cycle, &amount));
     cluster_commit(cluster);
     return is_solved;
 }

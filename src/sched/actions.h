@@ -42,6 +42,13 @@ action_fn action_end_over_time;
 /** Take devices back that are idle for too long. */
 action_fn action_end_idle;
 
+/** Place a job's next tasks in what evictions have freed beyond their need, now or when it is free,
+ *  if they are guaranteed to it. @return Whether they have a place. */
+bool action_give_rest_to(struct cycle *cycle, int32_t job);
+
+/** At the end, if anything was evicted: the same for all that wait, in their order. */
+action_fn action_give_rest;
+
 /** At the end: what was to wait for work that did not start after all is bound. */
 action_fn action_bind_ready;
 

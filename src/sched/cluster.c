@@ -386,7 +386,9 @@ void cluster_commit(struct cluster *cluster)
 {
     cluster->n_commits += cluster->n_log > 0;
     for (size_t i = 0; i < cluster->n_log; i++) {
-        cluster->changed[cluster->tasks[cluster->log[i].task].job] = cluster->n_commits;
+        const struct task_state *task = &cluster->tasks[cluster->log[i].task];
+        cluster->changed[task->job] = cluster->n_commits;
+        cluster->has_evicted = cluster->has_evicted || task->phase == PHASE_RELEASING;
     }
     if (cluster->fgd != NULL && cluster->n_log > 0) {
         fgd_index_commit(cluster->fgd, cluster->n_log);

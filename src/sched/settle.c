@@ -268,6 +268,22 @@ static bool settle_by_right(struct solver *solver, int32_t n_tasks)
     return is_mixed && is_allowed(solver);
 }
 
+/** The nearest victims borrow what the job's own line of queues needs: they do not come back only
+ *  because others, from further away, have left more room than it takes. */
+static bool settle_without_nearest(struct solver *solver, int32_t n_tasks)
+{
+    const struct cluster *cluster = solver->cluster;
+    for (int32_t e = 0; e < solver->n_evicted; e++) {
+        struct solver_unit *unit = &solver->units[solver->evicted[e]];
+        unit->must_stay = solver->rings[cluster->jobs[unit->job].queue] > 0;
+    }
+    settle_those(solver, true, true, n_tasks);
+    for (int32_t e = 0; e < solver->n_evicted; e++) {
+        solver->units[solver->evicted[e]].must_stay = false;
+    }
+    return is_allowed(solver);
+}
+
 bool settle_victims(struct solver *solver, int32_t n_tasks)
 {
     bool has_rights =
@@ -283,6 +299,9 @@ bool settle_victims(struct solver *solver, int32_t n_tasks)
             return true;
         }
         cluster_rollback(solver->cluster, checkpoint);
+    }
+    if (solver->n_rings > 0) {
+        return settle_without_nearest(solver, n_tasks);
     }
     if (!solver->may_move) {
         return false;

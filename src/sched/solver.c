@@ -45,6 +45,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->links = make_raw(n_tasks, sizeof *solver->links);
     solver->gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->gains);
     solver->all_gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
+    solver->rings = make((size_t)snapshot->n_queues, sizeof *solver->rings);
     solver->may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
     solver->pending = make_raw(n_tasks, sizeof(int32_t));
     solver->evicted = make_raw(n_tasks, sizeof(int32_t));
@@ -59,7 +60,8 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
         solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
         solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
         solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
-        solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
+        solver->rings != NULL && solver->sorted[0].is_listed != NULL &&
+        solver->sorted[1].is_listed != NULL;
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
@@ -82,6 +84,7 @@ void solver_fini(struct solver *solver)
     free(solver->gains);
     free(solver->all_gains);
     free(solver->may_lose);
+    free(solver->rings);
     prospect_fini(&solver->prospect);
     free(solver->pending);
     free(solver->evicted);

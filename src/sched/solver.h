@@ -81,7 +81,10 @@ struct solver {
     struct solver_link *links;       /**< As many as unit_tasks. */
     struct prospect_gain *gains;     /**< Per node: of the units popped so far. */
     struct prospect_gain *all_gains; /**< Of all victims: scratch. */
-    bool *may_lose; /**< Per leaf queue: may lose work; else its victims must move. Input. */
+    int32_t *rings; /**< Per leaf queue how far it is: the victims of ring 0 go first, then those of
+                         1. Input. */
+    int32_t n_rings, ring; /**< 0: all at once. The former is input. */
+    bool *may_lose;        /**< Per leaf queue: may lose work; else its victims must move. Input. */
 
     int32_t *evicted; /**< Units of the scenario in place, in the order of popping. */
     int32_t n_evicted;

@@ -4,6 +4,18 @@
 
 #include <string.h>
 
+/** The victims of one ring in order, the others being popped already or to come. */
+static weir_status open_ring(struct solver *solver)
+{
+    const struct cluster *cluster = solver->cluster;
+    for (int32_t i = 0; i < cluster->snapshot->n_jobs; i++) {
+        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM &&
+                               solver->rings[cluster->jobs[i].queue] == solver->ring;
+    }
+    order_fini(&solver->victims);
+    return order_init(&solver->victims, cluster, solver->is_listed, true);
+}
+
 /** The victims in order: what the last search sorted is brought up to date. */
 static weir_status open_order(struct solver *solver)
 {
@@ -36,12 +48,16 @@ weir_status victims_open(struct solver *solver)
         solver->last_unit[i] = -1;
         solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
     }
-    return open_order(solver);
+    solver->ring = 0;
+    return solver->n_rings > 0 ? open_ring(solver) : open_order(solver);
 }
 
 void victims_close(struct solver *solver)
 {
     solver->are_open = false;
+    if (solver->n_rings > 0) {
+        order_fini(&solver->victims); /* It is no copy of what was sorted. */
+    }
     solver->n_units = solver->n_unit_tasks = 0;
 }
 
@@ -135,6 +151,14 @@ bool victims_pop(struct solver *solver)
     }
     for (;;) {
         int32_t job = order_pop(&solver->victims);
+        if (job < 0 && solver->ring + 1 < solver->n_rings) {
+            solver->ring++;
+            if (open_ring(solver) != WEIR_OK) {
+                solver->cluster->status = WEIR_ERR_NOMEM;
+                return false;
+            }
+            continue;
+        }
         if (job < 0 || solver->cluster->status != WEIR_OK) {
             return false;
         }
