@@ -15,9 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After the first failure: for the others to say why as well; then to notice that input closed. */
-#define LINGER_MS 300
-#define GRACE_MS  5000
+/* After the first failure, for the others to say why as well: longer if it was but the loss of
+ * another rank, whose own words are on the way; then for them to notice that input closed. */
+#define LINGER_MS      300
+#define LINGER_ECHO_MS 3000
+#define GRACE_MS       5000
 
 #define LINE_BYTES   1024
 #define LAST_BYTES   256
@@ -344,7 +346,8 @@ static void note_exit(struct spawn *spawn, int rank, int wait_status)
         spawn->is_echo = is_echo;
         describe(spawn, rank, wait_status);
     }
-    spawn->close_ms = WEIR_MIN(spawn->close_ms, weir_mono_ms() + LINGER_MS);
+    int64_t linger_ms = spawn->is_echo ? LINGER_ECHO_MS : LINGER_MS;
+    spawn->close_ms = WEIR_MIN(spawn->close_ms, weir_mono_ms() + linger_ms);
 }
 
 static void reap(struct spawn *spawn)
