@@ -23,6 +23,7 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
     backfill->ends = calloc(n_ends, sizeof *backfill->ends);
     backfill->of_jobs = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->of_jobs);
     backfill->is_active = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->is_active);
+    backfill->lately = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->lately);
     backfill->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *backfill->tasks);
     backfill->touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->touched);
     backfill->is_touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->is_touched);
@@ -30,7 +31,7 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
     bool is_whole = backfill->slots != NULL && backfill->ends != NULL && backfill->tasks != NULL &&
                     backfill->touched != NULL && backfill->is_touched != NULL &&
                     backfill->late != NULL && backfill->of_jobs != NULL &&
-                    backfill->is_active != NULL;
+                    backfill->lately != NULL && backfill->is_active != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -42,6 +43,7 @@ void backfill_fini(struct backfill *backfill)
     free(backfill->ends);
     free(backfill->of_jobs);
     free(backfill->is_active);
+    free(backfill->lately);
     free(backfill->tasks);
     free(backfill->touched);
     free(backfill->is_touched);
@@ -326,6 +328,76 @@ static int32_t search(struct backfill *backfill, const struct backfill_slot *slo
     return fit;
 }
 
+/** Whether a time for one task alone is a matter of the nodes on which something ends. */
+static bool is_plain(const struct backfill *backfill, const struct backfill_slot *slot, int32_t n)
+{
+    const struct cluster *cluster = backfill->cluster;
+    const struct job_state *job = &cluster->jobs[slot->job];
+    const struct weir_sched_task *task = &cluster->snapshot->tasks[backfill->tasks[0]];
+    return n == 1 && job->n_groups == 1 && cluster->groups[job->first_group].topology < 0 &&
+           task->affinity_key == NULL && task->anti_affinity_key == NULL &&
+           cluster->queues[job->queue].bounds_model < 0 && !cluster->has_closings &&
+           cluster->kept == NULL;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    int32_t l = *(const int32_t *)left, r = *(const int32_t *)right;
+    return l < r ? -1 : l > r;
+}
+
+/** Whether the task fits on a node that has changed since the indices were up to date; those are
+ *  noted. */
+static bool fits_lately(struct backfill *backfill, int32_t task)
+{
+    bool fits = false;
+    struct fits_spot spot = {.devices = backfill->placer->devices};
+    for (int32_t i = 0; i < backfill->n_touched && !fits; i++) {
+        spot.node = backfill->touched[i];
+        fits_find(backfill->cluster, task, &spot);
+        fits = spot.when >= FITS_FUTURE;
+    }
+    if (fits) {
+        backfill->n_lately = backfill->n_touched;
+        memcpy(backfill->lately, backfill->touched,
+               (size_t)backfill->n_touched * sizeof *backfill->lately);
+        qsort(backfill->lately, (size_t)backfill->n_lately, sizeof *backfill->lately, by_number);
+    }
+    return fits;
+}
+
+/** The same as search, for one task that its queues admit and that did not fit at `least`: where
+ *  nothing fitted before, only the nodes on which something has ended need be looked at. */
+static int32_t search_nodes(struct backfill *backfill)
+{
+    while (backfill->position < backfill->n_ends) {
+        pass(backfill, &backfill->ends[backfill->position++], 1);
+        bool fits = fits_lately(backfill, backfill->tasks[0]);
+        settle_nodes(backfill);
+        if (fits) {
+            backfill->cluster->at_ms = backfill->ends[backfill->position - 1].at_ms;
+            return backfill->position;
+        }
+    }
+    return -1;
+}
+
+/** The fewest ends, `least` or more, after which the job fits; -1: it never does. */
+static int32_t find_position(struct backfill *backfill, const struct backfill_slot *slot, int32_t n,
+                             int32_t least)
+{
+    const struct cluster *cluster = backfill->cluster;
+    backfill->n_lately = 0;
+    if (!is_plain(backfill, slot, n)) {
+        return search(backfill, slot, n, least);
+    }
+    move_to(backfill, least);
+    if (!shares_admit(cluster, cluster->jobs[slot->job].queue, &slot->amount, &slot->fixed, NULL)) {
+        return search(backfill, slot, n, least);
+    }
+    return fits_at(backfill, least, slot, n) ? least : search_nodes(backfill);
+}
+
 static bool reserve_memory(struct backfill *backfill, int32_t n)
 {
     size_t n_devices = 0;
@@ -465,7 +537,7 @@ static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
     int32_t n = chunk_next(cluster, slot->job, backfill->tasks);
     slot->shape = common_shape(backfill, n);
     int32_t least = slot->shape < 0 ? 0 : least_position(backfill, slot, n);
-    int32_t position = search(backfill, slot, n, least);
+    int32_t position = find_position(backfill, slot, n, least);
     if (position < 0) {
         return;
     }
@@ -473,7 +545,11 @@ static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
         cluster->status = WEIR_ERR_NOMEM;
         return;
     }
-    if (try_at(backfill, position, slot, n)) {
+    backfill->placer->only = (struct place_nodes){
+        .list = backfill->n_lately > 0 ? backfill->lately : NULL, .n = backfill->n_lately};
+    bool is_placed = try_at(backfill, position, slot, n);
+    backfill->placer->only = (struct place_nodes){0};
+    if (is_placed) {
         record(backfill, slot, n);
         slot->from_ms = cluster->at_ms;
         slot->after_job = position > 0 ? backfill->ends[position - 1].job : WEIR_SCHED_NONE;

@@ -66,6 +66,7 @@ struct backfill {
     int64_t active_version; /**< in the state of cluster.n_commits; -1: not known. */
     struct backfill_end *ends;
     int32_t n_ends, position;   /**< The first `position` ends are supposed to be over. */
+    int32_t *lately, n_lately;  /**< Where something has ended when a search last found room. */
     int32_t *tasks;             /**< Room for one job's tasks. */
     struct backfill_slot *late; /**< Forecasts to make. */
     int32_t n_late;

@@ -85,10 +85,14 @@ static void refresh(struct fgd_index *index)
         int32_t node = index->stale[i];
         index->is_stale[node] = false;
         index->room -= index->nodes.rooms[node];
-        fgd_nodes_update(&index->nodes, node);
+        bool is_changed = fgd_nodes_update(&index->nodes, node);
         index->room += index->nodes.rooms[node];
-        index->valued[node] = 0;
-        note_room(index, node);
+        if (is_changed) { /* What was only supposed has left no trace. */
+            index->valued[node] = 0;
+            index->log[index->n_logged & index->log_mask] = node;
+            index->noted[node] = ++index->n_logged;
+            note_room(index, node);
+        }
     }
     index->n_stale = 0;
 }
@@ -178,8 +182,6 @@ void fgd_index_note(struct fgd_index *index, int32_t node)
         index->is_stale[node] = true;
         index->stale[index->n_stale++] = node;
     }
-    index->log[index->n_logged & index->log_mask] = node;
-    index->noted[node] = ++index->n_logged;
 }
 
 void fgd_index_commit(struct fgd_index *index, size_t n_changes)

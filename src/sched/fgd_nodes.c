@@ -94,11 +94,12 @@ static weir_status allocate(struct fgd_nodes *nodes)
     nodes->classes = calloc(n_nodes, sizeof *nodes->classes);
     nodes->allows = calloc(n_nodes, FGD_CONSTRAINTS_MAX);
     nodes->pool = calloc(n_devices, sizeof *nodes->pool);
+    nodes->scratch = calloc((size_t)nodes->max_devices + 1, sizeof *nodes->scratch);
     nodes->constraints = calloc((size_t)nodes->cluster->n_shapes + 1, sizeof(int32_t));
     nodes->examples = calloc(FGD_CONSTRAINTS_MAX, sizeof(int32_t));
     return nodes->states == NULL || nodes->rooms == NULL || nodes->classes == NULL ||
-                   nodes->allows == NULL || nodes->pool == NULL || nodes->constraints == NULL ||
-                   nodes->examples == NULL
+                   nodes->allows == NULL || nodes->pool == NULL || nodes->scratch == NULL ||
+                   nodes->constraints == NULL || nodes->examples == NULL
                ? WEIR_ERR_NOMEM
                : WEIR_OK;
 }
@@ -133,6 +134,7 @@ void fgd_nodes_fini(struct fgd_nodes *nodes)
     free(nodes->classes);
     free(nodes->allows);
     free(nodes->pool);
+    free(nodes->scratch);
     free(nodes->constraints);
     free(nodes->examples);
 }
@@ -142,22 +144,30 @@ int32_t fgd_nodes_free(const struct cluster *cluster, int32_t node, int32_t devi
     return cluster->devices[cluster->nodes[node].first_device + device].room_milli;
 }
 
-void fgd_nodes_update(struct fgd_nodes *nodes, int32_t at)
+bool fgd_nodes_update(struct fgd_nodes *nodes, int32_t at)
 {
     const struct cluster *cluster = nodes->cluster;
     const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
     struct fgd_state *state = &nodes->states[at];
-    state->cpu_milli = WEIR_MAX(given->cpu_milli - cluster->nodes[at].cpu_future, 0);
-    state->memory_bytes = WEIR_MAX(given->memory_bytes - cluster->nodes[at].memory_future, 0);
-    nodes->rooms[at] = 0;
+    int64_t cpu_milli = WEIR_MAX(given->cpu_milli - cluster->nodes[at].cpu_future, 0);
+    int64_t memory_bytes = WEIR_MAX(given->memory_bytes - cluster->nodes[at].memory_future, 0);
+    int64_t room = 0;
     for (int32_t d = 0; d < state->n_devices; d++) {
         int32_t left = fgd_nodes_free(cluster, at, d), i = d;
-        for (; i > 0 && state->free[i - 1] < left; i--) {
-            state->free[i] = state->free[i - 1];
+        for (; i > 0 && nodes->scratch[i - 1] < left; i--) {
+            nodes->scratch[i] = nodes->scratch[i - 1];
         }
-        state->free[i] = left;
-        nodes->rooms[at] += cluster->nodes[at].is_open ? left : 0;
+        nodes->scratch[i] = left;
+        room += left;
     }
+    size_t size = (size_t)state->n_devices * sizeof *state->free;
+    bool is_changed = cpu_milli != state->cpu_milli || memory_bytes != state->memory_bytes ||
+                      memcmp(nodes->scratch, state->free, size) != 0;
+    state->cpu_milli = cpu_milli;
+    state->memory_bytes = memory_bytes;
+    memcpy(state->free, nodes->scratch, size);
+    nodes->rooms[at] = cluster->nodes[at].is_open ? room : 0;
+    return is_changed;
 }
 
 bool fgd_nodes_allow(const struct fgd_nodes *nodes, int32_t task, int32_t node)

@@ -19,7 +19,8 @@ struct fgd_nodes {
     int32_t n_constraints;
     int32_t *examples; /**< Per constraint a task that has it. */
     struct fgd_state *states;
-    int64_t *rooms; /**< Per node, thousandths free; 0 if it is closed. */
+    int32_t *scratch; /**< Room for one node's devices. */
+    int64_t *rooms;   /**< Per node, thousandths free; 0 if it is closed. */
     int32_t *pool;
     int32_t max_devices;
 };
@@ -27,8 +28,8 @@ struct fgd_nodes {
 weir_status fgd_nodes_init(struct fgd_nodes *nodes, const struct cluster *cluster) WEIR_MUST_CHECK;
 void fgd_nodes_fini(struct fgd_nodes *nodes);
 
-/** Look at a node's counters again. */
-void fgd_nodes_update(struct fgd_nodes *nodes, int32_t node);
+/** Look at a node's counters again. @return Whether its state has changed. */
+bool fgd_nodes_update(struct fgd_nodes *nodes, int32_t node);
 
 /** Thousandths of a device that are free in the future. */
 int32_t fgd_nodes_free(const struct cluster *cluster, int32_t node, int32_t device);

@@ -85,7 +85,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
             .rank = nodes->has_ranks ? placer->ranks[spot.node] : 0,
             .node = spot.node,
             .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
-            .is_now = spot.when == FITS_NOW,
+            .is_now = spot.when == FITS_NOW && !placer->future_only,
         };
         if (spot.when >= FITS_FUTURE &&
             (best->when < FITS_FUTURE || is_better(&candidate, &best_so_far))) {
