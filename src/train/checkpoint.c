@@ -253,6 +253,7 @@ weir_status checkpoint_image_take(struct checkpoint_image *image,
                                              .n_dims = 1,
                                              .data = parts->average->weights};
     }
+    image->n_servers = parts->n_servers;
     image->state = state_text(state, parts->n_servers, &image->arena);
     image->identity = weir_arena_strdup(&image->arena, parts->identity);
     return WEIR_OK;
@@ -350,6 +351,17 @@ static void prune(const char *dir, uint64_t step)
     }
     size_t i_oldest = WEIR_MIN(i_this + CHECKPOINTS_KEPT - 1, n_steps - 1);
     remove_other_files(dir, steps[i_oldest], step);
+}
+
+bool checkpoint_has_shares(const struct checkpoint_image *image, const char *dir)
+{
+    char path[PATH_BYTES];
+    for (int i = 0; i < image->n_servers; i++) {
+        if (!weir_path_exists(share_path(path, dir, image->step, i))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 weir_status checkpoint_image_write(const struct checkpoint_image *image, const char *dir,

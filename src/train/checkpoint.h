@@ -5,8 +5,8 @@
  * name, the optimiser's state, the weights' average, and in its metadata the place in the data, the
  * training's identity and a digest of everything. With parameter servers the optimiser's state
  * lives there: each server writes `step-<N>.server-<i>.safetensors` first, and worker 0's file,
- * written last, makes the checkpoint valid. Files are replaced atomically; the last two checkpoints
- * are kept.
+ * written when they are all there, makes the checkpoint valid. Files are replaced atomically; the
+ * last two checkpoints are kept.
  *
  * All numbers come back bit by bit, so a resumed training ends with the weights of one that was
  * never interrupted.
@@ -75,7 +75,8 @@ weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,
  */
 struct checkpoint_image {
     uint64_t step;
-    int i_server; /**< Whose share; -1: worker 0's file. */
+    int i_server;  /**< Whose share; -1: worker 0's file. */
+    int n_servers; /**< Of worker 0's: how many shares belong to it. */
     struct weir_safetensors_tensor *tensors;
     size_t n_tensors;
     char *state, *identity;
@@ -97,6 +98,9 @@ size_t checkpoint_image_elems(const struct checkpoint_image *image);
 
 /** Copy everything that is borrowed: tensors to `room`, which must outlive the image. */
 void checkpoint_image_move(struct checkpoint_image *image, float *room);
+
+/** Are the shares of worker 0's file all there, so that it may be written? */
+bool checkpoint_has_shares(const struct checkpoint_image *image, const char *dir);
 
 /** Write it, atomically and durably; after worker 0's file checkpoints that are too old go. Any
  *  thread, one at a time per folder. */

@@ -274,6 +274,30 @@ START_TEST(what_was_handed_over_is_written_and_not_what_came_after)
 
 END_TEST
 
+START_TEST(worker_0s_file_waits_for_the_servers_shares)
+{
+    struct train_saver *saver = NULL;
+    struct checkpoint_image image;
+    const struct checkpoint_parts workers = parts(false, 1);
+    const struct train_state now = state_of(3);
+    const struct checkpoint_share share = {.i_server = 0, .first = 0, .n = SIZE_MAX};
+    ck_assert_int_eq(train_saver_create(dir, &saver, &err), WEIR_OK);
+    fill(3);
+    ck_assert_int_eq(train_saver_save(saver, &workers, &now, &err), WEIR_OK);
+    ck_assert(train_saver_is_busy(saver) && !weir_path_exists(path_of(3, "")));
+    ck_assert_int_eq(checkpoint_image_take_share(&image, 3, &share, optimizer, &err), WEIR_OK);
+    ck_assert_int_eq(checkpoint_image_write(&image, dir, &err), WEIR_OK);
+    checkpoint_image_fini(&image);
+    ck_assert_int_eq(train_saver_wait(saver, &err), WEIR_OK);
+    ck_assert(weir_path_exists(path_of(3, "")));
+    const struct train_state next = state_of(4); /* a server that is lost writes nothing */
+    ck_assert_int_eq(train_saver_save(saver, &workers, &next, &err), WEIR_OK);
+    train_saver_destroy(saver);
+    ck_assert(weir_path_exists(path_of(3, "")) && !weir_path_exists(path_of(4, "")));
+}
+
+END_TEST
+
 START_TEST(what_fails_in_the_background_is_told_by_the_next_call)
 {
     struct train_saver *saver = NULL;
@@ -373,5 +397,6 @@ WEIR_TEST_MAIN_WITH("checkpoint", setup, teardown, everything_comes_back_bit_by_
                     no_checkpoint_is_told_from_no_whole_one,
                     shares_of_servers_become_one_state_again,
                     what_was_handed_over_is_written_and_not_what_came_after,
+                    worker_0s_file_waits_for_the_servers_shares,
                     what_fails_in_the_background_is_told_by_the_next_call,
                     who_is_killed_while_it_writes_leaves_a_whole_checkpoint)

@@ -53,6 +53,9 @@ static const struct weir_option options[] = {
     OPT(attempt,            "attempt",            INT,  "0",        0, 1 << 30, "N", "How often the group was started before"),
     OPT(timeout_s,          "timeout-s",          INT,  "120",      1, 86400, "S", "Longest wait for another rank"),
     OPT(max_restarts,       "max-restarts",       INT,  "3",        0, 1000000, "N", "Restarts of the group after a rank was lost"),
+    OPT(elastic,            "elastic",            BOOL, NULL,       0, 0, NULL, "Go on with the other workers when one is lost, and take in those that come"),
+    OPT(min_workers,        "min-workers",        INT,  "1",        1, WEIR_COMM_MAX_RANKS, "N", "With --elastic: fewer than these start again from the last checkpoint"),
+    OPT(join,               "join",               BOOL, NULL,       0, 0, NULL, "With --rank: join the elastic group of this rendezvous while it trains"),
     OPT(checkpoint_dir,     "checkpoint-dir",     TEXT, NULL,       0, 0, "DIR", "Where checkpoints are; without: beside the output, until it is there"),
     OPT(checkpoint_every_s, "checkpoint-every-s", F64,  "30",       0, 1e9, "S", "Time between checkpoints; each epoch ends with one too"),
     OPT(output,             "output",             TEXT, "model.safetensors", 0, 0, "FILE", "The trained model"),
@@ -203,7 +206,37 @@ bool train_is_launcher(const struct weir_train_config *config)
 
 bool train_is_server(const struct weir_train_config *config)
 {
-    return config->rank >= config->workers;
+    return !config->join && config->rank >= config->workers;
+}
+
+bool train_is_elastic(const struct weir_train_config *config)
+{
+    return config->elastic || config->join;
+}
+
+static weir_status check_elastic(const struct weir_train_config *config, struct weir_error *err)
+{
+    if (config->join && train_is_launcher(config)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "join: needs a rank, the number of a worker that the group lost or "
+                              "never had");
+    }
+    if (!train_is_elastic(config)) {
+        return config->min_workers == 1
+                   ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID, "min_workers: needs elastic");
+    }
+    if (config->parameter_servers > 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "elastic: a group with parameter servers, which hold the optimiser's "
+                              "state, starts again from its checkpoint when a rank is lost; leave "
+                              "out one of the two");
+    }
+    if (config->min_workers > config->workers) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "min_workers: %lld of %lld workers",
+                              (long long)config->min_workers, (long long)config->workers);
+    }
+    return WEIR_OK;
 }
 
 static weir_status check_rank(const struct weir_train_config *config, struct weir_error *err)
@@ -214,13 +247,14 @@ static weir_status check_rank(const struct weir_train_config *config, struct wei
                               "%lld workers and parameter servers: at most %d are supported",
                               (long long)size, WEIR_COMM_MAX_RANKS);
     }
+    WEIR_TRY(check_elastic(config, err));
     if (train_is_launcher(config)) {
         return config->role == NULL ? WEIR_OK
                                     : weir_error_set(err, WEIR_ERR_INVALID,
                                                      "role: needs a rank; leave both out to have "
                                                      "the whole group started");
     }
-    if (config->rank >= size) {
+    if (config->rank >= size && !config->join) {
         return weir_error_set(err, WEIR_ERR_INVALID, "rank: %lld of a group of %lld",
                               (long long)config->rank, (long long)size);
     }
@@ -231,8 +265,9 @@ static weir_status check_rank(const struct weir_train_config *config, struct wei
                               (long long)config->rank, (long long)config->workers,
                               (long long)config->parameter_servers, role);
     }
-    if (size > 1 && (config->rendezvous == NULL || config->secret == NULL ||
-                     config->secret[0] == '\0' || config->checkpoint_dir == NULL)) {
+    if ((size > 1 || train_is_elastic(config)) &&
+        (config->rendezvous == NULL || config->secret == NULL || config->secret[0] == '\0' ||
+         config->checkpoint_dir == NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "a rank of a group needs rendezvous, secret and checkpoint_dir");
     }

@@ -34,7 +34,8 @@ struct weir_train_config {
     /* By whom. */
     int64_t workers, parameter_servers, rank, threads, attempt;
     char *role, *rendezvous, *secret, *transport;
-    int64_t timeout_s, max_restarts;
+    int64_t timeout_s, max_restarts, min_workers;
+    bool elastic, join;
 
     /* What is kept, shown and reported. */
     char *checkpoint_dir, *output, *format;
@@ -83,6 +84,9 @@ weir_status train_data_kind(const char *name, enum weir_dataset_kind *out,
 
 /** Does this process start the others? */
 bool train_is_launcher(const struct weir_train_config *config);
+
+/** Does the group go on when a worker is lost, and take in others? */
+bool train_is_elastic(const struct weir_train_config *config);
 
 /** Is this rank a parameter server? */
 bool train_is_server(const struct weir_train_config *config);

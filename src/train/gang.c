@@ -1,6 +1,7 @@
 #include "train/gang.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,17 +16,25 @@
 /* After the first loss the others need one failing call; after a stop, a step and a checkpoint. */
 #define LOSS_GRACE_MS 15000
 #define STOP_GRACE_MS 60000
+/* An elastic group would go on by itself: it has to be ended. */
+#define ELASTIC_GRACE_MS 1000
 
-/** What a failing rank writes: shorter than PIPE_BUF, so messages do not mix. */
-struct last_words {
+/** What a rank writes: shorter than PIPE_BUF, so messages do not mix. */
+struct words {
     int rank;
-    struct weir_error err;
+    bool is_ready;         /**< It is about to take its first step; otherwise these are its last. */
+    struct weir_error err; /**< Why it fails. */
 };
 
 struct gang {
     const struct weir_train_config *config;
-    int n_ranks, n_alive;
-    pid_t pids[WEIR_COMM_MAX_RANKS]; /**< 0 once reaped. */
+    const struct weir_train_hooks *hooks;
+    int n_ranks, n_alive, n_done;
+    int64_t n_replaced;                    /**< Workers started in a lost one's place. */
+    bool is_newcomer[WEIR_COMM_MAX_RANKS]; /**< Such a one. */
+    bool is_ready[WEIR_COMM_MAX_RANKS];
+    struct weir_error last_words[WEIR_COMM_MAX_RANKS]; /**< Of those that ended; OK: none. */
+    pid_t pids[WEIR_COMM_MAX_RANKS];                   /**< 0 once reaped. */
     pid_t group;
     int words[2], signals;
     int64_t kill_ms; /**< Monotonic: when who is left is killed; INT64_MAX: never. */
@@ -40,11 +49,34 @@ static const char *role_name(const struct gang *gang, int rank)
 
 /* ---- the child ---------------------------------------------------------------------------- */
 
-static void run_child(const struct gang *gang, const struct weir_train_hooks *hooks, int rank,
-                      pid_t parent)
+static void say(const struct gang *gang, const struct words *words)
+{
+    ssize_t n_written = write(gang->words[1], words, sizeof *words);
+    (void)n_written; /* the launcher may be gone; the exit status tells too */
+}
+
+static void on_ready(void *context, int rank)
+{
+    const struct gang *gang = context;
+    say(gang, &(struct words){.rank = rank, .is_ready = true});
+    if (gang->hooks != NULL && gang->hooks->on_ready != NULL) {
+        gang->hooks->on_ready(gang->hooks->context, rank);
+    }
+}
+
+static void on_step(void *context, const struct weir_train_step *step)
+{
+    const struct gang *gang = context;
+    gang->hooks->on_step(gang->hooks->context, step);
+}
+
+static void run_child(struct gang *gang, int rank, pid_t parent)
 {
     struct weir_train_config config = *gang->config;
-    struct last_words words = {.rank = rank};
+    struct words words = {.rank = rank};
+    const bool has_steps = gang->hooks != NULL && gang->hooks->on_step != NULL;
+    const struct weir_train_hooks hooks = {
+        .on_ready = on_ready, .on_step = has_steps ? on_step : NULL, .context = gang};
     sigset_t children;
     (void)sigemptyset(&children);
     (void)sigaddset(&children, SIGCHLD);
@@ -58,11 +90,11 @@ static void run_child(const struct gang *gang, const struct weir_train_hooks *ho
     }
     config.rank = rank;
     config.role = NULL;
-    weir_status status = weir_train_rank(&config, hooks, &words.err);
+    config.join = gang->is_newcomer[rank];
+    weir_status status = weir_train_rank(&config, &hooks, &words.err);
     if (status != WEIR_OK) {
         words.err.status = status;
-        ssize_t n_written = write(gang->words[1], &words, sizeof words);
-        (void)n_written; /* the launcher may be gone; the exit status tells too */
+        say(gang, &words);
     }
     (void)fflush(stdout);
     (void)fflush(stderr);
@@ -85,8 +117,7 @@ static void expect_end(struct gang *gang, int64_t grace_ms)
     gang->kill_ms = WEIR_MIN(gang->kill_ms, weir_mono_ms() + grace_ms);
 }
 
-static weir_status start_rank(struct gang *gang, const struct weir_train_hooks *hooks, int rank,
-                              struct weir_error *err)
+static weir_status start_rank(struct gang *gang, int rank, struct weir_error *err)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
@@ -94,7 +125,7 @@ static weir_status start_rank(struct gang *gang, const struct weir_train_hooks *
     }
     if (pid == 0) {
         (void)setpgid(0, gang->group);
-        run_child(gang, hooks, rank, parent);
+        run_child(gang, rank, parent);
     }
     gang->group = gang->group != 0 ? gang->group : pid;
     (void)setpgid(pid, gang->group); /* also here: whoever comes first */
@@ -114,37 +145,96 @@ static bool is_better_cause(const struct gang *gang, weir_status now)
 
 static void read_words(struct gang *gang)
 {
-    struct last_words words;
+    struct words words;
     while (read(gang->words[0], &words, sizeof words) == (ssize_t)sizeof words) {
-        if (is_better_cause(gang, words.err.status)) {
-            gang->end.status = words.err.status;
-            gang->end.rank = words.rank;
-            gang->end.err = words.err;
+        if (words.is_ready) {
+            gang->is_ready[words.rank] = true;
+        } else {
+            gang->last_words[words.rank] = words.err;
         }
     }
 }
 
+/** Before the first step the group is not one that could go on without somebody. */
+static bool is_formed(const struct gang *gang)
+{
+    for (int r = 0; r < gang->n_ranks; r++) {
+        if (!gang->is_ready[r]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Was this worker lost from a group that goes on without it? */
+static bool is_survived(const struct gang *gang, int rank, int wait_status)
+{
+    const struct weir_train_config *config = gang->config;
+    weir_status said = gang->last_words[rank].status;
+    /* A newcomer that did not get in, or was lost with the group it found, changes nothing. */
+    bool is_lost = WIFSIGNALED(wait_status) ||
+                   (gang->is_newcomer[rank] && (said == WEIR_ERR_PEER || said == WEIR_ERR_TIMEOUT));
+    bool is_ending = gang->is_stopped || gang->kill_ms != INT64_MAX || gang->n_done > 0;
+    return config->elastic && is_formed(gang) && is_lost && !is_ending && gang->n_alive > 0 &&
+           gang->n_alive >= config->min_workers;
+}
+
+/** Start another in the place of a lost worker; without one the group is smaller. */
+static void replace(struct gang *gang, int rank)
+{
+    struct weir_error err;
+    if (gang->n_replaced == gang->config->max_restarts) {
+        weir_log(WEIR_LOG_WARN, "worker_not_replaced", WEIR_KV_INT("worker", rank),
+                 WEIR_KV_INT("left", gang->n_alive), WEIR_KV_INT("replaced", gang->n_replaced));
+        return;
+    }
+    gang->n_replaced++;
+    gang->is_newcomer[rank] = true;
+    gang->last_words[rank] = (struct weir_error){.status = WEIR_OK};
+    if (start_rank(gang, rank, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "worker_not_replaced", WEIR_KV_INT("worker", rank),
+                 WEIR_KV_STR("reason", err.message));
+    }
+}
+
+static void note_cause(struct gang *gang, int rank, weir_status status,
+                       const struct weir_error *why)
+{
+    gang->end.status = status;
+    gang->end.rank = rank;
+    gang->end.err = *why;
+}
+
 static void note_exit(struct gang *gang, int rank, int wait_status)
 {
+    struct weir_error why = gang->last_words[rank];
     gang->pids[rank] = 0;
     gang->n_alive--;
     if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) {
+        gang->n_done++;
         return;
     }
-    expect_end(gang, LOSS_GRACE_MS);
+    if (is_survived(gang, rank, wait_status)) {
+        replace(gang, rank);
+        return;
+    }
     /* Killed by somebody else than us: that is the cause, whatever the others say of it. */
     bool is_ours = gang->kill_ms <= weir_mono_ms();
+    expect_end(gang, gang->config->elastic ? ELASTIC_GRACE_MS : LOSS_GRACE_MS);
     if (WIFSIGNALED(wait_status) && !is_ours && !gang->end.is_worth_restarting) {
         gang->end.is_worth_restarting = true;
-        gang->end.rank = rank;
-        gang->end.status = weir_error_set(
-            &gang->end.err, WEIR_ERR_PEER, "%s %d was killed by signal %d (%s)",
-            role_name(gang, rank), rank, WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+        (void)weir_error_set(&why, WEIR_ERR_PEER, "%s %d was killed by signal %d (%s)",
+                             role_name(gang, rank), rank, WTERMSIG(wait_status),
+                             strsignal(WTERMSIG(wait_status)));
+        note_cause(gang, rank, WEIR_ERR_PEER, &why);
+    } else if (why.status != WEIR_OK) {
+        if (is_better_cause(gang, why.status)) {
+            note_cause(gang, rank, why.status, &why);
+        }
     } else if (gang->end.status == WEIR_OK) {
-        gang->end.rank = rank;
-        gang->end.status =
-            weir_error_set(&gang->end.err, WEIR_ERR_INTERNAL, "%s %d ended with exit status %d",
-                           role_name(gang, rank), rank, WEXITSTATUS(wait_status));
+        (void)weir_error_set(&why, WEIR_ERR_INTERNAL, "%s %d ended with exit status %d",
+                             role_name(gang, rank), rank, WEXITSTATUS(wait_status));
+        note_cause(gang, rank, WEIR_ERR_INTERNAL, &why);
     }
 }
 
@@ -217,13 +307,14 @@ weir_status gang_run(const struct weir_train_config *config, const struct weir_t
                      struct gang_end *out, struct weir_error *err)
 {
     struct gang gang = {.config = config,
+                        .hooks = hooks,
                         .n_ranks = (int)(config->workers + config->parameter_servers),
                         .kill_ms = INT64_MAX,
                         .end = {.rank = -1}};
     WEIR_TRY(open_channels(&gang, err));
     weir_status status = WEIR_OK;
     for (int r = 0; r < gang.n_ranks && status == WEIR_OK; r++) {
-        status = start_rank(&gang, hooks, r, err);
+        status = start_rank(&gang, r, err);
     }
     if (status != WEIR_OK) {
         gang.kill_ms = weir_mono_ms();

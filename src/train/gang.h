@@ -4,6 +4,10 @@
  * Ranks are children in a process group of their own, so that Ctrl-C reaches the launcher alone; it
  * then asks them to stop. A rank that fails says why through a pipe. When one is lost, the others
  * notice by themselves; who does not end in time is killed.
+ *
+ * In an elastic group the loss of a worker is not the attempt's end: another is started in its
+ * place, as long as there is a group to join and max_restarts allows it, and while min_workers are
+ * left the group goes on without.
  */
 #ifndef WEIR_TRAIN_GANG_H
 #define WEIR_TRAIN_GANG_H

@@ -177,6 +177,40 @@ void train_progress_note(struct train_progress *progress, const char *event, con
     (void)fflush(stdout);
 }
 
+static json_t *members_json(const struct progress_group *group)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < group->n; i++) {
+        json_array_append_new(array, json_integer(group->members[i]));
+    }
+    return array;
+}
+
+static void print_members(const char *event, const struct progress_group *group)
+{
+    for (int i = 0; i < group->n; i++) {
+        (void)printf("%s %d", i == 0 ? event : ",", group->members[i]);
+    }
+    (void)printf("%s", group->n > 0 ? "  " : "");
+}
+
+void train_progress_members(struct train_progress *progress, const struct progress_change *change)
+{
+    if (progress->form == PROGRESS_JSON) {
+        print_json(json_pack("{s:s,s:I,s:i,s:o,s:o,s:f}", "event", "workers", "step",
+                             (json_int_t)change->step, "workers", change->n_workers, "lost",
+                             members_json(&change->lost), "joined", members_json(&change->joined),
+                             "seconds", change->seconds));
+        return;
+    }
+    close_line(progress);
+    print_members("lost worker", &change->lost);
+    print_members("joined by worker", &change->joined);
+    (void)printf("%d workers go on at step %llu after %.3f s\n", change->n_workers,
+                 (unsigned long long)change->step, change->seconds);
+    (void)fflush(stdout);
+}
+
 void train_progress_done(struct train_progress *progress, const char *output)
 {
     double seconds = (double)(weir_mono_ms() - progress->start_ms) / 1000;

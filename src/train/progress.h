@@ -2,6 +2,7 @@
 #ifndef WEIR_TRAIN_PROGRESS_H
 #define WEIR_TRAIN_PROGRESS_H
 
+#include "comm/comm.h"
 #include "train/checkpoint.h"
 #include "train/score.h"
 #include "train/task.h"
@@ -17,6 +18,19 @@ struct progress_view {
     uint64_t step, n_steps, epoch, n_epochs; /**< epoch counts from 1. */
     double loss, accuracy;                   /**< Over the pictures since the last look. */
     double images_per_second, learning_rate, eta_s;
+};
+
+/** Workers by the number that each was started as. */
+struct progress_group {
+    int n, members[WEIR_COMM_MAX_RANKS];
+};
+
+/** The group of workers became another one. */
+struct progress_change {
+    uint64_t step; /**< The next. */
+    int n_workers;
+    struct progress_group lost, joined;
+    double seconds; /**< From noticing it to being ready for the next step. */
 };
 
 struct train_progress {
@@ -49,6 +63,9 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
 /** Something worth a line: "resumed", "checkpoint"; key NULL: no number. */
 void train_progress_note(struct train_progress *progress, const char *event, const char *key,
                          double value);
+
+/** Who was lost and who came. */
+void train_progress_members(struct train_progress *progress, const struct progress_change *change);
 
 /** The model is there. */
 void train_progress_done(struct train_progress *progress, const char *output);

@@ -1,6 +1,8 @@
+#include "comm/elastic.h"
 #include "train/worker.h"
 
 #include "base/file.h"
+#include "base/log.h"
 
 #include <string.h>
 
@@ -28,12 +30,14 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
         .rank = (int)config->rank,
         .size = (int)(config->workers + config->parameter_servers),
         .n_servers = (int)config->parameter_servers,
+        .is_elastic = train_is_elastic(config),
         .timeout_ms = (int)(config->timeout_s * 1000),
         .transport = config->transport};
     /* The others may never come, and nothing has been done yet: a stop need not wait for them. */
     pthread_t hasty;
     WEIR_TRY(train_hasty_begin(&hasty, err));
-    weir_status status = weir_comm_create(&group, out, err);
+    weir_status status =
+        config->join ? weir_comm_join(&group, out, err) : weir_comm_create(&group, out, err);
     train_hasty_end(hasty);
     return status;
 }
@@ -55,7 +59,12 @@ weir_status weir_train_rank(const struct weir_train_config *config,
     }
     if (status == WEIR_OK) {
         status = train_is_server(config) ? train_server_run(&task, comm, hooks, err)
-                                         : train_worker_run(&task, comm, hooks, err);
+                                         : train_worker_run(&task, &comm, hooks, err);
+    }
+    if (status == WEIR_ERR_END) {
+        /* Who came to join found the work done. */
+        weir_log(WEIR_LOG_INFO, "training_is_done", WEIR_KV_INT("rank", config->rank));
+        status = WEIR_OK;
     }
     weir_comm_destroy(comm);
     train_task_close(&task);

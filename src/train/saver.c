@@ -1,15 +1,21 @@
 #include "train/saver.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* As the nice command's: digests of a large net take a second that its steps should not pay. */
 #define LOW_PRIORITY 10
+/* Servers have copied their shares already, and write them at the same time. */
+#define SHARES_LOOK_MS    5
+#define SHARES_TIMEOUT_MS 120000
 
 struct train_saver {
     char *dir;
@@ -24,6 +30,31 @@ struct train_saver {
     struct weir_error failure;
 };
 
+static bool is_stopping(struct train_saver *saver)
+{
+    (void)pthread_mutex_lock(&saver->lock);
+    bool is_stopping = saver->is_stopping;
+    (void)pthread_mutex_unlock(&saver->lock);
+    return is_stopping;
+}
+
+/** Worker 0's file makes the servers' shares a checkpoint, and lets older ones go: not before they
+ *  are on disk. Nobody comes when a server was lost; the group's end is then what ends the wait. */
+static weir_status wait_for_shares(struct train_saver *saver, struct weir_error *err)
+{
+    const struct timespec pause = {.tv_nsec = SHARES_LOOK_MS * 1000000};
+    const int64_t begin_ms = weir_mono_ms();
+    while (!checkpoint_has_shares(&saver->image, saver->dir)) {
+        if (is_stopping(saver) || weir_mono_ms() - begin_ms >= SHARES_TIMEOUT_MS) {
+            return weir_error_set(err, WEIR_ERR_TIMEOUT,
+                                  "step %llu: a parameter server's share did not come",
+                                  (unsigned long long)saver->image.step);
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return WEIR_OK;
+}
+
 static void *saver_main(void *context)
 {
     struct train_saver *saver = context;
@@ -37,7 +68,10 @@ static void *saver_main(void *context)
         }
         (void)pthread_mutex_unlock(&saver->lock);
         struct weir_error err = {.status = WEIR_OK};
-        weir_status status = checkpoint_image_write(&saver->image, saver->dir, &err);
+        weir_status status = wait_for_shares(saver, &err);
+        if (status == WEIR_OK) {
+            status = checkpoint_image_write(&saver->image, saver->dir, &err);
+        }
         checkpoint_image_fini(&saver->image);
         (void)pthread_mutex_lock(&saver->lock);
         if (status != WEIR_OK && saver->failure.status == WEIR_OK) {

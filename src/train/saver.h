@@ -6,6 +6,9 @@
  * and durably. One checkpoint at most is in flight: who hands over another waits for it first, so a
  * caller that would rather wait for nobody asks train_saver_is_busy and comes again later.
  *
+ * With parameter servers each has a saver for its share; worker 0's writes when all shares are
+ * there, so that its file never stands for a checkpoint that is not whole.
+ *
  * What fails in the background (a full disk) is the next call's error.
  *
  * Memory: the copy, as large as the file, kept from the first checkpoint to the end; and during a
@@ -42,7 +45,8 @@ weir_status train_saver_save_share(struct train_saver *saver, uint64_t step,
 /** Wait until everything taken over is on disk. NULL: at once. @return what failed. */
 weir_status train_saver_wait(struct train_saver *saver, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Finish what is in flight, and free everything. NULL is accepted. */
+/** Finish what is in flight, but wait for no server's share, and free everything. NULL is accepted.
+ */
 void train_saver_destroy(struct train_saver *saver);
 
 #endif

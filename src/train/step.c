@@ -109,6 +109,9 @@ static weir_status share_sums(struct worker *worker, const struct step_sums *own
     for (size_t i = 0; i < worker->n_statistics; i++) {
         worker->statistics[i] = (float)(sums[SUM_COUNT + i] / worker->n_workers);
     }
+    /* Who is here knows that all have the gradients' sum: without servers nothing can keep this
+     * step from being done, on this worker and on every other that comes as far. */
+    worker_keep_statistics(worker);
     return WEIR_OK;
 }
 

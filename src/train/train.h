@@ -19,8 +19,24 @@
  * workers after each step, so that all hold the same and a checkpoint does not depend on when it is
  * taken.
  *
+ * Checkpoints are written beside the training (saver.h): a step that is saved waits for a copy in
+ * memory, not for the disk. While one is being written the next timed one is not due; the end of an
+ * epoch, a stop and the end wait for it.
+ *
+ * When a rank is lost, the others end too, and all start again from the last checkpoint. Not so in
+ * an elastic group (all-reduce only): its survivors keep their processes, weights and optimiser,
+ * make a new group (comm/elastic.h) and take the same step again, with the batch shared anew. The
+ * batch and the learning rate stay; the shares grow. Nobody has half of the failed step: weights
+ * change only after every worker has said, in the sum of losses, that it has the sum of the
+ * gradients, and running statistics are put back. Should one be a step ahead after all (UCX does
+ * not tell all ranks the same at the same time), the others take over its state. A newcomer is
+ * noticed in the small sum before each step, and taken in there. Rank 0 is whoever leads the group:
+ * it shows, reports, saves and registers.
+ *
  * What is promised: the same configuration, data, back-end and number of workers give the same
- * model, bit for bit, whether or not ranks died on the way.
+ * model, bit for bit, whether or not ranks died on the way. An elastic group that lost one goes on
+ * with other shares: still the same bits on all its workers, and the sums of the same pictures, but
+ * added up in another order; with batch norm, over other shares too.
  */
 #ifndef WEIR_TRAIN_TRAIN_H
 #define WEIR_TRAIN_TRAIN_H
@@ -30,13 +46,19 @@
 
 /** A step as one rank saw it. */
 struct weir_train_step {
-    int rank, attempt;
+    int rank, attempt; /**< As the process was started. */
+    int n_workers; /**< That shared the step; 0 on a parameter server, as what follows `step`. */
     uint64_t step; /**< Number of the step that was just done. */
-    double loss;   /**< Mean over the whole batch; 0 on a parameter server. */
+    double loss;   /**< Mean over the whole batch. */
+    const float *weights; /**< After it, as nn's slab has them. Borrowed for the call. */
+    size_t n_weights;
 };
 
-/** For tests and measurements: called in the rank's process after each step. All may be NULL. */
+/** Called in the rank's process: for launchers, tests and measurements. All may be NULL. */
 struct weir_train_hooks {
+    /** A worker is about to take its first step. */
+    void (*on_ready)(void *context, int rank);
+    /** After each step, also a parameter server's. */
     void (*on_step)(void *context, const struct weir_train_step *step);
     void *context;
 };

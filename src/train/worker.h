@@ -23,7 +23,7 @@ enum worker_sum { SUM_LOSS, SUM_CORRECT, SUM_COUNT };
 struct worker {
     const struct train_task *task;
     const struct weir_train_hooks *hooks;
-    struct weir_comm *comm;
+    struct weir_comm *comm; /**< NULL for the time between two, and if no other could be made. */
     int rank, n_workers;
     uint32_t first_image; /**< Place of this worker's share in the batch. */
     struct weir_net *net;
@@ -35,12 +35,16 @@ struct worker {
     uint64_t saved_step;       /**< Of the last checkpoint; UINT64_MAX if there is none. */
     int64_t next_save_ms;      /**< Monotonic. */
     struct train_score score;  /**< Of the last measurement; n is 0 if there is none. */
+    bool owes_epoch_end; /**< An epoch is over, and not all that belongs to its end is done. */
+    bool has_state;      /**< This worker knows where the training stands. */
 
     float *gradients;     /**< Of the step. */
     float *run_gradients; /**< Of one of its several runs, the net's; NULL: one run is the step. */
     float *statistics;    /**< Running statistics in the weight slab. */
     size_t n_gradients, n_statistics;
-    double *sums; /**< SUM_COUNT + n_statistics. */
+    float *kept_statistics; /**< As the last step left them: the next one's runs change them. */
+    float *kept_weights;    /**< While there is no net; NULL otherwise. */
+    double *sums;           /**< SUM_COUNT + n_statistics. */
 
     struct weir_profile *profile; /**< Told of the parts of a step; NULL: nobody is. */
     int64_t n_steps_taken;        /**< By this process, while a trace is still to be written. */
@@ -53,6 +57,7 @@ struct worker {
 
     /* Worker 0's. */
     struct train_progress progress;
+    bool has_reports;            /**< progress and report have been started. */
     struct train_report *report; /**< NULL if nobody is reported to. */
 };
 
@@ -60,7 +65,56 @@ struct worker {
 struct worker_vote {
     int64_t n_labelled; /**< Of the whole batch. */
     bool is_stopping, is_saving;
+    bool is_joined; /**< Somebody waits to be taken in. */
 };
+
+/**
+ * start.c: from a communicator to a worker that can take its first step. Worker 0 finds where the
+ * training stands, and everybody takes it over; a newcomer to a running training settles.
+ */
+weir_status worker_start(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* start.c, in parts: for measurements, and for a group that is made anew. */
+
+/** The net, the optimiser and the sums of worker->task; the members before `net` are set.
+ *  Collective. */
+weir_status worker_prepare(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Everybody takes over worker 0's state, weights and optimiser. */
+weir_status worker_share_start(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The net for this worker's share, gradients in the communicator's memory. Collective. */
+weir_status worker_plan_net(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What lives as long as the worker, however often the net is planned: initial weights, an average
+ *  of them, the optimiser. */
+weir_status worker_make_state(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Everybody takes over root's place, weights, optimiser and average. Collective. */
+weir_status worker_share_state(struct worker *worker, int root) WEIR_MUST_CHECK;
+
+/** Running statistics are final: a step is done. */
+void worker_keep_statistics(struct worker *worker);
+weir_status worker_start_loader(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Worker 0: what is shown and reported. */
+weir_status worker_start_reports(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+void worker_set_next_save(struct worker *worker);
+unsigned worker_decoding_threads(const struct worker *worker);
+struct checkpoint_parts worker_parts(const struct worker *worker);
+
+/**
+ * members.c: give up the communicator, failed or not, and go on in a group of those who are left
+ * and those who have come: at the step that the furthest of them has reached, with its weights.
+ * @return PEER, TIMEOUT if that cannot be, and the last checkpoint is the way on.
+ */
+weir_status worker_regroup(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same with a communicator that is new already. */
+weir_status worker_settle(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** After this failure of a step, is it worth going on in another group? */
+bool worker_can_regroup(const struct worker *worker, weir_status status);
 
 /** step.c: one step on a batch; state goes on to batch->next. */
 weir_status worker_step(struct worker *worker, const struct weir_batch *batch, int64_t n_labelled,
@@ -70,22 +124,16 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
 weir_status worker_comm_error(const struct worker *worker, weir_status status,
                               struct weir_error *err);
 
-/** worker.c: the net, the optimiser and the sums of worker->task; the members before `net` are set.
- *  Collective. */
-weir_status worker_prepare(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
-
 /** trace.c: worker 0 with config->profile: the record of some steps, begun and written in time. */
 weir_status worker_trace_begin_step(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status worker_trace_end_step(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** worker.c: everybody takes over worker 0's state, weights and optimiser. */
-weir_status worker_share_start(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
-
-/** worker.c: free what the worker owns; after a failed worker_prepare too. */
+/** worker.c: free what the worker owns; after a failed worker_start or worker_prepare too. */
 void worker_release(struct worker *worker);
 
-/** worker.c: everything, from joining to the trained model. */
-weir_status train_worker_run(const struct train_task *task, struct weir_comm *comm,
+/** worker.c: everything, from the group that was joined to the trained model. *comm is another
+ * after a regroup, or NULL. */
+weir_status train_worker_run(const struct train_task *task, struct weir_comm **comm,
                              const struct weir_train_hooks *hooks,
                              struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -1,0 +1,213 @@
+#include "train/worker.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gradient_source {
+    struct weir_comm *comm;
+    weir_status status;
+};
+
+static void *alloc_gradients(void *context, size_t size_bytes)
+{
+    struct gradient_source *source = context;
+    void *memory = NULL;
+    source->status = weir_comm_alloc(source->comm, size_bytes, &memory);
+    return source->status == WEIR_OK ? memory : NULL;
+}
+
+weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
+{
+    const struct train_task *task = worker->task;
+    struct gradient_source source = {.comm = worker->comm};
+    struct weir_net_config config =
+        train_net_config(task, (uint32_t)worker->rank, (uint32_t)worker->n_workers);
+    worker->first_image = config.first_image;
+    const bool has_runs = task->config->micro_batches > 1;
+    if (!has_runs) {
+        config.alloc_gradients = alloc_gradients;
+        config.alloc_context = &source;
+    }
+    weir_status status = weir_net_create(task->graph, &config, &worker->net, err);
+    if (source.status != WEIR_OK) {
+        return worker_comm_error(worker, source.status, err);
+    }
+    WEIR_TRY(status);
+    size_t n_weights = 0;
+    float *weights = weir_net_weights(worker->net, &n_weights);
+    worker->gradients = weir_net_gradients(worker->net, &worker->n_gradients);
+    worker->run_gradients = NULL;
+    if (has_runs) {
+        worker->run_gradients = worker->gradients;
+        worker->gradients = alloc_gradients(&source, worker->n_gradients * sizeof(float));
+        if (source.status != WEIR_OK) {
+            return worker_comm_error(worker, source.status, err);
+        }
+    }
+    worker->statistics = weights + worker->n_gradients;
+    worker->n_statistics = n_weights - worker->n_gradients;
+    return WEIR_OK;
+}
+
+weir_status worker_make_state(struct worker *worker, struct weir_error *err)
+{
+    size_t n_params = 0;
+    const struct weir_param *params = weir_net_params(worker->net, &n_params);
+    worker->sums = calloc(SUM_COUNT + worker->n_statistics, sizeof *worker->sums);
+    worker->kept_statistics = calloc(worker->n_statistics + 1, sizeof *worker->kept_statistics);
+    if (worker->sums == NULL || worker->kept_statistics == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the sums of a step");
+    }
+    weir_net_init_weights(worker->net, (uint64_t)worker->task->config->seed);
+    WEIR_TRY(train_average_init(&worker->average, worker->task->config->average_decay, worker->net,
+                                err));
+    return worker->task->config->parameter_servers > 0
+               ? WEIR_OK
+               : weir_optimizer_create(&worker->task->optimizer, params, n_params,
+                                       &worker->optimizer, err);
+}
+
+struct checkpoint_parts worker_parts(const struct worker *worker)
+{
+    return (struct checkpoint_parts){.net = worker->net,
+                                     .optimizer = worker->optimizer,
+                                     .average = &worker->average,
+                                     .identity = worker->task->identity,
+                                     .n_servers = (int)worker->task->config->parameter_servers};
+}
+
+/** Worker 0, at the beginning: weights that another training or program left, if some are named. */
+static weir_status take_weights(struct worker *worker, struct weir_error *err)
+{
+    const char *path = worker->task->config->weights;
+    struct weir_net_import import;
+    if (path == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_net_file_import(path, worker->net, &import, err));
+    train_average_reset(&worker->average, worker->net);
+    weir_log(WEIR_LOG_INFO, "weights_read", WEIR_KV_STR("file", path),
+             WEIR_KV_INT("tensors", (int64_t)import.n_read),
+             WEIR_KV_INT("new", (int64_t)import.n_new),
+             WEIR_KV_STR("new_from", import.last_new != NULL ? import.last_new : "none"));
+    return WEIR_OK;
+}
+
+/** Worker 0: the last checkpoint, or the beginning. */
+static weir_status find_start(struct worker *worker, struct weir_error *err)
+{
+    const struct checkpoint_parts parts = worker_parts(worker);
+    const char *dir = worker->task->config->checkpoint_dir;
+    weir_status status =
+        dir == NULL ? WEIR_ERR_NOT_FOUND : checkpoint_load(dir, &parts, &worker->state, err);
+    if (status == WEIR_OK) {
+        worker->saved_step = worker->state.step;
+    }
+    if (status != WEIR_ERR_NOT_FOUND) {
+        return status;
+    }
+    worker->state = (struct train_state){0};
+    WEIR_TRY(take_weights(worker, err));
+    return train_measure_input(worker->task, &worker->state.input, err);
+}
+
+void worker_keep_statistics(struct worker *worker)
+{
+    memcpy(worker->kept_statistics, worker->statistics,
+           worker->n_statistics * sizeof *worker->kept_statistics);
+}
+
+weir_status worker_share_state(struct worker *worker, int root)
+{
+    size_t n_weights = 0, n_states = 0;
+    struct weir_comm *comm = worker->comm;
+    float *weights = weir_net_weights(worker->net, &n_weights);
+    WEIR_TRY(weir_comm_broadcast(comm, &worker->state, sizeof worker->state, root));
+    WEIR_TRY(weir_comm_broadcast(comm, weights, n_weights * sizeof *weights, root));
+    if (worker->optimizer == NULL) {
+        WEIR_TRY(weir_ps_start(comm, weights, worker->n_gradients));
+    } else {
+        const struct weir_optimizer_state *states =
+            weir_optimizer_states(worker->optimizer, &n_states);
+        for (size_t i = 0; i < n_states; i++) {
+            WEIR_TRY(
+                weir_comm_broadcast(comm, states[i].data, states[i].n_elems * sizeof(float), root));
+        }
+    }
+    if (worker->average.weights != NULL) {
+        WEIR_TRY(weir_comm_broadcast(comm, worker->average.weights,
+                                     worker->average.n * sizeof(float), root));
+    }
+    weir_net_weights_changed(worker->net);
+    worker_keep_statistics(worker);
+    worker->has_state = true;
+    return WEIR_OK;
+}
+
+weir_status worker_prepare(struct worker *worker, struct weir_error *err)
+{
+    WEIR_TRY(worker_plan_net(worker, err));
+    return worker_make_state(worker, err);
+}
+
+weir_status worker_share_start(struct worker *worker, struct weir_error *err)
+{
+    weir_status status = worker_share_state(worker, 0);
+    return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
+}
+
+unsigned worker_decoding_threads(const struct worker *worker)
+{
+    return (unsigned)WEIR_MAX(worker->task->n_threads / 2, 1);
+}
+
+weir_status worker_start_loader(struct worker *worker, struct weir_error *err)
+{
+    const struct train_task *task = worker->task;
+    struct weir_loader_config config = train_loader_config(task, &worker->state.input);
+    config.rank = (uint32_t)worker->rank;
+    config.size = (uint32_t)worker->n_workers;
+    config.start = worker->state.place;
+    config.n_threads = worker_decoding_threads(worker);
+    return weir_loader_create(train_task_stream(task), &config, &worker->loader, err);
+}
+
+void worker_set_next_save(struct worker *worker)
+{
+    worker->next_save_ms =
+        weir_mono_ms() + (int64_t)(worker->task->config->checkpoint_every_s * 1000);
+}
+
+weir_status worker_start_reports(struct worker *worker, struct weir_error *err)
+{
+    const struct weir_train_config *config = worker->task->config;
+    train_progress_start(&worker->progress, worker->task, &worker->state);
+    worker->has_reports = true;
+    if (worker->state.step > 0) {
+        train_progress_note(&worker->progress, "resumed", "step", (double)worker->state.step);
+    }
+    if (config->server == NULL || config->run == NULL) {
+        return WEIR_OK;
+    }
+    const struct weir_client_config client = {
+        .server = config->server, .token_file = config->token_file, .ca_file = config->ca_file};
+    return train_report_start(&client, config->run, &worker->report, err);
+}
+
+weir_status worker_start(struct worker *worker, struct weir_error *err)
+{
+    worker_set_next_save(worker);
+    if (worker->task->config->join) {
+        return worker_settle(worker, err);
+    }
+    WEIR_TRY(worker_prepare(worker, err));
+    if (worker->rank == 0) {
+        WEIR_TRY(find_start(worker, err));
+    }
+    WEIR_TRY(worker_share_start(worker, err));
+    WEIR_TRY(worker_start_loader(worker, err));
+    return worker->rank == 0 ? worker_start_reports(worker, err) : WEIR_OK;
+}
