@@ -16,20 +16,41 @@ weir_status worker_comm_error(const struct worker *worker, weir_status status,
                           weir_status_text(status));
 }
 
+/** A run's gradients, weighted by its part of the batch, into the step's: over the others', or the
+ *  first. */
+static void take_gradients(const struct worker *worker, size_t first_elem, size_t n)
+{
+    float *restrict step = worker->gradients + first_elem;
+    const float share = worker->share;
+    if (worker->run_gradients == NULL) {
+        /* They lie in the step's. A lone worker's are the step already, bit for bit. */
+        for (size_t i = 0; share != 1 && i < n; i++) {
+            step[i] *= share;
+        }
+        return;
+    }
+    const float *restrict run = worker->run_gradients + first_elem;
+    if (worker->is_first_run) {
+        for (size_t i = 0; i < n; i++) {
+            step[i] = share * run[i];
+        }
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        step[i] += share * run[i];
+    }
+}
+
 /** Called by a thread of the net: gradients of this range are complete. */
 static void on_ready(void *context, size_t first_elem, size_t n_elems)
 {
     struct worker *worker = context;
-    float *range = worker->gradients + first_elem, share = worker->share;
-    const float *run = worker->run_gradients != NULL ? worker->run_gradients + first_elem : range;
-    const bool is_first = worker->is_first_run;
-    for (size_t i = 0; i < n_elems; i++) {
-        range[i] = is_first ? share * run[i] : range[i] + share * run[i];
-    }
+    take_gradients(worker, first_elem, n_elems);
     if (!worker->is_last_run || worker->optimizer == NULL || worker->n_workers == 1) {
         return; /* servers take the sum; alone there is none */
     }
-    weir_status status = weir_comm_allreduce_post(worker->comm, range, n_elems);
+    weir_status status =
+        weir_comm_allreduce_post(worker->comm, worker->gradients + first_elem, n_elems);
     if (status != WEIR_OK) {
         int expected = WEIR_OK;
         (void)atomic_compare_exchange_strong(&worker->post_status, &expected, status);
