@@ -168,7 +168,7 @@ static double macs_of_image(const struct op *op)
     if (op->kind != LAYER_CONV) {
         return 0;
     }
-    return (double)op_elems(op->out) * (op->in[0].c / op->conv.groups) * op->conv.kernel_h *
+    return (double)op_elems(op->out) * (double)(op->in[0].c / op->conv.groups) * op->conv.kernel_h *
            op->conv.kernel_w;
 }
 
