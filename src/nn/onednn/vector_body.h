@@ -84,6 +84,37 @@ static void norm_apply(const void *x_, const void *residual_, void *y_, size_t n
     }
 }
 
+/* x and y are long out of cache when their gradient comes: few rows at a time, so that each tensor
+ * is read nearly straight on, and the processor is told so, so many elements ahead (it may be told
+ * of memory behind the end). Sums of so many channels are at hand. */
+enum { AHEAD = 1024, SUM_CHANNELS = 2048, SUM_PIXELS = 2 };
+
+/* sums += g and products += g * (x - mean) over n_rows pixels, for n channels. */
+static inline void add_backward_sums(const elem *dy, const elem *y, const elem *x, size_t c,
+                                     const float *mean, size_t n_rows, size_t n_channels,
+                                     float *sums, float *products)
+{
+    const size_t ahead = WEIR_MAX(SUM_PIXELS * c, (size_t)AHEAD);
+    for (size_t k = 0; k < n_channels; k += LANES) {
+        size_t n = n_channels - k;
+        vec s = load_floats(sums + k, LANES), q = load_floats(products + k, LANES);
+        vec m = load_floats(mean + k, n);
+        for (size_t p = 0; p < n_rows; p++) {
+            size_t at = p * c + k, later = ahead + k * n_rows + p * LANES;
+            vec g = load(dy + at, n);
+            __builtin_prefetch(x + later);
+            if (y) {
+                __builtin_prefetch(y + later);
+                g = keep(load(y + at, n) > 0, g);
+            }
+            s += g;
+            q += g * (load(x + at, n) - m);
+        }
+        store_floats(sums + k, s, LANES);
+        store_floats(products + k, q, LANES);
+    }
+}
+
 static void norm_backward_sums(const void *dy_, const void *y_, const void *x_, size_t n_pixels,
                                size_t c, const float *mean, double *sum, double *products)
 {
@@ -92,19 +123,18 @@ static void norm_backward_sums(const void *dy_, const void *y_, const void *x_, 
     memset(products, 0, c * sizeof(*products));
     for (size_t first = 0; first < n_pixels; first += VECTOR_CHUNK) {
         size_t end = WEIR_MIN(first + VECTOR_CHUNK, n_pixels);
-        for (size_t k = 0; k < c; k += LANES) {
-            size_t n = c - k;
-            vec s = {0}, q = {0}, m = load_floats(mean + k, n);
-            for (size_t p = first; p < end; p++) {
-                vec g = load(dy + p * c + k, n);
-                if (y) {
-                    g = keep(load(y + p * c + k, n) > 0, g);
-                }
-                s += g;
-                q += g * (load(x + p * c + k, n) - m);
+        for (size_t k = 0; k < c; k += SUM_CHANNELS) {
+            float s[SUM_CHANNELS] = {0}, q[SUM_CHANNELS] = {0};
+            size_t n = WEIR_MIN(c - k, (size_t)SUM_CHANNELS);
+            for (size_t p = first; p < end; p += SUM_PIXELS) {
+                size_t at = p * c + k;
+                add_backward_sums(dy + at, y ? y + at : NULL, x + at, c, mean + k,
+                                  WEIR_MIN(end - p, (size_t)SUM_PIXELS), n, s, q);
             }
-            flush(sum + k, s, n);
-            flush(products + k, q, n);
+            for (size_t i = 0; i < n; i += LANES) {
+                flush(sum + k + i, load_floats(s + i, LANES), n - i);
+                flush(products + k + i, load_floats(q + i, LANES), n - i);
+            }
         }
     }
 }
