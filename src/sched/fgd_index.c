@@ -24,6 +24,13 @@ struct ranking {
     int64_t asked;
 };
 
+/** A node with room, and what most tasks find too little of. */
+struct roomy {
+    int32_t node;
+    int32_t n_whole; /**< Devices that are free as a whole. */
+    int32_t largest; /**< Thousandths free on the emptiest. */
+};
+
 /** A node that was looked at and is to be ranked again. */
 struct skipped {
     int64_t cost;
@@ -40,9 +47,10 @@ struct fgd_index {
     int32_t *stale;    /**< Nodes whose states are to be looked at again. */
     int32_t n_stale;
     bool *is_stale;
-    int32_t *roomy, n_roomy; /**< Nodes with something free on a device, in any order, */
-    int32_t *roomy_at;       /**< and per node its place among them; -1. */
-    int32_t *log;            /**< The last nodes that changed, a ring. */
+    struct roomy *roomy; /**< Nodes with something free on a device, in any order, */
+    int32_t n_roomy;
+    int32_t *roomy_at; /**< and per node its place among them; -1. */
+    int32_t *log;      /**< The last nodes that changed, a ring. */
     int64_t n_logged, log_mask;
     int64_t *noted;           /**< Per node: n_logged just after it changed last; 0 = it has not. */
     int64_t *values, *valued; /**< Per node, and in which weighing it was computed; 0 = not. */
@@ -66,14 +74,18 @@ static void weigh(struct fgd_index *index)
 static void note_room(struct fgd_index *index, int32_t node)
 {
     int32_t at = index->roomy_at[node];
-    bool has_room = index->nodes.rooms[node] > 0;
-    if (has_room && at < 0) {
-        index->roomy_at[node] = index->n_roomy;
-        index->roomy[index->n_roomy++] = node;
-    } else if (!has_room && at >= 0) {
-        int32_t last = index->roomy[--index->n_roomy];
-        index->roomy[at] = last;
-        index->roomy_at[last] = at;
+    const struct fgd_state *state = &index->nodes.states[node];
+    if (index->nodes.rooms[node] > 0) {
+        int32_t n_whole = 0;
+        while (n_whole < state->n_devices && state->free[n_whole] == WEIR_SCHED_DEVICE) {
+            n_whole++;
+        }
+        at = at < 0 ? index->n_roomy++ : at;
+        index->roomy_at[node] = at;
+        index->roomy[at] = (struct roomy){node, n_whole, state->free[0]};
+    } else if (at >= 0) {
+        index->roomy[at] = index->roomy[--index->n_roomy];
+        index->roomy_at[index->roomy[at].node] = at;
         index->roomy_at[node] = -1;
     }
 }
@@ -272,9 +284,15 @@ static int64_t cost_beside(const struct fgd_index *index, int32_t task, int32_t 
 static void rank_all(struct fgd_index *index, struct ranking *ranking, int32_t task)
 {
     fgd_ranking_clear(&ranking->nodes);
-    if (cluster_demand(index->cluster, task)->n_devices > 0) {
+    const struct weir_sched_demand *demand = cluster_demand(index->cluster, task);
+    if (demand->n_devices > 0) {
+        bool is_whole = demand->device_milli == WEIR_SCHED_DEVICE;
         for (int32_t i = 0; i < index->n_roomy; i++) {
-            rank_node(index, ranking, task, index->roomy[i]);
+            const struct roomy *node = &index->roomy[i];
+            if (is_whole ? node->n_whole >= demand->n_devices
+                         : node->largest >= demand->device_milli) {
+                fgd_ranking_set(&ranking->nodes, node->node, cost_of(index, task, node->node));
+            }
         }
         return;
     }

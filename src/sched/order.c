@@ -188,36 +188,64 @@ static void make_key(struct order *order, int32_t queue)
     order_make_key(cluster, queue, &has, &with, &of->key);
 }
 
-typedef bool is_before_fn(const struct order *order, int32_t l, int32_t r);
-
-/** Keep positions of queues in step; jobs have none. */
-static void put(struct order *order, int32_t *heap, int32_t at, int32_t what, bool are_queues)
+static bool entry_is_before(const struct order *order, const struct order_entry *l,
+                            const struct order_entry *r)
 {
-    heap[at] = what;
-    if (are_queues) {
-        order->queues[what].position = at;
-    }
+    return l->key != r->key ? l->key < r->key : job_is_before(order, l->job, r->job);
 }
 
-static void sift(struct order *order, int32_t *heap, int32_t n, int32_t at, bool are_queues)
+static void sink_job(const struct order *order, struct order_entry *heap, int32_t n, int32_t at)
 {
-    is_before_fn *is_before = are_queues ? queue_is_before : job_is_before;
+    struct order_entry what = heap[at];
+    for (int32_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
+        if (child + 1 < n && entry_is_before(order, &heap[child + 1], &heap[child])) {
+            child++;
+        }
+        if (!entry_is_before(order, &heap[child], &what)) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = what;
+}
+
+/** Put an entry behind the n of a heap and let it rise. */
+static void raise_job(const struct order *order, struct order_entry *heap, int32_t n,
+                      struct order_entry what)
+{
+    int32_t at = n;
+    for (; at > 0 && entry_is_before(order, &what, &heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        heap[at] = heap[(at - 1) / 2];
+    }
+    heap[at] = what;
+}
+
+/** Keep positions of queues in step. */
+static void put(struct order *order, int32_t *heap, int32_t at, int32_t what)
+{
+    heap[at] = what;
+    order->queues[what].position = at;
+}
+
+static void sift_queues(struct order *order, int32_t *heap, int32_t n, int32_t at)
+{
     int32_t what = heap[at];
-    while (at > 0 && is_before(order, what, heap[(at - 1) / 2])) {
-        put(order, heap, at, heap[(at - 1) / 2], are_queues);
+    while (at > 0 && queue_is_before(order, what, heap[(at - 1) / 2])) {
+        put(order, heap, at, heap[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
     for (int32_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n && is_before(order, heap[child + 1], heap[child])) {
+        if (child + 1 < n && queue_is_before(order, heap[child + 1], heap[child])) {
             child++;
         }
-        if (!is_before(order, heap[child], what)) {
+        if (!queue_is_before(order, heap[child], what)) {
             break;
         }
-        put(order, heap, at, heap[child], are_queues);
+        put(order, heap, at, heap[child]);
         at = child;
     }
-    put(order, heap, at, what, are_queues);
+    put(order, heap, at, what);
 }
 
 static int32_t root_of(const struct order *order)
@@ -244,7 +272,7 @@ static void settle(struct order *order, int32_t queue)
         of->top = -1;
         return;
     }
-    of->top = is_leaf(order, queue) ? order->jobs[of->first]
+    of->top = is_leaf(order, queue) ? order->jobs[of->first].job
                                     : order->queues[order->children[of->first]].top;
     if (queue != root_of(order)) {
         make_key(order, queue);
@@ -261,14 +289,14 @@ static void place(struct order *order, int32_t queue)
         int32_t at = of->position, last = heap[--parent->n];
         of->position = -1;
         if (last != queue) {
-            put(order, heap, at, last, true);
-            sift(order, heap, parent->n, at, true);
+            put(order, heap, at, last);
+            sift_queues(order, heap, parent->n, at);
         }
     } else if (of->top >= 0) {
         if (of->position < 0) {
-            put(order, heap, parent->n++, queue, true);
+            put(order, heap, parent->n++, queue);
         }
-        sift(order, heap, parent->n, of->position, true);
+        sift_queues(order, heap, parent->n, of->position);
     }
 }
 
@@ -282,13 +310,11 @@ static void refresh_path(struct order *order, int32_t queue)
     settle(order, queue);
 }
 
-static void heapify(struct order *order, int32_t queue)
+static void heapify_children(struct order *order, int32_t queue)
 {
-    struct order_queue *of = &order->queues[queue];
-    bool leaf = is_leaf(order, queue);
-    int32_t *heap = (leaf ? order->jobs : order->children) + of->first;
+    const struct order_queue *of = &order->queues[queue];
     for (int32_t i = 0; i < of->n; i++) { /* Each sifts up among those before it. */
-        sift(order, heap, i + 1, i, !leaf);
+        sift_queues(order, order->children + of->first, i + 1, i);
     }
 }
 
@@ -297,14 +323,14 @@ void order_refresh(struct order *order)
     order->dirty = order->measured = -1;
     for (int32_t q = root_of(order) - 1; q >= 0; q--) { /* Children before parents. */
         if (!is_leaf(order, q)) {
-            heapify(order, q);
+            heapify_children(order, q);
         }
         settle(order, q);
         if (order->queues[q].top >= 0 || order->queues[q].position >= 0) {
             place(order, q);
         }
     }
-    heapify(order, root_of(order));
+    heapify_children(order, root_of(order));
     settle(order, root_of(order));
 }
 
@@ -313,7 +339,7 @@ static weir_status make_arrays(struct order *order)
     const struct weir_sched_snapshot *snapshot = order->cluster->snapshot;
     size_t n_queues = (size_t)snapshot->n_queues + 1, n_jobs = (size_t)snapshot->n_jobs + 1;
     order->queues = calloc(n_queues, sizeof *order->queues);
-    order->jobs = calloc(n_jobs, sizeof(int32_t));
+    order->jobs = calloc(n_jobs, sizeof *order->jobs);
     order->children = calloc(n_queues, sizeof(int32_t));
     order->scratch = calloc((size_t)snapshot->n_tasks + 1, sizeof(int32_t));
     order->ranks = calloc(n_jobs, 1);
@@ -337,6 +363,28 @@ static void list_job(struct order *order, int32_t job)
                            .priority = given->priority};
 }
 
+#define KEY_CLAIM_BITS 29
+#define KEY_CLAIM_STEP 10 /* Bits of a claim that are left to the comparison of jobs. */
+
+/**
+ * What decides between most victims in one number, the first to go the smallest: priority, whether
+ * it is idle, how it stands to its minimum, and as much of its claim as there is room for. Of equal
+ * ones, and of waiting jobs, job_is_before decides.
+ */
+static struct order_entry make_entry(const struct order *order, int32_t job)
+{
+    const struct order_job *of = &order->of_jobs[job];
+    if (!order->is_victims) {
+        return (struct order_entry){.job = job};
+    }
+    uint64_t claim = of->claim < 0 ? 0 : (uint64_t)of->claim >> KEY_CLAIM_STEP;
+    uint64_t most = ((uint64_t)1 << KEY_CLAIM_BITS) - 1;
+    uint64_t key = (uint64_t)((int64_t)of->priority - INT32_MIN) << 32;
+    key |= (uint64_t)(of->claim >= 0) << 31;
+    key |= (uint64_t)(CHUNK_ABOVE - order->ranks[job]) << KEY_CLAIM_BITS;
+    return (struct order_entry){.key = key | WEIR_MIN(claim, most), .job = job};
+}
+
 /** Put the listed jobs of a leaf into its heap. */
 static void fill_leaf(struct order *order, int32_t queue, const bool *is_listed)
 {
@@ -345,10 +393,12 @@ static void fill_leaf(struct order *order, int32_t queue, const bool *is_listed)
     of->n = 0;
     for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
         if (is_listed[cluster->queue_jobs[i]]) {
-            order->jobs[of->first + of->n++] = cluster->queue_jobs[i];
+            order->jobs[of->first + of->n++] = make_entry(order, cluster->queue_jobs[i]);
         }
     }
-    heapify(order, queue);
+    for (int32_t i = of->n / 2 - 1; i >= 0; i--) {
+        sink_job(order, order->jobs + of->first, of->n, i);
+    }
 }
 
 weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
@@ -450,10 +500,10 @@ int32_t order_pop(struct order *order)
     }
     int32_t leaf = order->cluster->jobs[job].queue;
     struct order_queue *of = &order->queues[leaf];
-    int32_t *heap = order->jobs + of->first;
+    struct order_entry *heap = order->jobs + of->first;
     heap[0] = heap[--of->n];
     if (of->n > 0) {
-        sift(order, heap, of->n, 0, false);
+        sink_job(order, heap, of->n, 0);
     }
     order->dirty = leaf;
     return job;
@@ -468,10 +518,10 @@ void order_push_ranked(struct order *order, int32_t job, int rank)
 {
     int32_t leaf = order->cluster->jobs[job].queue;
     struct order_queue *of = &order->queues[leaf];
-    int32_t *heap = order->jobs + of->first;
+    struct order_entry *heap = order->jobs + of->first;
     order->ranks[job] = (uint8_t)rank;
-    heap[of->n++] = job;
-    sift(order, heap, of->n, of->n - 1, false);
+    raise_job(order, heap, of->n, make_entry(order, job));
+    of->n++;
     if (order->dirty >= 0 && order->dirty != leaf) {
         refresh_path(order, order->dirty);
     }

@@ -32,11 +32,16 @@ struct order_job {
     int32_t priority;
 };
 
+struct order_entry {
+    uint64_t key; /**< The smaller goes first; of equal ones all that is known decides. */
+    int32_t job;
+};
+
 struct order {
     const struct cluster *cluster;
     bool is_victims;
     struct order_queue *queues; /**< One per queue, then the invisible root. */
-    int32_t *jobs;              /**< Heaps of all leaves. */
+    struct order_entry *jobs;   /**< Heaps of all leaves. */
     int32_t *children;          /**< Heaps of all parents. */
     int32_t *scratch;           /**< Room for one job's tasks. */
     uint8_t *ranks;             /**< Per job: chunk_rank. */
