@@ -9,7 +9,9 @@ enum {
     NOTICE_MS = 100,      /**< How long telling the others may hold up the failure. */
     ANSWER_MAX_MS = 2000, /**< Longest wait for answers after a deadline. */
     GOODBYE_MS = 1000,
-    CLOSE_MS = 1000
+    CLOSE_MS = 1000,
+    SPINS_LEAST = 2, /**< Rounds of ucp_worker_progress before sleeping. */
+    SPINS_MOST = 256,
 };
 
 _Static_assert(WEIR_COMM_MAX_RANKS <= 256, "a tag has 8 bits for the sender");
@@ -65,16 +67,22 @@ static ucs_status_t test(struct ucx_request *request)
 /* ---- waiting ------------------------------------------------------------------------------------
  */
 
-/* Let UCX work; after a while without events sleep until there is one. */
+/* Let UCX work; after a while without events sleep until there is one. Where spinning did not help
+ * the next while is half as long, where it did twice: beside busy neighbours it only takes the core
+ * away from who is waited for; on a quiet machine it spares waking up. */
 static void progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned *n_idle)
 {
     if (ucp_worker_progress(ucx->worker) != 0) {
+        if (*n_idle > 0) {
+            ucx->n_spins = WEIR_MIN(2 * ucx->n_spins, (unsigned)SPINS_MOST);
+        }
         *n_idle = 0;
         return;
     }
     if (++*n_idle < ucx->n_spins || ucp_worker_arm(ucx->worker) != UCS_OK) {
         return;
     }
+    ucx->n_spins = WEIR_MAX(ucx->n_spins / 2, (unsigned)SPINS_LEAST);
     uint64_t now = weir_mono_ns();
     uint64_t ms = now >= deadline_ns ? 0 : (deadline_ns - now + 999999) / 1000000;
     struct pollfd poll_fd = {.fd = ucx->event_fd, .events = POLLIN};

@@ -2,12 +2,11 @@
 
 #include "base/log.h"
 
+#include <dirent.h>
 #include <sys/mman.h>
 #include <ucs/debug/log_def.h>
 
-enum {
-    SPINS = 200, /**< Rounds of ucp_worker_progress before sleeping. */
-};
+#define RDMA_DEVICES "/sys/class/infiniband"
 
 /* UCX prints to standard output, where a program's own output belongs. */
 WEIR_PRINTF(6, 0)
@@ -59,6 +58,21 @@ static weir_status ucx_problem(const struct ucx_state *ucx, ucs_status_t status,
                           what, ucs_status_string(status));
 }
 
+/* Is there a device that messages could be handed to whole? */
+static bool has_rdma(const char *ucx_kind)
+{
+    bool has_device = false;
+    DIR *dir = ucx_kind != NULL && strcmp(ucx_kind, "tcp") == 0 ? NULL : opendir(RDMA_DEVICES);
+    if (dir == NULL) {
+        return false;
+    }
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        has_device = has_device || entry->d_name[0] != '.';
+    }
+    (void)closedir(dir);
+    return has_device;
+}
+
 static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -70,6 +84,11 @@ static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
     }
     /* The default, 20 s, is how long a lost host goes unnoticed on fabrics without connections. */
     (void)ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
+    if (!has_rdma(ucx->comm->ucx_kind)) {
+        /* Over TCP to ask before sending only adds a round trip: receives are posted ahead, and our
+         * window bounds what comes before. */
+        (void)ucp_config_modify(config, "RNDV_THRESH", "inf");
+    }
     if (ucx->comm->ucx_kind != NULL) {
         char transports[32];
         (void)snprintf(transports, sizeof transports, "%s,self", ucx->comm->ucx_kind);
@@ -202,7 +221,7 @@ static weir_status ucx_open(struct weir_comm *comm, struct rendezvous *rdv, stru
     comm->state = ucx;
     ucx->comm = comm;
     ucx->event_fd = ucx->first_broken = -1;
-    ucx->n_spins = SPINS;
+    ucx->n_spins = 2;
     ucx->workers = (struct ucx_group){.n_ranks = comm->n_workers, .self = comm->rank};
     for (int r = 0; r < comm->n_workers; r++) {
         ucx->workers.ranks[r] = r;
