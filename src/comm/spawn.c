@@ -269,7 +269,9 @@ static void end_line(struct child *child, int rank)
     int len = snprintf(text, sizeof text, "rank %d: %.*s\n", rank, (int)child->len, child->line);
     /* One write: lines of several ranks do not mix. Nobody to read them is no reason to stop. */
     (void)!weir_fd_write_all(STDERR_FILENO, text, (size_t)len, NULL);
-    if (child->len > 0) {
+    /* What srun says of a rank's end is less than what the rank said itself. */
+    bool is_srun = strncmp(child->line, "srun: ", WEIR_MIN(child->len, (size_t)6)) == 0;
+    if (child->len > 0 && (child->last[0] == '\0' || !is_srun)) {
         (void)snprintf(child->last, sizeof child->last, "%.*s", (int)child->len, child->line);
     }
     child->len = 0;

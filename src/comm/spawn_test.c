@@ -131,7 +131,9 @@ static void set_up(void)
     write_script("ssh", script);
     (void)snprintf(script, sizeof script,
                    "#!/bin/sh\necho \"$@\" >>%s/calls\n"
-                   "while [ \"$1\" != sh ]; do shift; done\nexec env -i PATH=\"$PATH\" \"$@\"\n",
+                   "while [ \"$1\" != sh ]; do shift; done\nenv -i PATH=\"$PATH\" \"$@\"\n"
+                   "code=$?\n[ $code = 0 ] || echo \"srun: error: task 0: exit code $code\" >&2\n"
+                   "exit $code\n",
                    dir);
     write_script("srun", script);
 }
@@ -263,6 +265,9 @@ START_TEST(inside_an_allocation_srun_starts_the_ranks)
     assert_told(0, 2, 1);
     assert_told(1, 2, 1);
     ck_assert_ptr_nonnull(strstr(read_text("calls"), "--nodelist n2 "));
+    status = run((struct weir_spawn_config){.rendezvous = rendezvous}, "fail", "1");
+    ck_assert_int_eq(status, WEIR_ERR_UNSUPPORTED);
+    ck_assert_str_eq(err.message, "rank 1 on n2: no luck today");
 }
 
 END_TEST
