@@ -84,8 +84,30 @@ static void round_written(const struct plan *plan, const struct plan_op *o, enum
     }
 }
 
+/* `rows` rows further down in the picture. */
+static real *move_down(const struct plan *plan, weir_value_t value, const real *at, int32_t rows)
+{
+    size_t row_bytes = plan_image_bytes(plan, value) / (size_t)plan->shapes[value].h;
+    return at ? (real *)(void *)((char *)(uintptr_t)at + (size_t)rows * row_bytes) : NULL;
+}
+
+/* A forward kernel on one band of the tile's picture. */
+static weir_status run_band(const struct weir_net *net, const struct plan_op *o, op_tile_fn fn,
+                            struct op_tile *tile, int32_t i_band)
+{
+    const struct op part = op_of_band(&o->op, i_band);
+    const struct op_band *band = &o->op.bands[i_band];
+    tile->i_band = i_band;
+    tile->y = move_down(net->plan, o->out, tile->y, band->first_out);
+    for (int32_t j = 0; j < o->op.n_in; j++) {
+        tile->x[j] =
+            move_down(net->plan, o->in[j], tile->x[j], j == 0 ? band->first_in : band->first_out);
+    }
+    return fn(&part, tile);
+}
+
 static weir_status run_task(const struct weir_net *net, struct plan_task task, int32_t i_thread,
-                            int32_t i_slice)
+                            int32_t i_slice, int32_t i_band)
 {
     const struct plan_op *o = &net->plan->ops[task.i_op];
     const struct op_kernels *kernels = &net->backend->kernels[o->op.kind];
@@ -109,13 +131,16 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
         fn = kernels->backward;
         break;
     }
-    if (!fn) {
-        return WEIR_OK;
+    if (!fn || (o->op.n_bands == 0 && i_band > 0)) {
+        return WEIR_OK; /* what has no bands is done with the first */
     }
     if (task.phase == TASK_LOSS) {
         n = WEIR_MIN(n, net->run.n_images - first); /* other tasks compute a slice whole */
     }
     struct op_tile tile = make_tile(net, o, i_thread, i_slice, first, n);
+    if (o->op.n_bands > 0) {
+        return run_band(net, o, fn, &tile, i_band);
+    }
     WEIR_TRY(fn(&o->op, &tile));
     if (net->backend->keeps_f32) {
         round_written(net->plan, o, task.phase, &tile);
@@ -127,12 +152,12 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
 {
     const struct weir_net *net = context;
     const struct schedule *s = net->run.schedule;
+    int32_t i_slice = i_tile / net->plan->n_bands, i_band = i_tile % net->plan->n_bands;
+    int32_t n = plan_slice_first(net->plan, i_slice + 1) - plan_slice_first(net->plan, i_slice);
     for (int32_t i = s->first_task[i_stage]; i < s->first_task[i_stage + 1]; i++) {
         uint64_t begin_ns = profile_begin(net->profile);
-        WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_tile));
-        profile_end(net->profile, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase,
-                    plan_slice_first(net->plan, i_tile + 1) - plan_slice_first(net->plan, i_tile),
-                    begin_ns);
+        WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_slice, i_band));
+        profile_end(net->profile, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase, n, begin_ns);
     }
     return WEIR_OK;
 }
@@ -218,7 +243,7 @@ static struct program program_of(struct weir_net *net, const struct schedule *s)
                             .n_stages = s->n_stages,
                             .fillers = s->fillers,
                             .n_fillers = s->n_fillers,
-                            .n_tiles = net->plan->n_slices,
+                            .n_tiles = net->plan->n_slices * net->plan->n_bands,
                             .run_tile = run_tile,
                             .end_stage = end_stage,
                             .run_filler = run_filler,
@@ -353,7 +378,7 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
     enter(net);
     refresh_statistics(net);
     struct program program = net->inference;
-    program.n_tiles = n_slices;
+    program.n_tiles = n_slices * plan->n_bands;
     if (n_slices > 0) {
         WEIR_TRY(workers_run(net->workers, &program));
     }

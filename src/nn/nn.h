@@ -175,6 +175,10 @@ struct weir_net_config {
     int32_t n_threads; /**< Own threads; 0 = one per CPU this process may use. */
     int32_t
         n_slices; /**< Image slices of a batch; 0 = min(batch, 16). Part of the result's bits. */
+    /** Inference: pictures are cut into so many bands of rows, which threads compute at the same
+     *  time: the way to use several for one picture. At most 16; 0 = 1: whole pictures. Part of
+     *  the result's bits. */
+    int32_t n_bands;
     /** Parts of a batch that a convolution's or a linear layer's gradients are made of: each part
      *  by itself, then added in order. With as many parts as another training has workers, the sum
      *  has the bits of that training's all-reduce. Divides the batch; 0 = 1. Costs the memory of
@@ -208,9 +212,10 @@ struct weir_net;
  * Weights are zero until weir_net_init_weights or the caller writes them.
  * @return INVALID (a broken graph, named; an output that is an image; training without a loss;
  * batch, n_slices, n_threads or label_smoothing out of range), UNSUPPORTED (label_smoothing with
- * a loss that is no softmax; bf16 on a processor without it, or of a layer that has no fast kernel
- * in it), LIMIT, NOMEM (also if alloc_gradients gave NULL).
- * Cost: milliseconds (the first in a process 30 more), and the memory of weir_net_memory_bytes.
+ * a loss that is no softmax; n_bands in training or of the reference; bf16 on a processor without
+ * it, or of a layer that has no fast kernel in it), LIMIT, NOMEM (also if alloc_gradients gave
+ * NULL). Cost: milliseconds (the first in a process 30 more), and the memory of
+ * weir_net_memory_bytes.
  */
 weir_status weir_net_create(const struct weir_graph *graph, const struct weir_net_config *config,
                             struct weir_net **out, struct weir_error *err) WEIR_MUST_CHECK;

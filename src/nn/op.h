@@ -44,6 +44,13 @@ struct op_loss {
     int32_t n_correct, n_labelled;
 };
 
+/** Rows of a picture that are computed by themselves. */
+struct op_band {
+    int32_t first_in, n_in; /**< Of in[0]; of other inputs the same as of out. */
+    int32_t first_out, n_out;
+    int32_t pad_top, pad_bottom; /**< CONV: what pad_h is for these rows. */
+};
+
 struct op {
     enum layer_kind kind;
     char name[LAYER_NAME_MAX_BYTES];
@@ -66,6 +73,10 @@ struct op {
     enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
     int32_t batch, n_slices;
     int32_t gradient_batch; /**< Images of a call of weight_gradient. */
+    /** A tile is an image's band of rows, of which kernels are handed an op (op_of_band); 0: whole
+     *  images. */
+    int32_t n_bands;
+    struct op_band *bands;
 
     struct op_param params[OP_MAX_PARAMS];
     /** BATCH_NORM, PRELU: n_slices rows of n_partials doubles, each written by its slice's tile. */
@@ -100,6 +111,7 @@ enum {
 
 struct op_tile {
     int32_t i_thread, i_slice;
+    int32_t i_band;   /**< If the op has bands. */
     int32_t first, n; /**< Images first .. first + n of the batch. */
     const real *x[LAYER_MAX_INPUTS];
     real *y;
@@ -134,7 +146,7 @@ struct op_kernels {
 struct weir_backend {
     const char *name;
     bool is_channels_last;
-    bool can_fuse; /**< Understands has_relu, has_residual and norm. */
+    bool can_fuse; /**< Understands has_relu, has_residual, norm and bands. */
     /** Tensors of bf16 lie in memory as f32: kernels need not know them, the net rounds what they
      *  have written. */
     bool keeps_f32;
@@ -155,6 +167,22 @@ struct weir_backend {
     /** In each thread before its first kernel, and in create's thread before open; NULL: none. */
     void (*enter_thread)(void);
 };
+
+/** The op as it is for a band: a picture of so many rows, with that one band. Not to be released.
+ */
+static inline struct op op_of_band(const struct op *op, int32_t i_band)
+{
+    struct op part = *op;
+    const struct op_band *band = &op->bands[i_band];
+    for (int32_t j = 0; j < part.n_in; j++) {
+        part.in[j].h = j == 0 ? band->n_in : band->n_out;
+    }
+    part.out.h = band->n_out;
+    part.conv.pad_h = band->pad_top;
+    part.n_bands = 1;
+    part.bands += i_band;
+    return part;
+}
 
 /** Place of element (n, c, h, w) of a tensor in the op's layout. */
 static inline size_t op_at(const struct op *op, struct weir_shape s, int32_t n, int32_t c,

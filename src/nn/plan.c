@@ -36,6 +36,9 @@ void plan_destroy(struct plan *plan)
     }
     schedule_fini(&plan->training);
     schedule_fini(&plan->inference);
+    for (int32_t i = 0; plan->ops && i < plan->n_ops; i++) {
+        free(plan->ops[i].op.bands);
+    }
     free(plan->ops);
     free(plan->shapes);
     free(plan->types);
@@ -54,6 +57,14 @@ static weir_status check_config(const struct weir_graph *graph,
     if (config->n_slices < 0 || config->n_slices > config->batch) {
         return weir_error_set(err, WEIR_ERR_INVALID, "n_slices must be 0 to the batch %d, not %d",
                               config->batch, config->n_slices);
+    }
+    if (config->n_bands < 0 || config->n_bands > 16) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "n_bands must be 0 to 16, not %d",
+                              config->n_bands);
+    }
+    if (config->n_bands > 1 && (config->is_training || !config->backend->can_fuse)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "n_bands: pictures are cut into bands for inference by oneDNN only");
     }
     if (config->n_gradient_parts < 0 ||
         (config->n_gradient_parts > 0 && config->batch % config->n_gradient_parts != 0)) {
@@ -84,12 +95,17 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
 {
     plan->batch = config->batch;
     plan->n_slices = config->n_slices > 0 ? config->n_slices : WEIR_MIN(config->batch, 16);
+    plan->n_bands = WEIR_MAX(config->n_bands, 1);
+    if (plan->n_bands > 1) {
+        plan->n_slices = plan->batch;
+    }
     plan->n_gradient_parts = WEIR_MAX(config->n_gradient_parts, 1);
     plan->is_training = config->is_training;
     plan->is_channels_last = config->backend->is_channels_last;
     plan->precision = config->precision;
     plan->keeps_f32 = config->backend->keeps_f32;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
+    WEIR_TRY(plan_make_bands(plan));
     if (plan->is_training) {
         WEIR_TRY(plan_make_schedule(plan, &plan->training, true));
         WEIR_TRY(plan_make_places(plan, &plan->training, true));

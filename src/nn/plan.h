@@ -10,6 +10,9 @@
  * 3. Every tensor gets a place by its lifetime: in the slab shared by all slices, or, if it lives
  *    and dies inside one stage, in a small arena of the thread that runs the tile.
  *
+ * In a net with bands, a slice is one image and a tile one band of its rows. An op that reads rows
+ * of other bands, or that has none, waits for them at a stage's end; all tensors are in the slab.
+ *
  * A training plan has two schedules over the same ops and memory: training and inference.
  */
 #ifndef WEIR_NN_PLAN_H
@@ -68,7 +71,7 @@ struct plan {
     bool *needs_gradient; /**< By value. */
     weir_value_t input, output;
     int32_t i_loss; /**< Op of the loss; -1 = none. */
-    int32_t batch, n_slices, n_gradient_parts;
+    int32_t batch, n_slices, n_bands, n_gradient_parts;
     bool is_training, is_channels_last;
     struct schedule training, inference; /**< training is empty if !is_training. */
 };
@@ -90,6 +93,10 @@ size_t plan_image_bytes(const struct plan *plan, weir_value_t value);
 /** plan_ops.c: ops, fusion, which values need gradients. */
 weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph,
                           bool can_fuse) WEIR_MUST_CHECK;
+/** plan_bands.c: which ops have bands. */
+weir_status plan_make_bands(struct plan *plan) WEIR_MUST_CHECK;
+/** Is a band of in[i_in] all that a band of the op reads of it? */
+bool plan_reads_own_rows(const struct op *op, int32_t i_in);
 /** plan_schedule.c: tasks, stages, fillers. */
 weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule,
                                bool is_training) WEIR_MUST_CHECK;

@@ -9,7 +9,7 @@
 struct buffer {
     int32_t first_stage, last_stage; /* first_stage > last_stage: not used */
     int32_t first_task, last_task;
-    bool is_read_by_filler;
+    bool is_shared; /* read by a filler, or by other tiles of its image */
     size_t image_bytes;
     size_t offset;
 };
@@ -23,7 +23,6 @@ struct memory {
     int32_t *buffer_of; /* by buffer: the one it lives in (itself, or in place of another) */
     int32_t *n_readers; /* by value */
     struct buffer *buffers;
-    int32_t *stage_of_task;
 };
 
 struct op_reads plan_op_reads(const struct op *op)
@@ -86,7 +85,23 @@ static bool can_overwrite_x(const struct memory *m, const struct plan_op *o)
            (!plan_op_reads(&producer->op).backward_y && !plan_op_reads(&o->op).backward_x);
 }
 
-/* May a convolution add to its residual where that lies? It must be the last to read it. */
+static int32_t forward_stage(const struct memory *m, int32_t i_op)
+{
+    int32_t stage = 0;
+    while (stage < m->schedule->n_stages) {
+        for (int32_t i = m->schedule->first_task[stage]; i < m->schedule->first_task[stage + 1];
+             i++) {
+            if (m->schedule->tasks[i].i_op == i_op) {
+                return stage;
+            }
+        }
+        stage++;
+    }
+    return stage;
+}
+
+/* May a convolution add to its residual where that lies? It must be the last to read it; with
+ * bands, in a stage of its own, as another tile may still be at those rows. */
 static bool can_overwrite_residual(const struct memory *m, int32_t i_op)
 {
     const struct plan_op *o = &m->plan->ops[i_op];
@@ -98,8 +113,10 @@ static bool can_overwrite_residual(const struct memory *m, int32_t i_op)
     for (int32_t i = 0; i < m->plan->n_ops; i++) {
         const struct plan_op *other = &m->plan->ops[i];
         is_made_here = is_made_here || other->out == o->in[1];
-        for (int32_t j = 0; i > i_op && j < other->op.n_in; j++) {
-            if (other->in[j] == o->in[1]) {
+        for (int32_t j = 0; i != i_op && j < other->op.n_in; j++) {
+            bool is_before =
+                m->plan->n_bands == 1 ? i < i_op : forward_stage(m, i) < forward_stage(m, i_op);
+            if (other->in[j] == o->in[1] && !is_before) {
                 return false;
             }
         }
@@ -207,18 +224,18 @@ static void touch_fillers(struct memory *m)
         int32_t last = s->fillers[i].deadline - 1;
         if (reads.filler_x) {
             touch(m, o->in[0], s->first_task[last], last);
-            m->buffers[root(m, o->in[0])].is_read_by_filler = true;
+            m->buffers[root(m, o->in[0])].is_shared = true;
         }
         if (reads.filler_dy) {
             touch(m, gradient_buffer(m, o->out), s->first_task[last], last);
-            m->buffers[root(m, gradient_buffer(m, o->out))].is_read_by_filler = true;
+            m->buffers[root(m, gradient_buffer(m, o->out))].is_shared = true;
         }
     }
 }
 
 static bool is_tile_local(const struct buffer *b)
 {
-    return b->first_stage == b->last_stage && !b->is_read_by_filler;
+    return b->first_stage == b->last_stage && !b->is_shared;
 }
 
 static bool do_overlap(const struct buffer *a, const struct buffer *b)
@@ -299,7 +316,8 @@ static void measure(struct memory *m)
                                         .first_task = INT32_MAX,
                                         .last_task = -1,
                                         .image_bytes = plan_image_bytes(plan, i % plan->n_values),
-                                        .offset = SIZE_MAX};
+                                        .offset = SIZE_MAX,
+                                        .is_shared = plan->n_bands > 1};
     }
     for (int32_t i = 0; i < plan->n_ops; i++) {
         for (int32_t j = 0; j < plan->ops[i].op.n_in; j++) {

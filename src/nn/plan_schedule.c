@@ -31,6 +31,30 @@ static void put_task(struct builder *b, int32_t i_op, enum task_phase phase, int
     put(b, b->tasks, &b->n_tasks, i_op, phase, stage);
 }
 
+/* The op that makes a value; NULL: the caller. */
+static const struct op *producer(const struct plan *plan, weir_value_t value)
+{
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        if (plan->ops[i].out == value && !plan->ops[i].op.is_folded) {
+            return &plan->ops[i].op;
+        }
+    }
+    return NULL;
+}
+
+/* The first stage in which input j is there for the op: the one that makes it, unless other tiles
+ * of the image make parts of what this one's reads. */
+static int32_t ready_stage(const struct builder *b, const struct plan_op *o, int32_t j)
+{
+    const struct op *from = b->plan->n_bands > 1 ? producer(b->plan, o->in[j]) : NULL;
+    int32_t stage = b->data_stage[o->in[j]];
+    if (!from || (o->op.n_bands == 0 && from->n_bands == 0)) {
+        return stage;
+    }
+    bool is_own = o->op.n_bands > 0 && from->n_bands > 0 && plan_reads_own_rows(&o->op, j);
+    return is_own ? stage : stage + 1;
+}
+
 /* Forward: every op as early as its inputs allow; statistics end a stage. */
 static void schedule_forward(struct builder *b)
 {
@@ -41,7 +65,7 @@ static void schedule_forward(struct builder *b)
             continue;
         }
         for (int32_t j = 0; j < o->op.n_in; j++) {
-            stage = WEIR_MAX(stage, b->data_stage[o->in[j]]);
+            stage = WEIR_MAX(stage, ready_stage(b, o, j));
         }
         if (o->op.kind == LAYER_BATCH_NORM && b->is_training) {
             int32_t sums = b->data_stage[o->in[0]];

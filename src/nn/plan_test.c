@@ -224,6 +224,73 @@ START_TEST(no_tensor_is_overwritten_while_it_is_needed)
 
 END_TEST
 
+/* The bytes of an image that a value lies in; none outside the slab. */
+static bool do_places_meet(const struct plan *plan, const struct schedule *s, int32_t a, int32_t b)
+{
+    if (s->data[a].kind != PLACE_SLAB || s->data[b].kind != PLACE_SLAB) {
+        return false;
+    }
+    size_t batch = (size_t)plan->batch;
+    return s->data[a].offset < s->data[b].offset + batch * plan_image_bytes(plan, b) &&
+           s->data[b].offset < s->data[a].offset + batch * plan_image_bytes(plan, a);
+}
+
+static bool reads_other_rows(const struct plan_op *o, int32_t j)
+{
+    bool is_local =
+        o->op.kind == LAYER_CONV
+            ? j > 0 || (o->op.conv.kernel_h == 1 && o->op.conv.stride == 1 && o->op.conv.pad_h == 0)
+            : true;
+    return o->op.n_bands == 0 || !is_local;
+}
+
+/* With bands, tiles of an image run a stage's tasks at any time: what another tile makes or spoils
+ * in a stage must not be read in it. */
+static void check_bands(const struct plan *plan, const char *where)
+{
+    const struct schedule *s = &plan->inference;
+    for (int32_t stage = 0; stage < s->n_stages; stage++) {
+        for (int32_t i = s->first_task[stage]; i < s->first_task[stage + 1]; i++) {
+            const struct plan_op *reader = &plan->ops[s->tasks[i].i_op];
+            for (int32_t k = s->first_task[stage]; k < s->first_task[stage + 1]; k++) {
+                const struct plan_op *writer = &plan->ops[s->tasks[k].i_op];
+                for (int32_t j = 0; j < reader->op.n_in; j++) {
+                    bool is_alone = reader->op.n_bands == 0 && writer->op.n_bands == 0;
+                    bool can_differ = writer->op.n_bands == 0 || reads_other_rows(reader, j);
+                    if (!is_alone && can_differ && reader->op.kind != LAYER_INPUT &&
+                        (reader->in[j] == writer->out ||
+                         do_places_meet(plan, s, reader->in[j], writer->out))) {
+                        ck_abort_msg("%s: %s reads what %s writes in stage %d", where,
+                                     reader->op.name, writer->op.name, stage);
+                    }
+                }
+            }
+        }
+    }
+}
+
+START_TEST(bands_of_an_image_do_not_disturb_each_other)
+{
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 8), NULL);
+        struct weir_error err = {0};
+        struct weir_net_config config = {.batch = 3,
+                                         .n_bands = 2 + (int32_t)(seed % 3),
+                                         .precision = (enum weir_precision)(seed % 2),
+                                         .backend = &weir_onednn_backend};
+        struct plan *plan;
+        char where[32];
+        ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "%s", err.message);
+        snprintf(where, sizeof(where), "seed %d", (int)seed);
+        check_bands(plan, where);
+        check_schedule(plan, &plan->inference, true, where);
+        plan_destroy(plan);
+        weir_graph_destroy(graph);
+    }
+}
+
+END_TEST
+
 /* x -> n times (conv, bn, relu) -> loss. */
 static struct weir_graph *deep_graph(int n)
 {
@@ -279,4 +346,5 @@ START_TEST(memory_grows_as_lifetimes_ask)
 
 END_TEST
 
-WEIR_TEST_MAIN("plan", no_tensor_is_overwritten_while_it_is_needed, memory_grows_as_lifetimes_ask)
+WEIR_TEST_MAIN("plan", bands_of_an_image_do_not_disturb_each_other,
+               no_tensor_is_overwritten_while_it_is_needed, memory_grows_as_lifetimes_ask)

@@ -160,6 +160,12 @@ void weir_profile_span(struct weir_profile *profile, const char *name, uint64_t 
 
 /* ---- what an operation is worth -------------------------------------------------------------- */
 
+/* A record of an op with bands is of one of them. */
+static double n_tiles_of_image(const struct op *op)
+{
+    return op->n_bands > 0 ? op->n_bands : 1;
+}
+
 static double macs_of_image(const struct op *op)
 {
     if (op->kind == LAYER_LINEAR) {
@@ -178,14 +184,15 @@ static double flop_of(const struct plan *plan, const struct record *record)
     bool is_backward = record->what == TASK_BACKWARD && plan->needs_gradient[o->in[0]];
     bool counts =
         record->what == TASK_FORWARD || is_backward || record->what == PROFILE_WEIGHT_GRADIENT;
-    return counts ? 2 * macs_of_image(&o->op) * record->n_images : 0;
+    return counts ? 2 * macs_of_image(&o->op) * record->n_images / n_tiles_of_image(&o->op) : 0;
 }
 
 static double bytes_of(const struct plan *plan, const struct record *record)
 {
     const struct op *op = &plan->ops[record->i_op].op;
     const struct op_reads reads = plan_op_reads(op);
-    double in = 0, params = 0, out = (double)op_elems(op->out), n = record->n_images;
+    double in = 0, params = 0, out = (double)op_elems(op->out),
+           n = record->n_images / n_tiles_of_image(op);
     for (int32_t j = 0; j < op->n_in; j++) {
         in += (double)op_elems(op->in[j]);
     }

@@ -12,7 +12,10 @@ void conv_release(struct op *op)
     for (int32_t i = 0; i < state->n_tiles; i++) {
         primitive_destroy(&state->tiles[i].backward);
         primitive_destroy(&state->tiles[i].forward);
+        primitive_destroy(&state->tiles[i].own_weights.reorder);
+        slab_unmap(&state->tiles[i].own_weights.slab);
     }
+    free(state->tiles);
     primitive_destroy(&state->weight_gradient);
     primitive_destroy(&state->gradient_reorder);
     primitive_destroy(&state->forward_weights.reorder);
@@ -76,6 +79,15 @@ static void *weights_for(const struct conv_state *state, const struct op *op,
     return copy->slab.base ? copy->slab.base : row_major_weights(state, op);
 }
 
+static weir_status renew(const struct conv_state *state, const struct weight_copy *copy, real *rows,
+                         int32_t i_thread, void *scratch)
+{
+    void *addresses[] = {rows, copy->slab.base};
+    return copy->reorder.primitive
+               ? primitive_run(state->context, &copy->reorder, i_thread, addresses, scratch)
+               : WEIR_OK;
+}
+
 weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_pointer)
 {
     const struct conv_state *state = op->state;
@@ -94,20 +106,18 @@ weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_po
         fold_bias(state, op);
         fold_rows(state, op, from, rows);
     }
-    const struct weight_copy *const copies[] = {&state->forward_weights, &state->backward_weights};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(copies); i++) {
-        if (copies[i]->reorder.primitive) {
-            void *addresses[] = {rows, copies[i]->slab.base};
-            WEIR_TRY(
-                primitive_run(state->context, &copies[i]->reorder, i_thread, addresses, scratch));
-        }
+    WEIR_TRY(renew(state, &state->forward_weights, rows, i_thread, scratch));
+    for (int32_t i = 0; i < state->n_tiles; i++) {
+        WEIR_TRY(renew(state, &state->tiles[i].own_weights, rows, i_thread, scratch));
     }
-    return WEIR_OK;
+    return renew(state, &state->backward_weights, rows, i_thread, scratch);
 }
 
-static const struct tile_primitives *find_tile(const struct conv_state *state, int32_t n)
+static const struct tile_primitives *find_tile(const struct op *op, const struct op_tile *tile)
 {
-    return &state->tiles[state->tiles[0].n == n ? 0 : 1];
+    const struct conv_state *state = op->state;
+    return op->n_bands > 0 ? &state->tiles[tile->i_band]
+                           : &state->tiles[state->tiles[0].n == tile->n ? 0 : 1];
 }
 
 /* oneDNN's arguments are not const, even those it only reads. */
@@ -136,22 +146,24 @@ static weir_status forward_slowly(const struct op *op, const struct op_tile *til
 weir_status conv_forward(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
-    const struct tile_primitives *t = find_tile(state, tile->n);
+    const struct tile_primitives *t = find_tile(op, tile);
     if (!t->forward.primitive) {
         return forward_slowly(op, tile);
     }
     if (op->has_residual && tile->y != tile->x[1]) {
         memcpy(tile->y, tile->x[1], (size_t)tile->n * op_elems(op->out) * conv_elem_bytes(op));
     }
-    void *addresses[] = {address(tile->x[0]), weights_for(state, op, &state->forward_weights),
-                         tile->y, op->norm ? state->tail_bias : op->params[OP_BIAS].value};
+    const struct weight_copy *copy =
+        t->own_weights.is_wanted ? &t->own_weights : &state->forward_weights;
+    void *addresses[] = {address(tile->x[0]), weights_for(state, op, copy), tile->y,
+                         op->norm ? state->tail_bias : op->params[OP_BIAS].value};
     return primitive_run(state->context, &t->forward, tile->i_thread, addresses, tile->scratch);
 }
 
 weir_status conv_backward(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
-    const struct tile_primitives *t = find_tile(state, tile->n);
+    const struct tile_primitives *t = find_tile(op, tile);
     if (!t->backward.primitive) {
         return op->kind == LAYER_CONV ? REF(conv_backward)(op, tile)
                                       : REF(linear_backward)(op, tile);

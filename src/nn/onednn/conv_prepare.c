@@ -3,7 +3,7 @@
 /* What oneDNN is told about n images of an op. */
 struct conv_shapes {
     dnnl_memory_desc_t src, weights, dst;
-    dnnl_dims_t strides, dilates, pads;
+    dnnl_dims_t strides, dilates, pads, end_pads;
 };
 
 enum direction { FORWARD, BACKWARD, WEIGHTS };
@@ -72,6 +72,10 @@ static weir_status make_shapes(const struct op *op, int32_t n, enum direction di
         out->strides[i] = op->conv.stride;
         out->dilates[i] = op->conv.dilation - 1;
         out->pads[i] = i == 0 ? op->conv.pad_h : op->conv.pad_w;
+        out->end_pads[i] = out->pads[i];
+    }
+    if (op->n_bands == 1) { /* op_of_band */
+        out->end_pads[0] = op->bands->pad_bottom;
     }
     WEIR_TRY(describe(&out->src, 4, src, type_of(op), dnnl_nhwc, err));
     WEIR_TRY(describe(&out->dst, 4, dst, type_of(op), dnnl_nhwc, err));
@@ -94,15 +98,15 @@ static dnnl_status_t init_conv(const struct conv_state *state, const struct op *
     case FORWARD:
         return dnnl_dilated_convolution_forward_desc_init(
             desc, dnnl_forward_training, dnnl_convolution_direct, &s->src, &s->weights, bias,
-            &s->dst, s->strides, s->dilates, s->pads, s->pads);
+            &s->dst, s->strides, s->dilates, s->pads, s->end_pads);
     case BACKWARD:
         return dnnl_dilated_convolution_backward_data_desc_init(
             desc, dnnl_convolution_direct, &s->src, &s->weights, &s->dst, s->strides, s->dilates,
-            s->pads, s->pads);
+            s->pads, s->end_pads);
     default:
         return dnnl_dilated_convolution_backward_weights_desc_init(
             desc, dnnl_convolution_direct, &s->src, &s->weights, bias, &s->dst, s->strides,
-            s->dilates, s->pads, s->pads);
+            s->dilates, s->pads, s->end_pads);
     }
 }
 
@@ -169,10 +173,17 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op, i
         s.weights = state->forward_weights.layout;
     }
     WEIR_TRY(create(state, op, &s, FORWARD, NULL, &t->forward, err));
+    bool is_other = !t->forward.primitive && state->forward_weights.is_wanted;
+    if (is_other) {
+        primitive_destroy(&t->forward);
+        WEIR_TRY(make_shapes(op, n, FORWARD, &s, err));
+        WEIR_TRY(create(state, op, &s, FORWARD, NULL, &t->forward, err));
+    }
     if (t->forward.primitive) {
         const dnnl_memory_desc_t *layout = primitive_layout(&t->forward, dnnl_query_weights_md);
-        if (!state->forward_weights.is_wanted) {
-            WEIR_TRY(make_copy(state, layout, &state->forward_weights, err));
+        if (is_other || !state->forward_weights.is_wanted) {
+            WEIR_TRY(make_copy(state, layout, is_other ? &t->own_weights : &state->forward_weights,
+                               err));
         }
         const struct primitive_arg args[] = {{DNNL_ARG_SRC, &s.src},
                                              {DNNL_ARG_WEIGHTS, layout},
@@ -221,6 +232,25 @@ static bool is_product(const struct op *op)
     return op->kind == LAYER_CONV && p->kernel_h == 1 && p->kernel_w == 1 && p->stride == 1 &&
            p->pad_h == 0 && p->pad_w == 0 && p->groups == 1 &&
            (op->type == WEIR_PRECISION_F32 || op->conv.k <= op->in[0].c || !is_large);
+}
+
+/* Of each size, or of each band. */
+static weir_status prepare_tiles(struct conv_state *state, const struct op *op,
+                                 const int32_t *tile_sizes, int32_t n_tile_sizes, bool is_training,
+                                 struct weir_error *err)
+{
+    int32_t n = op->n_bands > 0 ? op->n_bands : n_tile_sizes;
+    state->tiles = calloc((size_t)n, sizeof(*state->tiles));
+    if (!state->tiles) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
+    }
+    for (int32_t i = 0; i < n; i++) {
+        const struct op part = op->n_bands > 0 ? op_of_band(op, i) : *op;
+        int32_t n_images = op->n_bands > 0 ? 1 : tile_sizes[i];
+        state->n_tiles = i + 1;
+        WEIR_TRY(prepare_tile(state, &part, n_images, is_training, &state->tiles[i], err));
+    }
+    return WEIR_OK;
 }
 
 static weir_status prepare_weight_gradient(struct conv_state *state, const struct op *op,
@@ -273,6 +303,7 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
 static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
 {
     size_t most = 0;
+    size_t rows = op->norm ? conv_round_up(op->params[OP_WEIGHT].n_elems * sizeof(float)) : 0;
     for (int32_t i = 0; i < state->n_tiles; i++) {
         const struct tile_primitives *t = &state->tiles[i];
         /* A gradient that is added to what is there is made beside it first; so is the result of
@@ -280,10 +311,10 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
         size_t slow = t->forward.primitive ? 0 : (size_t)t->n * op_elems(op->out) * sizeof(float);
         most = WEIR_MAX(most, t->forward.scratch_bytes + slow);
         most = WEIR_MAX(most, conv_dx_bytes(op, t->n) + t->backward.scratch_bytes);
+        most = WEIR_MAX(most, rows + t->own_weights.reorder.scratch_bytes);
     }
     most = WEIR_MAX(most, state->gradient_bytes + state->weight_gradient.scratch_bytes);
     most = WEIR_MAX(most, state->gradient_bytes + state->gradient_reorder.scratch_bytes);
-    size_t rows = op->norm ? conv_round_up(op->params[OP_WEIGHT].n_elems * sizeof(float)) : 0;
     most = WEIR_MAX(most, rows + state->forward_weights.reorder.scratch_bytes);
     return WEIR_MAX(most, state->backward_weights.reorder.scratch_bytes);
 }
@@ -320,7 +351,12 @@ static weir_status prepare_tail(struct conv_state *state, const struct op *op,
                                 struct weir_error *err)
 {
     size_t k = (size_t)op->conv.k, n_bytes = op->params[OP_WEIGHT].n_elems * sizeof(float);
-    bool has_rows = state->is_permuted || (op->norm && !state->forward_weights.reorder.primitive);
+    bool is_read_plain = !state->forward_weights.reorder.primitive;
+    for (int32_t i = 0; i < state->n_tiles; i++) {
+        const struct weight_copy *own = &state->tiles[i].own_weights;
+        is_read_plain = is_read_plain || (own->is_wanted && !own->reorder.primitive);
+    }
+    bool has_rows = state->is_permuted || (op->norm && is_read_plain);
     if (has_rows && !slab_map(&state->rows, n_bytes)) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
@@ -357,10 +393,7 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
     WEIR_TRY(describe(&state->plain_weights, s.weights.ndims, s.weights.dims, dnnl_f32,
                       plain_tag(op), err));
     WEIR_TRY(describe(&state->bias, 1, (dnnl_dims_t){op->conv.k}, dnnl_f32, dnnl_x, err));
-    for (int32_t i = 0; i < n_tile_sizes; i++) {
-        state->n_tiles = i + 1;
-        WEIR_TRY(prepare_tile(state, op, tile_sizes[i], is_training, &state->tiles[i], err));
-    }
+    WEIR_TRY(prepare_tiles(state, op, tile_sizes, n_tile_sizes, is_training, err));
     state->is_permuted = must_permute(op);
     WEIR_TRY(prepare_tail(state, op, err));
     if (is_training) {

@@ -7,12 +7,6 @@
 #include "primitive.h"
 #include "vector.h"
 
-/* The primitives of one size of tile. A missing one (NULL inside) is Weir's reference kernel. */
-struct tile_primitives {
-    int32_t n;
-    struct primitive forward, backward;
-};
-
 /* Weights in the layout of a primitive. */
 struct weight_copy {
     struct primitive reorder; /* from the slab's row-major ones */
@@ -21,9 +15,18 @@ struct weight_copy {
     bool is_wanted;
 };
 
+/* The primitives of one size of tile, or of one band. A missing one (NULL inside) is Weir's
+ * reference kernel. */
+struct tile_primitives {
+    int32_t n;
+    struct primitive forward, backward;
+    /* Of forward, where its shape wants another layout than the first tile's. */
+    struct weight_copy own_weights;
+};
+
 struct conv_state {
     const struct dnn_context *context;
-    struct tile_primitives tiles[2];
+    struct tile_primitives *tiles; /* by size of tile, or by band */
     int32_t n_tiles;
     struct primitive weight_gradient, gradient_reorder;
     size_t gradient_bytes; /* of the weight gradient in its primitive's layout */
