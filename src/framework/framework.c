@@ -6,6 +6,7 @@
 #define WEIGHT_REPLICA          2000
 #define WEIGHT_WORKER           100
 #define WEIGHT_PARAMETER_SERVER 200
+#define WEIGHT_MOST             10000
 #define STOP_GRACE_MS           5000
 
 struct plan {
@@ -90,6 +91,26 @@ static json_t *shared_spec(const struct weir_launch_job *job)
     return spec;
 }
 
+static void set_checkpoint_dir(const struct weir_launch_job *job, json_t *spec)
+{
+    if (json_object_get(spec, "checkpoint_dir") == NULL) {
+        json_object_set_new(spec, "checkpoint_dir",
+                            json_sprintf("%s/checkpoints/%s", job->shared_dir, job->id));
+    }
+}
+
+/* A gang is stopped when one of its tasks is lost; so the workers of an elastic training are the
+ * processes of one task, a weir-worker that starts them and replaces those that are lost. */
+static weir_status plan_elastic(struct plan *plan, int64_t n_workers, struct weir_error *err)
+{
+    WEIR_TRY(plan_room(plan, 1, err));
+    json_t *spec = shared_spec(plan->job);
+    set_checkpoint_dir(plan->job, spec);
+    plan_add(plan, "command", 0, n_workers, WEIR_MIN(n_workers * WEIGHT_WORKER, WEIGHT_MOST),
+             worker_definition("train", spec));
+    return WEIR_OK;
+}
+
 static weir_status plan_train(struct plan *plan, struct weir_error *err)
 {
     int64_t n_workers, n_servers;
@@ -97,6 +118,9 @@ static weir_status plan_train(struct plan *plan, struct weir_error *err)
     WEIR_TRY(spec_int(job->spec, "workers", 1, 1, WEIR_FRAMEWORK_TASKS_MAX, &n_workers, err));
     WEIR_TRY(
         spec_int(job->spec, "parameter_servers", 0, 0, WEIR_FRAMEWORK_TASKS_MAX, &n_servers, err));
+    if (json_is_true(json_object_get(job->spec, "elastic"))) {
+        return plan_elastic(plan, n_workers, err);
+    }
     WEIR_TRY(plan_room(plan, n_workers + n_servers, err));
     for (int64_t rank = 0; rank < n_workers + n_servers; rank++) {
         const char *role = rank < n_workers ? "worker" : "parameter_server";
@@ -106,10 +130,7 @@ static weir_status plan_train(struct plan *plan, struct weir_error *err)
         json_object_set_new(spec, "rendezvous",
                             json_sprintf("file://%s/rendezvous/%s", job->shared_dir, job->id));
         json_object_set_new(spec, "secret", json_string(job->secret));
-        if (json_object_get(spec, "checkpoint_dir") == NULL) {
-            json_object_set_new(spec, "checkpoint_dir",
-                                json_sprintf("%s/checkpoints/%s", job->shared_dir, job->id));
-        }
+        set_checkpoint_dir(job, spec);
         plan_add(plan, role, rank, rank < n_workers ? 1 : 0,
                  rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER,
                  worker_definition("train", spec));

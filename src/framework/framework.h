@@ -5,7 +5,9 @@
  * files and limits of each, as the agent gets them (docs/architecture.md, "Desired task"). Which
  * node takes a task and how it is started and watched are decided elsewhere.
  *
- *   train    N workers and P parameter servers of one gang, each with its own spec.json
+ *   train    N workers and P parameter servers of one gang, each with its own spec.json; with
+ *            "elastic": true one task that starts all workers on its node, and others in place of
+ *            those that are lost
  *   predict  one replica per requested replica
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
  *

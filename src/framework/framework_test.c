@@ -56,6 +56,26 @@ START_TEST(a_training_is_a_gang_of_workers_then_servers)
 
 END_TEST
 
+START_TEST(an_elastic_training_is_one_task_that_starts_its_workers)
+{
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(plan("train", "{\"model\":\"lenet\",\"workers\":3,\"elastic\":true}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 1);
+    ck_assert_str_eq(launches[0].role,
+                     "command"); /* which a worker's options take for: a launcher */
+    ck_assert_int_eq(launches[0].cpu_slots, 3);
+    ck_assert_str_eq(spec_member(0, "workers"), "3");
+    ck_assert_str_eq(spec_member(0, "checkpoint_dir"), "\"/s/checkpoints/j1\"");
+    ck_assert_ptr_null(strstr(launches[0].definition, "rank"));
+    ck_assert_int_eq(plan("train", "{\"model\":\"lenet\",\"workers\":3,\"elastic\":false}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 3);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 START_TEST(a_command_keeps_its_words)
 {
     weir_arena_init(&arena, 0);
@@ -93,5 +113,6 @@ START_TEST(what_cannot_be_started_says_why)
 
 END_TEST
 
-WEIR_TEST_MAIN("framework", a_training_is_a_gang_of_workers_then_servers, a_command_keeps_its_words,
+WEIR_TEST_MAIN("framework", a_training_is_a_gang_of_workers_then_servers,
+               an_elastic_training_is_one_task_that_starts_its_workers, a_command_keeps_its_words,
                what_cannot_be_started_says_why)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "train/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,8 @@ struct words {
 };
 
 struct gang {
-    const struct weir_train_config *config;
+    const struct train_task *task;
+    const struct weir_train_config *config; /**< The task's. */
     const struct weir_train_hooks *hooks;
     int n_ranks, n_alive, n_done;
     int64_t n_replaced;                    /**< Workers started in a lost one's place. */
@@ -73,6 +75,7 @@ static void on_step(void *context, const struct weir_train_step *step)
 static void run_child(struct gang *gang, int rank, pid_t parent)
 {
     struct weir_train_config config = *gang->config;
+    struct train_task task = *gang->task; /* this process' own now */
     struct words words = {.rank = rank};
     const bool has_steps = gang->hooks != NULL && gang->hooks->on_step != NULL;
     const struct weir_train_hooks hooks = {
@@ -91,7 +94,8 @@ static void run_child(struct gang *gang, int rank, pid_t parent)
     config.rank = rank;
     config.role = NULL;
     config.join = gang->is_newcomer[rank];
-    weir_status status = weir_train_rank(&config, &hooks, &words.err);
+    task.config = &config;
+    weir_status status = train_rank_run(&task, &hooks, &words.err);
     if (status != WEIR_OK) {
         words.err.status = status;
         say(gang, &words);
@@ -303,10 +307,12 @@ static weir_status open_channels(struct gang *gang, struct weir_error *err)
     return WEIR_OK;
 }
 
-weir_status gang_run(const struct weir_train_config *config, const struct weir_train_hooks *hooks,
+weir_status gang_run(const struct train_task *task, const struct weir_train_hooks *hooks,
                      struct gang_end *out, struct weir_error *err)
 {
-    struct gang gang = {.config = config,
+    const struct weir_train_config *config = task->config;
+    struct gang gang = {.task = task,
+                        .config = config,
                         .hooks = hooks,
                         .n_ranks = (int)(config->workers + config->parameter_servers),
                         .kill_ms = INT64_MAX,

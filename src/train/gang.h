@@ -13,6 +13,7 @@
 #define WEIR_TRAIN_GANG_H
 
 #include "comm/comm.h"
+#include "train/task.h"
 #include "train/train.h"
 
 #include <sys/types.h>
@@ -27,11 +28,12 @@ struct gang_end {
 };
 
 /**
- * Run all ranks to their end. The caller has blocked SIGINT, SIGTERM and SIGCHLD, and reads no
- * signals itself meanwhile.
+ * Run all ranks of an open task to their end. They inherit it: data is read and unpacked once, also
+ * for those that are started later, in a lost one's place. The caller has blocked SIGINT, SIGTERM
+ * and SIGCHLD, and reads no signals itself meanwhile.
  * @return INTERNAL or IO if processes cannot be started; else OK and *out says how it went.
  */
-weir_status gang_run(const struct weir_train_config *config, const struct weir_train_hooks *hooks,
+weir_status gang_run(const struct train_task *task, const struct weir_train_hooks *hooks,
                      struct gang_end *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

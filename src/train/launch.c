@@ -18,6 +18,7 @@
 /** What the launcher adds to the user's configuration. */
 struct launch {
     struct weir_train_config config;
+    struct train_task task;
     struct weir_arena arena;
     char meeting_dir[32];    /**< Temporary. */
     bool is_checkpoint_ours; /**< Nobody named a folder: it goes when the model is there. */
@@ -56,7 +57,7 @@ static weir_status run(struct launch *launch, const struct weir_train_hooks *hoo
     struct weir_backoff backoff = {.base_ms = BACKOFF_BASE_MS, .max_ms = BACKOFF_MAX_MS};
     for (int64_t n_restarts = 0;; n_restarts++) {
         struct gang_end end;
-        WEIR_TRY(gang_run(config, hooks, &end, err));
+        WEIR_TRY(gang_run(&launch->task, hooks, &end, err));
         if (end.status == WEIR_OK) {
             return WEIR_OK;
         }
@@ -92,7 +93,11 @@ weir_status weir_train_launch(const struct weir_train_config *given,
     weir_arena_init(&launch.arena, 0);
     weir_status status = prepare(&launch, err);
     if (status == WEIR_OK) {
-        status = run(&launch, hooks, err);
+        status = train_task_open(&launch.task, &launch.config, err);
+        if (status == WEIR_OK) {
+            status = run(&launch, hooks, err);
+        }
+        train_task_close(&launch.task);
     }
     if (status == WEIR_OK && launch.is_checkpoint_ours) {
         struct weir_error ignored;

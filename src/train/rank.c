@@ -42,31 +42,39 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
     return status;
 }
 
+weir_status train_rank_run(struct train_task *task, const struct weir_train_hooks *hooks,
+                           struct weir_error *err)
+{
+    const struct weir_train_config *config = task->config;
+    struct weir_comm *comm = NULL;
+    WEIR_TRY(make_folders(config, err));
+    weir_status status = join(config, &comm, err);
+    if (status == WEIR_ERR_END && config->join) {
+        /* Who came to join found the work done. */
+        weir_log(WEIR_LOG_INFO, "training_is_done", WEIR_KV_INT("rank", config->rank));
+        return WEIR_OK;
+    }
+    if (status == WEIR_OK) {
+        status = train_is_server(config) ? train_server_run(task, comm, hooks, err)
+                                         : train_worker_run(task, &comm, hooks, err);
+    }
+    weir_comm_destroy(comm);
+    return status;
+}
+
 weir_status weir_train_rank(const struct weir_train_config *config,
                             const struct weir_train_hooks *hooks, struct weir_error *err)
 {
     struct train_task task;
-    struct weir_comm *comm = NULL;
     train_block_signals();
     WEIR_TRY(weir_train_config_check(config, err));
     if (train_is_launcher(config)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "rank: missing");
     }
-    WEIR_TRY(make_folders(config, err));
     weir_status status = train_task_open(&task, config, err);
     if (status == WEIR_OK) {
-        status = join(config, &comm, err);
+        status = train_rank_run(&task, hooks, err);
     }
-    if (status == WEIR_OK) {
-        status = train_is_server(config) ? train_server_run(&task, comm, hooks, err)
-                                         : train_worker_run(&task, &comm, hooks, err);
-    }
-    if (status == WEIR_ERR_END) {
-        /* Who came to join found the work done. */
-        weir_log(WEIR_LOG_INFO, "training_is_done", WEIR_KV_INT("rank", config->rank));
-        status = WEIR_OK;
-    }
-    weir_comm_destroy(comm);
     train_task_close(&task);
     return status;
 }

@@ -128,6 +128,10 @@ weir_status worker_comm_error(const struct worker *worker, weir_status status,
 weir_status worker_trace_begin_step(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status worker_trace_end_step(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** rank.c: be task->config's rank. Signals are blocked. */
+weir_status train_rank_run(struct train_task *task, const struct weir_train_hooks *hooks,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
 /** worker.c: free what the worker owns; after a failed worker_start or worker_prepare too. */
 void worker_release(struct worker *worker);
 
