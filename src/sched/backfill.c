@@ -23,7 +23,6 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
     backfill->ends = calloc(n_ends, sizeof *backfill->ends);
     backfill->of_jobs = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->of_jobs);
     backfill->is_active = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->is_active);
-    backfill->lately = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->lately);
     backfill->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *backfill->tasks);
     backfill->touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->touched);
     backfill->is_touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->is_touched);
@@ -31,8 +30,8 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
     bool is_whole = backfill->slots != NULL && backfill->ends != NULL && backfill->tasks != NULL &&
                     backfill->touched != NULL && backfill->is_touched != NULL &&
                     backfill->late != NULL && backfill->of_jobs != NULL &&
-                    backfill->lately != NULL && backfill->is_active != NULL;
-    return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
+                    backfill->is_active != NULL;
+    return is_whole ? scan_init(&backfill->scan, cluster) : WEIR_ERR_NOMEM;
 }
 
 void backfill_fini(struct backfill *backfill)
@@ -43,7 +42,7 @@ void backfill_fini(struct backfill *backfill)
     free(backfill->ends);
     free(backfill->of_jobs);
     free(backfill->is_active);
-    free(backfill->lately);
+    scan_fini(&backfill->scan);
     free(backfill->tasks);
     free(backfill->touched);
     free(backfill->is_touched);
@@ -340,43 +339,36 @@ static bool is_plain(const struct backfill *backfill, const struct backfill_slot
            cluster->kept == NULL;
 }
 
-static int by_number(const void *left, const void *right)
+/** Tell the scan what is over with an end, as pass does the cluster. */
+static void scan_end(struct backfill *backfill, const struct backfill_end *end)
 {
-    int32_t l = *(const int32_t *)left, r = *(const int32_t *)right;
-    return l < r ? -1 : l > r;
+    struct cluster *cluster = backfill->cluster;
+    struct scan *scan = &backfill->scan;
+    const struct backfill_slot *slot = end->slot < 0 ? NULL : &backfill->slots[end->slot];
+    for (int32_t i = 0; slot != NULL && i < slot->n; i++) {
+        const struct backfill_place *place = &backfill->places[slot->first + i];
+        scan_pass(scan, place->task, place->node, backfill->devices + place->first_device,
+                  place->zones);
+    }
+    const struct job_state *job = &cluster->jobs[end->job];
+    for (int32_t t = job->first_task; slot == NULL && t < job->first_task + job->n_tasks; t++) {
+        const struct task_state *state = &cluster->tasks[t];
+        if (state->target >= 0 && state->phase != PHASE_STUCK) {
+            scan_pass(scan, t, state->target, cluster->target_devices + state->first_spot,
+                      state->zones);
+        }
+    }
 }
 
-/** Whether the task fits on a node that has changed since the indices were up to date; those are
- *  noted. */
-static bool fits_lately(struct backfill *backfill, int32_t task)
+/** The same as search, for one task that its queues admit and that does not fit before `least`. */
+static int32_t search_nodes(struct backfill *backfill, int32_t least)
 {
-    bool fits = false;
-    struct fits_spot spot = {.devices = backfill->placer->devices};
-    for (int32_t i = 0; i < backfill->n_touched && !fits; i++) {
-        spot.node = backfill->touched[i];
-        fits_find(backfill->cluster, task, &spot);
-        fits = spot.when >= FITS_FUTURE;
-    }
-    if (fits) {
-        backfill->n_lately = backfill->n_touched;
-        memcpy(backfill->lately, backfill->touched,
-               (size_t)backfill->n_touched * sizeof *backfill->lately);
-        qsort(backfill->lately, (size_t)backfill->n_lately, sizeof *backfill->lately, by_number);
-    }
-    return fits;
-}
-
-/** The same as search, for one task that its queues admit and that did not fit at `least`: where
- *  nothing fitted before, only the nodes on which something has ended need be looked at. */
-static int32_t search_nodes(struct backfill *backfill)
-{
-    while (backfill->position < backfill->n_ends) {
-        pass(backfill, &backfill->ends[backfill->position++], 1);
-        bool fits = fits_lately(backfill, backfill->tasks[0]);
-        settle_nodes(backfill);
-        if (fits) {
-            backfill->cluster->at_ms = backfill->ends[backfill->position - 1].at_ms;
-            return backfill->position;
+    int32_t task = backfill->tasks[0];
+    scan_begin(&backfill->scan);
+    for (int32_t i = 0; i < backfill->n_ends && backfill->cluster->status == WEIR_OK; i++) {
+        scan_end(backfill, &backfill->ends[i]);
+        if (i + 1 >= least && scan_fits(&backfill->scan, task, backfill->placer->devices)) {
+            return i + 1;
         }
     }
     return -1;
@@ -387,15 +379,15 @@ static int32_t find_position(struct backfill *backfill, const struct backfill_sl
                              int32_t least)
 {
     const struct cluster *cluster = backfill->cluster;
-    backfill->n_lately = 0;
+    backfill->scan.n_found = 0;
     if (!is_plain(backfill, slot, n)) {
         return search(backfill, slot, n, least);
     }
-    move_to(backfill, least);
+    move_to(backfill, 0);
     if (!shares_admit(cluster, cluster->jobs[slot->job].queue, &slot->amount, &slot->fixed, NULL)) {
         return search(backfill, slot, n, least);
     }
-    return fits_at(backfill, least, slot, n) ? least : search_nodes(backfill);
+    return least == 0 && fits_at(backfill, 0, slot, n) ? 0 : search_nodes(backfill, least);
 }
 
 static bool reserve_memory(struct backfill *backfill, int32_t n)
@@ -529,6 +521,18 @@ static int32_t common_shape(const struct backfill *backfill, int32_t n)
     return tasks[backfill->tasks[0]].shape;
 }
 
+/** Place the job's task on one of the nodes where the scan found that it fits, which are supposed
+ * so until the caller has rolled back. */
+static bool try_found(struct backfill *backfill, const struct backfill_slot *slot)
+{
+    struct scan *scan = &backfill->scan;
+    scan_suppose(scan, 1);
+    backfill->placer->only = (struct place_nodes){.list = scan->found, .n = scan->n_found};
+    bool is_placed = placer_place(backfill->placer, slot->job, backfill->tasks, 1, NULL);
+    backfill->placer->only = (struct place_nodes){0};
+    return is_placed;
+}
+
 /** Between begin and end: a slot for the job, if there is one. */
 static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
 {
@@ -537,25 +541,24 @@ static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
     int32_t n = chunk_next(cluster, slot->job, backfill->tasks);
     slot->shape = common_shape(backfill, n);
     int32_t least = slot->shape < 0 ? 0 : least_position(backfill, slot, n);
+    if (!reserve_memory(backfill, n)) { /* Now: the scan refers to what is there. */
+        cluster->status = WEIR_ERR_NOMEM;
+        return;
+    }
     int32_t position = find_position(backfill, slot, n, least);
     if (position < 0) {
         return;
     }
-    if (!reserve_memory(backfill, n)) {
-        cluster->status = WEIR_ERR_NOMEM;
-        return;
-    }
-    backfill->placer->only = (struct place_nodes){
-        .list = backfill->n_lately > 0 ? backfill->lately : NULL, .n = backfill->n_lately};
-    bool is_placed = try_at(backfill, position, slot, n);
-    backfill->placer->only = (struct place_nodes){0};
-    if (is_placed) {
+    if (backfill->scan.n_found > 0 ? try_found(backfill, slot)
+                                   : try_at(backfill, position, slot, n)) {
         record(backfill, slot, n);
-        slot->from_ms = cluster->at_ms;
+        slot->from_ms =
+            position == 0 ? cluster->snapshot->now_ms : backfill->ends[position - 1].at_ms;
         slot->after_job = position > 0 ? backfill->ends[position - 1].job : WEIR_SCHED_NONE;
         slot->until_ms = calendar_end_ms(&cluster->snapshot->jobs[slot->job], slot->from_ms);
     }
     cluster_rollback(cluster, 0);
+    scan_suppose(&backfill->scan, -1);
     if (slot->n > 0) {
         wait->expected_start_ms = slot->from_ms;
         wait->after_job = slot->after_job;

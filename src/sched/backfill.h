@@ -24,7 +24,7 @@
 #ifndef WEIR_SCHED_BACKFILL_H
 #define WEIR_SCHED_BACKFILL_H
 
-#include "sched/place.h"
+#include "sched/scan.h"
 
 struct backfill_place {
     int32_t task, node;
@@ -65,8 +65,8 @@ struct backfill {
     bool *is_active;        /**< Per job: some of it has a place, */
     int64_t active_version; /**< in the state of cluster.n_commits; -1: not known. */
     struct backfill_end *ends;
-    int32_t n_ends, position;   /**< The first `position` ends are supposed to be over. */
-    int32_t *lately, n_lately;  /**< Where something has ended when a search last found room. */
+    int32_t n_ends, position; /**< The first `position` ends are supposed to be over. */
+    struct scan scan;
     int32_t *tasks;             /**< Room for one job's tasks. */
     struct backfill_slot *late; /**< Forecasts to make. */
     int32_t n_late;

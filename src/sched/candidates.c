@@ -24,7 +24,9 @@ static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
     bool is_settled = root->n_alive > 0 && root->n_pipelined == 0;
-    return is_settled && cluster->jobs[victim].is_preemptible ? SOLVER_WHOLE : SOLVER_NOT_A_VICTIM;
+    return is_settled && cluster->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE
+               ? SOLVER_WHOLE
+               : SOLVER_NOT_A_VICTIM;
 }
 
 /** Judge those anew that have changed since the last time. */

@@ -192,7 +192,7 @@ int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
             return n;
         }
     }
-    bool is_whole = cluster->snapshot->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
+    bool is_whole = cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
     return is_whole ? take_running(cluster, job, root, out) : 0;
 }
 

@@ -401,7 +401,7 @@ bool cluster_is_fixed(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
     const struct group_state *group = &cluster->groups[state->group];
-    switch (cluster->snapshot->jobs[state->job].preemptibility) {
+    switch ((enum weir_sched_preemptibility)cluster->jobs[state->job].preemptibility) {
     case WEIR_SCHED_NON_PREEMPTIBLE:
         return true;
     case WEIR_SCHED_SEMI_PREEMPTIBLE:

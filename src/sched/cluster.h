@@ -100,9 +100,10 @@ struct job_state {
     int32_t first_group; /**< The root; its counters are the job's. */
     int32_t n_groups;
     int32_t queue;
-    int32_t user;        /**< Index into cluster.user_held; 0 if users do not matter. */
-    int32_t wait;        /**< Index into cluster.waits; -1: nothing of it waits. */
-    bool is_preemptible; /**< Or in part. */
+    int32_t user; /**< Index into cluster.user_held; 0 if users do not matter. */
+    int32_t wait; /**< Index into cluster.waits; -1: nothing of it waits. */
+    int32_t first_task, n_tasks;
+    uint8_t preemptibility; /**< enum weir_sched_preemptibility. */
 };
 
 struct queue_state {

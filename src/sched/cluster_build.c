@@ -193,7 +193,9 @@ static void build_job_groups(struct cluster *cluster, int32_t job, int32_t first
     cluster->jobs[job].first_group = first;
     cluster->jobs[job].n_groups = n;
     cluster->jobs[job].queue = given->queue;
-    cluster->jobs[job].is_preemptible = given->preemptibility != WEIR_SCHED_NON_PREEMPTIBLE;
+    cluster->jobs[job].first_task = given->first_task;
+    cluster->jobs[job].n_tasks = given->n_tasks;
+    cluster->jobs[job].preemptibility = (uint8_t)given->preemptibility;
     for (int32_t i = 0; i < n; i++) {
         struct group_state *group = &cluster->groups[first + i];
         *group = (struct group_state){.job = job,
@@ -423,6 +425,22 @@ static void count_requested(struct cluster *cluster)
     }
 }
 
+#define PUT_AHEAD 8
+
+/** Begin to load what a task will be counted on: tasks lie on nodes in no order. */
+static void fetch_place(const struct cluster *cluster, int32_t task)
+{
+    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
+    if (weir_sched_task_has_node(given->state)) {
+        const struct node_state *node = &cluster->nodes[given->node];
+        __builtin_prefetch(&node->cpu_now, 1);
+        __builtin_prefetch(&node->room_milli, 1);
+        if (given->devices != NULL && given->demand.n_devices > 0) {
+            __builtin_prefetch(&cluster->devices[node->first_device + given->devices[0]], 1);
+        }
+    }
+}
+
 /** Tasks that name their devices first, so that a guess does not take them. */
 static weir_status put_tasks(struct cluster *cluster)
 {
@@ -433,6 +451,9 @@ static weir_status put_tasks(struct cluster *cluster)
     }
     for (int32_t i = 0; i < n_tasks; i++) {
         int32_t task = cluster->task_order[i];
+        if (i + PUT_AHEAD < n_tasks) {
+            fetch_place(cluster, cluster->task_order[i + PUT_AHEAD]);
+        }
         if (cluster->snapshot->tasks[task].devices == NULL) {
             later[n_later++] = task;
         } else {

@@ -88,10 +88,11 @@ static int64_t milli_on(const struct cluster *cluster, int32_t task, int32_t nod
            (int64_t)((units * WEIR_SCHED_DEVICE + (is_up ? size - 1 : 0)) / size);
 }
 
-static void add(const struct cluster *cluster, int32_t task, struct prospect_room *room)
+void prospect_add(const struct cluster *cluster, int32_t task, int32_t node,
+                  struct prospect_room *room)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    room->milli += milli_on(cluster, task, cluster->tasks[task].held, true);
+    room->milli += milli_on(cluster, task, node, true);
     room->cpu_milli += demand->cpu_milli;
     room->memory_bytes += demand->memory_bytes;
     room->n_tasks++;
@@ -101,9 +102,9 @@ void prospect_count(const struct prospect *prospect, int32_t task, bool may_lose
                     struct prospect_gain *gain)
 {
     const struct task_state *state = &prospect->cluster->tasks[task];
-    add(prospect->cluster, task, &gain->of_all);
+    prospect_add(prospect->cluster, task, state->held, &gain->of_all);
     if (may_lose || prospect->is_movable[state->shape]) {
-        add(prospect->cluster, task, &gain->of_useful);
+        prospect_add(prospect->cluster, task, state->held, &gain->of_useful);
     }
     gain->is_loose = gain->is_loose || (may_lose && is_gang) || prospect->is_loose[state->held];
 }
@@ -173,16 +174,15 @@ void prospect_update(struct prospect *prospect)
     }
     memset(prospect->is_loose, 0, (size_t)snapshot->n_nodes * sizeof *prospect->is_loose);
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        const struct group_state *root = &cluster->groups[cluster->jobs[j].first_group];
-        bool is_gang =
-            cluster->jobs[j].n_groups == 1 ? root->n_tasks > 1 : snapshot->jobs[j].n_tasks > 1;
-        if (is_gang && cluster->jobs[j].is_preemptible) {
+        if (cluster->jobs[j].n_tasks > 1 &&
+            cluster->jobs[j].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
             note_gang(prospect, &snapshot->jobs[j]);
         }
     }
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
         const struct task_state *task = &cluster->tasks[t];
-        if (is_settled(task) && cluster->jobs[task->job].is_preemptible) {
+        if (is_settled(task) &&
+            cluster->jobs[task->job].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
             prospect_count(prospect, t, false, false, &prospect->gains[task->held]);
         }
     }

@@ -66,6 +66,10 @@ bool prospect_is_known(const struct prospect *prospect, int32_t task);
 void prospect_count(const struct prospect *prospect, int32_t task, bool may_lose, bool is_gang,
                     struct prospect_gain *gain);
 
+/** Count what a task takes of a node as room. */
+void prospect_add(const struct cluster *cluster, int32_t task, int32_t node,
+                  struct prospect_room *room);
+
 /** How many tasks like this one fit if `gains` (per node) were free beside what is, as far as sums
  *  go; counts no further than `most`. Cost: nodes. */
 int64_t prospect_count_fits(const struct cluster *cluster, int32_t task,

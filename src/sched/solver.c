@@ -272,7 +272,7 @@ static void count_all_gains(struct solver *solver)
     memset(solver->all_gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->all_gains);
     solver->n_steps += snapshot->n_tasks / SOLVER_JOBS_PER_STEP;
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        const struct weir_sched_job *job = &snapshot->jobs[j];
+        const struct job_state *job = &cluster->jobs[j];
         bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
             if (cluster->tasks[t].held >= 0 && cluster->tasks[t].held == cluster->tasks[t].target) {

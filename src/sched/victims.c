@@ -113,14 +113,14 @@ static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool 
                     ? next_of_flat(solver, job, n_popped, out, out_is_last)
                     : next_of_tree(solver, job, n_popped, out, out_is_last);
     bool is_whole = solver->is_victim[job] == SOLVER_WHOLE &&
-                    cluster->snapshot->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
+                    cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
     return *out_is_last && !is_whole ? 0 : n;
 }
 
 static void link_unit(struct solver *solver, int32_t unit)
 {
     const struct solver_unit *of = &solver->units[unit];
-    const struct weir_sched_job *job = &solver->cluster->snapshot->jobs[of->job];
+    const struct job_state *job = &solver->cluster->jobs[of->job];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
         int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
         solver->unit_nodes[i] = node;
