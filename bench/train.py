@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Training and inference against torch (and TensorFlow), in alternation, on this machine.
 
-    bench/train.py [--case NAME]… [--rounds 5] [--quick] [--venv DIR]… [--weir-worker FILE] [-o FILE]
+    bench/train.py [--case NAME]… [--rounds 5] [--quick] [--threads N] [--neighbour] [--venv DIR]…
+                   [--weir-worker FILE] [-o FILE]
 
 Peers: Debian's torch as it comes ("stock": the number of threads is set, channels last, nothing else), and with
 memory and kernels tuned ("best": huge pages and no trimming in malloc, AVX-512 kernels in torch and OpenBLAS). With
@@ -41,9 +42,10 @@ loss: {type: softmax}
 """
 
 
-def case(model, batch, steps, threads=2, bf16=False, forward_only=False):
+def case(model, batch, steps, threads=2, bf16=False, forward_only=False, workers=1, independent=False):
+    """batch: of a worker. independent: workers that exchange nothing."""
     return {"model": model, "batch": batch, "steps": steps, "warmup": max(2, steps // 5), "threads": threads,
-            "bf16": bf16, "forward_only": forward_only}
+            "bf16": bf16, "forward_only": forward_only, "workers": workers, "independent": independent}
 
 
 CASES = {
@@ -58,6 +60,8 @@ CASES = {
     "mlp-b128": case("mlp", 128, 2000, threads=1),
     "lenet-b1": case("lenet", 1, 300, threads=1),
     "lenet-b32": case("lenet", 32, 60, threads=1),
+    "resnet50-bf16-2procs": case("resnet50", 8, 12, threads=1, bf16=True, workers=2),
+    "resnet50-bf16-2procs-independent": case("resnet50", 8, 12, threads=1, bf16=True, workers=2, independent=True),
     "resnet50-infer-b1-f32": case("resnet50", 1, 100, forward_only=True),
     "resnet50-infer-b1-bf16": case("resnet50", 1, 150, bf16=True, forward_only=True),
 }
@@ -107,7 +111,8 @@ class Ours:
         model = str(self.mlp) if c["model"] == "mlp" else c["model"]
         words = [self.worker, "bench-train", "--model", model, "--batch_size", str(c["batch"]),
                  "--num_batches", str(c["steps"]), "--num_warmup_batches", str(c["warmup"]),
-                 "--threads", str(c["threads"]), "--optimizer", "momentum", "-o", "json"]
+                 "--threads", str(c["threads"]), "--workers", str(c["workers"]), "--optimizer", "momentum",
+                 "--variable_update", "independent" if c["independent"] else "replicated", "-o", "json"]
         return words + ["--use_bf16"] * c["bf16"] + ["--forward_only"] * c["forward_only"]
 
     def run(self, c):
@@ -168,7 +173,7 @@ def measure(name, c, programs, rounds):
             results[program.name].append(result)
             mark = f"   ({busy:.0%} of the processors were busy before)" if busy > BUSY else ""
             print(f"  {name:24} round {i + 1}  {program.name:24} {result['median_s'] * 1e3:10.3f} ms "
-                  f"{c['batch'] / result['mean_s']:10.1f} images/s{mark}", flush=True)
+                  f"{c['batch'] * c['workers'] / result['mean_s']:10.1f} images/s{mark}", flush=True)
     return results
 
 
@@ -184,7 +189,7 @@ def summary(name, c, results, ours):
         rows.append({"case": name, "program": program, "median_ms": step_s * 1e3,
                      "least_ms": min(run["median_s"] for run in runs) * 1e3,
                      "most_ms": max(run["median_s"] for run in runs) * 1e3, "p99_ms": over_rounds(runs, "p99_s") * 1e3,
-                     "images_per_second": c["batch"] / step_s, "ours_is_faster_by": step_s / own_s,
+                     "images_per_second": c["batch"] * c["workers"] / step_s, "ours_is_faster_by": step_s / own_s,
                      "peak_rss_mib": rss / 2**20, "ours_takes_of_memory": own_rss / rss,
                      "page_faults_per_step": over_rounds(runs, "page_faults_per_step"),
                      "peak_fraction": over_rounds(runs, "peak_fraction") if "peak_fraction" in runs[0] else None})
@@ -207,6 +212,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one round of three steps: does everything run?")
     parser.add_argument("--venv", action="append", default=[], help="virtual environment with newer peers; may be repeated")
+    parser.add_argument("--threads", type=int, help="computing threads of every case instead of its own")
+    parser.add_argument("--neighbour", action="store_true", help="a process that takes one processor runs beside all")
     parser.add_argument("--weir-worker", help="program to measure")
     parser.add_argument("-o", "--output", help="write everything as JSON")
     args = parser.parse_args()
@@ -216,12 +223,17 @@ def main():
     ours = Ours(find_worker(args.weir_worker), folder)
     peers = peers_of(args)
     everything, rows = {}, []
+    neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if args.neighbour else None
     try:
         for name in args.case or CASES:
             c = dict(CASES[name], **({"steps": QUICK_STEPS, "warmup": 1} if args.quick else {}))
+            c["threads"] = args.threads or c["threads"]
             everything[name] = {"case": c, "command": ours.words(c), "rounds": measure(name, c, [ours, *peers], rounds)}
             rows += summary(name, c, everything[name]["rounds"], ours.name)
     finally:
+        if neighbour:
+            neighbour.kill()
+            neighbour.wait()
         ours.mlp.unlink()
         folder.rmdir()
     print_summary(rows)

@@ -12,9 +12,10 @@ import sys
 import time
 
 
-def timed(step, case):
+def timed(step, case, barrier=lambda: None):
     for _ in range(case["warmup"]):
         step()
+    barrier()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     seconds = []
     for _ in range(case["steps"]):
@@ -44,7 +45,31 @@ def torch_model(name, torch):
     return getattr(zoo, name)(), (3, 224, 224), 1000
 
 
+def torch_rank(rank, case, where, results):
+    """One of several processes, each with its batch: DistributedDataParallel over gloo, or each for itself."""
+    import torch
+    torch.distributed.init_process_group("gloo", init_method=where, rank=rank, world_size=case["workers"])
+    out = torch_train(case, lambda: torch.distributed.barrier())
+    if rank == 0:
+        results.put(out)
+    torch.distributed.destroy_process_group()
+
+
+def torch_group(case):
+    import tempfile
+    import torch
+    with tempfile.TemporaryDirectory() as folder:
+        context = torch.multiprocessing.get_context("spawn")
+        results = context.SimpleQueue()
+        torch.multiprocessing.spawn(torch_rank, (case, f"file://{folder}/meet", results), nprocs=case["workers"])
+        return results.get()
+
+
 def torch_run(case):
+    return torch_group(case) if case["workers"] > 1 else torch_train(case, lambda: None)
+
+
+def torch_train(case, barrier):
     import contextlib
     import torch
     torch.set_num_threads(case["threads"])
@@ -66,6 +91,8 @@ def torch_run(case):
             with torch.no_grad():
                 net(x)
     else:
+        if case["workers"] > 1 and not case["independent"]:
+            net = torch.nn.parallel.DistributedDataParallel(net)
         loss_of = torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(net.parameters(), lr=0.005, momentum=0.9, weight_decay=4e-5)
         cast = (lambda: torch.autocast("cpu", dtype=torch.bfloat16)) if is_half else contextlib.nullcontext
@@ -81,7 +108,7 @@ def torch_run(case):
         vision = torchvision.__version__
     except ImportError:
         vision = None
-    return dict(timed(step, case), versions={"torch": torch.__version__, "torchvision": vision})
+    return dict(timed(step, case, barrier), versions={"torch": torch.__version__, "torchvision": vision})
 
 
 # ---- TensorFlow --------------------------------------------------------------------------------
