@@ -18,8 +18,8 @@
  *
  * Same result everywhere: every sum is taken element by element in an order that depends on nothing
  * but the number of ranks, the size and the algorithm, so it is bit-equal on all ranks and in every
- * run. In shared memory, and with "flat" and "direct" (what "auto" takes unless it was tuned), it
- * is rank order, ((x0 + x1) + x2) + …: the same bits on both transports. Where hosts
+ * run. In shared memory, and with "flat" and "direct" (what "auto" takes up to 16 hosts unless it
+ * was tuned), it is rank order, ((x0 + x1) + x2) + …: the same bits on both transports. Where hosts
  * hold several ranks each host's sum is taken in rank order, and the sums of the hosts in the order
  * of their first ranks. Orders of the other algorithms: schedule.h.
  *

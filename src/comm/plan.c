@@ -35,10 +35,19 @@ weir_status comm_wire_parse(const char *text, enum comm_wire *out, struct weir_e
 
 void comm_plan_default(const struct comm_plan_key *key, struct comm_plan *out)
 {
-    *out = (struct comm_plan){.n_rules = 2,
-                              .rules = {{.up_to_bytes = 8192, .algorithm = COMM_FLAT},
-                                        {.up_to_bytes = UINT64_MAX, .algorithm = COMM_DIRECT}}};
-    (void)key;
+    int n_members = key->n_hosts > 1 ? key->n_hosts : key->n_ranks;
+    if (n_members <= COMM_PLAN_FEW) {
+        *out = (struct comm_plan){.n_rules = 2,
+                                  .rules = {{.up_to_bytes = 8192, .algorithm = COMM_FLAT},
+                                            {.up_to_bytes = UINT64_MAX, .algorithm = COMM_DIRECT}}};
+        return;
+    }
+    /* A ring rounds each sum to 16 bits once per member. */
+    uint32_t large = key->wire == COMM_WIRE_F32 ? COMM_RING : COMM_HALVING;
+    *out = (struct comm_plan){.n_rules = 3,
+                              .rules = {{.up_to_bytes = 512, .algorithm = COMM_FLAT},
+                                        {.up_to_bytes = 262144, .algorithm = COMM_TREE},
+                                        {.up_to_bytes = UINT64_MAX, .algorithm = large}}};
 }
 
 const struct comm_rule *comm_plan_choose(const struct comm_plan *plan, uint64_t bytes)

@@ -17,7 +17,7 @@
 /** What F32 sums are sent as. Others are sent as they are. */
 enum comm_wire { COMM_WIRE_F32, COMM_WIRE_BF16, COMM_WIRE_FP16, COMM_N_WIRES };
 
-enum { COMM_PLAN_MAX_RULES = 16, COMM_PLAN_TEXT_BYTES = 512 };
+enum { COMM_PLAN_FEW = 16, COMM_PLAN_MAX_RULES = 16, COMM_PLAN_TEXT_BYTES = 512 };
 
 struct comm_rule {
     uint64_t up_to_bytes; /**< Of the last rule UINT64_MAX. */
@@ -43,7 +43,9 @@ const char *comm_wire_name(enum comm_wire wire);
 weir_status comm_wire_parse(const char *text, enum comm_wire *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The built-in plan. */
+/** The built-in plan. Up to COMM_PLAN_FEW hosts (ranks, if all are on one) it is flat:8K:direct, in
+ *  rank order; above, where everybody with everybody is too many messages, flat:512:tree:256K:ring,
+ *  or halving instead of ring if 16 bits are sent. */
 void comm_plan_default(const struct comm_plan_key *key, struct comm_plan *out);
 
 /** INVALID naming what was expected. */

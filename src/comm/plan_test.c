@@ -119,5 +119,27 @@ START_TEST(the_nearest_entry_of_a_tuning_file_counts)
 
 END_TEST
 
+START_TEST(few_add_in_rank_order_and_many_send_to_few)
+{
+    static const struct {
+        struct comm_plan_key key;
+        const char *expected;
+    } cases[] = {{{"ucx", 2, 2, COMM_WIRE_F32}, "flat:8K:direct"},
+                 {{"ucx", 64, 16, COMM_WIRE_BF16}, "flat:8K:direct"},
+                 {{"tcp", 17, 1, COMM_WIRE_F32}, "flat:512:tree:256K:ring"},
+                 {{"rc", 64, 64, COMM_WIRE_FP16}, "flat:512:tree:256K:halving"}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        struct comm_plan plan;
+        char text[COMM_PLAN_TEXT_BYTES];
+        comm_plan_default(&cases[i].key, &plan);
+        comm_plan_print(&plan, text);
+        ck_assert_str_eq(text, cases[i].expected);
+    }
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("plan", rules_apply_up_to_and_including_their_size, what_is_printed_is_read_back,
-               what_is_no_plan_is_refused, the_nearest_entry_of_a_tuning_file_counts)
+               what_is_no_plan_is_refused, few_add_in_rank_order_and_many_send_to_few,
+               the_nearest_entry_of_a_tuning_file_counts)
