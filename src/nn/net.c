@@ -235,6 +235,7 @@ void weir_net_destroy(struct weir_net *net)
     free(net->param_names);
     free((void *)net->ready.is_done);
     free(net->refresh_fillers);
+    free(net->update_fillers);
     free(net->refresh_ops);
     plan_destroy(net->plan);
     free(net);

@@ -52,9 +52,11 @@ struct weir_net {
     struct op_loss *losses; /**< By slice. */
     size_t thread_bytes, scratch_bytes, part_bytes;
 
-    struct program training, inference, refresh;
-    struct program_filler *refresh_fillers;
+    struct program training, inference, refresh, update;
+    struct program_filler *refresh_fillers, *update_fillers;
     int32_t *refresh_ops;
+    weir_net_update_fn update_fn;
+    void *update_context;
     struct net_run run;
     struct ready_cursor ready;
     struct weir_profile *profile; /**< NULL: nothing is recorded. */

@@ -237,6 +237,20 @@ static weir_status run_refresh(void *context, int32_t i_thread, int32_t i_filler
     return WEIR_OK;
 }
 
+/* Elements of a range of weir_net_update: its gradients, weights and states fit in a core's cache.
+ */
+#define UPDATE_ELEMS ((size_t)1 << 16)
+
+static weir_status run_update(void *context, int32_t i_thread, int32_t i_filler)
+{
+    const struct weir_net *net = context;
+    size_t first = (size_t)i_filler * UPDATE_ELEMS;
+    (void)i_thread;
+    net->update_fn(net->update_context, first,
+                   WEIR_MIN(net->n_gradient_elems - first, UPDATE_ELEMS));
+    return WEIR_OK;
+}
+
 static struct program program_of(struct weir_net *net, const struct schedule *s)
 {
     return (struct program){.stages = s->stages,
@@ -255,9 +269,15 @@ weir_status net_make_programs(struct weir_net *net)
     size_t n_ops = (size_t)net->plan->n_ops;
     net->refresh_fillers = calloc(n_ops + 1, sizeof(*net->refresh_fillers));
     net->refresh_ops = calloc(n_ops + 1, sizeof(*net->refresh_ops));
-    if (!net->refresh_fillers || !net->refresh_ops) {
+    size_t n_updates = (net->n_gradient_elems + UPDATE_ELEMS - 1) / UPDATE_ELEMS;
+    net->update_fillers = calloc(n_updates + 1, sizeof(*net->update_fillers));
+    if (!net->refresh_fillers || !net->refresh_ops || !net->update_fillers) {
         return WEIR_ERR_NOMEM;
     }
+    net->update = (struct program){.fillers = net->update_fillers,
+                                   .n_fillers = (int32_t)n_updates,
+                                   .run_filler = run_update,
+                                   .context = net};
     net->refresh = (struct program){
         .fillers = net->refresh_fillers, .run_filler = run_refresh, .context = net};
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
@@ -285,6 +305,16 @@ void weir_net_weights_changed(struct weir_net *net)
     weir_status status = workers_run(net->workers, &net->refresh);
     (void)status;
     net->are_statistics_stale = false;
+}
+
+void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
+{
+    enter(net);
+    net->update_fn = fn;
+    net->update_context = context;
+    weir_status status = workers_run(net->workers, &net->update);
+    (void)status; /* run_update does not fail */
+    weir_net_weights_changed(net);
 }
 
 /* Inference uses running statistics, which steps move without touching weights. */

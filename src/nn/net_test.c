@@ -3,6 +3,7 @@
  * and the number of images asked for do to its answers.
  */
 #include "net_fixture.h"
+#include "nn/optimizer.h"
 
 #include <math.h>
 #include <string.h>
@@ -169,7 +170,84 @@ START_TEST(only_the_images_asked_for_count)
 
 END_TEST
 
-WEIR_TEST_MAIN("net", five_steps_give_the_same_bits_for_any_number_of_threads,
+/* The weights after three steps of a rule, its updates made by the net's threads or by this one. */
+static uint64_t hash_after(const char *rule, bool is_by_net, int32_t n_threads)
+{
+    struct weir_graph *graph = small_graph();
+    struct weir_net *net = training_net(graph, N_BACKENDS - 1, n_threads);
+    struct weir_optimizer_config config;
+    struct weir_optimizer *optimizer = NULL;
+    struct weir_error err = {0};
+    size_t n_params, n;
+    const struct weir_param *params = weir_net_params(net, &n_params);
+    ck_assert_int_eq(weir_optimizer_defaults(rule, &config, &err), WEIR_OK);
+    config.weight_decay = 0.01;
+    ck_assert_int_eq(weir_optimizer_create(&config, params, n_params, &optimizer, &err), WEIR_OK);
+    for (uint64_t step = 0; step < 3; step++) {
+        ck_assert_int_eq(weir_net_step(net, step, NULL, NULL, NULL), WEIR_OK);
+        const float *gradients = weir_net_gradients(net, &n);
+        if (is_by_net) {
+            weir_optimizer_update_net(optimizer, net, gradients, 0.05, step);
+        } else {
+            weir_optimizer_update(optimizer, weir_net_weights(net, NULL), gradients, 0, n, 0.05,
+                                  step);
+            weir_net_weights_changed(net);
+        }
+    }
+    uint64_t hash = hash_weights(net);
+    weir_optimizer_destroy(optimizer);
+    weir_net_destroy(net);
+    weir_graph_destroy(graph);
+    return hash;
+}
+
+START_TEST(updates_by_a_nets_threads_have_the_bits_of_one_thread)
+{
+    static const char *const rules[] = {"sgd", "adamw", "lars"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rules); i++) {
+        uint64_t expected = hash_after(rules[i], false, 1);
+        for (int32_t n_threads = 1; n_threads <= 3; n_threads++) {
+            ck_assert_uint_eq(hash_after(rules[i], true, n_threads), expected);
+        }
+    }
+}
+
+END_TEST
+
+/* Ranges of an update: all of the trainable part, each element once. */
+static void count_range(void *context, size_t first_elem, size_t n_elems)
+{
+    unsigned char *counts = context;
+    for (size_t i = first_elem; i < first_elem + n_elems; i++) {
+        counts[i]++;
+    }
+}
+
+START_TEST(an_update_covers_each_trainable_weight_once)
+{
+    struct weir_graph *graph = weir_graph_create();
+    weir_value_t x = weir_graph_input(graph, (struct weir_shape){700, 1, 1});
+    x = weir_graph_linear(graph, "fc1", x, 300, true);
+    x = weir_graph_linear(graph, "fc2", x, 7, true);
+    weir_graph_softmax_loss(graph, "loss", x);
+    struct weir_net *net = training_net(graph, N_BACKENDS - 1, 3);
+    size_t n;
+    weir_net_gradients(net, &n);
+    unsigned char *counts = calloc(n, 1);
+    weir_net_update(net, count_range, counts);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_msg(counts[i] == 1, "element %zu: %d times", i, counts[i]);
+    }
+    free(counts);
+    weir_net_destroy(net);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("net", updates_by_a_nets_threads_have_the_bits_of_one_thread,
+               an_update_covers_each_trainable_weight_once,
+               five_steps_give_the_same_bits_for_any_number_of_threads,
                training_lowers_the_loss_to_nothing, wrong_labels_change_nothing,
                a_batch_without_labels_has_no_gradient, not_a_number_stays_not_a_number,
                an_inference_net_with_the_same_weights_answers_as_the_training_net,

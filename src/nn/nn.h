@@ -303,4 +303,13 @@ float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems);
  *  net's threads. Without it the next step or forward mixes old and new weights. */
 void weir_net_weights_changed(struct weir_net *net);
 
+/** New values for weights [first_elem, first_elem + n_elems), from the gradients there. */
+typedef void (*weir_net_update_fn)(void *context, size_t first_elem, size_t n_elems);
+
+/**
+ * Calls fn for ranges that together are the trainable part of the slab (which may be cut inside a
+ * parameter), by all of the net's threads at the same time, then does as weir_net_weights_changed.
+ */
+void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context);
+
 #endif

@@ -402,6 +402,40 @@ void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, con
     }
 }
 
+/* What the ranges of one update share. */
+struct net_update {
+    struct weir_optimizer *optimizer;
+    float *weights;
+    const float *gradients;
+    double lr;
+    uint64_t step;
+};
+
+static void update_range(void *context, size_t first_elem, size_t n_elems)
+{
+    const struct net_update *job = context;
+    weir_optimizer_update(job->optimizer, job->weights, job->gradients, first_elem, n_elems,
+                          job->lr, job->step);
+}
+
+void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net *net,
+                               const float *gradients, double lr, uint64_t step)
+{
+    struct net_update job = {.optimizer = optimizer,
+                             .weights = weir_net_weights(net, NULL),
+                             .gradients = gradients,
+                             .lr = lr,
+                             .step = step};
+    if (weir_optimizer_needs_all(&optimizer->config)) {
+        size_t n_elems;
+        weir_net_gradients(net, &n_elems);
+        update_range(&job, 0, n_elems);
+        weir_net_weights_changed(net);
+        return;
+    }
+    weir_net_update(net, update_range, &job);
+}
+
 /* ---- states ------------------------------------------------------------------------------- */
 
 const struct weir_optimizer_state *weir_optimizer_states(const struct weir_optimizer *optimizer,

@@ -114,6 +114,14 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer);
 void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
                            size_t first, size_t n, double lr, uint64_t step);
 
+/**
+ * weir_optimizer_update of all of a net's weights, followed by weir_net_weights_changed: by the
+ * net's threads at the same time, unless norms are needed. The same bits as those two calls.
+ * @param gradients  Of the whole slab; the net's own, or what was made of them.
+ */
+void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net *net,
+                               const float *gradients, double lr, uint64_t step);
+
 /** Memory that a checkpoint must hold besides the weights and the number of the next step. */
 struct weir_optimizer_state {
     const char *name; /**< "optimizer.sgd.momentum". Static. */

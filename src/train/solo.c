@@ -59,9 +59,8 @@ static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error
                               (unsigned long long)step);
     }
     const float *gradients = weir_net_gradients(solo->net, &n_gradients);
-    weir_optimizer_update(solo->optimizer, weir_net_weights(solo->net, NULL), gradients, 0,
-                          n_gradients, weir_schedule_rate(&solo->task->schedule, step), step);
-    weir_net_weights_changed(solo->net);
+    weir_optimizer_update_net(solo->optimizer, solo->net, gradients,
+                              weir_schedule_rate(&solo->task->schedule, step), step);
     train_average_add(&solo->average, solo->net, step);
     solo->loss = result.loss;
     return WEIR_OK;

@@ -139,21 +139,20 @@ static weir_status share_sums(struct worker *worker, const struct step_sums *own
 static weir_status update(struct worker *worker, int64_t n_labelled, struct weir_error *err)
 {
     uint64_t step = worker->state.step;
-    float *weights = weir_net_weights(worker->net, NULL);
     double rate = weir_schedule_rate(&worker->task->schedule, step);
     if (worker->optimizer != NULL) {
-        weir_optimizer_update(worker->optimizer, weights, worker->gradients, 0, worker->n_gradients,
-                              rate, step);
+        weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients, rate, step);
     } else {
         const struct weir_ps_step request = {
             .step = step, .learning_rate = rate, .n_samples = (double)n_labelled};
-        weir_status status = weir_ps_push_pull(worker->comm, worker->gradients, weights,
-                                               worker->n_gradients, &request);
+        weir_status status =
+            weir_ps_push_pull(worker->comm, worker->gradients, weir_net_weights(worker->net, NULL),
+                              worker->n_gradients, &request);
         if (status != WEIR_OK) {
             return worker_comm_error(worker, status, err);
         }
+        weir_net_weights_changed(worker->net);
     }
-    weir_net_weights_changed(worker->net);
     train_average_add(&worker->average, worker->net, step);
     return WEIR_OK;
 }
