@@ -149,7 +149,9 @@ static void tear_down(void)
 
 static char *read_text(const char *name)
 {
-    char path[256], *text = NULL;
+    static char
+        *text; /* GCC 12 takes what is in the arena for the variable, if it is a local one */
+    char path[256];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     weir_status status = weir_file_read(path, 1 << 20, &arena, &text, NULL, &err);
     ck_assert_msg(status == WEIR_OK, "%s", err.message);
