@@ -2,6 +2,7 @@
 
 #include "base/names.h"
 #include "optimizer_rules.h"
+#include "slab.h"
 
 #include <assert.h>
 #include <math.h>
@@ -25,6 +26,7 @@ struct weir_optimizer {
     struct segment *segments; /**< By first element, not overlapping. */
     size_t n_segments;
     struct weir_optimizer_state states[OPTIMIZER_STATES_MAX];
+    struct slab slabs[OPTIMIZER_STATES_MAX]; /**< Of the states: in huge pages, as weights are. */
     size_t n_states;
 };
 
@@ -276,14 +278,15 @@ static weir_status states_make(struct weir_optimizer *optimizer, struct weir_err
     size_t n_elems =
         optimizer->n_segments == 0 ? 0 : optimizer->segments[optimizer->n_segments - 1].end;
     for (size_t i = 0; i < optimizer->rule->n_states; i++) {
-        /* One spare element: calloc(0) may give NULL without being out of memory. */
-        float *data = n_elems < SIZE_MAX ? calloc(n_elems + 1, sizeof *data) : NULL;
-        if (data == NULL) {
+        struct slab *slab = &optimizer->slabs[i];
+        /* One spare element, so that there is memory in any case. */
+        if (n_elems > SIZE_MAX / 8 || !slab_map(slab, (n_elems + 1) * sizeof(float))) {
             return weir_error_set(err, WEIR_ERR_NOMEM,
                                   "optimizer: no memory for a state of %zu elements", n_elems);
         }
-        optimizer->states[i] = (struct weir_optimizer_state){
-            .name = optimizer->rule->states[i], .data = data, .n_elems = n_elems};
+        optimizer->states[i] = (struct weir_optimizer_state){.name = optimizer->rule->states[i],
+                                                             .data = (float *)(void *)slab->base,
+                                                             .n_elems = n_elems};
         optimizer->n_states = i + 1;
     }
     return WEIR_OK;
@@ -315,7 +318,7 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer)
         return;
     }
     for (size_t i = 0; i < optimizer->n_states; i++) {
-        free(optimizer->states[i].data);
+        slab_unmap(&optimizer->slabs[i]);
     }
     free(optimizer->segments);
     free(optimizer);
