@@ -123,6 +123,49 @@ START_TEST(metrics_are_summed_as_f64_and_i64)
 
 END_TEST
 
+/* The halves of an all-reduce: each rank has its slice of the sum; then all have all of it. */
+static int reduce_in_halves(struct weir_comm *comm, void *context)
+{
+    (void)context;
+    float *shared = NULL, *plain = malloc(LARGEST * sizeof *plain);
+    int size = weir_comm_size(comm), rank = weir_comm_rank(comm);
+    RANK_CHECK(weir_comm_alloc(comm, (LARGEST + 3) * sizeof *shared, (void **)&shared) == WEIR_OK);
+    for (size_t k = 0; k < 2 * WEIR_ARRAY_LEN(sizes); k++) {
+        size_t n = sizes[k / 2], first, n_own, next = 0;
+        float *buf = k % 2 == 0 ? shared + k % 3 : plain;
+        fill(buf, n, k, rank);
+        RANK_CHECK(weir_comm_reduce_scatter(comm, buf, n, WEIR_COMM_F32) == WEIR_OK);
+        for (int r = 0; r < size; r++) {
+            weir_comm_slice(comm, n, r, &first, &n_own);
+            RANK_CHECK(first == next);
+            next += n_own;
+        }
+        RANK_CHECK(next == n);
+        weir_comm_slice(comm, n, rank, &first, &n_own);
+        for (size_t i = 0; i < n; i++) {
+            bool is_own = i >= first && i - first < n_own;
+            RANK_CHECK(!is_own || test_is_same(buf[i], test_sum(seed + k, size, i)));
+            buf[i] = is_own ? buf[i] : 7; /* what is not one's own is taken from the others */
+        }
+        RANK_CHECK(weir_comm_allgather(comm, buf, n, WEIR_COMM_F32) == WEIR_OK);
+        RANK_CHECK(is_serial_sum(buf, n, k, size));
+    }
+    free(plain);
+    return 0;
+}
+
+START_TEST(a_reduce_scatter_and_an_allgather_are_an_allreduce)
+{
+    for (int n_ranks = 1; n_ranks <= 6; n_ranks++) {
+        struct test_group group;
+        test_group_init(&group, n_ranks, transports[_i]);
+        ck_assert_int_eq(test_group_run(&group, reduce_in_halves, NULL), 0);
+        test_group_fini(&group);
+    }
+}
+
+END_TEST
+
 static int broadcast_all_sizes(struct weir_comm *comm, void *context)
 {
     (void)context;
@@ -257,6 +300,7 @@ int main(void)
     tcase_add_loop_test(tcase, sums_are_the_serial_ones_for_every_size_and_number_of_ranks, 0, 16);
     tcase_add_loop_test(tcase, sums_of_many_chunks_are_the_serial_ones, 0, 4);
     tcase_add_loop_test(tcase, metrics_are_summed_as_f64_and_i64, 0, 2);
+    tcase_add_loop_test(tcase, a_reduce_scatter_and_an_allgather_are_an_allreduce, 0, 2);
     tcase_add_loop_test(tcase, everybody_gets_what_the_root_sends, 0, 2);
     tcase_add_loop_test(tcase, posted_buckets_give_what_blocking_calls_give, 0, 2);
     tcase_add_loop_test(tcase, a_rank_that_leaves_after_its_last_call_harms_nobody, 0, 2);

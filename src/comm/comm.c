@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/host.h"
+#include "comm/sum.h"
 
 #include <stdarg.h>
 #include <unistd.h>
@@ -399,6 +400,32 @@ weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elem
     WEIR_TRY(start_collective(comm));
     weir_status status = comm->transport->allreduce(comm, buf, n_elems, type);
     comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type));
+    comm_turn_give(comm);
+    return status;
+}
+
+void weir_comm_slice(const struct weir_comm *comm, size_t n_elems, int rank, size_t *out_first,
+                     size_t *out_n)
+{
+    struct comm_slice slice = comm_slice(n_elems, comm->n_workers, rank);
+    *out_first = slice.first;
+    *out_n = slice.n;
+}
+
+weir_status weir_comm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                                     enum weir_comm_type type)
+{
+    WEIR_TRY(start_collective(comm));
+    weir_status status = comm->transport->reduce_scatter(comm, buf, n_elems, type);
+    comm_turn_give(comm);
+    return status;
+}
+
+weir_status weir_comm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                                enum weir_comm_type type)
+{
+    WEIR_TRY(start_collective(comm));
+    weir_status status = comm->transport->allgather(comm, buf, n_elems, type);
     comm_turn_give(comm);
     return status;
 }

@@ -143,6 +143,23 @@ weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out) WE
 weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
                                 enum weir_comm_type type) WEIR_MUST_CHECK;
 
+/** The part of n_elems elements that belongs to a worker in the two calls below; may be empty. The
+ *  parts follow each other in rank order. */
+void weir_comm_slice(const struct weir_comm *comm, size_t n_elems, int rank, size_t *out_first,
+                     size_t *out_n);
+
+/**
+ * Every rank ends with the sum of all ranks' buffers in its own slice of buf, taken in rank order;
+ * the rest of buf is undefined after it. In place as weir_comm_allreduce; F32 sent as config.wire.
+ * Cost: half of an all-reduce.
+ */
+weir_status weir_comm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                                     enum weir_comm_type type) WEIR_MUST_CHECK;
+
+/** Every rank ends with all ranks' slices, bit for bit. */
+weir_status weir_comm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                                enum weir_comm_type type) WEIR_MUST_CHECK;
+
 /** Every rank ends with root's bytes. */
 weir_status weir_comm_broadcast(struct weir_comm *comm, void *buf, size_t bytes,
                                 int root) WEIR_MUST_CHECK;

@@ -49,6 +49,10 @@ struct comm_transport {
     weir_status (*alloc)(struct weir_comm *comm, size_t bytes, void **out);
     weir_status (*allreduce)(struct weir_comm *comm, void *buf, size_t n_elems,
                              enum weir_comm_type type);
+    weir_status (*reduce_scatter)(struct weir_comm *comm, void *buf, size_t n_elems,
+                                  enum weir_comm_type type);
+    weir_status (*allgather)(struct weir_comm *comm, void *buf, size_t n_elems,
+                             enum weir_comm_type type);
     weir_status (*broadcast)(struct weir_comm *comm, void *buf, size_t bytes, int root);
     weir_status (*barrier)(struct weir_comm *comm);
 

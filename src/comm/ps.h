@@ -1,5 +1,5 @@
 /**
- * ps: the synchronous parameter server.
+ * ps: the synchronous parameter server, as ranks of its own or shared by the workers.
  *
  * The last config.n_servers ranks of a communicator are servers, the others workers. The
  * parameters, one array of n_elems floats, are cut into as many contiguous shards as there are
@@ -15,6 +15,9 @@
  *
  * On one host gradients in weir_comm_alloc memory are read by the servers where they are, and the
  * weights live once in shared memory: a worker's pull is one copy. Between hosts: UCX.
+ *
+ * Without servers every worker serves a shard (weir_ps_shared_step): as an all-reduce with the
+ * update in its middle, each worker holding the optimiser's state of its own shard alone.
  *
  * Failure and deadlines are the communicator's (comm.h): a dead worker or server is WEIR_ERR_PEER
  * on every other rank. Workers' collectives (weir_comm_allreduce, …) do not include servers.
@@ -68,6 +71,21 @@ weir_status weir_ps_start(struct weir_comm *comm, float *weights, size_t n_elems
  */
 weir_status weir_ps_push_pull(struct weir_comm *comm, const float *gradients, float *weights,
                               size_t n_elems, const struct weir_ps_step *step) WEIR_MUST_CHECK;
+
+/**
+ * The same step without servers: every worker serves a shard, its slice (weir_comm_slice). Workers
+ * must hold the same weights before. The busiest link carries 2(P-1)/P of the bytes each way, where
+ * one server's carries P times them.
+ * @param gradients  n_elems floats; undefined after it.
+ * @param weights    n_elems floats, in/out.
+ * @param update     Called once, on the caller's thread, for the caller's slice; not for none.
+ * @return What `update` returned, and CANCELLED on the workers whose own succeeded: then weights
+ * are as far updated as each got, and the communicator stays good. Cost: two halves of an
+ * all-reduce and a short one. No copy if both lie in weir_comm_alloc memory.
+ */
+weir_status weir_ps_shared_step(struct weir_comm *comm, float *gradients, float *weights,
+                                size_t n_elems, const struct weir_ps_step *step,
+                                weir_ps_update_fn update, void *context) WEIR_MUST_CHECK;
 
 /** Workers, collectively: end the servers' weir_ps_serve. */
 weir_status weir_ps_stop(struct weir_comm *comm) WEIR_MUST_CHECK;

@@ -247,6 +247,18 @@ static weir_status woken(struct weir_comm *comm, weir_status status)
     return status;
 }
 
+static weir_status hier_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                                       enum weir_comm_type type)
+{
+    return woken(comm, ucx_reduce_scatter(comm, buf, n_elems, type));
+}
+
+static weir_status hier_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                                  enum weir_comm_type type)
+{
+    return woken(comm, ucx_allgather(comm, buf, n_elems, type));
+}
+
 static weir_status hier_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root)
 {
     return woken(comm, ucx_broadcast(comm, buf, bytes, root));
@@ -280,6 +292,8 @@ const struct comm_transport comm_hier_transport = {
     .interrupt = hier_interrupt,
     .alloc = hier_alloc,
     .allreduce = hier_allreduce,
+    .reduce_scatter = hier_reduce_scatter,
+    .allgather = hier_allgather,
     .broadcast = hier_broadcast,
     .barrier = hier_barrier,
     .ps_request = hier_ps_request,

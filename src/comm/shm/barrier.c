@@ -161,6 +161,8 @@ static const char *op_name(uint64_t op)
     static const char *const names[] = {[SHM_ALLOC] = "alloc",
                                         [SHM_BARRIER] = "barrier",
                                         [SHM_SUM] = "all-reduce in shared memory",
+                                        [SHM_SUM_TO_OWNERS] = "reduce-scatter",
+                                        [SHM_GATHER] = "all-gather in shared memory",
                                         [SHM_SUM_TO_FIRST] = "reduction in shared memory",
                                         [SHM_SUM_STAGED] = "all-reduce in other memory",
                                         [SHM_BROADCAST] = "broadcast in shared memory",

@@ -35,7 +35,8 @@ static weir_status allreduce_staged(struct shm_state *shm, uint8_t *buf, size_t 
     return WEIR_OK;
 }
 
-/* Rank i sums slice i of all parts, and writes it into all parts, or into rank 0's alone. */
+/* Rank i sums slice i of all parts, and writes it into all parts, or only into rank 0's or its own.
+ */
 static weir_status sum_in_place(struct shm_state *shm, const struct shm_region *region,
                                 size_t offset, size_t n_elems, uint64_t op,
                                 enum weir_comm_type type)
@@ -53,7 +54,8 @@ static weir_status sum_in_place(struct shm_state *shm, const struct shm_region *
             region->base + region->stride * (size_t)r + offset + slice.first * comm_type_size(type);
         sources[r] = parts[r];
     }
-    comm_sum(type, parts, op == SHM_SUM ? comm->n_workers : 1, sources, comm->n_workers, slice.n);
+    void **targets = op == SHM_SUM_TO_OWNERS ? &parts[comm->rank] : parts;
+    comm_sum(type, targets, op == SHM_SUM ? comm->n_workers : 1, sources, comm->n_workers, slice.n);
     return meet_end(shm);
 }
 
@@ -83,6 +85,12 @@ weir_status shm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
 weir_status shm_reduce(struct weir_comm *comm, void *buf, size_t n_elems, enum weir_comm_type type)
 {
     return reduce(comm, buf, n_elems, SHM_SUM_TO_FIRST, type);
+}
+
+weir_status shm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                               enum weir_comm_type type)
+{
+    return reduce(comm, buf, n_elems, SHM_SUM_TO_OWNERS, type);
 }
 
 static weir_status broadcast_staged(struct shm_state *shm, uint8_t *buf, size_t bytes, int root)
@@ -126,6 +134,52 @@ weir_status shm_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int r
         memcpy(buf, region->base + region->stride * (size_t)root + offset, bytes);
     }
     return meet_end(shm); /* root may write again only when all have read */
+}
+
+/* Every rank copies from where the slices are. */
+static weir_status gather_in_place(struct shm_state *shm, const struct shm_region *region,
+                                   size_t offset, size_t n_elems, enum weir_comm_type type)
+{
+    struct weir_comm *comm = shm->comm;
+    uint64_t i_region = (uint64_t)(region - shm->regions);
+    size_t elem_bytes = comm_type_size(type);
+    WEIR_TRY(
+        shm_meet(shm, (struct shm_slot){.op = SHM_GATHER | (uint64_t)type << 8 | i_region << 16,
+                                        .a = offset,
+                                        .b = n_elems}));
+    uint8_t *own = region->base + region->stride * (size_t)comm->rank + offset;
+    for (int r = 0; r < comm->n_workers; r++) {
+        struct comm_slice slice = comm_slice(n_elems, comm->n_workers, r);
+        const uint8_t *part = region->base + region->stride * (size_t)r + offset;
+        if (r != comm->rank) {
+            memcpy(own + slice.first * elem_bytes, part + slice.first * elem_bytes,
+                   slice.n * elem_bytes);
+        }
+    }
+    return meet_end(shm);
+}
+
+weir_status shm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                          enum weir_comm_type type)
+{
+    struct shm_state *shm = comm->state;
+    size_t offset = 0, elem_bytes = comm_type_size(type);
+    if (n_elems > SIZE_MAX / elem_bytes) {
+        return shm_give_up(shm, WEIR_ERR_INVALID, "all-gather of more bytes than there are");
+    }
+    if (comm->n_workers == 1) {
+        return WEIR_OK;
+    }
+    const struct shm_region *region = shm_region_find(shm, buf, n_elems * elem_bytes, &offset);
+    if (region != NULL) {
+        return gather_in_place(shm, region, offset, n_elems, type);
+    }
+    for (int r = 0; r < comm->n_workers; r++) {
+        struct comm_slice slice = comm_slice(n_elems, comm->n_workers, r);
+        WEIR_TRY(broadcast_staged(shm, (uint8_t *)buf + slice.first * elem_bytes,
+                                  slice.n * elem_bytes, r));
+    }
+    return WEIR_OK;
 }
 
 weir_status shm_barrier(struct weir_comm *comm)

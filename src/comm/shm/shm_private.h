@@ -40,6 +40,8 @@ enum shm_op {
     SHM_SUM,
     SHM_SUM_STAGED,
     SHM_SUM_TO_FIRST,
+    SHM_SUM_TO_OWNERS,
+    SHM_GATHER,
     SHM_BROADCAST,
     SHM_BROADCAST_STAGED
 };
@@ -179,6 +181,10 @@ weir_status shm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
 /** As shm_allreduce, but the sum goes to rank 0 alone if the memory is shared; the others' then
  *  stays, else it is undefined. */
 weir_status shm_reduce(struct weir_comm *comm, void *buf, size_t n_elems, enum weir_comm_type type);
+weir_status shm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                               enum weir_comm_type type);
+weir_status shm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                          enum weir_comm_type type);
 weir_status shm_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root);
 weir_status shm_barrier(struct weir_comm *comm);
 weir_status shm_ps_request(struct weir_comm *comm, const struct ps_request *request,

@@ -57,6 +57,29 @@ weir_status ucx_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
     return ucx_reduce(ucx, &ucx->workers, rule, comm->wire, buf, n_elems, type);
 }
 
+static weir_status half(struct weir_comm *comm, enum ucx_half half, enum comm_wire wire, void *buf,
+                        size_t n_elems, enum weir_comm_type type)
+{
+    struct ucx_state *ucx = comm->state;
+    if (n_elems > SIZE_MAX / comm_type_size(type)) {
+        return ucx_fail(ucx, WEIR_ERR_INVALID, comm->rank, "asked for an impossible size");
+    }
+    return ucx_reduce_half(ucx, &ucx->workers, half, wire, buf, n_elems, type);
+}
+
+weir_status ucx_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                               enum weir_comm_type type)
+{
+    return half(comm, UCX_REDUCE_SCATTER, comm->wire, buf, n_elems, type);
+}
+
+/* What is gathered is no sum: it arrives as it is. */
+weir_status ucx_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                          enum weir_comm_type type)
+{
+    return half(comm, UCX_ALL_GATHER, COMM_WIRE_F32, buf, n_elems, type);
+}
+
 /* ---- broadcast
  * ------------------------------------------------------------------------------------ */
 

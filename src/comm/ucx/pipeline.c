@@ -23,6 +23,8 @@ struct reduction {
     size_t n_requests;          /**< Of a flight. */
     enum weir_comm_type type;
     enum comm_wire wire;
+    enum ucx_half half;
+    int first_stage;
     uint32_t n_op;
     uint64_t deadline_ns;
     struct flight flights[UCX_WINDOW];
@@ -56,6 +58,13 @@ static struct comm_slice range_of(const struct reduction *red, const struct flig
                                   const struct comm_step *step)
 {
     int n_slices = schedule_of(red, flight)->n_slices;
+    if (red->half != UCX_WHOLE) {
+        /* The next piece of a slice of the whole array. */
+        struct comm_slice slice = comm_slice(red->n_elems, n_slices, step->first);
+        size_t skip = WEIR_MIN(flight->i_block * red->slice_elems, slice.n);
+        return (struct comm_slice){.first = slice.first + skip,
+                                   .n = WEIR_MIN(slice.n - skip, red->slice_elems)};
+    }
     size_t start = flight->i_block * red->block_elems;
     size_t len = WEIR_MIN(red->n_elems - start, red->block_elems);
     struct comm_slice first = comm_slice(len, n_slices, step->first);
@@ -207,7 +216,7 @@ static void insert(struct terms *terms, int ranks[], int rank, const uint8_t *so
     terms->sources[i] = source;
 }
 
-static void end_stage(struct reduction *red, struct flight *flight)
+static void finish_stage(struct reduction *red, struct flight *flight)
 {
     int n_steps, ranks[WEIR_COMM_MAX_RANKS];
     const struct comm_step *steps = steps_of(red, flight, &n_steps);
@@ -243,6 +252,11 @@ static void end_stage(struct reduction *red, struct flight *flight)
 /* ---- all blocks --------------------------------------------------------------------------------
  */
 
+static int end_stage(const struct reduction *red, const struct flight *flight)
+{
+    return red->half == UCX_REDUCE_SCATTER ? 1 : schedule_of(red, flight)->n_stages;
+}
+
 /* Let a flight go on for as long as it need not wait. */
 static weir_status advance(struct reduction *red, struct flight *flight, bool *out_has_moved)
 {
@@ -254,9 +268,9 @@ static weir_status advance(struct reduction *red, struct flight *flight, bool *o
         if (!is_over) {
             return WEIR_OK;
         }
-        end_stage(red, flight);
+        finish_stage(red, flight);
         *out_has_moved = true;
-        flight->is_flying = ++flight->i_stage < schedule_of(red, flight)->n_stages;
+        flight->is_flying = ++flight->i_stage < end_stage(red, flight);
         if (flight->is_flying) {
             WEIR_TRY(begin_stage(red, flight));
         }
@@ -284,7 +298,8 @@ static weir_status run(struct reduction *red)
         bool has_moved = false;
         for (; i_next < red->n_blocks && i_next < i_oldest + UCX_WINDOW; i_next++) {
             struct flight *flight = &red->flights[i_next % UCX_WINDOW];
-            *flight = (struct flight){.is_flying = true, .i_block = i_next};
+            *flight =
+                (struct flight){.is_flying = true, .i_block = i_next, .i_stage = red->first_stage};
             WEIR_TRY(begin_stage(red, flight));
         }
         for (size_t i = i_oldest; i < i_next; i++) {
@@ -329,6 +344,13 @@ static void choose_sizes(struct reduction *red, size_t chunk_bytes)
     red->slice_elems = (red->n_elems / n_blocks / n_slices / ALIGN + 1) * ALIGN;
     red->block_elems = red->slice_elems * n_slices;
     red->n_blocks = red->n_elems / red->block_elems + (red->n_elems % red->block_elems != 0);
+    if (red->half != UCX_WHOLE) {
+        size_t longest = 0;
+        for (int i = 0; i < schedule->n_slices; i++) {
+            longest = WEIR_MAX(longest, comm_slice(red->n_elems, schedule->n_slices, i).n);
+        }
+        red->n_blocks = longest / red->slice_elems + (longest % red->slice_elems != 0);
+    }
     red->in_bytes = red->out_bytes = red->n_requests = 0;
     for (int variant = 0; variant < 2; variant++) {
         schedule = red->schedules[variant];
@@ -359,33 +381,51 @@ static weir_status take_memory(struct reduction *red)
                                                                           : WEIR_OK;
 }
 
-weir_status ucx_reduce(struct ucx_state *ucx, struct ucx_group *group, const struct comm_rule *rule,
-                       enum comm_wire wire, void *buf, size_t n_elems, enum weir_comm_type type)
+static weir_status reduce(struct reduction *red, const struct comm_rule *rule)
 {
-    enum comm_algorithm algorithm = (enum comm_algorithm)rule->algorithm;
-    bool is_sent_narrow = type == WEIR_COMM_F32 && wire != COMM_WIRE_F32 && algorithm != COMM_FLAT;
-    struct reduction red = {.ucx = ucx,
-                            .group = group,
-                            .buf = buf,
-                            .n_elems = n_elems,
-                            .elem_bytes = comm_type_size(type),
-                            .wire_bytes = is_sent_narrow ? 2 : comm_type_size(type),
-                            .type = type,
-                            .wire = wire,
-                            .n_op = ucx->n_ops++,
-                            .deadline_ns = comm_deadline_ns(ucx->comm)};
-    if (group->n_ranks == 1 || n_elems == 0) {
+    struct ucx_state *ucx = red->ucx;
+    bool is_sent_narrow =
+        red->type == WEIR_COMM_F32 && red->wire != COMM_WIRE_F32 && rule->algorithm != COMM_FLAT;
+    red->elem_bytes = comm_type_size(red->type);
+    red->wire_bytes = is_sent_narrow ? 2 : red->elem_bytes;
+    red->n_op = ucx->n_ops++;
+    red->deadline_ns = comm_deadline_ns(ucx->comm);
+    if (red->group->n_ranks == 1 || red->n_elems == 0) {
         return WEIR_OK;
     }
-    weir_status status = find_schedules(&red, algorithm);
+    weir_status status = find_schedules(red, (enum comm_algorithm)rule->algorithm);
     if (status == WEIR_OK) {
-        choose_sizes(&red, rule->chunk_bytes > 0 ? rule->chunk_bytes : UCX_CHUNK_BYTES);
-        status = take_memory(&red);
+        red->first_stage = red->half == UCX_ALL_GATHER ? 1 : 0;
+        choose_sizes(red, rule->chunk_bytes > 0 ? rule->chunk_bytes : UCX_CHUNK_BYTES);
+        status = take_memory(red);
     }
     if (status != WEIR_OK) {
         return ucx_fail(ucx, status, ucx->comm->rank, "has no memory for an all-reduce");
     }
-    return run(&red);
+    return run(red);
+}
+
+weir_status ucx_reduce(struct ucx_state *ucx, struct ucx_group *group, const struct comm_rule *rule,
+                       enum comm_wire wire, void *buf, size_t n_elems, enum weir_comm_type type)
+{
+    struct reduction red = {
+        .ucx = ucx, .group = group, .buf = buf, .n_elems = n_elems, .type = type, .wire = wire};
+    return reduce(&red, rule);
+}
+
+weir_status ucx_reduce_half(struct ucx_state *ucx, struct ucx_group *group, enum ucx_half half,
+                            enum comm_wire wire, void *buf, size_t n_elems,
+                            enum weir_comm_type type)
+{
+    static const struct comm_rule direct = {.algorithm = COMM_DIRECT};
+    struct reduction red = {.ucx = ucx,
+                            .group = group,
+                            .buf = buf,
+                            .n_elems = n_elems,
+                            .type = type,
+                            .wire = wire,
+                            .half = half};
+    return reduce(&red, &direct);
 }
 
 void ucx_group_fini(struct ucx_group *group)

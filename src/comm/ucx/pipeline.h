@@ -25,6 +25,8 @@ struct ucx_group {
     size_t n_requests;
 };
 
+enum ucx_half { UCX_WHOLE, UCX_REDUCE_SCATTER, UCX_ALL_GATHER };
+
 /**
  * All-reduce among the group. On failure ucx_fail was called.
  * @param rule  How; chunk_bytes 0 is UCX_CHUNK_BYTES.
@@ -33,6 +35,12 @@ struct ucx_group {
 weir_status ucx_reduce(struct ucx_state *ucx, struct ucx_group *group, const struct comm_rule *rule,
                        enum comm_wire wire, void *buf, size_t n_elems,
                        enum weir_comm_type type) WEIR_MUST_CHECK;
+
+/** Half of one, by DIRECT with one slice of the array per member: the first, that ends with the sum
+ *  in one's own, or the second. */
+weir_status ucx_reduce_half(struct ucx_state *ucx, struct ucx_group *group, enum ucx_half half,
+                            enum comm_wire wire, void *buf, size_t n_elems,
+                            enum weir_comm_type type) WEIR_MUST_CHECK;
 
 /** Give back what a group has taken. */
 void ucx_group_fini(struct ucx_group *group);

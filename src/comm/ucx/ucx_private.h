@@ -173,6 +173,10 @@ weir_status ucx_register(struct ucx_state *ucx, void *base, size_t bytes) WEIR_M
 weir_status ucx_alloc(struct weir_comm *comm, size_t bytes, void **out);
 weir_status ucx_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
                           enum weir_comm_type type);
+weir_status ucx_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                               enum weir_comm_type type);
+weir_status ucx_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                          enum weir_comm_type type);
 weir_status ucx_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root);
 weir_status ucx_barrier(struct weir_comm *comm);
 weir_status ucx_ps_request(struct weir_comm *comm, const struct ps_request *request,
