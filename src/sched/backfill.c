@@ -121,53 +121,6 @@ void backfill_let_go(struct backfill *backfill)
     settle_nodes(backfill);
 }
 
-static int by_end(const void *left, const void *right)
-{
-    const struct backfill_end *l = left, *r = right;
-    if (l->at_ms != r->at_ms) {
-        return l->at_ms < r->at_ms ? -1 : 1;
-    }
-    if (l->job != r->job) {
-        return l->job < r->job ? -1 : 1;
-    }
-    return l->slot < r->slot ? -1 : l->slot > r->slot;
-}
-
-#define DIGIT_BITS 11
-#define DIGITS     (1 << DIGIT_BITS)
-
-/** Sort by time, digit by digit from the lowest; equal times stay in order. `least` is no later
- *  than any. */
-static void sort_by_time(struct backfill_end *ends, struct backfill_end *scratch, int32_t n,
-                         int64_t least)
-{
-    uint64_t all = 0;
-    for (int32_t i = 0; i < n; i++) {
-        all |= (uint64_t)(ends[i].at_ms - least);
-    }
-    struct backfill_end *from = ends, *to = scratch;
-    for (int shift = 0; shift < 64 && all >> shift != 0; shift += DIGIT_BITS) {
-        int32_t starts[DIGITS] = {0}, sum = 0;
-        for (int32_t i = 0; i < n; i++) {
-            starts[(uint64_t)(from[i].at_ms - least) >> shift & (DIGITS - 1)]++;
-        }
-        for (int d = 0; d < DIGITS; d++) {
-            int32_t count = starts[d];
-            starts[d] = sum;
-            sum += count;
-        }
-        for (int32_t i = 0; i < n; i++) {
-            to[starts[(uint64_t)(from[i].at_ms - least) >> shift & (DIGITS - 1)]++] = from[i];
-        }
-        struct backfill_end *swapped = from;
-        from = to;
-        to = swapped;
-    }
-    if (from != ends) {
-        memcpy(ends, from, (size_t)n * sizeof *ends);
-    }
-}
-
 /** When each job ends if it runs does not change within a cycle: the order is made once. */
 static void sort_jobs(struct backfill *backfill)
 {
@@ -180,7 +133,7 @@ static void sort_jobs(struct backfill *backfill)
         backfill->of_jobs[j] =
             (struct backfill_end){calendar_end_ms(&snapshot->jobs[j], snapshot->now_ms), j, -1};
     }
-    sort_by_time(backfill->of_jobs, backfill->ends, snapshot->n_jobs, snapshot->now_ms);
+    ends_sort(backfill->of_jobs, backfill->ends, snapshot->n_jobs, snapshot->now_ms);
 }
 
 /** Look again at the jobs that have changed. */
@@ -204,7 +157,7 @@ static void insert_end(struct backfill *backfill, int32_t at_slot)
     int32_t at = backfill->position;
     for (int32_t end = backfill->n_ends; at < end;) {
         int32_t middle = at + (end - at) / 2;
-        if (by_end(&added, &backfill->ends[middle]) < 0) {
+        if (ends_compare(&added, &backfill->ends[middle]) < 0) {
             end = middle;
         } else {
             at = middle + 1;
@@ -360,12 +313,35 @@ static void scan_end(struct backfill *backfill, const struct backfill_end *end)
     }
 }
 
+#define SCAN_AHEAD 4
+
+/** Begin to load what the ends after `at` refer to: step by step, as jobs, tasks and nodes lie in
+ * no order. */
+static void fetch_ends(const struct backfill *backfill, int32_t at)
+{
+    const struct cluster *cluster = backfill->cluster;
+    const struct backfill_end *ends = backfill->ends;
+    int32_t last = backfill->n_ends - 1;
+    __builtin_prefetch(&cluster->jobs[ends[WEIR_MIN(at + 3 * SCAN_AHEAD, last)].job]);
+    int32_t job = ends[WEIR_MIN(at + 2 * SCAN_AHEAD, last)].job;
+    __builtin_prefetch(&cluster->tasks[cluster->jobs[job].first_task]);
+    job = ends[WEIR_MIN(at + SCAN_AHEAD, last)].job;
+    int32_t node = cluster->tasks[cluster->jobs[job].first_task].target;
+    if (node >= 0) {
+        __builtin_prefetch(&backfill->scan.nodes[node], 1);
+        __builtin_prefetch(&cluster->nodes[node].cpu_future);
+        __builtin_prefetch(&cluster->nodes[node].room_milli);
+        __builtin_prefetch(&cluster->snapshot->nodes[node].n_devices);
+    }
+}
+
 /** The same as search, for one task that its queues admit and that does not fit before `least`. */
 static int32_t search_nodes(struct backfill *backfill, int32_t least)
 {
     int32_t task = backfill->tasks[0];
     scan_begin(&backfill->scan);
     for (int32_t i = 0; i < backfill->n_ends && backfill->cluster->status == WEIR_OK; i++) {
+        fetch_ends(backfill, i);
         scan_end(backfill, &backfill->ends[i]);
         if (i + 1 >= least && scan_fits(&backfill->scan, task, backfill->placer->devices)) {
             return i + 1;

@@ -24,6 +24,7 @@
 #ifndef WEIR_SCHED_BACKFILL_H
 #define WEIR_SCHED_BACKFILL_H
 
+#include "sched/ends.h"
 #include "sched/scan.h"
 
 struct backfill_place {
@@ -42,12 +43,6 @@ struct backfill_slot {
     int32_t shape;       /**< Of all its tasks; -1: they differ. */
     bool is_reservation; /**< Its room is held; else a forecast. */
     bool is_held;        /**< In the state at the moment. */
-};
-
-/** A running job's end, or a slot's. */
-struct backfill_end {
-    int64_t at_ms;
-    int32_t job, slot; /**< Slot -1: a running job. */
 };
 
 struct backfill {

@@ -77,28 +77,28 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
     }
 }
 
-static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim)
+static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim,
+                             int64_t min_run)
 {
-    const struct weir_sched_job *jobs = cluster->snapshot->jobs;
-    bool may_take =
-        jobs[victim].priority < jobs[job].priority ||
-        (jobs[victim].priority == jobs[job].priority && service_may_take(cluster, job, victim));
-    if (!may_take || ageing_is_spared(cluster, victim)) {
+    int32_t own = cluster->jobs[job].priority, other = cluster->jobs[victim].priority;
+    if (other > own || (other == own && !service_may_take(cluster, job, victim)) ||
+        ageing_is_spared(cluster, victim)) {
         return SOLVER_NOT_A_VICTIM;
     }
-    return judge_min_run(cluster, victim, min_run_ms(cluster, jobs[victim].queue, false));
+    return judge_min_run(cluster, victim, min_run);
 }
 
 void candidates_of_queue(struct cycle *cycle, int32_t job)
 {
     const struct cluster *cluster = &cycle->cluster;
     int32_t queue = cluster->jobs[job].queue;
+    int64_t min_run = min_run_ms(cluster, queue, false);
     update_running(cycle);
     memset(cycle->solver.is_victim, SOLVER_NOT_A_VICTIM, (size_t)cluster->snapshot->n_jobs);
     for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
         int32_t victim = cluster->queue_jobs[i];
         if (victim != job && cycle->runs[victim] != SOLVER_NOT_A_VICTIM) {
-            cycle->solver.is_victim[victim] = judge_preempt(cluster, job, victim);
+            cycle->solver.is_victim[victim] = judge_preempt(cluster, job, victim, min_run);
         }
     }
 }

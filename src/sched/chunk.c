@@ -185,7 +185,12 @@ static int32_t take_surplus(const struct cluster *cluster, int32_t g, int32_t *o
 
 int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
 {
-    int32_t root = cluster->jobs[job].first_group;
+    const struct job_state *state = &cluster->jobs[job];
+    int32_t root = state->first_group;
+    if (state->n_tasks == 1 && state->preemptibility == WEIR_SCHED_PREEMPTIBLE) {
+        out[0] = state->first_task; /* As most are: whatever its minimum, it is all there is. */
+        return is_alive(cluster, out[0]) ? 1 : 0;
+    }
     if (chunk_is_satisfied(cluster, root)) {
         int32_t n = take_surplus(cluster, root, out);
         if (n > 0) {

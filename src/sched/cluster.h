@@ -103,6 +103,7 @@ struct job_state {
     int32_t user; /**< Index into cluster.user_held; 0 if users do not matter. */
     int32_t wait; /**< Index into cluster.waits; -1: nothing of it waits. */
     int32_t first_task, n_tasks;
+    int32_t priority;
     uint8_t preemptibility; /**< enum weir_sched_preemptibility. */
 };
 

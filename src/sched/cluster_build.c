@@ -195,6 +195,7 @@ static void build_job_groups(struct cluster *cluster, int32_t job, int32_t first
     cluster->jobs[job].queue = given->queue;
     cluster->jobs[job].first_task = given->first_task;
     cluster->jobs[job].n_tasks = given->n_tasks;
+    cluster->jobs[job].priority = given->priority;
     cluster->jobs[job].preemptibility = (uint8_t)given->preemptibility;
     for (int32_t i = 0; i < n; i++) {
         struct group_state *group = &cluster->groups[first + i];

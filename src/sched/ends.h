@@ -1,0 +1,20 @@
+/** The ends of jobs in the order in which they are expected. */
+#ifndef WEIR_SCHED_ENDS_H
+#define WEIR_SCHED_ENDS_H
+
+#include <stdint.h>
+
+/** A running job's end, or a slot's. */
+struct backfill_end {
+    int64_t at_ms;
+    int32_t job, slot; /**< Slot -1: a running job. */
+};
+
+/** Negative if l is before r: by time, job and slot. */
+int ends_compare(const struct backfill_end *l, const struct backfill_end *r);
+
+/** Sort by time; what ends at the same time stays in order. `least` is no later than any, scratch
+ *  has room for n. Cost: linear. */
+void ends_sort(struct backfill_end *ends, struct backfill_end *scratch, int32_t n, int64_t least);
+
+#endif
