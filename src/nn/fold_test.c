@@ -109,7 +109,9 @@ static void compare(const struct weir_graph *graph, int i_form, const char *what
     ck_assert_msg(d <= tolerance, "%s: folded differs by %g", what, d);
     d = distance(weir_net_output(oracle), weir_net_output(folded), n_out);
     ck_assert_msg(d <= tolerance, "%s: differs from the reference by %g", what, d);
-    compare_bands(graph, plain, folded, i_form, tolerance, what);
+    if (form_backend(i_form) == &weir_onednn_backend) {
+        compare_bands(graph, plain, folded, i_form, tolerance, what);
+    }
     weir_net_input(folded)[1] = NAN;
     ck_assert_int_eq(weir_net_forward(folded, BATCH, NULL), WEIR_OK);
     ck_assert_msg(isnan(weir_net_output(folded)[0]), "%s: NaN was lost", what);

@@ -182,6 +182,22 @@ weir_status conv_backward(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
+/* The pixels of x that a 1x1 kernel with a stride meets. */
+static void pick_pixels(const struct op *op, const struct op_tile *tile, char *to)
+{
+    size_t pixel_bytes = (size_t)op->in[0].c * conv_elem_bytes(op);
+    size_t stride = (size_t)op->conv.stride, h_in = (size_t)op->in[0].h, w_in = (size_t)op->in[0].w;
+    const char *x = (const char *)(const void *)tile->x[0];
+    for (size_t n = 0; n < (size_t)tile->n; n++) {
+        for (size_t h = 0; h < (size_t)op->out.h; h++) {
+            for (size_t w = 0; w < (size_t)op->out.w; w++, to += pixel_bytes) {
+                size_t pixel = (n * h_in + h * stride) * w_in + w * stride;
+                memcpy(to, x + pixel * pixel_bytes, pixel_bytes);
+            }
+        }
+    }
+}
+
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
@@ -192,8 +208,14 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
     real *gradient = op->params[OP_WEIGHT].gradient;
     bool is_beside = state->gradient_reorder.primitive || state->is_permuted;
     char *scratch = (char *)tile->scratch + state->gradient_bytes;
-    void *addresses[] = {address(tile->x[0]), is_beside ? tile->scratch : gradient,
-                         address(tile->dy), op->params[OP_BIAS].gradient};
+    void *x = address(tile->x[0]);
+    if (state->picked_bytes > 0) {
+        x = scratch;
+        pick_pixels(op, tile, x);
+        scratch += state->picked_bytes;
+    }
+    void *addresses[] = {x, is_beside ? tile->scratch : gradient, address(tile->dy),
+                         op->params[OP_BIAS].gradient};
     WEIR_TRY(
         primitive_run(state->context, &state->weight_gradient, tile->i_thread, addresses, scratch));
     if (state->is_permuted) {

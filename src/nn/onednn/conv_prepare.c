@@ -223,14 +223,15 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op, i
  * The weight gradient of a 1x1 convolution is one product of matrices, pixels being rows: dy' x. As
  * such it comes out row-major, and oneDNN's product beats its convolution, by a quarter where k is
  * several times c (f32: 64 -> 256 at 56 x 56, 16 images: 16.9 ms, 23.1 as a convolution), but not
- * in bf16 on large pictures there (10.9 and 10.1; 512 -> 2048 at 7 x 7: 7.9 and 9.6).
+ * in bf16 on large pictures there (10.9 and 10.1; 512 -> 2048 at 7 x 7: 7.9 and 9.6). With a stride
+ * the pixels that count are picked out first.
  */
 static bool is_product(const struct op *op)
 {
     const struct weir_conv_params *p = &op->conv;
-    bool is_large = op->gradient_batch * op->in[0].h * op->in[0].w > 8192;
-    return op->kind == LAYER_CONV && p->kernel_h == 1 && p->kernel_w == 1 && p->stride == 1 &&
-           p->pad_h == 0 && p->pad_w == 0 && p->groups == 1 &&
+    bool is_large = op->gradient_batch * op->out.h * op->out.w > 8192;
+    return op->kind == LAYER_CONV && p->kernel_h == 1 && p->kernel_w == 1 && p->pad_h == 0 &&
+           p->pad_w == 0 && p->groups == 1 &&
            (op->type == WEIR_PRECISION_F32 || op->conv.k <= op->in[0].c || !is_large);
 }
 
@@ -261,10 +262,14 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
     struct op product = *op;
     int32_t n = op->gradient_batch;
     if (is_product(op)) {
-        n *= op->in[0].h * op->in[0].w;
+        n *= op->out.h * op->out.w;
         product.kind = LAYER_LINEAR;
         product.in[0] = (struct weir_shape){op->in[0].c, 1, 1};
         product.out = (struct weir_shape){op->out.c, 1, 1};
+        if (op->conv.stride > 1) {
+            state->picked_bytes =
+                conv_round_up((size_t)n * (size_t)op->in[0].c * conv_elem_bytes(op));
+        }
     }
     WEIR_TRY(make_shapes(&product, n, FORWARD, &s, err));
     weir_status status = create(state, &product, &s, FORWARD, NULL, &forward, err);
@@ -313,7 +318,8 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
         most = WEIR_MAX(most, conv_dx_bytes(op, t->n) + t->backward.scratch_bytes);
         most = WEIR_MAX(most, rows + t->own_weights.reorder.scratch_bytes);
     }
-    most = WEIR_MAX(most, state->gradient_bytes + state->weight_gradient.scratch_bytes);
+    most = WEIR_MAX(most, state->gradient_bytes + state->picked_bytes +
+                              state->weight_gradient.scratch_bytes);
     most = WEIR_MAX(most, state->gradient_bytes + state->gradient_reorder.scratch_bytes);
     most = WEIR_MAX(most, rows + state->forward_weights.reorder.scratch_bytes);
     return WEIR_MAX(most, state->backward_weights.reorder.scratch_bytes);

@@ -30,6 +30,9 @@ struct conv_state {
     int32_t n_tiles;
     struct primitive weight_gradient, gradient_reorder;
     size_t gradient_bytes; /* of the weight gradient in its primitive's layout */
+    /* The weight gradient is one product of matrices, of so many bytes of x if its
+     * stride leaves some out; else 0: of x as it is. */
+    size_t picked_bytes;
     struct weight_copy forward_weights, backward_weights;
     bool is_backward_shared; /* backward reads forward_weights */
     /* A linear of images has its weights in the order of the channels-last image, an op with a
