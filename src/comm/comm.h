@@ -138,7 +138,8 @@ weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out) WE
  * Every rank ends with the element-wise sum of all ranks' buffers. In place without a copy if buf
  * lies in weir_comm_alloc memory on all ranks (on none is fine too: then with one).
  * @param n_elems  Elements, not bytes; 0 is allowed.
- * Cost: shared memory 2 barriers and each byte read P times; UCX 2(P-1)/P of the bytes each way.
+ * Cost: shared memory 2 barriers and each byte read P times (up to 8 KiB 1 barrier and a copy); UCX
+ * 2(P-1)/P of the bytes each way.
  */
 weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
                                 enum weir_comm_type type) WEIR_MUST_CHECK;

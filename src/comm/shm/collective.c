@@ -70,8 +70,10 @@ static weir_status reduce(struct weir_comm *comm, void *buf, size_t n_elems, uin
     if (comm->n_workers == 1) {
         return WEIR_OK;
     }
+    size_t bytes = n_elems * comm_type_size(type);
+    /* Little data: one barrier and a copy are less than two barriers. */
     const struct shm_region *region =
-        shm_region_find(shm, buf, n_elems * comm_type_size(type), &offset);
+        bytes <= SHM_SMALL_BYTES ? NULL : shm_region_find(shm, buf, bytes, &offset);
     return region == NULL ? allreduce_staged(shm, buf, n_elems, type)
                           : sum_in_place(shm, region, offset, n_elems, op, type);
 }

@@ -20,6 +20,7 @@
 #include <stdalign.h>
 
 enum {
+    SHM_SMALL_BYTES = 8 << 10,  /**< Up to here sums go over the stages, wherever they are. */
     SHM_STAGE_BYTES = 64 << 10, /**< Chunk of operations on memory that is not shared. */
     SHM_MAX_REGIONS = 1024,
     SHM_CACHE_LINE = 64,
@@ -178,8 +179,7 @@ void shm_watch_look(struct weir_comm *comm, bool out_is_dead[], int out_fds[]);
 weir_status shm_alloc(struct weir_comm *comm, size_t bytes, void **out);
 weir_status shm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
                           enum weir_comm_type type);
-/** As shm_allreduce, but the sum goes to rank 0 alone if the memory is shared; the others' then
- *  stays, else it is undefined. */
+/** As shm_allreduce, but the sum goes to rank 0 alone; what the others hold then is undefined. */
 weir_status shm_reduce(struct weir_comm *comm, void *buf, size_t n_elems, enum weir_comm_type type);
 weir_status shm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
                                enum weir_comm_type type);
