@@ -179,7 +179,8 @@ START_TEST(flags_are_understood_in_both_spellings)
     struct bench_plan plan;
     ck_assert_int_eq(parse("--batch_size=7 --num_batches 3 --forward_only=True --device=cpu "
                            "--num_gpus=0 --cross_replica_sync --server_protocol grpc "
-                           "--num_intra_threads=3 --model inception3 --nouse_fp16",
+                           "--num_intra_threads=3 --model inception3 --nouse_fp16 "
+                           "--nodistortions --data_name=imagenet",
                            &plan),
                      WEIR_OK);
     ck_assert_int_eq(plan.config.batch_size, 7);
