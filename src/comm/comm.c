@@ -417,6 +417,7 @@ weir_status weir_comm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n
 {
     WEIR_TRY(start_collective(comm));
     weir_status status = comm->transport->reduce_scatter(comm, buf, n_elems, type);
+    comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type) / 2);
     comm_turn_give(comm);
     return status;
 }
@@ -426,6 +427,7 @@ weir_status weir_comm_allgather(struct weir_comm *comm, void *buf, size_t n_elem
 {
     WEIR_TRY(start_collective(comm));
     weir_status status = comm->transport->allgather(comm, buf, n_elems, type);
+    comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type) / 2);
     comm_turn_give(comm);
     return status;
 }

@@ -44,6 +44,10 @@ static int check_posted(struct weir_comm *comm, void *context)
     for (size_t i = 0; i < (size_t)N_POSTS * N_ELEMS; i++) {
         RANK_CHECK(all[i] == (float)n);
     }
+    begin_ns = weir_mono_ns();
+    RANK_CHECK(weir_comm_reduce_scatter(comm, all, N_ELEMS, WEIR_COMM_F32) == WEIR_OK);
+    RANK_CHECK(weir_comm_allgather(comm, all, N_ELEMS, WEIR_COMM_F32) == WEIR_OK);
+    RANK_CHECK(since_s(begin_ns) >= 0.99 * wire_s / N_POSTS);
     weir_comm_emulate_link(comm, 0);
     begin_ns = weir_mono_ns();
     RANK_CHECK(weir_comm_allreduce(comm, all, N_ELEMS, WEIR_COMM_F32) == WEIR_OK);
