@@ -49,7 +49,10 @@ static const struct weir_option options[] = {
     OPT(role,               "role",               TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),
     OPT(rendezvous,         "rendezvous",         TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
     OPT(secret,             "secret",             TEXT, NULL,       0, 0, "TEXT", "What the ranks prove to each other that they know"),
-    OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm or ucx"),
+    OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), ucx, or of UCX only tcp, rc or dc"),
+    OPT(all_reduce_spec,    "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring"),
+    OPT(tuning,             "tuning",             TEXT, NULL,       0, 0, "FILE", "What auto chooses by: written by weir bench allreduce --tune"),
+    OPT(wire,               "wire",               TEXT, "f32",      0, 0, "TYPE", "What gradients are sent as between hosts: f32, bf16 or fp16"),
     OPT(attempt,            "attempt",            INT,  "0",        0, 1 << 30, "N", "How often the group was started before"),
     OPT(timeout_s,          "timeout-s",          INT,  "120",      1, 86400, "S", "Longest wait for another rank"),
     OPT(max_restarts,       "max-restarts",       INT,  "3",        0, 1000000, "N", "Restarts of the group after a rank was lost"),
@@ -239,6 +242,22 @@ static weir_status check_elastic(const struct weir_train_config *config, struct 
     return WEIR_OK;
 }
 
+/* What comm finds out only when the ranks have met. */
+static weir_status check_wire(const struct weir_train_config *config, struct weir_error *err)
+{
+    const char *wire = config->wire == NULL ? "f32" : config->wire;
+    bool is_f32 = strcmp(wire, "f32") == 0;
+    if (!is_f32 && strcmp(wire, "bf16") != 0 && strcmp(wire, "fp16") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "wire: \"%.40s\": expected f32, bf16 or fp16", wire);
+    }
+    if (!is_f32 && config->parameter_servers > 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "wire: parameter servers are sent f32; use all-reduce");
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_rank(const struct weir_train_config *config, struct weir_error *err)
 {
     int64_t size = config->workers + config->parameter_servers;
@@ -248,6 +267,7 @@ static weir_status check_rank(const struct weir_train_config *config, struct wei
                               (long long)size, WEIR_COMM_MAX_RANKS);
     }
     WEIR_TRY(check_elastic(config, err));
+    WEIR_TRY(check_wire(config, err));
     if (train_is_launcher(config)) {
         return config->role == NULL ? WEIR_OK
                                     : weir_error_set(err, WEIR_ERR_INVALID,

@@ -165,6 +165,38 @@ START_TEST(parameter_servers_give_the_weights_of_an_all_reduce)
 
 END_TEST
 
+START_TEST(gradients_sent_as_16_bits_teach_the_same_up_to_rounding)
+{
+    static const char *const wires[] = {"f32", "bf16", "fp16"};
+    double losses[WEIR_ARRAY_LEN(wires)];
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wires); i++) {
+        struct weir_train_config config = bed_config(2, 0, N_EPOCHS);
+        config.transport = (char *)"tcp";
+        config.wire = (char *)wires[i];
+        config.checkpoint_every_s = 1000;
+        bed_clear();
+        bed_train(&config, &bed_hooks);
+        losses[i] = 0;
+        for (int k = N_LOSSES - 6; k < N_LOSSES; k++) { /* an epoch */
+            losses[i] += bed.trace->losses[k] / 6;
+        }
+    }
+    /* The sums are sent as they say: the losses differ, if little. */
+    for (size_t i = 1; i < WEIR_ARRAY_LEN(wires); i++) {
+        ck_assert_msg(losses[i] != losses[0], "%s gives %g as f32", wires[i], losses[i]);
+        ck_assert_msg(fabs(losses[i] - losses[0]) < 0.02 * losses[0] + 0.002, "%s: %g, f32: %g",
+                      wires[i], losses[i], losses[0]);
+    }
+    struct weir_train_config served = bed_config(2, 1, 1);
+    served.wire = (char *)"bf16";
+    ck_assert_int_eq(weir_train_config_check(&served, &bed.err), WEIR_ERR_UNSUPPORTED);
+    served = bed_config(2, 0, 1);
+    served.wire = (char *)"f8";
+    ck_assert_int_eq(weir_train_config_check(&served, &bed.err), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
 START_TEST(a_picture_that_is_damaged_is_left_out_or_ends_the_training)
 {
     char path[160];
@@ -232,6 +264,7 @@ WEIR_TEST_MAIN_WITH("parallel", bed_make, bed_drop, one_worker_does_what_a_plain
                     more_workers_see_the_losses_of_one,
                     one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts,
                     parameter_servers_give_the_weights_of_an_all_reduce,
+                    gradients_sent_as_16_bits_teach_the_same_up_to_rounding,
                     a_picture_that_is_damaged_is_left_out_or_ends_the_training,
                     a_loss_that_is_no_number_ends_the_training_with_advice,
                     an_embedding_is_trained_and_knows_its_scores,

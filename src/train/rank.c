@@ -32,7 +32,10 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
         .n_servers = (int)config->parameter_servers,
         .is_elastic = train_is_elastic(config),
         .timeout_ms = (int)(config->timeout_s * 1000),
-        .transport = config->transport};
+        .transport = config->transport,
+        .algorithm = config->all_reduce_spec,
+        .tuning = config->tuning,
+        .wire = config->wire};
     /* The others may never come, and nothing has been done yet: a stop need not wait for them. */
     pthread_t hasty;
     WEIR_TRY(train_hasty_begin(&hasty, err));
