@@ -96,6 +96,12 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
         WEIR_MIN(cluster_demand(cluster, task)->n_devices, cluster->snapshot->nodes[at].n_devices);
     for (int32_t i = 0; i < n_devices; i++) {
         struct device_state *device = &cluster->devices[node->first_device + spots[i]];
+        if (cluster->is_building) { /* Then all are counted at once. */
+            device->now += now * units;
+            device->future += future * units;
+            device->n_waiting += n_waiting;
+            continue;
+        }
         node_count_device(node, device, -1);
         device->now += now * units;
         device->future += future * units;
@@ -104,6 +110,20 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
         node_count_device(node, device, 1);
     }
     cluster->room_milli += node->is_open ? node->room_milli - room_milli : 0;
+}
+
+void cluster_count_devices(struct cluster *cluster, int32_t at)
+{
+    struct node_state *node = &cluster->nodes[at];
+    node->whole_now = node->whole_future = node->n_shared = 0;
+    cluster->room_milli -= node->is_open ? node->room_milli : 0;
+    node->room_milli = 0;
+    for (int32_t d = 0; d < cluster->snapshot->nodes[at].n_devices; d++) {
+        struct device_state *device = &cluster->devices[node->first_device + d];
+        device->room_milli = room_milli_of(node->device_size, device->future);
+        node_count_device(node, device, 1);
+    }
+    cluster->room_milli += node->is_open ? node->room_milli : 0;
 }
 
 static void count_extras(struct cluster *cluster, const struct task_state *state, int32_t at,

@@ -200,6 +200,7 @@ struct cluster {
     int64_t at_ms;         /**< The moment at which tasks would start: now, or supposed. */
     bool has_closings;     /**< Some node has a maintenance window. */
     int32_t *kept_first, *kept; /**< Per node, and an end: span of its reservations; NULL: none. */
+    bool is_building;           /**< Tasks are counted on devices, but not these on nodes. */
     bool keeps_places;          /**< Some places are kept by an earlier plan. */
     bool ends_over_time;        /**< Jobs over their time limit get nothing more. */
     int64_t n_decisions;
@@ -213,6 +214,9 @@ void cluster_fini(struct cluster *cluster);
  *  changed. For the building of the state and the functions below. */
 void cluster_count_task(struct cluster *cluster, int32_t task, int sign);
 void cluster_index_node(struct cluster *cluster, int32_t node);
+
+/** Make a node's counters from its devices, when cluster.is_building ends. */
+void cluster_count_devices(struct cluster *cluster, int32_t node);
 
 /** The indices, up to date until the next change. Cost: O(log nodes) for each node that has changed
  *  since they were asked for, however often. */

@@ -435,7 +435,6 @@ static void fetch_place(const struct cluster *cluster, int32_t task)
     if (weir_sched_task_has_node(given->state)) {
         const struct node_state *node = &cluster->nodes[given->node];
         __builtin_prefetch(&node->cpu_now, 1);
-        __builtin_prefetch(&node->room_milli, 1);
         if (given->devices != NULL && given->demand.n_devices > 0) {
             __builtin_prefetch(&cluster->devices[node->first_device + given->devices[0]], 1);
         }
@@ -450,6 +449,7 @@ static weir_status put_tasks(struct cluster *cluster)
     if (later == NULL) {
         return WEIR_ERR_NOMEM;
     }
+    cluster->is_building = true;
     for (int32_t i = 0; i < n_tasks; i++) {
         int32_t task = cluster->task_order[i];
         if (i + PUT_AHEAD < n_tasks) {
@@ -465,6 +465,10 @@ static weir_status put_tasks(struct cluster *cluster)
         put_task(cluster, later[i]);
     }
     free(later);
+    cluster->is_building = false;
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
+        cluster_count_devices(cluster, i);
+    }
     keep_take_promises(cluster);
     count_requested(cluster);
     return WEIR_OK;

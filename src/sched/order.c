@@ -506,6 +506,10 @@ int32_t order_pop(struct order *order)
         sink_job(order, heap, of->n, 0);
     }
     order->dirty = leaf;
+    for (int32_t i = 1; i < of->n && i <= 2; i++) { /* One of them is popped after the first. */
+        __builtin_prefetch(&order->cluster->jobs[heap[i].job]);
+        __builtin_prefetch(&order->ranks[heap[i].job]);
+    }
     return job;
 }
 

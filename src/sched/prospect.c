@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT_AHEAD 8
+
 weir_status prospect_init(struct prospect *prospect, struct cluster *cluster, struct placer *placer)
 {
     size_t n_shapes = (size_t)cluster->n_shapes + 1;
@@ -181,6 +183,11 @@ void prospect_update(struct prospect *prospect)
     }
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
         const struct task_state *task = &cluster->tasks[t];
+        int32_t later = cluster->tasks[WEIR_MIN(t + COUNT_AHEAD, snapshot->n_tasks - 1)].held;
+        if (later >= 0) { /* Tasks lie on nodes in no order. */
+            __builtin_prefetch(&prospect->gains[later], 1);
+            __builtin_prefetch(&prospect->gains[later].is_loose, 1);
+        }
         if (is_settled(task) &&
             cluster->jobs[task->job].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
             prospect_count(prospect, t, false, false, &prospect->gains[task->held]);
