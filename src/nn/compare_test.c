@@ -10,6 +10,7 @@
 #include "nn/nn.h"
 
 #include "base/test_main.h"
+#include "op.h"
 #include "random_graph_test.h"
 #include "test_backends.h"
 
@@ -25,11 +26,11 @@ struct pair {
 };
 
 static struct weir_net *make_net(const struct weir_graph *graph, const struct weir_backend *backend,
-                                 int32_t batch)
+                                 int32_t batch, int32_t n_slices)
 {
     struct weir_net_config config = {.batch = batch,
                                      .n_threads = 2,
-                                     .n_slices = 2,
+                                     .n_slices = n_slices,
                                      .is_training = true,
                                      .seed = 4,
                                      .backend = backend};
@@ -59,8 +60,7 @@ static struct pair make_pair(const struct weir_graph *graph, int32_t batch)
 {
     struct pair pair;
     for (int i = 0; i < 2; i++) {
-        pair.nets[i] = make_net(graph, backends[i], batch);
-        ck_assert_int_eq(weir_net_step(pair.nets[i], 7, NULL, NULL, &pair.results[i]), WEIR_OK);
+        pair.nets[i] = make_net(graph, backends[i], batch, 2);
     }
     return pair;
 }
@@ -119,22 +119,31 @@ static void compare_forward(const struct pair *pair, size_t n_out, int32_t n, do
     ck_assert_int_eq(results[0].n_labelled, results[1].n_labelled);
 }
 
+static void compare_pair(const struct weir_graph *graph, struct pair *pair, int32_t batch,
+                         double tolerance, const char *what)
+{
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(weir_net_step(pair->nets[i], 7, NULL, NULL, &pair->results[i]), WEIR_OK);
+    }
+    size_t n_out = (size_t)weir_graph_output_shape(graph).c;
+    double d = distance(weir_net_output(pair->nets[0]), weir_net_output(pair->nets[1]),
+                        n_out * (size_t)batch, 1e-6);
+    ck_assert_msg(d <= tolerance, "%s: outputs differ by %g", what, d);
+    ck_assert_double_eq_tol(pair->results[0].loss, pair->results[1].loss,
+                            tolerance * (1 + pair->results[0].loss));
+    ck_assert_int_eq(pair->results[0].n_labelled, batch - 1);
+    ck_assert_int_eq(pair->results[1].n_labelled, batch - 1);
+    compare_params(pair, tolerance, what);
+    compare_forward(pair, n_out, batch, tolerance, what);
+    compare_forward(pair, n_out, batch - 2, tolerance, what);
+    free_pair(pair);
+}
+
 static void compare_backends(const struct weir_graph *graph, int32_t batch, double tolerance,
                              const char *what)
 {
     struct pair pair = make_pair(graph, batch);
-    size_t n_out = (size_t)weir_graph_output_shape(graph).c;
-    double d = distance(weir_net_output(pair.nets[0]), weir_net_output(pair.nets[1]),
-                        n_out * (size_t)batch, 1e-6);
-    ck_assert_msg(d <= tolerance, "%s: outputs differ by %g", what, d);
-    ck_assert_double_eq_tol(pair.results[0].loss, pair.results[1].loss,
-                            tolerance * (1 + pair.results[0].loss));
-    ck_assert_int_eq(pair.results[0].n_labelled, batch - 1);
-    ck_assert_int_eq(pair.results[1].n_labelled, batch - 1);
-    compare_params(&pair, tolerance, what);
-    compare_forward(&pair, n_out, batch, tolerance, what);
-    compare_forward(&pair, n_out, batch - 2, tolerance, what);
-    free_pair(&pair);
+    compare_pair(graph, &pair, batch, tolerance, what);
 }
 
 /* Two convolutions, so that the second one's gradient by its input shows in the first one's. */
@@ -228,6 +237,24 @@ START_TEST(convolutions_in_groups_and_with_gaps)
                  p.groups, p.dilation);
         struct weir_graph *graph = conv_graph(forms[i].c, &p);
         compare_backends(graph, 5, TOLERANCE, what);
+        weir_graph_destroy(graph);
+    }
+}
+
+END_TEST
+
+/* Linears take four slices at a time: five of one image, in two tiles. */
+START_TEST(networks_whose_linears_are_joined)
+{
+    struct weir_backend joining = weir_onednn_backend;
+    joining.joined_min_weights = 1;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        char what[32];
+        struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 5), NULL);
+        struct pair pair = {.nets = {make_net(graph, &weir_reference_backend, 5, 5),
+                                     make_net(graph, &joining, 5, 5)}};
+        snprintf(what, sizeof(what), "seed %d", (int)seed);
+        compare_pair(graph, &pair, 5, RANDOM_TOLERANCE, what);
         weir_graph_destroy(graph);
     }
 }
@@ -331,7 +358,7 @@ START_TEST(gradients_are_the_slope_of_the_loss)
         for (uint64_t seed = 100; seed < 130; seed++) {
             char what[64];
             struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 4), NULL);
-            struct weir_net *net = make_net(graph, backends[i], 5);
+            struct weir_net *net = make_net(graph, backends[i], 5, 2);
             snprintf(what, sizeof(what), "%s, seed %d", i == 0 ? "reference" : "onednn", (int)seed);
             check_slope(net, what);
             weir_net_destroy(net);
@@ -349,6 +376,7 @@ int main(void)
                                   kernels_that_are_not_square,
                                   convolutions_in_groups_and_with_gaps,
                                   whole_networks_of_every_layer,
+                                  networks_whose_linears_are_joined,
                                   a_picture_normalised_flattened_and_scaled_is_as_worked_by_hand};
     size_t n = IS_THREAD_SANITIZED ? 1 : WEIR_ARRAY_LEN(tests);
     return weir_test_run(weir_test_suite("compare", tests, n));

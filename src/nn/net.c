@@ -103,11 +103,28 @@ static weir_status map_gradients(struct weir_net *net, const struct weir_net_con
     return net->gradients || size == 0 ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
+/* Slices differ by one image at most, and so do joined ones but for the last, which may be fewer.
+ */
+enum { MAX_TILE_SIZES = 3 };
+
+static int32_t tile_sizes(const struct plan *plan, const struct op *op, int32_t *sizes)
+{
+    int32_t n_sizes = 0;
+    for (int32_t i = 0; i < plan->n_slices; i++) {
+        int32_t first, n = plan_tile_images(plan, op, i, &first), j = 0;
+        while (j < n_sizes && sizes[j] != n) {
+            j++;
+        }
+        if (n > 0 && j == n_sizes && n_sizes < MAX_TILE_SIZES) {
+            sizes[n_sizes++] = n;
+        }
+    }
+    return n_sizes;
+}
+
 static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
 {
     const struct plan *plan = net->plan;
-    int32_t sizes[2] = {plan_tile_max(plan), plan->batch / plan->n_slices};
-    int32_t n_sizes = sizes[0] == sizes[1] ? 1 : 2;
     if (net->backend->enter_thread) {
         net->backend->enter_thread();
     }
@@ -117,6 +134,7 @@ static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
     for (int32_t i = 0; net->backend->prepare && i < plan->n_ops; i++) {
         size_t scratch_bytes = 0;
         struct op *op = &net->plan->ops[i].op;
+        int32_t sizes[MAX_TILE_SIZES], n_sizes = tile_sizes(plan, op, sizes);
         weir_status status = net->backend->prepare(net->backend_context, op, sizes, n_sizes,
                                                    plan->is_training, &scratch_bytes, err);
         if (status != WEIR_OK) {

@@ -111,8 +111,7 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
 {
     const struct plan_op *o = &net->plan->ops[task.i_op];
     const struct op_kernels *kernels = &net->backend->kernels[o->op.kind];
-    int32_t first = plan_slice_first(net->plan, i_slice);
-    int32_t n = plan_slice_first(net->plan, i_slice + 1) - first;
+    int32_t first, n = plan_tile_images(net->plan, &o->op, i_slice, &first);
     op_tile_fn fn = NULL;
     switch (task.phase) {
     case TASK_FORWARD:
@@ -153,9 +152,14 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
     const struct weir_net *net = context;
     const struct schedule *s = net->run.schedule;
     int32_t i_slice = i_tile / net->plan->n_bands, i_band = i_tile % net->plan->n_bands;
-    int32_t n = plan_slice_first(net->plan, i_slice + 1) - plan_slice_first(net->plan, i_slice);
     for (int32_t i = s->first_task[i_stage]; i < s->first_task[i_stage + 1]; i++) {
+        int32_t first;
+        int32_t n =
+            plan_tile_images(net->plan, &net->plan->ops[s->tasks[i].i_op].op, i_slice, &first);
         uint64_t begin_ns = profile_begin(net->profile);
+        if (n == 0) {
+            continue; /* a joined op's, whose first slice is another */
+        }
         WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_slice, i_band));
         profile_end(net->profile, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase, n, begin_ns);
     }

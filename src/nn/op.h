@@ -73,6 +73,7 @@ struct op {
     enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
     int32_t batch, n_slices;
     int32_t gradient_batch; /**< Images of a call of weight_gradient. */
+    int32_t n_joined;       /**< Slices that one tile takes; 0: one. */
     /** A tile is an image's band of rows, of which kernels are handed an op (op_of_band); 0: whole
      *  images. */
     int32_t n_bands;
@@ -147,6 +148,9 @@ struct weir_backend {
     const char *name;
     bool is_channels_last;
     bool can_fuse; /**< Understands has_relu, has_residual, norm and bands. */
+    /** Linears of at least so many weights take several slices at a time (op.n_joined), as reading
+     *  their weights is most of their work; 0: none do. */
+    size_t joined_min_weights;
     /** Tensors of bf16 lie in memory as f32: kernels need not know them, the net rounds what they
      *  have written. */
     bool keeps_f32;
@@ -156,7 +160,7 @@ struct weir_backend {
                         struct weir_error *err);
     void (*close)(void *context);
     /**
-     * Make op->state for these sizes of tiles (one or two, each > 0) and say how much scratch the
+     * Make op->state for these sizes of tiles (one to three, each > 0) and say how much scratch the
      * kernels want. NULL: no op has any. Scratch is 64-byte aligned. A state half made is left for
      * release, which is called once for every op.
      */

@@ -10,6 +10,16 @@ int32_t plan_tile_max(const struct plan *plan)
     return (plan->batch + plan->n_slices - 1) / plan->n_slices;
 }
 
+int32_t plan_tile_images(const struct plan *plan, const struct op *op, int32_t i_slice,
+                         int32_t *out_first)
+{
+    int32_t n_slices = WEIR_MAX(op->n_joined, 1);
+    *out_first = plan_slice_first(plan, i_slice);
+    return i_slice % n_slices != 0
+               ? 0
+               : plan_slice_first(plan, WEIR_MIN(i_slice + n_slices, plan->n_slices)) - *out_first;
+}
+
 size_t plan_image_bytes(const struct plan *plan, weir_value_t value)
 {
     bool is_short = plan->types[value] == WEIR_PRECISION_BF16 && !plan->keeps_f32;
@@ -90,6 +100,16 @@ static weir_status check_config(const struct weir_graph *graph,
     return WEIR_OK;
 }
 
+static void join(struct plan *plan, size_t min_weights)
+{
+    for (int32_t i = 0; min_weights > 0 && plan->n_bands == 1 && i < plan->n_ops; i++) {
+        struct op *op = &plan->ops[i].op;
+        if (op->kind == LAYER_LINEAR && op_elems(op->in[0]) * (size_t)op->conv.k >= min_weights) {
+            op->n_joined = PLAN_JOINED;
+        }
+    }
+}
+
 static weir_status make(struct plan *plan, const struct weir_graph *graph,
                         const struct weir_net_config *config)
 {
@@ -106,6 +126,7 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     plan->keeps_f32 = config->backend->keeps_f32;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     WEIR_TRY(plan_make_bands(plan));
+    join(plan, config->backend->joined_min_weights);
     if (plan->is_training) {
         WEIR_TRY(plan_make_schedule(plan, &plan->training, true));
         WEIR_TRY(plan_make_places(plan, &plan->training, true));

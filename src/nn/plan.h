@@ -13,6 +13,9 @@
  * In a net with bands, a slice is one image and a tile one band of its rows. An op that reads rows
  * of other bands, or that has none, waits for them at a stage's end; all tensors are in the slab.
  *
+ * Linears of many weights are joined: every PLAN_JOINED slices' inputs are one tile of theirs, in a
+ * stage between those that make and use them.
+ *
  * A training plan has two schedules over the same ops and memory: training and inference.
  */
 #ifndef WEIR_NN_PLAN_H
@@ -23,6 +26,10 @@
 
 /** Stages that may open after the one that opened a filler, before they wait for it. */
 #define PLAN_FILLER_SLACK 4
+
+/** Slices of a tile of a joined op: few, so that there are tiles for several threads, and so that
+ * as many workers as have fewer slices each make the same tiles. */
+#define PLAN_JOINED 4
 
 enum place_kind { PLACE_NONE, PLACE_SLAB, PLACE_TILE, PLACE_INPUT, PLACE_OUTPUT };
 
@@ -83,6 +90,10 @@ void plan_destroy(struct plan *plan);
 
 /** First image of slice i (i = n_slices gives the batch). */
 int32_t plan_slice_first(const struct plan *plan, int32_t i_slice);
+/** First image, and images, that the tile of slice i has of an op; 0 if another slice's tile has
+ * them. */
+int32_t plan_tile_images(const struct plan *plan, const struct op *op, int32_t i_slice,
+                         int32_t *out_first);
 /** Images of the largest slice. */
 int32_t plan_tile_max(const struct plan *plan);
 /** Memory of one image of a value, or of its gradient. */

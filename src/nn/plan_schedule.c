@@ -73,8 +73,10 @@ static void schedule_forward(struct builder *b)
             put(b, b->combines, &b->n_combines, i, TASK_FORWARD_SUMS, sums);
             stage = WEIR_MAX(stage, sums + 1);
         }
+        /* A joined op wants all slices' inputs, and they its outputs. */
+        stage += o->op.n_joined > 0;
         put_task(b, i, i == b->plan->i_loss ? TASK_LOSS : TASK_FORWARD, stage);
-        b->data_stage[o->out] = stage;
+        b->data_stage[o->out] = stage + (o->op.n_joined > 0);
     }
 }
 
@@ -104,6 +106,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
     for (int32_t j = 0; j < o->op.n_in; j++) {
         stage = WEIR_MAX(stage, b->grad_stage[o->in[j]]);
     }
+    stage += o->op.n_joined > 0;
     bool has_task = wants_any_dx(b->plan, o) || o->op.kind == LAYER_PRELU;
     if (has_task) {
         put_task(b, i, TASK_BACKWARD, stage);
@@ -111,7 +114,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
     for (int32_t j = o->op.n_in - 1; j >= 0; j--) {
         if (b->plan->needs_gradient[o->in[j]]) {
             o->dx_adds[j] = b->grad_stage[o->in[j]] >= 0;
-            b->grad_stage[o->in[j]] = stage;
+            b->grad_stage[o->in[j]] = stage + (o->op.n_joined > 0);
         }
     }
     if (plan_has_filler(&o->op)) {

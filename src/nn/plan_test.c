@@ -176,9 +176,12 @@ static void check_schedule(const struct plan *plan, const struct schedule *s, bo
         /* Slices of a stage may run in any order: odd stages go backwards. */
         for (int32_t i = 0; i < plan->n_slices; i++) {
             int32_t slice = stage % 2 ? plan->n_slices - 1 - i : i;
-            int32_t first = plan_slice_first(plan, slice);
+            int32_t first;
             for (int32_t t = s->first_task[stage]; t < s->first_task[stage + 1]; t++) {
-                model_task(&m, s->tasks[t], first, plan_slice_first(plan, slice + 1) - first);
+                int32_t n = plan_tile_images(plan, &plan->ops[s->tasks[t].i_op].op, slice, &first);
+                if (n > 0) {
+                    model_task(&m, s->tasks[t], first, n);
+                }
             }
             memset(m.tile, 0,
                    s->tile_bytes / CELL_BYTES * sizeof(int32_t)); /* another thread's next */
@@ -269,6 +272,33 @@ static void check_bands(const struct plan *plan, const char *where)
     }
 }
 
+/* Linears of four slices at a time, whatever their size. */
+START_TEST(joined_ops_find_what_they_need)
+{
+    struct weir_backend joining = weir_onednn_backend;
+    joining.joined_min_weights = 1;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 8), NULL);
+        struct weir_error err = {0};
+        struct weir_net_config config = {.batch = 7,
+                                         .n_slices = 6,
+                                         .is_training = true,
+                                         .precision = (enum weir_precision)(seed % 2),
+                                         .backend = &joining};
+        struct plan *plan;
+        char where[32];
+        ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "%s", err.message);
+        snprintf(where, sizeof(where), "seed %d, joined", (int)seed);
+        check_schedule(plan, &plan->training, true, where);
+        check_schedule(plan, &plan->training, false, where);
+        check_schedule(plan, &plan->inference, true, where);
+        plan_destroy(plan);
+        weir_graph_destroy(graph);
+    }
+}
+
+END_TEST
+
 START_TEST(bands_of_an_image_do_not_disturb_each_other)
 {
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -346,5 +376,5 @@ START_TEST(memory_grows_as_lifetimes_ask)
 
 END_TEST
 
-WEIR_TEST_MAIN("plan", bands_of_an_image_do_not_disturb_each_other,
+WEIR_TEST_MAIN("plan", joined_ops_find_what_they_need, bands_of_an_image_do_not_disturb_each_other,
                no_tensor_is_overwritten_while_it_is_needed, memory_grows_as_lifetimes_ask)

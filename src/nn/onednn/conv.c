@@ -116,8 +116,11 @@ weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_po
 static const struct tile_primitives *find_tile(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
-    return op->n_bands > 0 ? &state->tiles[tile->i_band]
-                           : &state->tiles[state->tiles[0].n == tile->n ? 0 : 1];
+    int32_t i = op->n_bands > 0 ? tile->i_band : 0;
+    while (op->n_bands == 0 && i + 1 < state->n_tiles && state->tiles[i].n != tile->n) {
+        i++;
+    }
+    return &state->tiles[i];
 }
 
 /* oneDNN's arguments are not const, even those it only reads. */
