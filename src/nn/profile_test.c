@@ -23,13 +23,12 @@ static struct weir_error err;
 static char path[] = "/tmp/weir-profile-test-XXXXXX";
 static double n_macs;
 
-static struct weir_net *make_net(bool is_training)
+static struct weir_net *make_net(const char *model, bool is_training)
 {
     struct weir_graph *graph = NULL;
     struct weir_net *net = NULL;
     const struct weir_shape shape = {3, 32, 32};
-    ck_assert_msg(weir_zoo_build("resnet18", &shape, 10, &graph, &err) == WEIR_OK, "%s",
-                  err.message);
+    ck_assert_msg(weir_zoo_build(model, &shape, 10, &graph, &err) == WEIR_OK, "%s", err.message);
     n_macs = (double)weir_graph_n_macs(graph);
     const struct weir_net_config config = {
         .batch = BATCH, .n_threads = N_THREADS, .is_training = is_training};
@@ -80,7 +79,7 @@ static double flop_of(const json_t *trace, const char *phase)
 
 START_TEST(a_trace_counts_the_multiply_adds_of_the_graph)
 {
-    struct weir_net *net = make_net(true);
+    struct weir_net *net = make_net("resnet18", true);
     struct weir_profile *profile = NULL;
     ck_assert_int_eq(weir_profile_create(net, N_STEPS, &profile, &err), WEIR_OK);
     for (uint64_t step = 0; step < N_STEPS; step++) {
@@ -104,7 +103,7 @@ END_TEST
 
 START_TEST(operations_of_a_thread_follow_each_other_inside_the_step)
 {
-    struct weir_net *net = make_net(true);
+    struct weir_net *net = make_net("lenet", true);
     struct weir_profile *profile = NULL;
     ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, NULL), WEIR_OK);
     ck_assert_int_eq(weir_profile_create(net, 1, &profile, &err), WEIR_OK);
@@ -154,7 +153,7 @@ END_TEST
 
 START_TEST(what_has_no_room_is_counted_and_what_came_before_is_forgotten)
 {
-    struct weir_net *net = make_net(false);
+    struct weir_net *net = make_net("lenet", false);
     struct weir_profile *profile = NULL, *second = NULL;
     struct weir_profile_sum sum, one;
     ck_assert_int_eq(weir_profile_create(net, 0, &profile, &err), WEIR_ERR_INVALID);
