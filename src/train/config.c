@@ -248,8 +248,8 @@ static weir_status check_wire(const struct weir_train_config *config, struct wei
     const char *wire = config->wire == NULL ? "f32" : config->wire;
     bool is_f32 = strcmp(wire, "f32") == 0;
     if (!is_f32 && strcmp(wire, "bf16") != 0 && strcmp(wire, "fp16") != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "wire: \"%.40s\": expected f32, bf16 or fp16", wire);
+        return weir_error_set(err, WEIR_ERR_INVALID, "wire: \"%.40s\": expected f32, bf16 or fp16",
+                              wire);
     }
     if (!is_f32 && config->parameter_servers > 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
