@@ -102,8 +102,10 @@ def measure(training, given):
         os.kill(victim, signal.SIGKILL)
         lost = training.wait_for("lost")
         shrink = training.take_steps(1) - before
-        joined = lost if lost["joined"] else training.wait_for("joined")
-        rejoin = training.take_steps(1) - before
+        joined, rejoin = lost, shrink  # the new one may have come before the others had met
+        if not lost["joined"]:
+            joined = training.wait_for("joined")
+            rejoin = training.take_steps(1) - before
         if joined["workers"] != given.workers:
             sys.exit(f"{joined['workers']} workers, not {given.workers}")
         new = [pid for pid in training.children() if pid not in victims]

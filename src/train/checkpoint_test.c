@@ -382,7 +382,7 @@ START_TEST(who_is_killed_while_it_writes_leaves_a_whole_checkpoint)
     weir_random_bytes(&seed, sizeof seed);
     (void)fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
     weir_rng_init(&rng, seed, 0);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 40; i++) {
         check_whole_after(i % 2 == 0 ? AT_A_BYTE : AT_A_TIME, &rng, has_begun);
     }
     (void)munmap((void *)has_begun, sizeof(bool));

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define N_WORKERS 4
@@ -37,6 +38,8 @@ static struct {
 
 static int n_victims;
 static bool is_ucx;
+static int
+    n_expected; /**< Workers that there will be; steps before are slow, so that they can come. */
 static int *n_deaths; /**< Shared: how many have been killed. */
 
 static void setup(void)
@@ -45,7 +48,7 @@ static void setup(void)
     seen = mmap(NULL, SEEN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(seen, MAP_FAILED);
     n_deaths = &bed.trace->n_attempts;
-    n_victims = 0;
+    n_victims = n_expected = 0;
     weir_log_set_level(WEIR_LOG_ERROR); /* losses are warned about: that is not the test's news */
 }
 
@@ -80,6 +83,10 @@ static void note_step(void *context, const struct weir_train_step *step)
     weir_sha256(step->weights, step->n_weights * sizeof(float), now->weights);
     now->loss = step->loss;
     now->n = step->n_workers;
+    if (step->n_workers < n_expected) {
+        const struct timespec pause = {.tv_nsec = 20000000};
+        (void)nanosleep(&pause, NULL);
+    }
     for (int i = 0; i < n_victims; i++) {
         bool is_first = first_step == 0; /* not one that was started in a victim's place */
         if (step->rank == victims[i].worker && step->step == victims[i].step && is_first) {
@@ -200,6 +207,15 @@ START_TEST(workers_are_lost_until_one_is_left)
 
 END_TEST
 
+/** What leaders have said, as text. */
+static char *bed_progress(void)
+{
+    char path[160];
+    size_t len = 0;
+    (void)snprintf(path, sizeof path, "%s/progress", bed.dir);
+    return bed_read(path, &len);
+}
+
 START_TEST(another_takes_the_place_of_a_lost_worker)
 {
     double expected[N_STEPS * 8];
@@ -218,6 +234,7 @@ START_TEST(another_takes_the_place_of_a_lost_worker)
     victims[0].step = 7;
     victims[0].delay_ns = 100000;
     n_victims = 1;
+    n_expected = 3;
     bed_train(&config, &hooks);
     for (int s = 0; s < 240; s++) {
         int n = 0;
@@ -226,6 +243,64 @@ START_TEST(another_takes_the_place_of_a_lost_worker)
                       expected[s]);
     }
     ck_assert_int_eq(seen[_i][239].n, 3); /* it is there, and all are */
+    const char *progress = bed_progress();
+    char lost[32], joined[32];
+    (void)snprintf(lost, sizeof lost, "\"lost\":[%d]", _i);
+    (void)snprintf(joined, sizeof joined, "\"joined\":[%d]", _i);
+    ck_assert_msg(strstr(progress, lost) != NULL, "%s", lost);
+    ck_assert_msg(strstr(progress, joined) != NULL, "%s", joined);
+}
+
+END_TEST
+
+/** A process that is one rank, as an agent or a person starts it. */
+static pid_t start_rank(const struct weir_train_config *common, int rank, bool is_joining)
+{
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct weir_train_config config = *common;
+        config.rank = rank;
+        config.join = is_joining;
+        if (weir_train_rank(&config, &hooks, &bed.err) != WEIR_OK) {
+            (void)fprintf(stderr, "rank %d: %s\n", rank, bed.err.message);
+            _exit(1);
+        }
+        _exit(0);
+    }
+    return pid;
+}
+
+static void check_ended(pid_t pid)
+{
+    int status = 0;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+START_TEST(who_is_started_by_hand_joins_and_the_group_grows)
+{
+    struct weir_train_config config = config_of("");
+    char url[96];
+    (void)snprintf(url, sizeof url, "file://%s/meeting", bed.dir);
+    config.rendezvous = url;
+    config.secret = "open sesame";
+    config.workers = 2;
+    config.epochs = 40;
+    n_expected = 3;
+    pid_t pids[] = {start_rank(&config, 0, false), start_rank(&config, 1, false),
+                    start_rank(&config, 2, true)};
+    for (int r = 0; r < 3; r++) {
+        check_ended(pids[r]);
+    }
+    for (int s = 0; s < 240; s++) {
+        int n = 0;
+        (void)check_step(s, &n);
+    }
+    ck_assert_int_eq(seen[2][239].n, 3);
+    check_ended(
+        start_rank(&config, 1, true)); /* too late: the work is done, and that is no error */
+    ck_assert(weir_path_exists(bed.output));
 }
 
 END_TEST
@@ -304,6 +379,7 @@ int main(void)
         0, 4);
     tcase_add_test(tcase, workers_are_lost_until_one_is_left);
     tcase_add_loop_test(tcase, another_takes_the_place_of_a_lost_worker, 0, 3);
+    tcase_add_test(tcase, who_is_started_by_hand_joins_and_the_group_grows);
     tcase_add_test(tcase, below_min_workers_the_last_checkpoint_is_the_way_on);
     tcase_add_test(tcase, running_statistics_are_those_of_the_last_step_that_was_done);
     tcase_add_test(tcase, what_elastic_cannot_do_is_refused);

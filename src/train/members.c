@@ -101,6 +101,16 @@ static weir_status compare(struct worker *worker, bool is_planned, struct standi
     return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
 }
 
+static bool has_member(const struct progress_group *group, int member)
+{
+    for (int i = 0; i < group->n; i++) {
+        if (group->members[i] == member) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** What the standings mean: whose state counts, and whether anybody lacks it. */
 static weir_status judge(struct worker *worker, const struct standings *standings, int *out_root,
                          bool *out_is_shared, struct weir_error *err)
@@ -118,6 +128,10 @@ static weir_status judge(struct worker *worker, const struct standings *standing
         }
     }
     for (int r = 0; r < worker->n_workers; r++) {
+        int member = weir_comm_member(worker->comm, r);
+        if (standings->of[r][STANDING_STEP] == 0 && !has_member(&worker->newcomers, member)) {
+            worker->newcomers.members[worker->newcomers.n++] = member;
+        }
         *out_is_shared =
             *out_is_shared && standings->of[r][STANDING_STEP] == standings->of[root][STANDING_STEP];
         worker->owes_epoch_end = worker->owes_epoch_end || standings->of[r][STANDING_OWES] != 0;
@@ -181,16 +195,6 @@ weir_status worker_settle(struct worker *worker, struct weir_error *err)
 
 /* ---- from one to the other ---------------------------------------------------------------- */
 
-static bool has_member(const struct progress_group *group, int member)
-{
-    for (int i = 0; i < group->n; i++) {
-        if (group->members[i] == member) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void list_members(const struct worker *worker, struct progress_group *out)
 {
     out->n = weir_comm_size(worker->comm);
@@ -199,14 +203,20 @@ static void list_members(const struct worker *worker, struct progress_group *out
     }
 }
 
-/** Members of one group that the other does not have. */
-static void subtract(const struct progress_group *from, const struct progress_group *other,
-                     struct progress_group *out)
+/** Who was in one group and is not in the other, where a newcomer with an old number is another. */
+static void find_changes(const struct worker *worker, const struct progress_group *before,
+                         const struct progress_group *now, struct progress_change *out)
 {
-    out->n = 0;
-    for (int i = 0; i < from->n; i++) {
-        if (!has_member(other, from->members[i])) {
-            out->members[out->n++] = from->members[i];
+    for (int i = 0; i < before->n; i++) {
+        int member = before->members[i];
+        if (!has_member(now, member) || has_member(&worker->newcomers, member)) {
+            out->lost.members[out->lost.n++] = member;
+        }
+    }
+    for (int i = 0; i < now->n; i++) {
+        int member = now->members[i];
+        if (!has_member(before, member) || has_member(&worker->newcomers, member)) {
+            out->joined.members[out->joined.n++] = member;
         }
     }
 }
@@ -217,8 +227,7 @@ static void tell_change(struct worker *worker, const struct progress_group *befo
     struct progress_change change = {.step = worker->state.step, .seconds = seconds};
     list_members(worker, &now);
     change.n_workers = now.n;
-    subtract(before, &now, &change.lost);
-    subtract(&now, before, &change.joined);
+    find_changes(worker, before, &now, &change);
     for (int i = 0; i < change.lost.n; i++) {
         weir_log(WEIR_LOG_WARN, "worker_lost", WEIR_KV_INT("worker", change.lost.members[i]),
                  WEIR_KV_INT("left", now.n), WEIR_KV_INT("step", (int64_t)worker->state.step),
@@ -237,6 +246,7 @@ weir_status worker_regroup(struct worker *worker, struct weir_error *err)
 {
     struct progress_group before;
     const int64_t begin_ms = weir_mono_ms();
+    worker->newcomers.n = 0;
     list_members(worker, &before);
     WEIR_TRY(take_apart(worker, err));
     WEIR_TRY(weir_comm_regroup(&worker->comm, err));

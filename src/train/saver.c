@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As the nice command's: digests of a large net take a second that its steps should not pay. */
-#define LOW_PRIORITY 10
+/* Digests of a large net take a second that its steps should not pay; but not so low that on a busy
+ * machine a checkpoint never gets done. */
+#define LOW_PRIORITY 5
 /* Servers have copied their shares already, and write them at the same time. */
 #define SHARES_LOOK_MS    5
 #define SHARES_TIMEOUT_MS 120000

@@ -37,6 +37,7 @@ struct worker {
     struct train_score score;  /**< Of the last measurement; n is 0 if there is none. */
     bool owes_epoch_end; /**< An epoch is over, and not all that belongs to its end is done. */
     bool has_state;      /**< This worker knows where the training stands. */
+    struct progress_group newcomers; /**< Since the last regroup began: who did not know. */
 
     float *gradients;     /**< Of the step. */
     float *run_gradients; /**< Of one of its several runs, the net's; NULL: one run is the step. */
