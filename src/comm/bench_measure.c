@@ -144,7 +144,7 @@ static weir_status measure_time(struct weir_comm *comm, const struct bench_plan 
 /* What an all-reduce of that size is carried out by. */
 static void name_algorithm(const struct weir_comm *comm, size_t bytes, char *out, size_t room)
 {
-    char text[COMM_PLAN_TEXT_BYTES] = "";
+    char text[COMM_PLAN_TEXT_BYTES] = "in-place"; /* shared memory: there is one way */
     if (comm->plan.n_rules > 0) {
         struct comm_plan one = {.n_rules = 1, .rules = {*comm_plan_choose(&comm->plan, bytes)}};
         comm_plan_print(&one, text);

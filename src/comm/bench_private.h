@@ -31,7 +31,7 @@ struct bench_row {
     size_t bytes, n_elems;
     double time_us, least_us; /**< Median and least of the samples, each of the slowest rank. */
     int n_samples;
-    char algorithm[24]; /**< "ring#256K"; "" in shared memory, where there is one way. */
+    char algorithm[24]; /**< "ring#256K"; "in-place" in shared memory. */
     int64_t n_wrong;    /**< Elements that were not the serial sum, over all ranks. */
 };
 
