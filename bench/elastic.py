@@ -60,6 +60,7 @@ class Training:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.lines = queue.Queue()
         self.steps = []
+        self.joined = None  # the last time that somebody did
         threading.Thread(target=follow, args=(self.process.stdout, self.lines), daemon=True).start()
 
     def next(self):
@@ -68,6 +69,8 @@ class Training:
             sys.exit("the training ended by itself")
         if line["event"] == "step":
             self.steps.append(line["step"])
+        elif line["event"] == "workers" and line["joined"]:
+            self.joined = line
         return at, line
 
     def take_steps(self, n):
@@ -98,14 +101,16 @@ def measure(training, given):
     for i in range(given.kills):
         training.take_steps(SETTLED_STEPS)
         victim = victims[i % len(victims)]
+        training.joined = None
         before = time.monotonic()
         os.kill(victim, signal.SIGKILL)
         lost = training.wait_for("lost")
         shrink = training.take_steps(1) - before
-        joined, rejoin = lost, shrink  # the new one may have come before the others had met
-        if not lost["joined"]:
-            joined = training.wait_for("joined")
+        rejoin = shrink  # the new one may have come before the next step
+        if training.joined is None:
+            training.wait_for("joined")
             rejoin = training.take_steps(1) - before
+        joined = training.joined
         if joined["workers"] != given.workers:
             sys.exit(f"{joined['workers']} workers, not {given.workers}")
         new = [pid for pid in training.children() if pid not in victims]
