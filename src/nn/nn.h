@@ -170,14 +170,16 @@ extern const struct weir_backend weir_onednn_backend;
 /** By name ("reference", "onednn"); NULL if there is none. */
 const struct weir_backend *weir_backend_find(const char *name);
 
+#define WEIR_NET_BANDS_MAX 16
+
 struct weir_net_config {
     int32_t batch;
     int32_t n_threads; /**< Own threads; 0 = one per CPU this process may use. */
     int32_t
         n_slices; /**< Image slices of a batch; 0 = min(batch, 16). Part of the result's bits. */
     /** Inference: pictures are cut into so many bands of rows, which threads compute at the same
-     *  time: the way to use several for one picture. At most 16; 0 = 1: whole pictures. Part of
-     *  the result's bits. */
+     *  time: the way to use several for one picture. At most WEIR_NET_BANDS_MAX; 0 = 1: whole
+     *  pictures. Part of the result's bits. */
     int32_t n_bands;
     /** Parts of a batch that a convolution's or a linear layer's gradients are made of: each part
      *  by itself, then added in order. With as many parts as another training has workers, the sum

@@ -68,9 +68,9 @@ static weir_status check_config(const struct weir_graph *graph,
         return weir_error_set(err, WEIR_ERR_INVALID, "n_slices must be 0 to the batch %d, not %d",
                               config->batch, config->n_slices);
     }
-    if (config->n_bands < 0 || config->n_bands > 16) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "n_bands must be 0 to 16, not %d",
-                              config->n_bands);
+    if (config->n_bands < 0 || config->n_bands > WEIR_NET_BANDS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "n_bands must be 0 to %d, not %d",
+                              WEIR_NET_BANDS_MAX, config->n_bands);
     }
     if (config->n_bands > 1 && (config->is_training || !config->backend->can_fuse)) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
