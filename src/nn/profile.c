@@ -174,8 +174,8 @@ static double macs_of_image(const struct op *op)
     if (op->kind != LAYER_CONV) {
         return 0;
     }
-    return (double)op_elems(op->out) * (double)(op->in[0].c / op->conv.groups) * op->conv.kernel_h *
-           op->conv.kernel_w;
+    int32_t n_read = op->in[0].c / op->conv.groups; /* channels that an output is made of */
+    return (double)op_elems(op->out) * n_read * op->conv.kernel_h * op->conv.kernel_w;
 }
 
 static double flop_of(const struct plan *plan, const struct record *record)
