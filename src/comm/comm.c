@@ -394,14 +394,36 @@ weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out)
     return status;
 }
 
+/** One of the transport's sums, in turn, and `n_passes` of the two times that a part of each sum
+ *  goes over a pretended link. */
+static weir_status carry_out(struct weir_comm *comm,
+                             weir_status (*sum)(struct weir_comm *comm, void *buf, size_t n_elems,
+                                                enum weir_comm_type type),
+                             size_t n_passes, void *buf, size_t n_elems, enum weir_comm_type type)
+{
+    WEIR_TRY(start_collective(comm));
+    weir_status status = sum(comm, buf, n_elems, type);
+    comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type) * n_passes / 2);
+    comm_turn_give(comm);
+    return status;
+}
+
 weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
                                 enum weir_comm_type type)
 {
-    WEIR_TRY(start_collective(comm));
-    weir_status status = comm->transport->allreduce(comm, buf, n_elems, type);
-    comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type));
-    comm_turn_give(comm);
-    return status;
+    return carry_out(comm, comm->transport->allreduce, 2, buf, n_elems, type);
+}
+
+weir_status weir_comm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
+                                     enum weir_comm_type type)
+{
+    return carry_out(comm, comm->transport->reduce_scatter, 1, buf, n_elems, type);
+}
+
+weir_status weir_comm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
+                                enum weir_comm_type type)
+{
+    return carry_out(comm, comm->transport->allgather, 1, buf, n_elems, type);
 }
 
 void weir_comm_slice(const struct weir_comm *comm, size_t n_elems, int rank, size_t *out_first,
@@ -410,26 +432,6 @@ void weir_comm_slice(const struct weir_comm *comm, size_t n_elems, int rank, siz
     struct comm_slice slice = comm_slice(n_elems, comm->n_workers, rank);
     *out_first = slice.first;
     *out_n = slice.n;
-}
-
-weir_status weir_comm_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
-                                     enum weir_comm_type type)
-{
-    WEIR_TRY(start_collective(comm));
-    weir_status status = comm->transport->reduce_scatter(comm, buf, n_elems, type);
-    comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type) / 2);
-    comm_turn_give(comm);
-    return status;
-}
-
-weir_status weir_comm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
-                                enum weir_comm_type type)
-{
-    WEIR_TRY(start_collective(comm));
-    weir_status status = comm->transport->allgather(comm, buf, n_elems, type);
-    comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type) / 2);
-    comm_turn_give(comm);
-    return status;
 }
 
 weir_status weir_comm_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root)
