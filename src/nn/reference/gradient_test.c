@@ -243,61 +243,27 @@ static void check_gradients(const struct op *form, uint64_t seed)
     }
 }
 
+static const struct {
+    struct weir_shape in, out;
+    struct weir_conv_params conv; /* k, kernel, stride, pads, bias, groups, dilation */
+    uint64_t seed;
+} convs[] = {
+    {{3, 5, 4}, {2, 3, 2}, {2, 3, 3, 2, 1, 1, true, 1, 1}, 11},
+    {{2, 4, 5}, {3, 4, 3}, {3, 1, 3, 1, 0, 0, true, 1, 1}, 12},
+    /* depthwise with two outputs a channel; two groups, cells two apart */
+    {{3, 5, 4}, {6, 3, 2}, {6, 3, 3, 2, 1, 1, true, 3, 1}, 41},
+    {{4, 6, 5}, {2, 6, 3}, {2, 3, 2, 1, 2, 0, true, 2, 2}, 42},
+};
+
 START_TEST(convolutions)
 {
-    check_gradients(&(struct op){.kind = LAYER_CONV,
-                                 .in = {{3, 5, 4}},
-                                 .out = {2, 3, 2},
-                                 .conv = {.k = 2,
-                                          .kernel_h = 3,
-                                          .kernel_w = 3,
-                                          .stride = 2,
-                                          .pad_h = 1,
-                                          .pad_w = 1,
-                                          .has_bias = true,
-                                          .groups = 1,
-                                          .dilation = 1}},
-                    11);
-    check_gradients(&(struct op){.kind = LAYER_CONV,
-                                 .in = {{2, 4, 5}},
-                                 .out = {3, 4, 3},
-                                 .conv = {.k = 3,
-                                          .kernel_h = 1,
-                                          .kernel_w = 3,
-                                          .stride = 1,
-                                          .pad_h = 0,
-                                          .pad_w = 0,
-                                          .has_bias = true,
-                                          .groups = 1,
-                                          .dilation = 1}},
-                    12);
-    /* depthwise with two outputs a channel; two groups, cells two apart */
-    check_gradients(&(struct op){.kind = LAYER_CONV,
-                                 .in = {{3, 5, 4}},
-                                 .out = {6, 3, 2},
-                                 .conv = {.k = 6,
-                                          .kernel_h = 3,
-                                          .kernel_w = 3,
-                                          .stride = 2,
-                                          .pad_h = 1,
-                                          .pad_w = 1,
-                                          .has_bias = true,
-                                          .groups = 3,
-                                          .dilation = 1}},
-                    41);
-    check_gradients(&(struct op){.kind = LAYER_CONV,
-                                 .in = {{4, 6, 5}},
-                                 .out = {2, 6, 3},
-                                 .conv = {.k = 2,
-                                          .kernel_h = 3,
-                                          .kernel_w = 2,
-                                          .stride = 1,
-                                          .pad_h = 2,
-                                          .pad_w = 0,
-                                          .has_bias = true,
-                                          .groups = 2,
-                                          .dilation = 2}},
-                    42);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(convs); i++) {
+        check_gradients(&(struct op){.kind = LAYER_CONV,
+                                     .in = {convs[i].in},
+                                     .out = convs[i].out,
+                                     .conv = convs[i].conv},
+                        convs[i].seed);
+    }
 }
 
 END_TEST
