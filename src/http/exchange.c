@@ -29,7 +29,6 @@ void connection_notify(void *context, struct MHD_Connection *connection, void **
             server->watches->previous = watch;
         }
         server->watches = watch;
-        server->n_connections++;
         *slot = watch;
     } else if (watch != NULL) {
         if (watch->previous != NULL) {
@@ -40,11 +39,13 @@ void connection_notify(void *context, struct MHD_Connection *connection, void **
         if (watch->next != NULL) {
             watch->next->previous = watch->previous;
         }
-        server->n_connections--;
         free(watch);
         *slot = NULL;
     }
     pthread_mutex_unlock(&server->lock);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        acceptor_leave(server);
+    }
 }
 
 /* The watch of a connection expects headers, a body, or (is_reading false) nothing. */

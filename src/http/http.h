@@ -1,7 +1,7 @@
 /**
  * HTTP server: libmicrohttpd moves the bytes, a bounded pool of handler threads answers.
  *
- * An I/O thread (epoll) reads a request; once it is whole, its connection is suspended and the
+ * The acceptor takes connections and deals them to the I/O threads (epoll). One of those reads a request; once it is whole, its connection is suspended and the
  * request goes to a queue. One of `n_handlers` threads takes it and calls the one handler function,
  * which reads the request and fills the response. Nothing here knows routes, users or JSON schemas.
  *
@@ -16,6 +16,7 @@
  * Wakes are never lost: one that comes between the handler's look and its "wait" calls it again.
  *
  * Maximums and what happens at them:
+ *  - no descriptor left (EMFILE and its like): the acceptor tries again every 100 ms.
  *  - handler queue full: 503, Retry-After: 1. Waits and streams that are woken do not count.
  *  - body over its limit: 413. Headers over 32 KiB: 431. Connections over max_connections stay in
  *    the kernel's accept queue until one closes.

@@ -5,10 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TLS_PRIORITIES     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -95,7 +92,8 @@ static size_t leave_escaped(void *context, struct MHD_Connection *connection, ch
     return strlen(text);
 }
 
-static weir_status start_daemon(struct weir_http_server *server, int fd, struct weir_error *err)
+/* One more I/O thread; NULL: it cannot be started. */
+static struct MHD_Daemon *start_daemon(struct weir_http_server *server)
 {
     const struct weir_http_config *config = &server->config;
     struct MHD_OptionItem tls[] = {
@@ -106,13 +104,11 @@ static weir_status start_daemon(struct weir_http_server *server, int fd, struct 
     };
     bool is_tls = server->tls_cert != NULL;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-                     MHD_USE_ERROR_LOG | (is_tls ? MHD_USE_TLS : 0u);
-    server->daemon = MHD_start_daemon(
+                     MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG | (is_tls ? MHD_USE_TLS : 0u);
+    return MHD_start_daemon(
         flags, 0, NULL, NULL, exchange_access, server, /* */
         MHD_OPTION_EXTERNAL_LOGGER, log_daemon, NULL,  /* first, to catch what the others say */
-        MHD_OPTION_LISTEN_SOCKET, fd,                  /* */
-        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)config->n_io_threads,         /* */
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->max_connections,      /* */
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->max_connections,      /* the acceptor's */
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,     /* */
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES, /* */
         MHD_OPTION_STRICT_FOR_CLIENT, 1,                                     /* */
@@ -122,14 +118,34 @@ static weir_status start_daemon(struct weir_http_server *server, int fd, struct 
         MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,             /* */
         MHD_OPTION_ARRAY, is_tls ? tls : &tls[3],                            /* */
         MHD_OPTION_END);
-    if (server->daemon == NULL) {
-        return is_tls ? weir_error_set(err, WEIR_ERR_INVALID,
-                                       "cannot start the HTTPS server: is %s a PEM certificate and "
-                                       "%s its key?",
-                                       config->tls_cert_file, config->tls_key_file)
-                      : weir_error_set(err, WEIR_ERR_IO, "cannot start the HTTP server's threads");
+}
+
+static weir_status start_daemons(struct weir_http_server *server, struct weir_error *err)
+{
+    const struct weir_http_config *config = &server->config;
+    size_t n = (size_t)config->n_io_threads;
+    server->daemons = weir_xalloc(n * sizeof *server->daemons);
+    for (; server->n_daemons < n; server->n_daemons++) {
+        struct MHD_Daemon *daemon = start_daemon(server);
+        if (daemon == NULL && server->tls_cert != NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "cannot start the HTTPS server: is %s a PEM certificate and %s "
+                                  "its key?",
+                                  config->tls_cert_file, config->tls_key_file);
+        }
+        if (daemon == NULL) {
+            return weir_error_set(err, WEIR_ERR_IO, "cannot start the HTTP server's threads");
+        }
+        server->daemons[server->n_daemons] = daemon;
     }
     return WEIR_OK;
+}
+
+static void stop_daemons(struct weir_http_server *server)
+{
+    while (server->n_daemons > 0) {
+        MHD_stop_daemon(server->daemons[--server->n_daemons]);
+    }
 }
 
 static void init_locks(struct weir_http_server *server)
@@ -143,6 +159,11 @@ static void init_locks(struct weir_http_server *server)
 static void destroy(struct weir_http_server *server)
 {
     pool_stop(server);
+    stop_daemons(server);
+    free(server->daemons);
+    if (server->acceptor.wake_fd >= 0) {
+        close(server->acceptor.wake_fd);
+    }
     pthread_cond_destroy(&server->work_ready);
     pthread_cond_destroy(&server->timer_ready);
     pthread_cond_destroy(&server->idle);
@@ -160,28 +181,13 @@ static void destroy(struct weir_http_server *server)
     free(server);
 }
 
-/* 0 for a descriptor that is not open. */
-static uint64_t inode_of(int fd)
-{
-    struct stat info;
-    return fd >= 0 && fstat(fd, &info) == 0 ? (uint64_t)info.st_ino : 0;
-}
-
-/* libmicrohttpd closes the listening socket when it fails to start, but not on every path: close it
- * only while the number still means that socket. */
-static void close_if_same(int fd, uint64_t inode)
-{
-    if (inode != 0 && inode_of(fd) == inode) {
-        close(fd);
-    }
-}
-
 weir_status weir_http_server_start(const struct weir_http_config *config,
                                    weir_http_handler_fn handler, void *context,
                                    struct weir_http_server **out, struct weir_error *err)
 {
     struct weir_http_server *server = weir_xalloc(sizeof *server);
     memset(server, 0, sizeof *server);
+    server->acceptor.wake_fd = -1;
     copy_config(&server->config, config);
     server->handler = handler;
     server->context = context;
@@ -191,15 +197,19 @@ weir_status weir_http_server_start(const struct weir_http_config *config,
     if (status == WEIR_OK) {
         status = listen_open(server->config.listen, &fd, &server->port, err);
     }
-    uint64_t socket_id = inode_of(fd);
     if (status == WEIR_OK) {
         status = pool_start(server, err);
     }
     if (status == WEIR_OK) {
-        status = start_daemon(server, fd, err);
+        status = start_daemons(server, err);
+    }
+    if (status == WEIR_OK) {
+        status = acceptor_start(server, fd, err);
     }
     if (status != WEIR_OK) {
-        close_if_same(fd, socket_id);
+        if (fd >= 0) {
+            close(fd);
+        }
         destroy(server);
         return status;
     }
@@ -247,18 +257,10 @@ void weir_http_server_stop(struct weir_http_server *server, int64_t deadline_ms)
     if (server == NULL) {
         return;
     }
-    int fd = MHD_quiesce_daemon(server->daemon);
-    if (fd >= 0) {
-        (void)shutdown(fd, SHUT_RDWR); /* refuse from now on; an I/O thread may still look at it */
-    }
+    acceptor_stop(server);
     pool_begin_stop(server);
     drain(server, deadline_ms);
     /* The handler threads empty the queue before they end. After that no connection is suspended,
      * and none can be suspended again but by a stream, which sees is_stopping. */
-    pool_stop(server);
-    MHD_stop_daemon(server->daemon);
-    if (fd >= 0) {
-        close(fd);
-    }
     destroy(server);
 }

@@ -20,6 +20,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define REQUEST_ARENA_MAX_BYTES ((size_t)64 << 20)
 #define DISCARD_MAX_BYTES       ((uint64_t)16 << 20) /* read past a limit so that the 413 arrives */
@@ -112,11 +113,23 @@ struct http_list {
     size_t n;
 };
 
+/** Waits for connections, as long as there is room for one. */
+struct http_acceptor {
+    pthread_t thread;
+    int listen_fd;
+    int wake_fd; /* an eventfd: room again, or is_stopping; -1: none. Outlives the daemons. */
+    atomic_bool is_stopping;
+    bool is_started;
+    size_t n_accepted; /* the acceptor's own */
+};
+
 struct weir_http_server {
     struct weir_http_config config; /* with defaults filled in; strings owned */
     weir_http_handler_fn handler;
     void *context;
-    struct MHD_Daemon *daemon;
+    struct http_acceptor acceptor;
+    struct MHD_Daemon **daemons; /* one for each I/O thread */
+    size_t n_daemons;
     int port;
     char *tls_cert, *tls_key;
 
@@ -173,6 +186,14 @@ enum MHD_Result response_queue(struct http_exchange *x);
 
 /* events.c */
 void events_make_response(struct http_exchange *x);
+
+/* accept.c */
+/** Start to take connections of `listen_fd` (listen_open), which then is the acceptor's. */
+weir_status acceptor_start(struct weir_http_server *server, int listen_fd, struct weir_error *err);
+/** A connection that was taken is closed: its place is free. */
+void acceptor_leave(struct weir_http_server *server);
+/** Take no more, and refuse from now on. */
+void acceptor_stop(struct weir_http_server *server);
 
 /* listen.c */
 /** A bound, listening, non-blocking socket for "host:port". */

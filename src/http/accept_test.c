@@ -1,0 +1,124 @@
+/* Which connections the server takes, and that it ends in order however many are coming. */
+#include "http/test_support.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define N_CALLERS      3
+#define N_ROUNDS       40
+#define ANSWERS_A_TIME 5
+
+static void handle(void *context, struct weir_http_request *request,
+                   struct weir_http_response *response)
+{
+    (void)context;
+    weir_http_response_text(response, 200, "text/plain", request->path);
+}
+
+/* Clients that connect, ask and leave, as long as the test runs. */
+struct callers {
+    pthread_t threads[N_CALLERS];
+    atomic_int port; /* 0: the test is over */
+    atomic_int n_answers;
+};
+
+static bool call_once(int port, char *answer, size_t size)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    bool is_answered = false;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+        const char *request = "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        (void)send(fd, request, strlen(request), MSG_NOSIGNAL);
+        is_answered = strstr(read_until(fd, NULL, answer, size), "/hello") != NULL;
+    }
+    close(fd);
+    return is_answered;
+}
+
+static void *call_on(void *context)
+{
+    struct callers *callers = context;
+    char answer[2048];
+    for (int port = callers->port; port != 0; port = callers->port) {
+        if (call_once(port, answer, sizeof answer)) {
+            callers->n_answers++;
+        }
+    }
+    return NULL;
+}
+
+static void await_answers(struct callers *callers)
+{
+    int wanted = callers->n_answers + ANSWERS_A_TIME;
+    while (callers->n_answers < wanted) {
+        sched_yield();
+    }
+}
+
+START_TEST(stopping_while_clients_connect_ends_in_order)
+{
+    static struct callers callers;
+    int before = count_open_files();
+    const struct weir_http_config config = {.n_handlers = 2, .n_io_threads = 2};
+    struct weir_http_server *server = serve(&config, handle, NULL);
+    callers.port = weir_http_server_port(server);
+    for (int i = 0; i < N_CALLERS; i++) {
+        ck_assert_int_eq(pthread_create(&callers.threads[i], NULL, call_on, &callers), 0);
+    }
+    for (int round = 0; round < N_ROUNDS; round++) {
+        await_answers(&callers);
+        weir_http_server_stop(server, 5000);
+        server = serve(&config, handle, NULL);
+        callers.port = weir_http_server_port(server);
+    }
+    callers.port = 0;
+    for (int i = 0; i < N_CALLERS; i++) {
+        pthread_join(callers.threads[i], NULL);
+    }
+    weir_http_server_stop(server, 5000);
+    ck_assert_int_eq(count_open_files(), before);
+}
+
+END_TEST
+
+static int64_t n_connections(struct weir_http_server *server)
+{
+    struct weir_http_counts counts;
+    weir_http_server_counts(server, &counts);
+    return counts.n_connections;
+}
+
+START_TEST(a_client_over_the_limit_is_served_when_another_leaves)
+{
+    struct weir_http_server *server =
+        serve(&(struct weir_http_config){.max_connections = 3, .n_io_threads = 2}, handle, NULL);
+    int fds[3];
+    char answer[2048];
+    const char *request = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
+        fds[i] = connect_to(server);
+        send_text(fds[i], request);
+        ck_assert_ptr_nonnull(strstr(read_until(fds[i], "/hello", answer, sizeof answer), "200"));
+    }
+    int late = connect_to(server); /* the kernel takes it; the server does not */
+    send_text(late, request);
+    struct pollfd waiting = {.fd = late, .events = POLLIN};
+    ck_assert_int_eq(poll(&waiting, 1, 100), 0);
+    ck_assert_int_eq(n_connections(server), 3);
+    close(fds[1]);
+    ck_assert_ptr_nonnull(strstr(read_until(late, "/hello", answer, sizeof answer), "200"));
+    ck_assert_int_le(n_connections(server), 3);
+    close(late);
+    close(fds[0]);
+    close(fds[2]);
+    weir_http_server_stop(server, 1000);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("http accept", stopping_while_clients_connect_ends_in_order,
+               a_client_over_the_limit_is_served_when_another_leaves)
