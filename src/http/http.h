@@ -1,9 +1,10 @@
 /**
  * HTTP server: libmicrohttpd moves the bytes, a bounded pool of handler threads answers.
  *
- * The acceptor takes connections and deals them to the I/O threads (epoll). One of those reads a request; once it is whole, its connection is suspended and the
- * request goes to a queue. One of `n_handlers` threads takes it and calls the one handler function,
- * which reads the request and fills the response. Nothing here knows routes, users or JSON schemas.
+ * The acceptor takes connections and deals them to the I/O threads (epoll). An I/O thread reads a
+ * request; once it is whole, its connection is suspended and the request goes to a queue. One of
+ * `n_handlers` threads takes it and calls the one handler function, which reads the request and
+ * fills the response. Nothing here knows routes, users or JSON schemas.
  *
  * A handler has three ways to end:
  *  - an answer: weir_http_response_json, _text, _static, _file, _error …;
