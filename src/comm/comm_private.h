@@ -77,9 +77,11 @@ extern const struct comm_transport comm_shm_transport;
 extern const struct comm_transport comm_ucx_transport;
 extern const struct comm_transport comm_hier_transport;
 
+/** An all-reduce of buf; or, with work.gradients, a shared step of a range. */
 struct posted {
     float *buf;
     size_t n_elems;
+    struct weir_ps_work work;
 };
 
 struct weir_comm {
@@ -117,6 +119,8 @@ struct weir_comm {
     uint64_t link_free_ns;
 
     size_t ps_n_elems; /**< Of weir_ps_start; 0 before. Used by whoever has the turn. */
+    float *ps_room;    /**< Progress thread's: weights of a slice while they are renewed. */
+    size_t ps_room_elems;
 };
 
 /**
@@ -155,6 +159,12 @@ weir_status comm_failed(struct weir_comm *comm);
 
 /** Now plus the communicator's timeout. */
 uint64_t comm_deadline_ns(const struct weir_comm *comm);
+
+/** queue.c: have the progress thread do this. Any thread. */
+weir_status comm_post(struct weir_comm *comm, const struct posted *posted) WEIR_MUST_CHECK;
+
+/** ps.c: a posted shared step, in turn. A failure is the communicator's. */
+void comm_ps_run(struct weir_comm *comm, const struct weir_ps_work *work);
 
 /** Wait for the turn behind everything posted. On failure the turn was not taken. */
 weir_status comm_turn_take(struct weir_comm *comm) WEIR_MUST_CHECK;

@@ -87,6 +87,28 @@ weir_status weir_ps_shared_step(struct weir_comm *comm, float *gradients, float 
                                 size_t n_elems, const struct weir_ps_step *step,
                                 weir_ps_update_fn update, void *context) WEIR_MUST_CHECK;
 
+/** A range of a shared step, for weir_ps_shared_post. */
+struct weir_ps_work {
+    float *gradients;     /**< Element 0 of all. The range becomes its new weights, here. */
+    const float *weights; /**< Element 0 of all, equal on all workers. Read only. */
+    size_t first_elem, n_elems;
+    struct weir_ps_step step;
+    weir_ps_update_fn update; /**< NULL: the range's own slice becomes the sum, no more. */
+    void *context;
+};
+
+/**
+ * Ask for a shared step of one range, carried out by the progress thread in posting order, beside
+ * what the caller computes. `update` is called there, for the caller's slice of the range, on a
+ * copy of the weights: those that the caller computes with stay until it copies the new ones.
+ * weir_comm_wait_all waits for it.
+ * @param work  Copied. The gradients are borrowed until weir_comm_wait_all returned.
+ * @return As weir_comm_allreduce_post. If `update` fails the communicator fails with its status;
+ * the others hear when this rank leaves. Cost: as weir_ps_shared_step, and a copy of a slice.
+ */
+weir_status weir_ps_shared_post(struct weir_comm *comm,
+                                const struct weir_ps_work *work) WEIR_MUST_CHECK;
+
 /** Workers, collectively: end the servers' weir_ps_serve. */
 weir_status weir_ps_stop(struct weir_comm *comm) WEIR_MUST_CHECK;
 

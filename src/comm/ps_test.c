@@ -272,6 +272,150 @@ START_TEST(shared_weights_are_those_of_the_serial_program)
 
 END_TEST
 
+/* ---- posted ranges ---- */
+
+enum { RANGES = 5 };
+
+/* The optimiser of a rank, whose slices are anywhere. */
+static weir_status update_anywhere(void *context, const struct weir_ps_step *step, float *weights,
+                                   const float *gradient_sum, size_t first_elem, size_t n_elems)
+{
+    float *momentum = context;
+    for (size_t i = 0; i < n_elems; i++) {
+        update_one(&weights[i], &momentum[first_elem + i], gradient_sum[i] / (float)step->n_samples,
+                   step->learning_rate);
+    }
+    return WEIR_OK;
+}
+
+static int post_ranges(struct weir_comm *comm, const struct weir_ps_work *all, size_t n)
+{
+    for (size_t k = 0; k < RANGES; k++) {
+        struct weir_ps_work work = *all;
+        work.first_elem = n * k / RANGES;
+        work.n_elems = n * (k + 1) / RANGES - work.first_elem;
+        RANK_CHECK(weir_ps_shared_post(comm, &work) == WEIR_OK);
+    }
+    RANK_CHECK(weir_comm_wait_all(comm) == WEIR_OK);
+    return 0;
+}
+
+static int share_ranges(struct weir_comm *comm, void *context)
+{
+    const struct layout *layout = context;
+    size_t n = layout->n_elems;
+    int rank = weir_comm_rank(comm);
+    float *gradients = malloc((n + 1) * sizeof(float)), *plain = gradients;
+    float *weights = malloc((n + 1) * sizeof(float)), *before = malloc((n + 1) * sizeof(float));
+    float *expected = malloc((n + 1) * sizeof(float)), *momentum = calloc(n + 1, sizeof(float));
+    float *own_momentum = calloc(n + 1, sizeof(float));
+    if (layout->is_shared) {
+        RANK_CHECK(weir_comm_alloc(comm, (n + 5) * sizeof(float), (void **)&gradients) == WEIR_OK);
+        gradients += 3;
+    }
+    for (size_t i = 0; i < n; i++) {
+        weights[i] = expected[i] = test_value(1, 0, i);
+    }
+    for (uint64_t s = 0; s < STEPS; s++) {
+        for (size_t i = 0; i < n; i++) {
+            gradients[i] = test_value(10 + s, rank, i);
+            update_one(&expected[i], &momentum[i], test_sum(10 + s, layout->n_workers, i) / 32.0f,
+                       rate_of(s));
+        }
+        const struct weir_ps_work work = {
+            .gradients = gradients,
+            .weights = weights,
+            .step = {.step = s, .learning_rate = rate_of(s), .n_samples = 32},
+            .update = update_anywhere,
+            .context = own_momentum};
+        memcpy(before, weights, n * sizeof *weights);
+        RANK_CHECK(post_ranges(comm, &work, n) == 0);
+        RANK_CHECK(memcmp(weights, before, n * sizeof *weights) == 0);
+        RANK_CHECK(memcmp(gradients, expected, n * sizeof *weights) == 0);
+        memcpy(weights, gradients, n * sizeof *weights);
+    }
+    /* Nobody keeps more of the state than its own slices. */
+    for (size_t i = 0; i < n && layout->n_workers > 1; i++) {
+        RANK_CHECK(own_momentum[i] == 0 || own_momentum[i] == momentum[i]);
+    }
+    free(plain);
+    free(weights);
+    free(before);
+    free(expected);
+    free(momentum);
+    free(own_momentum);
+    return 0;
+}
+
+START_TEST(posted_ranges_become_the_serial_programs_weights_where_the_gradients_were)
+{
+    static const struct layout layouts[] = {
+        {1, 0, 1000, true}, {2, 0, N_MOST, true}, {3, 0, 100003, false}, {4, 0, 7, true}};
+    struct layout layout = layouts[_i / 3];
+    struct test_group group;
+    test_group_init(&group, layout.n_workers, _i % 3 == 2 ? "auto" : transports[_i % 3]);
+    group.n_hosts = _i % 3 == 2 ? 2 : 1;
+    ck_assert_int_eq(test_group_run(&group, share_ranges, &layout), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int sum_posted(struct weir_comm *comm, void *context)
+{
+    float values[100];
+    size_t first = 0, n = 0;
+    (void)context;
+    for (size_t i = 0; i < 100; i++) {
+        values[i] = test_value(3, weir_comm_rank(comm), i);
+    }
+    const struct weir_ps_work work = {.gradients = values, .first_elem = 10, .n_elems = 80};
+    RANK_CHECK(weir_ps_shared_post(comm, &work) == WEIR_OK);
+    RANK_CHECK(weir_comm_wait_all(comm) == WEIR_OK);
+    weir_comm_slice(comm, 80, weir_comm_rank(comm), &first, &n);
+    for (size_t i = 10 + first; i < 10 + first + n; i++) {
+        RANK_CHECK(test_is_same(values[i], test_sum(3, 3, i)));
+    }
+    RANK_CHECK(test_is_same(values[9], test_value(3, weir_comm_rank(comm), 9)));
+    return 0;
+}
+
+START_TEST(without_an_update_a_posted_range_is_summed_in_its_own_slice)
+{
+    struct test_group group;
+    test_group_init(&group, 3, transports[_i]);
+    ck_assert_int_eq(test_group_run(&group, sum_posted, NULL), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+static int fail_posted(struct weir_comm *comm, void *context)
+{
+    (void)context;
+    float weights[100] = {0}, gradients[100] = {0};
+    const struct weir_ps_work work = {.gradients = gradients,
+                                      .weights = weights,
+                                      .n_elems = 100,
+                                      .update = weir_comm_rank(comm) == 1 ? never_called
+                                                                          : update_anywhere,
+                                      .context = gradients};
+    RANK_CHECK(weir_ps_shared_post(comm, &work) == WEIR_OK);
+    weir_status status = weir_comm_wait_all(comm);
+    RANK_CHECK(status == (weir_comm_rank(comm) == 1 ? WEIR_ERR_INTERNAL : WEIR_ERR_PEER));
+    return 0;
+}
+
+START_TEST(a_posted_update_that_fails_ends_the_group)
+{
+    struct test_group group;
+    test_group_init(&group, 3, transports[_i]);
+    ck_assert_int_eq(test_group_run(&group, fail_posted, NULL), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
 static weir_status fail_on_second(void *context, const struct weir_ps_step *step, float *weights,
                                   const float *gradient_sum, size_t first_elem, size_t n_elems)
 {
@@ -311,6 +455,10 @@ int main(void)
     tcase_add_loop_test(tcase, shared_weights_are_those_of_the_serial_program, 0, 15);
     tcase_add_loop_test(tcase, a_shared_update_that_fails_is_known_to_all_and_the_group_goes_on, 0,
                         2);
+    tcase_add_loop_test(
+        tcase, posted_ranges_become_the_serial_programs_weights_where_the_gradients_were, 0, 12);
+    tcase_add_loop_test(tcase, without_an_update_a_posted_range_is_summed_in_its_own_slice, 0, 2);
+    tcase_add_loop_test(tcase, a_posted_update_that_fails_ends_the_group, 0, 2);
     suite_add_tcase(suite, tcase);
     return weir_test_run_here(suite);
 }

@@ -39,7 +39,7 @@ void comm_turn_give(struct weir_comm *comm)
     }
 }
 
-weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf, size_t n_elems)
+weir_status comm_post(struct weir_comm *comm, const struct posted *posted)
 {
     if (comm->rank >= comm->n_workers) {
         return WEIR_ERR_INVALID;
@@ -50,14 +50,18 @@ weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf, size_t 
         status = WEIR_ERR_LIMIT;
     }
     if (status == WEIR_OK) {
-        size_t i = (comm->i_first + comm->n_posted++) % WEIR_COMM_MAX_POSTED;
-        comm->posted[i] = (struct posted){.buf = buf, .n_elems = n_elems};
+        comm->posted[(comm->i_first + comm->n_posted++) % WEIR_COMM_MAX_POSTED] = *posted;
     }
     (void)pthread_mutex_unlock(&comm->lock);
     if (status == WEIR_OK) {
         wake(comm);
     }
     return status;
+}
+
+weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf, size_t n_elems)
+{
+    return comm_post(comm, &(struct posted){.buf = buf, .n_elems = n_elems});
 }
 
 weir_status weir_comm_wait_all(struct weir_comm *comm)
@@ -70,16 +74,25 @@ weir_status weir_comm_wait_all(struct weir_comm *comm)
     return comm_failed(comm);
 }
 
-/* Called and returns with the lock held; it is given up while the all-reduce runs. */
+/* A failure is kept in the communicator; wait_all returns it. */
+static void carry_out(struct weir_comm *comm, const struct posted *posted)
+{
+    if (posted->work.gradients != NULL) {
+        comm_ps_run(comm, &posted->work);
+        return;
+    }
+    (void)comm->transport->allreduce(comm, posted->buf, posted->n_elems, WEIR_COMM_F32);
+    comm_link_carry(comm, comm_allreduce_link_bytes(comm, posted->n_elems, WEIR_COMM_F32));
+}
+
+/* Called and returns with the lock held; it is given up while the work is done. */
 static void run_first(struct weir_comm *comm)
 {
     struct posted first = comm->posted[comm->i_first];
     comm->is_busy = true;
     (void)pthread_mutex_unlock(&comm->lock);
     if (comm_failed(comm) == WEIR_OK) {
-        /* A failure is kept in the communicator; wait_all returns it. */
-        (void)comm->transport->allreduce(comm, first.buf, first.n_elems, WEIR_COMM_F32);
-        comm_link_carry(comm, comm_allreduce_link_bytes(comm, first.n_elems, WEIR_COMM_F32));
+        carry_out(comm, &first);
     }
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_busy = false;

@@ -35,7 +35,7 @@ static const struct weir_option options[] = {
     OPT(variable_update,    "variable-update",    TEXT, "replicated", 0, 0, "MODE", "replicated, distributed_all_reduce, collective_all_reduce, horovod: all-reduce; parameter_server, distributed_replicated: servers; independent: none"),
     OPT(all_reduce_spec,    "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring"),
     OPT(wire,               "wire",               TEXT, "f32",      0, 0, "TYPE", "What gradients are sent as between hosts: f32, bf16 or fp16"),
-    OPT(num_ps,             "num-ps",             INT,  "1",        1, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers, where they are used"),
+    OPT(num_ps,             "num-ps",             INT,  "1",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers, where they are used; 0: the workers themselves, each of a part of the weights"),
     OPT(hosts,              "hosts",              TEXT, NULL,       0, 0, "LIST", "Start the ranks there: a,b or a:2,b:2"),
     OPT(launcher,           "launcher",           TEXT, "auto",     0, 0, "NAME", "local, ssh, srun, or auto: ssh with --hosts, srun inside a Slurm allocation"),
     OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm or ucx"),
@@ -217,6 +217,9 @@ static weir_status find_exchange(struct bench_plan *plan, struct weir_error *err
     for (size_t i = 0; i < WEIR_ARRAY_LEN(updates); i++) {
         if (strcmp(updates[i].name, o->variable_update) == 0) {
             plan->exchange = o->is_forward_only ? BENCH_INDEPENDENT : updates[i].exchange;
+            if (plan->exchange == BENCH_SERVERS && o->num_ps == 0) {
+                plan->exchange = BENCH_SHARED;
+            }
             return WEIR_OK;
         }
     }
@@ -305,6 +308,8 @@ static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
     config->batch_size = batch * (is_shared ? plan->n_workers : 1);
     config->workers = is_shared ? plan->n_workers : 1;
     config->parameter_servers = plan->n_servers;
+    config->shard_update = plan->exchange == BENCH_SHARED;
+    config->wire = o->wire;
     config->gradient_parts = 1;
     config->epochs = STEPS_MAX;
     config->schedule = weir_arena_strdup(arena, "constant");

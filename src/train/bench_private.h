@@ -30,6 +30,7 @@ struct bench_options {
 enum bench_exchange {
     BENCH_ALL_REDUCE,
     BENCH_SERVERS,    /**< Parameter servers. */
+    BENCH_SHARED,     /**< The workers, each of a part: with --num-ps 0. */
     BENCH_INDEPENDENT /**< Nobody: the upper bound. */
 };
 

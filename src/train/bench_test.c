@@ -250,6 +250,7 @@ START_TEST(every_update_mode_has_its_ranks)
                 {"--variable_update=horovod", "ring", BENCH_ALL_REDUCE, 0},
                 {"--variable_update=parameter_server --num_ps=2", "auto", BENCH_SERVERS, 2},
                 {"--variable_update=distributed_replicated", "auto", BENCH_SERVERS, 1},
+                {"--variable_update=parameter_server --num_ps=0", "auto", BENCH_SHARED, 0},
                 {"--variable_update=independent", "auto", BENCH_INDEPENDENT, 0}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
@@ -342,8 +343,9 @@ END_TEST
 
 START_TEST(two_workers_exchange_in_every_mode)
 {
-    static const char *const modes[] = {"replicated", "parameter_server", "independent"};
-    double losses[3];
+    static const char *const modes[] = {"replicated", "parameter_server",
+                                        "distributed_replicated --num_ps=0", "independent"};
+    double losses[4];
     for (size_t i = 0; i < WEIR_ARRAY_LEN(modes); i++) {
         json_t *out = run_json(weir_arena_printf(
             &arena,
@@ -356,7 +358,8 @@ START_TEST(two_workers_exchange_in_every_mode)
     }
     /* Servers make the same steps as all-reduce, up to rounding; without exchange they differ. */
     ck_assert_double_eq_tol(losses[0], losses[1], 1e-4);
-    ck_assert(fabs(losses[0] - losses[2]) > 1e-3);
+    ck_assert_double_eq_tol(losses[0], losses[2], 1e-4);
+    ck_assert(fabs(losses[0] - losses[3]) > 1e-3);
 }
 
 END_TEST

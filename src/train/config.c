@@ -42,6 +42,7 @@ static const struct weir_option options[] = {
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of order, augmentation, initial weights and dropout"),
     OPT(workers,            "workers",            INT,  "1",        1, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers"),
     OPT(parameter_servers,  "parameter-servers",  INT,  "0",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers; 0: all-reduce"),
+    OPT(shard_update,       "shard-update",       BOOL, NULL,       0, 0, NULL, "Each worker is the parameter server of a part of the weights, with the optimiser's state of that part alone"),
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs divided by the workers"),
     OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
     OPT(precision,          "precision",          TEXT, "f32",      0, 0, "NAME", "f32, or bf16: activations of half the size, about twice as fast, where the processor has bfloat16"),
@@ -235,6 +236,11 @@ static weir_status check_elastic(const struct weir_train_config *config, struct 
                               "state, starts again from its checkpoint when a rank is lost; leave "
                               "out one of the two");
     }
+    if (config->shard_update) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "elastic: with shard_update a lost worker takes its part of the "
+                              "optimiser's state with it; leave out one of the two");
+    }
     if (config->min_workers > config->workers) {
         return weir_error_set(err, WEIR_ERR_INVALID, "min_workers: %lld of %lld workers",
                               (long long)config->min_workers, (long long)config->workers);
@@ -258,6 +264,27 @@ static weir_status check_wire(const struct weir_train_config *config, struct wei
     return WEIR_OK;
 }
 
+static weir_status check_shards(const struct weir_train_config *config, struct weir_error *err)
+{
+    struct weir_optimizer_config optimizer;
+    if (!config->shard_update) {
+        return WEIR_OK;
+    }
+    if (config->parameter_servers > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "shard_update: the workers serve, or parameter_servers do; leave out "
+                              "one of the two");
+    }
+    WEIR_TRY(train_config_optimizer(config, &optimizer, err));
+    if (weir_optimizer_needs_all(&optimizer)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "shard_update: %s needs norms over whole tensors, of which each "
+                              "worker has a part",
+                              config->clip_norm > 0 ? "clip_norm" : optimizer.name);
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_rank(const struct weir_train_config *config, struct weir_error *err)
 {
     int64_t size = config->workers + config->parameter_servers;
@@ -268,6 +295,7 @@ static weir_status check_rank(const struct weir_train_config *config, struct wei
     }
     WEIR_TRY(check_elastic(config, err));
     WEIR_TRY(check_wire(config, err));
+    WEIR_TRY(check_shards(config, err));
     if (train_is_launcher(config)) {
         return config->role == NULL ? WEIR_OK
                                     : weir_error_set(err, WEIR_ERR_INVALID,

@@ -35,7 +35,7 @@ struct weir_train_config {
     int64_t workers, parameter_servers, rank, threads, attempt;
     char *role, *rendezvous, *secret, *transport, *all_reduce_spec, *tuning, *wire;
     int64_t timeout_s, max_restarts, min_workers;
-    bool elastic, join;
+    bool elastic, join, shard_update;
 
     /* What is kept, shown and reported. */
     char *checkpoint_dir, *output, *format;

@@ -165,6 +165,48 @@ START_TEST(parameter_servers_give_the_weights_of_an_all_reduce)
 
 END_TEST
 
+START_TEST(workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_all_reduce)
+{
+    static const char *const optimizers[] = {"sgd:nesterov=1", "rmsprop", "adam", "adamw"};
+    static const char *const last = "step-000000000012.safetensors";
+    char path[160];
+    for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(optimizers); i++) {
+        struct weir_train_config config = bed_config(2 + (int)(i % 2), 0, 2);
+        size_t n = 0, n_kept = 0, n_again = 0;
+        config.optimizer = (char *)optimizers[i / 2];
+        config.transport = (char *)(i % 2 == 0 ? "shm" : "tcp");
+        config.checkpoint_every_s = 1000;
+        bed_clear();
+        bed_train(&config, NULL);
+        const float *reduced = bed_weights(&n);
+        (void)snprintf(path, sizeof path, "%s/%s", bed.checkpoints, last);
+        const char *kept = bed_read(path, &n_kept);
+        config.shard_update = true;
+        bed_clear();
+        bed_train(&config, NULL);
+        ck_assert_msg(memcmp(reduced, bed_weights(&n), n * sizeof *reduced) == 0, "%s",
+                      config.optimizer);
+        const char *again = bed_read(path, &n_again);
+        ck_assert_uint_eq(n_kept, n_again);
+        ck_assert_msg(memcmp(kept, again, n_kept) == 0, "%s: another checkpoint", config.optimizer);
+    }
+}
+
+END_TEST
+
+START_TEST(what_cannot_share_the_update_is_refused)
+{
+    struct weir_train_config config = bed_config(2, 1, 1);
+    config.shard_update = true;
+    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
+    config = bed_config(2, 0, 1);
+    config.shard_update = config.elastic = true;
+    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(bed.err.message, "shard_update"));
+}
+
+END_TEST
+
 START_TEST(gradients_sent_as_16_bits_teach_the_same_up_to_rounding)
 {
     static const char *const wires[] = {"f32", "bf16", "fp16"};
@@ -264,6 +306,8 @@ WEIR_TEST_MAIN_WITH("parallel", bed_make, bed_drop, one_worker_does_what_a_plain
                     more_workers_see_the_losses_of_one,
                     one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts,
                     parameter_servers_give_the_weights_of_an_all_reduce,
+                    workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_all_reduce,
+                    what_cannot_share_the_update_is_refused,
                     gradients_sent_as_16_bits_teach_the_same_up_to_rounding,
                     a_picture_that_is_damaged_is_left_out_or_ends_the_training,
                     a_loss_that_is_no_number_ends_the_training_with_advice,

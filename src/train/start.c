@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ranges that workers renew in turns: four meetings each instead of two, so they are larger. */
+#define SHARED_BUCKET_BYTES ((size_t)4 << 20)
+
 struct gradient_source {
     struct weir_comm *comm;
     weir_status status;
@@ -58,7 +61,11 @@ weir_status worker_make_state(struct worker *worker, struct weir_error *err)
     const struct weir_param *params = weir_net_params(worker->net, &n_params);
     worker->sums = calloc(SUM_COUNT + worker->n_statistics, sizeof *worker->sums);
     worker->kept_statistics = calloc(worker->n_statistics + 1, sizeof *worker->kept_statistics);
-    if (worker->sums == NULL || worker->kept_statistics == NULL) {
+    if (worker->task->config->shard_update) {
+        weir_net_set_bucket_bytes(worker->net, SHARED_BUCKET_BYTES);
+    }
+    worker->buckets = calloc(n_params + 1, sizeof *worker->buckets);
+    if (worker->sums == NULL || worker->kept_statistics == NULL || worker->buckets == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the sums of a step");
     }
     weir_net_init_weights(worker->net, (uint64_t)worker->task->config->seed);

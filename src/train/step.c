@@ -46,11 +46,10 @@ static void on_ready(void *context, size_t first_elem, size_t n_elems)
 {
     struct worker *worker = context;
     take_gradients(worker, first_elem, n_elems);
-    if (!worker->is_last_run || worker->optimizer == NULL || worker->n_workers == 1) {
-        return; /* servers take the sum; alone there is none */
+    if (!worker->is_last_run) {
+        return;
     }
-    weir_status status =
-        weir_comm_allreduce_post(worker->comm, worker->gradients + first_elem, n_elems);
+    weir_status status = worker_exchange_post(worker, first_elem, n_elems);
     if (status != WEIR_OK) {
         int expected = WEIR_OK;
         (void)atomic_compare_exchange_strong(&worker->post_status, &expected, status);
@@ -95,6 +94,7 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
     const uint32_t size = (uint32_t)weir_net_batch(worker->net);
     *out = (struct step_sums){0, 0};
     atomic_store(&worker->post_status, WEIR_OK);
+    worker_exchange_begin(worker, n_labelled);
     uint64_t begin_ns = weir_mono_ns();
     for (uint32_t first = 0; status == WEIR_OK && first < batch->n_slots; first += size) {
         status = run(worker, batch, first, n_labelled, out);
@@ -136,27 +136,6 @@ static weir_status share_sums(struct worker *worker, const struct step_sums *own
     return WEIR_OK;
 }
 
-static weir_status update(struct worker *worker, int64_t n_labelled, struct weir_error *err)
-{
-    uint64_t step = worker->state.step;
-    double rate = weir_schedule_rate(&worker->task->schedule, step);
-    if (worker->optimizer != NULL) {
-        weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients, rate, step);
-    } else {
-        const struct weir_ps_step request = {
-            .step = step, .learning_rate = rate, .n_samples = (double)n_labelled};
-        weir_status status =
-            weir_ps_push_pull(worker->comm, worker->gradients, weir_net_weights(worker->net, NULL),
-                              worker->n_gradients, &request);
-        if (status != WEIR_OK) {
-            return worker_comm_error(worker, status, err);
-        }
-        weir_net_weights_changed(worker->net);
-    }
-    train_average_add(&worker->average, worker->net, step);
-    return WEIR_OK;
-}
-
 weir_status worker_step(struct worker *worker, const struct weir_batch *batch, int64_t n_labelled,
                         struct weir_error *err)
 {
@@ -174,7 +153,8 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
                               worker->task->learning_rate);
     }
     uint64_t begin_ns = weir_mono_ns();
-    WEIR_TRY(update(worker, n_labelled, err));
+    WEIR_TRY(worker_exchange_finish(worker, err));
+    train_average_add(&worker->average, worker->net, state->step);
     note_part(worker, "update", begin_ns);
     if (batch->place.position == 0) {
         state->epoch_loss = state->epoch_correct = state->epoch_seen = 0;

@@ -40,6 +40,7 @@ static weir_status save(struct worker *worker, struct weir_error *err)
             return worker_comm_error(worker, status, err);
         }
     }
+    WEIR_TRY(worker_gather_states(worker, err));
     return worker->rank != 0 || worker->saved_step == worker->state.step
                ? WEIR_OK
                : hand_to_saver(worker, err);
@@ -231,6 +232,7 @@ void worker_release(struct worker *worker)
     weir_net_destroy(worker->net);
     free(worker->kept_statistics);
     free(worker->kept_weights);
+    free(worker->buckets);
     free(worker->sums);
 }
 

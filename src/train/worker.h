@@ -20,6 +20,11 @@
 /** Places of a step's sums over the workers; running statistics follow. */
 enum worker_sum { SUM_LOSS, SUM_CORRECT, SUM_COUNT };
 
+/** A range of the gradients that is exchanged at once. */
+struct worker_bucket {
+    size_t first, n;
+};
+
 struct worker {
     const struct train_task *task;
     const struct weir_train_hooks *hooks;
@@ -46,6 +51,9 @@ struct worker {
     float *kept_statistics; /**< As the last step left them: the next one's runs change them. */
     float *kept_weights;    /**< While there is no net; NULL otherwise. */
     double *sums;           /**< SUM_COUNT + n_statistics. */
+    struct worker_bucket *buckets; /**< Of the step, where each worker has a part of each. */
+    size_t n_buckets;
+    struct weir_ps_step ps_step; /**< The step, as who makes the new weights is told of it. */
 
     struct weir_profile *profile; /**< Told of the parts of a step; NULL: nobody is. */
     int64_t n_steps_taken;        /**< By this process, while a trace is still to be written. */
@@ -120,6 +128,18 @@ bool worker_can_regroup(const struct worker *worker, weir_status status);
 /** step.c: one step on a batch; state goes on to batch->next. */
 weir_status worker_step(struct worker *worker, const struct weir_batch *batch, int64_t n_labelled,
                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/* exchange.c: from the workers' gradients to everybody's new weights. */
+
+/** A step begins: its gradients will be posted. */
+void worker_exchange_begin(struct worker *worker, int64_t n_labelled);
+/** This range of the step's gradients is complete. Ranges come in order, one at a time. */
+weir_status worker_exchange_post(struct worker *worker, size_t first_elem,
+                                 size_t n_elems) WEIR_MUST_CHECK;
+/** What was posted is done, and the step counts: the net has the new weights after it. */
+weir_status worker_exchange_finish(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+/** Where workers share the optimiser's state: all of it on every worker. Collective. */
+weir_status worker_gather_states(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A collective's failure as a sentence. */
 weir_status worker_comm_error(const struct worker *worker, weir_status status,

@@ -1,0 +1,138 @@
+/* How the workers' gradients become everybody's new weights: while the backward pass runs, and
+ * after it. */
+#include "train/worker.h"
+
+#include <string.h>
+
+/** Who makes the new weights. */
+enum way {
+    WAY_ALL,     /**< Every worker, all of them, from the sum. */
+    WAY_SHARED,  /**< Every worker a part, which the others then get. */
+    WAY_SERVERS, /**< Others. */
+};
+
+static enum way way_of(const struct worker *worker)
+{
+    if (worker->optimizer == NULL) {
+        return WAY_SERVERS;
+    }
+    return worker->task->config->shard_update && worker->n_workers > 1 ? WAY_SHARED : WAY_ALL;
+}
+
+/* ---- while the backward pass runs ---------------------------------------------------------- */
+
+void worker_exchange_begin(struct worker *worker, int64_t n_labelled)
+{
+    worker->n_buckets = 0;
+    worker->ps_step = (struct weir_ps_step){
+        .step = worker->state.step,
+        .learning_rate = weir_schedule_rate(&worker->task->schedule, worker->state.step),
+        .n_samples = (double)n_labelled};
+}
+
+/** This worker's part of a range, by the progress thread. */
+static weir_status renew(void *context, const struct weir_ps_step *step, float *weights,
+                         const float *gradient_sum, size_t first_elem, size_t n_elems)
+{
+    weir_optimizer_update(context, weights - first_elem, gradient_sum - first_elem, first_elem,
+                          n_elems, step->learning_rate, step->step);
+    return WEIR_OK;
+}
+
+weir_status worker_exchange_post(struct worker *worker, size_t first_elem, size_t n_elems)
+{
+    const enum way way = way_of(worker);
+    if (worker->n_workers == 1 || way == WAY_SERVERS) {
+        return WEIR_OK; /* servers take the sum; alone there is none */
+    }
+    if (way == WAY_ALL) {
+        return weir_comm_allreduce_post(worker->comm, worker->gradients + first_elem, n_elems);
+    }
+    worker->buckets[worker->n_buckets++] =
+        (struct worker_bucket){.first = first_elem, .n = n_elems};
+    const struct weir_ps_work work = {.gradients = worker->gradients,
+                                      .weights = weir_net_weights(worker->net, NULL),
+                                      .first_elem = first_elem,
+                                      .n_elems = n_elems,
+                                      .step = worker->ps_step,
+                                      .update = renew,
+                                      .context = worker->optimizer};
+    return weir_ps_shared_post(worker->comm, &work);
+}
+
+/* ---- after it -------------------------------------------------------------------------------- */
+
+/** New weights lie where the gradients were; a thread of the net puts some of them in their place.
+ */
+static void take_weights(void *context, size_t first_elem, size_t n_elems)
+{
+    const struct worker *worker = context;
+    memcpy(weir_net_weights(worker->net, NULL) + first_elem, worker->gradients + first_elem,
+           n_elems * sizeof(float));
+}
+
+static weir_status ask_servers(struct worker *worker, struct weir_error *err)
+{
+    weir_status status =
+        weir_ps_push_pull(worker->comm, worker->gradients, weir_net_weights(worker->net, NULL),
+                          worker->n_gradients, &worker->ps_step);
+    if (status != WEIR_OK) {
+        return worker_comm_error(worker, status, err);
+    }
+    weir_net_weights_changed(worker->net);
+    return WEIR_OK;
+}
+
+weir_status worker_exchange_finish(struct worker *worker, struct weir_error *err)
+{
+    const struct weir_ps_step *step = &worker->ps_step;
+    switch (way_of(worker)) {
+    case WAY_ALL:
+        weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients,
+                                  step->learning_rate, step->step);
+        return WEIR_OK;
+    case WAY_SHARED:
+        weir_net_update(worker->net, take_weights, worker);
+        return WEIR_OK;
+    case WAY_SERVERS:
+        break;
+    }
+    return ask_servers(worker, err);
+}
+
+/* ---- between steps --------------------------------------------------------------------------- */
+
+/** A range of one state: everybody's parts of it, by way of the gradients' memory. */
+static weir_status gather(const struct worker *worker, const struct weir_optimizer_state *state,
+                          const struct worker_bucket *bucket)
+{
+    size_t first = 0, n = 0, end = WEIR_MIN(bucket->first + bucket->n, state->n_elems);
+    if (bucket->first >= end) {
+        return WEIR_OK;
+    }
+    float *range = worker->gradients + bucket->first;
+    weir_comm_slice(worker->comm, bucket->n, worker->rank, &first, &n);
+    n = WEIR_MIN(n, end - WEIR_MIN(end, bucket->first + first));
+    memcpy(range + first, state->data + bucket->first + first, n * sizeof *range);
+    WEIR_TRY(weir_comm_allgather(worker->comm, range, bucket->n, WEIR_COMM_F32));
+    memcpy(state->data + bucket->first, range, (end - bucket->first) * sizeof *range);
+    return WEIR_OK;
+}
+
+weir_status worker_gather_states(struct worker *worker, struct weir_error *err)
+{
+    size_t n_states = 0;
+    if (way_of(worker) != WAY_SHARED) {
+        return WEIR_OK;
+    }
+    const struct weir_optimizer_state *states = weir_optimizer_states(worker->optimizer, &n_states);
+    for (size_t i = 0; i < n_states; i++) {
+        for (size_t k = 0; k < worker->n_buckets; k++) {
+            weir_status status = gather(worker, &states[i], &worker->buckets[k]);
+            if (status != WEIR_OK) {
+                return worker_comm_error(worker, status, err);
+            }
+        }
+    }
+    return WEIR_OK;
+}
