@@ -108,5 +108,42 @@ START_TEST(a_net_has_the_threads_it_was_given_and_no_others)
 
 END_TEST
 
-WEIR_TEST_MAIN("net memory", nothing_is_allocated_and_no_page_is_new_after_warm_up,
+/* Two trainings that differ in nothing but what is kept for backward. */
+static struct weir_net *net_keeping(const struct weir_graph *graph, int i_form, bool keeps_all,
+                                    int32_t n_threads)
+{
+    return make_net(graph, (struct weir_net_config){.batch = 11,
+                                                    .n_slices = 4,
+                                                    .n_threads = n_threads,
+                                                    .is_training = true,
+                                                    .keeps_all = keeps_all,
+                                                    .seed = 5,
+                                                    .precision = form_precision(i_form),
+                                                    .backend = form_backend(i_form)});
+}
+
+START_TEST(what_is_made_again_has_the_bits_of_what_is_kept)
+{
+    for (int i_form = next_form(-1); i_form < N_FORMS; i_form = next_form(i_form)) {
+        for (uint64_t seed = 0; seed < (i_form < 2 ? 20 : 8); seed++) {
+            struct weir_graph *graph = seed == 0 ? small_graph() : random_graph(seed, 8, NULL);
+            struct weir_net *all = net_keeping(graph, i_form, true, 1);
+            struct weir_net *less = net_keeping(graph, i_form, false, 2);
+            for (uint64_t step = 0; step < 3; step++) {
+                struct weir_step_result a = train_step(all, step), b = train_step(less, step);
+                ck_assert_msg(memcmp(&a.loss, &b.loss, sizeof(a.loss)) == 0 &&
+                                  hash_weights(all) == hash_weights(less),
+                              "seed %d, form %d, step %d", (int)seed, i_form, (int)step);
+            }
+            weir_net_destroy(all);
+            weir_net_destroy(less);
+            weir_graph_destroy(graph);
+        }
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("net memory", what_is_made_again_has_the_bits_of_what_is_kept,
+               nothing_is_allocated_and_no_page_is_new_after_warm_up,
                a_net_has_the_threads_it_was_given_and_no_others)

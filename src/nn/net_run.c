@@ -25,9 +25,11 @@ static real *at_place(const struct weir_net *net, struct place place, weir_value
     return NULL;
 }
 
-/* Everything a kernel of op `o` may touch for images first .. first + n. */
+/* Everything a kernel of op `o` may touch for images first .. first + n; `data` is where values are
+ * at that time of the step. */
 static struct op_tile make_tile(const struct weir_net *net, const struct plan_op *o,
-                                int32_t i_thread, int32_t i_slice, int32_t first, int32_t n)
+                                const struct place *data, int32_t i_thread, int32_t i_slice,
+                                int32_t first, int32_t n)
 {
     const struct schedule *s = net->run.schedule;
     bool is_loss = net->plan->i_loss >= 0 && o == &net->plan->ops[net->plan->i_loss];
@@ -42,10 +44,10 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
                            .loss = &net->losses[i_slice],
                            .scratch = net->threads.base + (size_t)i_thread * net->thread_bytes};
     if (!is_loss) {
-        tile.y = at_place(net, s->data[o->out], o->out, first, i_thread);
+        tile.y = at_place(net, data[o->out], o->out, first, i_thread);
     }
     for (int32_t j = 0; j < o->op.n_in; j++) {
-        tile.x[j] = at_place(net, s->data[o->in[j]], o->in[j], first, i_thread);
+        tile.x[j] = at_place(net, data[o->in[j]], o->in[j], first, i_thread);
     }
     if (o->op.kind == LAYER_INPUT) {
         tile.x[0] = net->input + (size_t)first * op_elems(o->op.out);
@@ -76,7 +78,7 @@ static void round_values(const struct plan *plan, weir_value_t value, real *at, 
 static void round_written(const struct plan *plan, const struct plan_op *o, enum task_phase phase,
                           const struct op_tile *tile)
 {
-    if (phase == TASK_FORWARD) {
+    if (phase == TASK_FORWARD || phase == TASK_RECOMPUTE) {
         round_values(plan, o->out, tile->y, tile->n);
     }
     for (int32_t j = 0; phase == TASK_BACKWARD && j < o->op.n_in; j++) {
@@ -112,15 +114,22 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
     const struct plan_op *o = &net->plan->ops[task.i_op];
     const struct op_kernels *kernels = &net->backend->kernels[o->op.kind];
     int32_t first, n = plan_tile_images(net->plan, &o->op, i_slice, &first);
+    const struct place *data = net->run.schedule->again;
     op_tile_fn fn = NULL;
     switch (task.phase) {
+    case TASK_RECOMPUTE:
+        fn = kernels->forward;
+        break;
     case TASK_FORWARD:
+        data = net->run.schedule->data;
         fn = kernels->forward;
         break;
     case TASK_LOSS:
+        data = net->run.schedule->data;
         fn = net->run.has_loss ? kernels->forward : NULL;
         break;
     case TASK_FORWARD_SUMS:
+        data = net->run.schedule->data;
         fn = kernels->forward_sums;
         break;
     case TASK_BACKWARD_SUMS:
@@ -136,7 +145,7 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
     if (task.phase == TASK_LOSS) {
         n = WEIR_MIN(n, net->run.n_images - first); /* other tasks compute a slice whole */
     }
-    struct op_tile tile = make_tile(net, o, i_thread, i_slice, first, n);
+    struct op_tile tile = make_tile(net, o, data, i_thread, i_slice, first, n);
     if (o->op.n_bands > 0) {
         return run_band(net, o, fn, &tile, i_band);
     }
@@ -205,7 +214,7 @@ static weir_status add_part(struct weir_net *net, const struct plan_op *o, int32
         part.params[OP_BIAS].gradient = part.params[OP_WEIGHT].gradient + params[OP_WEIGHT].n_elems;
     }
     int32_t n = part.gradient_batch;
-    struct op_tile tile = make_tile(net, o, i_thread, 0, i_part * n, n);
+    struct op_tile tile = make_tile(net, o, net->run.schedule->again, i_thread, 0, i_part * n, n);
     WEIR_TRY(net->backend->kernels[part.kind].weight_gradient(&part, &tile));
     add_to(params[OP_WEIGHT].gradient, part.params[OP_WEIGHT].gradient, params[OP_WEIGHT].n_elems);
     if (params[OP_BIAS].gradient) {
@@ -218,7 +227,8 @@ static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
 {
     struct weir_net *net = context;
     const struct plan_op *o = &net->plan->ops[net->run.schedule->filler_ops[i_filler]];
-    struct op_tile tile = make_tile(net, o, i_thread, 0, 0, o->op.gradient_batch);
+    struct op_tile tile =
+        make_tile(net, o, net->run.schedule->again, i_thread, 0, 0, o->op.gradient_batch);
     uint64_t begin_ns = profile_begin(net->profile);
     WEIR_TRY(net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile));
     for (int32_t i = 1; i < net->plan->batch / o->op.gradient_batch; i++) {

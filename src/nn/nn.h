@@ -187,7 +187,11 @@ struct weir_net_config {
      *  the largest such gradient per thread if it is more than 1. */
     int32_t n_gradient_parts;
     bool is_training; /**< false: no gradients, batch norm from running statistics. */
-    uint64_t seed;    /**< Of dropout. */
+    /** Training: keep every value that backward reads. false: those that cost one pass over memory
+     *  to make (batch norms, rectifiers, joins) are made again in backward, which takes about half
+     *  the memory of a residual net's activations. The bits are the same either way. */
+    bool keeps_all;
+    uint64_t seed; /**< Of dropout. */
     /** Softmax loss in training: a label counts as 1 - label_smoothing + label_smoothing / classes,
      *  every other class as label_smoothing / classes (Szegedy et al., CVPR 2016, section 7;
      * PyTorch's CrossEntropyLoss). [0, 1); weir_net_forward measures without it. */

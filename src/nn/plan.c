@@ -37,6 +37,7 @@ static void schedule_fini(struct schedule *s)
     free(s->fillers);
     free(s->data);
     free(s->gradients);
+    free(s->again);
 }
 
 void plan_destroy(struct plan *plan)
@@ -53,6 +54,7 @@ void plan_destroy(struct plan *plan)
     free(plan->shapes);
     free(plan->types);
     free(plan->needs_gradient);
+    free(plan->is_recomputed);
     free(plan);
 }
 
@@ -127,6 +129,9 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     WEIR_TRY(plan_make_bands(plan));
     join(plan, config->backend->joined_min_weights);
+    if (plan->is_training && !config->keeps_all) {
+        WEIR_TRY(plan_mark_recomputed(plan));
+    }
     if (plan->is_training) {
         WEIR_TRY(plan_make_schedule(plan, &plan->training, true));
         WEIR_TRY(plan_make_places(plan, &plan->training, true));

@@ -10,6 +10,11 @@
  * 3. Every tensor gets a place by its lifetime: in the slab shared by all slices, or, if it lives
  *    and dies inside one stage, in a small arena of the thread that runs the tile.
  *
+ * In training, a value that costs no more than a pass over memory to make (plan_recompute.c) is not
+ * kept for backward: it has one place and lifetime in forward, and another in backward, where a
+ * task makes it again, by the same kernel from the same bits, just before the first task that reads
+ * it.
+ *
  * In a net with bands, a slice is one image and a tile one band of its rows. An op that reads rows
  * of other bands, or that has none, waits for them at a stage's end; all tensors are in the slab.
  *
@@ -38,7 +43,14 @@ struct place {
     size_t offset; /**< Bytes, of the whole batch (SLAB) or of a tile (TILE). */
 };
 
-enum task_phase { TASK_FORWARD, TASK_FORWARD_SUMS, TASK_LOSS, TASK_BACKWARD_SUMS, TASK_BACKWARD };
+enum task_phase {
+    TASK_FORWARD,
+    TASK_FORWARD_SUMS,
+    TASK_LOSS,
+    TASK_BACKWARD_SUMS,
+    TASK_BACKWARD,
+    TASK_RECOMPUTE /**< TASK_FORWARD once more, for backward. */
+};
 
 struct plan_task {
     int32_t i_op;
@@ -65,6 +77,7 @@ struct schedule {
     struct program_filler *fillers;
     int32_t n_fillers;
     struct place *data, *gradients; /**< By value. */
+    struct place *again; /**< By value: where backward finds it; data unless it is made again. */
     size_t slab_bytes, tile_bytes;
 };
 
@@ -76,6 +89,7 @@ struct plan {
     enum weir_precision precision;
     bool keeps_f32;       /**< bf16 lies in memory as f32. */
     bool *needs_gradient; /**< By value. */
+    bool *is_recomputed;  /**< By value: training makes it again in backward. */
     weir_value_t input, output;
     int32_t i_loss; /**< Op of the loss; -1 = none. */
     int32_t batch, n_slices, n_bands, n_gradient_parts;
@@ -104,6 +118,9 @@ size_t plan_image_bytes(const struct plan *plan, weir_value_t value);
 /** plan_ops.c: ops, fusion, which values need gradients. */
 weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph,
                           bool can_fuse) WEIR_MUST_CHECK;
+/** plan_recompute.c: which values could be made again in backward; the schedule of training keeps
+ *  those that are worth it. */
+weir_status plan_mark_recomputed(struct plan *plan) WEIR_MUST_CHECK;
 /** plan_bands.c: which ops have bands. */
 weir_status plan_make_bands(struct plan *plan) WEIR_MUST_CHECK;
 /** Is a band of in[i_in] all that a band of the op reads of it? */

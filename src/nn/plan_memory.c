@@ -14,7 +14,8 @@ struct buffer {
     size_t offset;
 };
 
-/* Buffers 0 .. n_values are data of values, the rest their gradients. */
+/* Buffers 0 .. n_values are data of values, then their gradients, then the data of those that are
+ * made again for backward. */
 struct memory {
     const struct plan *plan;
     struct schedule *schedule;
@@ -60,6 +61,12 @@ static bool is_loss(const struct op *op)
 static int32_t gradient_buffer(const struct memory *m, weir_value_t value)
 {
     return m->plan->n_values + value;
+}
+
+/* The data of a value as backward reads it. */
+static int32_t backward_buffer(const struct memory *m, weir_value_t value)
+{
+    return m->plan->is_recomputed[value] ? 2 * m->plan->n_values + value : value;
 }
 
 /* May op write its result over in[0]? Nobody must need that later, neither forward nor backward. */
@@ -147,6 +154,9 @@ static void merge_in_place(struct memory *m)
         const struct plan_op *o = &m->plan->ops[i];
         if (!is_loss(&o->op) && can_overwrite_x(m, o)) {
             m->buffer_of[o->out] = root(m, o->in[0]);
+            if (m->is_training && m->plan->is_recomputed[o->out]) {
+                m->buffer_of[backward_buffer(m, o->out)] = root(m, backward_buffer(m, o->in[0]));
+            }
         } else if (can_overwrite_residual(m, i)) {
             m->buffer_of[o->out] = root(m, o->in[1]);
         }
@@ -173,10 +183,10 @@ static void touch_backward(struct memory *m, const struct plan_op *o, int32_t i_
 {
     struct op_reads reads = plan_op_reads(&o->op);
     if (reads.backward_x) {
-        touch(m, o->in[0], i_task, stage);
+        touch(m, backward_buffer(m, o->in[0]), i_task, stage);
     }
     if (reads.backward_y) {
-        touch(m, o->out, i_task, stage);
+        touch(m, backward_buffer(m, o->out), i_task, stage);
     }
     if (!is_loss(&o->op)) {
         touch(m, gradient_buffer(m, o->out), i_task, stage);
@@ -199,6 +209,12 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
         break;
     case TASK_FORWARD_SUMS:
         touch(m, o->in[0], i_task, stage);
+        break;
+    case TASK_RECOMPUTE:
+        for (int32_t j = 0; j < o->op.n_in; j++) {
+            touch(m, backward_buffer(m, o->in[j]), i_task, stage);
+        }
+        touch(m, backward_buffer(m, o->out), i_task, stage);
         break;
     case TASK_BACKWARD_SUMS:
         touch_backward(m, o, i_task, stage);
@@ -223,8 +239,9 @@ static void touch_fillers(struct memory *m)
         struct op_reads reads = plan_op_reads(&o->op);
         int32_t last = s->fillers[i].deadline - 1;
         if (reads.filler_x) {
-            touch(m, o->in[0], s->first_task[last], last);
-            m->buffers[root(m, o->in[0])].is_shared = true;
+            int32_t x = backward_buffer(m, o->in[0]);
+            touch(m, x, s->first_task[last], last);
+            m->buffers[root(m, x)].is_shared = true;
         }
         if (reads.filler_dy) {
             touch(m, gradient_buffer(m, o->out), s->first_task[last], last);
@@ -348,7 +365,8 @@ static weir_status place_values(struct memory *m, int32_t *order)
     s->tile_bytes = place_all(m, true, order);
     s->data = calloc(n_values, sizeof(*s->data));
     s->gradients = calloc(n_values, sizeof(*s->gradients));
-    if (!s->data || !s->gradients) {
+    s->again = calloc(n_values, sizeof(*s->again));
+    if (!s->data || !s->gradients || !s->again) {
         return WEIR_ERR_NOMEM;
     }
     for (int32_t v = 0; v < m->plan->n_values; v++) {
@@ -359,12 +377,16 @@ static weir_status place_values(struct memory *m, int32_t *order)
         s->data[m->plan->input].kind = PLACE_INPUT;
     }
     s->data[m->plan->output] = (struct place){PLACE_OUTPUT, 0};
+    for (int32_t v = 0; v < m->plan->n_values; v++) {
+        int32_t i_buffer = backward_buffer(m, v);
+        s->again[v] = i_buffer == v || !m->is_training ? s->data[v] : place_of(m, i_buffer);
+    }
     return WEIR_OK;
 }
 
 weir_status plan_make_places(const struct plan *plan, struct schedule *schedule, bool is_training)
 {
-    size_t n_buffers = 2 * (size_t)plan->n_values;
+    size_t n_buffers = 3 * (size_t)plan->n_values;
     struct memory m = {.plan = plan,
                        .schedule = schedule,
                        .is_training = is_training,

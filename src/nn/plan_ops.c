@@ -245,9 +245,10 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
     plan->shapes = calloc(n_values, sizeof(*plan->shapes));
     plan->types = calloc(n_values, sizeof(*plan->types));
     plan->needs_gradient = calloc(n_values, sizeof(*plan->needs_gradient));
+    plan->is_recomputed = calloc(n_values, sizeof(*plan->is_recomputed));
     weir_status status = WEIR_ERR_NOMEM;
     if (fusion.swallowed_by && fusion.n_users && fusion.residual && fusion.norm && plan->ops &&
-        plan->shapes && plan->types && plan->needs_gradient) {
+        plan->shapes && plan->types && plan->needs_gradient && plan->is_recomputed) {
         plan->n_values = (int32_t)n_values;
         plan->input = graph->input;
         plan->output = graph_output(graph);

@@ -1,11 +1,18 @@
 #include "plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A task or combine with the stage it was put in, before they are sorted by stage. */
 struct placed {
     struct plan_task task;
     int32_t stage;
+    int32_t rank; /* order within the stage; what is made again comes before its first reader */
+};
+
+/* When a value made again is first read; INT32_MAX as a rank: by a filler the stage opens. */
+struct demand {
+    int32_t stage, rank;
 };
 
 struct builder {
@@ -16,13 +23,15 @@ struct builder {
     int32_t *data_stage; /* by value: the stage that makes it */
     int32_t
         *grad_stage; /* by value: the stage that completes its gradient; -1 = nobody wrote yet */
+    struct demand *demands; /* by value */
     int32_t n_stages;
 };
 
 static void put(struct builder *b, struct placed *list, int32_t *n, int32_t i_op,
                 enum task_phase phase, int32_t stage)
 {
-    list[(*n)++] = (struct placed){{i_op, phase}, stage};
+    list[*n] = (struct placed){{i_op, phase}, stage, *n};
+    (*n)++;
     b->n_stages = WEIR_MAX(b->n_stages, stage + 1);
 }
 
@@ -80,6 +89,26 @@ static void schedule_forward(struct builder *b)
     }
 }
 
+/* A backward task that is put next reads the value. */
+static void demand(struct builder *b, weir_value_t value, int32_t stage, int32_t rank)
+{
+    struct demand *d = &b->demands[value];
+    if (stage < d->stage || (stage == d->stage && rank < d->rank)) {
+        *d = (struct demand){stage, rank};
+    }
+}
+
+static void demand_reads(struct builder *b, const struct plan_op *o, int32_t stage)
+{
+    const struct op_reads reads = plan_op_reads(&o->op);
+    if (reads.backward_x) {
+        demand(b, o->in[0], stage, b->n_tasks);
+    }
+    if (reads.backward_y) {
+        demand(b, o->out, stage, b->n_tasks);
+    }
+}
+
 static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
 {
     for (int32_t j = 0; j < o->op.n_in && o->op.kind != LAYER_INPUT; j++) {
@@ -99,6 +128,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
     int32_t ready = i == b->plan->i_loss ? b->data_stage[o->out] : b->grad_stage[o->out];
     int32_t stage = ready;
     if (o->op.kind == LAYER_BATCH_NORM) {
+        demand_reads(b, o, ready);
         put_task(b, i, TASK_BACKWARD_SUMS, ready);
         put(b, b->combines, &b->n_combines, i, TASK_BACKWARD_SUMS, ready);
         stage = ready + 1;
@@ -109,6 +139,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
     stage += o->op.n_joined > 0;
     bool has_task = wants_any_dx(b->plan, o) || o->op.kind == LAYER_PRELU;
     if (has_task) {
+        demand_reads(b, o, stage);
         put_task(b, i, TASK_BACKWARD, stage);
     }
     for (int32_t j = o->op.n_in - 1; j >= 0; j--) {
@@ -118,8 +149,11 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
         }
     }
     if (plan_has_filler(&o->op)) {
-        put(b, b->fillers, &b->n_fillers, i, TASK_BACKWARD,
-            o->op.kind == LAYER_PRELU ? stage : ready);
+        int32_t opens = o->op.kind == LAYER_PRELU ? stage : ready;
+        if (plan_op_reads(&o->op).filler_x) {
+            demand(b, o->in[0], opens, INT32_MAX);
+        }
+        put(b, b->fillers, &b->n_fillers, i, TASK_BACKWARD, opens);
     }
 }
 
@@ -131,6 +165,41 @@ static void schedule_backward(struct builder *b, struct plan *plan)
             schedule_backward_of(b, i, o);
         }
     }
+}
+
+/* What backward reads and can be made again is, unless it was made in the same stage. Those that
+ * it is made of come before it. */
+static void schedule_recomputed(struct builder *b, struct plan *plan)
+{
+    for (int32_t i = plan->n_ops - 1; i >= 0; i--) {
+        const struct plan_op *o = &plan->ops[i];
+        struct demand first = b->demands[o->out];
+        bool *is_recomputed = &plan->is_recomputed[o->out];
+        *is_recomputed =
+            *is_recomputed && first.stage < INT32_MAX && first.stage > b->data_stage[o->out];
+        for (int32_t j = 0; *is_recomputed && j < o->op.n_in; j++) {
+            demand(b, o->in[j], first.stage, first.rank);
+        }
+        if (*is_recomputed) {
+            put_task(b, i, TASK_RECOMPUTE, first.stage);
+            b->tasks[b->n_tasks - 1].rank = first.rank;
+        }
+    }
+}
+
+static int compare_tasks(const void *a_, const void *b_)
+{
+    const struct placed *a = a_, *b = b_;
+    const int32_t differences[] = {a->stage - b->stage, a->rank - b->rank,
+                                   (b->task.phase == TASK_RECOMPUTE) -
+                                       (a->task.phase == TASK_RECOMPUTE),
+                                   a->task.i_op - b->task.i_op};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(differences); i++) {
+        if (differences[i] != 0) {
+            return differences[i];
+        }
+    }
+    return 0;
 }
 
 /* Stable sort by stage into `out`, with the bounds of each stage. */
@@ -164,6 +233,7 @@ static weir_status finish(const struct builder *b, struct schedule *s)
         !s->filler_ops || !s->fillers) {
         return WEIR_ERR_NOMEM;
     }
+    qsort(b->tasks, (size_t)b->n_tasks, sizeof(*b->tasks), compare_tasks);
     sort_by_stage(b->tasks, b->n_tasks, s->n_stages, s->tasks, s->first_task);
     sort_by_stage(b->combines, b->n_combines, s->n_stages, s->combines, s->first_combine);
     for (int32_t stage = 0; stage < s->n_stages; stage++) {
@@ -187,17 +257,22 @@ weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, boo
     size_t n_ops = (size_t)plan->n_ops, n_values = (size_t)plan->n_values;
     struct builder b = {.plan = plan,
                         .is_training = is_training,
-                        .tasks = calloc(4 * n_ops, sizeof(struct placed)),
+                        .tasks = calloc(5 * n_ops, sizeof(struct placed)),
                         .combines = calloc(2 * n_ops, sizeof(struct placed)),
                         .fillers = calloc(n_ops, sizeof(struct placed)),
                         .data_stage = calloc(n_values, sizeof(int32_t)),
-                        .grad_stage = calloc(n_values, sizeof(int32_t))};
+                        .grad_stage = calloc(n_values, sizeof(int32_t)),
+                        .demands = calloc(n_values, sizeof(struct demand))};
     weir_status status = WEIR_ERR_NOMEM;
-    if (b.tasks && b.combines && b.fillers && b.data_stage && b.grad_stage) {
+    if (b.tasks && b.combines && b.fillers && b.data_stage && b.grad_stage && b.demands) {
         memset(b.grad_stage, -1, n_values * sizeof(int32_t));
+        for (size_t i = 0; i < n_values; i++) {
+            b.demands[i] = (struct demand){INT32_MAX, INT32_MAX};
+        }
         schedule_forward(&b);
         if (is_training) {
             schedule_backward(&b, plan);
+            schedule_recomputed(&b, plan);
         }
         status = finish(&b, schedule);
     }
@@ -206,5 +281,6 @@ weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, boo
     free(b.fillers);
     free(b.data_stage);
     free(b.grad_stage);
+    free(b.demands);
     return status;
 }

@@ -14,7 +14,8 @@
 /* The size of the smallest element, and a divisor of every place and size. */
 #define CELL_BYTES 2
 
-/* A tensor: data of value v, or its gradient (v + n_values). */
+/* A tensor: data of value v, its gradient (v + n_values), or its data made again (v + 2 n_values).
+ */
 struct model {
     const struct plan *plan;
     const struct schedule *s;
@@ -25,6 +26,9 @@ struct model {
 static struct place place_of(const struct model *m, int32_t tensor)
 {
     int32_t n = m->plan->n_values;
+    if (tensor >= 2 * n) {
+        return m->s->again[tensor - 2 * n];
+    }
     return tensor < n ? m->s->data[tensor] : m->s->gradients[tensor - n];
 }
 
@@ -62,6 +66,12 @@ static void read_tensor(const struct model *m, int32_t tensor, int32_t first, in
     }
 }
 
+/* A value as backward reads it. */
+static int32_t later(const struct model *m, int32_t value)
+{
+    return m->plan->is_recomputed[value] ? 2 * m->plan->n_values + value : value;
+}
+
 /* What each kind of task must find and what it leaves; written from op.h, not from the planner. */
 static void model_task(const struct model *m, struct plan_task task, int32_t first, int32_t n)
 {
@@ -70,8 +80,13 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
     bool is_backward = task.phase == TASK_BACKWARD || task.phase == TASK_BACKWARD_SUMS;
     bool is_loss = task.i_op == m->plan->i_loss;
     int32_t n_read = task.phase == TASK_FORWARD_SUMS ? 1 : o->op.n_in;
+    bool is_again = task.phase == TASK_RECOMPUTE;
     for (int32_t j = 0; !is_backward && j < n_read; j++) {
-        read_tensor(m, o->in[j], first, n);
+        read_tensor(m, is_again ? later(m, o->in[j]) : o->in[j], first, n);
+    }
+    if (is_again) {
+        ck_assert(m->plan->is_recomputed[o->out]);
+        write_tensor(m, later(m, o->out), first, n);
     }
     if (task.phase == TASK_FORWARD) {
         write_tensor(m, o->out, first, n);
@@ -82,10 +97,10 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
     enum layer_kind kind = o->op.kind;
     if (kind == LAYER_BATCH_NORM || kind == LAYER_PRELU || kind == LAYER_L2_NORMALISE ||
         kind == LAYER_LAYER_NORM || kind == LAYER_SOFTMAX_LOSS) {
-        read_tensor(m, o->in[0], first, n);
+        read_tensor(m, later(m, o->in[0]), first, n);
     }
     if (kind == LAYER_RELU || kind == LAYER_RELU6 || o->op.has_relu) {
-        read_tensor(m, o->out, first, n);
+        read_tensor(m, later(m, o->out), first, n);
     }
     if (!is_loss) {
         read_tensor(m, n_values + o->out, first, n);
@@ -113,10 +128,10 @@ static void model_filler(const struct model *m, int32_t i_filler)
 {
     const struct plan_op *o = &m->plan->ops[m->s->filler_ops[i_filler]];
     if (o->op.kind == LAYER_CONV || o->op.kind == LAYER_LINEAR) {
-        read_tensor(m, o->in[0], 0, m->plan->batch);
+        read_tensor(m, later(m, o->in[0]), 0, m->plan->batch);
         read_tensor(m, m->plan->n_values + o->out, 0, m->plan->batch);
     } else if (o->op.kind == LAYER_MARGIN_LOSS) {
-        read_tensor(m, o->in[0], 0, m->plan->batch);
+        read_tensor(m, later(m, o->in[0]), 0, m->plan->batch);
     }
 }
 
@@ -205,6 +220,7 @@ START_TEST(no_tensor_is_overwritten_while_it_is_needed)
             struct weir_net_config config = {.batch = 5,
                                              .n_slices = 3,
                                              .is_training = i < 4,
+                                             .keeps_all = seed % 3 == 2,
                                              .precision = (enum weir_precision)(i / 2 % 2),
                                              .backend = backends[i % 2]};
             struct plan *plan;
@@ -350,21 +366,23 @@ static struct weir_graph *deep_graph(int n)
 START_TEST(memory_grows_as_lifetimes_ask)
 {
     size_t batch = 16;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         int n = i % 2 ? 10 : 40;
-        size_t image = 8 * 8 * 8 * (i / 2 ? sizeof(uint16_t) : sizeof(float));
+        size_t image = 8 * 8 * 8 * (i / 2 % 2 ? sizeof(uint16_t) : sizeof(float));
         struct weir_graph *graph = deep_graph(n);
         struct weir_net_config config = {.batch = (int32_t)batch,
                                          .is_training = true,
-                                         .precision = (enum weir_precision)(i / 2),
+                                         .keeps_all = i / 4,
+                                         .precision = (enum weir_precision)(i / 2 % 2),
                                          .backend = &weir_onednn_backend};
         struct plan *plan;
         ck_assert_int_eq(plan_create(graph, &config, &plan, NULL), WEIR_OK);
-        /* Training keeps two tensors per layer and a handful of gradients, however deep. */
-        size_t kept = 2 * (size_t)n * image * batch;
+        /* Training keeps what the convolution and what the norm makes, or only the first, and a
+         * handful of gradients (and of what is made again), however deep. */
+        size_t kept = (config.keeps_all ? 2 : 1) * (size_t)n * image * batch;
         ck_assert_uint_ge(plan->training.slab_bytes, kept - 2 * image * batch);
         ck_assert_uint_le(plan->training.slab_bytes,
-                          kept + (PLAN_FILLER_SLACK + 4) * image * batch);
+                          kept + (PLAN_FILLER_SLACK + 5) * image * batch);
         /* Inference keeps nothing for the batch and two tensors per tile. */
         ck_assert_uint_eq(plan->inference.slab_bytes, 0);
         ck_assert_uint_le(plan->inference.tile_bytes, 2 * image);

@@ -41,6 +41,7 @@ static const char *const what_texts[PROFILE_WHATS] = {
     [TASK_LOSS] = "loss",
     [TASK_BACKWARD_SUMS] = "backward sums",
     [TASK_BACKWARD] = "backward",
+    [TASK_RECOMPUTE] = "forward again",
     [PROFILE_WEIGHT_GRADIENT] = "weight gradient",
     [PROFILE_FORWARD_COMBINE] = "statistics",
     [PROFILE_BACKWARD_COMBINE] = "norm gradients",
@@ -202,6 +203,7 @@ static double bytes_of(const struct plan *plan, const struct record *record)
     double elems = 0, elem_bytes = plan_image_bytes(plan, plan->ops[record->i_op].out) / out;
     switch (record->what) {
     case TASK_FORWARD:
+    case TASK_RECOMPUTE:
     case PROFILE_WEIGHT_GRADIENT: /* x and dy in, the gradient out */
         elems = n * (in + out);
         break;

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 
-/** What an operation did; the first five are enum task_phase. */
+/** What an operation did; the first six are enum task_phase. */
 enum profile_what {
-    PROFILE_WEIGHT_GRADIENT = 5,
+    PROFILE_WEIGHT_GRADIENT = 6,
     PROFILE_FORWARD_COMBINE,
     PROFILE_BACKWARD_COMBINE,
     PROFILE_REFRESH,
