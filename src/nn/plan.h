@@ -3,7 +3,8 @@
  *
  * 1. Layers become ops. If the back-end can fuse, batch norm swallows the add and ReLU behind it;
  *    in a net that is not for training, convolutions and linears swallow batch norm too. In bf16, a
- * value that an op wants in the other type goes through a cast, once for all its readers.
+ * value that an op wants in the other type goes through a cast, once for all its readers. Where
+ * channels come last, so does an image that a linear reads through a flatten.
  * 2. Ops become a schedule: stages of tasks. Within a stage an image slice runs all its tasks in a
  *    row, while the data is in cache; a stage ends where the whole batch must be known (statistics
  *    of batch norm). Weight gradients are fillers, opened by the stage that completes their input.
@@ -61,7 +62,7 @@ struct plan_op {
     struct op op;
     weir_value_t in[LAYER_MAX_INPUTS], out;
     int32_t i_layer; /**< The graph's layer it stands for (the first, if it holds several); -1 =
-                          a cast. */
+                          a cast, or a flatten of the plan's own. */
     bool dx_adds[LAYER_MAX_INPUTS];
 };
 
@@ -84,7 +85,7 @@ struct schedule {
 struct plan {
     struct plan_op *ops;
     int32_t n_ops, n_values;
-    struct weir_shape *shapes;  /**< By value: the graph's, then in bf16 the cast of each. */
+    struct weir_shape *shapes;  /**< By value: the graph's, in bf16 the cast of each, flat ones. */
     enum weir_precision *types; /**< By value. */
     enum weir_precision precision;
     bool keeps_f32;       /**< bf16 lies in memory as f32. */

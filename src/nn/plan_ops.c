@@ -130,6 +130,26 @@ static bool needs_conversion(const struct plan *plan, struct weir_shape shape)
            (plan->is_channels_last && shape.c > 1 && (shape.h > 1 || shape.w > 1));
 }
 
+/* An op that no layer asks for, between those that make `value` and read `out`. */
+static void add_between(struct plan *plan, const struct weir_graph *graph, enum layer_kind kind,
+                        weir_value_t value, weir_value_t out)
+{
+    struct plan_op *o = &plan->ops[plan->n_ops++];
+    *o = (struct plan_op){.op = {.kind = kind,
+                                 .n_in = 1,
+                                 .in = {plan->shapes[value]},
+                                 .out = plan->shapes[out],
+                                 .is_channels_last = plan->is_channels_last,
+                                 .type = plan->types[out],
+                                 .batch = plan->batch,
+                                 .n_slices = plan->n_slices,
+                                 .gradient_batch = plan->batch},
+                          .in = {value},
+                          .out = out,
+                          .i_layer = -1};
+    memcpy(o->op.name, graph->layers[value % graph->n_layers].name, sizeof(o->op.name));
+}
+
 /* The value of this type: itself, or its cast, made here unless an op before has. */
 static weir_value_t cast_of(struct plan *plan, const struct weir_graph *graph, weir_value_t value,
                             enum weir_precision type)
@@ -143,23 +163,31 @@ static weir_value_t cast_of(struct plan *plan, const struct weir_graph *graph, w
             return cast;
         }
     }
-    struct weir_shape shape = graph->layers[value].out;
-    struct plan_op *o = &plan->ops[plan->n_ops++];
-    *o = (struct plan_op){.op = {.kind = LAYER_CAST,
-                                 .n_in = 1,
-                                 .in = {shape},
-                                 .out = shape,
-                                 .is_channels_last = plan->is_channels_last,
-                                 .type = type,
-                                 .batch = plan->batch,
-                                 .n_slices = plan->n_slices,
-                                 .gradient_batch = plan->batch},
-                          .in = {value},
-                          .out = cast,
-                          .i_layer = -1};
-    memcpy(o->op.name, graph->layers[value].name, sizeof(o->op.name));
     plan->types[cast] = type;
+    add_between(plan, graph, LAYER_CAST, value, cast);
     return cast;
+}
+
+/* A linear's weights are for C, H, W order. Where channels come last it reads images made flat, as
+ * they are less to move than its weights and their gradient would be. */
+static bool wants_flat(const struct plan *plan, enum layer_kind kind, struct weir_shape in)
+{
+    return kind == LAYER_LINEAR && plan->is_channels_last && in.c > 1 && (in.h > 1 || in.w > 1);
+}
+
+static weir_value_t flat_of(struct plan *plan, const struct weir_graph *graph, weir_value_t value)
+{
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *o = &plan->ops[i];
+        if (o->i_layer < 0 && o->op.kind == LAYER_FLATTEN && o->in[0] == value) {
+            return o->out;
+        }
+    }
+    weir_value_t flat = plan->n_values++;
+    plan->shapes[flat] = (struct weir_shape){(int32_t)op_elems(plan->shapes[value]), 1, 1};
+    plan->types[flat] = plan->types[value];
+    add_between(plan, graph, LAYER_FLATTEN, value, flat);
+    return flat;
 }
 
 static void add_op(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion,
@@ -177,6 +205,10 @@ static void add_op(struct plan *plan, const struct weir_graph *graph, const stru
     }
     for (int32_t j = 0; j < o.op.n_in; j++) {
         o.in[j] = cast_of(plan, graph, o.in[j], o.op.type);
+    }
+    if (wants_flat(plan, o.op.kind, o.op.in[0])) {
+        o.in[0] = flat_of(plan, graph, o.in[0]);
+        o.op.in[0] = plan->shapes[o.in[0]];
     }
     plan->types[o.out] = o.op.type;
     plan->ops[plan->n_ops++] = o;
@@ -239,13 +271,14 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
                             .n_users = calloc(n, sizeof(int32_t)),
                             .residual = calloc(n, sizeof(weir_value_t)),
                             .norm = calloc(n, sizeof(int32_t))};
-    /* In bf16 each value may have a cast of its own behind all those of the graph. */
-    size_t n_values = plan->precision == WEIR_PRECISION_F32 ? n : 2 * n;
-    plan->ops = calloc(n_values, sizeof(*plan->ops));
-    plan->shapes = calloc(n_values, sizeof(*plan->shapes));
-    plan->types = calloc(n_values, sizeof(*plan->types));
-    plan->needs_gradient = calloc(n_values, sizeof(*plan->needs_gradient));
-    plan->is_recomputed = calloc(n_values, sizeof(*plan->is_recomputed));
+    /* In bf16 each value may have a cast of its own behind all those of the graph; then come those
+     * that are made flat, one a layer at most. */
+    size_t n_values = plan->precision == WEIR_PRECISION_F32 ? n : 2 * n, n_max = n_values + n;
+    plan->ops = calloc(n_max, sizeof(*plan->ops));
+    plan->shapes = calloc(n_max, sizeof(*plan->shapes));
+    plan->types = calloc(n_max, sizeof(*plan->types));
+    plan->needs_gradient = calloc(n_max, sizeof(*plan->needs_gradient));
+    plan->is_recomputed = calloc(n_max, sizeof(*plan->is_recomputed));
     weir_status status = WEIR_ERR_NOMEM;
     if (fusion.swallowed_by && fusion.n_users && fusion.residual && fusion.norm && plan->ops &&
         plan->shapes && plan->types && plan->needs_gradient && plan->is_recomputed) {

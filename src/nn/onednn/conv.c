@@ -28,18 +28,6 @@ void conv_release(struct op *op)
     op->state = NULL;
 }
 
-/* Rows of C x HW into rows of HW x C, or back. */
-static void permute(const real *from, real *to, size_t n_rows, size_t n_from, size_t n_to)
-{
-    for (size_t k = 0; k < n_rows; k++, from += n_from * n_to, to += n_from * n_to) {
-        for (size_t j = 0; j < n_to; j++) {
-            for (size_t i = 0; i < n_from; i++) {
-                to[j * n_from + i] = from[i * n_to + j];
-            }
-        }
-    }
-}
-
 /* The norm's running statistics as y = scale * x + shift, and the bias with it in. */
 static void fold_bias(const struct conv_state *state, const struct op *op)
 {
@@ -91,20 +79,15 @@ static weir_status renew(const struct conv_state *state, const struct weight_cop
 weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_pointer)
 {
     const struct conv_state *state = op->state;
-    size_t hw = (size_t)op->in[0].h * (size_t)op->in[0].w;
     char *scratch = scratch_pointer;
     real *rows = row_major_weights(state, op);
-    if (state->is_permuted) {
-        permute(op->params[OP_WEIGHT].value, rows, (size_t)op->conv.k, (size_t)op->in[0].c, hw);
-    }
     if (op->norm) {
-        const real *from = state->is_permuted ? rows : op->params[OP_WEIGHT].value;
         if (!state->rows.base) {
             rows = scratch_pointer;
             scratch += conv_round_up(op->params[OP_WEIGHT].n_elems * sizeof(real));
         }
         fold_bias(state, op);
-        fold_rows(state, op, from, rows);
+        fold_rows(state, op, op->params[OP_WEIGHT].value, rows);
     }
     WEIR_TRY(renew(state, &state->forward_weights, rows, i_thread, scratch));
     for (int32_t i = 0; i < state->n_tiles; i++) {
@@ -209,7 +192,7 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
                                       : REF(linear_weight_gradient)(op, tile);
     }
     real *gradient = op->params[OP_WEIGHT].gradient;
-    bool is_beside = state->gradient_reorder.primitive || state->is_permuted;
+    bool is_beside = state->gradient_reorder.primitive != NULL;
     char *scratch = (char *)tile->scratch + state->gradient_bytes;
     void *x = address(tile->x[0]);
     if (state->picked_bytes > 0) {
@@ -221,11 +204,6 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
                          op->params[OP_BIAS].gradient};
     WEIR_TRY(
         primitive_run(state->context, &state->weight_gradient, tile->i_thread, addresses, scratch));
-    if (state->is_permuted) {
-        size_t hw = (size_t)op->in[0].h * (size_t)op->in[0].w;
-        permute(tile->scratch, gradient, (size_t)op->conv.k, hw, (size_t)op->in[0].c);
-        return WEIR_OK;
-    }
     if (!is_beside) {
         return WEIR_OK;
     }

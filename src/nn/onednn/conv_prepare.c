@@ -26,21 +26,14 @@ static dnnl_data_type_t weights_type(const struct op *op, enum direction directi
     return direction == WEIGHTS ? dnnl_f32 : type_of(op);
 }
 
-/* Is the order of an image's elements another one for the caller's weights? */
-static bool must_permute(const struct op *op)
-{
-    struct weir_shape in = op->in[0];
-    return op->kind == LAYER_LINEAR && in.c > 1 && (in.h > 1 || in.w > 1);
-}
-
 /* Rows from which a linear's forward product is worth blocked weights. */
 #define BLOCKED_MIN_ROWS 8
 
 /*
- * Images are flat vectors to a linear. Its weights stay row-major, where oneDNN's matrix product
- * reads them as fast as blocked ones without a copy, except forward with many rows (measured for
- * 3136 -> 512, 16 rows: 0.49 ms blocked, 1.6 row-major; 4 rows: 0.13 and 0.19; backward row-major
- * always wins).
+ * A linear reads vectors, or images of one channel. Its weights stay row-major, where oneDNN's
+ * matrix product reads them as fast as blocked ones without a copy, except forward with many rows
+ * (measured for 3136 -> 512, 16 rows: 0.49 ms blocked, 1.6 row-major; 4 rows: 0.13 and 0.19;
+ * backward row-major always wins).
  */
 static weir_status make_linear_shapes(const struct op *op, int32_t n, enum direction direction,
                                       struct conv_shapes *out, struct weir_error *err)
@@ -292,8 +285,7 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
     WEIR_TRY(primitive_attach(state->context, &state->weight_gradient, args,
                               op->conv.has_bias ? 4 : 3, err));
     bool is_plain = is_product(op) || dnnl_memory_desc_equal(layout, &state->plain_weights);
-    state->gradient_bytes =
-        is_plain && !state->is_permuted ? 0 : conv_round_up(dnnl_memory_desc_get_size(layout));
+    state->gradient_bytes = is_plain ? 0 : conv_round_up(dnnl_memory_desc_get_size(layout));
     if (is_plain) {
         return WEIR_OK;
     }
@@ -362,7 +354,7 @@ static weir_status prepare_tail(struct conv_state *state, const struct op *op,
         const struct weight_copy *own = &state->tiles[i].own_weights;
         is_read_plain = is_read_plain || (own->is_wanted && !own->reorder.primitive);
     }
-    bool has_rows = state->is_permuted || (op->norm && is_read_plain);
+    bool has_rows = op->norm && is_read_plain;
     if (has_rows && !slab_map(&state->rows, n_bytes)) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
@@ -400,7 +392,6 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
                       plain_tag(op), err));
     WEIR_TRY(describe(&state->bias, 1, (dnnl_dims_t){op->conv.k}, dnnl_f32, dnnl_x, err));
     WEIR_TRY(prepare_tiles(state, op, tile_sizes, n_tile_sizes, is_training, err));
-    state->is_permuted = must_permute(op);
     WEIR_TRY(prepare_tail(state, op, err));
     if (is_training) {
         WEIR_TRY(prepare_weight_gradient(state, op, err));

@@ -35,11 +35,9 @@ struct conv_state {
     size_t picked_bytes;
     struct weight_copy forward_weights, backward_weights;
     bool is_backward_shared; /* backward reads forward_weights */
-    /* A linear of images has its weights in the order of the channels-last image, an op with a
-     * batch norm its own multiplied with the norm's scale: row-major, where no reorder takes them
-     * from scratch at once. */
+    /* An op with a batch norm has its weights multiplied with the norm's scale: row-major, where no
+     * reorder takes them from scratch at once. */
     struct slab rows;
-    bool is_permuted;
     /* With layers behind it (conv_has_tail): k values each of the bias with the norm's shift in it,
      * and of the scale and shift for an op that oneDNN cannot do. */
     float *tail_bias, *tail_scale, *tail_shift;

@@ -261,16 +261,17 @@ START_TEST(convolutions_in_groups_and_with_gaps)
 
 END_TEST
 
-START_TEST(linears_of_vectors_and_of_pictures)
+START_TEST(linears_of_vectors_and_of_grey_pictures)
 {
     for (int i = 0; i < 12; i++) {
         char what[64];
-        int32_t c = odd_channels[i % 6], k = odd_channels[(i + 2) % 6], h = i < 6 ? 1 : 5;
+        int32_t n = odd_channels[i % 6], k = odd_channels[(i + 2) % 6];
+        struct weir_shape vector = {n, 1, 1}, picture = {1, n, 5};
         struct op op = {.kind = LAYER_LINEAR,
-                        .in = {{c, h, i < 6 ? 1 : 3}},
+                        .in = {i < 6 ? vector : picture},
                         .out = {k, 1, 1},
                         .conv = {.k = k, .has_bias = i % 2 == 0}};
-        snprintf(what, sizeof(what), "linear %d x %d -> %d", c, h, k);
+        snprintf(what, sizeof(what), "linear %d x %d -> %d", n, i < 6 ? 1 : 5, k);
         compare(op, what);
     }
 }
@@ -295,7 +296,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {convolutions_of_odd_shapes, convolutions_in_groups_and_with_gaps,
-                                  linears_of_vectors_and_of_pictures,
+                                  linears_of_vectors_and_of_grey_pictures,
                                   a_processor_without_bf16_is_told_so};
     size_t n = IS_THREAD_SANITIZED ? 0 : WEIR_ARRAY_LEN(tests);
     return n == 0 ? 77 : weir_test_run(weir_test_suite("conv", tests, n));
