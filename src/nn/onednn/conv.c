@@ -187,6 +187,10 @@ static void pick_pixels(const struct op *op, const struct op_tile *tile, char *t
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
+    if (state->product) {
+        state->product->run(op, tile);
+        return WEIR_OK;
+    }
     if (!state->weight_gradient.primitive) {
         return op->kind == LAYER_CONV ? REF(conv_weight_gradient)(op, tile)
                                       : REF(linear_weight_gradient)(op, tile);

@@ -253,6 +253,10 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
     struct conv_shapes s;
     struct primitive forward = {0};
     struct op product = *op;
+    state->product = product_can(op) ? product_kernels(op->type) : NULL;
+    if (state->product) {
+        return WEIR_OK;
+    }
     int32_t n = op->gradient_batch;
     if (is_product(op)) {
         n *= op->out.h * op->out.w;
@@ -310,6 +314,7 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
         most = WEIR_MAX(most, conv_dx_bytes(op, t->n) + t->backward.scratch_bytes);
         most = WEIR_MAX(most, rows + t->own_weights.reorder.scratch_bytes);
     }
+    most = WEIR_MAX(most, state->product ? product_scratch_bytes(op) : 0);
     most = WEIR_MAX(most, state->gradient_bytes + state->picked_bytes +
                               state->weight_gradient.scratch_bytes);
     most = WEIR_MAX(most, state->gradient_bytes + state->gradient_reorder.scratch_bytes);
@@ -321,7 +326,7 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
 static weir_status check_is_fast(const struct conv_state *state, const struct op *op,
                                  bool is_training, struct weir_error *err)
 {
-    bool is_fast = !is_training || state->weight_gradient.primitive;
+    bool is_fast = !is_training || state->product || state->weight_gradient.primitive;
     for (int32_t i = 0; i < state->n_tiles; i++) {
         const struct tile_primitives *t = &state->tiles[i];
         is_fast = is_fast && t->forward.primitive && (!is_training || t->backward.primitive);

@@ -5,6 +5,7 @@
 #include "../slab.h"
 #include "conv.h"
 #include "primitive.h"
+#include "product.h"
 #include "vector.h"
 
 /* Weights in the layout of a primitive. */
@@ -28,6 +29,7 @@ struct conv_state {
     const struct dnn_context *context;
     struct tile_primitives *tiles; /* by size of tile, or by band */
     int32_t n_tiles;
+    const struct product_kernels *product; /* makes the weight gradient; NULL: weight_gradient */
     struct primitive weight_gradient, gradient_reorder;
     size_t gradient_bytes; /* of the weight gradient in its primitive's layout */
     /* The weight gradient is one product of matrices, of so many bytes of x if its

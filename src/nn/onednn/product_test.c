@@ -1,0 +1,185 @@
+/*
+ * Weight gradients of our own against the reference's sums in double over the same rounded tensors:
+ * 2e-6 of the largest element. Shapes have rests in every direction: channels, pixels of a panel,
+ * cells that lie in the padding always or at the rims.
+ */
+#include "../reference/kernels.h"
+#include "product.h"
+
+#include "base/rng.h"
+#include "base/test_main.h"
+
+#include <math.h>
+
+#define GUARD 1e30f
+
+struct form {
+    int32_t c, k, h, w, kernel_h, kernel_w, stride, dilation, pad, batch;
+};
+
+static const struct form forms[] = {
+    /* many panels; one pixel; an odd number of pixels */
+    {64, 64, 30, 30, 1, 1, 1, 1, 0, 3},
+    {16, 16, 1, 1, 1, 1, 1, 1, 0, 1},
+    {32, 24, 5, 5, 1, 1, 1, 1, 0, 3},
+    /* rests of channels: of a tile's rows, of its two vectors, of a block */
+    {17, 19, 13, 11, 1, 1, 1, 1, 0, 3},
+    {33, 16, 13, 11, 1, 1, 2, 1, 0, 3},
+    {48, 31, 9, 10, 1, 1, 3, 1, 0, 2},
+    {40, 57, 6, 7, 3, 3, 1, 1, 1, 5},
+    /* kernels that are not square, strides, gaps, padding of all sizes */
+    {16, 20, 15, 12, 3, 3, 2, 1, 1, 3},
+    {20, 16, 14, 14, 7, 1, 1, 1, 3, 2},
+    {18, 22, 11, 16, 1, 5, 2, 1, 2, 2},
+    {16, 16, 9, 9, 3, 3, 1, 3, 3, 3},
+    {16, 16, 8, 9, 5, 5, 3, 2, 4, 4},
+    {24, 16, 2, 2, 3, 3, 1, 1, 1, 7},
+    {16, 24, 1, 1, 5, 5, 1, 1, 2, 4}, /* all cells but one lie in the padding */
+    {16, 16, 7, 7, 3, 3, 1, 1, 0, 2},
+    /* images that do not fit in the cache together */
+    {96, 128, 28, 28, 3, 3, 1, 1, 1, 5},
+};
+
+static struct op make_op(const struct form *f, enum weir_precision type)
+{
+    int32_t reach_h = (f->kernel_h - 1) * f->dilation + 1;
+    int32_t reach_w = (f->kernel_w - 1) * f->dilation + 1;
+    struct op op = {.kind = LAYER_CONV,
+                    .n_in = 1,
+                    .in = {{f->c, f->h, f->w}},
+                    .out = {f->k, (f->h + 2 * f->pad - reach_h) / f->stride + 1,
+                            (f->w + 2 * f->pad - reach_w) / f->stride + 1},
+                    .conv = {.k = f->k,
+                             .kernel_h = f->kernel_h,
+                             .kernel_w = f->kernel_w,
+                             .stride = f->stride,
+                             .pad_h = f->pad,
+                             .pad_w = f->pad,
+                             .groups = 1,
+                             .dilation = f->dilation},
+                    .type = type,
+                    .is_channels_last = true,
+                    .batch = f->batch,
+                    .gradient_batch = f->batch};
+    op.params[OP_WEIGHT].n_elems =
+        (size_t)f->c * (size_t)f->k * (size_t)f->kernel_h * (size_t)f->kernel_w;
+    return op;
+}
+
+/* Rounded values, as f32 and, if the op wants that, as bf16. */
+static float *make_tensor(struct weir_rng *rng, size_t n, uint16_t **out_short)
+{
+    float *wide = calloc(n, sizeof(float));
+    *out_short = calloc(n, sizeof(uint16_t));
+    for (size_t i = 0; i < n; i++) {
+        (*out_short)[i] = bf16_from_f32((float)weir_rng_normal(rng));
+        wide[i] = bf16_to_f32((*out_short)[i]);
+    }
+    return wide;
+}
+
+static void expect(const float *got, const float *expected, size_t n, int i_form)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs((double)expected[i]));
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!(fabs((double)got[i] - (double)expected[i]) <= 2e-6 * largest)) {
+            ck_abort_msg("form %d, element %zu: %.9g, expected %.9g", i_form, i, (double)got[i],
+                         (double)expected[i]);
+        }
+    }
+}
+
+static void compare(int i_form, enum weir_precision type)
+{
+    const struct product_kernels *kernels = product_kernels(type);
+    struct op op = make_op(&forms[i_form], type);
+    struct weir_rng rng;
+    weir_rng_init(&rng, 11, (uint64_t)i_form);
+    size_t n = op.params[OP_WEIGHT].n_elems, batch = (size_t)op.batch;
+    size_t scratch_bytes = product_scratch_bytes(&op);
+    uint16_t *short_x, *short_dy;
+    float *x = make_tensor(&rng, batch * op_elems(op.in[0]), &short_x);
+    float *dy = make_tensor(&rng, batch * op_elems(op.out), &short_dy);
+    float *expected = calloc(n, sizeof(float)), *got = calloc(n + 1, sizeof(float));
+    char *scratch = aligned_alloc(64, scratch_bytes + 64);
+    const struct op_tile wide = {.n = op.batch, .x = {x}, .dy = dy};
+    struct op_tile tile = wide;
+    ck_assert(product_can(&op));
+    if (type == WEIR_PRECISION_BF16) {
+        tile.x[0] = (real *)(void *)short_x;
+        tile.dy = (real *)(void *)short_dy;
+    }
+    /* What is in memory before must not matter, and nothing beyond may be touched. */
+    memset(scratch, 0xff, scratch_bytes + 64);
+    memset(got, 0xff, n * sizeof(float));
+    got[n] = GUARD;
+    tile.scratch = scratch;
+    op.params[OP_WEIGHT].gradient = got;
+    kernels->run(&op, &tile);
+    op.params[OP_WEIGHT].gradient = expected;
+    ck_assert_int_eq(REF(conv_weight_gradient)(&op, &wide), WEIR_OK);
+    expect(got, expected, n, i_form);
+    ck_assert(got[n] == GUARD);
+    for (size_t i = 0; i < 64; i++) {
+        ck_assert(scratch[scratch_bytes + i] == (char)0xff);
+    }
+    void *const all[] = {x, dy, short_x, short_dy, expected, got, scratch};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(all); i++) {
+        free(all[i]);
+    }
+}
+
+START_TEST(gradients_are_the_references_in_f32)
+{
+    if (product_kernels(WEIR_PRECISION_F32)) {
+        compare(_i, WEIR_PRECISION_F32);
+    }
+}
+
+END_TEST
+
+START_TEST(gradients_are_the_references_in_bf16)
+{
+    if (product_kernels(WEIR_PRECISION_BF16)) {
+        compare(_i, WEIR_PRECISION_BF16);
+    }
+}
+
+END_TEST
+
+START_TEST(what_it_cannot_do_is_left_to_others)
+{
+    struct op op = make_op(&forms[0], WEIR_PRECISION_F32);
+    ck_assert(product_can(&op));
+    op.conv.groups = 2;
+    ck_assert(!product_can(&op));
+    op.conv.groups = 1;
+    op.conv.has_bias = true;
+    ck_assert(!product_can(&op));
+    op.conv.has_bias = false;
+    op.in[0].c = 3;
+    ck_assert(!product_can(&op));
+    op.in[0].c = 64;
+    op.kind = LAYER_LINEAR;
+    ck_assert(!product_can(&op));
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("product");
+    TCase *tests = tcase_create("product");
+    int n = (int)WEIR_ARRAY_LEN(forms);
+    if (!product_kernels(WEIR_PRECISION_F32)) {
+        return 77; /* no AVX-512: oneDNN makes all weight gradients */
+    }
+    tcase_add_loop_test(tests, gradients_are_the_references_in_f32, 0, n);
+    tcase_add_loop_test(tests, gradients_are_the_references_in_bf16, 0, n);
+    tcase_add_test(tests, what_it_cannot_do_is_left_to_others);
+    suite_add_tcase(suite, tests);
+    return weir_test_run(suite);
+}
