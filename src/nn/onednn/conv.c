@@ -71,6 +71,10 @@ static weir_status renew(const struct conv_state *state, const struct weight_cop
                          int32_t i_thread, void *scratch)
 {
     void *addresses[] = {rows, copy->slab.base};
+    if (copy->relayout) {
+        copy->relayout(&copy->relayout_layout, rows, copy->slab.base);
+        return WEIR_OK;
+    }
     return copy->reorder.primitive
                ? primitive_run(state->context, &copy->reorder, i_thread, addresses, scratch)
                : WEIR_OK;

@@ -135,6 +135,31 @@ static weir_status create(const struct conv_state *state, const struct op *op,
     return primitive_create(state->context, &desc, hint, tail, p, err);
 }
 
+/* A layout of 4 sides whose blocks are of output channels, in bf16 with pairs of input channels. */
+static relayout_fn find_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
+{
+    const dnnl_blocking_desc_t *blocks = &layout->format_desc.blocking;
+    bool is_bf16 = layout->data_type == dnnl_bf16;
+    bool is_known = layout->ndims == 4 && layout->format_kind == dnnl_blocked &&
+                    layout->extra.flags == dnnl_memory_extra_flag_none && layout->offset0 == 0 &&
+                    blocks->inner_nblks == (is_bf16 ? 2 : 1) && blocks->inner_idxs[0] == 0 &&
+                    (!is_bf16 || (blocks->inner_idxs[1] == 1 && blocks->inner_blks[1] == 2));
+    if (!is_known || (!is_bf16 && layout->data_type != dnnl_f32)) {
+        return NULL;
+    }
+    *out = (struct relayout){.k = (size_t)layout->dims[0],
+                             .c = (size_t)layout->dims[1],
+                             .kernel_h = (size_t)layout->dims[2],
+                             .kernel_w = (size_t)layout->dims[3],
+                             .k_stride = (size_t)blocks->strides[0],
+                             .c_stride = (size_t)blocks->strides[1],
+                             .h_stride = (size_t)blocks->strides[2],
+                             .w_stride = (size_t)blocks->strides[3],
+                             .k_block = (size_t)blocks->inner_blks[0],
+                             .is_bf16 = is_bf16};
+    return relayout_for(out);
+}
+
 /* Row-major weights into the layout a primitive asked for, if it is another. */
 static weir_status make_copy(const struct conv_state *state, const dnnl_memory_desc_t *layout,
                              struct weight_copy *copy, struct weir_error *err)
@@ -146,6 +171,10 @@ static weir_status make_copy(const struct conv_state *state, const dnnl_memory_d
     }
     if (!slab_map(&copy->slab, dnnl_memory_desc_get_size(layout))) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
+    }
+    copy->relayout = find_relayout(layout, &copy->relayout_layout);
+    if (copy->relayout) {
+        return WEIR_OK;
     }
     WEIR_TRY(primitive_create_reorder(state->context, &state->plain_weights, layout, &copy->reorder,
                                       err));
@@ -354,10 +383,10 @@ static weir_status prepare_tail(struct conv_state *state, const struct op *op,
                                 struct weir_error *err)
 {
     size_t k = (size_t)op->conv.k, n_bytes = op->params[OP_WEIGHT].n_elems * sizeof(float);
-    bool is_read_plain = !state->forward_weights.reorder.primitive;
+    bool is_read_plain = !state->forward_weights.slab.base;
     for (int32_t i = 0; i < state->n_tiles; i++) {
         const struct weight_copy *own = &state->tiles[i].own_weights;
-        is_read_plain = is_read_plain || (own->is_wanted && !own->reorder.primitive);
+        is_read_plain = is_read_plain || (own->is_wanted && !own->slab.base);
     }
     bool has_rows = op->norm && is_read_plain;
     if (has_rows && !slab_map(&state->rows, n_bytes)) {

@@ -6,11 +6,14 @@
 #include "conv.h"
 #include "primitive.h"
 #include "product.h"
+#include "relayout.h"
 #include "vector.h"
 
 /* Weights in the layout of a primitive. */
 struct weight_copy {
-    struct primitive reorder; /* from the slab's row-major ones */
+    struct primitive reorder; /* from the slab's row-major ones; unless: */
+    relayout_fn relayout;
+    struct relayout relayout_layout;
     struct slab slab;
     dnnl_memory_desc_t layout;
     bool is_wanted;

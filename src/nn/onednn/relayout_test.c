@@ -1,0 +1,125 @@
+/*
+ * Each element of a blocked copy where the layout's strides say, to the last bit; what pads a block
+ * and what lies behind it untouched.
+ */
+#include "../op.h"
+#include "relayout.h"
+
+#include "base/rng.h"
+#include "base/test_main.h"
+
+#include <math.h>
+
+struct form {
+    size_t k, c, kernel_h, kernel_w, k_block;
+};
+
+/* The last block may be part padding, as oneDNN's of 48 of 512 channels. */
+static const struct form forms[] = {{16, 16, 1, 1, 16}, {64, 32, 1, 1, 64},  {32, 48, 3, 3, 32},
+                                    {80, 16, 1, 1, 48}, {112, 32, 3, 1, 48}, {96, 16, 2, 4, 64}};
+
+/* Blocks of output channels, rows, cells, input channels: as oneDNN orders them. */
+static struct relayout make_layout(const struct form *f, bool is_bf16)
+{
+    struct relayout r = {.k = f->k,
+                         .c = f->c,
+                         .kernel_h = f->kernel_h,
+                         .kernel_w = f->kernel_w,
+                         .k_block = f->k_block,
+                         .is_bf16 = is_bf16};
+    r.c_stride = f->k_block * (is_bf16 ? 2 : 1);
+    r.w_stride = f->c * f->k_block;
+    r.h_stride = r.w_stride * f->kernel_w;
+    r.k_stride = r.h_stride * f->kernel_h;
+    return r;
+}
+
+static size_t place(const struct relayout *r, size_t k, size_t c, size_t h, size_t w)
+{
+    size_t n_beside = r->is_bf16 ? 2 : 1;
+    return k / r->k_block * r->k_stride + c / n_beside * r->c_stride + h * r->h_stride +
+           w * r->w_stride + k % r->k_block * n_beside + c % n_beside;
+}
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static uint32_t at(const struct relayout *r, const void *to, size_t i)
+{
+    return r->is_bf16 ? ((const uint16_t *)to)[i] : ((const uint32_t *)to)[i];
+}
+
+START_TEST(elements_go_where_the_strides_say)
+{
+    struct relayout r = make_layout(&forms[_i / 2], _i % 2 == 1);
+    size_t n = r.k * r.c * r.kernel_h * r.kernel_w;
+    size_t n_to = (r.k + r.k_block - 1) / r.k_block * r.k_stride, n_padding = n_to;
+    size_t elem_bytes = r.is_bf16 ? 2 : 4;
+    float *from = calloc(n, sizeof(float));
+    char *to = aligned_alloc(64, (n_to * elem_bytes + 64 + 63) / 64 * 64);
+    struct weir_rng rng;
+    weir_rng_init(&rng, 5, (uint64_t)_i);
+    for (size_t i = 0; i < n; i++) {
+        from[i] = (float)weir_rng_normal(&rng);
+    }
+    from[n / 2] = NAN;
+    from[n / 3] = INFINITY;
+    memset(to, 0x5a, n_to * elem_bytes + 64);
+    ck_assert(relayout_for(&r) == relayout_v4);
+    relayout_v4(&r, from, to);
+    for (size_t i = 0; i < n; i++) {
+        size_t w = i % r.kernel_w, h = i / r.kernel_w % r.kernel_h;
+        size_t c = i / (r.kernel_w * r.kernel_h) % r.c, k = i / (r.kernel_w * r.kernel_h * r.c);
+        size_t where = place(&r, k, c, h, w);
+        ck_assert_uint_eq(at(&r, to, where), r.is_bf16 ? bf16_from_f32(from[i]) : bits_of(from[i]));
+        memset(to + where * elem_bytes, 0x5a, elem_bytes);
+        n_padding--;
+    }
+    ck_assert_uint_eq(n_padding, n_to - n);
+    for (size_t i = 0; i < n_to * elem_bytes + 64; i++) {
+        ck_assert_int_eq(to[i], 0x5a);
+    }
+    free(from);
+    free(to);
+}
+
+END_TEST
+
+START_TEST(other_layouts_are_left_to_onednn)
+{
+    struct relayout r = make_layout(&forms[0], true);
+    ck_assert(relayout_for(&r) != NULL);
+    r.k = 24;
+    ck_assert(relayout_for(&r) == NULL);
+    r.k = 16;
+    r.c = 3;
+    ck_assert(relayout_for(&r) == NULL);
+    r.c = 16;
+    r.kernel_h = r.kernel_w = 7;
+    ck_assert(relayout_for(&r) == NULL);
+    r.kernel_h = r.kernel_w = 1;
+    r.k_block = 8;
+    ck_assert(relayout_for(&r) == NULL);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("relayout");
+    TCase *tests = tcase_create("relayout");
+    const struct relayout any = make_layout(&forms[0], true);
+    if (!relayout_for(&any)) {
+        return 77; /* no AVX-512 */
+    }
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, elements_go_where_the_strides_say, 0,
+                        2 * (int)WEIR_ARRAY_LEN(forms));
+    tcase_add_test(tests, other_layouts_are_left_to_onednn);
+    suite_add_tcase(suite, tests);
+    return weir_test_run(suite);
+}
