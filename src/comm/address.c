@@ -205,6 +205,31 @@ weir_status address_list_own(int listen_fd, struct address_notice *out, struct w
     return WEIR_OK;
 }
 
+bool address_is_loopback(const char *text)
+{
+    return strncmp(text, "127.", 4) == 0 || strncmp(text, "[::1]", 5) == 0;
+}
+
+bool address_of_socket(int fd, char out_host[ADDRESS_HOST_BYTES])
+{
+    struct sockaddr_storage own;
+    socklen_t len = sizeof own;
+    if (getsockname(fd, (struct sockaddr *)&own, &len) != 0) {
+        return false;
+    }
+    const void *four = &((const struct sockaddr_in *)&own)->sin_addr;
+    if (own.ss_family == AF_INET6) {
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)&own)->sin6_addr;
+        if (!IN6_IS_ADDR_V4MAPPED(six)) {
+            return inet_ntop(AF_INET6, six, out_host, ADDRESS_HOST_BYTES) != NULL;
+        }
+        four = &six->s6_addr[12];
+    } else if (own.ss_family != AF_INET) {
+        return false;
+    }
+    return inet_ntop(AF_INET, four, out_host, ADDRESS_HOST_BYTES) != NULL;
+}
+
 static const char notice_title[] = "weir-rendezvous 1";
 
 void address_notice_write(const struct address_notice *notice, struct weir_buf *buf)

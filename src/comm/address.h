@@ -7,7 +7,12 @@
 #include "base/buf.h"
 #include "comm/wire.h"
 
-enum { ADDRESS_MAX = 32, ADDRESS_TEXT_BYTES = 300, BOOT_ID_BYTES = 40 };
+enum {
+    ADDRESS_MAX = 32,
+    ADDRESS_TEXT_BYTES = 300,
+    ADDRESS_HOST_BYTES = 46, /**< INET6_ADDRSTRLEN */
+    BOOT_ID_BYTES = 40
+};
 
 /** A parsed rendezvous: a file to publish in, or a host and port. */
 struct address_rendezvous {
@@ -46,6 +51,12 @@ weir_status address_listen(const struct address_rendezvous *where, int *out_fd,
 /** Fill the notice's addresses with this host's, each with the port of the listening socket. */
 weir_status address_list_own(int listen_fd, struct address_notice *out,
                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is "host:port" of use on its own host only? */
+bool address_is_loopback(const char *text);
+
+/** This side's address of a connected socket; false if it has none. */
+bool address_of_socket(int fd, char out_host[ADDRESS_HOST_BYTES]);
 
 /** Most bytes of a notice's text. */
 enum { ADDRESS_NOTICE_MAX_BYTES = 16384 };

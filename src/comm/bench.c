@@ -21,7 +21,7 @@ static const struct weir_option options[] = {
     OPT(factor, "factor", 'f', INT, "2", 2, 1024, "N", "From one size to the next."),
     OPT(type, "type", 'd', TEXT, "float", 0, 0, "TYPE", "float, double or int64."),
     OPT(transport, "transport", 't', TEXT, "auto", 0, 0, "NAME",
-        "auto, shm (all ranks on one host), ucx, or of UCX only tcp, rc or dc."),
+        "auto, shm (all ranks on one host), tcp, ucx, or of UCX only rc or dc."),
     OPT(algorithm, "algorithm", 'a', TEXT, "auto", 0, 0, "NAME",
         "Between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring#1M."),
     OPT(wire, "wire", 0, TEXT, "f32", 0, 0, "TYPE",

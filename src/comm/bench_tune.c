@@ -80,7 +80,7 @@ weir_status bench_tune(struct weir_comm *comm, const struct bench_plan *plan, vo
     if (weir_comm_rank(comm) != 0) {
         return WEIR_OK;
     }
-    struct comm_plan_key key = {.transport = comm->ucx_kind == NULL ? "ucx" : comm->ucx_kind,
+    struct comm_plan_key key = {.transport = comm_plan_transport(comm),
                                 .n_ranks = comm->n_workers,
                                 .n_hosts = comm->n_hosts,
                                 .wire = comm->wire};

@@ -4,23 +4,24 @@
 #include "base/log.h"
 #include "comm/host.h"
 #include "comm/sum.h"
+#include "comm/ucx/ucx_private.h"
 
 #include <stdarg.h>
 #include <unistd.h>
 
-/* From PREFER_UCX on: UCX, of whatever there is or of one kind only. */
+/* From PREFER_TCP on: messages; from PREFER_UCX on: UCX, of whatever there is or of one kind. */
 enum preference {
     PREFER_AUTO,
     PREFER_SHM,
-    PREFER_UCX,
     PREFER_TCP,
+    PREFER_UCX,
     PREFER_RC,
     PREFER_DC,
     N_PREFERENCES
 };
 
-static const char *const preference_names[N_PREFERENCES] = {"auto", "shm", "ucx",
-                                                            "tcp",  "rc",  "dc"};
+static const char *const preference_names[N_PREFERENCES] = {"auto", "shm", "tcp",
+                                                            "ucx",  "rc",  "dc"};
 
 static weir_status parse_preference(const char *text, enum preference *out, struct weir_error *err)
 {
@@ -35,7 +36,7 @@ static weir_status parse_preference(const char *text, enum preference *out, stru
         }
     }
     return weir_error_set(err, WEIR_ERR_INVALID,
-                          "transport \"%s\": expected auto, shm, ucx, tcp, rc or dc", text);
+                          "transport \"%s\": expected auto, shm, tcp, ucx, rc or dc", text);
 }
 
 weir_status comm_check_config(const struct weir_comm_config *config, struct weir_error *err)
@@ -86,19 +87,22 @@ static weir_status open_transport(struct weir_comm *comm, const struct comm_tran
     return status;
 }
 
-/* Who shares a host: comm->host_of[r] is the first rank on rank r's. */
+/* Who shares a host: comm->host_of[r] is the first rank on rank r's. And what carries messages, if
+ * nobody asks for anything: UCX where all have RDMA. */
 static weir_status find_hosts(struct weir_comm *comm, struct rendezvous *rdv,
                               enum preference preference, const char *label, struct weir_error *err)
 {
-    uint8_t bytes[2 * COMM_HOST_ID_BYTES + 16];
+    uint8_t bytes[2 * COMM_HOST_ID_BYTES + 24];
     char host[COMM_HOST_ID_BYTES];
     comm_host_id(host);
     struct wire_writer writer = {.data = bytes, .cap = sizeof bytes};
     wire_put_u32(&writer, (uint32_t)preference);
+    wire_put_u32(&writer, ucx_has_rdma());
     wire_put_text(&writer, host);
     wire_put_text(&writer, label == NULL ? "" : label);
     struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
     WEIR_TRY(rendezvous_exchange(rdv, bytes, writer.len, table, err));
+    bool has_rdma = true;
     comm->n_hosts = 0;
     for (int r = 0; r < comm->size; r++) {
         struct wire_reader reader = {.data = table[r].data, .left = table[r].len};
@@ -107,6 +111,7 @@ static weir_status find_hosts(struct weir_comm *comm, struct rendezvous *rdv,
                                   "rank %d asks for another transport than rank %d (%s)", r,
                                   comm->rank, preference_names[preference]);
         }
+        has_rdma = wire_get_u32(&reader) != 0 && has_rdma;
         int first = 0;
         while (first < r && (table[first].len != table[r].len ||
                              memcmp(table[first].data, table[r].data, table[r].len) != 0)) {
@@ -114,6 +119,9 @@ static weir_status find_hosts(struct weir_comm *comm, struct rendezvous *rdv,
         }
         comm->host_of[r] = first;
         comm->n_hosts += first == r;
+    }
+    if (preference < PREFER_TCP) {
+        comm->fabric = has_rdma ? &ucx_ucp_fabric : &ucx_tcp_fabric;
     }
     return WEIR_OK;
 }
@@ -127,10 +135,15 @@ struct plan_message {
     char problem[WEIR_ERROR_MESSAGE_BYTES];
 };
 
+const char *comm_plan_transport(const struct weir_comm *comm)
+{
+    return comm->ucx_kind == NULL ? comm->fabric->name : comm->ucx_kind;
+}
+
 static weir_status own_plan(const struct weir_comm *comm, const struct weir_comm_config *config,
                             struct comm_plan *out, struct weir_error *err)
 {
-    struct comm_plan_key key = {.transport = comm->ucx_kind == NULL ? "ucx" : comm->ucx_kind,
+    struct comm_plan_key key = {.transport = comm_plan_transport(comm),
                                 .n_ranks = comm->n_workers,
                                 .n_hosts = comm->n_hosts,
                                 .wire = comm->wire};
@@ -180,11 +193,13 @@ static bool has_host_with_several(const struct weir_comm *comm)
     return n_alone < comm->n_workers;
 }
 
-static weir_status open_ucx(struct weir_comm *comm, const struct weir_comm_config *config,
-                            struct rendezvous *rdv, bool can_share, struct weir_error *err)
+static weir_status open_messages(struct weir_comm *comm, const struct weir_comm_config *config,
+                                 struct rendezvous *rdv, bool can_share, struct weir_error *err)
 {
     WEIR_TRY(share_plan(comm, config, rdv, err));
-    return open_transport(comm, can_share ? &comm_hier_transport : &comm_ucx_transport, rdv, err);
+    const struct comm_transport *transport =
+        comm->fabric == &ucx_tcp_fabric ? &comm_tcp_transport : &comm_ucx_transport;
+    return open_transport(comm, can_share ? &comm_hier_transport : transport, rdv, err);
 }
 
 static weir_status choose_transport(struct weir_comm *comm, const struct weir_comm_config *config,
@@ -193,6 +208,7 @@ static weir_status choose_transport(struct weir_comm *comm, const struct weir_co
 {
     comm->n_hosts = 1;
     comm->ucx_kind = preference > PREFER_UCX ? preference_names[preference] : NULL;
+    comm->fabric = preference >= PREFER_UCX ? &ucx_ucp_fabric : &ucx_tcp_fabric;
     if (rdv != NULL) {
         WEIR_TRY(find_hosts(comm, rdv, preference, config->host, err));
     }
@@ -200,18 +216,18 @@ static weir_status choose_transport(struct weir_comm *comm, const struct weir_co
         return weir_error_set(
             err, WEIR_ERR_UNSUPPORTED,
             "transport shm needs all ranks on one host, under one user and in one "
-            "pid namespace; use auto or ucx");
+            "pid namespace; use auto, tcp or ucx");
     }
-    if (preference >= PREFER_UCX || comm->n_hosts > 1) {
+    if (preference >= PREFER_TCP || comm->n_hosts > 1) {
         bool can_share = preference == PREFER_AUTO && has_host_with_several(comm);
-        return open_ucx(comm, config, rdv, can_share, err);
+        return open_messages(comm, config, rdv, can_share, err);
     }
     weir_status status = open_transport(comm, &comm_shm_transport, rdv, err);
     if (status != WEIR_OK && comm->is_refused_by_all && preference == PREFER_AUTO) {
         /* The host forbids what sharing memory takes, or has none to share. */
         weir_log(WEIR_LOG_DEBUG, "comm_shm_unusable",
                  WEIR_KV_STR("reason", err == NULL ? "" : err->message));
-        status = open_ucx(comm, config, rdv, false, err);
+        status = open_messages(comm, config, rdv, false, err);
     }
     return status;
 }

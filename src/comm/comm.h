@@ -4,8 +4,8 @@
  * Three nouns. A `rendezvous` is where the ranks of one job find each other (a folder or an
  * address) and prove that they know the job's secret. A `weir_comm` is the group that comes out of
  * it: a rank number, a size, and collectives. A `transport` carries them: shared memory when all
- * ranks live on one host ("shm"), UCX between hosts ("ucx": TCP, RDMA), both when hosts hold
- * several ranks ("hier"). A parameter server (ps.h) uses the same group.
+ * ranks live on one host ("shm"), messages between hosts (RDMA by "ucx", else "tcp"), both when
+ * hosts hold several ranks ("hier"). A parameter server (ps.h) uses the same group.
  *
  *     struct weir_comm *comm;
  *     weir_comm_create(&(struct weir_comm_config){.rendezvous = "file:///jobs/7", .secret = secret,
@@ -30,12 +30,12 @@
  * apart; fp16 is infinite above 65504. "flat" sends f32.
  *
  * Order: all ranks make the same calls with the same sizes in the same order; posted and blocking
- * calls are carried out in the order in which they were made. Ranks that disagree get INVALID (UCX:
- * or TIMEOUT, where one waits for what the other never sends).
+ * calls are carried out in the order in which they were made. Ranks that disagree get INVALID
+ * (messages: or TIMEOUT, where one waits for what the other never sends).
  *
- * Failure: every call ends by its deadline (config.timeout_ms; UCX: and a quarter of it, at most 2
- * s, in which the ranks are asked who is late, so that nobody is blamed for another; where hosts
- * hold several ranks at most three times as long and 4 s). A rank that dies or leaves is
+ * Failure: every call ends by its deadline (config.timeout_ms; messages: and a quarter of it, at
+ * most 2 s, in which the ranks are asked who is late, so that nobody is blamed for another; where
+ * hosts hold several ranks at most three times as long and 4 s). A rank that dies or leaves is
  * WEIR_ERR_PEER on all others at once (shared memory: a few ms; TCP: about 10 ms); one that is
  * frozen is WEIR_ERR_TIMEOUT. weir_comm_failure names the rank. A failed communicator stays failed:
  * every later call returns the same status, and only weir_comm_destroy, weir_comm_failure and, in
@@ -77,7 +77,9 @@ struct weir_comm_config {
     bool is_elastic;
     int timeout_ms;      /**< Deadline of each call; 0 = 60 000. */
     int join_timeout_ms; /**< Deadline of weir_comm_create; 0 = timeout_ms. */
-    /** "auto" (or NULL); "shm"; "ucx", or "tcp", "rc", "dc": UCX over nothing but that. */
+    /** "auto" (or NULL): shared memory within a host; between hosts UCX, if all ranks have RDMA,
+     *  else TCP. "shm"; "tcp": sockets, of which the kernel chooses the ports; "ucx", or "rc",
+     * "dc": UCX over nothing but that. */
     const char *transport;
     /** Of all-reduces between hosts: "auto" (or NULL) chooses by size; "flat", "direct", "ring",
      *  "halving", "tree", or these by growing size: "flat:8K:direct:4M:ring#512K" is flat up to
@@ -110,10 +112,10 @@ weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_
                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Leave and free everything, weir_comm_alloc's memory included. Does not wait for other ranks (UCX:
- * up to 1 s, for the others to leave too, so that nothing sent is lost). What is posted and not
- * done is cancelled. Ranks that still wait for this one get WEIR_ERR_PEER. NULL is accepted. No
- * other call may be running.
+ * Leave and free everything, weir_comm_alloc's memory included. Does not wait for other ranks
+ * (messages: up to 1 s, for the others to leave too, so that nothing sent is lost). What is posted
+ * and not done is cancelled. Ranks that still wait for this one get WEIR_ERR_PEER. NULL is
+ * accepted. No other call may be running.
  */
 void weir_comm_destroy(struct weir_comm *comm);
 
@@ -123,7 +125,7 @@ int weir_comm_size(const struct weir_comm *comm);
 /** Ranks that take part in collectives: size - n_servers. */
 int weir_comm_n_workers(const struct weir_comm *comm);
 
-/** "shm", "ucx", or "hier": shared memory within hosts and UCX between them. */
+/** "shm", "tcp", "ucx", or "hier": shared memory within hosts and messages between them. */
 const char *weir_comm_transport(const struct weir_comm *comm);
 
 /**
@@ -138,8 +140,8 @@ weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out) WE
  * Every rank ends with the element-wise sum of all ranks' buffers. In place without a copy if buf
  * lies in weir_comm_alloc memory on all ranks (on none is fine too: then with one).
  * @param n_elems  Elements, not bytes; 0 is allowed.
- * Cost: shared memory 2 barriers and each byte read P times (up to 8 KiB 1 barrier and a copy); UCX
- * 2(P-1)/P of the bytes each way.
+ * Cost: shared memory 2 barriers and each byte read P times (up to 8 KiB 1 barrier and a copy);
+ * messages 2(P-1)/P of the bytes each way.
  */
 weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
                                 enum weir_comm_type type) WEIR_MUST_CHECK;

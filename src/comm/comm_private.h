@@ -75,6 +75,7 @@ struct comm_transport {
 
 extern const struct comm_transport comm_shm_transport;
 extern const struct comm_transport comm_ucx_transport;
+extern const struct comm_transport comm_tcp_transport;
 extern const struct comm_transport comm_hier_transport;
 
 /** An all-reduce of buf; or, with work.gradients, a shared step of a range. */
@@ -88,9 +89,9 @@ struct weir_comm {
     int rank, size, n_workers;
     uint64_t timeout_ns;
     const struct comm_transport *transport;
-    void *state; /**< The transport's. */
-    const char
-        *ucx_kind; /**< "tcp", "rc", "dc": UCX is to use nothing else; NULL: what it likes. */
+    void *state;                     /**< The transport's. */
+    const struct ucx_fabric *fabric; /**< What carries messages, where there are any. */
+    const char *ucx_kind;            /**< "rc", "dc": UCX is to use nothing else; else NULL. */
     int n_hosts, host_of[WEIR_COMM_MAX_RANKS]; /**< The first rank on each rank's host. */
     struct comm_plan plan, first_plan;         /**< Of all-reduces by messages: now; as created. */
     enum comm_wire wire;
@@ -156,6 +157,9 @@ double comm_servers_link_bytes(const struct weir_comm *comm, size_t n_elems);
 
 /** The status of the failure, or WEIR_OK. */
 weir_status comm_failed(struct weir_comm *comm);
+
+/** By which transport a tuning file is searched: "tcp", "ucx", "rc", "dc". */
+const char *comm_plan_transport(const struct weir_comm *comm);
 
 /** Now plus the communicator's timeout. */
 uint64_t comm_deadline_ns(const struct weir_comm *comm);

@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { N = 4, N_ELEMS = 3001, SEED = 11 };
+enum { N = 4, N_ELEMS = 3001, SEED = 11, N_TRANSPORTS = 3 };
+
+static const char *const transports[N_TRANSPORTS] = {"shm", "ucx", "tcp"};
 
 static char dir[64];
 static char url[128];
@@ -181,7 +183,7 @@ static void check_survivors(void)
 
 START_TEST(whoever_dies_the_others_go_on)
 {
-    transport = _i < N ? "shm" : "ucx";
+    transport = transports[_i / N];
     victims[0] = _i % N;
     victims[1] = -1;
     check_survivors();
@@ -247,7 +249,7 @@ static int be_new(struct weir_comm *comm, int member)
 
 START_TEST(a_newcomer_takes_the_place_of_the_lost)
 {
-    transport = _i < N ? "shm" : "ucx";
+    transport = transports[_i / N];
     victims[0] = _i % N;
     start_all(lose_and_gain);
     ck_assert_int_eq(end_of(victims[0]), 256 + SIGKILL);
@@ -438,10 +440,10 @@ int main(void)
     TCase *tcase = tcase_create("elastic");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, whoever_dies_the_others_go_on, 0, 2 * N);
+    tcase_add_loop_test(tcase, whoever_dies_the_others_go_on, 0, N_TRANSPORTS * N);
     tcase_add_loop_test(tcase, two_may_die_at_once_and_the_leader_be_one_of_them, 0, 3);
     tcase_add_test(tcase, the_last_one_goes_on_alone);
-    tcase_add_loop_test(tcase, a_newcomer_takes_the_place_of_the_lost, 0, 2 * N);
+    tcase_add_loop_test(tcase, a_newcomer_takes_the_place_of_the_lost, 0, N_TRANSPORTS * N);
     tcase_add_test(tcase, a_group_grows_beyond_what_it_was);
     tcase_add_test(tcase, a_group_that_has_done_its_work_sends_newcomers_away);
     tcase_add_test(tcase, who_does_not_know_the_secret_is_not_let_in_and_disturbs_nobody);

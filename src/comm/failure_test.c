@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { N_KINDS = 3 };
+enum { N_KINDS = 4 };
 
-static const char *const transports[] = {"shm", "ucx", "auto"};
+static const char *const transports[] = {"shm", "ucx", "auto", "tcp"};
 
 /* Of the third kind are two hosts with several ranks: 0, 1 (of four) on one, 2, 3 on the other. */
 static void init_group(struct test_group *group, int n_ranks, int kind)

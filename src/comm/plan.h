@@ -32,7 +32,7 @@ struct comm_plan {
 
 /** Whom a plan is for; what a tuning file is searched by. */
 struct comm_plan_key {
-    const char *transport; /**< "ucx", "tcp", "rc", "dc". */
+    const char *transport; /**< "tcp", "ucx", "rc", "dc". */
     int n_ranks, n_hosts;
     enum comm_wire wire;
 };

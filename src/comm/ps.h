@@ -14,7 +14,7 @@
  * each step, bit for bit the ones a serial program computes that sums in worker order.
  *
  * On one host gradients in weir_comm_alloc memory are read by the servers where they are, and the
- * weights live once in shared memory: a worker's pull is one copy. Between hosts: UCX.
+ * weights live once in shared memory: a worker's pull is one copy. Between hosts: messages.
  *
  * Without servers every worker serves a shard (weir_ps_shared_step): as an all-reduce with the
  * update in its middle, each worker holding the optimiser's state of its own shard alone.

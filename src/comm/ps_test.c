@@ -8,7 +8,10 @@
 
 #include <signal.h>
 
-static const char *const transports[] = {"shm", "ucx"};
+/* What takes long is not done with UCX too, which carries the same messages as sockets. */
+enum { N_TRANSPORTS = 3, N_SWEPT = 2, N_KINDS };
+
+static const char *const transports[N_TRANSPORTS] = {"shm", "tcp", "ucx"};
 
 enum { STEPS = 6, N_MOST = 300007 };
 
@@ -117,9 +120,9 @@ START_TEST(weights_are_those_of_the_serial_program)
         {1, 1, 1, false}, {2, 1, 0, true},      {2, 1, 1000, true},    {4, 2, 4099, false},
         {3, 3, 20, true}, {4, 1, N_MOST, true}, {2, 3, N_MOST, false},
     };
-    struct layout layout = layouts[_i / 2];
+    struct layout layout = layouts[_i / N_SWEPT];
     struct test_group group;
-    test_group_init(&group, layout.n_workers + layout.n_servers, transports[_i % 2]);
+    test_group_init(&group, layout.n_workers + layout.n_servers, transports[_i % N_SWEPT]);
     group.n_servers = layout.n_servers;
     ck_assert_int_eq(test_group_run(&group, run, &layout), 0);
     test_group_fini(&group);
@@ -176,9 +179,9 @@ static int lose_one(struct weir_comm *comm, void *context)
 
 START_TEST(a_dead_worker_or_server_is_named_to_all)
 {
-    int victim = _i / 2 == 0 ? 1 : 3;
+    int victim = _i / N_TRANSPORTS == 0 ? 1 : 3;
     struct test_group group;
-    test_group_init(&group, 4, transports[_i % 2]);
+    test_group_init(&group, 4, transports[_i % N_TRANSPORTS]);
     group.n_servers = 1;
     uint64_t start_ns = weir_mono_ns();
     test_group_start(&group, lose_one, &victim);
@@ -261,11 +264,12 @@ START_TEST(shared_weights_are_those_of_the_serial_program)
                                             {3, 0, 100003, false},
                                             {4, 0, 7, true},
                                             {5, 0, 33, false}};
-    struct layout layout = layouts[_i / 3];
+    struct layout layout = layouts[_i / N_KINDS];
     struct test_group group;
     /* The third kind: on two hosts, that hold several ranks. */
-    test_group_init(&group, layout.n_workers, _i % 3 == 2 ? "auto" : transports[_i % 3]);
-    group.n_hosts = _i % 3 == 2 ? 2 : 1;
+    test_group_init(&group, layout.n_workers,
+                    _i % N_KINDS == N_SWEPT ? "auto" : transports[_i % N_KINDS]);
+    group.n_hosts = _i % N_KINDS == N_SWEPT ? 2 : 1;
     ck_assert_int_eq(test_group_run(&group, share_steps, &layout), 0);
     test_group_fini(&group);
 }
@@ -351,10 +355,11 @@ START_TEST(posted_ranges_become_the_serial_programs_weights_where_the_gradients_
 {
     static const struct layout layouts[] = {
         {1, 0, 1000, true}, {2, 0, N_MOST, true}, {3, 0, 100003, false}, {4, 0, 7, true}};
-    struct layout layout = layouts[_i / 3];
+    struct layout layout = layouts[_i / N_KINDS];
     struct test_group group;
-    test_group_init(&group, layout.n_workers, _i % 3 == 2 ? "auto" : transports[_i % 3]);
-    group.n_hosts = _i % 3 == 2 ? 2 : 1;
+    test_group_init(&group, layout.n_workers,
+                    _i % N_KINDS == N_SWEPT ? "auto" : transports[_i % N_KINDS]);
+    group.n_hosts = _i % N_KINDS == N_SWEPT ? 2 : 1;
     ck_assert_int_eq(test_group_run(&group, share_ranges, &layout), 0);
     test_group_fini(&group);
 }
@@ -449,16 +454,18 @@ int main(void)
 {
     Suite *suite = suite_create("ps");
     TCase *tcase = tcase_create("ps");
-    tcase_add_loop_test(tcase, weights_are_those_of_the_serial_program, 0, 14);
-    tcase_add_loop_test(tcase, a_dead_worker_or_server_is_named_to_all, 0, 4);
-    tcase_add_loop_test(tcase, an_update_that_fails_ends_the_group, 0, 2);
-    tcase_add_loop_test(tcase, shared_weights_are_those_of_the_serial_program, 0, 15);
+    tcase_add_loop_test(tcase, weights_are_those_of_the_serial_program, 0, 7 * N_SWEPT);
+    tcase_add_loop_test(tcase, a_dead_worker_or_server_is_named_to_all, 0, 2 * N_TRANSPORTS);
+    tcase_add_loop_test(tcase, an_update_that_fails_ends_the_group, 0, N_TRANSPORTS);
+    tcase_add_loop_test(tcase, shared_weights_are_those_of_the_serial_program, 0, 5 * N_KINDS);
     tcase_add_loop_test(tcase, a_shared_update_that_fails_is_known_to_all_and_the_group_goes_on, 0,
-                        2);
-    tcase_add_loop_test(
-        tcase, posted_ranges_become_the_serial_programs_weights_where_the_gradients_were, 0, 12);
-    tcase_add_loop_test(tcase, without_an_update_a_posted_range_is_summed_in_its_own_slice, 0, 2);
-    tcase_add_loop_test(tcase, a_posted_update_that_fails_ends_the_group, 0, 2);
+                        N_TRANSPORTS);
+    tcase_add_loop_test(tcase,
+                        posted_ranges_become_the_serial_programs_weights_where_the_gradients_were,
+                        0, 4 * N_KINDS);
+    tcase_add_loop_test(tcase, without_an_update_a_posted_range_is_summed_in_its_own_slice, 0,
+                        N_TRANSPORTS);
+    tcase_add_loop_test(tcase, a_posted_update_that_fails_ends_the_group, 0, N_TRANSPORTS);
     suite_add_tcase(suite, tcase);
     return weir_test_run_here(suite);
 }

@@ -114,11 +114,6 @@ static weir_status try_address(struct rendezvous *rdv, const char *address, cons
     return status;
 }
 
-static bool is_loopback(const char *address)
-{
-    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0;
-}
-
 static weir_status try_file(struct rendezvous *rdv, bool *out_is_final, struct weir_error *err)
 {
     char text[ADDRESS_NOTICE_MAX_BYTES];
@@ -139,7 +134,7 @@ static weir_status try_file(struct rendezvous *rdv, bool *out_is_final, struct w
     status = weir_error_set(err, WEIR_ERR_PEER, "%s names no address that can be tried from here",
                             rdv->where.path);
     for (int i = 0; i < notice.n_addresses && !*out_is_final; i++) {
-        if (is_loopback(notice.addresses[i]) && !is_same_host) {
+        if (address_is_loopback(notice.addresses[i]) && !is_same_host) {
             continue;
         }
         status = try_address(rdv, notice.addresses[i], notice.instance, out_is_final, err);

@@ -38,7 +38,7 @@ static const struct weir_option options[] = {
     OPT(num_ps,             "num-ps",             INT,  "1",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers, where they are used; 0: the workers themselves, each of a part of the weights"),
     OPT(hosts,              "hosts",              TEXT, NULL,       0, 0, "LIST", "Start the ranks there: a,b or a:2,b:2"),
     OPT(launcher,           "launcher",           TEXT, "auto",     0, 0, "NAME", "local, ssh, srun, or auto: ssh with --hosts, srun inside a Slurm allocation"),
-    OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm or ucx"),
+    OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm, tcp or ucx"),
     OPT(rendezvous,         "rendezvous",         TEXT, NULL,       0, 0, "URL", "Where ranks on several hosts meet: tcp://HOST:PORT of the first host"),
     OPT(emulate_fabric,     "emulate-fabric",     INT,  "0",        0, 1000, "GBIT", "Slow the exchange down to what it would be on this Ethernet with --accelerator: 10, 25, 100"),
     OPT(accelerator,        "accelerator",        TEXT, "p100",     0, 0, "NAME", "p100 or v100"),

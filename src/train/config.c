@@ -50,7 +50,7 @@ static const struct weir_option options[] = {
     OPT(role,               "role",               TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),
     OPT(rendezvous,         "rendezvous",         TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
     OPT(secret,             "secret",             TEXT, NULL,       0, 0, "TEXT", "What the ranks prove to each other that they know"),
-    OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), ucx, or of UCX only tcp, rc or dc"),
+    OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), tcp, ucx, or of UCX only rc or dc"),
     OPT(all_reduce_spec,    "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring"),
     OPT(tuning,             "tuning",             TEXT, NULL,       0, 0, "FILE", "What auto chooses by: written by weir bench allreduce --tune"),
     OPT(wire,               "wire",               TEXT, "f32",      0, 0, "TYPE", "What gradients are sent as between hosts: f32, bf16 or fp16"),

@@ -171,13 +171,7 @@ static weir_status make_room(struct ucx_state *ucx)
 /* Only spares the fabric the first registration: without it messages are as correct. */
 static void register_memory(struct ucx_state *ucx, struct ucx_memory *memory)
 {
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
-                                                 UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address = memory->base,
-                                   .length = memory->bytes};
-    if (ucp_mem_map(ucx->context, &params, &memory->handle) != UCS_OK) {
-        memory->handle = NULL;
-    }
+    memory->handle = ucx->fabric->map(ucx, memory->base, memory->bytes);
     ucx->memories[ucx->n_memories++] = *memory;
 }
 
@@ -193,11 +187,16 @@ static weir_status map_memory(struct ucx_state *ucx, size_t bytes, void **out)
 {
     WEIR_TRY(make_room(ucx));
     struct ucx_memory memory = {.bytes = bytes};
-    memory.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    memory.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory.base == MAP_FAILED) {
         return WEIR_ERR_NOMEM;
     }
+    /* Large pages make the kernel's copies cheaper, and page faults belong here, not into the first
+     * step. Both are wishes. */
+    (void)madvise(memory.base, bytes, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
+    (void)madvise(memory.base, bytes, MADV_POPULATE_WRITE);
+#endif
     register_memory(ucx, &memory);
     *out = memory.base;
     return WEIR_OK;

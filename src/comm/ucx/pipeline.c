@@ -27,7 +27,8 @@ struct reduction {
     int first_stage;
     uint32_t n_op;
     uint64_t deadline_ns;
-    struct flight flights[UCX_WINDOW];
+    int window; /**< Blocks on their way at once. */
+    struct flight flights[UCX_MOST_FLIGHTS];
 };
 
 /* ---- where things are --------------------------------------------------------------------------
@@ -280,7 +281,7 @@ static weir_status advance(struct reduction *red, struct flight *flight, bool *o
 
 static weir_status wait_for_any(struct reduction *red, size_t i_oldest, unsigned *n_idle)
 {
-    struct flight *flight = &red->flights[i_oldest % UCX_WINDOW];
+    struct flight *flight = &red->flights[i_oldest % (size_t)red->window];
     struct ucx_request *requests = requests_of(red, flight);
     size_t i = 0;
     while (i + 1 < red->n_requests && requests[i].handle == NULL) {
@@ -289,23 +290,23 @@ static weir_status wait_for_any(struct reduction *red, size_t i_oldest, unsigned
     return ucx_idle(red->ucx, &requests[i], red->deadline_ns, n_idle);
 }
 
-/* Blocks start in order, at most UCX_WINDOW of them behind the oldest that is not done. */
+/* Blocks start in order, at most `window` of them behind the oldest that is not done. */
 static weir_status run(struct reduction *red)
 {
     size_t i_next = 0, i_oldest = 0;
     unsigned n_idle = 0;
     while (i_oldest < red->n_blocks) {
         bool has_moved = false;
-        for (; i_next < red->n_blocks && i_next < i_oldest + UCX_WINDOW; i_next++) {
-            struct flight *flight = &red->flights[i_next % UCX_WINDOW];
+        for (; i_next < red->n_blocks && i_next < i_oldest + (size_t)red->window; i_next++) {
+            struct flight *flight = &red->flights[i_next % (size_t)red->window];
             *flight =
                 (struct flight){.is_flying = true, .i_block = i_next, .i_stage = red->first_stage};
             WEIR_TRY(begin_stage(red, flight));
         }
         for (size_t i = i_oldest; i < i_next; i++) {
-            WEIR_TRY(advance(red, &red->flights[i % UCX_WINDOW], &has_moved));
+            WEIR_TRY(advance(red, &red->flights[i % (size_t)red->window], &has_moved));
         }
-        while (i_oldest < i_next && !red->flights[i_oldest % UCX_WINDOW].is_flying) {
+        while (i_oldest < i_next && !red->flights[i_oldest % (size_t)red->window].is_flying) {
             i_oldest++;
         }
         if (!has_moved && i_oldest < red->n_blocks) {
@@ -338,7 +339,7 @@ static void choose_sizes(struct reduction *red, size_t chunk_bytes)
 {
     const struct comm_schedule *schedule = red->schedules[0];
     size_t n_slices = (size_t)schedule->n_slices, n_largest = (size_t)schedule->n_largest;
-    size_t most_scratch = UCX_SCRATCH_BYTES / UCX_WINDOW / (size_t)red->group->n_ranks;
+    size_t most_scratch = UCX_SCRATCH_BYTES / UCX_LEAST_FLIGHTS / (size_t)red->group->n_ranks;
     size_t most = WEIR_MIN(chunk_bytes, most_scratch) / red->wire_bytes / n_largest + 1;
     size_t n_blocks = red->n_elems / (most * n_slices) + 1;
     red->slice_elems = (red->n_elems / n_blocks / n_slices / ALIGN + 1) * ALIGN;
@@ -360,13 +361,18 @@ static void choose_sizes(struct reduction *red, size_t chunk_bytes)
         red->n_requests = WEIR_MAX(red->n_requests, (size_t)schedule->most_steps);
     }
     red->out_bytes = is_narrow(red) ? red->out_bytes : 0;
+    /* As many as give the network enough to carry: of many ranks few. */
+    size_t sent_bytes = (size_t)schedule->most_out * red->slice_elems * red->wire_bytes;
+    size_t window = red->ucx->fabric->window_bytes / WEIR_MAX(sent_bytes, (size_t)1);
+    window = WEIR_MIN(window, (size_t)UCX_MOST_FLIGHTS);
+    red->window = (int)WEIR_MAX(window, (size_t)UCX_LEAST_FLIGHTS);
 }
 
 static weir_status take_memory(struct reduction *red)
 {
     struct ucx_group *group = red->group;
-    size_t bytes = UCX_WINDOW * (red->in_bytes + red->out_bytes);
-    size_t n_requests = UCX_WINDOW * red->n_requests;
+    size_t bytes = (size_t)red->window * (red->in_bytes + red->out_bytes);
+    size_t n_requests = (size_t)red->window * red->n_requests;
     if (group->scratch_bytes < bytes) {
         free(group->scratch);
         group->scratch = malloc(bytes);
@@ -396,7 +402,7 @@ static weir_status reduce(struct reduction *red, const struct comm_rule *rule)
     weir_status status = find_schedules(red, (enum comm_algorithm)rule->algorithm);
     if (status == WEIR_OK) {
         red->first_stage = red->half == UCX_ALL_GATHER ? 1 : 0;
-        choose_sizes(red, rule->chunk_bytes > 0 ? rule->chunk_bytes : UCX_CHUNK_BYTES);
+        choose_sizes(red, rule->chunk_bytes > 0 ? rule->chunk_bytes : ucx->fabric->chunk_bytes);
         status = take_memory(red);
     }
     if (status != WEIR_OK) {

@@ -1,7 +1,7 @@
 /**
  * All-reduces over messages: schedules (comm/schedule.h) carried out block by block.
  *
- * An array is cut into blocks; each goes through its schedule's stages, and up to UCX_WINDOW blocks
+ * An array is cut into blocks; each goes through its schedule's stages, and several blocks
  * are on their way at once, each in its own stage: while one is on the wire another is summed. What
  * is to be added arrives in scratch memory; what replaces one's own arrives in place, unless it has
  * to be widened first. Which block goes on first depends on the network; the result does not.
@@ -29,7 +29,7 @@ enum ucx_half { UCX_WHOLE, UCX_REDUCE_SCATTER, UCX_ALL_GATHER };
 
 /**
  * All-reduce among the group. On failure ucx_fail was called.
- * @param rule  How; chunk_bytes 0 is UCX_CHUNK_BYTES.
+ * @param rule  How; chunk_bytes 0 is the fabric's.
  * @param wire  What F32 is sent as; other types are sent as they are.
  */
 weir_status ucx_reduce(struct ucx_state *ucx, struct ucx_group *group, const struct comm_rule *rule,

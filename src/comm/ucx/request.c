@@ -10,16 +10,16 @@ enum {
     ANSWER_MAX_MS = 2000, /**< Longest wait for answers after a deadline. */
     GOODBYE_MS = 1000,
     CLOSE_MS = 1000,
-    SPINS_LEAST = 2, /**< Rounds of ucp_worker_progress before sleeping. */
-    SPINS_MOST = 256,
+    SPINS_LEAST = 2,  /**< Rounds of progress before sleeping. */
+    SHORT_NS = 50000, /**< A sleep that spinning would have spared. */
 };
 
 _Static_assert(WEIR_COMM_MAX_RANKS <= 256, "a tag has 8 bits for the sender");
 
 /* Operation 32 bits, phase 8, number within it 16, sender 8. */
-static ucp_tag_t make_tag(uint32_t n_op, unsigned part, int sender)
+static uint64_t make_tag(uint32_t n_op, unsigned part, int sender)
 {
-    return (ucp_tag_t)n_op << 32 | (ucp_tag_t)part << 8 | (ucp_tag_t)sender;
+    return (uint64_t)n_op << 32 | (uint64_t)part << 8 | (uint64_t)sender;
 }
 
 static uint64_t in_ms(unsigned ms)
@@ -30,9 +30,8 @@ static uint64_t in_ms(unsigned ms)
 /* ---- the list of what is in flight ------------------------------------------------------------
  */
 
-static void track(struct ucx_state *ucx, struct ucx_request *request, void *handle)
+static void track(struct ucx_state *ucx, struct ucx_request *request)
 {
-    request->handle = handle;
     request->next = ucx->active;
     request->link = &ucx->active;
     if (ucx->active != NULL) {
@@ -41,96 +40,65 @@ static void track(struct ucx_state *ucx, struct ucx_request *request, void *hand
     ucx->active = request;
 }
 
-static void untrack(struct ucx_request *request)
+/* UCX_PENDING, or how the request ended; then it is no longer in flight. */
+static enum ucx_fate test(const struct ucx_state *ucx, struct ucx_request *request)
 {
-    *request->link = request->next;
-    if (request->next != NULL) {
-        request->next->link = request->link;
+    enum ucx_fate fate = ucx->fabric->test(request);
+    if (fate != UCX_PENDING) {
+        *request->link = request->next;
+        if (request->next != NULL) {
+            request->next->link = request->link;
+        }
+        request->handle = NULL;
     }
-    ucp_request_free(request->handle);
-    request->handle = NULL;
-}
-
-/* UCS_INPROGRESS, or how the request ended; then it is no longer in flight. */
-static ucs_status_t test(struct ucx_request *request)
-{
-    ucp_tag_recv_info_t info = {.length = request->bytes};
-    ucs_status_t status = request->is_receive ? ucp_tag_recv_request_test(request->handle, &info)
-                                              : ucp_request_check_status(request->handle);
-    if (status == UCS_INPROGRESS) {
-        return status;
-    }
-    untrack(request);
-    return status == UCS_OK && info.length != request->bytes ? UCS_ERR_MESSAGE_TRUNCATED : status;
+    return fate;
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------
  */
 
-/* Let UCX work; after a while without events sleep until there is one. Where spinning did not help
- * the next while is half as long, where it did twice: beside busy neighbours it only takes the core
- * away from who is waited for; on a quiet machine it spares waking up. */
-static void progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned *n_idle)
+/* Where spinning did not help the next while is half as long; where it did, or would have, twice:
+ * beside busy neighbours it only takes the core away from who is waited for; on a quiet machine it
+ * spares waking up. */
+void ucx_progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned *n_idle)
 {
-    if (ucp_worker_progress(ucx->worker) != 0) {
+    if (ucx->fabric->progress(ucx)) {
         if (*n_idle > 0) {
-            ucx->n_spins = WEIR_MIN(2 * ucx->n_spins, (unsigned)SPINS_MOST);
+            ucx->n_spins = WEIR_MIN(2 * ucx->n_spins, ucx->n_spins_most);
         }
         *n_idle = 0;
         return;
     }
-    if (++*n_idle < ucx->n_spins || ucp_worker_arm(ucx->worker) != UCS_OK) {
+    if (++*n_idle < ucx->n_spins || !ucx->fabric->arm(ucx)) {
         return;
     }
-    ucx->n_spins = WEIR_MAX(ucx->n_spins / 2, (unsigned)SPINS_LEAST);
     uint64_t now = weir_mono_ns();
     uint64_t ms = now >= deadline_ns ? 0 : (deadline_ns - now + 999999) / 1000000;
     struct pollfd poll_fd = {.fd = ucx->event_fd, .events = POLLIN};
     (void)poll(&poll_fd, 1, (int)WEIR_MIN(ms, (uint64_t)1000));
+    bool was_short = weir_mono_ns() - now < SHORT_NS;
+    ucx->n_spins = was_short ? WEIR_MIN(2 * ucx->n_spins, ucx->n_spins_most)
+                             : WEIR_MAX(ucx->n_spins / 2, (unsigned)SPINS_LEAST);
     *n_idle = 0;
 }
 
-void ucx_finish(struct ucx_state *ucx, ucs_status_ptr_t handle, uint64_t deadline_ns)
+void ucx_close_connections(struct ucx_state *ucx)
 {
-    unsigned n_idle = 0;
-    if (!UCS_PTR_IS_PTR(handle)) {
-        return;
-    }
-    while (ucp_request_check_status(handle) == UCS_INPROGRESS && weir_mono_ns() < deadline_ns) {
-        progress_or_sleep(ucx, deadline_ns, &n_idle);
-    }
-    ucp_request_free(handle);
-}
-
-void ucx_close_endpoints(struct ucx_state *ucx)
-{
-    static const ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                              .flags = UCP_EP_CLOSE_FLAG_FORCE};
     uint64_t deadline_ns = in_ms(CLOSE_MS);
     unsigned n_idle = 0;
     for (struct ucx_request *i = ucx->active; i != NULL; i = i->next) {
         if (i->is_receive) {
-            ucp_request_cancel(ucx->worker, i->handle);
+            ucx->fabric->cancel(ucx, i);
         }
     }
-    ucs_status_ptr_t closing[WEIR_COMM_MAX_RANKS];
-    for (int r = 0; r < ucx->comm->size; r++) {
-        closing[r] = NULL;
-        if (ucx->peers[r].ep != NULL) {
-            closing[r] = ucp_ep_close_nbx(ucx->peers[r].ep, &force);
-            ucx->peers[r].ep = NULL;
-        }
-    }
-    for (int r = 0; r < ucx->comm->size; r++) {
-        ucx_finish(ucx, closing[r], deadline_ns);
-    }
+    ucx->fabric->disconnect(ucx, deadline_ns);
     while (ucx->active != NULL && weir_mono_ns() < deadline_ns) {
         for (struct ucx_request *i = ucx->active, *next; i != NULL; i = next) {
             next = i->next;
-            (void)test(i);
+            (void)test(ucx, i);
         }
         if (ucx->active != NULL) {
-            progress_or_sleep(ucx, deadline_ns, &n_idle);
+            ucx_progress_or_sleep(ucx, deadline_ns, &n_idle);
         }
     }
 }
@@ -138,37 +106,42 @@ void ucx_close_endpoints(struct ucx_state *ucx)
 /* ---- failure
  * ------------------------------------------------------------------------------------- */
 
+void ucx_peer_broke(struct ucx_state *ucx, int rank)
+{
+    if (!ucx->peers[rank].is_broken) {
+        ucx->peers[rank].is_broken = true;
+        ucx->first_broken = ucx->first_broken < 0 ? rank : ucx->first_broken;
+        ucx->n_broken++;
+    }
+}
+
+static uint64_t notice_tag(const struct ucx_state *ucx)
+{
+    return make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank);
+}
+
 weir_status ucx_expect_notice(struct ucx_state *ucx)
 {
-    static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
-    void *handle = ucp_tag_recv_nbx(ucx->worker, &ucx->notice, sizeof ucx->notice,
-                                    make_tag(0, ucx_part(UCX_NOTICE, 0), 0),
-                                    (ucp_tag_t)0xff << 24 /* from anybody */, &by_request);
-    if (!UCS_PTR_IS_PTR(handle)) {
+    ucx->notice_request =
+        (struct ucx_request){.rank = UCX_ANYBODY, .is_receive = true, .bytes = sizeof ucx->notice};
+    if (ucx->fabric->receive(ucx, &ucx->notice, make_tag(0, ucx_part(UCX_NOTICE, 0), 0),
+                             UINT64_C(0xff) << 24, &ucx->notice_request) != UCX_PENDING) {
         return comm_fail(ucx->comm, WEIR_ERR_NOMEM, ucx->comm->rank, "no memory for a message");
     }
-    ucx->notice_request =
-        (struct ucx_request){.rank = -1, .is_receive = true, .bytes = sizeof ucx->notice};
-    track(ucx, &ucx->notice_request, handle);
+    track(ucx, &ucx->notice_request);
     return WEIR_OK;
 }
 
-static void free_sent(void *handle, ucs_status_t status, void *context)
+static bool is_reachable(const struct ucx_state *ucx, int rank)
 {
-    (void)status;
-    (void)context;
-    ucp_request_free(handle);
+    return ucx->peers[rank].is_connected && !ucx->peers[rank].is_broken;
 }
 
 /* Send without waiting; `notice` stays where it is. Who cannot be reached is told nothing. */
 static void send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice)
 {
-    static const ucp_request_param_t unattended = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK,
-                                                   .cb.send = free_sent};
-    const struct ucx_peer *peer = &ucx->peers[rank];
-    if (peer->ep != NULL && peer->broken == UCS_OK) {
-        (void)ucp_tag_send_nbx(peer->ep, notice, sizeof *notice,
-                               make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank), &unattended);
+    if (is_reachable(ucx, rank)) {
+        ucx->fabric->send_aside(ucx, rank, notice, notice_tag(ucx));
     }
 }
 
@@ -191,7 +164,7 @@ static void take_note(struct ucx_state *ucx, const struct ucx_notice *notice)
 /* Is there bad news (in ucx->notice)? Goodbyes, questions and answers are dealt with on the way. */
 static bool has_notice(struct ucx_state *ucx)
 {
-    while (ucx->notice_request.handle != NULL && test(&ucx->notice_request) == UCS_OK) {
+    while (ucx->notice_request.handle != NULL && test(ucx, &ucx->notice_request) == UCX_DONE) {
         int rank = ucx->notice.rank, status = ucx->notice.status;
         bool is_bad = status != WEIR_ERR_END && status != UCX_ASK && status != UCX_HERE;
         if (is_bad || rank < 0 || rank >= ucx->comm->size) {
@@ -205,57 +178,23 @@ static bool has_notice(struct ucx_state *ucx)
     return false;
 }
 
-static ucs_status_ptr_t flush(const struct ucx_state *ucx, int rank)
-{
-    static const ucp_request_param_t plain = {.op_attr_mask = 0};
-    const struct ucx_peer *peer = &ucx->peers[rank];
-    return peer->ep == NULL || peer->broken != UCS_OK ? NULL : ucp_ep_flush_nbx(peer->ep, &plain);
-}
-
-/* Tell every rank that can be reached, for a bounded time. */
-static void send_notices(struct ucx_state *ucx, struct ucx_notice notice)
-{
-    static const ucp_request_param_t plain = {.op_attr_mask = 0};
-    struct ucx_notice *copy = &ucx->notice; /* outlives the call, unlike the stack */
-    ucs_status_ptr_t sends[WEIR_COMM_MAX_RANKS];
-    uint64_t deadline_ns = in_ms(NOTICE_MS);
-    *copy = notice;
-    for (int r = 0; r < ucx->comm->size; r++) {
-        const struct ucx_peer *peer = &ucx->peers[r];
-        sends[r] = NULL;
-        if (peer->ep != NULL && peer->broken == UCS_OK && r != notice.rank) {
-            sends[r] =
-                ucp_tag_send_nbx(peer->ep, copy, sizeof *copy,
-                                 make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank), &plain);
-        }
-    }
-    /* Sent means handed to UCX; only a flush hands it to the wire before the close drops it. One
-     * by one: that of all ends with the first that fails. */
-    ucs_status_ptr_t flushes[WEIR_COMM_MAX_RANKS];
-    for (int r = 0; r < ucx->comm->size; r++) {
-        flushes[r] = r == notice.rank ? NULL : flush(ucx, r);
-    }
-    for (int r = 0; r < ucx->comm->size; r++) {
-        ucx_finish(ucx, sends[r], deadline_ns);
-        ucx_finish(ucx, flushes[r], deadline_ns);
-    }
-}
-
 weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const char *what)
 {
     status = comm_fail(ucx->comm, status, rank, "rank %d%s %s", rank,
                        rank == ucx->comm->rank ? " (this one)" : "", what);
     if (ucx->notice_request.handle != NULL) {
         /* Also stops a notice from arriving in the memory that now holds ours. */
-        ucp_request_cancel(ucx->worker, ucx->notice_request.handle);
+        ucx->fabric->cancel(ucx, &ucx->notice_request);
         unsigned n_idle = 0;
         uint64_t deadline_ns = in_ms(NOTICE_MS);
-        while (test(&ucx->notice_request) == UCS_INPROGRESS && weir_mono_ns() < deadline_ns) {
-            progress_or_sleep(ucx, deadline_ns, &n_idle);
+        while (test(ucx, &ucx->notice_request) == UCX_PENDING && weir_mono_ns() < deadline_ns) {
+            ucx_progress_or_sleep(ucx, deadline_ns, &n_idle);
         }
     }
-    send_notices(ucx, (struct ucx_notice){.status = status, .rank = rank});
-    ucx_close_endpoints(ucx);
+    /* Outlives the call, unlike the stack. */
+    ucx->notice = (struct ucx_notice){.status = status, .rank = rank};
+    ucx->fabric->tell(ucx, &ucx->notice, notice_tag(ucx), rank, in_ms(NOTICE_MS));
+    ucx_close_connections(ucx);
     return status;
 }
 
@@ -276,7 +215,7 @@ static weir_status fail_as_told(struct ucx_state *ucx)
         status = comm_fail(ucx->comm, WEIR_ERR_PEER, rank, "rank %d%s gave up", rank, self);
         break;
     }
-    ucx_close_endpoints(ucx);
+    ucx_close_connections(ucx);
     return status;
 }
 
@@ -285,7 +224,7 @@ weir_status ucx_hear(struct ucx_state *ucx, unsigned wait_ms)
     uint64_t deadline_ns = in_ms(wait_ms);
     unsigned n_idle = 0;
     do {
-        progress_or_sleep(ucx, deadline_ns, &n_idle);
+        ucx_progress_or_sleep(ucx, deadline_ns, &n_idle);
         if (has_notice(ucx)) {
             return fail_as_told(ucx);
         }
@@ -296,8 +235,7 @@ weir_status ucx_hear(struct ucx_state *ucx, unsigned wait_ms)
 static bool has_everybody_left(const struct ucx_state *ucx)
 {
     for (int r = 0; r < ucx->comm->size; r++) {
-        const struct ucx_peer *peer = &ucx->peers[r];
-        if (peer->ep != NULL && peer->broken == UCS_OK && !peer->has_left) {
+        if (is_reachable(ucx, r) && !ucx->peers[r].has_left) {
             return false;
         }
     }
@@ -306,29 +244,14 @@ static bool has_everybody_left(const struct ucx_state *ucx)
 
 void ucx_say_goodbye(struct ucx_state *ucx)
 {
-    static const ucp_request_param_t plain = {.op_attr_mask = 0};
     uint64_t deadline_ns = in_ms(GOODBYE_MS);
     unsigned n_idle = 0;
     ucx->waits_for = -1;
     ucx->goodbye = (struct ucx_notice){.status = WEIR_ERR_END, .rank = ucx->comm->rank};
-    /* Behind everything sent before, also what takes several messages to deliver. */
-    ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
-    ucs_status_ptr_t sends[WEIR_COMM_MAX_RANKS];
-    for (int r = 0; r < ucx->comm->size; r++) {
-        const struct ucx_peer *peer = &ucx->peers[r];
-        sends[r] =
-            peer->ep == NULL || peer->broken != UCS_OK
-                ? NULL
-                : ucp_tag_send_nbx(peer->ep, &ucx->goodbye, sizeof ucx->goodbye,
-                                   make_tag(0, ucx_part(UCX_NOTICE, 0), ucx->comm->rank), &plain);
-    }
+    ucx->fabric->tell(ucx, &ucx->goodbye, notice_tag(ucx), -1, deadline_ns);
     while (!has_notice(ucx) && !has_everybody_left(ucx) && weir_mono_ns() < deadline_ns) {
-        progress_or_sleep(ucx, deadline_ns, &n_idle);
+        ucx_progress_or_sleep(ucx, deadline_ns, &n_idle);
     }
-    for (int r = 0; r < ucx->comm->size; r++) {
-        ucx_finish(ucx, sends[r], deadline_ns);
-    }
-    ucx_finish(ucx, ucp_worker_flush_nbx(ucx->worker, &plain), deadline_ns);
 }
 
 /* A rank that is gone and from which something is still awaited; -1 if there is none. What has come
@@ -336,9 +259,8 @@ void ucx_say_goodbye(struct ucx_state *ucx)
 static int find_lost(const struct ucx_state *ucx)
 {
     for (const struct ucx_request *i = ucx->active; i != NULL; i = i->next) {
-        if (i->rank >= 0 &&
-            (ucx->peers[i->rank].broken != UCS_OK || ucx->peers[i->rank].has_left) &&
-            ucp_request_check_status(i->handle) != UCS_OK) {
+        if (i->rank >= 0 && (ucx->peers[i->rank].is_broken || ucx->peers[i->rank].has_left) &&
+            !ucx->fabric->has_come(i)) {
             return i->rank;
         }
     }
@@ -395,7 +317,7 @@ static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request
     }
     weir_status failed = comm_failed(ucx->comm);
     if (failed != WEIR_OK) {
-        ucx_close_endpoints(ucx); /* interrupted */
+        ucx_close_connections(ucx); /* interrupted */
         return failed;
     }
     int lost = find_lost(ucx);
@@ -417,56 +339,48 @@ static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request
 /* ---- messages
  * ------------------------------------------------------------------------------------- */
 
-static weir_status judge(struct ucx_state *ucx, int rank, ucs_status_t status)
+static weir_status judge(struct ucx_state *ucx, int rank, enum ucx_fate fate)
 {
-    if (status == UCS_OK) {
+    switch (fate) {
+    case UCX_DONE:
         return WEIR_OK;
-    }
-    if (status == UCS_ERR_MESSAGE_TRUNCATED) {
+    case UCX_TRUNCATED:
         return ucx_fail(ucx, WEIR_ERR_INVALID, rank, "disagrees on the size of the operation");
-    }
-    if (status == UCS_ERR_NO_MEMORY) {
+    case UCX_NOMEM:
         return ucx_fail(ucx, WEIR_ERR_NOMEM, ucx->comm->rank, "has no memory for a message");
+    default:
+        return has_notice(ucx) ? fail_as_told(ucx) : fail_lost(ucx, rank);
     }
-    if (has_notice(ucx)) {
-        return fail_as_told(ucx);
-    }
-    return fail_lost(ucx, rank);
 }
 
-static weir_status started(struct ucx_state *ucx, struct ucx_request *request,
-                           ucs_status_ptr_t handle)
+static weir_status started(struct ucx_state *ucx, struct ucx_request *request, enum ucx_fate fate)
 {
-    if (UCS_PTR_IS_PTR(handle)) {
-        track(ucx, request, handle);
+    if (fate == UCX_PENDING) {
+        track(ucx, request);
         return WEIR_OK;
     }
-    return judge(ucx, request->rank, UCS_PTR_STATUS(handle));
+    request->handle = NULL;
+    return judge(ucx, request->rank, fate);
 }
 
 weir_status ucx_send(struct ucx_state *ucx, int rank, const void *buf, size_t bytes, uint32_t n_op,
                      unsigned part, struct ucx_request *request)
 {
-    static const ucp_request_param_t plain = {.op_attr_mask = 0};
-    const struct ucx_peer *peer = &ucx->peers[rank];
     *request = (struct ucx_request){.rank = rank, .bytes = bytes};
-    if (peer->ep == NULL || peer->broken != UCS_OK) {
-        return judge(ucx, rank, UCS_ERR_CONNECTION_RESET);
+    if (!is_reachable(ucx, rank)) {
+        return judge(ucx, rank, UCX_LOST);
     }
-    return started(
-        ucx, request,
-        ucp_tag_send_nbx(peer->ep, buf, bytes, make_tag(n_op, part, ucx->comm->rank), &plain));
+    return started(ucx, request,
+                   ucx->fabric->send(ucx, buf, make_tag(n_op, part, ucx->comm->rank), request));
 }
 
 weir_status ucx_receive(struct ucx_state *ucx, int rank, void *buf, size_t bytes, uint32_t n_op,
                         unsigned part, struct ucx_request *request)
 {
-    /* Always by request: its end tells how many bytes came. */
-    static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
     *request = (struct ucx_request){.rank = rank, .is_receive = true, .bytes = bytes};
-    return started(ucx, request,
-                   ucp_tag_recv_nbx(ucx->worker, buf, bytes, make_tag(n_op, part, rank),
-                                    ~(ucp_tag_t)0, &by_request));
+    return started(
+        ucx, request,
+        ucx->fabric->receive(ucx, buf, make_tag(n_op, part, rank), ~UINT64_C(0), request));
 }
 
 weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
@@ -475,7 +389,7 @@ weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, u
     ucx->waits_for = request->handle != NULL ? request->rank : -1;
     WEIR_TRY(check_trouble(ucx, request, deadline_ns));
     bool has_asked = ucx->asked_for_ns == deadline_ns;
-    progress_or_sleep(ucx, has_asked ? ucx->answers_due_ns : deadline_ns, n_idle);
+    ucx_progress_or_sleep(ucx, has_asked ? ucx->answers_due_ns : deadline_ns, n_idle);
     return WEIR_OK;
 }
 
@@ -484,11 +398,11 @@ weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, si
 {
     *out_is_over = false;
     for (size_t i = 0; i < n; i++) {
-        ucs_status_t status = requests[i].handle != NULL ? test(&requests[i]) : UCS_OK;
-        if (status == UCS_INPROGRESS) {
+        enum ucx_fate fate = requests[i].handle != NULL ? test(ucx, &requests[i]) : UCX_DONE;
+        if (fate == UCX_PENDING) {
             return WEIR_OK;
         }
-        WEIR_TRY(judge(ucx, requests[i].rank, status));
+        WEIR_TRY(judge(ucx, requests[i].rank, fate));
     }
     *out_is_over = true;
     return WEIR_OK;
@@ -499,9 +413,9 @@ weir_status ucx_wait(struct ucx_state *ucx, struct ucx_request *request, uint64_
     unsigned n_idle = 0;
     ucx->waits_for = -1;
     while (request->handle != NULL) {
-        ucs_status_t status = test(request);
-        if (status != UCS_INPROGRESS) {
-            return judge(ucx, request->rank, status);
+        enum ucx_fate fate = test(ucx, request);
+        if (fate != UCX_PENDING) {
+            return judge(ucx, request->rank, fate);
         }
         WEIR_TRY(ucx_idle(ucx, request, deadline_ns, &n_idle));
     }

@@ -1,14 +1,15 @@
 /**
- * The transport between hosts: UCX tag messages over whatever the fabric has (RDMA, TCP).
+ * The transports between hosts: tagged messages over a fabric, which is UCX (ucp.c) where there is
+ * RDMA, and sockets (comm/tcp) where there is not.
  *
- * One worker, one endpoint per other rank with peer error handling: a dead rank breaks its endpoint
- * within milliseconds. Every message has a tag of (operation number, phase, sender), so that none
- * can be taken for another. Requests are kept in a list from posting to completion: when the group
- * breaks, the receives are cancelled and the endpoints closed by force, so that all of them
- * complete and no buffer is written after the call returned.
+ * One connection per other rank: a dead rank breaks its own within milliseconds. Every message has
+ * a tag of (operation number, phase, sender), so that none can be taken for another. Requests are
+ * kept in a list from posting to completion: when the group breaks, the receives are cancelled and
+ * the connections closed by force, so that all of them complete and no buffer is written after the
+ * call returned.
  *
  * Who finds out first tells the others (a notice: status and rank at fault) before it closes its
- * endpoints; otherwise they would blame the messenger. Who leaves in good order says goodbye (a
+ * connections; otherwise they would blame the messenger. Who leaves in good order says goodbye (a
  * notice with status END) and waits a while for the others': a connection that is closed may lose
  * what the other side has not read yet.
  *
@@ -22,11 +23,10 @@
 #include "comm/comm_private.h"
 #include "comm/ucx/pipeline.h"
 
-#include <ucp/api/ucp.h>
-
 enum {
-    UCX_WINDOW = 4,                  /**< Chunks of an all-reduce in flight. */
-    UCX_CHUNK_BYTES = 256 << 10,     /**< Largest message of an all-reduce, unless a plan says. */
+    UCX_WINDOW = 4,        /**< Chunks in flight of what is no all-reduce. */
+    UCX_LEAST_FLIGHTS = 4, /**< Blocks of an all-reduce in flight. */
+    UCX_MOST_FLIGHTS = 16,
     UCX_MAX_CHUNK_BYTES = 256 << 10, /**< Stays in the cache between arrival and sum. */
     UCX_MIN_CHUNK_BYTES = 16 << 10,
     UCX_SCRATCH_BYTES = 32 << 20, /**< Bound of the receive buffers for many ranks. */
@@ -60,9 +60,18 @@ struct ucx_notice {
     int32_t waits_for; /**< UCX_HERE: the rank that the sender waits for. */
 };
 
+/** What has become of a message. */
+enum ucx_fate {
+    UCX_DONE,
+    UCX_PENDING,
+    UCX_LOST,      /**< The connection broke, or the message was cancelled. */
+    UCX_TRUNCATED, /**< What arrived has another size. */
+    UCX_NOMEM,
+};
+
 struct ucx_peer {
-    ucp_ep_h ep; /**< NULL: own rank, or closed. */
-    ucs_status_t broken;
+    bool is_connected; /**< False: own rank, or closed. */
+    bool is_broken;
     bool has_left; /**< Said goodbye: everything it ever sent has arrived. */
     bool is_here;  /**< Answered the last question: it waits for waits_for. */
     int waits_for;
@@ -72,25 +81,97 @@ struct ucx_peer {
 /** One message in flight; in the state's list while handle is not NULL. Caller's memory. */
 struct ucx_request {
     struct ucx_request *next, **link;
-    void *handle;
+    void *handle; /**< The fabric's; not NULL while the message is pending. */
     int rank;
     bool is_receive;
     size_t bytes;
+    /* Of use to a fabric that has nowhere else to keep it. */
+    uint64_t tag;
+    const uint8_t *from;
+    uint8_t *into;
+    enum ucx_fate fate;
+    struct ucx_request *behind; /**< In a queue. */
 };
 
 struct ucx_memory {
     void *base;
     size_t bytes;
     bool is_borrowed; /**< Registered here, but not ours. */
-    ucp_mem_h handle; /**< NULL if the fabric needs no registration. */
+    void *handle;     /**< The fabric's; NULL: it needs no registration. */
 };
+
+struct ucx_state;
+
+/** The rank of a receive that is from anybody: there is one, of notices. */
+enum { UCX_ANYBODY = -1 };
+
+/** What carries messages. All calls are those of whoever has the turn, but for `signal`. */
+struct ucx_fabric {
+    const char *name;
+    size_t window_bytes; /**< About as much of an all-reduce should be on its way. */
+    size_t chunk_bytes;  /**< Largest message of an all-reduce, unless a plan says. */
+
+    /** Set state->fabric_state and state->event_fd. What failed half-way is undone by `close`. */
+    weir_status (*open)(struct ucx_state *ucx, struct weir_error *err);
+
+    /** Exchange addresses and connect everybody with everybody: peers[].is_connected. */
+    weir_status (*connect)(struct ucx_state *ucx, struct rendezvous *rdv, struct weir_error *err);
+
+    /** Start a message: pending with request->handle set, or over. Messages from one rank to
+     *  another with the same tag keep their order. */
+    enum ucx_fate (*send)(struct ucx_state *ucx, const void *buf, uint64_t tag,
+                          struct ucx_request *request);
+    /** mask: which bits of the tag count. */
+    enum ucx_fate (*receive)(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
+                             struct ucx_request *request);
+
+    /** Is a pending one over? Then its handle is given back. */
+    enum ucx_fate (*test)(struct ucx_request *request);
+
+    /** Has a pending one come or gone well, though nobody has tested it yet? */
+    bool (*has_come)(const struct ucx_request *request);
+
+    /** Make a receive end soon, its memory untouched from then on. */
+    void (*cancel)(struct ucx_state *ucx, struct ucx_request *request);
+
+    /** Send a notice that need not arrive; it is copied, or stays where it is. */
+    void (*send_aside)(struct ucx_state *ucx, int rank, const struct ucx_notice *notice,
+                       uint64_t tag);
+
+    /** Send a notice, behind all that was sent before, to the connected ranks but `except`; return
+     *  when it is on the wire, or at the deadline. */
+    void (*tell)(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
+                 uint64_t deadline_ns);
+
+    /** Take a step; did anything happen? */
+    bool (*progress)(struct ucx_state *ucx);
+
+    /** Will event_fd turn readable when there is something to do? False: there is now. */
+    bool (*arm)(struct ucx_state *ucx);
+
+    /** Make a sleeper on event_fd wake up. Any thread. */
+    void (*signal)(struct ucx_state *ucx);
+
+    /** Close all connections by force: what is pending will soon be over. */
+    void (*disconnect)(struct ucx_state *ucx, uint64_t deadline_ns);
+
+    /** Register memory with the network; NULL if that is of no use. */
+    void *(*map)(struct ucx_state *ucx, void *base, size_t bytes);
+    void (*unmap)(struct ucx_state *ucx, void *handle);
+
+    /** Free fabric_state (NULL is fine). */
+    void (*close)(struct ucx_state *ucx);
+};
+
+extern const struct ucx_fabric ucx_ucp_fabric;
+extern const struct ucx_fabric ucx_tcp_fabric;
 
 struct ucx_state {
     struct weir_comm *comm;
-    ucp_context_h context;
-    ucp_worker_h worker;
+    const struct ucx_fabric *fabric;
+    void *fabric_state;
     int event_fd;
-    unsigned n_spins;
+    unsigned n_spins, n_spins_most; /**< Now; few with more ranks than cores. */
     struct ucx_peer peers[WEIR_COMM_MAX_RANKS];
     int n_broken, first_broken; /**< first_broken: the rank that broke first, or -1. */
     struct ucx_request *active;
@@ -110,6 +191,9 @@ struct ucx_state {
     int n_memories, max_memories;
     struct ucx_memory *memories;
 };
+
+/** Has this host a device that messages could be handed to whole? */
+bool ucx_has_rdma(void);
 
 /* ---- request.c ---------------------------------------------------------------------------------
  */
@@ -131,7 +215,7 @@ weir_status ucx_wait_all(struct ucx_state *ucx, struct ucx_request *requests, si
 weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, size_t n,
                          bool *out_is_over) WEIR_MUST_CHECK;
 
-/** Nothing to do until something happens: let UCX work, or sleep; see to trouble.
+/** Nothing to do until something happens: let the fabric work, or sleep; see to trouble.
  *  @param request  What is waited for, in case somebody asks.
  *  @param n_idle   0 at first; counts the rounds in which nothing happened. */
 weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
@@ -141,7 +225,7 @@ weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, u
  */
 weir_status ucx_hear(struct ucx_state *ucx, unsigned wait_ms);
 
-/** Break the group: tell the others, end everything in flight, close the endpoints. */
+/** Break the group: tell the others, end everything in flight, close the connections. */
 weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const char *what);
 
 /** Post the receive of the next notice. */
@@ -150,11 +234,15 @@ weir_status ucx_expect_notice(struct ucx_state *ucx) WEIR_MUST_CHECK;
 /** Say goodbye; wait, at most about 1 s, until the others did too or are gone. */
 void ucx_say_goodbye(struct ucx_state *ucx);
 
-/** Close all endpoints by force and wait (at most about 1 s) until all requests are over. */
-void ucx_close_endpoints(struct ucx_state *ucx);
+/** Close all connections by force and wait (at most about 1 s) until all requests are over. */
+void ucx_close_connections(struct ucx_state *ucx);
 
-/** Progress until `handle` (of a close or flush) is over or the time is; frees it. */
-void ucx_finish(struct ucx_state *ucx, ucs_status_ptr_t handle, uint64_t deadline_ns);
+/** Let the fabric work; after a while without events sleep until there is one, or the deadline.
+ *  @param n_idle  0 at first; counts the rounds in which nothing happened. */
+void ucx_progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned *n_idle);
+
+/** A fabric's word that the connection to a rank is gone. */
+void ucx_peer_broke(struct ucx_state *ucx, int rank);
 
 /* ---- collective.c, ucx_ps.c
  * ----------------------------------------------------------------------- */
