@@ -5,13 +5,18 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* Gates: bit 0 = broken, the rest counts rounds. */
 enum { GATE_BROKEN = 1, GATE_ROUND = 2 };
 
-enum { SPINS_LEAST = 32 };
+enum {
+    SPINS_LEAST = 32,
+    YIELDS_LEAST = 1,
+    YIELD_LONG_NS = 50000, /**< Somebody computes: the core is theirs for a while. */
+};
 
 /* Shared futexes (no FUTEX_PRIVATE_FLAG): the waiters are in other processes. */
 static void futex_wait(atomic_uint *word, unsigned expected, uint64_t wait_ns)
@@ -111,11 +116,32 @@ static bool spin(struct shm_state *shm, atomic_uint *gate, unsigned before)
     return false;
 }
 
+/* With more ranks than cores: let those run that are to come, without the price of being woken by
+ * them. Bounded and adapted as spinning is; over when a core went to somebody who computes. */
+static bool yield(struct shm_state *shm, atomic_uint *gate, unsigned before)
+{
+    uint64_t start_ns = shm->n_yields > 0 ? weir_mono_ns() : 0;
+    for (unsigned i = 0; i < shm->n_yields; i++) {
+        (void)sched_yield();
+        if (atomic_load_explicit(gate, memory_order_acquire) != before) {
+            shm->n_yields = WEIR_MIN(2 * shm->n_yields, shm->n_yields_most);
+            return true;
+        }
+        uint64_t now_ns = weir_mono_ns();
+        if (now_ns - start_ns > YIELD_LONG_NS) {
+            break;
+        }
+        start_ns = now_ns;
+    }
+    shm->n_yields = WEIR_MAX(shm->n_yields / 2, WEIR_MIN(shm->n_yields, (unsigned)YIELDS_LEAST));
+    return false;
+}
+
 static weir_status wait_for_round(struct shm_state *shm, enum shm_group group, unsigned before,
                                   uint64_t deadline_ns)
 {
     struct shm_barrier *barrier = &shm->header->groups[group];
-    bool has_changed = spin(shm, &barrier->gate, before);
+    bool has_changed = spin(shm, &barrier->gate, before) || yield(shm, &barrier->gate, before);
     while (!has_changed) {
         uint64_t now = weir_mono_ns();
         if (now >= deadline_ns) {
