@@ -58,4 +58,32 @@ static inline Suite *weir_test_suite(const char *name, const TTest *const *tests
 
 #define WEIR_TEST_MAIN(name, ...) WEIR_TEST_MAIN_WITH(name, NULL, NULL, __VA_ARGS__)
 
+/** A test, or one that is run for _i from 0 to n_loops - 1: for each row of a table, or each seed.
+ */
+struct weir_test_loop {
+    const TTest *test;
+    int n_loops; /**< 0: not a loop. */
+};
+
+static inline Suite *weir_test_loops(const char *name, const struct weir_test_loop *loops,
+                                     size_t n_loops)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+    tcase_set_timeout(tcase, 120);
+    for (size_t i = 0; i < n_loops; i++) {
+        tcase_add_loop_test(tcase, loops[i].test, 0, loops[i].n_loops > 0 ? loops[i].n_loops : 1);
+    }
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+/** The whole of main: WEIR_TEST_LOOPS_MAIN(name, {a test, n}, {another} …). */
+#define WEIR_TEST_LOOPS_MAIN(name, ...)                                                            \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const struct weir_test_loop loops[] = {__VA_ARGS__};                                       \
+        return weir_test_run(weir_test_loops((name), loops, sizeof loops / sizeof loops[0]));      \
+    }
+
 #endif

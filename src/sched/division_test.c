@@ -70,12 +70,5 @@ START_TEST(a_queue_that_used_much_gets_less_of_the_rest)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("division");
-    TCase *tcase = tcase_create("division");
-    tcase_add_loop_test(tcase, nothing_is_lost_and_nobody_gets_more_than_wanted, 0, 100);
-    tcase_add_test(tcase, a_queue_that_used_much_gets_less_of_the_rest);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("division", {nothing_is_lost_and_nobody_gets_more_than_wanted, 100},
+                     {a_queue_that_used_much_gets_less_of_the_rest, 0})

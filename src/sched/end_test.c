@@ -167,20 +167,8 @@ START_TEST(the_user_who_has_less_goes_first_among_equals)
 
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        work_is_asked_to_save_once_and_evicted_when_it_has,
-        the_victim_with_a_fresh_checkpoint_goes_and_the_idle_one_before_it,
-        a_job_over_its_time_limit_ends_and_an_idle_one_is_taken_back,
-        a_promised_place_is_kept_from_an_older_job_and_bound_when_free,
-        the_user_who_has_less_goes_first_among_equals,
-    };
-    Suite *suite = suite_create("end");
-    TCase *tcase = tcase_create("end");
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(tests); i++) {
-        tcase_add_test(tcase, tests[i]);
-    }
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN("end", work_is_asked_to_save_once_and_evicted_when_it_has,
+               the_victim_with_a_fresh_checkpoint_goes_and_the_idle_one_before_it,
+               a_job_over_its_time_limit_ends_and_an_idle_one_is_taken_back,
+               a_promised_place_is_kept_from_an_older_job_and_bound_when_free,
+               the_user_who_has_less_goes_first_among_equals)

@@ -13,6 +13,7 @@
  * change is its work. Seeds are the numbers of the cases.
  */
 #include "sched/test_live.h"
+#include "sched/test_seeds.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -24,7 +25,10 @@
 #define HOUR_MS    INT64_C(3600000)
 
 /** Clusters; the slow run asks for more. */
-static int n_seeds = 150;
+static int seeds(void)
+{
+    return test_seeds(150);
+}
 
 /** Of each task of a cluster whether it has or will have a place. */
 struct placed {
@@ -295,15 +299,5 @@ START_TEST(each_step_that_evicts_improves_its_quantity_and_they_come_to_an_end)
 
 END_TEST
 
-int main(void)
-{
-    const char *wanted = getenv("WEIR_SCHED_SEEDS");
-    n_seeds = wanted != NULL ? (int)strtol(wanted, NULL, 10) : n_seeds;
-    Suite *suite = suite_create("eviction");
-    TCase *tcase = tcase_create("eviction");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, each_step_that_evicts_improves_its_quantity_and_they_come_to_an_end,
-                        0, n_seeds);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("eviction",
+                     {each_step_that_evicts_improves_its_quantity_and_they_come_to_an_end, seeds()})

@@ -105,9 +105,5 @@ START_TEST(what_is_put_counts_when_it_is_settled)
 
 END_TEST
 
-int main(void)
-{
-    const TTest *const made[] = {the_first_is_the_first_of_all_whatever_is_set,
-                                 what_is_put_counts_when_it_is_settled};
-    return weir_test_run(weir_test_suite("fgd_ranking", made, sizeof made / sizeof made[0]));
-}
+WEIR_TEST_MAIN("fgd_ranking", the_first_is_the_first_of_all_whatever_is_set,
+               what_is_put_counts_when_it_is_settled)

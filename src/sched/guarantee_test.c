@@ -229,12 +229,6 @@ START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan)
 
 END_TEST
 
-int main(void)
-{
-    const TTest *const made[] = {
-        what_a_gang_leaves_beyond_the_need_is_given_in_the_same_cycle,
-        those_who_borrow_in_the_own_department_go_even_if_others_leave_room,
-        whoever_is_guaranteed_has_a_place_after_one_plan,
-    };
-    return weir_test_run(weir_test_suite("guarantee", made, sizeof made / sizeof made[0]));
-}
+WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_same_cycle,
+               those_who_borrow_in_the_own_department_go_even_if_others_leave_room,
+               whoever_is_guaranteed_has_a_place_after_one_plan)

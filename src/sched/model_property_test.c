@@ -3,6 +3,7 @@
  * through rounds of plans, and who has how much of what is counted here, from the actions alone.
  */
 #include "sched/test_live.h"
+#include "sched/test_seeds.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -15,7 +16,10 @@
 #define QUEUES_MAX  16
 #define N_MODELS    3
 
-static int n_seeds = 100;
+static int seeds(void)
+{
+    return test_seeds(100);
+}
 
 static const char *const models[N_MODELS] = {"A", "B", "C"};
 static const struct weir_sched_label labels[N_MODELS][2] = {{{"model", "A"}, {"new", "no"}},
@@ -313,10 +317,10 @@ START_TEST(shares_of_models_hold_in_a_random_cluster)
     struct test_cluster cluster;
     struct weir_rng rng;
     ck_assert_int_eq(weir_sched_profile_named("kai", &profile, NULL), WEIR_OK);
-    if (_i >= n_seeds) {
+    if (_i >= seeds()) {
         profile.placement = profile.placement_cpu = fgd;
     }
-    weir_rng_init(&rng, (uint64_t)(_i % n_seeds), 17);
+    weir_rng_init(&rng, (uint64_t)(_i % seeds()), 17);
     test_cluster_random(&cluster, &rng, 8);
     add_models(&cluster, &rng);
     int32_t n_held = cluster.snapshot.n_jobs / 2;
@@ -325,7 +329,7 @@ START_TEST(shares_of_models_hold_in_a_random_cluster)
     hold_back(&cluster, n_held, false);
     int second = settle(&cluster, &profile);
     if (first > ROUNDS_REST || second > ROUNDS_REST) {
-        printf("seed %d does not come to rest by %s\n", _i % n_seeds, profile.placement);
+        printf("seed %d does not come to rest by %s\n", _i % seeds(), profile.placement);
     }
     ck_assert_int_le(first, ROUNDS_REST);
     ck_assert_int_le(second, ROUNDS_REST);
@@ -414,16 +418,6 @@ START_TEST(shares_that_bound_nothing_leave_plans_as_they_are)
 
 END_TEST
 
-int main(void)
-{
-    const char *wanted = getenv("WEIR_SCHED_SEEDS");
-    n_seeds = wanted != NULL ? (int)strtol(wanted, NULL, 10) : n_seeds;
-    Suite *suite = suite_create("model_property");
-    TCase *tcase = tcase_create("model_property");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, shares_of_models_hold_in_a_random_cluster, 0, 2 * n_seeds);
-    tcase_add_loop_test(tcase, shares_of_models_hold_in_a_living_cluster, 0, n_seeds);
-    tcase_add_loop_test(tcase, shares_that_bound_nothing_leave_plans_as_they_are, 0, n_seeds);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("model_property", {shares_of_models_hold_in_a_random_cluster, 2 * seeds()},
+                     {shares_of_models_hold_in_a_living_cluster, seeds()},
+                     {shares_that_bound_nothing_leave_plans_as_they_are, seeds()})

@@ -539,27 +539,20 @@ START_TEST(more_models_than_are_counted_are_refused)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("model");
-    TCase *tcase = tcase_create("model");
-    tcase_add_test(tcase, a_queue_gets_no_more_of_a_model_than_its_limit);
-    tcase_add_test(tcase, a_limit_holds_for_all_queues_below_it);
-    tcase_add_test(tcase, non_preemptible_work_stays_within_the_quota_of_the_model);
-    tcase_add_test(tcase, work_for_either_model_goes_to_the_one_that_is_left);
-    tcase_add_test(tcase, a_gang_for_either_model_is_divided_at_the_limit);
-    tcase_add_test(tcase, what_is_left_over_of_a_model_is_divided_by_weight);
-    tcase_add_test(tcase, a_claim_within_quota_gets_devices_of_its_model_back);
-    tcase_add_loop_test(tcase, work_within_the_quota_of_its_model_is_not_reclaimed, 0,
-                        (int)WEIR_ARRAY_LEN(claims));
-    tcase_add_test(tcase, what_a_queue_has_of_a_model_costs_it_nothing_else);
-    tcase_add_test(tcase, who_is_within_the_quota_of_a_model_is_served_first);
-    tcase_add_test(tcase, higher_priority_takes_the_queues_last_devices_of_a_model);
-    tcase_add_test(tcase, a_job_at_a_models_limit_is_told_when_its_queue_has_some_again);
-    tcase_add_test(tcase, a_start_that_is_foreseen_takes_its_part_of_the_model);
-    tcase_add_test(tcase, a_window_changes_the_share_of_one_model);
-    tcase_add_loop_test(tcase, a_walk_leaves_out_the_parts_that_are_closed, 0, 10);
-    tcase_add_test(tcase, more_models_than_are_counted_are_refused);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("model", {a_queue_gets_no_more_of_a_model_than_its_limit, 0},
+                     {a_limit_holds_for_all_queues_below_it, 0},
+                     {non_preemptible_work_stays_within_the_quota_of_the_model, 0},
+                     {work_for_either_model_goes_to_the_one_that_is_left, 0},
+                     {a_gang_for_either_model_is_divided_at_the_limit, 0},
+                     {what_is_left_over_of_a_model_is_divided_by_weight, 0},
+                     {a_claim_within_quota_gets_devices_of_its_model_back, 0},
+                     {work_within_the_quota_of_its_model_is_not_reclaimed,
+                      (int)WEIR_ARRAY_LEN(claims)},
+                     {what_a_queue_has_of_a_model_costs_it_nothing_else, 0},
+                     {who_is_within_the_quota_of_a_model_is_served_first, 0},
+                     {higher_priority_takes_the_queues_last_devices_of_a_model, 0},
+                     {a_job_at_a_models_limit_is_told_when_its_queue_has_some_again, 0},
+                     {a_start_that_is_foreseen_takes_its_part_of_the_model, 0},
+                     {a_window_changes_the_share_of_one_model, 0},
+                     {a_walk_leaves_out_the_parts_that_are_closed, 10},
+                     {more_models_than_are_counted_are_refused, 0})

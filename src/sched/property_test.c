@@ -3,6 +3,7 @@
  * plan says is summed up here from the actions alone. Seeds are printed with each failure.
  */
 #include "sched/test_fate.h"
+#include "sched/test_seeds.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -15,7 +16,10 @@
 #define DEVICE_UNITS 1000
 
 /** Clusters of each kind; the slow run asks for more. */
-static int n_seeds = 150;
+static int seeds(void)
+{
+    return test_seeds(150);
+}
 
 static void add_devices(int32_t *used, int32_t first, const struct weir_sched_demand *demand,
                         const int32_t *devices)
@@ -244,10 +248,10 @@ static struct weir_sched_profile rules(bool is_fgd)
 
 START_TEST(a_random_cluster_keeps_every_promise_and_comes_to_rest)
 {
-    struct weir_sched_profile profile = rules(_i >= n_seeds);
+    struct weir_sched_profile profile = rules(_i >= seeds());
     struct test_cluster cluster;
     struct weir_rng rng;
-    uint64_t seed = (uint64_t)(_i % n_seeds);
+    uint64_t seed = (uint64_t)(_i % seeds());
     weir_rng_init(&rng, seed, 11);
     test_cluster_random(&cluster, &rng, 8);
     int32_t n_held = cluster.snapshot.n_jobs / 2;
@@ -290,16 +294,6 @@ START_TEST(a_living_cluster_keeps_every_promise_and_comes_to_rest)
 
 END_TEST
 
-int main(void)
-{
-    const char *wanted = getenv("WEIR_SCHED_SEEDS");
-    n_seeds = wanted != NULL ? (int)strtol(wanted, NULL, 10) : n_seeds;
-    Suite *suite = suite_create("property");
-    TCase *tcase = tcase_create("property");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_random_cluster_keeps_every_promise_and_comes_to_rest, 0,
-                        2 * n_seeds);
-    tcase_add_loop_test(tcase, a_living_cluster_keeps_every_promise_and_comes_to_rest, 0, n_seeds);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("property",
+                     {a_random_cluster_keeps_every_promise_and_comes_to_rest, 2 * seeds()},
+                     {a_living_cluster_keeps_every_promise_and_comes_to_rest, seeds()})

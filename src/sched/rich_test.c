@@ -6,6 +6,7 @@
  */
 #include "sched/test_fate.h"
 #include "sched/test_rich.h"
+#include "sched/test_seeds.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -16,7 +17,10 @@
 #define ROUNDS_MAX 240
 #define QUEUES_MAX 16
 
-static int n_seeds = 150;
+static int seeds(void)
+{
+    return test_seeds(150);
+}
 
 static bool is_by_memory(const struct weir_sched_demand *demand)
 {
@@ -460,14 +464,4 @@ START_TEST(a_rich_cluster_keeps_every_law_and_comes_to_rest)
 
 END_TEST
 
-int main(void)
-{
-    const char *wanted = getenv("WEIR_SCHED_SEEDS");
-    n_seeds = wanted != NULL ? (int)strtol(wanted, NULL, 10) : n_seeds;
-    Suite *suite = suite_create("rich");
-    TCase *tcase = tcase_create("rich");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_rich_cluster_keeps_every_law_and_comes_to_rest, 0, n_seeds);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("rich", {a_rich_cluster_keeps_every_law_and_comes_to_rest, seeds()})

@@ -200,17 +200,9 @@ START_TEST(profiles_are_checked)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("snapshot");
-    TCase *tcase = tcase_create("snapshot");
-    tcase_add_loop_test(tcase, a_snapshot_reads_back_as_it_was_and_is_planned_alike, 0, 50);
-    tcase_add_loop_test(tcase, what_makes_no_sense_is_refused_by_name, 0,
-                        (int)(sizeof refused / sizeof refused[0]));
-    tcase_add_loop_test(tcase, times_that_cannot_be_subtracted_are_refused, 0,
-                        (int)(sizeof times / sizeof times[0]));
-    tcase_add_test(tcase, every_member_reads_back);
-    tcase_add_test(tcase, profiles_are_checked);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("snapshot", {a_snapshot_reads_back_as_it_was_and_is_planned_alike, 50},
+                     {what_makes_no_sense_is_refused_by_name,
+                      (int)(sizeof refused / sizeof refused[0])},
+                     {times_that_cannot_be_subtracted_are_refused,
+                      (int)(sizeof times / sizeof times[0])},
+                     {every_member_reads_back, 0}, {profiles_are_checked, 0})

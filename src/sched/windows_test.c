@@ -69,13 +69,6 @@ START_TEST(a_limit_holds_in_its_hours_only_and_not_for_kai)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("windows");
-    TCase *tcase = tcase_create("windows");
-    tcase_add_loop_test(tcase, a_window_holds_by_day_and_minute_of_its_place, 0,
-                        (int)WEIR_ARRAY_LEN(moments));
-    tcase_add_test(tcase, a_limit_holds_in_its_hours_only_and_not_for_kai);
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_LOOPS_MAIN("windows",
+                     {a_window_holds_by_day_and_minute_of_its_place, (int)WEIR_ARRAY_LEN(moments)},
+                     {a_limit_holds_in_its_hours_only_and_not_for_kai, 0})
