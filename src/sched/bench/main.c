@@ -5,7 +5,9 @@
  *
  * What is timed is weir_sched_plan alone, the check of the snapshot included, in CPU time of one
  * core. `ms` is one plan, or p50 with p99 and the largest over the cycles of `live`. The digest
- * tells whether two builds make the same plans.
+ * tells whether two builds make the same plans. `memory` says by how much a plan for `tasks` tasks
+ * raises what the process had at most, its snapshot not counted: alone in its process, else what
+ * came before has raised it already.
  */
 #include "sched/bench/digest.h"
 #include "sched/bench/live.h"
@@ -29,7 +31,8 @@ struct settings {
 /** What a scenario measured. */
 struct result {
     double ms, p99_ms, max_ms; /**< The latter two 0 if there was one plan. */
-    int64_t n_decisions;
+    int64_t n_decisions, n_tasks;
+    long plan_kib; /**< Of `memory`; 0 = not measured. */
     int32_t n_bound, n_pipelined, n_evicted, n_waits;
     enum weir_sched_wait_code wait; /**< Of the last job that waits. */
     uint64_t digest;
@@ -225,6 +228,30 @@ static void throughput(const struct settings *settings, struct result *result)
     test_cluster_fini(&cluster);
 }
 
+/** The most that this process has had. */
+static long peak_kib(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+/** The first plan of a cluster in which all wait, which places nearly all of them. */
+static void memory(const struct settings *settings, struct result *result)
+{
+    struct live state;
+    const struct live_size size = {.n_nodes = settings->n_nodes,
+                                   .n_tasks = settings->n_nodes * 6,
+                                   .n_waiting = WEIR_MAX(settings->n_nodes / 10, 1),
+                                   .n_ends = WEIR_MAX(settings->n_nodes * 3 / 100, 1)};
+    live_init(&state, &size, 1);
+    long before_kib = peak_kib();
+    plan_once(&state.cluster, settings, result);
+    result->plan_kib = peak_kib() - before_kib;
+    result->n_tasks = state.cluster.snapshot.n_tasks;
+    live_fini(&state);
+}
+
 static int by_value(const void *left, const void *right)
 {
     double l = *(const double *)left, r = *(const double *)right;
@@ -299,6 +326,7 @@ static const struct {
     {"topology", topology},
     {"throughput", throughput},
     {"live", live},
+    {"memory", memory},
     {"digest", digest},
 };
 
@@ -310,17 +338,16 @@ static bool run_named(const struct settings *settings, const char *name)
             continue;
         }
         struct result result = {0};
-        struct rusage usage;
         scenarios[i].run(settings, &result);
-        getrusage(RUSAGE_SELF, &usage);
         printf("{\"scenario\": \"%s\", \"profile\": \"%s\", \"ms\": %.3f, \"p99_ms\": %.3f, "
                "\"max_ms\": %.3f, \"decisions\": %" PRId64 ", \"bound\": %d, \"pipelined\": %d, "
                "\"evicted\": %d, \"waiting\": %d, \"reason\": \"%s\", \"peak_kib\": %ld, "
+               "\"plan_kib\": %ld, \"tasks\": %" PRId64 ", "
                "\"digest\": \"%016" PRIx64 "\"}\n",
                scenarios[i].name, settings->profile_name, result.ms, result.p99_ms, result.max_ms,
                result.n_decisions, (int)result.n_bound, (int)result.n_pipelined,
                (int)result.n_evicted, (int)result.n_waits, weir_sched_wait_name(result.wait),
-               usage.ru_maxrss, result.digest);
+               peak_kib(), result.plan_kib, result.n_tasks, result.digest);
         (void)fflush(stdout);
         is_found = true;
     }
