@@ -26,13 +26,14 @@ struct pair {
 };
 
 static struct weir_net *make_net(const struct weir_graph *graph, const struct weir_backend *backend,
-                                 int32_t batch, int32_t n_slices)
+                                 enum weir_convolution convolution, int32_t batch, int32_t n_slices)
 {
     struct weir_net_config config = {.batch = batch,
                                      .n_threads = 2,
                                      .n_slices = n_slices,
                                      .is_training = true,
                                      .seed = 4,
+                                     .convolution = convolution,
                                      .backend = backend};
     struct weir_net *net = NULL;
     struct weir_error err = {0};
@@ -56,11 +57,14 @@ static struct weir_net *make_net(const struct weir_graph *graph, const struct we
     return net;
 }
 
-static struct pair make_pair(const struct weir_graph *graph, int32_t batch)
+/* The reference is direct, whatever oneDNN is. */
+static struct pair make_pair(const struct weir_graph *graph, int32_t batch,
+                             enum weir_convolution convolution)
 {
     struct pair pair;
     for (int i = 0; i < 2; i++) {
-        pair.nets[i] = make_net(graph, backends[i], batch, 2);
+        pair.nets[i] =
+            make_net(graph, backends[i], i == 0 ? WEIR_CONVOLUTION_DIRECT : convolution, batch, 2);
     }
     return pair;
 }
@@ -142,8 +146,12 @@ static void compare_pair(const struct weir_graph *graph, struct pair *pair, int3
 static void compare_backends(const struct weir_graph *graph, int32_t batch, double tolerance,
                              const char *what)
 {
-    struct pair pair = make_pair(graph, batch);
-    compare_pair(graph, &pair, batch, tolerance, what);
+    const enum weir_convolution convolutions[] = {WEIR_CONVOLUTION_DIRECT, other_convolution()};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(convolutions); i++) {
+        struct pair pair = make_pair(graph, batch, convolutions[i]);
+        compare_pair(graph, &pair, batch, tolerance, what);
+    }
 }
 
 /* Two convolutions, so that the second one's gradient by its input shows in the first one's. */
@@ -251,8 +259,9 @@ START_TEST(networks_whose_linears_are_joined)
     for (uint64_t seed = 0; seed < 30; seed++) {
         char what[32];
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 5), NULL);
-        struct pair pair = {.nets = {make_net(graph, &weir_reference_backend, 5, 5),
-                                     make_net(graph, &joining, 5, 5)}};
+        struct pair pair = {
+            .nets = {make_net(graph, &weir_reference_backend, WEIR_CONVOLUTION_AUTO, 5, 5),
+                     make_net(graph, &joining, WEIR_CONVOLUTION_AUTO, 5, 5)}};
         snprintf(what, sizeof(what), "seed %d", (int)seed);
         compare_pair(graph, &pair, 5, RANDOM_TOLERANCE, what);
         weir_graph_destroy(graph);
@@ -358,7 +367,7 @@ START_TEST(gradients_are_the_slope_of_the_loss)
         for (uint64_t seed = 100; seed < 130; seed++) {
             char what[64];
             struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 4), NULL);
-            struct weir_net *net = make_net(graph, backends[i], 5, 2);
+            struct weir_net *net = make_net(graph, backends[i], WEIR_CONVOLUTION_AUTO, 5, 2);
             snprintf(what, sizeof(what), "%s, seed %d", i == 0 ? "reference" : "onednn", (int)seed);
             check_slope(net, what);
             weir_net_destroy(net);

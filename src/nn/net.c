@@ -26,6 +26,28 @@ const char *weir_precision_text(enum weir_precision precision)
     return precisions[precision];
 }
 
+static const char *const convolutions[] = {[WEIR_CONVOLUTION_AUTO] = "auto",
+                                           [WEIR_CONVOLUTION_DIRECT] = "direct",
+                                           [WEIR_CONVOLUTION_WINOGRAD] = "winograd"};
+
+const char *weir_convolution_text(enum weir_convolution convolution)
+{
+    return convolutions[convolution];
+}
+
+weir_status weir_convolution_parse(const char *text, enum weir_convolution *out,
+                                   struct weir_error *err)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(convolutions); i++) {
+        if (strcmp(convolutions[i], text) == 0) {
+            *out = (enum weir_convolution)i;
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "convolution must be auto, direct or winograd, not \"%s\"", text);
+}
+
 weir_status weir_precision_parse(const char *text, enum weir_precision *out, struct weir_error *err)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(precisions); i++) {

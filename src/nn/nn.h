@@ -161,6 +161,20 @@ const char *weir_precision_text(enum weir_precision precision);
 weir_status weir_precision_parse(const char *text, enum weir_precision *out,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * How 3x3 convolutions with a stride of 1 are computed in f32. Winograd's products are a quarter,
+ * errors several times those of direct sums: 1e-6 of a result's size, where direct sums have 3e-7.
+ * AUTO uses Winograd where it is faster by the shape, on processors with AVX-512; WINOGRAD wherever
+ * it is possible.
+ */
+enum weir_convolution { WEIR_CONVOLUTION_AUTO, WEIR_CONVOLUTION_DIRECT, WEIR_CONVOLUTION_WINOGRAD };
+
+/** "auto", "direct", "winograd". Static. */
+const char *weir_convolution_text(enum weir_convolution convolution);
+/** @return INVALID naming the words there are. */
+weir_status weir_convolution_parse(const char *text, enum weir_convolution *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Back-ends: tables of kernels. "reference": slow and obvious, every other is tested against it.
  */
 struct weir_backend;
@@ -201,6 +215,8 @@ struct weir_net_config {
     uint32_t first_image;
     /** bf16 with oneDNN needs a processor with AVX-512 and its bfloat16 instructions. */
     enum weir_precision precision;
+    /** Of oneDNN; the reference is direct, bf16 too. Part of the result's bits. */
+    enum weir_convolution convolution;
     const struct weir_backend *backend; /**< NULL = oneDNN. */
     /**
      * Where the gradient slab comes from (shared or registered memory of `comm`); NULL = own
@@ -219,7 +235,8 @@ struct weir_net;
  * @return INVALID (a broken graph, named; an output that is an image; training without a loss;
  * batch, n_slices, n_threads or label_smoothing out of range), UNSUPPORTED (label_smoothing with
  * a loss that is no softmax; n_bands in training or of the reference; bf16 on a processor without
- * it, or of a layer that has no fast kernel in it), LIMIT, NOMEM (also if alloc_gradients gave
+ * it, or of a layer that has no fast kernel in it; WEIR_CONVOLUTION_WINOGRAD with bf16, the
+ * reference, or a processor without AVX-512), LIMIT, NOMEM (also if alloc_gradients gave
  * NULL). Cost: milliseconds (the first in a process 30 more), and the memory of
  * weir_net_memory_bytes.
  */

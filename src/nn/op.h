@@ -71,6 +71,7 @@ struct op {
     bool is_folded; /**< BATCH_NORM: one like that. Holds parameters; no kernel of it is called. */
     bool is_channels_last;
     enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
+    enum weir_convolution convolution; /**< CONV: what the net was asked for. */
     int32_t batch, n_slices;
     int32_t gradient_batch; /**< Images of a call of weight_gradient. */
     int32_t n_joined;       /**< Slices that one tile takes; 0: one. */
@@ -147,7 +148,8 @@ struct op_kernels {
 struct weir_backend {
     const char *name;
     bool is_channels_last;
-    bool can_fuse; /**< Understands has_relu, has_residual, norm and bands. */
+    bool can_fuse;     /**< Understands has_relu, has_residual, norm and bands. */
+    bool has_winograd; /**< Understands convolution. */
     /** Linears of at least so many weights take several slices at a time (op.n_joined), as reading
      *  their weights is most of their work; 0: none do. */
     size_t joined_min_weights;

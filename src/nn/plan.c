@@ -78,6 +78,11 @@ static weir_status check_config(const struct weir_graph *graph,
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "n_bands: pictures are cut into bands for inference by oneDNN only");
     }
+    if (config->convolution == WEIR_CONVOLUTION_WINOGRAD &&
+        (config->precision != WEIR_PRECISION_F32 || !config->backend->has_winograd)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "convolution winograd: in f32 by oneDNN only; use auto or direct");
+    }
     if (config->n_gradient_parts < 0 ||
         (config->n_gradient_parts > 0 && config->batch % config->n_gradient_parts != 0)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -125,6 +130,7 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     plan->is_training = config->is_training;
     plan->is_channels_last = config->backend->is_channels_last;
     plan->precision = config->precision;
+    plan->convolution = config->convolution;
     plan->keeps_f32 = config->backend->keeps_f32;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     WEIR_TRY(plan_make_bands(plan));

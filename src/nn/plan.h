@@ -88,6 +88,7 @@ struct plan {
     struct weir_shape *shapes;  /**< By value: the graph's, in bf16 the cast of each, flat ones. */
     enum weir_precision *types; /**< By value. */
     enum weir_precision precision;
+    enum weir_convolution convolution;
     bool keeps_f32;       /**< bf16 lies in memory as f32. */
     bool *needs_gradient; /**< By value. */
     bool *is_recomputed;  /**< By value: training makes it again in backward. */

@@ -105,6 +105,7 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
     op->n_classes = layer->kind == LAYER_MARGIN_LOSS ? layer->n_classes : layer->out.c;
     op->is_channels_last = plan->is_channels_last;
     op->type = type_of(plan, layer->kind);
+    op->convolution = plan->convolution;
     op->batch = plan->batch;
     op->n_slices = plan->n_slices;
     op->gradient_batch = plan->batch / (plan_has_parts(op) ? plan->n_gradient_parts : 1);

@@ -39,6 +39,17 @@ static inline bool has_form(int i_form)
     return !is_onednn || (N_BACKENDS > 1 && (i_form < 2 || has_bf16));
 }
 
+/** The way of convolving that a test of oneDNN in f32 takes besides direct sums. */
+static inline enum weir_convolution other_convolution(void)
+{
+    bool has_avx512 = false;
+#if defined(__x86_64__)
+    has_avx512 = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                 __builtin_cpu_supports("avx512bw");
+#endif
+    return has_avx512 ? WEIR_CONVOLUTION_WINOGRAD : WEIR_CONVOLUTION_AUTO;
+}
+
 /** The form after this one that can run here; the first after -1, N_FORMS after the last. */
 static inline int next_form(int i_form)
 {

@@ -29,6 +29,7 @@ static const struct weir_option options[] = {
     OPT(weight_decay,       "weight-decay",       F64,  "0.00004",  0, 1e6, "X", "Weight decay"),
     OPT(uses_bf16,          "use-bf16",           BOOL, NULL,       0, 0, NULL, "Compute in bfloat16, with weights in f32"),
     OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
+    OPT(convolution,        "convolution",        TEXT, "auto",     0, 0, "NAME", "3x3 convolutions in f32: direct, winograd (a quarter of the products, several times the rounding error), or auto: winograd where it is faster"),
     OPT(data_format,        "data-format",        TEXT, NULL,       0, 0, "NAME", "What the back-end computes in: NHWC of onednn, NCHW of reference; another is refused"),
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs of its host divided by the workers there; also --num-intra-threads"),
     OPT(workers,            "workers",            INT,  "0",        0, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers; 0: as many as the hosts have room for, here 1"),
@@ -318,6 +319,7 @@ static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
     config->seed = o->seed;
     config->threads = o->threads;
     config->backend = o->backend;
+    config->convolution = o->convolution;
     config->transport = o->transport;
     config->precision = weir_arena_strdup(arena, o->uses_bf16 ? "bf16" : "f32");
     set_optimizer(plan, arena);

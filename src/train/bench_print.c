@@ -113,17 +113,17 @@ static json_t *plan_json(const struct bench_result *result)
 {
     const struct bench_plan *plan = result->plan;
     const struct bench_options *o = &plan->options;
-    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I}",
-                     "model", plan->model.name, "built_as", plan->config.model, "dataset",
-                     dataset_name(result), "mode", o->is_forward_only ? "forward-only" : "training",
-                     "batch_size", (json_int_t)(result->global_batch / plan->n_workers),
-                     "global_batch_size", (json_int_t)result->global_batch, "workers",
-                     plan->n_workers, "parameter_servers", plan->n_servers, "threads",
-                     (int)result->task->n_threads, "variable_update", o->variable_update,
-                     "all_reduce_spec", o->all_reduce_spec, "transport", result->transport,
-                     "optimizer", o->optimizer, "precision", o->uses_bf16 ? "bf16" : "f32",
-                     "backend", o->backend, "num_batches", (json_int_t)o->num_batches,
-                     "num_warmup_batches", (json_int_t)o->num_warmup_batches);
+    return json_pack(
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I}", "model",
+        plan->model.name, "built_as", plan->config.model, "dataset", dataset_name(result), "mode",
+        o->is_forward_only ? "forward-only" : "training", "batch_size",
+        (json_int_t)(result->global_batch / plan->n_workers), "global_batch_size",
+        (json_int_t)result->global_batch, "workers", plan->n_workers, "parameter_servers",
+        plan->n_servers, "threads", (int)result->task->n_threads, "variable_update",
+        o->variable_update, "all_reduce_spec", o->all_reduce_spec, "transport", result->transport,
+        "optimizer", o->optimizer, "precision", o->uses_bf16 ? "bf16" : "f32", "backend",
+        o->backend, "convolution", o->convolution, "num_batches", (json_int_t)o->num_batches,
+        "num_warmup_batches", (json_int_t)o->num_warmup_batches);
 }
 
 static json_t *numbers_json(const struct bench_result *result)

@@ -18,7 +18,8 @@
 
 /** Filled by the table of options. */
 struct bench_options {
-    char *model, *data_dir, *optimizer, *variable_update, *all_reduce_spec, *backend, *data_format;
+    char *model, *data_dir, *optimizer, *variable_update, *all_reduce_spec, *backend, *convolution,
+        *data_format;
     char *hosts, *launcher, *wire, *transport, *rendezvous, *trace_file, *accelerator, *output;
     int64_t batch_size, num_batches, num_warmup_batches, display_every, workers, num_ps, threads;
     int64_t profile_steps, emulate_fabric, seed;

@@ -46,6 +46,7 @@ static const struct weir_option options[] = {
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs divided by the workers"),
     OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
     OPT(precision,          "precision",          TEXT, "f32",      0, 0, "NAME", "f32, or bf16: activations of half the size, about twice as fast, where the processor has bfloat16"),
+    OPT(convolution,        "convolution",        TEXT, "auto",     0, 0, "NAME", "3x3 convolutions in f32: direct, winograd (a quarter of the products, several times the rounding error), or auto: winograd where it is faster"),
     OPT(rank,               "rank",               INT,  "-1",       -1, WEIR_COMM_MAX_RANKS - 1, "N", "Be this rank of a group started by someone else"),
     OPT(role,               "role",               TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),
     OPT(rendezvous,         "rendezvous",         TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
@@ -356,6 +357,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
     enum weir_dataset_kind kind;
     enum weir_augment augment;
     enum weir_precision precision;
+    enum weir_convolution convolution;
     struct weir_shape shape;
     struct weir_optimizer_config optimizer;
     bool is_given = false;
@@ -375,6 +377,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
                               config->backend);
     }
     WEIR_TRY(weir_precision_parse(config->precision, &precision, err));
+    WEIR_TRY(weir_convolution_parse(config->convolution, &convolution, err));
     if (config->batch_size > 0 && config->batch_size < config->workers) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "batch_size: %lld is shared by %lld workers: each needs a picture",

@@ -20,7 +20,7 @@ struct weir_train_config {
     bool is_help;
 
     /* What is trained on what. */
-    char *model, *weights, *backend, *precision, *input;
+    char *model, *weights, *backend, *precision, *convolution, *input;
     char *data, *data_kind, *validation;
     char *augment, *on_damage;
 

@@ -163,6 +163,14 @@ static enum weir_precision train_precision(const struct weir_train_config *confi
     return precision;
 }
 
+static enum weir_convolution train_convolution(const struct weir_train_config *config)
+{
+    enum weir_convolution convolution = WEIR_CONVOLUTION_AUTO;
+    weir_status status = weir_convolution_parse(config->convolution, &convolution, NULL);
+    (void)status;
+    return convolution;
+}
+
 struct weir_net_config train_net_config(const struct train_task *task, uint32_t rank,
                                         uint32_t n_workers)
 {
@@ -182,6 +190,7 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
         .label_smoothing = task->config->label_smoothing,
         .first_image = first,
         .precision = train_precision(task->config),
+        .convolution = train_convolution(task->config),
         .backend = weir_backend_find(task->config->backend)};
 }
 
@@ -238,6 +247,7 @@ static void set_identity(struct train_task *task)
     hash_labels(task->dataset, labels, &arena);
     json_t *identity = train_parameters(task);
     json_object_set_new(identity, "backend", json_string(task->config->backend));
+    json_object_set_new(identity, "convolution", json_string(task->config->convolution));
     json_object_set_new(identity, "graph", json_string(graph));
     json_object_set_new(identity, "classes",
                         json_integer((json_int_t)weir_dataset_n_classes(task->dataset)));

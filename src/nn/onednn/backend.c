@@ -54,6 +54,7 @@ const struct weir_backend weir_onednn_backend = {
     .name = "onednn",
     .is_channels_last = true,
     .can_fuse = true,
+    .has_winograd = true,
     .joined_min_weights = (size_t)4 << 20,
     .kernels = kernels,
     .open = dnn_open,

@@ -23,6 +23,8 @@ void conv_release(struct op *op)
     slab_unmap(&state->forward_weights.slab);
     slab_unmap(&state->backward_weights.slab);
     slab_unmap(&state->rows);
+    slab_unmap(&state->points);
+    slab_unmap(&state->turned_points);
     free(state->tail_bias);
     free(state);
     op->state = NULL;
@@ -93,6 +95,10 @@ weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_po
         fold_bias(state, op);
         fold_rows(state, op, op->params[OP_WEIGHT].value, rows);
     }
+    if (state->winograd) {
+        conv_winograd_refresh(state, op, rows);
+        return WEIR_OK;
+    }
     WEIR_TRY(renew(state, &state->forward_weights, rows, i_thread, scratch));
     for (int32_t i = 0; i < state->n_tiles; i++) {
         WEIR_TRY(renew(state, &state->tiles[i].own_weights, rows, i_thread, scratch));
@@ -136,6 +142,10 @@ static weir_status forward_slowly(const struct op *op, const struct op_tile *til
 weir_status conv_forward(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
+    if (state->winograd) {
+        conv_winograd_forward(op, tile);
+        return WEIR_OK;
+    }
     const struct tile_primitives *t = find_tile(op, tile);
     if (!t->forward.primitive) {
         return forward_slowly(op, tile);
@@ -153,6 +163,10 @@ weir_status conv_forward(const struct op *op, const struct op_tile *tile)
 weir_status conv_backward(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
+    if (state->winograd) {
+        conv_winograd_backward(op, tile);
+        return WEIR_OK;
+    }
     const struct tile_primitives *t = find_tile(op, tile);
     if (!t->backward.primitive) {
         return op->kind == LAYER_CONV ? REF(conv_backward)(op, tile)
@@ -191,6 +205,10 @@ static void pick_pixels(const struct op *op, const struct op_tile *tile, char *t
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
+    if (state->winograd) {
+        conv_winograd_weight_gradient(op, tile);
+        return WEIR_OK;
+    }
     if (state->product) {
         state->product->run(op, tile);
         return WEIR_OK;

@@ -388,7 +388,7 @@ static weir_status prepare_tail(struct conv_state *state, const struct op *op,
         const struct weight_copy *own = &state->tiles[i].own_weights;
         is_read_plain = is_read_plain || (own->is_wanted && !own->slab.base);
     }
-    bool has_rows = op->norm && is_read_plain;
+    bool has_rows = op->norm && is_read_plain && !state->winograd;
     if (has_rows && !slab_map(&state->rows, n_bytes)) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
@@ -420,6 +420,12 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
     }
     op->state = state;
     state->context = context;
+    WEIR_TRY(conv_winograd_choose(state, op, err));
+    if (state->winograd) {
+        WEIR_TRY(prepare_tail(state, op, err));
+        return conv_winograd_prepare(state, op, tile_sizes, n_tile_sizes, is_training,
+                                     out_scratch_bytes, err);
+    }
     struct conv_shapes s;
     WEIR_TRY(make_shapes(op, 1, FORWARD, &s, err));
     WEIR_TRY(describe(&state->plain_weights, s.weights.ndims, s.weights.dims, dnnl_f32,

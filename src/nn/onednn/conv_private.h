@@ -3,6 +3,7 @@
 #define WEIR_NN_ONEDNN_CONV_PRIVATE_H
 
 #include "../slab.h"
+#include "../winograd/winograd.h"
 #include "conv.h"
 #include "primitive.h"
 #include "product.h"
@@ -46,6 +47,9 @@ struct conv_state {
     /* With layers behind it (conv_has_tail): k values each of the bias with the norm's shift in it,
      * and of the scale and shift for an op that oneDNN cannot do. */
     float *tail_bias, *tail_scale, *tail_shift;
+    /* By Winograd, in all directions; then there are no primitives. NULL: by oneDNN. */
+    const struct winograd_kernels *winograd;
+    struct slab points, turned_points; /* of weights, for forward and for backward */
     dnnl_memory_desc_t plain_weights, bias;
 };
 
@@ -69,6 +73,18 @@ static inline size_t conv_elem_bytes(const struct op *op)
 {
     return vector_kernels(op->type)->elem_bytes;
 }
+
+/* conv_winograd.c: is this op one for Winograd, and what it then does instead. */
+weir_status conv_winograd_choose(struct conv_state *state, const struct op *op,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+weir_status conv_winograd_prepare(struct conv_state *state, const struct op *op,
+                                  const int32_t *tile_sizes, int32_t n_tile_sizes, bool is_training,
+                                  size_t *out_scratch_bytes,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+void conv_winograd_refresh(const struct conv_state *state, const struct op *op, const real *rows);
+void conv_winograd_forward(const struct op *op, const struct op_tile *tile);
+void conv_winograd_backward(const struct op *op, const struct op_tile *tile);
+void conv_winograd_weight_gradient(const struct op *op, const struct op_tile *tile);
 
 /* What a call for n images keeps in scratch besides the primitive's own. */
 static inline size_t conv_dx_bytes(const struct op *op, int32_t n)

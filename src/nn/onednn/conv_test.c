@@ -52,7 +52,8 @@ static uint16_t *shorten(const float *values, size_t n)
     return to;
 }
 
-static struct bench make_bench(struct op form, enum weir_precision type, uint64_t seed)
+static struct bench make_bench(struct op form, enum weir_precision type,
+                               enum weir_convolution convolution, uint64_t seed)
 {
     struct bench b = {.op = form};
     struct weir_rng rng;
@@ -60,6 +61,7 @@ static struct bench make_bench(struct op form, enum weir_precision type, uint64_
     struct op *op = &b.op;
     op->n_in = 1;
     op->type = type;
+    op->convolution = convolution;
     op->is_channels_last = true;
     op->batch = BATCH;
     op->gradient_batch = BATCH;
@@ -177,36 +179,39 @@ static void expect(const float *got, const float *expected, size_t n, bool is_ro
     }
 }
 
+static void compare_form(struct op form, enum weir_precision type,
+                         enum weir_convolution convolution, const char *what)
+{
+    struct bench b = make_bench(form, type, convolution, 5);
+    bool is_rounded = b.op.type == WEIR_PRECISION_BF16, is_conv = b.op.kind == LAYER_CONV;
+    float *y = calloc(b.n_y, sizeof(float)), *dx = calloc(b.n_x, sizeof(float));
+    const struct op_tile tile = {
+        .n = BATCH, .x = {b.x}, .y = y, .dy = b.dy, .dx = {dx}, .is_training = true};
+    run_onednn(&b, what);
+    bind_gradients(&b, b.expected_gradients);
+    ck_assert_int_eq((is_conv ? REF(conv_forward) : REF(linear_forward))(&b.op, &tile), WEIR_OK);
+    ck_assert_int_eq((is_conv ? REF(conv_backward) : REF(linear_backward))(&b.op, &tile), WEIR_OK);
+    ck_assert_int_eq(
+        (is_conv ? REF(conv_weight_gradient) : REF(linear_weight_gradient))(&b.op, &tile), WEIR_OK);
+    expect(b.got_y, y, b.n_y, is_rounded, what, "y");
+    expect(b.got_dx, dx, b.n_x, is_rounded, what, "dx");
+    expect(b.gradients[0], b.expected_gradients[0], b.op.params[0].n_elems, false, what,
+           "gradient of weights");
+    expect(b.gradients[1], b.expected_gradients[1], b.op.params[1].n_elems, false, what,
+           "gradient of biases");
+    free(y);
+    free(dx);
+    free_bench(&b);
+}
+
 static void compare(struct op form, const char *what)
 {
     for (int i = 1; i < N_FORMS; i += 2) {
-        if (!has_form(i)) {
-            continue;
+        if (has_form(i)) {
+            compare_form(form, form_precision(i), WEIR_CONVOLUTION_DIRECT, what);
         }
-        struct bench b = make_bench(form, form_precision(i), 5);
-        bool is_rounded = b.op.type == WEIR_PRECISION_BF16, is_conv = b.op.kind == LAYER_CONV;
-        float *y = calloc(b.n_y, sizeof(float)), *dx = calloc(b.n_x, sizeof(float));
-        const struct op_tile tile = {
-            .n = BATCH, .x = {b.x}, .y = y, .dy = b.dy, .dx = {dx}, .is_training = true};
-        run_onednn(&b, what);
-        bind_gradients(&b, b.expected_gradients);
-        ck_assert_int_eq((is_conv ? REF(conv_forward) : REF(linear_forward))(&b.op, &tile),
-                         WEIR_OK);
-        ck_assert_int_eq((is_conv ? REF(conv_backward) : REF(linear_backward))(&b.op, &tile),
-                         WEIR_OK);
-        ck_assert_int_eq(
-            (is_conv ? REF(conv_weight_gradient) : REF(linear_weight_gradient))(&b.op, &tile),
-            WEIR_OK);
-        expect(b.got_y, y, b.n_y, is_rounded, what, "y");
-        expect(b.got_dx, dx, b.n_x, is_rounded, what, "dx");
-        expect(b.gradients[0], b.expected_gradients[0], b.op.params[0].n_elems, false, what,
-               "gradient of weights");
-        expect(b.gradients[1], b.expected_gradients[1], b.op.params[1].n_elems, false, what,
-               "gradient of biases");
-        free(y);
-        free(dx);
-        free_bench(&b);
     }
+    compare_form(form, WEIR_PRECISION_F32, other_convolution(), what);
 }
 
 static void compare_conv(int32_t c, int32_t k, int32_t kernel, int32_t stride, int32_t groups,
