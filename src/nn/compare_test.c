@@ -19,6 +19,8 @@
 
 #define TOLERANCE        1e-5
 #define RANDOM_TOLERANCE 5e-4
+/* Winograd's rounding is several times that of direct sums (worst seen 1.4e-5). */
+#define WINOGRAD_FACTOR 4
 
 struct pair {
     struct weir_net *nets[2]; /* reference, oneDNN */
@@ -146,12 +148,10 @@ static void compare_pair(const struct weir_graph *graph, struct pair *pair, int3
 static void compare_backends(const struct weir_graph *graph, int32_t batch, double tolerance,
                              const char *what)
 {
-    const enum weir_convolution convolutions[] = {WEIR_CONVOLUTION_DIRECT, other_convolution()};
-
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(convolutions); i++) {
-        struct pair pair = make_pair(graph, batch, convolutions[i]);
-        compare_pair(graph, &pair, batch, tolerance, what);
-    }
+    struct pair pair = make_pair(graph, batch, WEIR_CONVOLUTION_DIRECT);
+    compare_pair(graph, &pair, batch, tolerance, what);
+    pair = make_pair(graph, batch, other_convolution());
+    compare_pair(graph, &pair, batch, WINOGRAD_FACTOR * tolerance, what);
 }
 
 /* Two convolutions, so that the second one's gradient by its input shows in the first one's. */
