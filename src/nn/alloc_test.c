@@ -82,6 +82,9 @@ START_TEST(every_failed_allocation_of_the_onednn_backend_is_reported)
                                          .backend = form_backend(i_form)};
         if (has_form(i_form)) {
             sweep(&config);
+            config.convolution =
+                config.precision == WEIR_PRECISION_F32 ? other_convolution() : config.convolution;
+            sweep(&config);
             config.is_training = false;
             config.n_bands = 2;
             sweep(&config);

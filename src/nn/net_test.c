@@ -31,6 +31,49 @@ START_TEST(five_steps_give_the_same_bits_for_any_number_of_threads)
 
 END_TEST
 
+START_TEST(five_steps_by_winograd_give_the_same_bits_for_any_number_of_threads)
+{
+    struct weir_graph *graph = small_graph();
+    struct weir_net_config config = {.batch = 11,
+                                     .n_slices = 4,
+                                     .is_training = true,
+                                     .seed = 5,
+                                     .convolution = other_convolution(),
+                                     .backend = backends[N_BACKENDS - 1]};
+    uint64_t hashes[4];
+    for (config.n_threads = 1; N_BACKENDS > 1 && config.n_threads <= 3; config.n_threads++) {
+        struct weir_net *net = make_net(graph, config);
+        for (uint64_t step = 0; step < 5; step++) {
+            train_step(net, step);
+        }
+        hashes[config.n_threads] = hash_weights(net);
+        weir_net_destroy(net);
+        ck_assert_uint_eq(hashes[config.n_threads], hashes[1]);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+START_TEST(winograd_is_refused_in_bf16_and_by_the_reference)
+{
+    struct weir_graph *graph = small_graph();
+    struct weir_net_config config = {.batch = 2, .convolution = WEIR_CONVOLUTION_WINOGRAD};
+    struct weir_error err = {0};
+    struct weir_net *net = NULL;
+    config.backend = &weir_reference_backend;
+    ck_assert_int_eq(weir_net_create(graph, &config, &net, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "convolution winograd"));
+    config.backend = &weir_onednn_backend;
+    config.precision = WEIR_PRECISION_BF16;
+    ck_assert_int_eq(weir_net_create(graph, &config, &net, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "convolution winograd"));
+    ck_assert_ptr_null(net);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 START_TEST(training_lowers_the_loss_to_nothing)
 {
     struct weir_graph *graph = small_graph();
@@ -248,6 +291,8 @@ END_TEST
 WEIR_TEST_MAIN("net", updates_by_a_nets_threads_have_the_bits_of_one_thread,
                an_update_covers_each_trainable_weight_once,
                five_steps_give_the_same_bits_for_any_number_of_threads,
+               five_steps_by_winograd_give_the_same_bits_for_any_number_of_threads,
+               winograd_is_refused_in_bf16_and_by_the_reference,
                training_lowers_the_loss_to_nothing, wrong_labels_change_nothing,
                a_batch_without_labels_has_no_gradient, not_a_number_stays_not_a_number,
                an_inference_net_with_the_same_weights_answers_as_the_training_net,

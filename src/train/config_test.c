@@ -110,6 +110,7 @@ static const struct refused {
     {"{\"model\":\"mlp\",\"data\":\"d\",\"on_damage\":\"cry\"}", "cry"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"backend\":\"abacus\"}", "abacus"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"precision\":\"f16\"}", "f16"},
+    {"{\"model\":\"mlp\",\"data\":\"d\",\"convolution\":\"fft\"}", "fft"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"workers\":4,\"batch_size\":3}", "batch_size"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"workers\":200,\"parameter_servers\":100}", "256"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"role\":\"worker\"}", "rank"},
