@@ -420,6 +420,7 @@ static void close_fabric(struct ucx_state *ucx)
 
 const struct ucx_fabric ucx_ucp_fabric = {
     .name = "ucx",
+    .works_while_idle = true,
     .window_bytes = WINDOW_BYTES,
     .chunk_bytes = CHUNK_BYTES,
     .open = open_fabric,

@@ -107,7 +107,8 @@ static void ucx_interrupt(struct weir_comm *comm)
 
 static int ucx_event_fd(struct weir_comm *comm)
 {
-    return ((struct ucx_state *)comm->state)->event_fd;
+    const struct ucx_state *ucx = comm->state;
+    return ucx->fabric->works_while_idle ? ucx->event_fd : -1;
 }
 
 /* Take what has come, answer what other ranks need from the fabric itself, and arm the descriptor

@@ -108,8 +108,9 @@ enum { UCX_ANYBODY = -1 };
 /** What carries messages. All calls are those of whoever has the turn, but for `signal`. */
 struct ucx_fabric {
     const char *name;
-    size_t window_bytes; /**< About as much of an all-reduce should be on its way. */
-    size_t chunk_bytes;  /**< Largest message of an all-reduce, unless a plan says. */
+    bool works_while_idle; /**< What others need from it cannot wait for the next call. */
+    size_t window_bytes;   /**< About as much of an all-reduce should be on its way. */
+    size_t chunk_bytes;    /**< Largest message of an all-reduce, unless a plan says. */
 
     /** Set state->fabric_state and state->event_fd. What failed half-way is undone by `close`. */
     weir_status (*open)(struct ucx_state *ucx, struct weir_error *err);
