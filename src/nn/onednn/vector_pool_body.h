@@ -43,26 +43,51 @@ static void max_pool_few(const elem *x, size_t c, int32_t width, struct span row
     }
 }
 
+/* Where `mask` is not zero, a; else b. */
+static inline vec choose(veci mask, vec a, vec b)
+{
+    return (vec)(((veci)a & mask) | ((veci)b & ~mask));
+}
+
 /* LANES channels; `x` is at the first of them. */
-static inline void max_pool_lanes(const elem *x, size_t c, int32_t width, struct span rows,
-                                  struct span columns, elem *y, int32_t *winners, size_t n)
+static inline __attribute__((always_inline)) void max_pool_lanes(const elem *x, size_t c,
+                                                                 int32_t width, struct span rows,
+                                                                 struct span columns, elem *y,
+                                                                 int32_t *winners, size_t n)
 {
     int32_t first = rows.first * width + columns.first;
     vec best = load(x + (size_t)first * c, n);
     veci best_at = first - (veci){0};
     for (int32_t h = rows.first; h < rows.end; h++) {
+        const elem *row = x + (size_t)(h * width) * c;
         for (int32_t w = columns.first; w < columns.end; w++) {
-            int32_t at = h * width + w;
-            vec v = load(x + (size_t)at * c, n);
+            vec v = load(row + (size_t)w * c, n);
             /* larger, or not a number: NaN must come through */
             veci wins = (v > best) | (v != v);
-            best = keep(wins, v) + keep(~wins, best);
-            best_at = (wins & at) | (~wins & best_at);
+            best = choose(wins, v, best);
+            if (winners) {
+                best_at = ((h * width + w) & wins) | (best_at & ~wins);
+            }
         }
     }
     store(y, best, n);
     if (winners) {
         memcpy(winners, &best_at, WEIR_MIN(n, (size_t)LANES) * sizeof(*winners));
+    }
+}
+
+/* The channels of one window, whole vectors first, so that they are loaded and stored as such. */
+static inline __attribute__((always_inline)) void max_pool_window(const elem *x, size_t c,
+                                                                  int32_t width, struct span rows,
+                                                                  struct span columns, elem *y,
+                                                                  int32_t *winners)
+{
+    size_t k = 0;
+    for (; k + LANES <= c; k += LANES) {
+        max_pool_lanes(x + k, c, width, rows, columns, y + k, winners ? winners + k : NULL, LANES);
+    }
+    if (k < c) {
+        max_pool_lanes(x + k, c, width, rows, columns, y + k, winners ? winners + k : NULL, c - k);
     }
 }
 
@@ -77,10 +102,10 @@ static void max_pool(const struct op *op, const void *x_, void *y_, int32_t *win
             struct span columns = cells_of(ow, &op->pool, op->in[0].w);
             if (c < LANES) {
                 max_pool_few(x, c, op->in[0].w, rows, columns, y, winners);
-            }
-            for (size_t k = 0; c >= LANES && k < c; k += LANES) {
-                max_pool_lanes(x + k, c, op->in[0].w, rows, columns, y + k,
-                               winners ? winners + k : NULL, c - k);
+            } else if (winners) {
+                max_pool_window(x, c, op->in[0].w, rows, columns, y, winners);
+            } else {
+                max_pool_window(x, c, op->in[0].w, rows, columns, y, NULL);
             }
             y += c;
             winners += winners ? c : 0;
