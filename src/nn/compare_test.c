@@ -63,7 +63,7 @@ static struct weir_net *make_net(const struct weir_graph *graph, const struct we
 static struct pair make_pair(const struct weir_graph *graph, int32_t batch,
                              enum weir_convolution convolution)
 {
-    struct pair pair;
+    struct pair pair = {0};
     for (int i = 0; i < 2; i++) {
         pair.nets[i] =
             make_net(graph, backends[i], i == 0 ? WEIR_CONVOLUTION_DIRECT : convolution, batch, 2);
