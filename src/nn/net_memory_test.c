@@ -43,13 +43,61 @@ static struct growth fifty_steps(struct weir_net *net)
                            n_page_faults() - faults_before};
 }
 
+/* A bottleneck as residual networks have it: 1x1, 3x3 with a stride, 1x1, and a projection. */
+static weir_value_t bottleneck(struct weir_graph *graph, weir_value_t x, const char *name,
+                               int32_t k, int32_t stride)
+{
+    const struct weir_conv_params convs[] = {
+        {.k = k, .kernel_h = 1, .kernel_w = 1, .stride = 1},
+        {.k = k, .kernel_h = 3, .kernel_w = 3, .stride = stride, .pad_h = 1, .pad_w = 1},
+        {.k = 4 * k, .kernel_h = 1, .kernel_w = 1, .stride = 1},
+        {.k = 4 * k, .kernel_h = 1, .kernel_w = 1, .stride = stride}};
+    weir_value_t y = x, shortcut = x;
+    for (int i = 0; i < 4; i++) {
+        char conv[32], norm[32], relu[32];
+        snprintf(conv, sizeof(conv), "%s.conv%d", name, i);
+        snprintf(norm, sizeof(norm), "%s.bn%d", name, i);
+        snprintf(relu, sizeof(relu), "%s.relu%d", name, i);
+        weir_value_t made = weir_graph_conv(graph, conv, i < 3 ? y : x, &convs[i]);
+        made = weir_graph_batch_norm(graph, norm, made);
+        made = i < 2 ? weir_graph_relu(graph, relu, made) : made;
+        y = i < 3 ? made : y;
+        shortcut = made;
+    }
+    char add[32], relu[32];
+    snprintf(add, sizeof(add), "%s.add", name);
+    snprintf(relu, sizeof(relu), "%s.relu", name);
+    return weir_graph_relu(graph, relu, weir_graph_add(graph, add, y, shortcut));
+}
+
+static struct weir_graph *bottleneck_graph(void)
+{
+    struct weir_graph *graph = weir_graph_create();
+    weir_value_t x = weir_graph_input(graph, (struct weir_shape){16, 12, 12});
+    x = bottleneck(graph, x, "a", 16, 1);
+    x = bottleneck(graph, x, "b", 16, 2);
+    x = bottleneck(graph, x, "c", 32, 2);
+    x = weir_graph_global_pool(graph, "pool", x);
+    x = weir_graph_linear(graph, "fc", x, RANDOM_GRAPH_CLASSES, true);
+    weir_graph_softmax_loss(graph, "loss", x);
+    return graph;
+}
+
+/* By oneDNN: the reference takes its time for so many channels. */
+static bool is_fast(int i_form)
+{
+    return form_backend(i_form) == &weir_onednn_backend;
+}
+
 /* Warm is a thread that has run every kind of task once; on a busy machine that may take a while.
  */
-START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
+static void expect_no_growth(const struct weir_graph *graph, bool is_large)
 {
-    struct weir_graph *graph = small_graph();
     for (int i_form = next_form(-1); !IS_SANITIZED && i_form < N_FORMS;
          i_form = next_form(i_form)) {
+        if (is_large && !is_fast(i_form)) {
+            continue;
+        }
         struct weir_net *net = training_net(graph, i_form, 2);
         struct growth growth = fifty_steps(net);
         for (int i = 0; i < 10 && (growth.n_bytes != 0 || growth.n_faults > 4); i++) {
@@ -60,6 +108,15 @@ START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
         ck_assert_msg(growth.n_faults <= 4, "%ld page faults in 50 steps", growth.n_faults);
         weir_net_destroy(net);
     }
+}
+
+START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
+{
+    struct weir_graph *graph = small_graph();
+    expect_no_growth(graph, false);
+    weir_graph_destroy(graph);
+    graph = bottleneck_graph();
+    expect_no_growth(graph, true);
     weir_graph_destroy(graph);
 }
 
@@ -126,8 +183,11 @@ START_TEST(what_is_made_again_has_the_bits_of_what_is_kept)
 {
     for (int i_form = next_form(-1); i_form < N_FORMS; i_form = next_form(i_form)) {
         for (uint64_t seed = 0; seed < (i_form < 2 ? 20 : 8); seed++) {
-            struct weir_graph *graph = seed == 0 ? small_graph() : random_graph(seed, 8, NULL);
-            struct weir_net *all = net_keeping(graph, i_form, true, 1);
+            bool is_large = seed == 1 && is_fast(i_form);
+            struct weir_graph *graph = seed == 0  ? small_graph()
+                                       : is_large ? bottleneck_graph()
+                                                  : random_graph(seed, 8, NULL);
+            struct weir_net *all = net_keeping(graph, i_form, true, 2);
             struct weir_net *less = net_keeping(graph, i_form, false, 2);
             for (uint64_t step = 0; step < 3; step++) {
                 struct weir_step_result a = train_step(all, step), b = train_step(less, step);

@@ -138,6 +138,9 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
     case TASK_BACKWARD:
         fn = kernels->backward;
         break;
+    case TASK_WEIGHT_GRADIENT:
+    case TASK_REFRESH_BACKWARD:
+        break; /* run_filler */
     }
     if (!fn || (o->op.n_bands == 0 && i_band > 0)) {
         return WEIR_OK; /* what has no bands is done with the first */
@@ -223,10 +226,24 @@ static weir_status add_part(struct weir_net *net, const struct plan_op *o, int32
     return WEIR_OK;
 }
 
+static weir_status run_refresh_backward(const struct weir_net *net, int32_t i_op, int32_t i_thread)
+{
+    const struct op *op = &net->plan->ops[i_op].op;
+    void *scratch = net->threads.base + (size_t)i_thread * net->thread_bytes;
+    uint64_t begin_ns = profile_begin(net->profile);
+    WEIR_TRY(net->backend->kernels[op->kind].refresh_backward(op, i_thread, scratch));
+    profile_end(net->profile, i_thread, i_op, TASK_REFRESH_BACKWARD, 0, begin_ns);
+    return WEIR_OK;
+}
+
 static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
 {
     struct weir_net *net = context;
-    const struct plan_op *o = &net->plan->ops[net->run.schedule->filler_ops[i_filler]];
+    struct plan_task task = net->run.schedule->filler_tasks[i_filler];
+    const struct plan_op *o = &net->plan->ops[task.i_op];
+    if (task.phase == TASK_REFRESH_BACKWARD) {
+        return run_refresh_backward(net, task.i_op, i_thread);
+    }
     struct op_tile tile =
         make_tile(net, o, net->run.schedule->again, i_thread, 0, 0, o->op.gradient_batch);
     uint64_t begin_ns = profile_begin(net->profile);
@@ -234,8 +251,7 @@ static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
     for (int32_t i = 1; i < net->plan->batch / o->op.gradient_batch; i++) {
         WEIR_TRY(add_part(net, o, i_thread, i));
     }
-    profile_end(net->profile, i_thread, net->run.schedule->filler_ops[i_filler],
-                PROFILE_WEIGHT_GRADIENT, net->plan->batch, begin_ns);
+    profile_end(net->profile, i_thread, task.i_op, (int)task.phase, net->plan->batch, begin_ns);
     ready_op_done(net, &o->op);
     return WEIR_OK;
 }
@@ -319,6 +335,7 @@ void weir_net_weights_changed(struct weir_net *net)
     weir_status status = workers_run(net->workers, &net->refresh);
     (void)status;
     net->are_statistics_stale = false;
+    net->are_copies_of_backward = false;
 }
 
 void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
@@ -342,6 +359,14 @@ static void refresh_statistics(struct weir_net *net)
         }
     }
     net->are_statistics_stale = false;
+}
+
+/* A step before has left the convolutions with what backward reads. */
+static void refresh_copies(struct weir_net *net)
+{
+    if (net->are_copies_of_backward) {
+        weir_net_weights_changed(net);
+    }
 }
 
 /* @return false if a label is out of range. */
@@ -387,8 +412,10 @@ weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn
                                 .step = step,
                                 .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
     enter(net);
+    refresh_copies(net);
     ready_start(net, ready, ready_context);
     net->are_statistics_stale = true;
+    net->are_copies_of_backward = net->plan->refreshes_backward;
     WEIR_TRY(workers_run(net->workers, &net->training));
     if (out) {
         *out = sum_losses(net, net->plan->n_slices);
@@ -420,6 +447,7 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
                                 .n_images = n,
                                 .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
     enter(net);
+    refresh_copies(net);
     refresh_statistics(net);
     struct program program = net->inference;
     program.n_tiles = n_slices * plan->n_bands;

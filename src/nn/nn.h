@@ -203,7 +203,9 @@ struct weir_net_config {
     bool is_training; /**< false: no gradients, batch norm from running statistics. */
     /** Training: keep every value that backward reads. false: those that cost one pass over memory
      *  to make (batch norms, rectifiers, joins) are made again in backward, which takes about half
-     *  the memory of a residual net's activations. The bits are the same either way. */
+     *  the memory of a residual net's activations; and backward's copies of a convolution's weights
+     *  take the place of forward's, where a stage lies between. The bits are the same either way.
+     */
     bool keeps_all;
     uint64_t seed; /**< Of dropout. */
     /** Softmax loss in training: a label counts as 1 - label_smoothing + label_smoothing / classes,

@@ -69,6 +69,9 @@ struct op {
     /** CONV, LINEAR: the batch norm between it and those, to be folded into weights and bias. */
     const struct op *norm;
     bool is_folded; /**< BATCH_NORM: one like that. Holds parameters; no kernel of it is called. */
+    /** CONV, training: refresh_backward is called between forward and backward of every step, and
+     *  refresh before the next forward: what both read of the parameters may share memory. */
+    bool refreshes_backward;
     bool is_channels_last;
     enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
     enum weir_convolution convolution; /**< CONV: what the net was asked for. */
@@ -143,6 +146,8 @@ struct op_kernels {
     op_tile_fn weight_gradient;
     /** Renew what is derived from the parameters. */
     weir_status (*refresh)(const struct op *op, int32_t i_thread, void *scratch);
+    /** The same for backward alone, if op->refreshes_backward. */
+    weir_status (*refresh_backward)(const struct op *op, int32_t i_thread, void *scratch);
 };
 
 struct weir_backend {

@@ -33,7 +33,7 @@ static void schedule_fini(struct schedule *s)
     free(s->combines);
     free(s->first_combine);
     free(s->stages);
-    free(s->filler_ops);
+    free(s->filler_tasks);
     free(s->fillers);
     free(s->data);
     free(s->gradients);
@@ -132,6 +132,8 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     plan->precision = config->precision;
     plan->convolution = config->convolution;
     plan->keeps_f32 = config->backend->keeps_f32;
+    plan->refreshes_backward = plan->is_training && !config->keeps_all &&
+                               config->backend->kernels[LAYER_CONV].refresh_backward;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     WEIR_TRY(plan_make_bands(plan));
     join(plan, config->backend->joined_min_weights);

@@ -33,6 +33,9 @@
 /** Stages that may open after the one that opened a filler, before they wait for it. */
 #define PLAN_FILLER_SLACK 4
 
+/** Stages before an op's backward that its refresh for backward may be done in. */
+#define PLAN_REFRESH_LEAD 4
+
 /** Slices of a tile of a joined op: few, so that there are tiles for several threads, and so that
  * as many workers as have fewer slices each make the same tiles. */
 #define PLAN_JOINED 4
@@ -50,7 +53,10 @@ enum task_phase {
     TASK_LOSS,
     TASK_BACKWARD_SUMS,
     TASK_BACKWARD,
-    TASK_RECOMPUTE /**< TASK_FORWARD once more, for backward. */
+    TASK_RECOMPUTE, /**< TASK_FORWARD once more, for backward. */
+    /* Fillers. */
+    TASK_WEIGHT_GRADIENT,
+    TASK_REFRESH_BACKWARD
 };
 
 struct plan_task {
@@ -74,7 +80,7 @@ struct schedule {
     int32_t *first_combine;
     struct program_stage *stages;
     int32_t n_stages;
-    int32_t *filler_ops;
+    struct plan_task *filler_tasks;
     struct program_filler *fillers;
     int32_t n_fillers;
     struct place *data, *gradients; /**< By value. */
@@ -89,7 +95,9 @@ struct plan {
     enum weir_precision *types; /**< By value. */
     enum weir_precision precision;
     enum weir_convolution convolution;
-    bool keeps_f32;       /**< bf16 lies in memory as f32. */
+    bool keeps_f32; /**< bf16 lies in memory as f32. */
+    /** Training: convolutions are refreshed for backward, where a stage lies between. */
+    bool refreshes_backward;
     bool *needs_gradient; /**< By value. */
     bool *is_recomputed;  /**< By value: training makes it again in backward. */
     weir_value_t input, output;

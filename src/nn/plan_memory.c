@@ -216,6 +216,9 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
         }
         touch(m, backward_buffer(m, o->out), i_task, stage);
         break;
+    case TASK_WEIGHT_GRADIENT:
+    case TASK_REFRESH_BACKWARD:
+        break; /* touch_fillers */
     case TASK_BACKWARD_SUMS:
         touch_backward(m, o, i_task, stage);
         break;
@@ -235,9 +238,12 @@ static void touch_fillers(struct memory *m)
 {
     const struct schedule *s = m->schedule;
     for (int32_t i = 0; i < s->n_fillers; i++) {
-        const struct plan_op *o = &m->plan->ops[s->filler_ops[i]];
+        const struct plan_op *o = &m->plan->ops[s->filler_tasks[i].i_op];
         struct op_reads reads = plan_op_reads(&o->op);
         int32_t last = s->fillers[i].deadline - 1;
+        if (s->filler_tasks[i].phase != TASK_WEIGHT_GRADIENT) {
+            continue;
+        }
         if (reads.filler_x) {
             int32_t x = backward_buffer(m, o->in[0]);
             touch(m, x, s->first_task[last], last);
@@ -289,19 +295,32 @@ static size_t find_gap(const struct memory *m, const struct buffer *b, int32_t *
     return offset;
 }
 
-/* Greedy by size: the largest first, each as low as it fits. `order` has room for all buffers. */
-static size_t place_all(struct memory *m, bool is_local, int32_t *order)
+/* What is placed early is placed well: large buffers, or those that are in the way for long too. */
+static uint64_t claim_of(const struct memory *m, const struct buffer *b, bool by_lifetime)
+{
+    uint64_t n_stages = (uint64_t)(b->last_stage - b->first_stage) + 1;
+    return (uint64_t)buffer_bytes(m, b) * (by_lifetime ? n_stages : 1);
+}
+
+/* Greedy: the one with the largest claim first, each as low as it fits. `order` has room for all
+ * buffers. */
+static size_t place_all(struct memory *m, bool is_local, bool by_lifetime, int32_t *order)
 {
     size_t top = 0;
     int32_t n_placed = 0;
+    for (int32_t i = 0; i < m->n_buffers; i++) {
+        struct buffer *b = &m->buffers[i];
+        b->offset = is_tile_local(b) == is_local ? SIZE_MAX : b->offset;
+    }
     for (;;) {
         int32_t next = -1;
+        uint64_t most = 0;
         for (int32_t i = 0; i < m->n_buffers; i++) {
-            struct buffer *b = &m->buffers[i];
+            const struct buffer *b = &m->buffers[i];
             if (b->first_stage <= b->last_stage && b->offset == SIZE_MAX &&
-                is_tile_local(b) == is_local &&
-                (next < 0 || buffer_bytes(m, b) > buffer_bytes(m, &m->buffers[next]))) {
+                is_tile_local(b) == is_local && claim_of(m, b, by_lifetime) > most) {
                 next = i;
+                most = claim_of(m, b, by_lifetime);
             }
         }
         if (next < 0) {
@@ -312,6 +331,14 @@ static size_t place_all(struct memory *m, bool is_local, int32_t *order)
         order[n_placed++] = next;
         top = WEIR_MAX(top, b->offset + buffer_bytes(m, b));
     }
+}
+
+/* The better of both orders. */
+static size_t place_best(struct memory *m, bool is_local, int32_t *order)
+{
+    size_t by_size = place_all(m, is_local, false, order);
+    size_t by_lifetime = place_all(m, is_local, true, order);
+    return by_lifetime < by_size ? by_lifetime : place_all(m, is_local, false, order);
 }
 
 static struct place place_of(const struct memory *m, int32_t i_buffer)
@@ -361,8 +388,8 @@ static weir_status place_values(struct memory *m, int32_t *order)
     struct schedule *s = m->schedule;
     size_t n_values = (size_t)m->plan->n_values;
     measure(m);
-    s->slab_bytes = place_all(m, false, order);
-    s->tile_bytes = place_all(m, true, order);
+    s->slab_bytes = place_best(m, false, order);
+    s->tile_bytes = place_all(m, true, false, order);
     s->data = calloc(n_values, sizeof(*s->data));
     s->gradients = calloc(n_values, sizeof(*s->gradients));
     s->again = calloc(n_values, sizeof(*s->again));

@@ -2,7 +2,7 @@
 
 /* Values made again in a row, each from the one before: so many are there at once when the last is
  * wanted. One that would be further from what is kept is kept itself. */
-#define CHAIN_MAX 8
+#define CHAIN_MAX 6
 
 /* Ops whose forward kernel is a pass over memory and writes nothing but its output. A convolution's
  * is work; a dropout's draws numbers; pools shrink their input, so there is little to save. */

@@ -7,7 +7,8 @@
 struct placed {
     struct plan_task task;
     int32_t stage;
-    int32_t rank; /* order within the stage; what is made again comes before its first reader */
+    int32_t deadline; /* of a filler: the stage that waits for it */
+    int32_t rank;     /* order within the stage; what is made again comes before its first reader */
 };
 
 /* When a value made again is first read; INT32_MAX as a rank: by a filler the stage opens. */
@@ -30,7 +31,7 @@ struct builder {
 static void put(struct builder *b, struct placed *list, int32_t *n, int32_t i_op,
                 enum task_phase phase, int32_t stage)
 {
-    list[*n] = (struct placed){{i_op, phase}, stage, *n};
+    list[*n] = (struct placed){.task = {i_op, phase}, .stage = stage, .rank = *n};
     (*n)++;
     b->n_stages = WEIR_MAX(b->n_stages, stage + 1);
 }
@@ -109,6 +110,14 @@ static void demand_reads(struct builder *b, const struct plan_op *o, int32_t sta
     }
 }
 
+/* A filler that the end of stage `opens` opens. */
+static void put_filler(struct builder *b, int32_t i_op, enum task_phase phase, int32_t opens,
+                       int32_t deadline)
+{
+    put(b, b->fillers, &b->n_fillers, i_op, phase, opens);
+    b->fillers[b->n_fillers - 1].deadline = deadline;
+}
+
 static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
 {
     for (int32_t j = 0; j < o->op.n_in && o->op.kind != LAYER_INPUT; j++) {
@@ -142,6 +151,12 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
         demand_reads(b, o, stage);
         put_task(b, i, TASK_BACKWARD, stage);
     }
+    if (has_task && b->plan->refreshes_backward && o->op.kind == LAYER_CONV &&
+        b->data_stage[o->out] < stage) {
+        o->op.refreshes_backward = true;
+        put_filler(b, i, TASK_REFRESH_BACKWARD,
+                   WEIR_MAX(stage - 1 - PLAN_REFRESH_LEAD, b->data_stage[o->out]), stage);
+    }
     for (int32_t j = o->op.n_in - 1; j >= 0; j--) {
         if (b->plan->needs_gradient[o->in[j]]) {
             o->dx_adds[j] = b->grad_stage[o->in[j]] >= 0;
@@ -153,7 +168,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
         if (plan_op_reads(&o->op).filler_x) {
             demand(b, o->in[0], opens, INT32_MAX);
         }
-        put(b, b->fillers, &b->n_fillers, i, TASK_BACKWARD, opens);
+        put_filler(b, i, TASK_WEIGHT_GRADIENT, opens, opens + 1 + PLAN_FILLER_SLACK);
     }
 }
 
@@ -218,6 +233,27 @@ static void sort_by_stage(const struct placed *list, int32_t n, int32_t n_stages
     first[n_stages] = at;
 }
 
+/* By the stage that opens them. Those that are wanted sooner come first, as they are taken in
+ * order. */
+static void list_fillers(const struct builder *b, struct schedule *s)
+{
+    for (int32_t stage = 0; stage < s->n_stages; stage++) {
+        s->stages[stage].i_filler = s->n_fillers;
+        for (int32_t i = 0; i < 2 * b->n_fillers; i++) {
+            const struct placed *filler = &b->fillers[i % b->n_fillers];
+            bool is_first = filler->task.phase == TASK_REFRESH_BACKWARD;
+            if (filler->stage != stage || is_first != (i < b->n_fillers)) {
+                continue;
+            }
+            int32_t deadline = WEIR_MIN(filler->deadline, s->n_stages);
+            s->filler_tasks[s->n_fillers] = filler->task;
+            s->fillers[s->n_fillers++].deadline = deadline;
+            s->stages[stage].n_fillers++;
+            s->stages[deadline].n_due++; /* row n_stages is a spare */
+        }
+    }
+}
+
 static weir_status finish(const struct builder *b, struct schedule *s)
 {
     size_t n_stages = (size_t)b->n_stages, n_ops = (size_t)b->plan->n_ops;
@@ -227,28 +263,16 @@ static weir_status finish(const struct builder *b, struct schedule *s)
     s->combines = calloc((size_t)b->n_combines + 1, sizeof(*s->combines));
     s->first_combine = calloc(n_stages + 1, sizeof(int32_t));
     s->stages = calloc(n_stages + 1, sizeof(*s->stages));
-    s->filler_ops = calloc(n_ops + 1, sizeof(int32_t));
-    s->fillers = calloc(n_ops + 1, sizeof(*s->fillers));
+    s->filler_tasks = calloc(2 * n_ops + 1, sizeof(*s->filler_tasks));
+    s->fillers = calloc(2 * n_ops + 1, sizeof(*s->fillers));
     if (!s->tasks || !s->first_task || !s->combines || !s->first_combine || !s->stages ||
-        !s->filler_ops || !s->fillers) {
+        !s->filler_tasks || !s->fillers) {
         return WEIR_ERR_NOMEM;
     }
     qsort(b->tasks, (size_t)b->n_tasks, sizeof(*b->tasks), compare_tasks);
     sort_by_stage(b->tasks, b->n_tasks, s->n_stages, s->tasks, s->first_task);
     sort_by_stage(b->combines, b->n_combines, s->n_stages, s->combines, s->first_combine);
-    for (int32_t stage = 0; stage < s->n_stages; stage++) {
-        s->stages[stage].i_filler = s->n_fillers;
-        for (int32_t i = 0; i < b->n_fillers; i++) {
-            if (b->fillers[i].stage != stage) {
-                continue;
-            }
-            int32_t deadline = WEIR_MIN(stage + 1 + PLAN_FILLER_SLACK, s->n_stages);
-            s->filler_ops[s->n_fillers] = b->fillers[i].task.i_op;
-            s->fillers[s->n_fillers++].deadline = deadline;
-            s->stages[stage].n_fillers++;
-            s->stages[deadline].n_due++; /* row n_stages is a spare */
-        }
-    }
+    list_fillers(b, s);
     return WEIR_OK;
 }
 
@@ -259,7 +283,7 @@ weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, boo
                         .is_training = is_training,
                         .tasks = calloc(5 * n_ops, sizeof(struct placed)),
                         .combines = calloc(2 * n_ops, sizeof(struct placed)),
-                        .fillers = calloc(n_ops, sizeof(struct placed)),
+                        .fillers = calloc(2 * n_ops, sizeof(struct placed)),
                         .data_stage = calloc(n_values, sizeof(int32_t)),
                         .grad_stage = calloc(n_values, sizeof(int32_t)),
                         .demands = calloc(n_values, sizeof(struct demand))};

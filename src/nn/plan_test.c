@@ -126,8 +126,10 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
 
 static void model_filler(const struct model *m, int32_t i_filler)
 {
-    const struct plan_op *o = &m->plan->ops[m->s->filler_ops[i_filler]];
-    if (o->op.kind == LAYER_CONV || o->op.kind == LAYER_LINEAR) {
+    const struct plan_op *o = &m->plan->ops[m->s->filler_tasks[i_filler].i_op];
+    if (m->s->filler_tasks[i_filler].phase == TASK_REFRESH_BACKWARD) {
+        ck_assert(o->op.refreshes_backward);
+    } else if (o->op.kind == LAYER_CONV || o->op.kind == LAYER_LINEAR) {
         read_tensor(m, later(m, o->in[0]), 0, m->plan->batch);
         read_tensor(m, m->plan->n_values + o->out, 0, m->plan->batch);
     } else if (o->op.kind == LAYER_MARGIN_LOSS) {

@@ -42,7 +42,8 @@ static const char *const what_texts[PROFILE_WHATS] = {
     [TASK_BACKWARD_SUMS] = "backward sums",
     [TASK_BACKWARD] = "backward",
     [TASK_RECOMPUTE] = "forward again",
-    [PROFILE_WEIGHT_GRADIENT] = "weight gradient",
+    [TASK_WEIGHT_GRADIENT] = "weight gradient",
+    [TASK_REFRESH_BACKWARD] = "refresh for backward",
     [PROFILE_FORWARD_COMBINE] = "statistics",
     [PROFILE_BACKWARD_COMBINE] = "norm gradients",
     [PROFILE_REFRESH] = "refresh",
@@ -184,7 +185,7 @@ static double flop_of(const struct plan *plan, const struct record *record)
     const struct plan_op *o = &plan->ops[record->i_op];
     bool is_backward = record->what == TASK_BACKWARD && plan->needs_gradient[o->in[0]];
     bool counts =
-        record->what == TASK_FORWARD || is_backward || record->what == PROFILE_WEIGHT_GRADIENT;
+        record->what == TASK_FORWARD || is_backward || record->what == TASK_WEIGHT_GRADIENT;
     return counts ? 2 * macs_of_image(&o->op) * record->n_images / n_tiles_of_image(&o->op) : 0;
 }
 
@@ -204,7 +205,7 @@ static double bytes_of(const struct plan *plan, const struct record *record)
     switch (record->what) {
     case TASK_FORWARD:
     case TASK_RECOMPUTE:
-    case PROFILE_WEIGHT_GRADIENT: /* x and dy in, the gradient out */
+    case TASK_WEIGHT_GRADIENT: /* x and dy in, the gradient out */
         elems = n * (in + out);
         break;
     case TASK_BACKWARD:

@@ -3,13 +3,13 @@
 #define WEIR_NN_PROFILE_PRIVATE_H
 
 #include "nn/profile.h"
+#include "plan.h"
 
 #include "base/clock.h"
 
-/** What an operation did; the first six are enum task_phase. */
+/** What an operation did; the first are enum task_phase. */
 enum profile_what {
-    PROFILE_WEIGHT_GRADIENT = 6,
-    PROFILE_FORWARD_COMBINE,
+    PROFILE_FORWARD_COMBINE = TASK_REFRESH_BACKWARD + 1,
     PROFILE_BACKWARD_COMBINE,
     PROFILE_REFRESH,
     PROFILE_WHATS

@@ -13,15 +13,12 @@ void conv_release(struct op *op)
         primitive_destroy(&state->tiles[i].backward);
         primitive_destroy(&state->tiles[i].forward);
         primitive_destroy(&state->tiles[i].own_weights.reorder);
-        slab_unmap(&state->tiles[i].own_weights.slab);
     }
     free(state->tiles);
     primitive_destroy(&state->weight_gradient);
     primitive_destroy(&state->gradient_reorder);
     primitive_destroy(&state->forward_weights.reorder);
     primitive_destroy(&state->backward_weights.reorder);
-    slab_unmap(&state->forward_weights.slab);
-    slab_unmap(&state->backward_weights.slab);
     slab_unmap(&state->rows);
     slab_unmap(&state->points);
     slab_unmap(&state->turned_points);
@@ -66,15 +63,15 @@ static void *row_major_weights(const struct conv_state *state, const struct op *
 static void *weights_for(const struct conv_state *state, const struct op *op,
                          const struct weight_copy *copy)
 {
-    return copy->slab.base ? copy->slab.base : row_major_weights(state, op);
+    return copy->memory ? copy->memory : row_major_weights(state, op);
 }
 
 static weir_status renew(const struct conv_state *state, const struct weight_copy *copy, real *rows,
                          int32_t i_thread, void *scratch)
 {
-    void *addresses[] = {rows, copy->slab.base};
+    void *addresses[] = {rows, copy->memory};
     if (copy->relayout) {
-        copy->relayout(&copy->relayout_layout, rows, copy->slab.base);
+        copy->relayout(&copy->relayout_layout, rows, copy->memory);
         return WEIR_OK;
     }
     return copy->reorder.primitive
@@ -103,7 +100,19 @@ weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_po
     for (int32_t i = 0; i < state->n_tiles; i++) {
         WEIR_TRY(renew(state, &state->tiles[i].own_weights, rows, i_thread, scratch));
     }
-    return renew(state, &state->backward_weights, rows, i_thread, scratch);
+    return state->is_backward_in_place
+               ? WEIR_OK
+               : renew(state, &state->backward_weights, rows, i_thread, scratch);
+}
+
+weir_status conv_refresh_backward(const struct op *op, int32_t i_thread, void *scratch)
+{
+    const struct conv_state *state = op->state;
+    struct weight_copy in_place = state->backward_weights;
+    in_place.memory = state->forward_weights.memory;
+    return state->is_backward_in_place
+               ? renew(state, &in_place, row_major_weights(state, op), i_thread, scratch)
+               : WEIR_OK;
 }
 
 static const struct tile_primitives *find_tile(const struct op *op, const struct op_tile *tile)
@@ -176,8 +185,8 @@ weir_status conv_backward(const struct op *op, const struct op_tile *tile)
     bool is_beside = tile->dx_adds[0];
     real *dx = is_beside ? tile->scratch : tile->dx[0];
     char *scratch = (char *)tile->scratch + (is_beside ? conv_dx_bytes(op, tile->n) : 0);
-    const struct weight_copy *copy =
-        state->is_backward_shared ? &state->forward_weights : &state->backward_weights;
+    bool is_shared = state->is_backward_shared || state->is_backward_in_place;
+    const struct weight_copy *copy = is_shared ? &state->forward_weights : &state->backward_weights;
     void *addresses[] = {dx, weights_for(state, op, copy), address(tile->dy)};
     WEIR_TRY(primitive_run(state->context, &t->backward, tile->i_thread, addresses, scratch));
     if (is_beside) {

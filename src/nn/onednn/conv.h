@@ -1,6 +1,7 @@
 /**
- * Convolutions and linears by oneDNN, f32, channels last. Weights are kept a second time (a third
- * time for training) in the blocked layout the primitive likes, renewed by refresh.
+ * Convolutions and linears by oneDNN, channels last. Weights are kept a second time in the blocked
+ * layout the primitive likes, renewed by refresh. Training's backward likes another: it is kept a
+ * third time, or written over forward's by refresh_backward.
  */
 #ifndef WEIR_NN_ONEDNN_CONV_H
 #define WEIR_NN_ONEDNN_CONV_H
@@ -12,6 +13,7 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
                          struct weir_error *err);
 void conv_release(struct op *op);
 weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch);
+weir_status conv_refresh_backward(const struct op *op, int32_t i_thread, void *scratch);
 weir_status conv_forward(const struct op *op, const struct op_tile *tile);
 weir_status conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile);

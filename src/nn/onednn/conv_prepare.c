@@ -160,6 +160,20 @@ static relayout_fn find_relayout(const dnnl_memory_desc_t *layout, struct relayo
     return relayout_for(out);
 }
 
+static weir_status make_reorder(const struct conv_state *state, struct weight_copy *copy,
+                                struct weir_error *err)
+{
+    copy->relayout = find_relayout(&copy->layout, &copy->relayout_layout);
+    if (copy->relayout) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(primitive_create_reorder(state->context, &state->plain_weights, &copy->layout,
+                                      &copy->reorder, err));
+    const struct primitive_arg args[] = {{DNNL_ARG_FROM, &state->plain_weights},
+                                         {DNNL_ARG_TO, &copy->layout}};
+    return primitive_attach(state->context, &copy->reorder, args, 2, err);
+}
+
 /* Row-major weights into the layout a primitive asked for, if it is another. */
 static weir_status make_copy(const struct conv_state *state, const dnnl_memory_desc_t *layout,
                              struct weight_copy *copy, struct weir_error *err)
@@ -169,18 +183,32 @@ static weir_status make_copy(const struct conv_state *state, const dnnl_memory_d
     if (dnnl_memory_desc_equal(layout, &state->plain_weights)) {
         return WEIR_OK;
     }
-    if (!slab_map(&copy->slab, dnnl_memory_desc_get_size(layout))) {
+    copy->n_bytes = dnnl_memory_desc_get_size(layout);
+    copy->memory = dnn_take(state->context, copy->n_bytes);
+    if (!copy->memory) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
-    copy->relayout = find_relayout(layout, &copy->relayout_layout);
-    if (copy->relayout) {
-        return WEIR_OK;
+    return make_reorder(state, copy, err);
+}
+
+/* What backward reads; it lies where forward's copy does if it is renewed before every backward. */
+static weir_status make_backward_copy(struct conv_state *state, const struct op *op,
+                                      const dnnl_memory_desc_t *layout, struct weir_error *err)
+{
+    const struct weight_copy *forward = &state->forward_weights;
+    size_t dense_bytes =
+        dnnl_memory_desc_get_size(&state->plain_weights) / sizeof(float) * conv_elem_bytes(op);
+    /* Not every copy writes what pads a layout. */
+    bool is_dense =
+        forward->n_bytes == dense_bytes && dnnl_memory_desc_get_size(layout) == dense_bytes;
+    if (!op->refreshes_backward || !forward->memory || !is_dense ||
+        dnnl_memory_desc_equal(layout, &state->plain_weights)) {
+        return make_copy(state, layout, &state->backward_weights, err);
     }
-    WEIR_TRY(primitive_create_reorder(state->context, &state->plain_weights, layout, &copy->reorder,
-                                      err));
-    const struct primitive_arg args[] = {{DNNL_ARG_FROM, &state->plain_weights},
-                                         {DNNL_ARG_TO, layout}};
-    return primitive_attach(state->context, &copy->reorder, args, 2, err);
+    state->is_backward_in_place = true;
+    state->backward_weights.layout = *layout;
+    state->backward_weights.is_wanted = true;
+    return make_reorder(state, &state->backward_weights, err);
 }
 
 /* Forward and backward primitives of the first size choose the weights' layout, later ones take it.
@@ -233,7 +261,7 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op, i
             state->backward_weights.layout = *layout;
             state->backward_weights.is_wanted = true;
         } else {
-            WEIR_TRY(make_copy(state, layout, &state->backward_weights, err));
+            WEIR_TRY(make_backward_copy(state, op, layout, err));
         }
     }
     const struct primitive_arg args[] = {
@@ -383,10 +411,10 @@ static weir_status prepare_tail(struct conv_state *state, const struct op *op,
                                 struct weir_error *err)
 {
     size_t k = (size_t)op->conv.k, n_bytes = op->params[OP_WEIGHT].n_elems * sizeof(float);
-    bool is_read_plain = !state->forward_weights.slab.base;
+    bool is_read_plain = !state->forward_weights.memory;
     for (int32_t i = 0; i < state->n_tiles; i++) {
         const struct weight_copy *own = &state->tiles[i].own_weights;
-        is_read_plain = is_read_plain || (own->is_wanted && !own->slab.base);
+        is_read_plain = is_read_plain || (own->is_wanted && !own->memory);
     }
     bool has_rows = op->norm && is_read_plain && !state->winograd;
     if (has_rows && !slab_map(&state->rows, n_bytes)) {

@@ -15,7 +15,8 @@ struct weight_copy {
     struct primitive reorder; /* from the slab's row-major ones; unless: */
     relayout_fn relayout;
     struct relayout relayout_layout;
-    struct slab slab;
+    void *memory; /* of the context; NULL: row-major ones are read */
+    size_t n_bytes;
     dnnl_memory_desc_t layout;
     bool is_wanted;
 };
@@ -30,7 +31,7 @@ struct tile_primitives {
 };
 
 struct conv_state {
-    const struct dnn_context *context;
+    struct dnn_context *context;
     struct tile_primitives *tiles; /* by size of tile, or by band */
     int32_t n_tiles;
     const struct product_kernels *product; /* makes the weight gradient; NULL: weight_gradient */
@@ -41,6 +42,8 @@ struct conv_state {
     size_t picked_bytes;
     struct weight_copy forward_weights, backward_weights;
     bool is_backward_shared; /* backward reads forward_weights */
+    /* … which refresh_backward has written for it, in its own layout. */
+    bool is_backward_in_place;
     /* An op with a batch norm has its weights multiplied with the norm's scale: row-major, where no
      * reorder takes them from scratch at once. */
     struct slab rows;

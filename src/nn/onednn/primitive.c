@@ -82,8 +82,30 @@ void dnn_close(void *context_pointer)
     if (context->engine) {
         dnnl_engine_destroy(context->engine);
     }
+    for (int32_t i = 0; i < context->n_pieces; i++) {
+        slab_unmap(&context->pieces[i]);
+    }
     free(context->streams);
     free(context);
+}
+
+#define FIRST_PIECE_BYTES ((size_t)1 << 20)
+
+void *dnn_take(struct dnn_context *context, size_t n_bytes)
+{
+    struct slab *last = &context->pieces[WEIR_MAX(context->n_pieces, 1) - 1];
+    if (context->n_pieces > 0 && last->size_bytes - last->used_bytes >= n_bytes + 63) {
+        return slab_take(last, n_bytes);
+    }
+    if (context->n_pieces == DNN_MAX_PIECES) {
+        return NULL;
+    }
+    struct slab *next = &context->pieces[context->n_pieces];
+    if (!slab_map(next, WEIR_MAX(n_bytes, FIRST_PIECE_BYTES << context->n_pieces))) {
+        return NULL;
+    }
+    context->n_pieces++;
+    return slab_take(next, n_bytes);
 }
 
 /* "ref" code is hundreds of times slower than any other. */

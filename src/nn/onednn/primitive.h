@@ -8,6 +8,7 @@
 #ifndef WEIR_NN_ONEDNN_PRIMITIVE_H
 #define WEIR_NN_ONEDNN_PRIMITIVE_H
 
+#include "../slab.h"
 #include "nn/nn.h"
 
 #include <oneapi/dnnl/dnnl.h>
@@ -15,16 +16,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** Pieces of memory that weights' copies are taken from: each twice the one before. */
+#define DNN_MAX_PIECES 32
+
 struct dnn_context {
     dnnl_engine_t engine;
     dnnl_stream_t *streams; /**< By thread. */
-    int32_t n_threads;
+    int32_t n_threads, n_pieces;
+    struct slab pieces[DNN_MAX_PIECES];
 };
 
 /** @return UNSUPPORTED if the processor has no instructions for the precision. */
 weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
                      struct weir_error *err);
 void dnn_close(void *context);
+
+/** Zeroed memory at a multiple of 64, until dnn_close; in huge pages if there is much. While a net
+ * is prepared. @return NULL if memory is out. */
+void *dnn_take(struct dnn_context *context, size_t n_bytes);
 
 /** One OpenMP thread for oneDNN's calls from this thread: parallelism is the net's own affair. */
 void dnn_enter_thread(void);
