@@ -161,7 +161,7 @@ struct bench_worker {
     struct weir_comm *group; /**< All workers (and servers). */
     struct weir_comm *alone; /**< Of this worker only; NULL if steps are never taken alone. */
     struct weir_optimizer *own_optimizer; /**< For steps alone while servers have the real one. */
-    float *images;
+    float *images; /**< The net's input: they never change, so they need no other place. */
     int32_t *labels;
     double loss;
 };

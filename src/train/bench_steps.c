@@ -68,9 +68,9 @@ static weir_status draw(struct bench_worker *bench, struct weir_error *err)
     struct weir_rng images, labels;
     weir_rng_init(&images, seed, STREAM_IMAGES + rank);
     weir_rng_init(&labels, seed, STREAM_LABELS + rank);
-    bench->images = calloc(n * len, sizeof *bench->images);
+    bench->images = weir_net_input(bench->worker.net);
     bench->labels = calloc(n, sizeof *bench->labels);
-    if (bench->images == NULL || bench->labels == NULL) {
+    if (bench->labels == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %u pictures", n);
     }
     for (size_t i = 0; i < n * len; i++) {
@@ -231,6 +231,5 @@ void bench_worker_close(struct bench_worker *bench)
     weir_optimizer_destroy(bench->own_optimizer);
     worker_release(&bench->worker);
     train_task_close(&bench->task);
-    free(bench->images);
     free(bench->labels);
 }

@@ -19,10 +19,10 @@ uint32_t train_fill(struct weir_net *net, const struct weir_batch *batch, struct
         if (labels[i] < 0 && i_good < batch->n_slots) {
             slot = i_good;
         }
-        if (slot < batch->n_slots) {
-            memcpy(input + i * len, batch->images + slot * len, len * sizeof *input);
-        } else {
+        if (slot >= batch->n_slots) {
             memset(input + i * len, 0, len * sizeof *input);
+        } else if (batch->images + slot * len != input + i * len) {
+            memcpy(input + i * len, batch->images + slot * len, len * sizeof *input);
         }
     }
     return n_labelled;

@@ -11,6 +11,7 @@
 /**
  * Slots [first, first + the net's batch) into the net's input and labels. Slots without a label,
  * and those behind the last, get a copy of another picture, so that batch norm sees no black ones.
+ * A batch may lie in the net's input: then nothing is copied.
  * @param shape  Of one picture.
  * @return How many have a label.
  */
