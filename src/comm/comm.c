@@ -321,6 +321,7 @@ void weir_comm_destroy(struct weir_comm *comm)
     (void)pthread_cond_destroy(&comm->changed);
     (void)pthread_mutex_destroy(&comm->failure_lock);
     (void)pthread_mutex_destroy(&comm->lock);
+    comm_ps_worker_close(comm);
     free(comm->ps_room);
     free(comm);
 }

@@ -190,9 +190,9 @@ weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorith
 /**
  * From now on pretend that ranks are joined by links of this speed, each way: an all-reduce of S
  * bytes ends when 2(P-1)/P * S bytes have gone over this rank's link, one after the other (a
- * reduce-scatter or an all-gather: half of them), and a
- * parameter server's answer when all workers' gradients and weights have gone over its own, there
- * and back. Posted all-reduces still overlap with what the caller computes. All ranks make the same
+ * reduce-scatter or an all-gather: half of them). All workers' pieces go over a parameter server's
+ * link there, one after the other, and over it back, at the same time. What is posted still
+ * overlaps with what the caller computes. All ranks make the same
  * call between the same collectives; 0: no more. For measuring.
  */
 void weir_comm_emulate_link(struct weir_comm *comm, double bytes_per_s);

@@ -9,7 +9,7 @@
 #define WEIR_COMM_COMM_PRIVATE_H
 
 #include "comm/plan.h"
-#include "comm/ps.h"
+#include "comm/ps_private.h"
 #include "comm/rendezvous.h"
 
 #include <pthread.h>
@@ -17,21 +17,9 @@
 
 enum { COMM_DEFAULT_TIMEOUT_MS = 60000 };
 
-/** What a parameter server's worker sends with a step. */
-enum ps_op { PS_START = 1, PS_STEP, PS_STOP };
-
-struct ps_request {
-    uint64_t op; /**< enum ps_op, as every rank must have it. */
-    uint64_t n_elems;
-    struct weir_ps_step step;
-};
-
-/** The server's side of one request: what the transport needs from ps.c. */
-struct ps_server {
-    weir_ps_update_fn update;
-    void *context;
-    uint64_t idle_ns; /**< Longest wait for a request. */
-};
+/** Who was woken this late at the end of a transfer was late by the scheduler, not by the pretended
+ *  link: the link went on meanwhile. */
+#define COMM_LATE_NS 500000
 
 struct comm_transport {
     const char *name;
@@ -56,13 +44,7 @@ struct comm_transport {
     weir_status (*broadcast)(struct weir_comm *comm, void *buf, size_t bytes, int root);
     weir_status (*barrier)(struct weir_comm *comm);
 
-    /** Worker: one request to all servers and their answer (gradients or weights may be NULL). */
-    weir_status (*ps_request)(struct weir_comm *comm, const struct ps_request *request,
-                              const float *gradients, float *weights);
-
-    /** Server: take one request, carry it out. *out_op tells which it was. */
-    weir_status (*ps_answer)(struct weir_comm *comm, const struct ps_server *server,
-                             enum ps_op *out_op);
+    const struct ps_transport *ps; /**< Parameter servers (ps_private.h). */
 
     /** Which other ranks are known to be dead; and, where there is such a thing, a descriptor that
      *  turns readable when a rank dies: the caller's, to close; else -1. NULL: nothing is known. */
@@ -119,8 +101,8 @@ struct weir_comm {
     double link_bytes_s; /**< 0: none is pretended. */
     uint64_t link_free_ns;
 
-    size_t ps_n_elems; /**< Of weir_ps_start; 0 before. Used by whoever has the turn. */
-    float *ps_room;    /**< Progress thread's: weights of a slice while they are renewed. */
+    struct ps_worker *ps; /**< ps_worker.c's, from weir_ps_start on. */
+    float *ps_room;       /**< Progress thread's: weights of a slice while they are renewed. */
     size_t ps_room_elems;
 };
 
@@ -150,10 +132,9 @@ void comm_elastic_end(struct weir_comm *comm);
 /** emulate.c: come back when so many bytes have gone over the pretended link; at once without one.
  */
 void comm_link_carry(struct weir_comm *comm, double bytes);
-/** Of the busiest link, for an all-reduce one way, for servers there and back. */
+/** Of the busiest link, one way. */
 double comm_allreduce_link_bytes(const struct weir_comm *comm, size_t n_elems,
                                  enum weir_comm_type type);
-double comm_servers_link_bytes(const struct weir_comm *comm, size_t n_elems);
 
 /** The status of the failure, or WEIR_OK. */
 weir_status comm_failed(struct weir_comm *comm);
@@ -164,7 +145,10 @@ const char *comm_plan_transport(const struct weir_comm *comm);
 /** Now plus the communicator's timeout. */
 uint64_t comm_deadline_ns(const struct weir_comm *comm);
 
-/** queue.c: have the progress thread do this. Any thread. */
+/** queue.c: have the progress thread look at what there is to do. Any thread. */
+void comm_wake(const struct weir_comm *comm);
+
+/** Have the progress thread do this. Any thread. */
 weir_status comm_post(struct weir_comm *comm, const struct posted *posted) WEIR_MUST_CHECK;
 
 /** ps.c: a posted shared step, in turn. A failure is the communicator's. */

@@ -7,10 +7,6 @@
 
 #define NS_PER_S 1000000000
 
-/* Who was woken this late was late by the scheduler, not by the link: the link went on meanwhile.
- */
-#define LATE_NS 500000
-
 void weir_comm_emulate_link(struct weir_comm *comm, double bytes_per_s)
 {
     (void)pthread_mutex_lock(&comm->lock);
@@ -25,7 +21,7 @@ void comm_link_carry(struct weir_comm *comm, double bytes)
         return;
     }
     uint64_t now_ns = weir_mono_ns();
-    bool is_backlog = now_ns < comm->link_free_ns + LATE_NS;
+    bool is_backlog = now_ns < comm->link_free_ns + COMM_LATE_NS;
     uint64_t begin_ns = is_backlog ? comm->link_free_ns : now_ns;
     comm->link_free_ns = begin_ns + (uint64_t)(bytes / comm->link_bytes_s * NS_PER_S);
     const struct timespec until = {.tv_sec = (time_t)(comm->link_free_ns / NS_PER_S),
@@ -39,10 +35,4 @@ double comm_allreduce_link_bytes(const struct weir_comm *comm, size_t n_elems,
 {
     double n = comm->n_workers, size = type == WEIR_COMM_F32 ? 4 : 8;
     return 2 * (n - 1) / n * (double)n_elems * size;
-}
-
-double comm_servers_link_bytes(const struct weir_comm *comm, size_t n_elems)
-{
-    double bytes = (double)n_elems * sizeof(float), n_servers = comm->size - comm->n_workers;
-    return 2 * WEIR_MAX(bytes, bytes * comm->n_workers / WEIR_MAX(n_servers, 1));
 }

@@ -1,52 +1,88 @@
 /**
- * ps: the synchronous parameter server, as ranks of its own or shared by the workers.
+ * ps: the parameter server, as ranks of its own or shared by the workers.
  *
  * The last config.n_servers ranks of a communicator are servers, the others workers. The
- * parameters, one array of n_elems floats, are cut into as many contiguous shards as there are
- * servers; the optimiser and its state live where the shard lives. One step:
+ * parameters, one array of n_elems floats, are cut into pieces of at most 1 MiB that belong to the
+ * servers in turns; the optimiser and its state live where the pieces live. One step:
  *
- *     worker                                     server s
- *     weir_ps_push_pull: push gradients    →     sum of its shard in worker order 0..N-1
- *                                                update(context, step, weights, sum, …)
- *     ←  pull new weights                        its shard of the new weights
+ *     worker                                            server
+ *     weir_ps_begin(step)
+ *     as ranges get ready: weir_ps_post(gradients)  →   sum of each piece in worker order 0..N-1
+ *                                                       update(context, step, weights, sum, …)
+ *     weir_ps_wait: new weights are where the       ←   the new weights of the piece
+ *                   gradients were
+ *
+ * Pieces travel by themselves: while some are still being computed others are summed, and others
+ * come back. Of those that are ready the last of the array goes first: gradients lie in the order
+ * in which a backward pass makes them, and what it made last the next forward pass needs first.
  *
  * All workers start from worker 0's weights (weir_ps_start). Workers see the same weights after
  * each step, bit for bit the ones a serial program computes that sums in worker order.
  *
- * On one host gradients in weir_comm_alloc memory are read by the servers where they are, and the
- * weights live once in shared memory: a worker's pull is one copy. Between hosts: messages.
+ * Relaxed (weir_ps_start_relaxed with a staleness N > 0; "stale synchronous parallel", Ho et al.,
+ * NIPS 2013): workers do not wait for each other in every step. A server renews the weights with a
+ * worker's gradients as soon as they come, by an update of their own, and answers as soon as that
+ * worker is no more than N steps ahead of the slowest, piece by piece: who has done c steps holds,
+ * of every other worker, at least the first c - N. It holds its own all, and others' later ones as
+ * they happened to come: no two runs are alike. Every gradient is applied once. With N = 0 this is
+ * the synchronous server, and the same bits. Who asks for weights (weir_ps_pull) when all have done
+ * the same number of steps gets them with every gradient in them: that is what to save.
  *
- * Without servers every worker serves a shard (weir_ps_shared_step): as an all-reduce with the
- * update in its middle, each worker holding the optimiser's state of its own shard alone.
+ * On one host gradients in weir_comm_alloc memory are read, and weights written, by the servers
+ * where they are. Between hosts: messages, and a server holds the gradients of all workers for its
+ * pieces.
+ *
+ * Without servers every worker serves a shard (weir_ps_shared_step, weir_ps_shared_post): as an
+ * all-reduce with the update in its middle, each worker holding the optimiser's state of its own
+ * shard alone.
  *
  * Failure and deadlines are the communicator's (comm.h): a dead worker or server is WEIR_ERR_PEER
- * on every other rank. Workers' collectives (weir_comm_allreduce, …) do not include servers.
+ * on every other rank, relaxed or not. Workers' collectives (weir_comm_allreduce, …) do not include
+ * servers, and may be called between the calls here.
  */
 #ifndef WEIR_COMM_PS_H
 #define WEIR_COMM_PS_H
 
 #include "comm/comm.h"
 
-/** What worker 0 tells the servers about a step; passed to the update callback as it is. */
+/** What workers tell the servers about a step; the update gets worker 0's, or, if relaxed, that of
+ *  the worker whose gradients it gets. */
 struct weir_ps_step {
+    /** Its number. If relaxed the update gets another: the first step's times the workers, plus how
+     *  many updates this piece had since. */
     uint64_t step;
     double learning_rate;
     double n_samples; /**< Global batch: what the summed gradient is a sum over. */
 };
 
 /**
- * New weights of one shard. Called on the thread that runs weir_ps_serve, once per step.
+ * New weights of one piece, or of one shard. Called on the thread that runs weir_ps_serve, once per
+ * step and piece; if relaxed, once per worker, step and piece.
  * @param weights       In/out: elements [first_elem, first_elem + n_elems) of the parameters.
- * @param gradient_sum  Sum over workers, same range. Borrowed for the call.
+ * @param gradient_sum  Sum over workers, or, if relaxed, one worker's; same range. Borrowed for the
+ * call.
  * @return Anything but WEIR_OK ends the service: the communicator fails with it.
  */
 typedef weir_status (*weir_ps_update_fn)(void *context, const struct weir_ps_step *step,
                                          float *weights, const float *gradient_sum,
                                          size_t first_elem, size_t n_elems);
 
+/** What the workers told (weir_ps_tell), after every update before. Anything but WEIR_OK ends the
+ *  service. */
+typedef weir_status (*weir_ps_tell_fn)(void *context, const struct weir_ps_step *step);
+
 struct weir_ps_config {
-    int idle_timeout_ms; /**< Longest wait for the workers' next step; 0 = the comm's timeout_ms. */
+    int idle_timeout_ms;  /**< Longest wait for something to do; 0 = the comm's timeout_ms. */
+    weir_ps_tell_fn tell; /**< NULL: the workers never call weir_ps_tell. */
+    /** `update` needs all gradients of a step at once: it is called once, for all elements, when
+     * the last has come. Only for a single, synchronous server. */
+    bool is_whole;
 };
+
+/** Which pieces a server has: elements [*out_first, *out_first + *out_n) are the i-th one's.
+ *  @return false if there are not so many. Pure. */
+bool weir_ps_piece(size_t n_elems, int n_servers, int i_server, size_t i, size_t *out_first,
+                   size_t *out_n);
 
 /**
  * Serve until the workers call weir_ps_stop. Server ranks only.
@@ -62,15 +98,48 @@ weir_status weir_ps_serve(struct weir_comm *comm, const struct weir_ps_config *c
  */
 weir_status weir_ps_start(struct weir_comm *comm, float *weights, size_t n_elems) WEIR_MUST_CHECK;
 
+/** The same, relaxed: workers may be so many steps apart. All give the same number. */
+weir_status weir_ps_start_relaxed(struct weir_comm *comm, float *weights, size_t n_elems,
+                                  uint64_t staleness) WEIR_MUST_CHECK;
+
 /**
- * Workers, collectively: push gradients, wait for the update, pull weights.
- * @param gradients  n_elems floats, read; without a copy on one host if in weir_comm_alloc memory.
- * @param weights    n_elems floats, overwritten with the new weights.
- * @param step       Worker 0's counts.
+ * Workers: a step begins; its gradients will be posted. Waits for no other rank.
+ * @param step  Borrowed for the call.
+ * @return INVALID before weir_ps_start, or if a step is under way.
+ */
+weir_status weir_ps_begin(struct weir_comm *comm, const struct weir_ps_step *step) WEIR_MUST_CHECK;
+
+/**
+ * This range of the step's gradients is complete. Never waits: a callback of the backward pass may
+ * call it, one thread at a time. In a step each element is posted once, in ranges and an order that
+ * may differ from worker to worker.
+ * @param gradients  Element 0 of all; lent until weir_ps_wait returned for the range, which then
+ * holds the new weights. Without a copy on one host if in weir_comm_alloc memory.
+ * @return INVALID if the range is none, or was posted before.
+ */
+weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_elem,
+                         size_t n_elems) WEIR_MUST_CHECK;
+
+/** Wait until new weights are where this range's gradients were; all of it must be posted, or will
+ *  be by other threads. Any thread. */
+weir_status weir_ps_wait(struct weir_comm *comm, size_t first_elem, size_t n_elems) WEIR_MUST_CHECK;
+weir_status weir_ps_wait_all(struct weir_comm *comm) WEIR_MUST_CHECK;
+
+/**
+ * Workers, collectively: a whole step at once.
+ * @param gradients  n_elems floats, read.
+ * @param weights    n_elems floats, overwritten with the new weights; not the gradients.
  * @return INVALID if n_elems is not that of weir_ps_start.
  */
 weir_status weir_ps_push_pull(struct weir_comm *comm, const float *gradients, float *weights,
                               size_t n_elems, const struct weir_ps_step *step) WEIR_MUST_CHECK;
+
+/** Workers, collectively, between steps: the servers' weights. */
+weir_status weir_ps_pull(struct weir_comm *comm, float *weights, size_t n_elems) WEIR_MUST_CHECK;
+
+/** Workers, collectively, between steps: have every server call its config.tell with worker 0's
+ *  step. Returns when all have. */
+weir_status weir_ps_tell(struct weir_comm *comm, const struct weir_ps_step *step) WEIR_MUST_CHECK;
 
 /**
  * The same step without servers: every worker serves a shard, its slice (weir_comm_slice). Workers

@@ -13,7 +13,7 @@ enum { N_TRANSPORTS = 3, N_SWEPT = 2, N_KINDS };
 
 static const char *const transports[N_TRANSPORTS] = {"shm", "tcp", "ucx"};
 
-enum { STEPS = 6, N_MOST = 300007 };
+enum { STEPS = 6, N_MOST = 300007, RANGES = 5 };
 
 struct layout {
     int n_workers, n_servers;
@@ -29,27 +29,20 @@ static void update_one(float *weight, float *momentum, float gradient, double ra
 }
 
 struct optimizer {
-    float *momentum;
-    size_t first_elem, n_elems;
-    uint64_t next_step;
+    float momentum[N_MOST + 1];
+    uint8_t n_updates[N_MOST + 1]; /* by element */
 };
 
 static weir_status update(void *context, const struct weir_ps_step *step, float *weights,
                           const float *gradient_sum, size_t first_elem, size_t n_elems)
 {
     struct optimizer *optimizer = context;
-    if (optimizer->momentum == NULL) {
-        optimizer->momentum = calloc(n_elems, sizeof *optimizer->momentum);
-        optimizer->first_elem = first_elem;
-        optimizer->n_elems = n_elems;
-    }
-    if (step->step != optimizer->next_step++ || optimizer->first_elem != first_elem ||
-        optimizer->n_elems != n_elems) {
-        return WEIR_ERR_INTERNAL;
-    }
     for (size_t i = 0; i < n_elems; i++) {
-        update_one(&weights[i], &optimizer->momentum[i], gradient_sum[i] / (float)step->n_samples,
-                   step->learning_rate);
+        if (optimizer->n_updates[first_elem + i]++ != step->step) {
+            return WEIR_ERR_INTERNAL;
+        }
+        update_one(&weights[i], &optimizer->momentum[first_elem + i],
+                   gradient_sum[i] / (float)step->n_samples, step->learning_rate);
     }
     return WEIR_OK;
 }
@@ -59,13 +52,25 @@ static double rate_of(uint64_t step)
     return 0.1 / (double)(step + 1);
 }
 
-static int serve(struct weir_comm *comm)
+static int serve(struct weir_comm *comm, const struct layout *layout)
 {
-    struct optimizer optimizer = {.momentum = NULL};
+    struct optimizer *optimizer = calloc(1, sizeof *optimizer);
     struct weir_ps_config config = {.idle_timeout_ms = 0};
-    RANK_CHECK(weir_ps_serve(comm, &config, update, &optimizer) == WEIR_OK);
-    RANK_CHECK(optimizer.n_elems == 0 || optimizer.next_step == STEPS);
-    free(optimizer.momentum);
+    int i_server = weir_comm_rank(comm) - layout->n_workers;
+    RANK_CHECK(weir_ps_serve(comm, &config, update, optimizer) == WEIR_OK);
+    /* Its own pieces in every step, and nobody else's. */
+    size_t first = 0, n = 0;
+    for (size_t i = 0; weir_ps_piece(layout->n_elems, layout->n_servers, i_server, i, &first, &n);
+         i++) {
+        for (size_t k = first; k < first + n; k++) {
+            RANK_CHECK(optimizer->n_updates[k] == STEPS);
+            optimizer->n_updates[k] = 0;
+        }
+    }
+    for (size_t k = 0; k <= N_MOST; k++) {
+        RANK_CHECK(optimizer->n_updates[k] == 0);
+    }
+    free(optimizer);
     return 0;
 }
 
@@ -111,7 +116,7 @@ static int work(struct weir_comm *comm, const struct layout *layout)
 static int run(struct weir_comm *comm, void *context)
 {
     const struct layout *layout = context;
-    return weir_comm_rank(comm) < layout->n_workers ? work(comm, layout) : serve(comm);
+    return weir_comm_rank(comm) < layout->n_workers ? work(comm, layout) : serve(comm, layout);
 }
 
 START_TEST(weights_are_those_of_the_serial_program)
@@ -230,7 +235,7 @@ static int share_steps(struct weir_comm *comm, void *context)
     float *gradients = malloc((n + 1) * sizeof(float)), *plain = gradients;
     float *weights = malloc((n + 1) * sizeof(float)), *expected = malloc((n + 1) * sizeof(float));
     float *momentum = calloc(n + 1, sizeof(float));
-    struct optimizer optimizer = {.momentum = NULL};
+    struct optimizer *optimizer = calloc(1, sizeof *optimizer);
     if (layout->is_shared) {
         RANK_CHECK(weir_comm_alloc(comm, (n + 5) * sizeof(float), (void **)&gradients) == WEIR_OK);
         gradients += 3;
@@ -245,11 +250,11 @@ static int share_steps(struct weir_comm *comm, void *context)
                        rate_of(s));
         }
         struct weir_ps_step step = {.step = s, .learning_rate = rate_of(s), .n_samples = 32};
-        RANK_CHECK(weir_ps_shared_step(comm, gradients, weights, n, &step, update, &optimizer) ==
+        RANK_CHECK(weir_ps_shared_step(comm, gradients, weights, n, &step, update, optimizer) ==
                    WEIR_OK);
         RANK_CHECK(memcmp(weights, expected, n * sizeof *weights) == 0);
     }
-    free(optimizer.momentum);
+    free(optimizer);
     free(plain);
     free(weights);
     free(expected);
@@ -276,9 +281,110 @@ START_TEST(shared_weights_are_those_of_the_serial_program)
 
 END_TEST
 
-/* ---- posted ranges ---- */
+/* ---- relaxed ---- */
 
-enum { RANGES = 5 };
+enum { RELAXED_STEPS = 60, N_RELAXED = 20000 };
+
+struct relaxed {
+    int n_workers, n_servers;
+    uint64_t staleness;
+};
+
+/* Worker r adds 1 to the elements i with i mod n_workers = r: weights count everybody's steps. */
+static weir_status count_up(void *context, const struct weir_ps_step *step, float *weights,
+                            const float *gradients, size_t first_elem, size_t n_elems)
+{
+    uint64_t *last = context; /* by element: updates of a piece are numbered one after the other */
+    if (last[first_elem]++ != step->step) {
+        return WEIR_ERR_INTERNAL;
+    }
+    for (size_t i = 0; i < n_elems; i++) {
+        weights[i] += gradients[i];
+    }
+    return WEIR_OK;
+}
+
+/* Some are slower than others, and not always. */
+static void dawdle(int rank, uint64_t step)
+{
+    volatile float value = test_value(7, rank, step);
+    int n = (rank == 1 ? 300000 : 1000) * (int)((step * 7 + (uint64_t)rank) % 5);
+    for (int i = 0; i < n; i++) {
+        value = value * 0.5f + 1;
+    }
+}
+
+/* Own steps all, and everybody else's but the last few. */
+static int check_counts(struct weir_comm *comm, const struct relaxed *relaxed, const float *weights,
+                        uint64_t n_steps)
+{
+    int rank = weir_comm_rank(comm);
+    for (size_t i = 0; i < N_RELAXED; i++) {
+        int owner = (int)(i % (size_t)relaxed->n_workers);
+        float least = (float)n_steps - (owner == rank ? 0 : (float)relaxed->staleness);
+        RANK_CHECK(weights[i] >= least);
+        RANK_CHECK(owner == rank ? weights[i] == (float)n_steps
+                                 : weights[i] <= (float)(n_steps + relaxed->staleness + 1));
+    }
+    return 0;
+}
+
+static int work_relaxed(struct weir_comm *comm, const struct relaxed *relaxed)
+{
+    float *values = NULL;
+    int rank = weir_comm_rank(comm);
+    RANK_CHECK(weir_comm_alloc(comm, N_RELAXED * sizeof *values, (void **)&values) == WEIR_OK);
+    RANK_CHECK(weir_ps_start_relaxed(comm, values, N_RELAXED, relaxed->staleness) == WEIR_OK);
+    for (uint64_t s = 0; s < RELAXED_STEPS; s++) {
+        const struct weir_ps_step step = {.step = s, .learning_rate = 1, .n_samples = 1};
+        dawdle(rank, s);
+        for (size_t i = 0; i < N_RELAXED; i++) {
+            values[i] = (int)(i % (size_t)relaxed->n_workers) == rank ? 1 : 0;
+        }
+        RANK_CHECK(weir_ps_begin(comm, &step) == WEIR_OK);
+        for (size_t k = 0; k < RANGES; k++) {
+            size_t first = N_RELAXED * k / RANGES, end = N_RELAXED * (k + 1) / RANGES;
+            RANK_CHECK(weir_ps_post(comm, values, first, end - first) == WEIR_OK);
+        }
+        RANK_CHECK(weir_ps_wait_all(comm) == WEIR_OK);
+        RANK_CHECK(check_counts(comm, relaxed, values, s + 1) == 0);
+    }
+    RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
+    RANK_CHECK(weir_ps_pull(comm, values, N_RELAXED) == WEIR_OK);
+    for (size_t i = 0; i < N_RELAXED; i++) { /* every gradient, once */
+        RANK_CHECK(values[i] == RELAXED_STEPS);
+    }
+    RANK_CHECK(weir_ps_stop(comm) == WEIR_OK);
+    return 0;
+}
+
+static int run_relaxed(struct weir_comm *comm, void *context)
+{
+    const struct relaxed *relaxed = context;
+    const struct weir_ps_config config = {.idle_timeout_ms = 0};
+    if (weir_comm_rank(comm) < relaxed->n_workers) {
+        return work_relaxed(comm, relaxed);
+    }
+    uint64_t *last = calloc(N_RELAXED, sizeof *last);
+    RANK_CHECK(weir_ps_serve(comm, &config, count_up, last) == WEIR_OK);
+    free(last);
+    return 0;
+}
+
+START_TEST(relaxed_workers_see_their_own_gradients_and_all_but_the_last_few_of_others)
+{
+    static const struct relaxed kinds[] = {{3, 1, 1}, {2, 2, 3}, {4, 1, 8}};
+    struct relaxed relaxed = kinds[_i / N_TRANSPORTS];
+    struct test_group group;
+    test_group_init(&group, relaxed.n_workers + relaxed.n_servers, transports[_i % N_TRANSPORTS]);
+    group.n_servers = relaxed.n_servers;
+    ck_assert_int_eq(test_group_run(&group, run_relaxed, &relaxed), 0);
+    test_group_fini(&group);
+}
+
+END_TEST
+
+/* ---- posted ranges ---- */
 
 /* The optimiser of a rank, whose slices are anywhere. */
 static weir_status update_anywhere(void *context, const struct weir_ps_step *step, float *weights,
@@ -463,6 +569,9 @@ int main(void)
     tcase_add_loop_test(tcase,
                         posted_ranges_become_the_serial_programs_weights_where_the_gradients_were,
                         0, 4 * N_KINDS);
+    tcase_add_loop_test(tcase,
+                        relaxed_workers_see_their_own_gradients_and_all_but_the_last_few_of_others,
+                        0, 3 * N_TRANSPORTS);
     tcase_add_loop_test(tcase, without_an_update_a_posted_range_is_summed_in_its_own_slice, 0,
                         N_TRANSPORTS);
     tcase_add_loop_test(tcase, a_posted_update_that_fails_ends_the_group, 0, N_TRANSPORTS);

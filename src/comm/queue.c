@@ -1,12 +1,14 @@
 /* The turn, the queue of posted all-reduces, and the progress thread that carries them out. */
 #include "comm/comm_private.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void wake(const struct weir_comm *comm)
+void comm_wake(const struct weir_comm *comm)
 {
     uint64_t one = 1;
     /* The counter cannot overflow into blocking: the thread resets it each time it runs. */
@@ -31,11 +33,11 @@ void comm_turn_give(struct weir_comm *comm)
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_busy = false;
     /* The progress thread has looked away meanwhile: from the queue, and from the transport. */
-    bool has_work = comm->n_posted > 0 || comm->transport->event_fd(comm) >= 0;
+    bool has_work = comm->n_posted > 0 || comm->ps != NULL || comm->transport->event_fd(comm) >= 0;
     (void)pthread_cond_broadcast(&comm->changed);
     (void)pthread_mutex_unlock(&comm->lock);
     if (has_work) {
-        wake(comm);
+        comm_wake(comm);
     }
 }
 
@@ -54,7 +56,7 @@ weir_status comm_post(struct weir_comm *comm, const struct posted *posted)
     }
     (void)pthread_mutex_unlock(&comm->lock);
     if (status == WEIR_OK) {
-        wake(comm);
+        comm_wake(comm);
     }
     return status;
 }
@@ -107,17 +109,21 @@ static void run_idle(struct weir_comm *comm)
     comm->is_busy = true;
     (void)pthread_mutex_unlock(&comm->lock);
     comm->transport->progress(comm);
+    comm_ps_pump(comm);
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_busy = false;
     (void)pthread_cond_broadcast(&comm->changed);
 }
 
-static void sleep_until_woken(struct weir_comm *comm, int event_fd)
+static void sleep_until_woken(struct weir_comm *comm, int event_fd, uint64_t until_ns)
 {
+    const uint64_t now_ns = weir_mono_ns(), left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+    const struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000),
+                                  .tv_nsec = (long)(left_ns % 1000000000)};
     struct pollfd poll_fds[2] = {{.fd = comm->wake_fd, .events = POLLIN},
                                  {.fd = event_fd, .events = POLLIN}};
     (void)pthread_mutex_unlock(&comm->lock);
-    (void)poll(poll_fds, 2, -1);
+    (void)ppoll(poll_fds, 2, until_ns == UINT64_MAX ? NULL : &left, NULL);
     if (poll_fds[0].revents != 0) {
         uint64_t count;
         (void)!read(comm->wake_fd, &count, sizeof count);
@@ -136,17 +142,19 @@ static void *progress_main(void *argument)
             continue;
         }
         int event_fd = -1;
+        uint64_t until_ns = UINT64_MAX;
         /* While somebody else has the turn the transport's events are theirs. */
         if (!comm->is_busy && comm_failed(comm) == WEIR_OK) {
             event_fd = comm->transport->event_fd(comm);
-            if (event_fd >= 0) {
+            if (event_fd >= 0 || comm->ps != NULL) {
                 run_idle(comm);
                 if (comm->n_posted > 0 || comm->is_stopping) {
                     continue;
                 }
+                until_ns = comm_ps_next_ns(comm);
             }
         }
-        sleep_until_woken(comm, event_fd);
+        sleep_until_woken(comm, event_fd, until_ns);
     }
     (void)pthread_mutex_unlock(&comm->lock);
     return NULL;
@@ -178,7 +186,7 @@ void comm_queue_stop(struct weir_comm *comm)
     if (has_work) {
         comm->transport->interrupt(comm);
     }
-    wake(comm);
+    comm_wake(comm);
     (void)pthread_join(comm->progress_thread, NULL);
     comm->has_thread = false;
 }

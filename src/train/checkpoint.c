@@ -208,16 +208,26 @@ void checkpoint_image_fini(struct checkpoint_image *image)
     *image = (struct checkpoint_image){.n_tensors = 0};
 }
 
+/** A range of a state in a share's file: "optimizer.sgd.momentum@262144". */
+static const char *range_name(const char *state, size_t first, struct weir_arena *arena)
+{
+    return weir_arena_printf(arena, "%s@%zu", state, first);
+}
+
+/** Whole states, or a range of them under its own name. */
 static void add_states(struct checkpoint_image *image, const struct weir_optimizer *optimizer,
-                       size_t first, size_t n)
+                       const struct checkpoint_range *range)
 {
     size_t n_states = 0;
     const struct weir_optimizer_state *states = weir_optimizer_states(optimizer, &n_states);
     for (size_t i = 0; i < n_states && i < STATES_MAX; i++) {
-        size_t from = WEIR_MIN(first, states[i].n_elems);
+        /* Ranges are cut from the slab, whose end is padding that no state has. */
+        size_t from = range == NULL ? 0 : WEIR_MIN(range->first, states[i].n_elems);
+        size_t n = states[i].n_elems - from;
         image->tensors[image->n_tensors++] = (struct weir_safetensors_tensor){
-            .name = states[i].name,
-            .dims = {(int64_t)WEIR_MIN(n, states[i].n_elems - from)},
+            .name = range == NULL ? states[i].name
+                                  : range_name(states[i].name, range->first, &image->arena),
+            .dims = {(int64_t)(range == NULL ? n : WEIR_MIN(range->n, n))},
             .n_dims = 1,
             .data = states[i].data + from};
     }
@@ -244,7 +254,7 @@ weir_status checkpoint_image_take(struct checkpoint_image *image,
                                              .data = weights + params[i].first_elem};
     }
     if (parts->optimizer != NULL) {
-        add_states(image, parts->optimizer, 0, SIZE_MAX);
+        add_states(image, parts->optimizer, NULL);
     }
     if (has_average(parts)) {
         image->tensors[image->n_tensors++] =
@@ -264,11 +274,17 @@ weir_status checkpoint_image_take_share(struct checkpoint_image *image, uint64_t
                                         const struct weir_optimizer *optimizer,
                                         struct weir_error *err)
 {
-    WEIR_TRY(image_begin(image, step, STATES_MAX, err));
+    WEIR_TRY(image_begin(image, step, STATES_MAX * (share->n_ranges + 1), err));
     image->i_server = share->i_server;
-    add_states(image, optimizer, share->first, share->n);
-    image->state =
-        weir_arena_printf(&image->arena, "{\"first\":%zu,\"n\":%zu}", share->first, share->n);
+    json_t *ranges = json_array();
+    for (size_t i = 0; i < share->n_ranges; i++) {
+        add_states(image, optimizer, &share->ranges[i]);
+        json_array_append_new(ranges, json_pack("[I,I]", (json_int_t)share->ranges[i].first,
+                                                (json_int_t)share->ranges[i].n));
+    }
+    json_t *state = json_pack("{s:o}", "ranges", ranges);
+    image->state = weir_json_text(state, &image->arena);
+    json_decref(state);
     image->identity = weir_arena_strdup(&image->arena, "{}");
     return WEIR_OK;
 }
@@ -380,61 +396,127 @@ weir_status checkpoint_image_write(const struct checkpoint_image *image, const c
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/** Copy a file's optimiser states to elements [first, first + n) of the optimiser's. */
-static weir_status read_states(const struct weir_safetensors *file, size_t first, size_t n,
+/** Copy a file's whole states into the optimiser. */
+static weir_status read_states(const struct weir_safetensors *file,
                                struct weir_optimizer *optimizer, struct weir_error *err)
 {
     size_t n_states = 0;
     const struct weir_optimizer_state *states = weir_optimizer_states(optimizer, &n_states);
     for (size_t i = 0; i < n_states; i++) {
-        /* Shares are cut from the slab, whose end is padding that no state has. */
-        size_t from = WEIR_MIN(first, states[i].n_elems);
-        WEIR_TRY(weir_safetensors_read_f32(file, states[i].name, states[i].data + from,
-                                           WEIR_MIN(n, states[i].n_elems - from), err));
+        WEIR_TRY(weir_safetensors_read_f32(file, states[i].name, states[i].data, states[i].n_elems,
+                                           err));
     }
     return WEIR_OK;
 }
 
-static weir_status share_range(const struct weir_safetensors *file, const char *path,
-                               size_t *out_first, size_t *out_n, struct weir_error *err)
+/** The ranges of all shares, and what is read with them. */
+struct shares {
+    struct weir_optimizer *optimizer; /**< NULL: nothing. */
+    struct weir_arena arena;
+    struct checkpoint_range *ranges;
+    size_t n_ranges;
+};
+
+static weir_status read_range(const struct shares *shares, const struct weir_safetensors *file,
+                              const struct checkpoint_range *range, struct weir_error *err)
+{
+    struct weir_arena arena;
+    size_t n_states = 0;
+    weir_status status = WEIR_OK;
+    const struct weir_optimizer_state *states = weir_optimizer_states(shares->optimizer, &n_states);
+    weir_arena_init(&arena, 0);
+    for (size_t i = 0; status == WEIR_OK && i < n_states; i++) {
+        size_t from = WEIR_MIN(range->first, states[i].n_elems);
+        status = weir_safetensors_read_f32(file, range_name(states[i].name, range->first, &arena),
+                                           states[i].data + from,
+                                           WEIR_MIN(range->n, states[i].n_elems - from), err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+static weir_status read_share(struct shares *shares, const struct weir_safetensors *file,
+                              const char *path, struct weir_error *err)
 {
     const char *text = weir_safetensors_metadata(file, "weir.state");
     json_t *object = NULL;
-    json_int_t first = 0, n = 0;
     WEIR_TRY(weir_json_parse(text, strlen(text), path, &object, err));
-    int code = json_unpack(object, "{s:I,s:I}", "first", &first, "n", &n);
-    json_decref(object);
-    if (code != 0 || first < 0 || n < 0) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
+    const json_t *list = json_object_get(object, "ranges");
+    size_t n = json_array_size(list), n_all = shares->n_ranges + n;
+    struct checkpoint_range *ranges =
+        WEIR_ARENA_ARRAY(&shares->arena, n_all + 1, struct checkpoint_range);
+    if (shares->n_ranges > 0) {
+        memcpy(ranges, shares->ranges, shares->n_ranges * sizeof *ranges);
     }
-    *out_first = (size_t)first;
-    *out_n = (size_t)n;
+    weir_status status = json_is_array(list) ? WEIR_OK
+                                             : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                                              "%s: its state cannot be read", path);
+    for (size_t i = 0; status == WEIR_OK && i < n; i++) {
+        const json_t *pair = json_array_get(list, i);
+        json_int_t first = json_integer_value(json_array_get(pair, 0)),
+                   n_elems = json_integer_value(json_array_get(pair, 1));
+        struct checkpoint_range *range = &ranges[shares->n_ranges + i];
+        *range = (struct checkpoint_range){(size_t)first, (size_t)n_elems};
+        if (first < 0 || n_elems <= 0) {
+            status = weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
+        } else if (shares->optimizer != NULL) {
+            status = read_range(shares, file, range, err);
+        }
+    }
+    json_decref(object);
+    shares->ranges = ranges;
+    shares->n_ranges = n_all;
+    return status;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct checkpoint_range *x = a;
+    const struct checkpoint_range *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/** Do the ranges follow each other, without a gap? */
+static weir_status check_ranges(struct shares *shares, const char *dir, uint64_t step,
+                                struct weir_error *err)
+{
+    size_t at = 0;
+    if (shares->n_ranges > 1) {
+        qsort(shares->ranges, shares->n_ranges, sizeof *shares->ranges, by_first);
+    }
+    for (size_t i = 0; i < shares->n_ranges; i++) {
+        if (shares->ranges[i].first != at) {
+            return weir_error_set(err, WEIR_ERR_CORRUPT,
+                                  "%s: of the servers' shares of step %llu one begins at %zu, not "
+                                  "at %zu",
+                                  dir, (unsigned long long)step, shares->ranges[i].first, at);
+        }
+        at += shares->ranges[i].n;
+    }
     return WEIR_OK;
 }
 
-/** All shares, in order and without a gap; into the optimiser if it is not NULL. */
+/** All shares; into the optimiser if it is not NULL. */
 static weir_status read_shares(const char *dir, uint64_t step, int n_servers,
                                struct weir_optimizer *optimizer, struct weir_error *err)
 {
-    size_t at = 0;
-    for (int i = 0; i < n_servers; i++) {
+    struct shares shares = {.optimizer = optimizer};
+    weir_status status = WEIR_OK;
+    weir_arena_init(&shares.arena, 0);
+    for (int i = 0; status == WEIR_OK && i < n_servers; i++) {
         char path[PATH_BYTES];
         struct weir_safetensors *file = NULL;
-        size_t first = 0, n = 0;
-        WEIR_TRY(open_file(share_path(path, dir, step, i), &file, err));
-        weir_status status = share_range(file, path, &first, &n, err);
-        if (status == WEIR_OK && first != at) {
-            status = weir_error_set(err, WEIR_ERR_CORRUPT, "%s: begins at %zu, not at %zu", path,
-                                    first, at);
+        status = open_file(share_path(path, dir, step, i), &file, err);
+        if (status == WEIR_OK) {
+            status = read_share(&shares, file, path, err);
+            weir_safetensors_close(file);
         }
-        if (status == WEIR_OK && optimizer != NULL) {
-            status = read_states(file, first, n, optimizer, err);
-        }
-        weir_safetensors_close(file);
-        WEIR_TRY(status);
-        at += n;
     }
-    return WEIR_OK;
+    if (status == WEIR_OK) {
+        status = check_ranges(&shares, dir, step, err);
+    }
+    weir_arena_fini(&shares.arena);
+    return status;
 }
 
 /** The optimiser's state that belongs to an open file of worker 0. */
@@ -445,9 +527,7 @@ static weir_status read_optimizer(const struct weir_safetensors *file, const cha
     if (n_servers > 0 || optimizer == NULL) {
         return read_shares(dir, step, n_servers, optimizer, err);
     }
-    size_t n_states = 0;
-    const struct weir_optimizer_state *states = weir_optimizer_states(optimizer, &n_states);
-    return n_states == 0 ? WEIR_OK : read_states(file, 0, states[0].n_elems, optimizer, err);
+    return read_states(file, optimizer, err);
 }
 
 weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,

@@ -52,10 +52,16 @@ struct checkpoint_parts {
 weir_status checkpoint_load(const char *dir, const struct checkpoint_parts *parts,
                             struct train_state *out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** A server's share: elements [first, first + n) of every state. */
+/** Elements [first, first + n). */
+struct checkpoint_range {
+    size_t first, n;
+};
+
+/** A server's share: some ranges of every state. Shares together are all of it. */
 struct checkpoint_share {
     int i_server;
-    size_t first, n;
+    const struct checkpoint_range *ranges;
+    size_t n_ranges;
 };
 
 /**

@@ -220,20 +220,24 @@ END_TEST
 
 START_TEST(shares_of_servers_become_one_state_again)
 {
-    size_t n_states = 0, at = 0;
+    size_t n_states = 0;
     const struct checkpoint_parts workers = parts(false, 3), all = parts(true, 0);
     struct checkpoint_image image;
     struct train_state loaded;
     fill(8);
     size_t n_elems = weir_optimizer_states(optimizer, &n_states)[0].n_elems;
+    const size_t piece = n_elems / 5;
     for (int i = 0; i < 3; i++) {
-        /* The slab that shares are cut from ends in padding that the state does not have. */
-        size_t n = i < 2 ? n_elems / 3 : n_elems + 5 - at;
-        const struct checkpoint_share share = {.i_server = i, .first = at, .n = n};
+        /* Pieces in turns; the slab that they are cut from ends in padding that the state does not
+         * have. */
+        const size_t i_last = (size_t)i + 3;
+        const struct checkpoint_range ranges[] = {
+            {(size_t)i * piece, piece},
+            {i_last * piece, i_last < 5 ? piece : n_elems + 5 - 5 * piece}};
+        const struct checkpoint_share share = {.i_server = i, .ranges = ranges, .n_ranges = 2};
         ck_assert_int_eq(checkpoint_image_take_share(&image, 8, &share, optimizer, &err), WEIR_OK);
         ck_assert_int_eq(checkpoint_image_write(&image, dir, &err), WEIR_OK);
         checkpoint_image_fini(&image);
-        at += n;
     }
     save_parts(8, &workers);
     fill(1000);
@@ -243,6 +247,13 @@ START_TEST(shares_of_servers_become_one_state_again)
     weir_net_init_weights(net, 8);
     ck_assert_int_eq(checkpoint_load_optimizer(dir, 8, optimizer, &err), WEIR_OK);
     check_filled(8);
+    /* A share that has what another has leaves a gap. */
+    const struct checkpoint_range other = {0, piece};
+    const struct checkpoint_share wrong = {.i_server = 1, .ranges = &other, .n_ranges = 1};
+    ck_assert_int_eq(checkpoint_image_take_share(&image, 8, &wrong, optimizer, &err), WEIR_OK);
+    ck_assert_int_eq(checkpoint_image_write(&image, dir, &err), WEIR_OK);
+    checkpoint_image_fini(&image);
+    ck_assert_int_eq(checkpoint_load(dir, &workers, &loaded, &err), WEIR_ERR_CORRUPT);
     ck_assert_int_eq(unlink(path_of(8, ".server-1")), 0);
     ck_assert_int_eq(checkpoint_load(dir, &workers, &loaded, &err), WEIR_ERR_CORRUPT);
 }
@@ -280,7 +291,8 @@ START_TEST(worker_0s_file_waits_for_the_servers_shares)
     struct checkpoint_image image;
     const struct checkpoint_parts workers = parts(false, 1);
     const struct train_state now = state_of(3);
-    const struct checkpoint_share share = {.i_server = 0, .first = 0, .n = SIZE_MAX};
+    const struct checkpoint_range all = {0, SIZE_MAX / 2};
+    const struct checkpoint_share share = {.i_server = 0, .ranges = &all, .n_ranges = 1};
     ck_assert_int_eq(train_saver_create(dir, &saver, &err), WEIR_OK);
     fill(3);
     ck_assert_int_eq(train_saver_save(saver, &workers, &now, &err), WEIR_OK);

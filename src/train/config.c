@@ -42,6 +42,7 @@ static const struct weir_option options[] = {
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of order, augmentation, initial weights and dropout"),
     OPT(workers,            "workers",            INT,  "1",        1, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers"),
     OPT(parameter_servers,  "parameter-servers",  INT,  "0",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers; 0: all-reduce"),
+    OPT(staleness,          "staleness",          INT,  "0",        0, 1000, "N", "With parameter servers: a worker may be so many steps ahead of the slowest; 0: all make each step together"),
     OPT(shard_update,       "shard-update",       BOOL, NULL,       0, 0, NULL, "Each worker is the parameter server of a part of the weights, with the optimiser's state of that part alone"),
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs divided by the workers"),
     OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
@@ -286,6 +287,26 @@ static weir_status check_shards(const struct weir_train_config *config, struct w
     return WEIR_OK;
 }
 
+static weir_status check_staleness(const struct weir_train_config *config, struct weir_error *err)
+{
+    struct weir_optimizer_config optimizer;
+    if (config->staleness == 0) {
+        return WEIR_OK;
+    }
+    if (config->parameter_servers == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "staleness: only parameter servers let workers be apart");
+    }
+    WEIR_TRY(train_config_optimizer(config, &optimizer, err));
+    if (weir_optimizer_needs_all(&optimizer)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "staleness: %s needs the sum of all gradients of a step, which is "
+                              "never made then",
+                              config->clip_norm > 0 ? "clip_norm" : optimizer.name);
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_rank(const struct weir_train_config *config, struct weir_error *err)
 {
     int64_t size = config->workers + config->parameter_servers;
@@ -297,6 +318,7 @@ static weir_status check_rank(const struct weir_train_config *config, struct wei
     WEIR_TRY(check_elastic(config, err));
     WEIR_TRY(check_wire(config, err));
     WEIR_TRY(check_shards(config, err));
+    WEIR_TRY(check_staleness(config, err));
     if (train_is_launcher(config)) {
         return config->role == NULL ? WEIR_OK
                                     : weir_error_set(err, WEIR_ERR_INVALID,

@@ -32,7 +32,7 @@ struct weir_train_config {
         average_decay;
 
     /* By whom. */
-    int64_t workers, parameter_servers, rank, threads, attempt;
+    int64_t workers, parameter_servers, staleness, rank, threads, attempt;
     char *role, *rendezvous, *secret, *transport, *all_reduce_spec, *tuning, *wire;
     int64_t timeout_s, max_restarts, min_workers;
     bool elastic, join, shard_update;

@@ -21,13 +21,14 @@ static enum way way_of(const struct worker *worker)
 
 /* ---- while the backward pass runs ---------------------------------------------------------- */
 
-void worker_exchange_begin(struct worker *worker, int64_t n_labelled)
+weir_status worker_exchange_begin(struct worker *worker, int64_t n_labelled)
 {
     worker->n_buckets = 0;
     worker->ps_step = (struct weir_ps_step){
         .step = worker->state.step,
         .learning_rate = weir_schedule_rate(&worker->task->schedule, worker->state.step),
         .n_samples = (double)n_labelled};
+    return way_of(worker) == WAY_SERVERS ? weir_ps_begin(worker->comm, &worker->ps_step) : WEIR_OK;
 }
 
 /** This worker's part of a range, by the progress thread. */
@@ -42,8 +43,11 @@ static weir_status renew(void *context, const struct weir_ps_step *step, float *
 weir_status worker_exchange_post(struct worker *worker, size_t first_elem, size_t n_elems)
 {
     const enum way way = way_of(worker);
-    if (worker->n_workers == 1 || way == WAY_SERVERS) {
-        return WEIR_OK; /* servers take the sum; alone there is none */
+    if (way == WAY_SERVERS) {
+        return weir_ps_post(worker->comm, worker->gradients, first_elem, n_elems);
+    }
+    if (worker->n_workers == 1) {
+        return WEIR_OK;
     }
     if (way == WAY_ALL) {
         return weir_comm_allreduce_post(worker->comm, worker->gradients + first_elem, n_elems);
@@ -71,33 +75,53 @@ static void take_weights(void *context, size_t first_elem, size_t n_elems)
            n_elems * sizeof(float));
 }
 
-static weir_status ask_servers(struct worker *worker, struct weir_error *err)
+weir_status worker_exchange_wait(struct worker *worker, bool is_all)
 {
-    weir_status status =
-        weir_ps_push_pull(worker->comm, worker->gradients, weir_net_weights(worker->net, NULL),
-                          worker->n_gradients, &worker->ps_step);
+    if (way_of(worker) == WAY_SERVERS) {
+        /* Of a step that failed some never goes; the training ends then, and the group with it. */
+        return is_all ? weir_ps_wait_all(worker->comm) : WEIR_OK;
+    }
+    return weir_comm_wait_all(worker->comm);
+}
+
+void worker_exchange_finish(struct worker *worker)
+{
+    const struct weir_ps_step *step = &worker->ps_step;
+    if (way_of(worker) == WAY_ALL) {
+        weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients,
+                                  step->learning_rate, step->step);
+    } else {
+        weir_net_update(worker->net, take_weights, worker);
+    }
+}
+
+/* ---- relaxed --------------------------------------------------------------------------------- */
+
+/* Relaxed workers come together after so many steps, and at the end of each epoch: there they stop,
+ * save and measure. */
+#define STEPS_APART 16
+
+static bool is_relaxed(const struct worker *worker)
+{
+    return way_of(worker) == WAY_SERVERS && worker->task->config->staleness > 0;
+}
+
+bool worker_is_meeting(const struct worker *worker, uint64_t step, bool is_epoch_begin)
+{
+    return !is_relaxed(worker) || is_epoch_begin || step % STEPS_APART == 0;
+}
+
+weir_status worker_exchange_settle(struct worker *worker, struct weir_error *err)
+{
+    if (!is_relaxed(worker)) {
+        return WEIR_OK;
+    }
+    weir_status status = weir_ps_pull(worker->comm, worker->gradients, worker->n_gradients);
     if (status != WEIR_OK) {
         return worker_comm_error(worker, status, err);
     }
-    weir_net_weights_changed(worker->net);
+    weir_net_update(worker->net, take_weights, worker);
     return WEIR_OK;
-}
-
-weir_status worker_exchange_finish(struct worker *worker, struct weir_error *err)
-{
-    const struct weir_ps_step *step = &worker->ps_step;
-    switch (way_of(worker)) {
-    case WAY_ALL:
-        weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients,
-                                  step->learning_rate, step->step);
-        return WEIR_OK;
-    case WAY_SHARED:
-        weir_net_update(worker->net, take_weights, worker);
-        return WEIR_OK;
-    case WAY_SERVERS:
-        break;
-    }
-    return ask_servers(worker, err);
 }
 
 /* ---- between steps --------------------------------------------------------------------------- */

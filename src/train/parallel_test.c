@@ -194,6 +194,41 @@ START_TEST(workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_
 
 END_TEST
 
+START_TEST(workers_that_may_be_steps_apart_learn_too)
+{
+    for (int i = 0; i < 3; i++) {
+        struct weir_train_config config = bed_config(3, 1 + i % 2, N_EPOCHS);
+        config.staleness = i < 2 ? 1 : 1000; /* as good as none */
+        config.transport = (char *)(i == 1 ? "tcp" : "shm");
+        config.momentum = 0.5;
+        config.checkpoint_every_s = 1000;
+        bed_clear();
+        bed_train(&config, &bed_hooks);
+        double first = 0, last = 0;
+        for (int k = 0; k < 6; k++) { /* an epoch */
+            first += bed.trace->losses[k] / 6;
+            last += bed.trace->losses[6 * (N_EPOCHS - 1) + k] / 6;
+        }
+        ck_assert_msg(last < first / 2, "%d: from %g to %g", i, first, last);
+    }
+}
+
+END_TEST
+
+START_TEST(what_cannot_be_steps_apart_is_refused)
+{
+    struct weir_train_config config = bed_config(2, 0, 1);
+    config.staleness = 1;
+    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
+    config = bed_config(2, 1, 1);
+    config.staleness = 1;
+    config.clip_norm = 1;
+    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(bed.err.message, "clip_norm"));
+}
+
+END_TEST
+
 START_TEST(what_cannot_share_the_update_is_refused)
 {
     struct weir_train_config config = bed_config(2, 1, 1);
@@ -308,6 +343,8 @@ WEIR_TEST_MAIN_WITH("parallel", bed_make, bed_drop, one_worker_does_what_a_plain
                     parameter_servers_give_the_weights_of_an_all_reduce,
                     workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_all_reduce,
                     what_cannot_share_the_update_is_refused,
+                    workers_that_may_be_steps_apart_learn_too,
+                    what_cannot_be_steps_apart_is_refused,
                     gradients_sent_as_16_bits_teach_the_same_up_to_rounding,
                     a_picture_that_is_damaged_is_left_out_or_ends_the_training,
                     a_loss_that_is_no_number_ends_the_training_with_advice,

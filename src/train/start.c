@@ -135,7 +135,13 @@ weir_status worker_share_state(struct worker *worker, int root)
     WEIR_TRY(weir_comm_broadcast(comm, &worker->state, sizeof worker->state, root));
     WEIR_TRY(weir_comm_broadcast(comm, weights, n_weights * sizeof *weights, root));
     if (worker->optimizer == NULL) {
-        WEIR_TRY(weir_ps_start(comm, weights, worker->n_gradients));
+        const struct weir_ps_step begin = {.step = worker->state.step,
+                                           .n_samples = TRAIN_TELL_RESTORE};
+        WEIR_TRY(weir_ps_start_relaxed(comm, weights, worker->n_gradients,
+                                       (uint64_t)worker->task->config->staleness));
+        if (begin.step > 0) {
+            WEIR_TRY(weir_ps_tell(comm, &begin));
+        }
     } else {
         const struct weir_optimizer_state *states =
             weir_optimizer_states(worker->optimizer, &n_states);

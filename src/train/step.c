@@ -94,15 +94,18 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
     const uint32_t size = (uint32_t)weir_net_batch(worker->net);
     *out = (struct step_sums){0, 0};
     atomic_store(&worker->post_status, WEIR_OK);
-    worker_exchange_begin(worker, n_labelled);
     uint64_t begin_ns = weir_mono_ns();
+    weir_status begun = worker_exchange_begin(worker, n_labelled);
+    if (begun != WEIR_OK) {
+        return worker_comm_error(worker, begun, err);
+    }
     for (uint32_t first = 0; status == WEIR_OK && first < batch->n_slots; first += size) {
         status = run(worker, batch, first, n_labelled, out);
     }
     note_part(worker, "forward and backward", begin_ns);
     weir_status posted = atomic_load(&worker->post_status);
     begin_ns = weir_mono_ns();
-    weir_status waited = weir_comm_wait_all(worker->comm);
+    weir_status waited = worker_exchange_wait(worker, status == WEIR_OK && posted == WEIR_OK);
     note_part(worker, "wait for gradients", begin_ns);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)worker->state.step,
@@ -112,8 +115,9 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
     return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
 }
 
-/** Loss, right answers and running statistics, summed over the workers in one go. */
-static weir_status share_sums(struct worker *worker, const struct step_sums *own,
+/** Loss, right answers and running statistics, summed over the workers in one go.
+ *  @param is_meeting  Else this worker goes on by itself. */
+static weir_status share_sums(struct worker *worker, const struct step_sums *own, bool is_meeting,
                               struct weir_error *err)
 {
     double *sums = worker->sums;
@@ -121,6 +125,13 @@ static weir_status share_sums(struct worker *worker, const struct step_sums *own
     sums[SUM_CORRECT] = own->n_correct;
     for (size_t i = 0; i < worker->n_statistics; i++) {
         sums[SUM_COUNT + i] = (double)worker->statistics[i];
+    }
+    if (!is_meeting) {
+        /* As if all had seen what this worker did. */
+        sums[SUM_LOSS] *= worker->n_workers;
+        sums[SUM_CORRECT] *= worker->n_workers;
+        worker_keep_statistics(worker);
+        return WEIR_OK;
     }
     weir_status status =
         weir_comm_allreduce(worker->comm, sums, SUM_COUNT + worker->n_statistics, WEIR_COMM_F64);
@@ -142,7 +153,9 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
     struct step_sums sums;
     struct train_state *state = &worker->state;
     WEIR_TRY(compute(worker, batch, n_labelled, &sums, err));
-    WEIR_TRY(share_sums(worker, &sums, err));
+    const struct weir_place next = weir_order_settle(&worker->task->order, batch->next);
+    WEIR_TRY(share_sums(worker, &sums,
+                        worker_is_meeting(worker, state->step + 1, next.position == 0), err));
     double loss = worker->sums[SUM_LOSS] / (double)n_labelled;
     if (!isfinite(loss)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -153,7 +166,7 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
                               worker->task->learning_rate);
     }
     uint64_t begin_ns = weir_mono_ns();
-    WEIR_TRY(worker_exchange_finish(worker, err));
+    worker_exchange_finish(worker);
     train_average_add(&worker->average, worker->net, state->step);
     note_part(worker, "update", begin_ns);
     if (batch->place.position == 0) {
@@ -163,6 +176,6 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
     state->epoch_correct += worker->sums[SUM_CORRECT];
     state->epoch_seen += (double)n_labelled;
     state->step++;
-    state->place = weir_order_settle(&worker->task->order, batch->next);
+    state->place = next;
     return WEIR_OK;
 }

@@ -25,6 +25,7 @@ static weir_status save(struct worker *worker, struct weir_error *err)
 {
     struct weir_comm *comm = worker->comm;
     worker_set_next_save(worker);
+    WEIR_TRY(worker_exchange_settle(worker, err));
     if (worker->task->config->checkpoint_dir == NULL) {
         return WEIR_OK;
     }
@@ -32,10 +33,8 @@ static weir_status save(struct worker *worker, struct weir_error *err)
         /* Worker 0's file makes the servers' shares valid, and removes what is older: it must be
          * written before they begin with the next. */
         WEIR_TRY(train_saver_wait(worker->saver, err));
-        const struct weir_ps_step wish = {.step = worker->state.step, .n_samples = 0};
-        weir_status status =
-            weir_ps_push_pull(comm, worker->gradients, weir_net_weights(worker->net, NULL),
-                              worker->n_gradients, &wish);
+        const struct weir_ps_step wish = {.step = worker->state.step, .n_samples = TRAIN_TELL_SAVE};
+        weir_status status = weir_ps_tell(comm, &wish);
         if (status != WEIR_OK) {
             return worker_comm_error(worker, status, err);
         }
@@ -161,7 +160,11 @@ static weir_status take_turn(struct worker *worker, struct weir_error *err)
         return end_epoch(worker, err);
     }
     WEIR_TRY(weir_loader_next(worker->loader, &batch, err));
-    WEIR_TRY(vote(worker, &batch, &verdict, err));
+    if (worker_is_meeting(worker, worker->state.step, worker->state.place.position == 0)) {
+        WEIR_TRY(vote(worker, &batch, &verdict, err));
+    } else {
+        verdict.n_labelled = (int64_t)WEIR_MAX(batch.n_valid, 1) * worker->n_workers;
+    }
     if (verdict.is_stopping) {
         return stop(worker, err);
     }

@@ -17,6 +17,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/** What parameter servers are told between steps, in n_samples: save your share of the checkpoint
+ * of `step`; or take up its state. */
+#define TRAIN_TELL_SAVE    0
+#define TRAIN_TELL_RESTORE (-1)
+
 /** Places of a step's sums over the workers; running statistics follow. */
 enum worker_sum { SUM_LOSS, SUM_CORRECT, SUM_COUNT };
 
@@ -132,12 +137,18 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
 /* exchange.c: from the workers' gradients to everybody's new weights. */
 
 /** A step begins: its gradients will be posted. */
-void worker_exchange_begin(struct worker *worker, int64_t n_labelled);
+weir_status worker_exchange_begin(struct worker *worker, int64_t n_labelled) WEIR_MUST_CHECK;
 /** This range of the step's gradients is complete. Ranges come in order, one at a time. */
 weir_status worker_exchange_post(struct worker *worker, size_t first_elem,
                                  size_t n_elems) WEIR_MUST_CHECK;
+/** Wait for what was posted. @param is_all  All of the step was. */
+weir_status worker_exchange_wait(struct worker *worker, bool is_all) WEIR_MUST_CHECK;
 /** What was posted is done, and the step counts: the net has the new weights after it. */
-weir_status worker_exchange_finish(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+void worker_exchange_finish(struct worker *worker);
+/** Do the workers come together before this step? Always, but for relaxed ones in between. */
+bool worker_is_meeting(const struct worker *worker, uint64_t step, bool is_epoch_begin);
+/** Workers that have come together: the weights with everybody's gradients. Collective. */
+weir_status worker_exchange_settle(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 /** Where workers share the optimiser's state: all of it on every worker. Collective. */
 weir_status worker_gather_states(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 

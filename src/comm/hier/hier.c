@@ -269,11 +269,72 @@ static weir_status hier_barrier(struct weir_comm *comm)
     return woken(comm, ucx_barrier(comm));
 }
 
-static weir_status hier_ps_request(struct weir_comm *comm, const struct ps_request *request,
-                                   const float *gradients, float *weights)
+/* ---- parameter servers: workers' calls; servers are alone ------------------------------------ */
+
+static weir_status hier_ps_open(struct weir_comm *comm, const struct ps_layout *layout)
 {
-    return woken(comm, ucx_ps_request(comm, request, gradients, weights));
+    return woken(comm, ucx_ps_transport.open(comm, layout));
 }
+
+static weir_status hier_ps_say(struct weir_comm *comm, const struct ps_word *word)
+{
+    return woken(comm, ucx_ps_transport.say(comm, word));
+}
+
+static weir_status hier_ps_is_heard(struct weir_comm *comm, bool *out)
+{
+    return woken(comm, ucx_ps_transport.is_heard(comm, out));
+}
+
+static weir_status hier_ps_begin(struct weir_comm *comm, const struct ps_round *round)
+{
+    return woken(comm, ucx_ps_transport.begin(comm, round));
+}
+
+static weir_status hier_ps_push(struct weir_comm *comm, size_t i_piece, float *piece, bool has_data)
+{
+    return woken(comm, ucx_ps_transport.push(comm, i_piece, piece, has_data));
+}
+
+static weir_status hier_ps_is_answered(struct weir_comm *comm, size_t i_piece, bool *out,
+                                       uint64_t *out_ns)
+{
+    return woken(comm, ucx_ps_transport.is_answered(comm, i_piece, out, out_ns));
+}
+
+static weir_status hier_ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
+                                uint64_t deadline_ns)
+{
+    return woken(comm, ucx_ps_transport.idle(comm, i_piece, until_ns, deadline_ns));
+}
+
+static weir_status hier_ps_next(struct weir_comm *comm, int awaited, uint64_t deadline_ns,
+                                struct ps_event *out)
+{
+    return ucx_ps_transport.next(comm, awaited, deadline_ns, out);
+}
+
+static weir_status hier_ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
+                                  const float *weights, bool is_copied)
+{
+    return ucx_ps_transport.answer(comm, worker, i_piece, weights, is_copied);
+}
+
+static weir_status hier_ps_served(struct weir_comm *comm, const struct ps_word *word)
+{
+    return ucx_ps_transport.served(comm, word);
+}
+
+static const struct ps_transport hier_ps_transport = {.open = hier_ps_open,
+                                                      .say = hier_ps_say,
+                                                      .is_heard = hier_ps_is_heard,
+                                                      .begin = hier_ps_begin,
+                                                      .push = hier_ps_push,
+                                                      .is_answered = hier_ps_is_answered,
+                                                      .idle = hier_ps_idle,
+                                                      .next = hier_ps_next,
+                                                      .answer = hier_ps_answer,
+                                                      .served = hier_ps_served};
 
 static int hier_event_fd(struct weir_comm *comm)
 {
@@ -296,8 +357,7 @@ const struct comm_transport comm_hier_transport = {
     .allgather = hier_allgather,
     .broadcast = hier_broadcast,
     .barrier = hier_barrier,
-    .ps_request = hier_ps_request,
-    .ps_answer = ucx_ps_answer,
+    .ps = &hier_ps_transport,
     .event_fd = hier_event_fd,
     .progress = hier_progress,
 };

@@ -52,6 +52,10 @@ void shm_break(struct shm_state *shm, enum shm_blame why, int rank)
         (void)atomic_fetch_or(&shm->header->groups[g].gate, GATE_BROKEN);
         futex_wake_all(&shm->header->groups[g].gate);
     }
+    for (int r = 0; r < shm->comm->size; r++) {
+        (void)atomic_fetch_or(&shm->header->ranks[r].bell, GATE_BROKEN);
+        futex_wake_all(&shm->header->ranks[r].bell);
+    }
 }
 
 /* Turn the group's blame into this communicator's failure. */
@@ -180,6 +184,43 @@ weir_status shm_barrier_wait(struct shm_state *shm, enum shm_group group, uint64
         futex_wake_all(&barrier->gate);
     }
     return WEIR_OK;
+}
+
+/* ---- bells ----------------------------------------------------------------------------------- */
+
+void shm_bell_ring(struct shm_state *shm, int rank)
+{
+    struct shm_rank *other = &shm->header->ranks[rank];
+    (void)atomic_fetch_add(&other->bell, GATE_ROUND);
+    if (atomic_load(&other->n_listeners) > 0) {
+        futex_wake_all(&other->bell);
+    }
+}
+
+unsigned shm_bell_look(const struct shm_state *shm)
+{
+    return atomic_load(&shm->header->ranks[shm->comm->rank].bell);
+}
+
+weir_status shm_bell_wait(struct shm_state *shm, unsigned seen, uint64_t until_ns)
+{
+    struct shm_rank *self = &shm->header->ranks[shm->comm->rank];
+    if ((seen & GATE_BROKEN) != 0) {
+        return fail_as_blamed(shm);
+    }
+    uint64_t now_ns = weir_mono_ns();
+    if (now_ns < until_ns && !spin(shm, &self->bell, seen)) {
+        (void)atomic_fetch_add(&self->n_listeners, 1);
+        futex_wait(&self->bell, seen, until_ns - now_ns);
+        (void)atomic_fetch_sub(&self->n_listeners, 1);
+    }
+    return WEIR_OK;
+}
+
+weir_status shm_blame_late(struct shm_state *shm, int rank)
+{
+    shm_break(shm, SHM_LATE, rank);
+    return fail_as_blamed(shm);
 }
 
 static const char *op_name(uint64_t op)

@@ -150,8 +150,7 @@ const struct comm_transport comm_shm_transport = {
     .broadcast = shm_broadcast,
     .barrier = shm_barrier,
     .watch = shm_watch_look,
-    .ps_request = shm_ps_request,
-    .ps_answer = shm_ps_answer,
+    .ps = &shm_ps_transport,
     .event_fd = shm_event_fd,
     .progress = shm_progress,
 };

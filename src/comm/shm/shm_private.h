@@ -55,8 +55,21 @@ struct shm_rank {
     alignas(SHM_CACHE_LINE) atomic_uint arrived[SHM_N_GROUPS]; /**< Rounds; names who is late. */
     atomic_uint has_left;
     struct shm_slot slots[2]; /**< By parity of the operation's number. */
-    struct ps_request request;
-    uint64_t gradients_offset; /**< In the memfd. */
+    /* Parameter server: what a worker says, and where it puts its pieces. */
+    atomic_uint n_words, n_served; /**< Words said by a worker; carried out by a server. */
+    struct ps_word word;
+    struct ps_round round;
+    uint64_t mail_offset; /**< In the memfd: struct shm_piece of each of its pieces. */
+    alignas(SHM_CACHE_LINE)
+        atomic_uint bell; /**< As a gate: rung when there is something to see. */
+    atomic_uint n_listeners;
+};
+
+/** One worker's piece: who has it follows from who counted last. */
+struct shm_piece {
+    atomic_uint n_pushed, n_answered;
+    uint64_t offset; /**< Where it lies in the memfd. */
+    uint64_t answered_ns;
 };
 
 /** Why the group broke. */
@@ -66,7 +79,6 @@ struct shm_header {
     uint64_t magic, size;
     atomic_ullong next_offset; /**< First byte of the memfd not yet given out. */
     uint64_t alloc_offset;     /**< Of the allocation being made. */
-    uint64_t weights_offset;   /**< Of the parameter server's weights. */
     atomic_uint blame;         /**< enum shm_blame << 16 | rank; 0 = none. Written once. */
     struct shm_barrier groups[SHM_N_GROUPS];
     struct shm_rank ranks[];
@@ -93,10 +105,17 @@ struct shm_watcher {
 };
 
 struct shm_ps {
-    struct shm_window weights;
-    struct shm_window pushed;                         /**< Worker: copy of gradients not shared. */
-    struct shm_window gradients[WEIR_COMM_MAX_RANKS]; /**< Server: each worker's. */
-    float *sum;                                       /**< Server: its shard. */
+    struct ps_layout layout;
+    /* Worker. */
+    struct shm_window mail;   /**< Its pieces. */
+    struct shm_window pushed; /**< Copies of pieces that are not shared. */
+    float **copied;           /**< By piece: where it was copied from; NULL: it was not. */
+    bool *is_out;             /**< By piece: pushed in this round. */
+    /* Server. */
+    struct shm_window mails[WEIR_COMM_MAX_RANKS], arrays[WEIR_COMM_MAX_RANKS];
+    unsigned *n_taken; /**< [workers][pieces] */
+    unsigned n_words_taken[WEIR_COMM_MAX_RANKS];
+    size_t i_next; /**< Where it looks next: (piece, worker). */
 };
 
 struct shm_state {
@@ -162,6 +181,16 @@ void shm_break(struct shm_state *shm, enum shm_blame why, int rank);
 /** Break the group because this rank cannot go on; returns the failure's status. */
 weir_status shm_give_up(struct shm_state *shm, weir_status status, const char *what);
 
+/** Somebody should look. Any rank. */
+void shm_bell_ring(struct shm_state *shm, int rank);
+/** This rank's, before it looks. */
+unsigned shm_bell_look(const struct shm_state *shm);
+/** Sleep until this rank's bell was rung after that look, at most until until_ns; the group's
+ *  failure if it is broken. */
+weir_status shm_bell_wait(struct shm_state *shm, unsigned seen, uint64_t until_ns) WEIR_MUST_CHECK;
+/** Nobody need wait for this rank any longer; returns the failure's status. */
+weir_status shm_blame_late(struct shm_state *shm, int rank);
+
 /* ---- watch.c: who dies ------------------------------------------------------------------------
  */
 
@@ -188,10 +217,7 @@ weir_status shm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
                           enum weir_comm_type type);
 weir_status shm_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root);
 weir_status shm_barrier(struct weir_comm *comm);
-weir_status shm_ps_request(struct weir_comm *comm, const struct ps_request *request,
-                           const float *gradients, float *weights);
-weir_status shm_ps_answer(struct weir_comm *comm, const struct ps_server *server,
-                          enum ps_op *out_op);
+extern const struct ps_transport shm_ps_transport;
 void shm_ps_close(struct shm_state *shm);
 
 #endif

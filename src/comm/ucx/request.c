@@ -14,6 +14,8 @@ enum {
     SHORT_NS = 50000, /**< A sleep that spinning would have spared. */
 };
 
+#define LONGEST_SLEEP_NS UINT64_C(1000000000)
+
 _Static_assert(WEIR_COMM_MAX_RANKS <= 256, "a tag has 8 bits for the sender");
 
 /* Operation 32 bits, phase 8, number within it 16, sender 8. */
@@ -73,9 +75,11 @@ void ucx_progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned
         return;
     }
     uint64_t now = weir_mono_ns();
-    uint64_t ms = now >= deadline_ns ? 0 : (deadline_ns - now + 999999) / 1000000;
+    uint64_t left_ns = WEIR_MIN(now >= deadline_ns ? 0 : deadline_ns - now, LONGEST_SLEEP_NS);
+    const struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000),
+                                  .tv_nsec = (long)(left_ns % 1000000000)};
     struct pollfd poll_fd = {.fd = ucx->event_fd, .events = POLLIN};
-    (void)poll(&poll_fd, 1, (int)WEIR_MIN(ms, (uint64_t)1000));
+    (void)ppoll(&poll_fd, 1, &left, NULL);
     bool was_short = weir_mono_ns() - now < SHORT_NS;
     ucx->n_spins = was_short ? WEIR_MIN(2 * ucx->n_spins, ucx->n_spins_most)
                              : WEIR_MAX(ucx->n_spins / 2, (unsigned)SPINS_LEAST);
@@ -383,14 +387,33 @@ weir_status ucx_receive(struct ucx_state *ucx, int rank, void *buf, size_t bytes
         ucx->fabric->receive(ucx, buf, make_tag(n_op, part, rank), ~UINT64_C(0), request));
 }
 
-weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
-                     unsigned *n_idle)
+weir_status ucx_idle_until(struct ucx_state *ucx, const struct ucx_request *request,
+                           uint64_t until_ns, uint64_t deadline_ns, unsigned *n_idle)
 {
     ucx->waits_for = request->handle != NULL ? request->rank : -1;
     WEIR_TRY(check_trouble(ucx, request, deadline_ns));
     bool has_asked = ucx->asked_for_ns == deadline_ns;
-    ucx_progress_or_sleep(ucx, has_asked ? ucx->answers_due_ns : deadline_ns, n_idle);
+    uint64_t end_ns = has_asked ? ucx->answers_due_ns : deadline_ns;
+    ucx_progress_or_sleep(ucx, WEIR_MIN(until_ns, end_ns), n_idle);
     return WEIR_OK;
+}
+
+weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
+                     unsigned *n_idle)
+{
+    return ucx_idle_until(ucx, request, UINT64_MAX, deadline_ns, n_idle);
+}
+
+void ucx_cancel(struct ucx_state *ucx, struct ucx_request *request)
+{
+    unsigned n_idle = 0;
+    if (request->handle == NULL) {
+        return;
+    }
+    ucx->fabric->cancel(ucx, request);
+    while (request->handle != NULL && test(request) == UCX_PENDING) {
+        ucx_progress_or_sleep(ucx, in_ms(1), &n_idle);
+    }
 }
 
 weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, size_t n,

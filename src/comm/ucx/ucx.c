@@ -89,8 +89,7 @@ static void ucx_close(struct weir_comm *comm)
     free_memories(ucx);
     ucx->fabric->close(ucx);
     ucx_group_fini(&ucx->workers);
-    free(ucx->ps_sum);
-    free(ucx->ps_weights);
+    ucx_ps_close(ucx);
     free(ucx->requests);
     free(ucx->scratch);
     free(ucx);
@@ -127,8 +126,7 @@ static void ucx_progress(struct weir_comm *comm)
     .open = ucx_open, .close = ucx_close, .interrupt = ucx_interrupt, .alloc = ucx_alloc,          \
     .allreduce = ucx_allreduce, .reduce_scatter = ucx_reduce_scatter,                              \
     .allgather = ucx_allgather, .broadcast = ucx_broadcast, .barrier = ucx_barrier,                \
-    .ps_request = ucx_ps_request, .ps_answer = ucx_ps_answer, .event_fd = ucx_event_fd,            \
-    .progress = ucx_progress
+    .ps = &ucx_ps_transport, .event_fd = ucx_event_fd, .progress = ucx_progress
 // clang-format on
 
 const struct comm_transport comm_ucx_transport = {.name = "ucx", OPERATIONS};

@@ -39,7 +39,8 @@ enum ucx_phase {
     UCX_REDUCE,
     UCX_SCATTER,
     UCX_GATHER,
-    UCX_PS_REQUEST,
+    UCX_PS_WORD,
+    UCX_PS_ROUND,
     UCX_PS_PUSH,
     UCX_PS_PULL,
     UCX_PS_DONE,
@@ -176,8 +177,8 @@ struct ucx_state {
     struct ucx_peer peers[WEIR_COMM_MAX_RANKS];
     int n_broken, first_broken; /**< first_broken: the rank that broke first, or -1. */
     struct ucx_request *active;
-    uint32_t n_ops, n_ps_ops; /**< Of the workers; of the parameter server. Equal on all ranks. */
-    struct ucx_notice notice; /**< Received, or (when failing) sent. */
+    uint32_t n_ops;                      /**< Of the workers. Equal on all. */
+    struct ucx_notice notice;            /**< Received, or (when failing) sent. */
     struct ucx_notice goodbye, question; /**< Sent. */
     int waits_for;                       /**< Rank of the request that is waited for; -1: none. */
     uint64_t asked_for_ns;               /**< The deadline that made us ask around; 0: none. */
@@ -188,7 +189,7 @@ struct ucx_state {
     size_t chunk_bytes;
     uint8_t *scratch;             /**< [UCX_WINDOW][size][chunk_bytes] */
     struct ucx_request *requests; /**< [UCX_WINDOW][4][size] */
-    float *ps_sum, *ps_weights;   /**< Server: its shard. */
+    struct ucx_ps *ps;            /**< ucx_ps.c's, from the first use of parameter servers on. */
     int n_memories, max_memories;
     struct ucx_memory *memories;
 };
@@ -221,6 +222,14 @@ weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, si
  *  @param n_idle   0 at first; counts the rounds in which nothing happened. */
 weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
                      unsigned *n_idle) WEIR_MUST_CHECK;
+
+/** The same, but come back at until_ns at the latest, which is no deadline. */
+weir_status ucx_idle_until(struct ucx_state *ucx, const struct ucx_request *request,
+                           uint64_t until_ns, uint64_t deadline_ns,
+                           unsigned *n_idle) WEIR_MUST_CHECK;
+
+/** A receive is not waited for any longer: its memory is free when this returns. */
+void ucx_cancel(struct ucx_state *ucx, struct ucx_request *request);
 
 /** Have the others sent bad news? Waits for it up to wait_ms. Their failure, now also ours; or OK.
  */
@@ -268,9 +277,8 @@ weir_status ucx_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
                           enum weir_comm_type type);
 weir_status ucx_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root);
 weir_status ucx_barrier(struct weir_comm *comm);
-weir_status ucx_ps_request(struct weir_comm *comm, const struct ps_request *request,
-                           const float *gradients, float *weights);
-weir_status ucx_ps_answer(struct weir_comm *comm, const struct ps_server *server,
-                          enum ps_op *out_op);
+extern const struct ps_transport ucx_ps_transport;
+/** When nothing is in flight any more. */
+void ucx_ps_close(struct ucx_state *ucx);
 
 #endif

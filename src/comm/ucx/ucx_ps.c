@@ -1,232 +1,517 @@
 /*
- * Parameter server over messages. Each worker sends each server its part of the gradients in
- * chunks; the server sums a chunk as soon as all workers' have come, updates its shard, and sends
- * it to all.
+ * Parameter server over messages. Of a round a server first hears what it is, and from then on
+ * expects each of the worker's pieces; the answer goes back as one message of the same number. What
+ * passes as 16 bits (config.wire): gradients, and weights but those that were asked for by a pull.
  */
 #include "comm/ucx/ucx_private.h"
 
 #include "base/clock.h"
-#include "comm/sum.h"
+#include "comm/half.h"
 
-enum { REQUESTS, PUSHES, PULLS, DONES };
+#include <stdlib.h>
 
-static int n_servers(const struct weir_comm *comm)
+/** One worker's piece, at the worker and at its server. */
+struct ucx_piece {
+    struct ucx_request out, in;
+    float *data;      /**< Worker: where it lies. Server: its gradients. */
+    uint16_t *narrow; /**< The same as 16 bits, where they are sent so; else NULL. */
+    bool is_out;      /**< Worker: sent, the answer not expected yet. */
+    bool is_in;       /**< `in` is posted, and not seen to have ended. */
+};
+
+/** A server's side of a worker. */
+struct ucx_client {
+    struct ps_word word;
+    struct ps_round round, next_round;
+    struct ucx_request word_in, round_in, done_out;
+    uint32_t n_words, n_rounds;
+    float *room; /**< Of its gradients, and of answers that are copies. */
+    uint16_t *narrow_room;
+    struct ucx_piece *pieces; /**< By own piece. */
+    bool is_word_in;
+};
+
+struct ucx_ps {
+    struct ps_layout layout;
+    bool is_open;
+    unsigned n_idle;
+    size_t n_own; /**< Server: its pieces. */
+    size_t i_next;
+    /* Worker. */
+    struct ps_word word;
+    struct ps_round round;
+    uint32_t n_words, n_rounds;
+    struct ucx_piece *pieces;
+    uint16_t *narrow_room;
+    struct ucx_request said[WEIR_COMM_MAX_RANKS], heard[WEIR_COMM_MAX_RANKS],
+        begun[WEIR_COMM_MAX_RANKS];
+    struct ucx_client *clients; /**< Server. */
+    bool is_serving;
+};
+
+static size_t n_servers(const struct weir_comm *comm)
 {
-    return comm->size - comm->n_workers;
+    return (size_t)(comm->size - comm->n_workers);
 }
 
-static void clear_requests(struct ucx_state *ucx)
+static int server_of(const struct weir_comm *comm, size_t i_piece)
 {
-    memset(ucx->requests, 0, sizeof *ucx->requests * UCX_WINDOW * 4 * (size_t)ucx->comm->size);
+    return comm->n_workers + (int)(i_piece % n_servers(comm));
 }
 
-static size_t chunk_elems(const struct ucx_state *ucx)
+static weir_status no_memory(struct ucx_state *ucx)
 {
-    return ucx->chunk_bytes / sizeof(float);
+    return ucx_fail(ucx, WEIR_ERR_NOMEM, ucx->comm->rank, "has no memory for its pieces");
 }
 
-/* Chunk i_chunk of a shard, relative to the whole array. */
-static struct comm_slice chunk_of(const struct ucx_state *ucx, struct comm_slice shard,
-                                  size_t i_chunk)
+static bool is_narrow(const struct weir_comm *comm)
 {
-    size_t skip = WEIR_MIN(i_chunk * chunk_elems(ucx), shard.n);
-    return (struct comm_slice){.first = shard.first + skip,
-                               .n = WEIR_MIN(shard.n - skip, chunk_elems(ucx))};
+    return comm->wire != COMM_WIRE_F32;
 }
 
-/* ---- worker
- * ---------------------------------------------------------------------------------------- */
-
-static weir_status push_gradients(struct ucx_state *ucx, const float *gradients, size_t n_elems,
-                                  uint32_t n_op, uint64_t deadline_ns)
+static void forget_pieces(struct ucx_ps *ps, int n_clients)
 {
-    struct weir_comm *comm = ucx->comm;
-    size_t longest = 0;
-    for (int s = 0; s < n_servers(comm); s++) {
-        longest = WEIR_MAX(longest, comm_slice(n_elems, n_servers(comm), s).n);
+    for (int r = 0; ps->clients != NULL && r < n_clients; r++) {
+        struct ucx_client *client = &ps->clients[r];
+        free(client->room);
+        free(client->narrow_room);
+        free(client->pieces);
+        client->room = NULL;
+        client->narrow_room = NULL;
+        client->pieces = NULL;
     }
-    size_t n_chunks = (longest + chunk_elems(ucx) - 1) / chunk_elems(ucx);
-    for (size_t c = 0; c < n_chunks + UCX_WINDOW; c++) {
-        struct ucx_request *pushes = ucx_requests(ucx, c, PUSHES);
-        WEIR_TRY(ucx_wait_all(ucx, pushes, (size_t)comm->size, deadline_ns));
-        for (int s = 0; s < n_servers(comm) && c < n_chunks; s++) {
-            struct comm_slice chunk = chunk_of(ucx, comm_slice(n_elems, n_servers(comm), s), c);
-            if (chunk.n > 0) {
-                WEIR_TRY(ucx_send(ucx, comm->n_workers + s, gradients + chunk.first,
-                                  chunk.n * sizeof *gradients, n_op, ucx_part(UCX_PS_PUSH, 0),
-                                  &pushes[s]));
-            }
-        }
-    }
-    return WEIR_OK;
+    free(ps->pieces);
+    free(ps->narrow_room);
+    ps->pieces = NULL;
+    ps->narrow_room = NULL;
+    ps->is_open = false;
 }
 
-/* Post what the servers will send: the weights where asked for, and that they are done. */
-static weir_status expect_answer(struct ucx_state *ucx, const struct ps_request *request,
-                                 float *weights, uint32_t n_op)
+void ucx_ps_close(struct ucx_state *ucx)
 {
-    struct weir_comm *comm = ucx->comm;
-    bool has_weights = request->op == PS_STEP || (request->op == PS_START && comm->rank != 0);
-    for (int s = 0; s < n_servers(comm); s++) {
-        struct comm_slice shard = comm_slice(request->n_elems, n_servers(comm), s);
-        if (has_weights && shard.n > 0) {
-            WEIR_TRY(ucx_receive(ucx, comm->n_workers + s, weights + shard.first,
-                                 shard.n * sizeof *weights, n_op, ucx_part(UCX_PS_PULL, 0),
-                                 &ucx_requests(ucx, 0, PULLS)[s]));
-        }
-        WEIR_TRY(ucx_receive(ucx, comm->n_workers + s, NULL, 0, n_op, ucx_part(UCX_PS_DONE, 0),
-                             &ucx_requests(ucx, 0, DONES)[s]));
+    if (ucx->ps != NULL) {
+        forget_pieces(ucx->ps, ucx->comm->n_workers);
+        free(ucx->ps->clients);
+        free(ucx->ps);
+        ucx->ps = NULL;
     }
-    return WEIR_OK;
 }
 
-weir_status ucx_ps_request(struct weir_comm *comm, const struct ps_request *request,
-                           const float *gradients, float *weights)
+static struct ucx_ps *need_ps(struct ucx_state *ucx)
+{
+    if (ucx->ps == NULL) {
+        ucx->ps = calloc(1, sizeof *ucx->ps);
+    }
+    return ucx->ps;
+}
+
+/* ---- what a piece is on the wire --------------------------------------------------------------
+ */
+
+static bool is_push_narrow(const struct weir_comm *comm, const struct ps_round *round)
+{
+    return is_narrow(comm) && round->kind == PS_ROUND_STEP;
+}
+
+static bool is_answer_narrow(const struct weir_comm *comm, const struct ps_round *round)
+{
+    return is_narrow(comm) && round->kind != PS_ROUND_PULL;
+}
+
+static size_t wire_bytes(const struct ps_layout *layout, size_t i_piece, bool is_narrow)
+{
+    return ps_piece_elems(layout, i_piece) * (is_narrow ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static weir_status open_worker(struct ucx_state *ucx)
+{
+    struct ucx_ps *ps = ucx->ps;
+    ps->pieces = calloc(ps->layout.n_pieces + 1, sizeof *ps->pieces);
+    if (is_narrow(ucx->comm)) {
+        ps->narrow_room = calloc(ps->layout.n_elems + 1, sizeof *ps->narrow_room);
+    }
+    return ps->pieces == NULL || (is_narrow(ucx->comm) && ps->narrow_room == NULL) ? no_memory(ucx)
+                                                                                   : WEIR_OK;
+}
+
+static weir_status expect_round(struct ucx_state *ucx, int worker)
+{
+    struct ucx_client *client = &ucx->ps->clients[worker];
+    return ucx_receive(ucx, worker, &client->next_round, sizeof client->next_round,
+                       client->n_rounds, ucx_part(UCX_PS_ROUND, 0), &client->round_in);
+}
+
+static weir_status open_client(struct ucx_state *ucx, int worker)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    const size_t n_room = ps->n_own * ps->layout.piece_elems + 1;
+    const bool is_16 = is_narrow(ucx->comm);
+    client->pieces = calloc(ps->n_own + 1, sizeof *client->pieces);
+    client->room = calloc(n_room, sizeof *client->room);
+    client->narrow_room = is_16 ? calloc(n_room, sizeof *client->narrow_room) : NULL;
+    if (client->pieces == NULL || client->room == NULL || (is_16 && client->narrow_room == NULL)) {
+        return no_memory(ucx);
+    }
+    for (size_t i = 0; i < ps->n_own; i++) {
+        client->pieces[i].data = client->room + i * ps->layout.piece_elems;
+        client->pieces[i].narrow = is_16 ? client->narrow_room + i * ps->layout.piece_elems : NULL;
+    }
+    return client->round_in.handle != NULL ? WEIR_OK : expect_round(ucx, worker);
+}
+
+static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layout)
 {
     struct ucx_state *ucx = comm->state;
-    uint64_t deadline_ns = comm_deadline_ns(comm);
-    uint32_t n_op = ucx->n_ps_ops++;
-    size_t n = (size_t)comm->size;
-    clear_requests(ucx);
-    WEIR_TRY(expect_answer(ucx, request, weights, n_op));
-    for (int s = 0; s < n_servers(comm); s++) {
-        WEIR_TRY(ucx_send(ucx, comm->n_workers + s, request, sizeof *request, n_op,
-                          ucx_part(UCX_PS_REQUEST, 0), &ucx_requests(ucx, 0, REQUESTS)[s]));
+    struct ucx_ps *ps = need_ps(ucx);
+    if (ps == NULL) {
+        return no_memory(ucx);
     }
-    if (request->op == PS_STEP || (request->op == PS_START && comm->rank == 0)) {
-        WEIR_TRY(push_gradients(ucx, request->op == PS_STEP ? gradients : weights, request->n_elems,
-                                n_op, deadline_ns));
+    forget_pieces(ps, comm->n_workers);
+    ps->layout = *layout;
+    ps->is_open = true;
+    if (comm->rank < comm->n_workers) {
+        return open_worker(ucx);
     }
-    WEIR_TRY(ucx_wait_all(ucx, ucx_requests(ucx, 0, REQUESTS), n, deadline_ns));
-    WEIR_TRY(ucx_wait_all(ucx, ucx_requests(ucx, 0, PULLS), n, deadline_ns));
-    return ucx_wait_all(ucx, ucx_requests(ucx, 0, DONES), n, deadline_ns);
-}
-
-/* ---- server
- * ---------------------------------------------------------------------------------------- */
-
-static weir_status read_request(struct ucx_state *ucx, uint64_t deadline_ns, uint32_t n_op,
-                                struct ps_request *out)
-{
-    struct weir_comm *comm = ucx->comm;
-    struct ps_request *all = (struct ps_request *)(void *)ucx->scratch;
-    struct ucx_request *requests = ucx_requests(ucx, 0, REQUESTS);
+    size_t i_server = (size_t)(comm->rank - comm->n_workers);
+    ps->n_own = (layout->n_pieces + n_servers(comm) - 1 - i_server) / n_servers(comm);
+    ps->i_next = 0;
     for (int r = 0; r < comm->n_workers; r++) {
-        WEIR_TRY(ucx_receive(ucx, r, &all[r], sizeof all[r], n_op, ucx_part(UCX_PS_REQUEST, 0),
-                             &requests[r]));
+        WEIR_TRY(open_client(ucx, r));
     }
-    WEIR_TRY(ucx_wait_all(ucx, requests, (size_t)comm->n_workers, deadline_ns));
-    for (int r = 1; r < comm->n_workers; r++) {
-        if (all[r].op != all[0].op || all[r].n_elems != all[0].n_elems) {
-            return ucx_fail(ucx, WEIR_ERR_INVALID, r,
-                            "disagrees with worker 0 on what the parameter server is to do");
+    return WEIR_OK;
+}
+
+/* ---- worker ------------------------------------------------------------------------------------
+ */
+
+static weir_status ps_say(struct weir_comm *comm, const struct ps_word *word)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = need_ps(ucx);
+    if (ps == NULL) {
+        return no_memory(ucx);
+    }
+    ps->word = *word;
+    uint32_t n = ps->n_words++;
+    for (int r = comm->n_workers; r < comm->size; r++) {
+        WEIR_TRY(ucx_receive(ucx, r, NULL, 0, n, ucx_part(UCX_PS_DONE, 0), &ps->heard[r]));
+        WEIR_TRY(ucx_send(ucx, r, &ps->word, sizeof ps->word, n, ucx_part(UCX_PS_WORD, 0),
+                          &ps->said[r]));
+    }
+    return WEIR_OK;
+}
+
+static weir_status ps_is_heard(struct weir_comm *comm, bool *out)
+{
+    struct ucx_state *ucx = comm->state;
+    size_t n = n_servers(comm);
+    bool is_said = false;
+    WEIR_TRY(ucx_test_all(ucx, ucx->ps->said + comm->n_workers, n, &is_said));
+    WEIR_TRY(ucx_test_all(ucx, ucx->ps->heard + comm->n_workers, n, out));
+    *out = *out && is_said;
+    return WEIR_OK;
+}
+
+static weir_status ps_begin(struct weir_comm *comm, const struct ps_round *round)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    /* Gone long ago: all of the last round was answered. */
+    WEIR_TRY(
+        ucx_wait_all(ucx, ps->begun + comm->n_workers, n_servers(comm), comm_deadline_ns(comm)));
+    ps->round = *round;
+    uint32_t n = ps->n_rounds++;
+    for (int r = comm->n_workers; r < comm->size; r++) {
+        WEIR_TRY(ucx_send(ucx, r, &ps->round, sizeof ps->round, n, ucx_part(UCX_PS_ROUND, 0),
+                          &ps->begun[r]));
+    }
+    return WEIR_OK;
+}
+
+static weir_status ps_push(struct weir_comm *comm, size_t i_piece, float *piece, bool has_data)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_piece *own = &ps->pieces[i_piece];
+    const bool is_16 = is_push_narrow(comm, &ps->round);
+    own->data = piece;
+    own->narrow = is_narrow(comm) ? ps->narrow_room + ps_piece_first(&ps->layout, i_piece) : NULL;
+    own->is_out = true;
+    if (has_data && is_16) {
+        comm_half_narrow(comm->wire, piece, ps_piece_elems(&ps->layout, i_piece), own->narrow);
+    }
+    return ucx_send(ucx, server_of(comm, i_piece), is_16 ? (void *)own->narrow : (void *)piece,
+                    has_data ? wire_bytes(&ps->layout, i_piece, is_16) : 0, ps->n_rounds - 1,
+                    ucx_part(UCX_PS_PUSH, i_piece), &own->out);
+}
+
+/** The answer comes where the gradients were: not before these have left. */
+static weir_status expect_answer(struct ucx_state *ucx, size_t i_piece)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_piece *own = &ps->pieces[i_piece];
+    const bool is_16 = is_answer_narrow(ucx->comm, &ps->round);
+    own->is_out = false;
+    own->is_in = true;
+    return ucx_receive(ucx, server_of(ucx->comm, i_piece),
+                       is_16 ? (void *)own->narrow : (void *)own->data,
+                       wire_bytes(&ps->layout, i_piece, is_16), ps->n_rounds - 1,
+                       ucx_part(UCX_PS_PULL, i_piece), &own->in);
+}
+
+static weir_status ps_is_answered(struct weir_comm *comm, size_t i_piece, bool *out,
+                                  uint64_t *out_ns)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_piece *own = &ps->pieces[i_piece];
+    bool is_over = false;
+    *out = false;
+    if (own->is_out) {
+        WEIR_TRY(ucx_test_all(ucx, &own->out, 1, &is_over));
+        if (is_over) {
+            WEIR_TRY(expect_answer(ucx, i_piece));
         }
-    }
-    *out = all[0];
-    return WEIR_OK;
-}
-
-static weir_status receive_chunk(struct ucx_state *ucx, struct comm_slice shard, size_t i_chunk,
-                                 int n_sources, uint32_t n_op)
-{
-    struct comm_slice chunk = chunk_of(ucx, shard, i_chunk);
-    struct ucx_request *pushes = ucx_requests(ucx, i_chunk, PUSHES);
-    for (int r = 0; r < n_sources && chunk.n > 0; r++) {
-        WEIR_TRY(ucx_receive(ucx, r, ucx_scratch(ucx, i_chunk, r), chunk.n * sizeof(float), n_op,
-                             ucx_part(UCX_PS_PUSH, 0), &pushes[r]));
-    }
-    return WEIR_OK;
-}
-
-/* Sum what workers 0 .. n_sources-1 push into out (the shard). */
-static weir_status sum_pushed(struct ucx_state *ucx, struct comm_slice shard, int n_sources,
-                              float *out, uint32_t n_op, uint64_t deadline_ns)
-{
-    size_t n_chunks = (shard.n + chunk_elems(ucx) - 1) / chunk_elems(ucx);
-    for (size_t c = 0; c < n_chunks && c < UCX_WINDOW; c++) {
-        WEIR_TRY(receive_chunk(ucx, shard, c, n_sources, n_op));
-    }
-    for (size_t c = 0; c < n_chunks; c++) {
-        struct comm_slice chunk = chunk_of(ucx, shard, c);
-        const void *sources[WEIR_COMM_MAX_RANKS];
-        void *target = out + (chunk.first - shard.first);
-        WEIR_TRY(ucx_wait_all(ucx, ucx_requests(ucx, c, PUSHES), (size_t)n_sources, deadline_ns));
-        for (int r = 0; r < n_sources; r++) {
-            sources[r] = ucx_scratch(ucx, c, r);
-        }
-        comm_sum(WEIR_COMM_F32, &target, 1, sources, n_sources, chunk.n);
-        WEIR_TRY(receive_chunk(ucx, shard, c + UCX_WINDOW, n_sources, n_op));
-    }
-    return WEIR_OK;
-}
-
-static weir_status make_shard(struct ucx_state *ucx, size_t n)
-{
-    free(ucx->ps_sum);
-    free(ucx->ps_weights);
-    ucx->ps_sum = malloc(n * sizeof(float) + 1);
-    ucx->ps_weights = malloc(n * sizeof(float) + 1);
-    if (ucx->ps_sum == NULL || ucx->ps_weights == NULL) {
-        return ucx_fail(ucx, WEIR_ERR_NOMEM, ucx->comm->rank, "has no memory for its shard");
-    }
-    return WEIR_OK;
-}
-
-static weir_status answer(struct ucx_state *ucx, int first_with_weights, size_t n_shard,
-                          uint32_t n_op, uint64_t deadline_ns)
-{
-    int n = ucx->comm->n_workers;
-    for (int r = 0; r < n; r++) {
-        if (n_shard > 0 && r >= first_with_weights) {
-            WEIR_TRY(ucx_send(ucx, r, ucx->ps_weights, n_shard * sizeof(float), n_op,
-                              ucx_part(UCX_PS_PULL, 0), &ucx_requests(ucx, 0, PULLS)[r]));
-        }
-        WEIR_TRY(ucx_send(ucx, r, NULL, 0, n_op, ucx_part(UCX_PS_DONE, 0),
-                          &ucx_requests(ucx, 0, DONES)[r]));
-    }
-    WEIR_TRY(ucx_wait_all(ucx, ucx_requests(ucx, 0, PULLS), (size_t)n, deadline_ns));
-    return ucx_wait_all(ucx, ucx_requests(ucx, 0, DONES), (size_t)n, deadline_ns);
-}
-
-static weir_status serve_step(struct ucx_state *ucx, const struct ps_server *server,
-                              const struct ps_request *request, struct comm_slice shard,
-                              uint32_t n_op, uint64_t deadline_ns)
-{
-    if (ucx->ps_sum == NULL) {
-        return ucx_fail(ucx, WEIR_ERR_INVALID, ucx->comm->rank,
-                        "was asked for a step before it was given weights");
-    }
-    WEIR_TRY(sum_pushed(ucx, shard, ucx->comm->n_workers, ucx->ps_sum, n_op, deadline_ns));
-    if (shard.n == 0) {
         return WEIR_OK;
     }
-    weir_status status = server->update(server->context, &request->step, ucx->ps_weights,
-                                        ucx->ps_sum, shard.first, shard.n);
-    return status == WEIR_OK ? WEIR_OK
-                             : ucx_fail(ucx, status, ucx->comm->rank, "could not update its shard");
+    if (own->is_in) {
+        WEIR_TRY(ucx_test_all(ucx, &own->in, 1, &is_over));
+        if (!is_over) {
+            return WEIR_OK;
+        }
+        own->is_in = false;
+        if (is_answer_narrow(comm, &ps->round)) {
+            comm_half_widen(comm->wire, own->narrow, ps_piece_elems(&ps->layout, i_piece),
+                            own->data);
+        }
+    }
+    *out = true;
+    *out_ns = weir_mono_ns();
+    return WEIR_OK;
 }
 
-weir_status ucx_ps_answer(struct weir_comm *comm, const struct ps_server *server,
-                          enum ps_op *out_op)
+static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
+                           uint64_t deadline_ns)
 {
     struct ucx_state *ucx = comm->state;
-    struct ps_request request;
-    uint32_t n_op = ucx->n_ps_ops++;
-    clear_requests(ucx);
-    WEIR_TRY(read_request(ucx, weir_mono_ns() + server->idle_ns, n_op, &request));
-    uint64_t deadline_ns = comm_deadline_ns(comm);
-    struct comm_slice shard =
-        comm_slice(request.n_elems, n_servers(comm), comm->rank - comm->n_workers);
-    int first_with_weights = comm->n_workers;
-    if (request.op == PS_START) {
-        WEIR_TRY(make_shard(ucx, shard.n));
-        WEIR_TRY(sum_pushed(ucx, shard, 1, ucx->ps_weights, n_op, deadline_ns));
-        first_with_weights = 1;
-    } else if (request.op == PS_STEP) {
-        WEIR_TRY(serve_step(ucx, server, &request, shard, n_op, deadline_ns));
-        deadline_ns = comm_deadline_ns(comm); /* the update took its own time */
-        first_with_weights = 0;
+    struct ucx_ps *ps = ucx->ps;
+    const struct ucx_request *request = NULL;
+    const struct ucx_request none = {.rank = comm->n_workers};
+    if (i_piece == SIZE_MAX) {
+        for (int r = comm->n_workers; r < comm->size && request == NULL; r++) {
+            request = ps->heard[r].handle != NULL ? &ps->heard[r] : NULL;
+        }
+    } else {
+        const struct ucx_piece *own = &ps->pieces[i_piece];
+        request = own->in.handle != NULL ? &own->in : own->out.handle != NULL ? &own->out : NULL;
     }
-    *out_op = (enum ps_op)request.op;
-    return answer(ucx, first_with_weights, shard.n, n_op, deadline_ns);
+    return ucx_idle_until(ucx, request != NULL ? request : &none, until_ns, deadline_ns,
+                          &ps->n_idle);
 }
+
+/* ---- server ------------------------------------------------------------------------------------
+ */
+
+static weir_status expect_word(struct ucx_state *ucx, int worker)
+{
+    struct ucx_client *client = &ucx->ps->clients[worker];
+    client->is_word_in = true;
+    return ucx_receive(ucx, worker, &client->word, sizeof client->word, client->n_words++,
+                       ucx_part(UCX_PS_WORD, 0), &client->word_in);
+}
+
+static weir_status begin_serving(struct ucx_state *ucx)
+{
+    struct ucx_ps *ps = need_ps(ucx);
+    if (ps == NULL) {
+        return no_memory(ucx);
+    }
+    if (ps->is_serving) {
+        return WEIR_OK;
+    }
+    if (ps->clients == NULL) {
+        ps->clients = calloc((size_t)ucx->comm->n_workers, sizeof *ps->clients);
+    }
+    if (ps->clients == NULL) {
+        return no_memory(ucx);
+    }
+    ps->is_serving = true;
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        WEIR_TRY(expect_word(ucx, r));
+    }
+    return WEIR_OK;
+}
+
+static weir_status find_word(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
+{
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        struct ucx_client *client = &ucx->ps->clients[r];
+        bool is_over = false;
+        if (client->is_word_in) {
+            WEIR_TRY(ucx_test_all(ucx, &client->word_in, 1, &is_over));
+        }
+        if (is_over) {
+            client->is_word_in = false;
+            *out = (struct ps_event){.worker = r, .is_word = true, .word = client->word};
+            *out_is_found = true;
+            return WEIR_OK;
+        }
+    }
+    return WEIR_OK;
+}
+
+static size_t piece_number(const struct weir_comm *comm, size_t i_own)
+{
+    return i_own * n_servers(comm) + (size_t)(comm->rank - comm->n_workers);
+}
+
+/** A worker's round begins: its pieces may come. */
+static weir_status expect_pieces(struct ucx_state *ucx, int worker)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    client->round = client->next_round;
+    const bool has_data = ps_round_has_data(client->round.kind, worker);
+    const bool is_16 = is_push_narrow(ucx->comm, &client->round);
+    for (size_t i = ps->n_own; i-- > 0;) {
+        struct ucx_piece *piece = &client->pieces[i];
+        size_t i_piece = piece_number(ucx->comm, i);
+        /* The worker has its last answer, so that nothing can keep us from knowing it. */
+        WEIR_TRY(ucx_wait(ucx, &piece->out, comm_deadline_ns(ucx->comm)));
+        piece->is_in = true;
+        WEIR_TRY(ucx_receive(ucx, worker, is_16 ? (void *)piece->narrow : (void *)piece->data,
+                             has_data ? wire_bytes(&ps->layout, i_piece, is_16) : 0,
+                             client->n_rounds, ucx_part(UCX_PS_PUSH, i_piece), &piece->in));
+    }
+    client->n_rounds++;
+    return expect_round(ucx, worker);
+}
+
+static weir_status look_for_rounds(struct ucx_state *ucx)
+{
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        bool is_over = false;
+        WEIR_TRY(ucx_test_all(ucx, &ucx->ps->clients[r].round_in, 1, &is_over));
+        if (is_over) {
+            WEIR_TRY(expect_pieces(ucx, r));
+        }
+    }
+    return WEIR_OK;
+}
+
+/** From where it looked last, once around; the end of the array, which is needed first, first. */
+static weir_status find_piece(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
+{
+    struct ucx_ps *ps = ucx->ps;
+    const size_t n_workers = (size_t)ucx->comm->n_workers;
+    for (size_t n = ps->n_own * n_workers; n > 0; n--) {
+        size_t at = ps->i_next++ % (ps->n_own * n_workers), i = ps->n_own - 1 - at / n_workers;
+        struct ucx_client *client = &ps->clients[at % n_workers];
+        struct ucx_piece *piece = &client->pieces[i];
+        bool is_over = false;
+        if (piece->is_in) {
+            WEIR_TRY(ucx_test_all(ucx, &piece->in, 1, &is_over));
+        }
+        if (!is_over) {
+            continue;
+        }
+        piece->is_in = false;
+        *out = (struct ps_event){.worker = (int)(at % n_workers),
+                                 .round = client->round,
+                                 .i_piece = piece_number(ucx->comm, i),
+                                 .data = piece->data};
+        if (is_push_narrow(ucx->comm, &client->round)) {
+            comm_half_widen(ucx->comm->wire, piece->narrow,
+                            ps_piece_elems(&ps->layout, out->i_piece), piece->data);
+        }
+        *out_is_found = true;
+        return WEIR_OK;
+    }
+    return WEIR_OK;
+}
+
+static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadline_ns,
+                           struct ps_event *out)
+{
+    struct ucx_state *ucx = comm->state;
+    WEIR_TRY(begin_serving(ucx));
+    struct ucx_ps *ps = ucx->ps;
+    for (;;) {
+        bool is_found = false;
+        WEIR_TRY(find_word(ucx, out, &is_found));
+        if (!is_found && ps->is_open) {
+            WEIR_TRY(look_for_rounds(ucx));
+            WEIR_TRY(find_piece(ucx, out, &is_found));
+        }
+        if (is_found) {
+            return comm_failed(comm);
+        }
+        const struct ucx_client *client = &ps->clients[WEIR_MAX(awaited, 0)];
+        struct ucx_request request = {.rank = WEIR_MAX(awaited, 0)};
+        request.handle = awaited >= 0 ? (void *)client : NULL; /* says whom, if somebody asks */
+        WEIR_TRY(ucx_idle(ucx, &request, deadline_ns, &ps->n_idle));
+    }
+}
+
+static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
+                             const float *weights, bool is_copied)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    struct ucx_piece *piece = &client->pieces[i_piece / n_servers(comm)];
+    const bool is_16 = is_answer_narrow(comm, &client->round);
+    const size_t n = ps_piece_elems(&ps->layout, i_piece);
+    const void *sent = weights;
+    if (is_16) {
+        comm_half_narrow(comm->wire, weights, n, piece->narrow);
+        sent = piece->narrow;
+    } else if (is_copied) {
+        memcpy(piece->data, weights, n * sizeof *weights);
+        sent = piece->data;
+    }
+    return ucx_send(ucx, worker, sent, wire_bytes(&ps->layout, i_piece, is_16),
+                    client->n_rounds - 1, ucx_part(UCX_PS_PULL, i_piece), &piece->out);
+}
+
+static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    uint64_t deadline_ns = comm_deadline_ns(comm);
+    for (int r = 0; r < comm->n_workers; r++) {
+        struct ucx_client *client = &ps->clients[r];
+        if (word->op == PS_STOP) {
+            /* Who hears of it may leave: nothing is awaited from it any more. */
+            ucx_cancel(ucx, &client->round_in);
+        }
+        WEIR_TRY(ucx_send(ucx, r, NULL, 0, client->n_words - 1, ucx_part(UCX_PS_DONE, 0),
+                          &client->done_out));
+        if (word->op != PS_STOP) {
+            WEIR_TRY(expect_word(ucx, r));
+        }
+    }
+    for (int r = 0; r < comm->n_workers; r++) {
+        WEIR_TRY(ucx_wait(ucx, &ps->clients[r].done_out, deadline_ns));
+        for (size_t i = 0; word->op == PS_STOP && ps->is_open && i < ps->n_own; i++) {
+            WEIR_TRY(ucx_wait(ucx, &ps->clients[r].pieces[i].out, deadline_ns));
+        }
+    }
+    ps->is_serving = word->op != PS_STOP;
+    return WEIR_OK;
+}
+
+const struct ps_transport ucx_ps_transport = {.open = ps_open,
+                                              .say = ps_say,
+                                              .is_heard = ps_is_heard,
+                                              .begin = ps_begin,
+                                              .push = ps_push,
+                                              .is_answered = ps_is_answered,
+                                              .idle = ps_idle,
+                                              .next = ps_next,
+                                              .answer = ps_answer,
+                                              .served = ps_served};
