@@ -13,8 +13,7 @@
  *                   gradients were
  *
  * Pieces travel by themselves: while some are still being computed others are summed, and others
- * come back. Of those that are ready the last of the array goes first: gradients lie in the order
- * in which a backward pass makes them, and what it made last the next forward pass needs first.
+ * come back. They go in the order of the array, which is that in which a backward pass makes them.
  *
  * All workers start from worker 0's weights (weir_ps_start). Workers see the same weights after
  * each step, bit for bit the ones a serial program computes that sums in worker order.

@@ -16,7 +16,8 @@ struct piece {
     enum place place;
     size_t n_missing; /**< Elements of a round that were not posted yet. */
     float *data;
-    uint64_t back_ns; /**< When it is back, over a pretended link: in PIECE_BACK. */
+    uint64_t ready_ns; /**< When it was posted. */
+    uint64_t back_ns;  /**< When it is back, over a pretended link: in PIECE_BACK. */
 };
 
 struct ps_worker {
@@ -127,14 +128,15 @@ static weir_status collect(struct weir_comm *comm)
     }
 }
 
-/** The ready piece that the next forward pass needs first: layers lie in backward order. */
+/** The ready piece to go next: all workers send them in the order of the array, so that the servers
+ *  have all workers' early. */
 static size_t choose(const struct ps_worker *ps)
 {
-    size_t i = ps->layout.n_pieces;
-    while (i > 0 && ps->pieces[i - 1].place != PIECE_READY) {
-        i--;
+    size_t i = 0;
+    while (i < ps->layout.n_pieces && ps->pieces[i].place != PIECE_READY) {
+        i++;
     }
-    return i > 0 ? i - 1 : SIZE_MAX;
+    return i < ps->layout.n_pieces ? i : SIZE_MAX;
 }
 
 static weir_status push(struct weir_comm *comm, size_t i_piece)
@@ -166,9 +168,9 @@ static weir_status send_ready(struct weir_comm *comm)
             WEIR_TRY(push(comm, i_next));
             continue;
         }
-        /* Who was woken late was late by the scheduler: the link went on meanwhile. */
-        bool is_backlog = now_ns < ps->up_free_ns + COMM_LATE_NS;
-        ps->up_free_ns = (is_backlog ? ps->up_free_ns : now_ns) + carry_ns(comm, i_next);
+        /* Whenever this thread is woken: the link takes what is ready as soon as it is free. */
+        ps->up_free_ns =
+            WEIR_MAX(ps->up_free_ns, ps->pieces[i_next].ready_ns) + carry_ns(comm, i_next);
         ps->i_sending = i_next;
         ps->sent_ns = ps->up_free_ns;
         ps->pieces[i_next].place = PIECE_SENDING;
@@ -228,6 +230,7 @@ weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_
         return WEIR_ERR_INVALID;
     }
     bool is_any_ready = false;
+    const uint64_t now_ns = weir_mono_ns();
     weir_status status = comm_failed(comm);
     lock(comm);
     for (size_t at = first_elem; status == WEIR_OK && at < first_elem + n_elems;) {
@@ -243,6 +246,7 @@ weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_
         if (piece->n_missing == 0) {
             piece->data = gradients + ps_piece_first(&ps->layout, i);
             piece->place = PIECE_READY;
+            piece->ready_ns = now_ns;
             ps->n_out++;
             is_any_ready = true;
         }
