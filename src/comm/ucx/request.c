@@ -411,7 +411,7 @@ void ucx_cancel(struct ucx_state *ucx, struct ucx_request *request)
         return;
     }
     ucx->fabric->cancel(ucx, request);
-    while (request->handle != NULL && test(request) == UCX_PENDING) {
+    while (request->handle != NULL && test(ucx, request) == UCX_PENDING) {
         ucx_progress_or_sleep(ucx, in_ms(1), &n_idle);
     }
 }
