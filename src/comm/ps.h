@@ -31,6 +31,10 @@
  * where they are. Between hosts: messages, and a server holds the gradients of all workers for its
  * pieces.
  *
+ * With config.wire bf16 or fp16 gradients go, and weights return, as 16 bits between hosts: half
+ * the bytes each way. Servers add gradients as f32, and renew and keep weights as f32; the workers
+ * compute with rounded ones, all with the same.
+ *
  * Without servers every worker serves a shard (weir_ps_shared_step, weir_ps_shared_post): as an
  * all-reduce with the update in its middle, each worker holding the optimiser's state of its own
  * shard alone.
@@ -135,6 +139,10 @@ weir_status weir_ps_push_pull(struct weir_comm *comm, const float *gradients, fl
 
 /** Workers, collectively, between steps: the servers' weights. */
 weir_status weir_ps_pull(struct weir_comm *comm, float *weights, size_t n_elems) WEIR_MUST_CHECK;
+
+/** Are this worker's weights rounded to 16 bits? (config.wire between hosts; servers keep them as
+ * f32, and weir_ps_pull gets them so.) */
+bool weir_ps_is_narrow(const struct weir_comm *comm);
 
 /** Workers, collectively, between steps: have every server call its config.tell with worker 0's
  *  step. Returns when all have. */

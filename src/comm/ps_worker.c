@@ -343,6 +343,12 @@ weir_status weir_ps_push_pull(struct weir_comm *comm, const float *gradients, fl
     return go_round(comm, PS_ROUND_STEP, weights, n_elems, step);
 }
 
+bool weir_ps_is_narrow(const struct weir_comm *comm)
+{
+    return comm->wire != COMM_WIRE_F32 && comm->n_workers < comm->size &&
+           comm->transport != &comm_shm_transport;
+}
+
 weir_status weir_ps_pull(struct weir_comm *comm, float *weights, size_t n_elems)
 {
     return go_round(comm, PS_ROUND_PULL, weights, n_elems, NULL);

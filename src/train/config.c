@@ -55,7 +55,7 @@ static const struct weir_option options[] = {
     OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), tcp, ucx, or of UCX only rc or dc"),
     OPT(all_reduce_spec,    "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring"),
     OPT(tuning,             "tuning",             TEXT, NULL,       0, 0, "FILE", "What auto chooses by: written by weir bench allreduce --tune"),
-    OPT(wire,               "wire",               TEXT, "f32",      0, 0, "TYPE", "What gradients are sent as between hosts: f32, bf16 or fp16"),
+    OPT(wire,               "wire",               TEXT, "f32",      0, 0, "TYPE", "What gradients, and weights of parameter servers, are sent as between hosts: f32, bf16 or fp16"),
     OPT(attempt,            "attempt",            INT,  "0",        0, 1 << 30, "N", "How often the group was started before"),
     OPT(timeout_s,          "timeout-s",          INT,  "120",      1, 86400, "S", "Longest wait for another rank"),
     OPT(max_restarts,       "max-restarts",       INT,  "3",        0, 1000000, "N", "Restarts of the group after a rank was lost"),
@@ -254,14 +254,9 @@ static weir_status check_elastic(const struct weir_train_config *config, struct 
 static weir_status check_wire(const struct weir_train_config *config, struct weir_error *err)
 {
     const char *wire = config->wire == NULL ? "f32" : config->wire;
-    bool is_f32 = strcmp(wire, "f32") == 0;
-    if (!is_f32 && strcmp(wire, "bf16") != 0 && strcmp(wire, "fp16") != 0) {
+    if (strcmp(wire, "f32") != 0 && strcmp(wire, "bf16") != 0 && strcmp(wire, "fp16") != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "wire: \"%.40s\": expected f32, bf16 or fp16",
                               wire);
-    }
-    if (!is_f32 && config->parameter_servers > 0) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "wire: parameter servers are sent f32; use all-reduce");
     }
     return WEIR_OK;
 }

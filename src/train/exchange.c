@@ -111,17 +111,43 @@ bool worker_is_meeting(const struct worker *worker, uint64_t step, bool is_epoch
     return !is_relaxed(worker) || is_epoch_begin || step % STEPS_APART == 0;
 }
 
+static bool is_apart_from_servers(const struct worker *worker)
+{
+    return way_of(worker) == WAY_SERVERS && (is_relaxed(worker) || weir_ps_is_narrow(worker->comm));
+}
+
+/** The net's weights and those in the gradients' memory change places, for a thread of the net. */
+static void swap_weights(void *context, size_t first_elem, size_t n_elems)
+{
+    const struct worker *worker = context;
+    float *restrict weights = weir_net_weights(worker->net, NULL) + first_elem;
+    float *restrict others = worker->gradients + first_elem;
+    for (size_t i = 0; i < n_elems; i++) {
+        float kept = weights[i];
+        weights[i] = others[i];
+        others[i] = kept;
+    }
+}
+
 weir_status worker_exchange_settle(struct worker *worker, struct weir_error *err)
 {
-    if (!is_relaxed(worker)) {
+    if (!is_apart_from_servers(worker)) {
         return WEIR_OK;
     }
     weir_status status = weir_ps_pull(worker->comm, worker->gradients, worker->n_gradients);
     if (status != WEIR_OK) {
         return worker_comm_error(worker, status, err);
     }
-    weir_net_update(worker->net, take_weights, worker);
+    weir_net_update(worker->net, swap_weights, worker);
     return WEIR_OK;
+}
+
+void worker_exchange_go_on(struct worker *worker)
+{
+    /* Who goes on must not depend on when a checkpoint was due: with the rounded weights again. */
+    if (is_apart_from_servers(worker) && !is_relaxed(worker)) {
+        weir_net_update(worker->net, swap_weights, worker);
+    }
 }
 
 /* ---- between steps --------------------------------------------------------------------------- */

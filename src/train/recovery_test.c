@@ -76,15 +76,17 @@ static const struct gang {
     int workers, servers;
     const char *norm, *dropout, *optimizer;
     double clip_norm;
+    const char *wire; /* NULL: in shared memory */
 } gangs[] = {
-    {1, 0, WITH_NORM, WITH_DROPOUT, "sgd", 0},
-    {2, 0, WITH_NORM, WITH_DROPOUT, "adam", 0.5},
-    {2, 1, "", WITH_DROPOUT, "sgd:nesterov=1", 0},
-    {2, 2, WITH_NORM, "", "adam", 0},
-    {2, 0, WITH_NORM, "", "lars", 0},
-    {2, 1, "", WITH_DROPOUT, "lamb", 0.5},
-    {1, 0, "", WITH_DROPOUT, "rmsprop", 0},
-    {2, 2, WITH_NORM, "", "adamw", 0},
+    {1, 0, WITH_NORM, WITH_DROPOUT, "sgd", 0, NULL},
+    {2, 0, WITH_NORM, WITH_DROPOUT, "adam", 0.5, NULL},
+    {2, 1, "", WITH_DROPOUT, "sgd:nesterov=1", 0, NULL},
+    {2, 2, WITH_NORM, "", "adam", 0, NULL},
+    {2, 0, WITH_NORM, "", "lars", 0, NULL},
+    {2, 1, "", WITH_DROPOUT, "lamb", 0.5, NULL},
+    {1, 0, "", WITH_DROPOUT, "rmsprop", 0, NULL},
+    {2, 2, WITH_NORM, "", "adamw", 0, NULL},
+    {2, 1, "", WITH_DROPOUT, "adam", 0, "bf16"},
 };
 
 static struct weir_train_config config_of(const struct gang *gang)
@@ -93,6 +95,10 @@ static struct weir_train_config config_of(const struct gang *gang)
     bed_write_model(gang->norm, gang->dropout);
     config.optimizer = (char *)gang->optimizer;
     config.clip_norm = gang->clip_norm;
+    if (gang->wire != NULL) {
+        config.wire = (char *)gang->wire;
+        config.transport = (char *)"tcp";
+    }
     return config;
 }
 

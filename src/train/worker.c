@@ -20,21 +20,14 @@ static weir_status hand_to_saver(struct worker *worker, struct weir_error *err)
     return WEIR_OK;
 }
 
-/** All workers together, between two steps. Worker 0's saver then has the checkpoint. */
-static weir_status save(struct worker *worker, struct weir_error *err)
+static weir_status save_settled(struct worker *worker, struct weir_error *err)
 {
-    struct weir_comm *comm = worker->comm;
-    worker_set_next_save(worker);
-    WEIR_TRY(worker_exchange_settle(worker, err));
-    if (worker->task->config->checkpoint_dir == NULL) {
-        return WEIR_OK;
-    }
     if (worker->optimizer == NULL) {
         /* Worker 0's file makes the servers' shares valid, and removes what is older: it must be
          * written before they begin with the next. */
         WEIR_TRY(train_saver_wait(worker->saver, err));
         const struct weir_ps_step wish = {.step = worker->state.step, .n_samples = TRAIN_TELL_SAVE};
-        weir_status status = weir_ps_tell(comm, &wish);
+        weir_status status = weir_ps_tell(worker->comm, &wish);
         if (status != WEIR_OK) {
             return worker_comm_error(worker, status, err);
         }
@@ -43,6 +36,19 @@ static weir_status save(struct worker *worker, struct weir_error *err)
     return worker->rank != 0 || worker->saved_step == worker->state.step
                ? WEIR_OK
                : hand_to_saver(worker, err);
+}
+
+/** All workers together, between two steps. Worker 0's saver then has the checkpoint. */
+static weir_status save(struct worker *worker, struct weir_error *err)
+{
+    worker_set_next_save(worker);
+    if (worker->task->config->checkpoint_dir == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(worker_exchange_settle(worker, err));
+    WEIR_TRY(save_settled(worker, err));
+    worker_exchange_go_on(worker);
+    return WEIR_OK;
 }
 
 static weir_status measure(struct worker *worker, struct weir_error *err)
@@ -211,6 +217,9 @@ static weir_status run(struct worker *worker, struct weir_error *err)
         WEIR_TRY(measure(worker, err));
     }
     weir_status status = loop(worker, err);
+    if (status == WEIR_OK) {
+        status = worker_exchange_settle(worker, err);
+    }
     bool is_served = worker->task->config->parameter_servers > 0 &&
                      weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK;
     if (is_served && (status == WEIR_OK || status == WEIR_ERR_CANCELLED)) {

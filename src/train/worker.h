@@ -147,8 +147,11 @@ weir_status worker_exchange_wait(struct worker *worker, bool is_all) WEIR_MUST_C
 void worker_exchange_finish(struct worker *worker);
 /** Do the workers come together before this step? Always, but for relaxed ones in between. */
 bool worker_is_meeting(const struct worker *worker, uint64_t step, bool is_epoch_begin);
-/** Workers that have come together: the weights with everybody's gradients. Collective. */
+/** Workers that have come together: the servers' weights, with everybody's gradients and as f32, to
+ *  save or export. Collective. */
 weir_status worker_exchange_settle(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+/** The weights to go on with after it. */
+void worker_exchange_go_on(struct worker *worker);
 /** Where workers share the optimiser's state: all of it on every worker. Collective. */
 weir_status worker_gather_states(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
