@@ -82,6 +82,10 @@ struct ps_transport {
     weir_status (*idle)(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
                         uint64_t deadline_ns);
 
+    /** A descriptor that turns readable when there is something to do for pieces on their way, once
+     *  the transport's `progress` was called; -1: nothing needs doing. */
+    int (*event_fd)(struct weir_comm *comm);
+
     /* Server. */
     /** The next that came. @param awaited  Worker that others are waiting for, in case one asks. */
     weir_status (*next)(struct weir_comm *comm, int awaited, uint64_t deadline_ns,
@@ -98,6 +102,8 @@ struct ps_transport {
 void comm_ps_pump(struct weir_comm *comm);
 /** When the pump is wanted next without anything having happened; UINT64_MAX: never. Locked. */
 uint64_t comm_ps_next_ns(const struct weir_comm *comm);
+/** What turns readable when pieces on their way want the pump; -1: none are. Locked. */
+int comm_ps_event_fd(struct weir_comm *comm);
 void comm_ps_worker_close(struct weir_comm *comm);
 
 #endif

@@ -98,6 +98,11 @@ uint64_t comm_ps_next_ns(const struct weir_comm *comm)
     return comm->ps != NULL && comm->ps->i_sending != SIZE_MAX ? comm->ps->sent_ns : UINT64_MAX;
 }
 
+int comm_ps_event_fd(struct weir_comm *comm)
+{
+    return comm->ps != NULL && comm->ps->n_out > 0 ? transport_of(comm)->event_fd(comm) : -1;
+}
+
 /* ---- the pump -------------------------------------------------------------------------------- */
 
 /** Pieces that have been answered come back, in the order of their answers. */

@@ -152,6 +152,7 @@ static void *progress_main(void *argument)
                     continue;
                 }
                 until_ns = comm_ps_next_ns(comm);
+                event_fd = event_fd >= 0 ? event_fd : comm_ps_event_fd(comm);
             }
         }
         sleep_until_woken(comm, event_fd, until_ns);

@@ -308,6 +308,11 @@ static weir_status hier_ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t
     return woken(comm, ucx_ps_transport.idle(comm, i_piece, until_ns, deadline_ns));
 }
 
+static int hier_ps_event_fd(struct weir_comm *comm)
+{
+    return ucx_ps_transport.event_fd(comm);
+}
+
 static weir_status hier_ps_next(struct weir_comm *comm, int awaited, uint64_t deadline_ns,
                                 struct ps_event *out)
 {
@@ -332,6 +337,7 @@ static const struct ps_transport hier_ps_transport = {.open = hier_ps_open,
                                                       .push = hier_ps_push,
                                                       .is_answered = hier_ps_is_answered,
                                                       .idle = hier_ps_idle,
+                                                      .event_fd = hier_ps_event_fd,
                                                       .next = hier_ps_next,
                                                       .answer = hier_ps_answer,
                                                       .served = hier_ps_served};

@@ -246,6 +246,13 @@ static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t unti
     return shm_bell_wait(shm, seen, until_ns);
 }
 
+/** Who waits sees for itself, and what has come says when. */
+static int ps_event_fd(struct weir_comm *comm)
+{
+    (void)comm;
+    return -1;
+}
+
 /* ---- server ------------------------------------------------------------------------------------
  */
 
@@ -371,6 +378,7 @@ const struct ps_transport shm_ps_transport = {.open = ps_open,
                                               .push = ps_push,
                                               .is_answered = ps_is_answered,
                                               .idle = ps_idle,
+                                              .event_fd = ps_event_fd,
                                               .next = ps_next,
                                               .answer = ps_answer,
                                               .served = ps_served};

@@ -313,6 +313,11 @@ static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t unti
                           &ps->n_idle);
 }
 
+static int ps_event_fd(struct weir_comm *comm)
+{
+    return ((struct ucx_state *)comm->state)->event_fd;
+}
+
 /* ---- server ------------------------------------------------------------------------------------
  */
 
@@ -512,6 +517,7 @@ const struct ps_transport ucx_ps_transport = {.open = ps_open,
                                               .push = ps_push,
                                               .is_answered = ps_is_answered,
                                               .idle = ps_idle,
+                                              .event_fd = ps_event_fd,
                                               .next = ps_next,
                                               .answer = ps_answer,
                                               .served = ps_served};
