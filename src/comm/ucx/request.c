@@ -202,7 +202,8 @@ weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const 
     return status;
 }
 
-/* Another rank found out first. It has told everybody: pass nothing on. */
+/* Another rank found out first. Passed on: a third rank may see this one go before it hears the
+ * first, and would blame it. */
 static weir_status fail_as_told(struct ucx_state *ucx)
 {
     int rank = ucx->notice.rank;
@@ -219,6 +220,7 @@ static weir_status fail_as_told(struct ucx_state *ucx)
         status = comm_fail(ucx->comm, WEIR_ERR_PEER, rank, "rank %d%s gave up", rank, self);
         break;
     }
+    ucx->fabric->tell(ucx, &ucx->notice, notice_tag(ucx), rank, in_ms(NOTICE_MS));
     ucx_close_connections(ucx);
     return status;
 }
