@@ -9,8 +9,8 @@
  * receive from that rank is posted, and TCP makes the sender wait. While a receive is posted more
  * is kept: what it waits for may be behind.
  *
- * Nothing happens between calls: what comes then waits in the kernel, and waking a thread for it, to
- * keep it, would cost more than it gains.
+ * Nothing happens between calls: what comes then waits in the kernel, and waking a thread for it,
+ * to keep it, would cost more than it gains.
  *
  * A connection belongs to two ranks that have proved to each other that they know the job's secret
  * (connect.c); after that bytes are sent as they are.
