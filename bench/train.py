@@ -2,10 +2,11 @@
 """Training and inference against torch (and TensorFlow), in alternation, on this machine.
 
     bench/train.py [--case NAME]… [--rounds 5] [--quick] [--threads N] [--neighbour] [--venv DIR]…
-                   [--weir-worker FILE] [-o FILE]
+                   [--blas DIR] [--weir-worker FILE] [-o FILE]
 
 Peers: Debian's torch as it comes ("stock": the number of threads is set, channels last, nothing else), and with
-memory and kernels tuned ("best": huge pages and no trimming in malloc, AVX-512 kernels in torch and OpenBLAS). With
+memory and kernels tuned ("best": huge pages and no trimming in malloc, AVX-512 kernels in torch, OpenBLAS instead of
+the reference BLAS that torch's package is content with: without it a linear layer takes ten times as long). With
 --venv the newest torch, and TensorFlow, of a virtual environment too. Each round runs ours and every peer once,
 beginning with another one each time. Prints raw times, medians over the rounds and ratios; -o keeps everything as
 JSON. Ends with 1 if a peer is missing or a run fails: nothing is left out silently.
@@ -32,6 +33,8 @@ TUNED = {
                       "glibc.malloc.trim_threshold=1000000000000:glibc.malloc.top_pad=268435456",
     "OPENBLAS_CORETYPE": "SkylakeX", "ATEN_CPU_CAPABILITY": "avx512",
 }
+
+OPENBLAS = ("openblas-openmp", "openblas-pthread")  # the first shares torch's threads
 
 MLP = """input: [1, 28, 28]
 layers:
@@ -92,6 +95,16 @@ def find_worker(given):
     fail("no weir-worker: build it (cmake --preset release && cmake --build --preset release) or say --weir-worker")
 
 
+def find_blas(given):
+    """The folder of an OpenBLAS, as Debian's packages lay it out."""
+    folders = [pathlib.Path(given)] if given else [path for name in OPENBLAS for path in pathlib.Path("/usr/lib").glob(f"*/{name}")]
+    for folder in folders:
+        if (folder / "libblas.so.3").exists():
+            return str(folder)
+    fail(f"no OpenBLAS for torch: {given} has no libblas.so.3" if given else
+         "no OpenBLAS for torch: install libopenblas0-openmp, or unpack it and say --blas DIR")
+
+
 def run(words, env, what):
     done = subprocess.run(words, env=dict(os.environ, **env), capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -144,7 +157,8 @@ class Peer:
 
 
 def peers_of(args):
-    peers = [Peer("torch stock", "/usr/bin/python3", "torch", {}), Peer("torch best", "/usr/bin/python3", "torch", TUNED)]
+    tuned = dict(TUNED, LD_LIBRARY_PATH=find_blas(args.blas))
+    peers = [Peer("torch stock", "/usr/bin/python3", "torch", {}), Peer("torch best", "/usr/bin/python3", "torch", tuned)]
     for folder in args.venv:
         python = pathlib.Path(folder) / "bin/python"
         probe = lambda module: subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
@@ -214,6 +228,7 @@ def main():
     parser.add_argument("--venv", action="append", default=[], help="virtual environment with newer peers; may be repeated")
     parser.add_argument("--threads", type=int, help="computing threads of every case instead of its own")
     parser.add_argument("--neighbour", action="store_true", help="a process that takes one processor runs beside all")
+    parser.add_argument("--blas", help="folder of the OpenBLAS that tuned torch uses (libblas.so.3)")
     parser.add_argument("--weir-worker", help="program to measure")
     parser.add_argument("-o", "--output", help="write everything as JSON")
     args = parser.parse_args()
@@ -239,7 +254,7 @@ def main():
     print_summary(rows)
     versions = {peer.name: peer.versions for peer in peers}
     print("\nversions:", json.dumps(versions))
-    print("best:", " ".join(f"{key}={value}" for key, value in TUNED.items()))
+    print("best:", " ".join(f"{key}={value}" for key, value in TUNED.items()), "and OpenBLAS")
     if args.output:
         about = {"machine": platform.uname()._asdict(), "cpus": len(os.sched_getaffinity(0)), "versions": versions,
                  "tuned": TUNED, "cases": everything, "summary": rows}

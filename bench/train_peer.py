@@ -69,6 +69,12 @@ def torch_run(case):
     return torch_group(case) if case["workers"] > 1 else torch_train(case, lambda: None)
 
 
+def blas_of_process():
+    """Which file gives this process its matrix products, if it is not torch itself."""
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        return next((os.path.realpath(line.split()[-1]) for line in maps if "libblas" in line), None)
+
+
 def torch_train(case, barrier):
     import contextlib
     import torch
@@ -108,7 +114,8 @@ def torch_train(case, barrier):
         vision = torchvision.__version__
     except ImportError:
         vision = None
-    return dict(timed(step, case, barrier), versions={"torch": torch.__version__, "torchvision": vision})
+    return dict(timed(step, case, barrier), versions={"torch": torch.__version__, "torchvision": vision,
+                                                      "blas": blas_of_process()})
 
 
 # ---- TensorFlow --------------------------------------------------------------------------------
