@@ -1,5 +1,6 @@
 #include "../reference/kernels.h"
 #include "conv_private.h"
+#include "linear.h"
 
 #include <math.h>
 
@@ -156,6 +157,9 @@ weir_status conv_forward(const struct op *op, const struct op_tile *tile)
         return WEIR_OK;
     }
     const struct tile_primitives *t = find_tile(op, tile);
+    if (linear_is_small(op, tile->n)) {
+        return linear_forward(op, tile);
+    }
     if (!t->forward.primitive) {
         return forward_slowly(op, tile);
     }
@@ -177,6 +181,9 @@ weir_status conv_backward(const struct op *op, const struct op_tile *tile)
         return WEIR_OK;
     }
     const struct tile_primitives *t = find_tile(op, tile);
+    if (linear_is_small(op, tile->n)) {
+        return linear_backward(op, tile);
+    }
     if (!t->backward.primitive) {
         return op->kind == LAYER_CONV ? REF(conv_backward)(op, tile)
                                       : REF(linear_backward)(op, tile);

@@ -1,4 +1,5 @@
 #include "conv_private.h"
+#include "linear.h"
 
 /* What oneDNN is told about n images of an op. */
 struct conv_shapes {
@@ -218,6 +219,9 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op, i
 {
     struct conv_shapes s;
     t->n = n;
+    if (linear_is_small(op, n)) {
+        return WEIR_OK;
+    }
     WEIR_TRY(make_shapes(op, n, FORWARD, &s, err));
     if (state->forward_weights.is_wanted) {
         s.weights = state->forward_weights.layout;

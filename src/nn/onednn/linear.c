@@ -1,0 +1,46 @@
+#include "linear.h"
+
+#include "vector.h"
+
+#include <math.h>
+
+const struct linear_kernels *linear_kernels(void)
+{
+    const struct vector_kernels *level = vector_kernels(WEIR_PRECISION_F32);
+    if (level == &vector_kernels_v4) {
+        return &linear_kernels_v4;
+    }
+    return level == &vector_kernels_v3 ? &linear_kernels_v3 : &linear_kernels_v1;
+}
+
+bool linear_is_small(const struct op *op, int32_t n)
+{
+    return op->kind == LAYER_LINEAR && op->type == WEIR_PRECISION_F32 && !op->norm &&
+           n <= LINEAR_MAX_IMAGES;
+}
+
+static struct linear_shape shape_of(const struct op *op, const struct op_tile *tile)
+{
+    return (struct linear_shape){
+        .n = (size_t)tile->n, .n_in = op_elems(op->in[0]), .n_out = (size_t)op->conv.k};
+}
+
+weir_status linear_forward(const struct op *op, const struct op_tile *tile)
+{
+    linear_kernels()->forward(shape_of(op, tile), tile->x[0], op->params[OP_WEIGHT].value,
+                              op->params[OP_BIAS].value, tile->y);
+    if (op->has_relu) {
+        vector_kernels(op->type)->relu(tile->y, tile->y, INFINITY,
+                                       (size_t)tile->n * op_elems(op->out));
+    }
+    return WEIR_OK;
+}
+
+weir_status linear_backward(const struct op *op, const struct op_tile *tile)
+{
+    if (tile->dx[0]) {
+        linear_kernels()->backward(shape_of(op, tile), tile->dy, op->params[OP_WEIGHT].value,
+                                   tile->dx_adds[0], tile->dx[0]);
+    }
+    return WEIR_OK;
+}
