@@ -35,7 +35,20 @@ struct optimizer_rule {
                    float *restrict w, const float *restrict g, float *const *states);
 };
 
-/** The rule of a configuration that was checked. Static. */
+/** The rules for one level of processors. The bits are the same at every level. */
+struct optimizer_rule_table {
+    const struct optimizer_rule *rules;
+    size_t n_rules;
+    double (*square_sum)(float scale, const float *x, size_t n);
+};
+
+/** Which of them a machine runs: cpu_level.h. */
+extern const struct optimizer_rule_table optimizer_rules_v1, optimizer_rules_v3, optimizer_rules_v4;
+
+/** The rule of a configuration that was checked, of a table. Static. */
+const struct optimizer_rule *optimizer_rule_in(const struct optimizer_rule_table *table,
+                                               const struct weir_optimizer_config *config);
+/** … of the table for this machine. */
 const struct optimizer_rule *optimizer_rule_of(const struct weir_optimizer_config *config);
 
 /** Sum of (scale * x)^2 in double, in an order that depends on n only. */

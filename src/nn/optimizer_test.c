@@ -4,6 +4,9 @@
  */
 #include "nn/optimizer.h"
 
+#include "cpu_level.h"
+#include "optimizer_rules.h"
+
 #include "base/rng.h"
 #include "base/test_main.h"
 
@@ -336,6 +339,59 @@ START_TEST(any_cut_into_ranges_gives_the_same_bits)
 
 END_TEST
 
+/* One step of a rule, as a level of processors has it, over a run that fills no vector. */
+static void step_of_level(const struct optimizer_rule_table *table,
+                          const struct weir_optimizer_config *config, float out[3][N])
+{
+    const struct step_scalars scalars = {.lr = 0.1f,
+                                         .momentum = 0.9f,
+                                         .alpha = 0.99f,
+                                         .beta1 = 0.9f,
+                                         .beta2 = 0.999f,
+                                         .epsilon = 1e-8f,
+                                         .trust = 0.001f,
+                                         .rest_alpha = 0.01f,
+                                         .rest1 = 0.1f,
+                                         .rest2 = 0.001f,
+                                         .step_size = 0.2f,
+                                         .bc1 = 0.3f,
+                                         .sqrt_bc2 = 0.7f,
+                                         .scale = 0.8f};
+    const struct run_traits traits = {.decay = 0.01f, .is_adapted = true};
+    static float gradients[N];
+    float *states[] = {out[1], out[2]};
+    fill(gradients, 1);
+    fill(out[0], 2);
+    fill(out[1], 3);
+    fill(out[2], 4);
+    for (size_t i = 0; i < N; i++) {
+        out[2][i] = fabsf(out[2][i]); /* a second moment */
+        out[1][i] = strcmp(config->name, "rmsprop") == 0 ? fabsf(out[1][i]) : out[1][i];
+    }
+    optimizer_rule_in(table, config)->update(&scalars, &traits, N - 3, out[0], gradients, states);
+}
+
+START_TEST(every_processor_gives_the_same_bits)
+{
+    static float plain[3][N], wide[3][N];
+    for (size_t i = 0; i < 3 * WEIR_ARRAY_LEN(names); i++) {
+        struct weir_optimizer_config config = defaults(names[i / 3]);
+        config.momentum = i % 3 == 0 ? 0 : config.momentum;
+        config.is_nesterov = i % 3 == 1;
+        step_of_level(&optimizer_rules_v1, &config, plain);
+        if (cpu_level() >= CPU_LEVEL_V3) {
+            step_of_level(&optimizer_rules_v3, &config, wide);
+            ck_assert_mem_eq(plain, wide, sizeof plain);
+        }
+        if (cpu_level() >= CPU_LEVEL_V4) {
+            step_of_level(&optimizer_rules_v4, &config, wide);
+            ck_assert_mem_eq(plain, wide, sizeof plain);
+        }
+    }
+}
+
+END_TEST
+
 START_TEST(a_restored_optimizer_goes_on_with_the_same_bits)
 {
     const size_t states_of[] = {1, 2, 2, 2, 1, 2};
@@ -483,7 +539,7 @@ WEIR_TEST_MAIN("optimizer", every_rule_follows_its_formula_in_double_precision,
                a_tensor_of_zeros_begins_to_learn_under_lars_and_lamb, settings_are_read_from_a_text,
                two_steps_of_momentum_worked_by_hand,
                the_first_step_of_adam_moves_each_weight_by_the_learning_rate,
-               any_cut_into_ranges_gives_the_same_bits,
+               any_cut_into_ranges_gives_the_same_bits, every_processor_gives_the_same_bits,
                a_restored_optimizer_goes_on_with_the_same_bits,
                a_state_of_another_model_or_rule_is_refused,
                nan_in_a_gradient_stays_visible_and_stays_in_its_element,

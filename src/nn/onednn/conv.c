@@ -221,6 +221,9 @@ static void pick_pixels(const struct op *op, const struct op_tile *tile, char *t
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
+    if (linear_is_small(op, tile->n)) {
+        return linear_weight_gradient(op, tile);
+    }
     if (state->winograd) {
         conv_winograd_weight_gradient(op, tile);
         return WEIR_OK;

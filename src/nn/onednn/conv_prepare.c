@@ -319,6 +319,9 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
         return WEIR_OK;
     }
     int32_t n = op->gradient_batch;
+    if (linear_is_small(op, n)) {
+        return WEIR_OK;
+    }
     if (is_product(op)) {
         n *= op->out.h * op->out.w;
         product.kind = LAYER_LINEAR;

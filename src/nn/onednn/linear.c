@@ -1,16 +1,21 @@
 #include "linear.h"
 
+#include "../cpu_level.h"
 #include "vector.h"
 
 #include <math.h>
 
 const struct linear_kernels *linear_kernels(void)
 {
-    const struct vector_kernels *level = vector_kernels(WEIR_PRECISION_F32);
-    if (level == &vector_kernels_v4) {
+    switch (cpu_level()) {
+    case CPU_LEVEL_V4:
         return &linear_kernels_v4;
+    case CPU_LEVEL_V3:
+        return &linear_kernels_v3;
+    case CPU_LEVEL_V1:
+        break;
     }
-    return level == &vector_kernels_v3 ? &linear_kernels_v3 : &linear_kernels_v1;
+    return &linear_kernels_v1;
 }
 
 bool linear_is_small(const struct op *op, int32_t n)
@@ -42,5 +47,12 @@ weir_status linear_backward(const struct op *op, const struct op_tile *tile)
         linear_kernels()->backward(shape_of(op, tile), tile->dy, op->params[OP_WEIGHT].value,
                                    tile->dx_adds[0], tile->dx[0]);
     }
+    return WEIR_OK;
+}
+
+weir_status linear_weight_gradient(const struct op *op, const struct op_tile *tile)
+{
+    linear_kernels()->weight_gradient(shape_of(op, tile), tile->dy, tile->x[0],
+                                      op->params[OP_WEIGHT].gradient, op->params[OP_BIAS].gradient);
     return WEIR_OK;
 }

@@ -152,4 +152,51 @@ static void backward(struct linear_shape s, const float *dy, const float *weight
     }
 }
 
-const struct linear_kernels LINEAR_TABLE = {.forward = forward, .backward = backward};
+/* LANES elements of the gradient's rows, or the n < LANES that are left. */
+INLINE void put_products(struct linear_shape s, const float *dy, const float *x, float *gradient,
+                         size_t n, size_t n_rows)
+{
+    vec sums[ROWS] = {0};
+    for (size_t i = 0; i < s.n; i++) {
+        vec v = load_floats(x + i * s.n_in, n);
+        for (size_t r = 0; r < n_rows; r++) {
+            sums[r] += dy[i * s.n_out + r] * v;
+        }
+    }
+    for (size_t r = 0; r < n_rows; r++) {
+        store_floats(gradient + r * s.n_in, sums[r], n);
+    }
+}
+
+INLINE void gradient_rows(struct linear_shape s, const float *dy, const float *x, float *gradient,
+                          size_t n_rows)
+{
+    size_t at = 0;
+    for (; at + LANES <= s.n_in; at += LANES) {
+        put_products(s, dy, x + at, gradient + at, LANES, n_rows);
+    }
+    if (at < s.n_in) {
+        put_products(s, dy, x + at, gradient + at, s.n_in - at, n_rows);
+    }
+}
+
+static void weight_gradient(struct linear_shape s, const float *dy, const float *x, float *gradient,
+                            float *bias_gradient)
+{
+    size_t k = 0;
+    for (; k + ROWS <= s.n_out; k += ROWS) {
+        gradient_rows(s, dy + k, x, gradient + k * s.n_in, ROWS);
+    }
+    for (; k < s.n_out; k++) {
+        gradient_rows(s, dy + k, x, gradient + k * s.n_in, 1);
+    }
+    for (k = 0; bias_gradient && k < s.n_out; k++) {
+        bias_gradient[k] = 0;
+        for (size_t i = 0; i < s.n; i++) {
+            bias_gradient[k] += dy[i * s.n_out + k];
+        }
+    }
+}
+
+const struct linear_kernels LINEAR_TABLE = {
+    .forward = forward, .backward = backward, .weight_gradient = weight_gradient};

@@ -92,6 +92,31 @@ static void check_backward(const struct linear_kernels *table, const size_t size
     }
 }
 
+static void check_weight_gradient(const struct linear_kernels *table, const size_t size[3])
+{
+    static float gradient[MAX_IN * MAX_OUT], sums[MAX_OUT];
+    struct linear_shape s = {size[0], size[1], size[2]};
+    table->weight_gradient(s, dy, x, gradient, sums);
+    for (size_t i = 0; i < s.n_out * s.n_in; i++) {
+        double sum = 0, magnitude = 0;
+        for (size_t j = 0; j < s.n; j++) {
+            double product =
+                (double)dy[j * s.n_out + i / s.n_in] * (double)x[j * s.n_in + i % s.n_in];
+            sum += product;
+            magnitude += fabs(product);
+        }
+        expect_near(gradient[i], sum, magnitude, size);
+    }
+    for (size_t k = 0; k < s.n_out; k++) {
+        double sum = 0, magnitude = 0;
+        for (size_t j = 0; j < s.n; j++) {
+            sum += (double)dy[j * s.n_out + k];
+            magnitude += fabs((double)dy[j * s.n_out + k]);
+        }
+        expect_near(sums[k], sum, magnitude, size);
+    }
+}
+
 START_TEST(products_are_those_of_plain_loops)
 {
     const struct linear_kernels *tables[3];
@@ -102,6 +127,7 @@ START_TEST(products_are_those_of_plain_loops)
             check_forward(tables[t], sizes[i], i % 2 == 0);
             check_backward(tables[t], sizes[i], i % 2 == 0);
             check_backward(tables[t], sizes[i], i % 2 == 1);
+            check_weight_gradient(tables[t], sizes[i]);
         }
     }
 }
@@ -143,6 +169,8 @@ START_TEST(nan_comes_through)
             tables[t]->forward((struct linear_shape){1, 21, 5}, x, weights, bias, got);
             ck_assert(isnan(got[0]) && !isnan(got[1]));
             tables[t]->backward((struct linear_shape){1, 21, 5}, dy, weights, false, got);
+            ck_assert(isnan(got[at]) && !isnan(got[(at + 1) % 21]));
+            tables[t]->weight_gradient((struct linear_shape){1, 21, 5}, dy, weights, got, NULL);
             ck_assert(isnan(got[at]) && !isnan(got[(at + 1) % 21]));
         }
     }

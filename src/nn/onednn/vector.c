@@ -1,20 +1,19 @@
 #include "vector.h"
 
+#include "../cpu_level.h"
+
 const struct vector_kernels *vector_kernels(enum weir_precision type)
 {
     if (type == WEIR_PRECISION_BF16) {
         return &vector_kernels_bf16;
     }
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512cd")) {
+    switch (cpu_level()) {
+    case CPU_LEVEL_V4:
         return &vector_kernels_v4;
-    }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("bmi2")) {
+    case CPU_LEVEL_V3:
         return &vector_kernels_v3;
+    case CPU_LEVEL_V1:
+        break;
     }
-#endif
     return &vector_kernels_v1;
 }
