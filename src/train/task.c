@@ -14,6 +14,7 @@
 #define BATCH_DEFAULT       64
 #define WARMUP_PART         0.05 /* warmup_epochs -1 */
 #define SLICES_OF_ONE       16   /* what nn takes by itself */
+#define SLICE_MACS          ((int64_t)1 << 20)
 
 static weir_status open_data(struct train_task *task, struct weir_error *err)
 {
@@ -171,18 +172,33 @@ static enum weir_convolution train_convolution(const struct weir_train_config *c
     return convolution;
 }
 
+/* Slices of the whole batch. Calling a kernel takes a microsecond: a slice of a small network has
+ * as many images as take about fifty. A power of two, so that workers can share them. */
+static uint32_t count_slices(const struct train_task *task)
+{
+    uint32_t n = SLICES_OF_ONE;
+    while (n > 1 && task->order.batch * weir_graph_n_macs(task->graph) < n * SLICE_MACS) {
+        n /= 2;
+    }
+    return WEIR_MIN(task->order.batch, n);
+}
+
 struct weir_net_config train_net_config(const struct train_task *task, uint32_t rank,
                                         uint32_t n_workers)
 {
     uint32_t batch = task->order.batch, first = 0, n = 0;
     uint32_t n_runs = (uint32_t)task->config->micro_batches;
-    uint32_t n_slices = WEIR_MIN(batch, SLICES_OF_ONE) / n_workers / n_runs;
     uint32_t n_parts = (uint32_t)task->config->gradient_parts;
+    /* Alone the slices are those of as many workers as there are parts: so are the bits. */
+    uint32_t n_shares = n_workers == 1 && n_runs == 1 ? n_parts : n_workers * n_runs;
+    uint32_t n_all = WEIR_MIN(WEIR_MAX(count_slices(task), n_shares), batch);
+    uint32_t n_slices = n_all / n_workers / n_runs;
     weir_order_share(batch, rank, n_workers, &first, &n);
     return (struct weir_net_config){
         .batch = (int32_t)((weir_order_max_share(batch, n_workers) + n_runs - 1) / n_runs),
         .n_threads = task->n_threads,
-        .n_slices = n_slices >= (uint32_t)task->n_threads ? (int32_t)n_slices : 0,
+        .n_slices =
+            n_slices >= (uint32_t)task->n_threads || n_all < SLICES_OF_ONE ? (int32_t)n_slices : 0,
         .n_gradient_parts =
             n_workers == 1 && n_runs == 1 && batch % n_parts == 0 ? (int32_t)n_parts : 1,
         .is_training = true,
