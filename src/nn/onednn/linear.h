@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 /** Images beyond which oneDNN's product is as fast. */
-#define LINEAR_MAX_IMAGES 8
+#define LINEAR_MAX_IMAGES 4
 
 /** n images of n_in elements, n_out rows of weights. */
 struct linear_shape {
