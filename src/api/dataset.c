@@ -92,18 +92,27 @@ static weir_status find_uploaded(struct api_call *call, struct weir_dataset *out
     return WEIR_OK;
 }
 
+/* The folder of the path's class in its uploaded dataset; class and file name are safe to join. */
+static weir_status find_class_folder(struct api_call *call, struct weir_dataset *out,
+                                     const char **out_folder, struct weir_error *err)
+{
+    WEIR_TRY(check_part(call->params[1], "class", err));
+    WEIR_TRY(check_part(call->params[2], "file name", err));
+    WEIR_TRY(find_uploaded(call, out, err));
+    *out_folder = weir_arena_printf(call->arena, "%s/%s", out->path, call->params[1]);
+    return WEIR_OK;
+}
+
 weir_status api_dataset_file_put(struct api_call *call, struct weir_txn *txn,
                                  struct weir_error *err)
 {
     (void)txn;
     struct weir_dataset dataset;
-    WEIR_TRY(check_part(call->params[1], "class", err));
-    WEIR_TRY(check_part(call->params[2], "file name", err));
-    WEIR_TRY(find_uploaded(call, &dataset, err));
+    const char *folder;
+    WEIR_TRY(find_class_folder(call, &dataset, &folder, err));
     if (call->request->body_len == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "the body is empty: send the file's bytes");
     }
-    char *folder = weir_arena_printf(call->arena, "%s/%s", dataset.path, call->params[1]);
     WEIR_TRY(weir_dir_make(folder, 0700, err));
     char *path = weir_arena_printf(call->arena, "%s/%s", folder, call->params[2]);
     WEIR_TRY(weir_file_write_atomic(path, call->request->body, call->request->body_len, 0600, err));
@@ -118,11 +127,9 @@ weir_status api_dataset_file_delete(struct api_call *call, struct weir_txn *txn,
 {
     (void)txn;
     struct weir_dataset dataset;
-    WEIR_TRY(check_part(call->params[1], "class", err));
-    WEIR_TRY(check_part(call->params[2], "file name", err));
-    WEIR_TRY(find_uploaded(call, &dataset, err));
-    char *path =
-        weir_arena_printf(call->arena, "%s/%s/%s", dataset.path, call->params[1], call->params[2]);
+    const char *folder;
+    WEIR_TRY(find_class_folder(call, &dataset, &folder, err));
+    char *path = weir_arena_printf(call->arena, "%s/%s", folder, call->params[2]);
     if (unlink(path) != 0) {
         return weir_error_set_errno(err, errno, "cannot delete %s/%s", call->params[1],
                                     call->params[2]);
