@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """Training and inference against torch (and TensorFlow), in alternation, on this machine.
 
-    bench/train.py [--case NAME]… [--rounds 5] [--quick] [--threads N] [--neighbour] [--venv DIR]…
+    bench/train.py [--case NAME]… [--rounds 5] [--quick] [--threads N] [--neighbour] [--venv DIR]… [--peer TEXT]…
                    [--blas DIR] [--weir-worker FILE] [-o FILE]
 
 Peers: Debian's torch as it comes ("stock": the number of threads is set, channels last, nothing else), and with
 memory and kernels tuned ("best": huge pages and no trimming in malloc, AVX-512 kernels in torch, OpenBLAS instead of
 the reference BLAS that torch's package is content with: without it a linear layer takes ten times as long). With
---venv the newest torch, and TensorFlow, of a virtual environment too. Each round runs ours and every peer once,
+--venv the newest torch (also "compiled": best, through torch.compile, which wants a C++ compiler), and TensorFlow, of
+a virtual environment too; --peer takes only those whose names contain a text. Each round runs ours and every peer once,
 beginning with another one each time. Prints raw times, medians over the rounds and ratios; -o keeps everything as
 JSON. Ends with 1 if a peer is missing or a run fails: nothing is left out silently.
 
@@ -136,8 +137,9 @@ class Ours:
 
 
 class Peer:
-    def __init__(self, name, python, framework, env):
+    def __init__(self, name, python, framework, env, is_compiled=False):
         self.name, self.python, self.framework, self.env = name, str(python), framework, env
+        self.is_compiled = is_compiled
         self.versions = {}
 
     def check(self):
@@ -148,7 +150,8 @@ class Peer:
 
     def run(self, c):
         env = dict(self.env, OMP_NUM_THREADS=str(c["threads"]))
-        out = run([self.python, str(PEER), self.framework, json.dumps(c)], env, self.name)
+        given = json.dumps(dict(c, compile=self.is_compiled))
+        out = run([self.python, str(PEER), self.framework, given], env, self.name)
         self.versions = out["versions"]
         ordered = sorted(out["times"])
         return {"median_s": statistics.median(ordered), "mean_s": statistics.fmean(ordered),
@@ -172,6 +175,10 @@ def peers_of(args):
             peers.append(Peer(f"{label} stock", python, module, {}))
             if module == "torch":
                 peers.append(Peer(f"{label} best", python, module, TUNED))
+                peers.append(Peer(f"{label} compiled", python, module, TUNED, is_compiled=True))
+    peers = [peer for peer in peers if not args.peer or any(text in peer.name for text in args.peer)]
+    if not peers:
+        fail("--peer: no peer has such a name")
     for peer in peers:
         peer.check()
     return peers
@@ -226,6 +233,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one round of three steps: does everything run?")
     parser.add_argument("--venv", action="append", default=[], help="virtual environment with newer peers; may be repeated")
+    parser.add_argument("--peer", action="append", default=[], help="only peers with this in their names; may be repeated")
     parser.add_argument("--threads", type=int, help="computing threads of every case instead of its own")
     parser.add_argument("--neighbour", action="store_true", help="a process that takes one processor runs beside all")
     parser.add_argument("--blas", help="folder of the OpenBLAS that tuned torch uses (libblas.so.3)")

@@ -39,7 +39,13 @@ def torch_model(name, torch):
             nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 5, padding=2),
             nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Dropout(0.5),
             nn.Linear(512, 10)), (1, 28, 28), 10
-    import torchvision.models as zoo
+    try:
+        import torchvision.models as zoo
+    except ImportError:
+        import peer_networks
+        if name not in peer_networks.NETWORKS:
+            sys.exit(f"{name} needs torchvision, which is not there")
+        return peer_networks.NETWORKS[name](), (3, 224, 224), 1000
     if name == "inception3":
         return zoo.inception_v3(aux_logits=False, init_weights=False), (3, 299, 299), 1000
     return getattr(zoo, name)(), (3, 224, 224), 1000
@@ -91,7 +97,8 @@ def torch_train(case, barrier):
         if is_half:
             net, x = net.to(torch.bfloat16), x.to(torch.bfloat16)
         with torch.no_grad():
-            net = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(net, x)))
+            net = (torch.compile(net) if case.get("compile") else
+                   torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(net, x))))
 
         def step():
             with torch.no_grad():
@@ -101,6 +108,8 @@ def torch_train(case, barrier):
             net = torch.nn.parallel.DistributedDataParallel(net)
         loss_of = torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(net.parameters(), lr=0.005, momentum=0.9, weight_decay=4e-5)
+        if case.get("compile"):
+            net = torch.compile(net)
         cast = (lambda: torch.autocast("cpu", dtype=torch.bfloat16)) if is_half else contextlib.nullcontext
 
         def step():
