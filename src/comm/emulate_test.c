@@ -1,4 +1,5 @@
 /* A pretended link against the clock: nothing arrives before its bytes could have. */
+#include "comm/comm_private.h"
 #include "comm/test_group.h"
 
 #include "base/clock.h"
@@ -47,7 +48,8 @@ static int check_posted(struct weir_comm *comm, void *context)
     begin_ns = weir_mono_ns();
     RANK_CHECK(weir_comm_reduce_scatter(comm, all, N_ELEMS, WEIR_COMM_F32) == WEIR_OK);
     RANK_CHECK(weir_comm_allgather(comm, all, N_ELEMS, WEIR_COMM_F32) == WEIR_OK);
-    RANK_CHECK(since_s(begin_ns) >= 0.99 * wire_s / N_POSTS);
+    /* Who is late by less than this was not idle: the link went on meanwhile. */
+    RANK_CHECK(since_s(begin_ns) >= 0.99 * wire_s / N_POSTS - COMM_LATE_NS / 1e9);
     weir_comm_emulate_link(comm, 0);
     begin_ns = weir_mono_ns();
     RANK_CHECK(weir_comm_allreduce(comm, all, N_ELEMS, WEIR_COMM_F32) == WEIR_OK);
