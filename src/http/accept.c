@@ -58,8 +58,8 @@ static enum accepted accept_waiting(struct weir_http_server *server)
         int fd = accept4(acceptor->listen_fd, (struct sockaddr *)&peer, &len,
                          SOCK_CLOEXEC | SOCK_NONBLOCK);
         int errno_value = errno;
-        size_t next = acceptor->n_accepted++ % server->n_daemons;
-        if (fd >= 0 && MHD_add_connection(server->daemons[next], fd, (struct sockaddr *)&peer,
+        size_t next = acceptor->n_accepted++ % server->n_io;
+        if (fd >= 0 && MHD_add_connection(server->io[next].daemon, fd, (struct sockaddr *)&peer,
                                           len) == MHD_YES) {
             continue;
         }

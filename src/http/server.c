@@ -124,8 +124,8 @@ static weir_status start_daemons(struct weir_http_server *server, struct weir_er
 {
     const struct weir_http_config *config = &server->config;
     size_t n = (size_t)config->n_io_threads;
-    server->daemons = weir_xalloc(n * sizeof *server->daemons);
-    for (; server->n_daemons < n; server->n_daemons++) {
+    server->io = weir_xalloc(n * sizeof *server->io);
+    for (; server->n_io < n; server->n_io++) {
         struct MHD_Daemon *daemon = start_daemon(server);
         if (daemon == NULL && server->tls_cert != NULL) {
             return weir_error_set(err, WEIR_ERR_INVALID,
@@ -136,15 +136,15 @@ static weir_status start_daemons(struct weir_http_server *server, struct weir_er
         if (daemon == NULL) {
             return weir_error_set(err, WEIR_ERR_IO, "cannot start the HTTP server's threads");
         }
-        server->daemons[server->n_daemons] = daemon;
+        server->io[server->n_io].daemon = daemon;
     }
     return WEIR_OK;
 }
 
 static void stop_daemons(struct weir_http_server *server)
 {
-    while (server->n_daemons > 0) {
-        MHD_stop_daemon(server->daemons[--server->n_daemons]);
+    while (server->n_io > 0) {
+        MHD_stop_daemon(server->io[--server->n_io].daemon);
     }
 }
 
@@ -160,7 +160,7 @@ static void destroy(struct weir_http_server *server)
 {
     pool_stop(server);
     stop_daemons(server);
-    free(server->daemons);
+    free(server->io);
     if (server->acceptor.wake_fd >= 0) {
         close(server->acceptor.wake_fd);
     }

@@ -123,13 +123,18 @@ struct http_acceptor {
     size_t n_accepted; /* the acceptor's own */
 };
 
+/** An I/O thread and its connections. */
+struct http_io {
+    struct MHD_Daemon *daemon;
+};
+
 struct weir_http_server {
     struct weir_http_config config; /* with defaults filled in; strings owned */
     weir_http_handler_fn handler;
     void *context;
     struct http_acceptor acceptor;
-    struct MHD_Daemon **daemons; /* one for each I/O thread */
-    size_t n_daemons;
+    struct http_io *io; /* each a thread */
+    size_t n_io;
     int port;
     char *tls_cert, *tls_key;
 

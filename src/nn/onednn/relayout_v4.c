@@ -2,6 +2,8 @@
 #include "relayout.h"
 #include "vector_elem.h"
 
+#include <immintrin.h>
+
 /* One of four steps of a transpose: rows that are `apart`, a power of two, swap what is not on
  * their diagonal. */
 static inline __attribute__((always_inline)) void swap_rows(vec *rows, int32_t apart)
@@ -15,8 +17,8 @@ static inline __attribute__((always_inline)) void swap_rows(vec *rows, int32_t a
     for (int32_t i = 0; i < LANES; i++) {
         if (!(i & apart)) {
             vec a = rows[i], b = rows[i + apart];
-            rows[i] = __builtin_shuffle(a, b, low);
-            rows[i + apart] = __builtin_shuffle(a, b, high);
+            rows[i] = (vec)_mm512_permutex2var_ps((__m512)a, (__m512i)low, (__m512)b);
+            rows[i + apart] = (vec)_mm512_permutex2var_ps((__m512)a, (__m512i)high, (__m512)b);
         }
     }
 }

@@ -241,7 +241,8 @@ static void fill_from_photograph(struct bench *b, const uint8_t *pixels)
         size_t k = i % 32, h = i / 32 / (size_t)b->form.w, w = i / 32 % (size_t)b->form.w;
         float sum = 0;
         for (size_t cell = 0; cell < 9; cell++) {
-            sum += kernels[k][cell] * (float)pixels[(h + cell / 3) * FACE_W + w + cell % 3] / 255;
+            size_t at = (h + cell / 3) * FACE_W + w + cell % 3;
+            sum += kernels[k][cell] * (float)pixels[at] / 255;
         }
         b->x[i] = fmaxf(sum, 0);
     }
