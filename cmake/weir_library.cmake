@@ -58,6 +58,16 @@ function(weir_threads name)
   endforeach()
 endfunction()
 
+# weir_waits(NAME test …): of these threads most wait for time or for other processes: neighbours do no
+# harm, and the CPUs are not idle meanwhile.
+function(weir_waits name)
+  foreach(test IN LISTS ARGN)
+    if(TEST ${name}/${test})
+      set_tests_properties(${name}/${test} PROPERTIES RUN_SERIAL OFF)
+    endif()
+  endforeach()
+endfunction()
+
 # weir_slow(NAME test …): too slow for `make check`; `make check-long` runs them.
 function(weir_slow name)
   foreach(test IN LISTS ARGN)
