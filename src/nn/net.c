@@ -190,9 +190,14 @@ static weir_status map_tensors(struct weir_net *net)
     net->thread_bytes = tile_bytes + net->scratch_bytes + THREAD_GAP_BYTES;
     net->part_bytes = part_bytes(net->plan);
     net->thread_bytes = (net->thread_bytes + 63) / 64 * 64 + net->part_bytes;
-    bool is_mapped = slab_map(&net->activations, slab_bytes) &&
-                     slab_map(&net->threads, (size_t)net->n_threads * net->thread_bytes);
-    return is_mapped ? WEIR_OK : WEIR_ERR_NOMEM;
+    if (!slab_map(&net->activations, slab_bytes) ||
+        !slab_map(&net->threads, (size_t)net->n_threads * net->thread_bytes)) {
+        return WEIR_ERR_NOMEM;
+    }
+    /* Which thread runs what differs from step to step: one may meet its most demanding task late.
+     */
+    slab_populate(&net->threads);
+    return WEIR_OK;
 }
 
 static weir_status build(struct weir_net *net, const struct weir_net_config *config,

@@ -78,6 +78,7 @@ static struct weir_graph *bottleneck_graph(void)
     x = bottleneck(graph, x, "b", 16, 2);
     x = bottleneck(graph, x, "c", 32, 2);
     x = weir_graph_global_pool(graph, "pool", x);
+    x = weir_graph_linear(graph, "wide", x, 1000, true);
     x = weir_graph_linear(graph, "fc", x, RANDOM_GRAPH_CLASSES, true);
     weir_graph_softmax_loss(graph, "loss", x);
     return graph;
@@ -117,6 +118,30 @@ START_TEST(nothing_is_allocated_and_no_page_is_new_after_warm_up)
     weir_graph_destroy(graph);
     graph = bottleneck_graph();
     expect_no_growth(graph, true);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+/* One thread meets everything in its first step; what several meet depends on who is first. */
+START_TEST(every_page_is_touched_by_the_end_of_the_first_step)
+{
+    struct weir_graph *graph = bottleneck_graph();
+    for (int i_form = next_form(-1); !IS_SANITIZED && i_form < N_FORMS;
+         i_form = next_form(i_form)) {
+        if (!is_fast(i_form)) {
+            continue;
+        }
+        struct weir_net *net = training_net(graph, i_form, 1);
+        train_step(net, 0);
+        long before = n_page_faults();
+        for (uint64_t step = 1; step < 20; step++) {
+            train_step(net, step);
+        }
+        long n_faults = n_page_faults() - before;
+        ck_assert_msg(n_faults == 0, "form %d: %ld page faults in 19 steps", i_form, n_faults);
+        weir_net_destroy(net);
+    }
     weir_graph_destroy(graph);
 }
 
@@ -206,4 +231,5 @@ END_TEST
 
 WEIR_TEST_MAIN("net memory", what_is_made_again_has_the_bits_of_what_is_kept,
                nothing_is_allocated_and_no_page_is_new_after_warm_up,
+               every_page_is_touched_by_the_end_of_the_first_step,
                a_net_has_the_threads_it_was_given_and_no_others)

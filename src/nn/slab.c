@@ -33,6 +33,13 @@ void slab_unmap(struct slab *slab)
     *slab = (struct slab){NULL, 0, 0};
 }
 
+void slab_populate(const struct slab *slab)
+{
+    for (size_t at = 0; at < slab->size_bytes; at += 4096) {
+        ((volatile char *)slab->base)[at] = 0;
+    }
+}
+
 void *slab_take(struct slab *slab, size_t size_bytes)
 {
     size_t at = (slab->used_bytes + 63) / 64 * 64;

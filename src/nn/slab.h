@@ -17,6 +17,9 @@ struct slab {
 _Bool slab_map(struct slab *slab, size_t size_bytes);
 void slab_unmap(struct slab *slab);
 
+/** Have the kernel give all pages now: for memory whose first use may come late. */
+void slab_populate(const struct slab *slab);
+
 /**
  * The next `size_bytes` at a multiple of 64. A slab without memory (base NULL) only counts: run the
  * same calls once to learn the size, map it, run them again.

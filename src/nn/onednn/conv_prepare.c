@@ -314,12 +314,12 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
     struct conv_shapes s;
     struct primitive forward = {0};
     struct op product = *op;
-    state->product = product_can(op) ? product_kernels(op->type) : NULL;
-    if (state->product) {
-        return WEIR_OK;
-    }
     int32_t n = op->gradient_batch;
     if (linear_is_small(op, n)) {
+        return WEIR_OK;
+    }
+    state->product = product_can(op) ? product_kernels(op->type) : NULL;
+    if (state->product) {
         return WEIR_OK;
     }
     if (is_product(op)) {

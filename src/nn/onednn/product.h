@@ -1,6 +1,7 @@
 /**
- * Weight gradients of convolutions as products of matrices of our own: for each cell of the kernel,
- * the sum over pixels of dy's channels times those of the pixel of x that the cell meets there.
+ * Weight gradients of convolutions and linears as products of matrices of our own: for each cell of
+ * the kernel, the sum over pixels of dy's channels times those of the pixel of x that the cell
+ * meets there. An image that a linear reads is one pixel of all its elements.
  *
  *     const struct product_kernels *kernels = product_kernels(op->type);   // NULL: none here
  *     if (kernels && product_can(op)) { scratch = product_scratch_bytes(op); … kernels->run(…); }
@@ -22,8 +23,9 @@
 
 struct product_kernels {
     /**
-     * The gradient of op.gradient_batch images into op.params[OP_WEIGHT].gradient, row-major. The
-     * tile's x[0], dy and scratch are used; scratch is of product_scratch_bytes, 64-byte aligned.
+     * The gradient of op.gradient_batch images into op.params[OP_WEIGHT].gradient, row-major, and
+     * that of a bias if the op has one. The tile's x[0], dy and scratch are used; scratch is of
+     * product_scratch_bytes, 64-byte aligned.
      */
     void (*run)(const struct op *op, const struct op_tile *tile);
 };

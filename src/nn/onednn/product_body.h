@@ -21,6 +21,7 @@ enum { TILE_K = 8, TILE_C = 2 * LANES, K_BLOCK = 2 * TILE_K };
 struct panel {
     const elem *x[PANEL_PIXELS + STEP], *dy[PANEL_PIXELS + STEP];
     size_t n_pixels, n_steps;
+    bool is_last; /* of all: nothing follows */
 };
 
 #if defined(VECTOR_IS_BF16)
@@ -119,13 +120,20 @@ static inline __attribute__((always_inline)) void sum_tile(const packed *dy, con
         }
     }
     if (to.n_rows == TILE_K && to.n_channels >= (size_t)n_vectors * LANES) {
+        if (!to.is_first) {
+#pragma GCC unroll 8
+            for (int r = 0; r < TILE_K; r++) {
+#pragma GCC unroll 2
+                for (int v = 0; v < n_vectors; v++) {
+                    acc[r][v] += load_floats(to.at + (size_t)r * to.stride + v * LANES, LANES);
+                }
+            }
+        }
 #pragma GCC unroll 8
         for (int r = 0; r < TILE_K; r++) {
 #pragma GCC unroll 2
             for (int v = 0; v < n_vectors; v++) {
-                float *at = to.at + (size_t)r * to.stride + v * LANES;
-                vec old = load_floats(at, LANES);
-                store_floats(at, to.is_first ? acc[r][v] : old + acc[r][v], LANES);
+                store_floats(to.at + (size_t)r * to.stride + v * LANES, acc[r][v], LANES);
             }
         }
         return;
@@ -158,12 +166,18 @@ static struct ahead look_ahead(const struct panel *panel, size_t c, size_t k, si
     size_t x_bytes = panel->n_pixels * c * sizeof(elem),
            dy_bytes = panel->n_pixels * k * sizeof(elem);
     size_t first = (x_bytes + dy_bytes) * i / n;
+    if (panel->is_last) {
+        return (struct ahead){NULL, 0};
+    }
     bool is_x = first < x_bytes;
     const elem *const *rows = is_x ? panel->x : panel->dy;
     return (struct ahead){.from = (const char *)(rows[panel->n_pixels - 1] + (is_x ? c : k)) +
                                   (is_x ? first : first - x_bytes),
                           .n_lines = (x_bytes + dy_bytes) * (i + 1) / n / 64 - first / 64};
 }
+
+/* Steps of a panel below which what a tile writes takes longer than what it reads. */
+enum { SHORT_STEPS = 100 };
 
 /* All tiles of one cell of the kernel over one panel. */
 static void sum_panel(const struct op *op, const struct panel *panel, packed *scratch,
@@ -173,21 +187,23 @@ static void sum_panel(const struct op *op, const struct panel *panel, packed *sc
     packed *x = scratch, *dy = x + n_steps * PRODUCT_ROUND_UP(c, TILE_C);
     pack(panel->x, n_steps, c, TILE_C, x);
     pack(panel->dy, n_steps, k, K_BLOCK, dy);
-    size_t n_tiles = (c + TILE_C - 1) / TILE_C * ((k + TILE_K - 1) / TILE_K), i_tile = 0;
-    for (size_t i_c = 0; i_c < c; i_c += TILE_C) {
-        for (size_t i_k = 0; i_k < k; i_k += TILE_K) {
-            const packed *dy_tile = dy + i_k / K_BLOCK * K_BLOCK * n_steps + i_k % K_BLOCK;
-            struct product_place tile = {.at = to.at + i_k * to.stride + i_c,
-                                         .stride = to.stride,
-                                         .n_rows = WEIR_MIN(k - i_k, (size_t)TILE_K),
-                                         .n_channels = WEIR_MIN(c - i_c, (size_t)TILE_C),
-                                         .is_first = to.is_first};
-            struct ahead ahead = look_ahead(panel, c, k, i_tile++, n_tiles);
-            if (tile.n_channels > LANES) {
-                sum_wide_tile(dy_tile, x + i_c * n_steps, n_steps, ahead, tile);
-            } else {
-                sum_narrow_tile(dy_tile, x + i_c * n_steps, n_steps, ahead, tile);
-            }
+    size_t n_across = (c + TILE_C - 1) / TILE_C, n_down = (k + TILE_K - 1) / TILE_K;
+    for (size_t i = 0; i < n_across * n_down; i++) {
+        /* Whole rows of sums one after the other, or all rows while the part of x is near. */
+        bool is_short = n_steps < SHORT_STEPS;
+        size_t i_c = (is_short ? i % n_across : i / n_down) * TILE_C;
+        size_t i_k = (is_short ? i / n_across : i % n_down) * TILE_K;
+        const packed *dy_tile = dy + i_k / K_BLOCK * K_BLOCK * n_steps + i_k % K_BLOCK;
+        struct product_place tile = {.at = to.at + i_k * to.stride + i_c,
+                                     .stride = to.stride,
+                                     .n_rows = WEIR_MIN(k - i_k, (size_t)TILE_K),
+                                     .n_channels = WEIR_MIN(c - i_c, (size_t)TILE_C),
+                                     .is_first = to.is_first};
+        struct ahead ahead = look_ahead(panel, c, k, i, n_across * n_down);
+        if (tile.n_channels > LANES) {
+            sum_wide_tile(dy_tile, x + i_c * n_steps, n_steps, ahead, tile);
+        } else {
+            sum_narrow_tile(dy_tile, x + i_c * n_steps, n_steps, ahead, tile);
         }
     }
 }
@@ -214,6 +230,7 @@ static void sum_cell(const struct op *op, const struct op_tile *tile, struct pro
 {
     const struct weir_shape in = op->in[0], out = op->out;
     size_t c = (size_t)in.c, k = (size_t)op->conv.k;
+    int32_t n_cells = op->conv.kernel_h * op->conv.kernel_w;
     size_t total = product_count_rows(op, &cell, rows) * (size_t)(cell.end_w - cell.first_w);
     size_t n_panels = (total + PANEL_PIXELS - 1) / PANEL_PIXELS;
     size_t n_most = n_panels == 0 ? 0 : PRODUCT_ROUND_UP((total + n_panels - 1) / n_panels, STEP);
@@ -231,10 +248,12 @@ static void sum_cell(const struct op *op, const struct op_tile *tile, struct pro
             panel.x[panel.n_pixels] = x + (in_row + (size_t)(w * op->conv.stride + cell.right)) * c;
             panel.dy[panel.n_pixels] = dy + ((size_t)row * (size_t)out.w + (size_t)w) * k;
             if (++panel.n_pixels == n_most) {
+                panel.is_last = n_cells == 1 && --n_panels == 0;
                 end_panel(op, &panel, scratch, to);
             }
         }
     }
+    panel.is_last = n_cells == 1;
     end_panel(op, &panel, scratch, to);
 }
 
@@ -245,7 +264,21 @@ static void clear(const struct op *op, struct product_place to)
     }
 }
 
-static void run(const struct op *op, const struct op_tile *tile)
+static void sum_bias(const struct op *op, const elem *dy)
+{
+    size_t k = (size_t)op->conv.k;
+    size_t n_pixels = (size_t)op->gradient_batch * (size_t)op->out.h * (size_t)op->out.w;
+    for (size_t at = 0; at < k; at += LANES) {
+        size_t n = WEIR_MIN(k - at, (size_t)LANES);
+        vec sums = {0};
+        for (size_t i = 0; i < n_pixels; i++) {
+            sums += load(dy + i * k + at, n);
+        }
+        store_floats(op->params[OP_BIAS].gradient + at, sums, n);
+    }
+}
+
+static void sum_cells(const struct op *op, const struct op_tile *tile)
 {
     int32_t n_cells = op->conv.kernel_h * op->conv.kernel_w;
     int32_t n_rows = op->gradient_batch * op->out.h, n_at_once = product_rows_at_once(op);
@@ -270,6 +303,15 @@ static void run(const struct op *op, const struct op_tile *tile)
     }
     if (n_cells > 1) {
         product_unravel(op, sums);
+    }
+}
+
+static void run(const struct op *op, const struct op_tile *tile)
+{
+    const struct op form = product_form(op);
+    sum_cells(&form, tile);
+    if (form.params[OP_BIAS].gradient) {
+        sum_bias(&form, (const elem *)(const void *)tile->dy);
     }
 }
 

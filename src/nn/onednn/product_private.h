@@ -27,6 +27,9 @@ struct product_place {
     bool is_first; /* overwrite what is there */
 };
 
+/** The op as a convolution: a linear's images are single pixels. */
+struct op product_form(const struct op *op);
+
 struct product_cell product_cell(const struct op *op, int32_t i_cell);
 
 /** How many of the rows have outputs for which the cell meets the picture. */

@@ -66,6 +66,28 @@ static struct op make_op(const struct form *f, enum weir_precision type)
     return op;
 }
 
+static const struct form linears[] = {
+    /* elements of an image in c; rests of both sides, of a panel of images, of a pair of them */
+    {64, 32, 1, 1, .batch = 8}, {784, 128, 1, 1, .batch = 33}, {1, 1, 1, 1, .batch = 1},
+    {35, 10, 1, 1, .batch = 7}, {100, 37, 1, 1, .batch = 400}, {15, 9, 1, 1, .batch = 193},
+};
+
+static struct op make_linear(const struct form *f, enum weir_precision type)
+{
+    struct op op = {.kind = LAYER_LINEAR,
+                    .n_in = 1,
+                    .in = {{f->c, 1, 1}},
+                    .out = {f->k, 1, 1},
+                    .conv = {.k = f->k, .has_bias = true},
+                    .type = type,
+                    .is_channels_last = true,
+                    .batch = f->batch,
+                    .gradient_batch = f->batch};
+    op.params[OP_WEIGHT].n_elems = (size_t)f->c * (size_t)f->k;
+    op.params[OP_BIAS].n_elems = (size_t)f->k;
+    return op;
+}
+
 /* Rounded values, as f32 and, if the op wants that, as bf16. */
 static float *make_tensor(struct weir_rng *rng, size_t n, uint16_t **out_short)
 {
@@ -92,13 +114,14 @@ static void expect(const float *got, const float *expected, size_t n, int i_form
     }
 }
 
-static void compare(int i_form, enum weir_precision type)
+static void compare(struct op op, int i_form)
 {
+    enum weir_precision type = op.type;
     const struct product_kernels *kernels = product_kernels(type);
-    struct op op = make_op(&forms[i_form], type);
     struct weir_rng rng;
     weir_rng_init(&rng, 11, (uint64_t)i_form);
-    size_t n = op.params[OP_WEIGHT].n_elems, batch = (size_t)op.batch;
+    size_t n_weights = op.params[OP_WEIGHT].n_elems, n = n_weights + op.params[OP_BIAS].n_elems;
+    size_t batch = (size_t)op.batch;
     size_t scratch_bytes = product_scratch_bytes(&op);
     uint16_t *short_x, *short_dy;
     float *x = make_tensor(&rng, batch * op_elems(op.in[0]), &short_x);
@@ -117,9 +140,13 @@ static void compare(int i_form, enum weir_precision type)
     got[n] = GUARD;
     tile.scratch = scratch;
     op.params[OP_WEIGHT].gradient = got;
+    op.params[OP_BIAS].gradient = op.conv.has_bias ? got + n_weights : NULL;
     kernels->run(&op, &tile);
     op.params[OP_WEIGHT].gradient = expected;
-    ck_assert_int_eq(REF(conv_weight_gradient)(&op, &wide), WEIR_OK);
+    op.params[OP_BIAS].gradient = op.conv.has_bias ? expected + n_weights : NULL;
+    ck_assert_int_eq(op.kind == LAYER_CONV ? REF(conv_weight_gradient)(&op, &wide)
+                                           : REF(linear_weight_gradient)(&op, &wide),
+                     WEIR_OK);
     expect(got, expected, n, i_form);
     ck_assert(got[n] == GUARD);
     for (size_t i = 0; i < 64; i++) {
@@ -134,7 +161,16 @@ static void compare(int i_form, enum weir_precision type)
 START_TEST(gradients_are_the_references_in_f32)
 {
     if (product_kernels(WEIR_PRECISION_F32)) {
-        compare(_i, WEIR_PRECISION_F32);
+        compare(make_op(&forms[_i], WEIR_PRECISION_F32), _i);
+    }
+}
+
+END_TEST
+
+START_TEST(linears_gradients_are_the_references_in_f32)
+{
+    if (product_kernels(WEIR_PRECISION_F32)) {
+        compare(make_linear(&linears[_i], WEIR_PRECISION_F32), _i);
     }
 }
 
@@ -143,7 +179,16 @@ END_TEST
 START_TEST(gradients_are_the_references_in_bf16)
 {
     if (product_kernels(WEIR_PRECISION_BF16)) {
-        compare(_i, WEIR_PRECISION_BF16);
+        compare(make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    }
+}
+
+END_TEST
+
+START_TEST(linears_gradients_are_the_references_in_bf16)
+{
+    if (product_kernels(WEIR_PRECISION_BF16)) {
+        compare(make_linear(&linears[_i], WEIR_PRECISION_BF16), _i);
     }
 }
 
@@ -162,8 +207,12 @@ START_TEST(what_it_cannot_do_is_left_to_others)
     op.in[0].c = 3;
     ck_assert(!product_can(&op));
     op.in[0].c = 64;
-    op.kind = LAYER_LINEAR;
+    op.kind = LAYER_PRELU;
     ck_assert(!product_can(&op));
+    op = make_linear(&linears[4], WEIR_PRECISION_F32); /* many images */
+    ck_assert(!product_can(&op));
+    op.type = WEIR_PRECISION_BF16;
+    ck_assert(product_can(&op));
     op = make_op(&forms[6], WEIR_PRECISION_F32); /* 3x3 of few channels */
     ck_assert(product_can(&op));
     op.type = WEIR_PRECISION_BF16;
@@ -183,6 +232,9 @@ int main(void)
     }
     tcase_add_loop_test(tests, gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16, 0, n);
+    n = (int)WEIR_ARRAY_LEN(linears);
+    tcase_add_loop_test(tests, linears_gradients_are_the_references_in_f32, 0, n);
+    tcase_add_loop_test(tests, linears_gradients_are_the_references_in_bf16, 0, n);
     tcase_add_test(tests, what_it_cannot_do_is_left_to_others);
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);
