@@ -61,6 +61,7 @@ struct weir_net {
     struct ready_cursor ready;
     struct weir_profile *profile; /**< NULL: nothing is recorded. */
     bool are_copies_of_backward;  /**< Convolutions were refreshed for backward since refresh. */
+    bool are_derived_fresh;       /**< The last run was inference, of the weights as they are. */
     bool are_statistics_stale;    /**< Running statistics moved since batch norms were refreshed. */
 };
 

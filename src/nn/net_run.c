@@ -25,6 +25,13 @@ static real *at_place(const struct weir_net *net, struct place place, weir_value
     return NULL;
 }
 
+/* What the op has derived from its weights. */
+static void *derived_at(const struct weir_net *net, int32_t i_op, bool is_backward)
+{
+    struct place place = net->run.schedule->derived[2 * i_op + is_backward];
+    return place.kind == PLACE_SLAB ? net->activations.base + place.offset : NULL;
+}
+
 /* Everything a kernel of op `o` may touch for images first .. first + n; `data` is where values are
  * at that time of the step. */
 static struct op_tile make_tile(const struct weir_net *net, const struct plan_op *o,
@@ -140,6 +147,8 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
         break;
     case TASK_WEIGHT_GRADIENT:
     case TASK_REFRESH_BACKWARD:
+    case TASK_DERIVE_FORWARD:
+    case TASK_DERIVE_BACKWARD:
         break; /* run_filler */
     }
     if (!fn || (o->op.n_bands == 0 && i_band > 0)) {
@@ -149,6 +158,7 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
         n = WEIR_MIN(n, net->run.n_images - first); /* other tasks compute a slice whole */
     }
     struct op_tile tile = make_tile(net, o, data, i_thread, i_slice, first, n);
+    tile.derived = derived_at(net, task.i_op, task.phase == TASK_BACKWARD);
     if (o->op.n_bands > 0) {
         return run_band(net, o, fn, &tile, i_band);
     }
@@ -236,6 +246,19 @@ static weir_status run_refresh_backward(const struct weir_net *net, int32_t i_op
     return WEIR_OK;
 }
 
+static void run_derive(const struct weir_net *net, struct plan_task task, int32_t i_thread)
+{
+    const struct op *op = &net->plan->ops[task.i_op].op;
+    bool is_backward = task.phase == TASK_DERIVE_BACKWARD;
+    if (!net->run.is_training && net->are_derived_fresh) {
+        return;
+    }
+    uint64_t begin_ns = profile_begin(net->profile);
+    net->backend->kernels[op->kind].derive(op, is_backward,
+                                           derived_at(net, task.i_op, is_backward));
+    profile_end(net->profile, i_thread, task.i_op, (int)task.phase, 0, begin_ns);
+}
+
 static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
 {
     struct weir_net *net = context;
@@ -243,6 +266,10 @@ static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
     const struct plan_op *o = &net->plan->ops[task.i_op];
     if (task.phase == TASK_REFRESH_BACKWARD) {
         return run_refresh_backward(net, task.i_op, i_thread);
+    }
+    if (task.phase != TASK_WEIGHT_GRADIENT) {
+        run_derive(net, task, i_thread);
+        return WEIR_OK;
     }
     struct op_tile tile =
         make_tile(net, o, net->run.schedule->again, i_thread, 0, 0, o->op.gradient_batch);
@@ -336,6 +363,7 @@ void weir_net_weights_changed(struct weir_net *net)
     (void)status;
     net->are_statistics_stale = false;
     net->are_copies_of_backward = false;
+    net->are_derived_fresh = false;
 }
 
 void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
@@ -416,6 +444,7 @@ weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn
     ready_start(net, ready, ready_context);
     net->are_statistics_stale = true;
     net->are_copies_of_backward = net->plan->refreshes_backward;
+    net->are_derived_fresh = false;
     WEIR_TRY(workers_run(net->workers, &net->training));
     if (out) {
         *out = sum_losses(net, net->plan->n_slices);
@@ -453,6 +482,7 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
     program.n_tiles = n_slices * plan->n_bands;
     if (n_slices > 0) {
         WEIR_TRY(workers_run(net->workers, &program));
+        net->are_derived_fresh = true;
     }
     if (result) {
         *result = sum_losses(net, n_slices);

@@ -72,6 +72,10 @@ struct op {
     /** CONV, training: refresh_backward is called between forward and backward of every step, and
      *  refresh before the next forward: what both read of the parameters may share memory. */
     bool refreshes_backward;
+    /** CONV, training: bytes of what it derives from its weights for forward, and again for
+     * backward, in memory that the plan lends it from just before (derive) until its task is done.
+     */
+    size_t derived_bytes;
     bool is_channels_last;
     enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
     enum weir_convolution convolution; /**< CONV: what the net was asked for. */
@@ -128,6 +132,7 @@ struct op_tile {
     const int32_t *labels; /**< Losses: of these images. */
     double inv_n_labelled; /**< Losses: 1 / labelled images of the whole batch. */
     struct op_loss *loss;  /**< Losses: row of the slice. */
+    void *derived;         /**< What derive has written for this pass, if op->derived_bytes. */
     void *scratch;         /**< Of this thread, as many bytes as any op's prepare asked for. */
 };
 
@@ -148,6 +153,8 @@ struct op_kernels {
     weir_status (*refresh)(const struct op *op, int32_t i_thread, void *scratch);
     /** The same for backward alone, if op->refreshes_backward. */
     weir_status (*refresh_backward)(const struct op *op, int32_t i_thread, void *scratch);
+    /** What forward, or backward, reads instead of the weights: op->derived_bytes to `to`. */
+    void (*derive)(const struct op *op, bool is_backward, void *to);
 };
 
 struct weir_backend {
@@ -162,6 +169,8 @@ struct weir_backend {
      *  have written. */
     bool keeps_f32;
     const struct op_kernels *kernels; /**< By layer_kind. */
+    /** What op->derived_bytes should be; NULL: 0. */
+    size_t (*derived_bytes)(const struct op *op);
     /** What all ops of a net share; both NULL: nothing. Comes before any prepare. */
     weir_status (*open)(int32_t n_threads, enum weir_precision precision, void **out_context,
                         struct weir_error *err);

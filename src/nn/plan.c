@@ -38,6 +38,7 @@ static void schedule_fini(struct schedule *s)
     free(s->data);
     free(s->gradients);
     free(s->again);
+    free(s->derived);
 }
 
 void plan_destroy(struct plan *plan)
@@ -137,6 +138,12 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     WEIR_TRY(plan_make_bands(plan));
     join(plan, config->backend->joined_min_weights);
+    for (int32_t i = 0; plan->is_training && config->backend->derived_bytes && i < plan->n_ops;
+         i++) {
+        struct op *op = &plan->ops[i].op;
+        op->derived_bytes = config->backend->derived_bytes(op);
+        plan->has_derived = plan->has_derived || op->derived_bytes > 0;
+    }
     if (plan->is_training && !config->keeps_all) {
         WEIR_TRY(plan_mark_recomputed(plan));
     }

@@ -36,6 +36,10 @@
 /** Stages before an op's backward that its refresh for backward may be done in. */
 #define PLAN_REFRESH_LEAD 4
 
+/** Stages before an op's in which what it derives from its weights may be made: few, as that lies
+ * in memory meanwhile. */
+#define PLAN_DERIVE_LEAD 1
+
 /** Slices of a tile of a joined op: few, so that there are tiles for several threads, and so that
  * as many workers as have fewer slices each make the same tiles. */
 #define PLAN_JOINED 4
@@ -56,7 +60,9 @@ enum task_phase {
     TASK_RECOMPUTE, /**< TASK_FORWARD once more, for backward. */
     /* Fillers. */
     TASK_WEIGHT_GRADIENT,
-    TASK_REFRESH_BACKWARD
+    TASK_REFRESH_BACKWARD,
+    TASK_DERIVE_FORWARD,
+    TASK_DERIVE_BACKWARD
 };
 
 struct plan_task {
@@ -84,7 +90,8 @@ struct schedule {
     struct program_filler *fillers;
     int32_t n_fillers;
     struct place *data, *gradients; /**< By value. */
-    struct place *again; /**< By value: where backward finds it; data unless it is made again. */
+    struct place *again;   /**< By value: where backward finds it; data unless it is made again. */
+    struct place *derived; /**< By op, 2: for forward and for backward. */
     size_t slab_bytes, tile_bytes;
 };
 
@@ -101,7 +108,8 @@ struct plan {
     bool *needs_gradient; /**< By value. */
     bool *is_recomputed;  /**< By value: training makes it again in backward. */
     weir_value_t input, output;
-    int32_t i_loss; /**< Op of the loss; -1 = none. */
+    bool has_derived; /**< Some op has derived_bytes: stage 0 is empty, for its fillers. */
+    int32_t i_loss;   /**< Op of the loss; -1 = none. */
     int32_t batch, n_slices, n_bands, n_gradient_parts;
     bool is_training, is_channels_last;
     struct schedule training, inference; /**< training is empty if !is_training. */

@@ -11,11 +11,12 @@ struct buffer {
     int32_t first_task, last_task;
     bool is_shared; /* read by a filler, or by other tiles of its image */
     size_t image_bytes;
+    size_t whole_bytes; /* instead, of what images share */
     size_t offset;
 };
 
 /* Buffers 0 .. n_values are data of values, then their gradients, then the data of those that are
- * made again for backward. */
+ * made again for backward; then what ops derive from weights, two each. */
 struct memory {
     const struct plan *plan;
     struct schedule *schedule;
@@ -67,6 +68,11 @@ static int32_t gradient_buffer(const struct memory *m, weir_value_t value)
 static int32_t backward_buffer(const struct memory *m, weir_value_t value)
 {
     return m->plan->is_recomputed[value] ? 2 * m->plan->n_values + value : value;
+}
+
+static int32_t derived_buffer(const struct memory *m, int32_t i_op, bool is_backward)
+{
+    return 3 * m->plan->n_values + 2 * i_op + is_backward;
 }
 
 /* May op write its result over in[0]? Nobody must need that later, neither forward nor backward. */
@@ -218,6 +224,8 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
         break;
     case TASK_WEIGHT_GRADIENT:
     case TASK_REFRESH_BACKWARD:
+    case TASK_DERIVE_FORWARD:
+    case TASK_DERIVE_BACKWARD:
         break; /* touch_fillers */
     case TASK_BACKWARD_SUMS:
         touch_backward(m, o, i_task, stage);
@@ -233,15 +241,37 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
     }
 }
 
+/* From the stage that opens the filler, whose own deadlines may be about to be met, to the one that
+ * waits for it; in inference to the end, as the next call may find the weights as they were. */
+static void touch_derived(struct memory *m, int32_t i_op, bool is_backward, int32_t opens,
+                          int32_t deadline)
+{
+    const struct schedule *s = m->schedule;
+    struct buffer *b = &m->buffers[derived_buffer(m, i_op, is_backward)];
+    b->whole_bytes = m->plan->ops[i_op].op.derived_bytes;
+    b->is_shared = true;
+    b->first_stage = m->is_training ? opens : 0;
+    b->last_stage = m->is_training ? deadline : s->n_stages - 1;
+}
+
 /* A filler may run from the stage that opens it to the one before its deadline. */
 static void touch_fillers(struct memory *m)
 {
     const struct schedule *s = m->schedule;
+    int32_t opens = 0;
     for (int32_t i = 0; i < s->n_fillers; i++) {
         const struct plan_op *o = &m->plan->ops[s->filler_tasks[i].i_op];
         struct op_reads reads = plan_op_reads(&o->op);
         int32_t last = s->fillers[i].deadline - 1;
-        if (s->filler_tasks[i].phase != TASK_WEIGHT_GRADIENT) {
+        while (i >= s->stages[opens].i_filler + s->stages[opens].n_fillers) {
+            opens++;
+        }
+        enum task_phase phase = s->filler_tasks[i].phase;
+        if (phase == TASK_DERIVE_FORWARD || phase == TASK_DERIVE_BACKWARD) {
+            touch_derived(m, s->filler_tasks[i].i_op, phase == TASK_DERIVE_BACKWARD, opens,
+                          s->fillers[i].deadline);
+        }
+        if (phase != TASK_WEIGHT_GRADIENT) {
             continue;
         }
         if (reads.filler_x) {
@@ -271,8 +301,8 @@ static bool do_overlap(const struct buffer *a, const struct buffer *b)
 
 static size_t buffer_bytes(const struct memory *m, const struct buffer *b)
 {
-    size_t n =
-        b->image_bytes * (size_t)(is_tile_local(b) ? plan_tile_max(m->plan) : m->plan->batch);
+    size_t n_images = (size_t)(is_tile_local(b) ? plan_tile_max(m->plan) : m->plan->batch);
+    size_t n = b->whole_bytes > 0 ? b->whole_bytes : b->image_bytes * n_images;
     return (n + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
 
@@ -393,8 +423,12 @@ static weir_status place_values(struct memory *m, int32_t *order)
     s->data = calloc(n_values, sizeof(*s->data));
     s->gradients = calloc(n_values, sizeof(*s->gradients));
     s->again = calloc(n_values, sizeof(*s->again));
-    if (!s->data || !s->gradients || !s->again) {
+    s->derived = calloc(2 * (size_t)m->plan->n_ops + 1, sizeof(*s->derived));
+    if (!s->data || !s->gradients || !s->again || !s->derived) {
         return WEIR_ERR_NOMEM;
+    }
+    for (int32_t i = 0; i < 2 * m->plan->n_ops; i++) {
+        s->derived[i] = place_of(m, derived_buffer(m, i / 2, i % 2));
     }
     for (int32_t v = 0; v < m->plan->n_values; v++) {
         s->data[v] = place_of(m, v);
@@ -413,7 +447,7 @@ static weir_status place_values(struct memory *m, int32_t *order)
 
 weir_status plan_make_places(const struct plan *plan, struct schedule *schedule, bool is_training)
 {
-    size_t n_buffers = 3 * (size_t)plan->n_values;
+    size_t n_buffers = 3 * (size_t)plan->n_values + 2 * (size_t)plan->n_ops;
     struct memory m = {.plan = plan,
                        .schedule = schedule,
                        .is_training = is_training,

@@ -65,12 +65,28 @@ static int32_t ready_stage(const struct builder *b, const struct plan_op *o, int
     return is_own ? stage : stage + 1;
 }
 
+/* A filler that the end of stage `opens` opens. */
+static void put_filler(struct builder *b, int32_t i_op, enum task_phase phase, int32_t opens,
+                       int32_t deadline)
+{
+    put(b, b->fillers, &b->n_fillers, i_op, phase, opens);
+    b->fillers[b->n_fillers - 1].deadline = deadline;
+}
+
+/* What the op's task in `stage` wants derived. */
+static void put_derive(struct builder *b, int32_t i_op, enum task_phase phase, int32_t stage)
+{
+    if (b->plan->ops[i_op].op.derived_bytes > 0) {
+        put_filler(b, i_op, phase, WEIR_MAX(stage - 1 - PLAN_DERIVE_LEAD, 0), stage);
+    }
+}
+
 /* Forward: every op as early as its inputs allow; statistics end a stage. */
 static void schedule_forward(struct builder *b)
 {
     for (int32_t i = 0; i < b->plan->n_ops; i++) {
         const struct plan_op *o = &b->plan->ops[i];
-        int32_t stage = 0;
+        int32_t stage = b->plan->has_derived ? 1 : 0;
         if (o->op.is_folded) {
             continue;
         }
@@ -86,6 +102,7 @@ static void schedule_forward(struct builder *b)
         /* A joined op wants all slices' inputs, and they its outputs. */
         stage += o->op.n_joined > 0;
         put_task(b, i, i == b->plan->i_loss ? TASK_LOSS : TASK_FORWARD, stage);
+        put_derive(b, i, TASK_DERIVE_FORWARD, stage);
         b->data_stage[o->out] = stage + (o->op.n_joined > 0);
     }
 }
@@ -108,14 +125,6 @@ static void demand_reads(struct builder *b, const struct plan_op *o, int32_t sta
     if (reads.backward_y) {
         demand(b, o->out, stage, b->n_tasks);
     }
-}
-
-/* A filler that the end of stage `opens` opens. */
-static void put_filler(struct builder *b, int32_t i_op, enum task_phase phase, int32_t opens,
-                       int32_t deadline)
-{
-    put(b, b->fillers, &b->n_fillers, i_op, phase, opens);
-    b->fillers[b->n_fillers - 1].deadline = deadline;
 }
 
 static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
@@ -150,6 +159,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
     if (has_task) {
         demand_reads(b, o, stage);
         put_task(b, i, TASK_BACKWARD, stage);
+        put_derive(b, i, TASK_DERIVE_BACKWARD, stage);
     }
     if (has_task && b->plan->refreshes_backward && o->op.kind == LAYER_CONV &&
         b->data_stage[o->out] < stage) {
@@ -241,7 +251,7 @@ static void list_fillers(const struct builder *b, struct schedule *s)
         s->stages[stage].i_filler = s->n_fillers;
         for (int32_t i = 0; i < 2 * b->n_fillers; i++) {
             const struct placed *filler = &b->fillers[i % b->n_fillers];
-            bool is_first = filler->task.phase == TASK_REFRESH_BACKWARD;
+            bool is_first = filler->task.phase != TASK_WEIGHT_GRADIENT;
             if (filler->stage != stage || is_first != (i < b->n_fillers)) {
                 continue;
             }
@@ -263,8 +273,8 @@ static weir_status finish(const struct builder *b, struct schedule *s)
     s->combines = calloc((size_t)b->n_combines + 1, sizeof(*s->combines));
     s->first_combine = calloc(n_stages + 1, sizeof(int32_t));
     s->stages = calloc(n_stages + 1, sizeof(*s->stages));
-    s->filler_tasks = calloc(2 * n_ops + 1, sizeof(*s->filler_tasks));
-    s->fillers = calloc(2 * n_ops + 1, sizeof(*s->fillers));
+    s->filler_tasks = calloc(4 * n_ops + 1, sizeof(*s->filler_tasks));
+    s->fillers = calloc(4 * n_ops + 1, sizeof(*s->fillers));
     if (!s->tasks || !s->first_task || !s->combines || !s->first_combine || !s->stages ||
         !s->filler_tasks || !s->fillers) {
         return WEIR_ERR_NOMEM;
@@ -283,7 +293,7 @@ weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, boo
                         .is_training = is_training,
                         .tasks = calloc(5 * n_ops, sizeof(struct placed)),
                         .combines = calloc(2 * n_ops, sizeof(struct placed)),
-                        .fillers = calloc(2 * n_ops, sizeof(struct placed)),
+                        .fillers = calloc(4 * n_ops, sizeof(struct placed)),
                         .data_stage = calloc(n_values, sizeof(int32_t)),
                         .grad_stage = calloc(n_values, sizeof(int32_t)),
                         .demands = calloc(n_values, sizeof(struct demand))};

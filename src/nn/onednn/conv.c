@@ -22,7 +22,6 @@ void conv_release(struct op *op)
     primitive_destroy(&state->backward_weights.reorder);
     slab_unmap(&state->rows);
     slab_unmap(&state->points);
-    slab_unmap(&state->turned_points);
     free(state->tail_bias);
     free(state);
     op->state = NULL;
@@ -104,6 +103,11 @@ weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_po
     return state->is_backward_in_place
                ? WEIR_OK
                : renew(state, &state->backward_weights, rows, i_thread, scratch);
+}
+
+void conv_derive(const struct op *op, bool is_backward, void *to)
+{
+    conv_winograd_derive(op, is_backward, to);
 }
 
 weir_status conv_refresh_backward(const struct op *op, int32_t i_thread, void *scratch)

@@ -14,6 +14,9 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
 void conv_release(struct op *op);
 weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch);
 weir_status conv_refresh_backward(const struct op *op, int32_t i_thread, void *scratch);
+/** By Winograd: the kernels at their points. Others derive nothing. */
+void conv_derive(const struct op *op, bool is_backward, void *to);
+size_t conv_derived_bytes(const struct op *op);
 weir_status conv_forward(const struct op *op, const struct op_tile *tile);
 weir_status conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile);

@@ -52,7 +52,7 @@ struct conv_state {
     float *tail_bias, *tail_scale, *tail_shift;
     /* By Winograd, in all directions; then there are no primitives. NULL: by oneDNN. */
     const struct winograd_kernels *winograd;
-    struct slab points, turned_points; /* of weights, for forward and for backward */
+    struct slab points; /* of weights, for forward; not in training, which derives them */
     dnnl_memory_desc_t plain_weights, bias;
 };
 
@@ -85,6 +85,7 @@ weir_status conv_winograd_prepare(struct conv_state *state, const struct op *op,
                                   size_t *out_scratch_bytes,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 void conv_winograd_refresh(const struct conv_state *state, const struct op *op, const real *rows);
+void conv_winograd_derive(const struct op *op, bool is_backward, void *to);
 void conv_winograd_forward(const struct op *op, const struct op_tile *tile);
 void conv_winograd_backward(const struct op *op, const struct op_tile *tile);
 void conv_winograd_weight_gradient(const struct op *op, const struct op_tile *tile);

@@ -13,12 +13,23 @@ static bool pays(const struct op *op)
     return op->in[0].c >= 32 && op->conv.k >= 32;
 }
 
-weir_status conv_winograd_choose(struct conv_state *state, const struct op *op,
-                                 struct weir_error *err)
+static const struct winograd_kernels *kernels_for(const struct op *op)
 {
     bool is_wanted = op->convolution == WEIR_CONVOLUTION_WINOGRAD ||
                      (op->convolution == WEIR_CONVOLUTION_AUTO && pays(op));
-    state->winograd = is_wanted && is_possible(op) ? winograd_kernels() : NULL;
+    return is_wanted && is_possible(op) ? winograd_kernels() : NULL;
+}
+
+size_t conv_derived_bytes(const struct op *op)
+{
+    int32_t c = op->in[0].c, k = op->conv.k;
+    return kernels_for(op) ? WEIR_MAX(winograd_points_bytes(c, k), winograd_points_bytes(k, c)) : 0;
+}
+
+weir_status conv_winograd_choose(struct conv_state *state, const struct op *op,
+                                 struct weir_error *err)
+{
+    state->winograd = kernels_for(op);
     if (op->convolution == WEIR_CONVOLUTION_WINOGRAD && !winograd_kernels()) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "convolution winograd: this processor has no AVX-512; use direct");
@@ -57,9 +68,7 @@ weir_status conv_winograd_prepare(struct conv_state *state, const struct op *op,
                                   const int32_t *tile_sizes, int32_t n_tile_sizes, bool is_training,
                                   size_t *out_scratch_bytes, struct weir_error *err)
 {
-    int32_t c = op->in[0].c, k = op->conv.k;
-    if (!slab_map(&state->points, winograd_points_bytes(c, k)) ||
-        (is_training && !slab_map(&state->turned_points, winograd_points_bytes(k, c)))) {
+    if (!is_training && !slab_map(&state->points, winograd_points_bytes(op->in[0].c, op->conv.k))) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
     /* Refresh keeps there what a norm makes of the weights. */
@@ -80,12 +89,16 @@ weir_status conv_winograd_prepare(struct conv_state *state, const struct op *op,
 
 void conv_winograd_refresh(const struct conv_state *state, const struct op *op, const real *rows)
 {
-    float *points = (float *)(void *)state->points.base;
-    float *turned = (float *)(void *)state->turned_points.base;
-    state->winograd->kernels(rows, op->conv.k, op->in[0].c, false, points);
-    if (turned) {
-        state->winograd->kernels(rows, op->conv.k, op->in[0].c, true, turned);
+    if (state->points.base) {
+        state->winograd->kernels(rows, op->conv.k, op->in[0].c, false,
+                                 (float *)(void *)state->points.base);
     }
+}
+
+void conv_winograd_derive(const struct op *op, bool is_backward, void *to)
+{
+    const struct conv_state *state = op->state;
+    state->winograd->kernels(op->params[OP_WEIGHT].value, op->conv.k, op->in[0].c, is_backward, to);
 }
 
 void conv_winograd_forward(const struct op *op, const struct op_tile *tile)
@@ -94,7 +107,7 @@ void conv_winograd_forward(const struct op *op, const struct op_tile *tile)
     state->winograd->convolve(&(struct winograd_convolution){
         .form = form_of(op, tile->n),
         .x = tile->x[0],
-        .points = (const float *)(const void *)state->points.base,
+        .points = tile->derived ? tile->derived : (const void *)state->points.base,
         .bias = op->norm ? state->tail_bias : op->params[OP_BIAS].value,
         .added = op->has_residual ? tile->x[1] : NULL,
         .has_relu = op->has_relu,
@@ -105,13 +118,13 @@ void conv_winograd_forward(const struct op *op, const struct op_tile *tile)
 void conv_winograd_backward(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
-    state->winograd->convolve(&(struct winograd_convolution){
-        .form = turned_form_of(op, tile->n),
-        .x = tile->dy,
-        .points = (const float *)(const void *)state->turned_points.base,
-        .added = tile->dx_adds[0] ? tile->dx[0] : NULL,
-        .y = tile->dx[0],
-        .scratch = tile->scratch});
+    state->winograd->convolve(
+        &(struct winograd_convolution){.form = turned_form_of(op, tile->n),
+                                       .x = tile->dy,
+                                       .points = tile->derived,
+                                       .added = tile->dx_adds[0] ? tile->dx[0] : NULL,
+                                       .y = tile->dx[0],
+                                       .scratch = tile->scratch});
 }
 
 void conv_winograd_weight_gradient(const struct op *op, const struct op_tile *tile)

@@ -40,8 +40,10 @@ static struct winograd_blocks cut(const struct winograd_form *f, size_t n_out, s
 #define BLOCK          56
 #define GRADIENT_BLOCK 112
 
-/* Output channels of which a gradient keeps the points: more take x to its points less often. */
-#define GRADIENT_PART 128
+/* Output channels of which a gradient keeps the points: more take x to its points less often, and
+ * take more memory of each thread. */
+#define GRADIENT_PART       128
+#define GRADIENT_PART_BYTES ((size_t)5 << 20)
 
 struct winograd_blocks winograd_blocks(const struct winograd_form *form)
 {
@@ -51,7 +53,9 @@ struct winograd_blocks winograd_blocks(const struct winograd_form *form)
 struct winograd_blocks winograd_gradient_blocks(const struct winograd_form *form)
 {
     size_t n_k = winograd_round_up((size_t)form->k, WINOGRAD_PANEL);
-    return cut(form, WEIR_MIN(n_k, (size_t)GRADIENT_PART), GRADIENT_BLOCK);
+    size_t n_fitting = GRADIENT_PART_BYTES / (WINOGRAD_POINTS * (size_t)form->c * sizeof(float));
+    size_t n_part = WEIR_MAX(n_fitting / WINOGRAD_PANEL, (size_t)1) * WINOGRAD_PANEL;
+    return cut(form, WEIR_MIN(n_k, WEIR_MIN(n_part, (size_t)GRADIENT_PART)), GRADIENT_BLOCK);
 }
 
 size_t winograd_points_bytes(int32_t c, int32_t k)
