@@ -55,6 +55,49 @@ START_TEST(five_steps_by_winograd_give_the_same_bits_for_any_number_of_threads)
 
 END_TEST
 
+/* Both answer for the first n images with the same bits. */
+static void expect_same_outputs(struct weir_net *a, struct weir_net *b, int32_t n)
+{
+    ck_assert_int_eq(weir_net_forward(a, n, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_net_forward(b, 11, NULL), WEIR_OK);
+    ck_assert_mem_eq(weir_net_output(a), weir_net_output(b),
+                     (size_t)n * RANDOM_GRAPH_CLASSES * sizeof(float));
+}
+
+/* One net trains and answers in turns, the other only ever answers, with the first one's weights.
+ */
+START_TEST(answers_between_steps_by_winograd_are_of_the_weights_as_they_are)
+{
+    struct weir_graph *graph = small_graph();
+    struct weir_net_config config = {.batch = 11,
+                                     .n_slices = 4,
+                                     .n_threads = 2,
+                                     .is_training = true,
+                                     .seed = 5,
+                                     .convolution = other_convolution(),
+                                     .backend = backends[N_BACKENDS - 1]};
+    struct weir_net *net = make_net(graph, config), *other = make_net(graph, config);
+    size_t n;
+    float *weights = weir_net_weights(net, &n), *others = weir_net_weights(other, NULL);
+    for (uint64_t step = 0; step < 8; step++) {
+        if (step % 3 == 2) {
+            weights[step] += 0.5f;
+            weir_net_weights_changed(net);
+        } else {
+            train_step(net, step);
+        }
+        memcpy(others, weights, n * sizeof(float));
+        weir_net_weights_changed(other);
+        expect_same_outputs(net, other, 7);
+        expect_same_outputs(net, other, 11);
+    }
+    weir_net_destroy(net);
+    weir_net_destroy(other);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 START_TEST(winograd_is_refused_in_bf16_and_by_the_reference)
 {
     struct weir_graph *graph = small_graph();
@@ -292,6 +335,7 @@ WEIR_TEST_MAIN("net", updates_by_a_nets_threads_have_the_bits_of_one_thread,
                an_update_covers_each_trainable_weight_once,
                five_steps_give_the_same_bits_for_any_number_of_threads,
                five_steps_by_winograd_give_the_same_bits_for_any_number_of_threads,
+               answers_between_steps_by_winograd_are_of_the_weights_as_they_are,
                winograd_is_refused_in_bf16_and_by_the_reference,
                training_lowers_the_loss_to_nothing, wrong_labels_change_nothing,
                a_batch_without_labels_has_no_gradient, not_a_number_stays_not_a_number,
