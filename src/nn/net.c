@@ -212,6 +212,7 @@ static weir_status build(struct weir_net *net, const struct weir_net_config *con
     WEIR_TRY(prepare_ops(net, err));
     WEIR_TRY(map_tensors(net));
     WEIR_TRY(net_make_programs(net));
+    WEIR_TRY(arrival_create(net->plan->n_ops, &net->arrival));
     int32_t max_stages = WEIR_MAX(net->plan->training.n_stages, net->plan->inference.n_stages);
     return workers_create(net->n_threads, max_stages, net->backend->enter_thread, &net->workers);
 }
@@ -279,6 +280,7 @@ void weir_net_destroy(struct weir_net *net)
     free(net->params);
     free(net->param_names);
     free((void *)net->ready.is_done);
+    arrival_destroy(net->arrival);
     free(net->refresh_fillers);
     free(net->update_fillers);
     free(net->refresh_ops);

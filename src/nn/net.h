@@ -30,6 +30,9 @@ struct ready_cursor {
     size_t first_elem;       /**< Start of the open range. */
 };
 
+/** Weights that are on their way; arrival.c. */
+struct arrival;
+
 struct weir_net {
     struct plan *plan;
     const struct weir_backend *backend;
@@ -59,6 +62,7 @@ struct weir_net {
     void *update_context;
     struct net_run run;
     struct ready_cursor ready;
+    struct arrival *arrival;
     struct weir_profile *profile; /**< NULL: nothing is recorded. */
     bool are_copies_of_backward;  /**< Convolutions were refreshed for backward since refresh. */
     bool are_derived_fresh;       /**< The last run was inference, of the weights as they are. */
@@ -78,5 +82,12 @@ weir_status net_make_programs(struct weir_net *net) WEIR_MUST_CHECK;
 void ready_start(struct weir_net *net, weir_net_ready_fn fn, void *context);
 /** All gradients of an op are complete. Any thread. */
 void ready_op_done(struct weir_net *net, const struct op *op);
+
+/** arrival.c */
+weir_status arrival_create(int32_t n_ops, struct arrival **out) WEIR_MUST_CHECK;
+void arrival_destroy(struct arrival *arrival);
+/** Before an op's weights are read: have them come if they are on their way. Any thread of the net.
+ *  @return What the caller's function did, in the one thread that called it. */
+weir_status arrival_need(struct weir_net *net, int32_t i_op, int32_t i_thread) WEIR_MUST_CHECK;
 
 #endif

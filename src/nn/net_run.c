@@ -171,17 +171,18 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
 
 static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, int32_t i_tile)
 {
-    const struct weir_net *net = context;
+    struct weir_net *net = context;
     const struct schedule *s = net->run.schedule;
     int32_t i_slice = i_tile / net->plan->n_bands, i_band = i_tile % net->plan->n_bands;
     for (int32_t i = s->first_task[i_stage]; i < s->first_task[i_stage + 1]; i++) {
         int32_t first;
         int32_t n =
             plan_tile_images(net->plan, &net->plan->ops[s->tasks[i].i_op].op, i_slice, &first);
-        uint64_t begin_ns = profile_begin(net->profile);
         if (n == 0) {
             continue; /* a joined op's, whose first slice is another */
         }
+        WEIR_TRY(arrival_need(net, s->tasks[i].i_op, i_thread));
+        uint64_t begin_ns = profile_begin(net->profile);
         WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_slice, i_band));
         profile_end(net->profile, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase, n, begin_ns);
     }
@@ -476,6 +477,7 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
                                 .n_images = n,
                                 .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
     enter(net);
+    WEIR_TRY(weir_net_settle_weights(net));
     refresh_copies(net);
     refresh_statistics(net);
     struct program program = net->inference;

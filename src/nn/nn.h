@@ -28,9 +28,9 @@
  * twice as fast; a loss differs from f32's by some tenths of a percent.
  *
  * Threads: a graph or net is used by one thread at a time; the net's own threads never call back,
- * except weir_net_ready_fn. The calling thread works too (n_threads counts it), and is left set to
- * one OpenMP thread by the oneDNN back-end. Errors: NOMEM, INVALID (shapes that do not fit: err
- * names the layer).
+ * except weir_net_ready_fn, weir_net_update_fn and weir_net_weights_fn. The calling thread works
+ * too (n_threads counts it), and is left set to one OpenMP thread by the oneDNN back-end. Errors:
+ * NOMEM, INVALID (shapes that do not fit: err names the layer).
  */
 #ifndef WEIR_NN_NN_H
 #define WEIR_NN_NN_H
@@ -336,5 +336,25 @@ typedef void (*weir_net_update_fn)(void *context, size_t first_elem, size_t n_el
  * parameter), by all of the net's threads at the same time, then does as weir_net_weights_changed.
  */
 void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context);
+
+/** One layer's new weights are wanted: write weights [first_elem, first_elem + n_elems), as soon as
+ *  they are there. May block. */
+typedef weir_status (*weir_net_weights_fn)(void *context, size_t first_elem, size_t n_elems);
+
+/**
+ * New weights are on their way, instead of written: the next step asks for each layer's just before
+ * its forward pass reads them, and renews what the back-end keeps of them; while layers at the back
+ * are still awaited those at the front compute. weir_net_forward asks for all first. Between steps;
+ * of a net for training. Until all have been asked for, the slab holds some old and some new.
+ * @param fn  Called once for each layer that has trainable parameters, by the net's threads, for
+ * several layers at the same time. What it returns if not WEIR_OK, the step returns; which layers
+ * are new is then undefined. `context` is borrowed until all have been asked for. What was expected
+ * before and not asked for is forgotten.
+ */
+void weir_net_expect_weights(struct weir_net *net, weir_net_weights_fn fn, void *context);
+
+/** Ask for all layers that were not asked for yet, with all of the net's threads: the slab is whole
+ *  again. At once if nothing is expected. @return What fn did. */
+weir_status weir_net_settle_weights(struct weir_net *net) WEIR_MUST_CHECK;
 
 #endif
