@@ -13,7 +13,11 @@
  *                   gradients were
  *
  * Pieces travel by themselves: while some are still being computed others are summed, and others
- * come back. They go in the order of the array, which is that in which a backward pass makes them.
+ * come back. Of those that are ready the one nearest to the end of the array goes first: a backward
+ * pass makes the array from its beginning, and the next forward pass needs it from its end. So the
+ * gradients of large layers at the back make room for those at the front, and travel while the next
+ * forward pass computes these (Jayarajan et al., MLSys 2019, "Priority-based parameter
+ * propagation"). Who waits for ranges, from the end to the beginning, has the most of it.
  *
  * All workers start from worker 0's weights (weir_ps_start). Workers see the same weights after
  * each step, bit for bit the ones a serial program computes that sums in worker order.
@@ -127,6 +131,9 @@ weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_
  *  be by other threads. Any thread. */
 weir_status weir_ps_wait(struct weir_comm *comm, size_t first_elem, size_t n_elems) WEIR_MUST_CHECK;
 weir_status weir_ps_wait_all(struct weir_comm *comm) WEIR_MUST_CHECK;
+
+/** Would weir_ps_wait return at once? Waits for nothing; any thread. */
+bool weir_ps_is_back(struct weir_comm *comm, size_t first_elem, size_t n_elems);
 
 /**
  * Workers, collectively: a whole step at once.

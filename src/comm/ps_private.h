@@ -63,8 +63,18 @@ struct ps_event {
     const float *data; /**< The piece; until it is answered. Undefined if it has no data. */
 };
 
+/** What a worker sees of a piece that it has pushed. */
+enum ps_sight {
+    PS_LEAVING, /**< It has not left this host yet. */
+    PS_AWAITED,
+    PS_ANSWERED
+};
+
 /** All need the turn. On failure they have called comm_fail and return what it returned. */
 struct ps_transport {
+    /** `push` and `look` need no turn, only the communicator's lock. */
+    bool is_beside;
+
     /** Both sides: pieces will pass. A worker before it says PS_OPEN, a server when it hears it. */
     weir_status (*open)(struct weir_comm *comm, const struct ps_layout *layout);
 
@@ -75,8 +85,9 @@ struct ps_transport {
     /** Send the piece that lies there, or that there is none, and expect the answer in its place.
      */
     weir_status (*push)(struct weir_comm *comm, size_t i_piece, float *piece, bool has_data);
-    /** Has a piece that was pushed been answered? And when, by the monotonic clock. */
-    weir_status (*is_answered)(struct weir_comm *comm, size_t i_piece, bool *out, uint64_t *out_ns);
+    /** What became of a piece that was pushed? If it was answered, when, by the monotonic clock. */
+    weir_status (*look)(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+                        uint64_t *out_ns);
     /** Sleep until something happened, at most until until_ns; at the deadline fail, naming who is
      *  late with this piece (SIZE_MAX: with the word). */
     weir_status (*idle)(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
@@ -98,8 +109,10 @@ struct ps_transport {
     weir_status (*served)(struct weir_comm *comm, const struct ps_word *word);
 };
 
-/** ps_worker.c: send and receive what can be; the turn is the caller's. */
+/** ps_worker.c: send and receive what can be; the turn is the caller's, or comm_ps_is_beside. */
 void comm_ps_pump(struct weir_comm *comm);
+/** Can pieces go on while somebody has the turn, and are there any? Locked. */
+bool comm_ps_is_beside(const struct weir_comm *comm);
 /** When the pump is wanted next without anything having happened; UINT64_MAX: never. Locked. */
 uint64_t comm_ps_next_ns(const struct weir_comm *comm);
 /** What turns readable when pieces on their way want the pump; -1: none are. Locked. */

@@ -12,6 +12,7 @@ struct visit {
     const float *data;
     uint64_t n_steps; /**< Gradients that have come since the start. */
     bool is_waiting;  /**< For its answer. */
+    uint64_t kind;    /**< Of the round that it waits in. */
 };
 
 struct server {
@@ -121,8 +122,8 @@ static void sum_piece(const struct server *server, size_t i_piece, float *out)
     comm_sum(WEIR_COMM_F32, &sum, 1, sources, n_workers, ps_piece_elems(&server->layout, i_piece));
 }
 
-/** Weights for the workers that wait and are not too far ahead of the slowest. */
-static weir_status answer(struct server *server, size_t i_piece, uint64_t staleness)
+/** Weights for the workers that wait in such a round and are not too far ahead of the slowest. */
+static weir_status answer(struct server *server, size_t i_piece, uint64_t kind, uint64_t staleness)
 {
     struct weir_comm *comm = server->comm;
     struct visit *visits = visits_of(server, i_piece);
@@ -131,7 +132,8 @@ static weir_status answer(struct server *server, size_t i_piece, uint64_t stalen
         slowest = WEIR_MIN(slowest, visits[r].n_steps);
     }
     for (int r = 0; r < comm->n_workers; r++) {
-        if (visits[r].is_waiting && visits[r].n_steps - slowest <= staleness) {
+        if (visits[r].is_waiting && visits[r].kind == kind &&
+            visits[r].n_steps - slowest <= staleness) {
             visits[r].is_waiting = false;
             WEIR_TRY(comm->transport->ps->answer(
                 comm, r, i_piece, server->weights + ps_piece_first(&server->layout, i_piece),
@@ -155,10 +157,11 @@ static void note_awaited(struct server *server, const struct visit *visits)
     }
 }
 
-static bool are_all_waiting(const struct server *server, const struct visit *visits)
+/** In a round of this kind: a relaxed worker may ask for weights while others still make steps. */
+static bool are_all_waiting(const struct server *server, const struct visit *visits, uint64_t kind)
 {
     for (int r = 0; r < server->comm->n_workers; r++) {
-        if (!visits[r].is_waiting) {
+        if (!visits[r].is_waiting || visits[r].kind != kind) {
             return false;
         }
     }
@@ -180,7 +183,7 @@ static weir_status take_whole(struct server *server, const struct ps_event *even
         return give_up(server, status, "could not update its weights");
     }
     for (size_t i = layout->n_pieces; i-- > 0;) {
-        WEIR_TRY(answer(server, i, UINT64_MAX));
+        WEIR_TRY(answer(server, i, PS_ROUND_STEP, UINT64_MAX));
     }
     return WEIR_OK;
 }
@@ -196,6 +199,7 @@ static weir_status take_piece(struct server *server, const struct ps_event *even
     visit->data = event->data;
     visit->n_steps += is_step;
     visit->is_waiting = true;
+    visit->kind = event->round.kind;
     if (is_step && !server->has_first_step) {
         server->has_first_step = true;
         server->first_step = event->round.step.step;
@@ -209,10 +213,10 @@ static weir_status take_piece(struct server *server, const struct ps_event *even
         WEIR_TRY(renew(server, event, event->data,
                        before + server->n_updates[own_place(server, event->i_piece)]));
         note_awaited(server, visits);
-        return answer(server, event->i_piece, server->staleness);
+        return answer(server, event->i_piece, PS_ROUND_STEP, server->staleness);
     }
     note_awaited(server, visits);
-    if (!are_all_waiting(server, visits)) {
+    if (!are_all_waiting(server, visits, visit->kind)) {
         return WEIR_OK;
     }
     if (is_step && server->config->is_whole) {
@@ -222,7 +226,7 @@ static weir_status take_piece(struct server *server, const struct ps_event *even
         sum_piece(server, event->i_piece, server->sum);
         WEIR_TRY(renew(server, event, server->sum, event->round.step.step));
     }
-    return answer(server, event->i_piece, UINT64_MAX);
+    return answer(server, event->i_piece, visit->kind, UINT64_MAX);
 }
 
 /* ---- words ------------------------------------------------------------------------------------

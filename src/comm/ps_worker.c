@@ -4,30 +4,46 @@
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #define NS_PER_S 1000000000
 
+/* Pieces that have been handed to the transport for one server and not left yet: more than one, so
+ * that its connection never waits for the next, few, so that one that is needed sooner passes the
+ * others. */
+#define LEAVING_MOST 4
+
 /** Where a piece is. */
-enum place { PIECE_IDLE, PIECE_READY, PIECE_SENDING, PIECE_SENT, PIECE_BACK };
+enum place {
+    PIECE_IDLE,
+    PIECE_READY,
+    PIECE_LEAVING, /**< Handed to the transport. */
+    PIECE_AWAITED,
+    PIECE_ANSWERED,
+    PIECE_ON_LINK, /**< A pretended one, to or fro. */
+    PIECE_BACK
+};
 
 struct piece {
     enum place place;
     size_t n_missing; /**< Elements of a round that were not posted yet. */
     float *data;
-    uint64_t ready_ns; /**< When it was posted. */
-    uint64_t back_ns;  /**< When it is back, over a pretended link: in PIECE_BACK. */
+    uint64_t since_ns; /**< READY: when it was posted. ANSWERED: when it was. */
+};
+
+/** One way of a pretended link to the servers. */
+struct lane {
+    size_t i_piece;   /**< On its way; SIZE_MAX: none. */
+    uint64_t free_ns; /**< When it is there, or the last one was. */
 };
 
 struct ps_worker {
     struct ps_layout layout;
     struct piece *pieces;
-    size_t n_out; /**< Posted, and not back. */
+    size_t n_out;                       /**< Posted, and not back. */
+    int n_leaving[WEIR_COMM_MAX_RANKS]; /**< By server. */
     bool is_begun, has_data;
-    /* A pretended link to the servers, each way. */
-    size_t i_sending; /**< The piece on its way; SIZE_MAX: none. */
-    uint64_t sent_ns, up_free_ns, down_free_ns;
+    struct lane up, down;
 };
 
 static const struct ps_transport *transport_of(const struct weir_comm *comm)
@@ -63,9 +79,36 @@ static bool make_worker(struct weir_comm *comm, size_t n_elems)
     }
     comm->ps = ps;
     ps->layout = ps_layout_of(n_elems, comm->size - comm->n_workers);
-    ps->i_sending = SIZE_MAX;
+    ps->up.i_piece = ps->down.i_piece = SIZE_MAX;
     ps->pieces = calloc(ps->layout.n_pieces + 1, sizeof *ps->pieces);
     return ps->pieces != NULL;
+}
+
+/* ---- who goes next --------------------------------------------------------------------------- */
+
+static bool has_room(const struct ps_worker *ps, size_t i_piece)
+{
+    return ps->n_leaving[i_piece % (size_t)ps->layout.n_servers] < LEAVING_MOST;
+}
+
+/** The piece in this place to go next at free_ns: of those that were there, the one whose weights
+ *  the next forward pass needs first, the last of the array; or else the first to come. */
+static size_t choose(const struct ps_worker *ps, enum place place, uint64_t free_ns)
+{
+    size_t i_first = SIZE_MAX;
+    for (size_t i = ps->layout.n_pieces; i-- > 0;) {
+        const struct piece *piece = &ps->pieces[i];
+        if (piece->place != place || (place == PIECE_READY && !has_room(ps, i))) {
+            continue;
+        }
+        if (piece->since_ns <= free_ns) {
+            return i;
+        }
+        if (i_first == SIZE_MAX || piece->since_ns < ps->pieces[i_first].since_ns) {
+            i_first = i;
+        }
+    }
+    return i_first;
 }
 
 /* ---- a pretended link ------------------------------------------------------------------------ */
@@ -79,23 +122,44 @@ static uint64_t carry_ns(const struct weir_comm *comm, size_t i_piece)
     return (uint64_t)(bytes / comm->link_bytes_s * NS_PER_S);
 }
 
-/** The piece that came back last, by the clock. */
-static void settle_back(struct weir_comm *comm, size_t i_piece, uint64_t answered_ns)
+/**
+ * A piece in this place that may go on now: without a pretended link any, else one that was carried
+ * to the end of its lane, which takes what was there as soon as it is free, whenever this thread is
+ * woken. @return SIZE_MAX: none.
+ */
+static size_t advance(struct weir_comm *comm, enum place place, struct lane *lane, uint64_t now_ns)
 {
     struct ps_worker *ps = comm->ps;
-    struct piece *piece = &ps->pieces[i_piece];
-    piece->back_ns = 0;
-    if (comm->link_bytes_s > 0 && ps->has_data) {
-        ps->down_free_ns = WEIR_MAX(answered_ns, ps->down_free_ns) + carry_ns(comm, i_piece);
-        piece->back_ns = ps->down_free_ns;
+    if (comm->link_bytes_s <= 0 || !ps->has_data) {
+        return choose(ps, place, UINT64_MAX);
     }
-    piece->place = PIECE_BACK;
-    ps->n_out--;
+    if (lane->i_piece == SIZE_MAX) {
+        size_t i = choose(ps, place, lane->free_ns);
+        if (i == SIZE_MAX) {
+            return SIZE_MAX;
+        }
+        lane->i_piece = i;
+        lane->free_ns = WEIR_MAX(lane->free_ns, ps->pieces[i].since_ns) + carry_ns(comm, i);
+        ps->pieces[i].place = PIECE_ON_LINK;
+    }
+    size_t i_arrived = now_ns < lane->free_ns ? SIZE_MAX : lane->i_piece;
+    if (i_arrived != SIZE_MAX) {
+        lane->i_piece = SIZE_MAX;
+    }
+    return i_arrived;
 }
 
 uint64_t comm_ps_next_ns(const struct weir_comm *comm)
 {
-    return comm->ps != NULL && comm->ps->i_sending != SIZE_MAX ? comm->ps->sent_ns : UINT64_MAX;
+    const struct ps_worker *ps = comm->ps;
+    uint64_t up_ns = ps != NULL && ps->up.i_piece != SIZE_MAX ? ps->up.free_ns : UINT64_MAX;
+    uint64_t down_ns = ps != NULL && ps->down.i_piece != SIZE_MAX ? ps->down.free_ns : UINT64_MAX;
+    return WEIR_MIN(up_ns, down_ns);
+}
+
+bool comm_ps_is_beside(const struct weir_comm *comm)
+{
+    return comm->ps != NULL && comm->ps->n_out > 0 && transport_of(comm)->is_beside;
 }
 
 int comm_ps_event_fd(struct weir_comm *comm)
@@ -105,92 +169,68 @@ int comm_ps_event_fd(struct weir_comm *comm)
 
 /* ---- the pump -------------------------------------------------------------------------------- */
 
-/** Pieces that have been answered come back, in the order of their answers. */
-static weir_status collect(struct weir_comm *comm)
-{
-    struct ps_worker *ps = comm->ps;
-    for (;;) {
-        size_t i_first = SIZE_MAX;
-        uint64_t first_ns = UINT64_MAX;
-        for (size_t i = 0; i < ps->layout.n_pieces; i++) {
-            bool is_answered = false;
-            uint64_t answered_ns = 0;
-            if (ps->pieces[i].place != PIECE_SENT) {
-                continue;
-            }
-            WEIR_TRY(transport_of(comm)->is_answered(comm, i, &is_answered, &answered_ns));
-            if (is_answered && comm->link_bytes_s <= 0) {
-                settle_back(comm, i, answered_ns);
-            } else if (is_answered && answered_ns < first_ns) {
-                i_first = i;
-                first_ns = answered_ns;
-            }
-        }
-        if (i_first == SIZE_MAX) {
-            return WEIR_OK;
-        }
-        settle_back(comm, i_first, first_ns);
-    }
-}
-
-/** The ready piece to go next: all workers send them in the order of the array, so that the servers
- *  have all workers' early. */
-static size_t choose(const struct ps_worker *ps)
-{
-    size_t i = 0;
-    while (i < ps->layout.n_pieces && ps->pieces[i].place != PIECE_READY) {
-        i++;
-    }
-    return i < ps->layout.n_pieces ? i : SIZE_MAX;
-}
-
 static weir_status push(struct weir_comm *comm, size_t i_piece)
 {
     struct ps_worker *ps = comm->ps;
-    ps->pieces[i_piece].place = PIECE_SENT;
+    ps->pieces[i_piece].place = PIECE_LEAVING;
+    ps->n_leaving[i_piece % (size_t)ps->layout.n_servers]++;
     return transport_of(comm)->push(comm, i_piece, ps->pieces[i_piece].data, ps->has_data);
 }
 
-/** Send what is ready: at once, or one after the other as the link is free. */
-static weir_status send_ready(struct weir_comm *comm)
+/** Send what is ready, as far as there is room. */
+static weir_status send_ready(struct weir_comm *comm, uint64_t now_ns)
+{
+    for (size_t i; (i = advance(comm, PIECE_READY, &comm->ps->up, now_ns)) != SIZE_MAX;) {
+        WEIR_TRY(push(comm, i));
+    }
+    return WEIR_OK;
+}
+
+/** Of what was handed over: what has left, what was answered. */
+static weir_status look(struct weir_comm *comm, bool *out_has_room)
 {
     struct ps_worker *ps = comm->ps;
-    for (;;) {
-        uint64_t now_ns = weir_mono_ns();
-        if (ps->i_sending != SIZE_MAX && now_ns < ps->sent_ns) {
-            return WEIR_OK;
-        }
-        if (ps->i_sending != SIZE_MAX) {
-            size_t i_sent = ps->i_sending;
-            ps->i_sending = SIZE_MAX;
-            WEIR_TRY(push(comm, i_sent));
-        }
-        size_t i_next = choose(ps);
-        if (i_next == SIZE_MAX) {
-            return WEIR_OK;
-        }
-        if (comm->link_bytes_s <= 0 || !ps->has_data) {
-            WEIR_TRY(push(comm, i_next));
+    for (size_t i = 0; i < ps->layout.n_pieces; i++) {
+        struct piece *piece = &ps->pieces[i];
+        enum ps_sight sight = PS_LEAVING;
+        if (piece->place != PIECE_LEAVING && piece->place != PIECE_AWAITED) {
             continue;
         }
-        /* Whenever this thread is woken: the link takes what is ready as soon as it is free. */
-        ps->up_free_ns =
-            WEIR_MAX(ps->up_free_ns, ps->pieces[i_next].ready_ns) + carry_ns(comm, i_next);
-        ps->i_sending = i_next;
-        ps->sent_ns = ps->up_free_ns;
-        ps->pieces[i_next].place = PIECE_SENDING;
+        WEIR_TRY(transport_of(comm)->look(comm, i, &sight, &piece->since_ns));
+        if (piece->place == PIECE_LEAVING && sight != PS_LEAVING) {
+            piece->place = PIECE_AWAITED;
+            ps->n_leaving[i % (size_t)ps->layout.n_servers]--;
+            *out_has_room = true;
+        }
+        if (sight == PS_ANSWERED) {
+            piece->place = PIECE_ANSWERED;
+        }
+    }
+    return WEIR_OK;
+}
+
+static void bring_back(struct weir_comm *comm, uint64_t now_ns)
+{
+    struct ps_worker *ps = comm->ps;
+    for (size_t i; (i = advance(comm, PIECE_ANSWERED, &ps->down, now_ns)) != SIZE_MAX;) {
+        ps->pieces[i].place = PIECE_BACK;
+        ps->n_out--;
     }
 }
 
 void comm_ps_pump(struct weir_comm *comm)
 {
-    if (comm->ps == NULL || comm_failed(comm) != WEIR_OK) {
-        return;
-    }
     lock(comm);
-    /* A failure is the communicator's: whoever waits sees it. */
-    if (send_ready(comm) == WEIR_OK && collect(comm) != WEIR_OK) {
-        (void)pthread_cond_broadcast(&comm->changed);
+    bool has_room = comm->ps != NULL && comm->ps->n_out > 0 && comm_failed(comm) == WEIR_OK;
+    while (has_room) {
+        uint64_t now_ns = weir_mono_ns();
+        has_room = false;
+        /* A failure is the communicator's: whoever waits sees it. */
+        if (send_ready(comm, now_ns) != WEIR_OK || look(comm, &has_room) != WEIR_OK) {
+            (void)pthread_cond_broadcast(&comm->changed);
+            break;
+        }
+        bring_back(comm, now_ns);
     }
     unlock(comm);
 }
@@ -213,6 +253,7 @@ static weir_status begin(struct weir_comm *comm, uint64_t kind, const struct wei
         ps->pieces[i] =
             (struct piece){.place = PIECE_IDLE, .n_missing = ps_piece_elems(&ps->layout, i)};
     }
+    memset(ps->n_leaving, 0, sizeof ps->n_leaving);
     ps->is_begun = true;
     ps->has_data = ps_round_has_data(kind, comm->rank);
     unlock(comm);
@@ -226,12 +267,17 @@ weir_status weir_ps_begin(struct weir_comm *comm, const struct weir_ps_step *ste
     return begin(comm, PS_ROUND_STEP, step);
 }
 
+static bool is_range(const struct ps_worker *ps, size_t first_elem, size_t n_elems)
+{
+    return ps != NULL && n_elems <= ps->layout.n_elems &&
+           first_elem <= ps->layout.n_elems - n_elems;
+}
+
 weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_elem,
                          size_t n_elems)
 {
     struct ps_worker *ps = comm->ps;
-    if (ps == NULL || !ps->is_begun || n_elems > ps->layout.n_elems ||
-        first_elem > ps->layout.n_elems - n_elems) {
+    if (!is_range(ps, first_elem, n_elems) || !ps->is_begun) {
         return WEIR_ERR_INVALID;
     }
     bool is_any_ready = false;
@@ -251,7 +297,7 @@ weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_
         if (piece->n_missing == 0) {
             piece->data = gradients + ps_piece_first(&ps->layout, i);
             piece->place = PIECE_READY;
-            piece->ready_ns = now_ns;
+            piece->since_ns = now_ns;
             ps->n_out++;
             is_any_ready = true;
         }
@@ -264,58 +310,73 @@ weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_
     return status;
 }
 
-/** Is the range back? Else one of its pieces that is not; and until when it is on its way. */
-static bool is_back(const struct ps_worker *ps, size_t first, size_t n, size_t *out_i_piece,
-                    uint64_t *out_back_ns)
+/** One of the range's pieces that is not back; SIZE_MAX: there is none. Locked. */
+static size_t find_out(const struct ps_worker *ps, size_t first, size_t n)
 {
-    *out_back_ns = 0;
     for (size_t i = first / ps->layout.piece_elems;
          n > 0 && i <= (first + n - 1) / ps->layout.piece_elems; i++) {
         if (ps->pieces[i].place != PIECE_BACK) {
-            *out_i_piece = i;
-            return false;
+            return i;
         }
-        *out_back_ns = WEIR_MAX(*out_back_ns, ps->pieces[i].back_ns);
     }
-    return true;
+    return SIZE_MAX;
+}
+
+bool weir_ps_is_back(struct weir_comm *comm, size_t first_elem, size_t n_elems)
+{
+    if (!is_range(comm->ps, first_elem, n_elems)) {
+        return false;
+    }
+    if (transport_of(comm)->is_beside) {
+        comm_ps_pump(comm);
+    }
+    lock(comm);
+    bool is_back = find_out(comm->ps, first_elem, n_elems) == SIZE_MAX;
+    unlock(comm);
+    return is_back;
 }
 
 static void sleep_until(uint64_t until_ns)
 {
     const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
                                    .tv_nsec = (long)(until_ns % NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+/** With the turn: until something may have happened to the piece. */
+static weir_status idle(struct weir_comm *comm, size_t i_piece, uint64_t deadline_ns)
+{
+    lock(comm);
+    const enum place place = comm->ps->pieces[i_piece].place;
+    const uint64_t until_ns = WEIR_MIN(comm_ps_next_ns(comm), deadline_ns);
+    unlock(comm);
+    WEIR_TRY(comm_failed(comm));
+    if (place == PIECE_ANSWERED || place == PIECE_ON_LINK) {
+        sleep_until(until_ns); /* the pretended link's doing: the transport knows nothing of it */
+        return WEIR_OK;
     }
+    return transport_of(comm)->idle(comm, i_piece, until_ns, deadline_ns);
 }
 
 weir_status weir_ps_wait(struct weir_comm *comm, size_t first_elem, size_t n_elems)
 {
-    struct ps_worker *ps = comm->ps;
-    if (ps == NULL || n_elems > ps->layout.n_elems || first_elem > ps->layout.n_elems - n_elems) {
+    uint64_t deadline_ns = comm_deadline_ns(comm);
+    if (!is_range(comm->ps, first_elem, n_elems)) {
         return WEIR_ERR_INVALID;
     }
-    uint64_t back_ns = 0, deadline_ns = comm_deadline_ns(comm);
-    size_t i_piece = 0;
     WEIR_TRY(comm_turn_take(comm));
     weir_status status = WEIR_OK;
     while (status == WEIR_OK) {
         comm_ps_pump(comm);
         lock(comm);
-        bool is_done = is_back(ps, first_elem, n_elems, &i_piece, &back_ns);
-        uint64_t until_ns = WEIR_MIN(comm_ps_next_ns(comm), deadline_ns);
+        size_t i_piece = find_out(comm->ps, first_elem, n_elems);
         unlock(comm);
-        if (is_done) {
+        if (i_piece == SIZE_MAX) {
             break;
         }
-        status = comm_failed(comm);
-        if (status == WEIR_OK) {
-            status = transport_of(comm)->idle(comm, i_piece, until_ns, deadline_ns);
-        }
+        status = idle(comm, i_piece, deadline_ns);
     }
     comm_turn_give(comm);
-    if (status == WEIR_OK && back_ns > 0) {
-        sleep_until(back_ns);
-    }
     return status;
 }
 

@@ -143,6 +143,12 @@ static void *progress_main(void *argument)
         }
         int event_fd = -1;
         uint64_t until_ns = UINT64_MAX;
+        if (comm->is_busy && comm_ps_is_beside(comm)) {
+            (void)pthread_mutex_unlock(&comm->lock);
+            comm_ps_pump(comm);
+            (void)pthread_mutex_lock(&comm->lock);
+            until_ns = comm_ps_next_ns(comm);
+        }
         /* While somebody else has the turn the transport's events are theirs. */
         if (!comm->is_busy && comm_failed(comm) == WEIR_OK) {
             event_fd = comm->transport->event_fd(comm);

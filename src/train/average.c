@@ -34,18 +34,24 @@ void train_average_reset(struct train_average *average, struct weir_net *net)
     }
 }
 
-void train_average_add(struct train_average *average, struct weir_net *net, uint64_t step)
+void train_average_add_range(struct train_average *average, struct weir_net *net, uint64_t step,
+                             size_t first_elem, size_t n_elems)
 {
     if (average->weights == NULL) {
         return;
     }
     const double early = (1 + (double)step) / (10 + (double)step);
     const float rest = (float)(1 - WEIR_MIN(average->decay, early));
-    const float *restrict weights = weir_net_weights(net, NULL);
-    float *restrict mean = average->weights;
-    for (size_t i = 0; i < average->n; i++) {
+    const float *restrict weights = weir_net_weights(net, NULL) + first_elem;
+    float *restrict mean = average->weights + first_elem;
+    for (size_t i = 0; i < n_elems; i++) {
         mean[i] += rest * (weights[i] - mean[i]);
     }
+}
+
+void train_average_add(struct train_average *average, struct weir_net *net, uint64_t step)
+{
+    train_average_add_range(average, net, step, 0, average->n);
 }
 
 void train_average_swap(struct train_average *average, struct weir_net *net)

@@ -8,7 +8,7 @@
  * starting at the initial weights. The rule, with the smaller decay of the first steps, is
  * TensorFlow's ExponentialMovingAverage with num_updates; Polyak and Juditsky (1992) is behind it.
  * Each element depends on nothing but its own history, so every worker has the same bits. One
- * thread.
+ * thread, but for ranges.
  */
 #ifndef WEIR_TRAIN_AVERAGE_H
 #define WEIR_TRAIN_AVERAGE_H
@@ -32,6 +32,9 @@ void train_average_reset(struct train_average *average, struct weir_net *net);
 
 /** Take in the weights after step `step`. */
 void train_average_add(struct train_average *average, struct weir_net *net, uint64_t step);
+/** The same for a part of the slab: each once, in any order and by any threads. */
+void train_average_add_range(struct train_average *average, struct weir_net *net, uint64_t step,
+                             size_t first_elem, size_t n_elems);
 
 /** Exchange the net's weights with the average; a second time: back. Not a bit is lost. */
 void train_average_swap(struct train_average *average, struct weir_net *net);

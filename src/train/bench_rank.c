@@ -297,6 +297,9 @@ static weir_status run_worker(struct bench_worker *bench, struct weir_error *err
     if (status == WEIR_OK) {
         status = take_trace(bench, &result, err);
     }
+    if (status == WEIR_OK && !plan->options.is_forward_only) {
+        status = worker_exchange_arrive(&bench->worker, err);
+    }
     if (status == WEIR_OK && is_printing) {
         print_result(&result);
     }

@@ -21,14 +21,14 @@ static enum way way_of(const struct worker *worker)
 
 /* ---- while the backward pass runs ---------------------------------------------------------- */
 
-weir_status worker_exchange_begin(struct worker *worker, int64_t n_labelled)
+void worker_exchange_begin(struct worker *worker, int64_t n_labelled)
 {
     worker->n_buckets = 0;
+    worker->has_posted = false;
     worker->ps_step = (struct weir_ps_step){
         .step = worker->state.step,
         .learning_rate = weir_schedule_rate(&worker->task->schedule, worker->state.step),
         .n_samples = (double)n_labelled};
-    return way_of(worker) == WAY_SERVERS ? weir_ps_begin(worker->comm, &worker->ps_step) : WEIR_OK;
 }
 
 /** This worker's part of a range, by the progress thread. */
@@ -40,11 +40,21 @@ static weir_status renew(void *context, const struct weir_ps_step *step, float *
     return WEIR_OK;
 }
 
+static weir_status post_to_servers(struct worker *worker, size_t first_elem, size_t n_elems)
+{
+    if (!worker->has_posted) {
+        /* Not before: until the forward pass was over weights of the last step were under way. */
+        worker->has_posted = true;
+        WEIR_TRY(weir_ps_begin(worker->comm, &worker->ps_step));
+    }
+    return weir_ps_post(worker->comm, worker->gradients, first_elem, n_elems);
+}
+
 weir_status worker_exchange_post(struct worker *worker, size_t first_elem, size_t n_elems)
 {
     const enum way way = way_of(worker);
     if (way == WAY_SERVERS) {
-        return weir_ps_post(worker->comm, worker->gradients, first_elem, n_elems);
+        return post_to_servers(worker, first_elem, n_elems);
     }
     if (worker->n_workers == 1) {
         return WEIR_OK;
@@ -75,24 +85,49 @@ static void take_weights(void *context, size_t first_elem, size_t n_elems)
            n_elems * sizeof(float));
 }
 
-weir_status worker_exchange_wait(struct worker *worker, bool is_all)
+/** A layer's new weights, for a thread of the net that wants them. */
+static weir_status await_weights(void *context, size_t first_elem, size_t n_elems)
 {
-    if (way_of(worker) == WAY_SERVERS) {
-        /* Of a step that failed some never goes; the training ends then, and the group with it. */
-        return is_all ? weir_ps_wait_all(worker->comm) : WEIR_OK;
-    }
-    return weir_comm_wait_all(worker->comm);
+    struct worker *worker = context;
+    WEIR_TRY(weir_ps_wait(worker->comm, first_elem, n_elems));
+    take_weights(worker, first_elem, n_elems);
+    train_average_add_range(&worker->average, worker->net, worker->arriving_step, first_elem,
+                            n_elems);
+    return WEIR_OK;
 }
 
-void worker_exchange_finish(struct worker *worker)
+weir_status worker_exchange_wait(struct worker *worker)
+{
+    return way_of(worker) == WAY_SERVERS ? WEIR_OK : weir_comm_wait_all(worker->comm);
+}
+
+weir_status worker_exchange_finish(struct worker *worker)
 {
     const struct weir_ps_step *step = &worker->ps_step;
+    if (way_of(worker) == WAY_SERVERS) {
+        worker->arriving_step = step->step;
+        train_average_add_range(&worker->average, worker->net, step->step, worker->n_gradients,
+                                worker->n_statistics);
+        weir_net_expect_weights(worker->net, await_weights, worker);
+        /* Are all there, it is done with all threads at once. */
+        return weir_ps_is_back(worker->comm, 0, worker->n_gradients)
+                   ? weir_net_settle_weights(worker->net)
+                   : WEIR_OK;
+    }
     if (way_of(worker) == WAY_ALL) {
         weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients,
                                   step->learning_rate, step->step);
     } else {
         weir_net_update(worker->net, take_weights, worker);
     }
+    train_average_add(&worker->average, worker->net, step->step);
+    return WEIR_OK;
+}
+
+weir_status worker_exchange_arrive(struct worker *worker, struct weir_error *err)
+{
+    weir_status status = weir_net_settle_weights(worker->net);
+    return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
 }
 
 /* ---- relaxed --------------------------------------------------------------------------------- */
@@ -131,6 +166,7 @@ static void swap_weights(void *context, size_t first_elem, size_t n_elems)
 
 weir_status worker_exchange_settle(struct worker *worker, struct weir_error *err)
 {
+    WEIR_TRY(worker_exchange_arrive(worker, err));
     if (!is_apart_from_servers(worker)) {
         return WEIR_OK;
     }

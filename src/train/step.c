@@ -95,23 +95,20 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
     *out = (struct step_sums){0, 0};
     atomic_store(&worker->post_status, WEIR_OK);
     uint64_t begin_ns = weir_mono_ns();
-    weir_status begun = worker_exchange_begin(worker, n_labelled);
-    if (begun != WEIR_OK) {
-        return worker_comm_error(worker, begun, err);
-    }
+    worker_exchange_begin(worker, n_labelled);
     for (uint32_t first = 0; status == WEIR_OK && first < batch->n_slots; first += size) {
         status = run(worker, batch, first, n_labelled, out);
     }
     note_part(worker, "forward and backward", begin_ns);
     weir_status posted = atomic_load(&worker->post_status);
     begin_ns = weir_mono_ns();
-    weir_status waited = worker_exchange_wait(worker, status == WEIR_OK && posted == WEIR_OK);
+    weir_status waited = worker_exchange_wait(worker);
     note_part(worker, "wait for gradients", begin_ns);
-    if (status != WEIR_OK) {
+    if (status != WEIR_OK && weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK) {
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)worker->state.step,
                               weir_status_text(status));
     }
-    status = posted != WEIR_OK ? posted : waited;
+    status = status != WEIR_OK ? status : posted != WEIR_OK ? posted : waited;
     return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
 }
 
@@ -166,9 +163,11 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
                               worker->task->learning_rate);
     }
     uint64_t begin_ns = weir_mono_ns();
-    worker_exchange_finish(worker);
-    train_average_add(&worker->average, worker->net, state->step);
+    weir_status finished = worker_exchange_finish(worker);
     note_part(worker, "update", begin_ns);
+    if (finished != WEIR_OK) {
+        return worker_comm_error(worker, finished, err);
+    }
     if (batch->place.position == 0) {
         state->epoch_loss = state->epoch_correct = state->epoch_seen = 0;
     }

@@ -43,7 +43,7 @@ static weir_status save(struct worker *worker, struct weir_error *err)
 {
     worker_set_next_save(worker);
     if (worker->task->config->checkpoint_dir == NULL) {
-        return WEIR_OK;
+        return worker_exchange_arrive(worker, err);
     }
     WEIR_TRY(worker_exchange_settle(worker, err));
     WEIR_TRY(save_settled(worker, err));
@@ -56,6 +56,7 @@ static weir_status measure(struct worker *worker, struct weir_error *err)
     if (worker->task->validation == NULL) {
         return WEIR_OK;
     }
+    WEIR_TRY(worker_exchange_arrive(worker, err));
     const struct train_score_config config = {.dataset = worker->task->validation,
                                               .input = &worker->state.input,
                                               .comm = worker->comm,
@@ -112,7 +113,24 @@ static void report_score(struct worker *worker)
     }
 }
 
-static void tell(struct worker *worker, double n_seen, bool is_epoch_end)
+static weir_status call_hook(struct worker *worker, double n_seen, struct weir_error *err)
+{
+    size_t n_weights = 0;
+    WEIR_TRY(worker_exchange_arrive(worker, err));
+    const float *weights = weir_net_weights(worker->net, &n_weights);
+    const struct weir_train_step done = {.rank = (int)worker->task->config->rank,
+                                         .attempt = (int)worker->task->config->attempt,
+                                         .n_workers = worker->n_workers,
+                                         .step = worker->state.step - 1,
+                                         .loss = worker->sums[SUM_LOSS] / n_seen,
+                                         .weights = weights,
+                                         .n_weights = n_weights};
+    worker->hooks->on_step(worker->hooks->context, &done);
+    return WEIR_OK;
+}
+
+static weir_status tell(struct worker *worker, double n_seen, bool is_epoch_end,
+                        struct weir_error *err)
 {
     struct progress_view view;
     if (worker->rank == 0) {
@@ -122,18 +140,8 @@ static void tell(struct worker *worker, double n_seen, bool is_epoch_end)
             report_view(worker, &view);
         }
     }
-    if (worker->hooks != NULL && worker->hooks->on_step != NULL) {
-        size_t n_weights = 0;
-        const float *weights = weir_net_weights(worker->net, &n_weights);
-        const struct weir_train_step done = {.rank = (int)worker->task->config->rank,
-                                             .attempt = (int)worker->task->config->attempt,
-                                             .n_workers = worker->n_workers,
-                                             .step = worker->state.step - 1,
-                                             .loss = worker->sums[SUM_LOSS] / n_seen,
-                                             .weights = weights,
-                                             .n_weights = n_weights};
-        worker->hooks->on_step(worker->hooks->context, &done);
-    }
+    return worker->hooks != NULL && worker->hooks->on_step != NULL ? call_hook(worker, n_seen, err)
+                                                                   : WEIR_OK;
 }
 
 static weir_status end_epoch(struct worker *worker, struct weir_error *err)
@@ -189,7 +197,7 @@ static weir_status take_turn(struct worker *worker, struct weir_error *err)
     WEIR_TRY(worker_step(worker, &batch, verdict.n_labelled, err));
     WEIR_TRY(worker_trace_end_step(worker, err));
     worker->owes_epoch_end = worker->state.place.position == 0;
-    tell(worker, (double)verdict.n_labelled, worker->owes_epoch_end);
+    WEIR_TRY(tell(worker, (double)verdict.n_labelled, worker->owes_epoch_end, err));
     return worker->owes_epoch_end ? end_epoch(worker, err) : WEIR_OK;
 }
 

@@ -59,6 +59,8 @@ struct worker {
     struct worker_bucket *buckets; /**< Of the step, where each worker has a part of each. */
     size_t n_buckets;
     struct weir_ps_step ps_step; /**< The step, as who makes the new weights is told of it. */
+    bool has_posted;             /**< Of the step, to servers. */
+    uint64_t arriving_step;      /**< Whose weights are under way, if any are. */
 
     struct weir_profile *profile; /**< Told of the parts of a step; NULL: nobody is. */
     int64_t n_steps_taken;        /**< By this process, while a trace is still to be written. */
@@ -136,15 +138,29 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
 
 /* exchange.c: from the workers' gradients to everybody's new weights. */
 
+/*
+ * With parameter servers a step's new weights are *under way* from its worker_exchange_finish on:
+ * the next step's forward pass takes each layer's when they are there, and has all when its
+ * backward pass begins, which posts into the same memory. Who looks at all weights in between
+ * (checkpoints, measurements, hooks, the end) calls worker_exchange_arrive first. Whether any are
+ * under way only the net knows (weir_net_expect_weights).
+ *
+ * A loss that is no number ends the training before its step's finish: the weights that it would
+ * have made are under way then, nobody takes them, and no checkpoint is written.
+ */
+
 /** A step begins: its gradients will be posted. */
-weir_status worker_exchange_begin(struct worker *worker, int64_t n_labelled) WEIR_MUST_CHECK;
+void worker_exchange_begin(struct worker *worker, int64_t n_labelled);
 /** This range of the step's gradients is complete. Ranges come in order, one at a time. */
 weir_status worker_exchange_post(struct worker *worker, size_t first_elem,
                                  size_t n_elems) WEIR_MUST_CHECK;
-/** Wait for what was posted. @param is_all  All of the step was. */
-weir_status worker_exchange_wait(struct worker *worker, bool is_all) WEIR_MUST_CHECK;
-/** What was posted is done, and the step counts: the net has the new weights after it. */
-void worker_exchange_finish(struct worker *worker);
+/** Wait for the sums of what was posted, where this worker makes new weights of them. */
+weir_status worker_exchange_wait(struct worker *worker) WEIR_MUST_CHECK;
+/** What was posted is done, and the step counts: the net has the new weights after it, or they are
+ *  under way; the average too. */
+weir_status worker_exchange_finish(struct worker *worker) WEIR_MUST_CHECK;
+/** All weights are the last step's. At once if none are under way. */
+weir_status worker_exchange_arrive(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 /** Do the workers come together before this step? Always, but for relaxed ones in between. */
 bool worker_is_meeting(const struct worker *worker, uint64_t step, bool is_epoch_begin);
 /** Workers that have come together: the servers' weights, with everybody's gradients and as f32, to

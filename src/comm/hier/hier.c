@@ -296,10 +296,10 @@ static weir_status hier_ps_push(struct weir_comm *comm, size_t i_piece, float *p
     return woken(comm, ucx_ps_transport.push(comm, i_piece, piece, has_data));
 }
 
-static weir_status hier_ps_is_answered(struct weir_comm *comm, size_t i_piece, bool *out,
-                                       uint64_t *out_ns)
+static weir_status hier_ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+                                uint64_t *out_ns)
 {
-    return woken(comm, ucx_ps_transport.is_answered(comm, i_piece, out, out_ns));
+    return woken(comm, ucx_ps_transport.look(comm, i_piece, out, out_ns));
 }
 
 static weir_status hier_ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
@@ -335,7 +335,7 @@ static const struct ps_transport hier_ps_transport = {.open = hier_ps_open,
                                                       .is_heard = hier_ps_is_heard,
                                                       .begin = hier_ps_begin,
                                                       .push = hier_ps_push,
-                                                      .is_answered = hier_ps_is_answered,
+                                                      .look = hier_ps_look,
                                                       .idle = hier_ps_idle,
                                                       .event_fd = hier_ps_event_fd,
                                                       .next = hier_ps_next,

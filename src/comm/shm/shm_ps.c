@@ -172,13 +172,13 @@ static bool is_answered(const struct shm_state *shm, size_t i_piece)
            atomic_load(&mail->n_answered) == atomic_load(&mail->n_pushed);
 }
 
-static weir_status ps_is_answered(struct weir_comm *comm, size_t i_piece, bool *out,
-                                  uint64_t *out_ns)
+static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+                           uint64_t *out_ns)
 {
     struct shm_state *shm = comm->state;
     struct shm_piece *mail = &mail_in(&shm->ps.mail)[i_piece];
-    *out = is_answered(shm, i_piece);
-    if (*out) {
+    *out = is_answered(shm, i_piece) ? PS_ANSWERED : PS_AWAITED;
+    if (*out == PS_ANSWERED) {
         *out_ns = mail->answered_ns;
         float *origin = shm->ps.copied[i_piece];
         if (origin != NULL) {
@@ -371,12 +371,14 @@ static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
     return WEIR_OK;
 }
 
-const struct ps_transport shm_ps_transport = {.open = ps_open,
+/* A worker's mail and its bell are its own, and words of their own in the header. */
+const struct ps_transport shm_ps_transport = {.is_beside = true,
+                                              .open = ps_open,
                                               .say = ps_say,
                                               .is_heard = ps_is_heard,
                                               .begin = ps_begin,
                                               .push = ps_push,
-                                              .is_answered = ps_is_answered,
+                                              .look = ps_look,
                                               .idle = ps_idle,
                                               .event_fd = ps_event_fd,
                                               .next = ps_next,

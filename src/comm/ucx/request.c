@@ -403,7 +403,13 @@ weir_status ucx_idle_until(struct ucx_state *ucx, const struct ucx_request *requ
 weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, uint64_t deadline_ns,
                      unsigned *n_idle)
 {
-    return ucx_idle_until(ucx, request, UINT64_MAX, deadline_ns, n_idle);
+    uint64_t until_ns = UINT64_MAX;
+    if (ucx->comm->ps != NULL) {
+        /* While workers wait for each other their pieces go on. */
+        comm_ps_pump(ucx->comm);
+        until_ns = comm_ps_next_ns(ucx->comm);
+    }
+    return ucx_idle_until(ucx, request, until_ns, deadline_ns, n_idle);
 }
 
 void ucx_cancel(struct ucx_state *ucx, struct ucx_request *request)

@@ -263,21 +263,23 @@ static weir_status expect_answer(struct ucx_state *ucx, size_t i_piece)
                        ucx_part(UCX_PS_PULL, i_piece), &own->in);
 }
 
-static weir_status ps_is_answered(struct weir_comm *comm, size_t i_piece, bool *out,
-                                  uint64_t *out_ns)
+static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+                           uint64_t *out_ns)
 {
     struct ucx_state *ucx = comm->state;
     struct ucx_ps *ps = ucx->ps;
     struct ucx_piece *own = &ps->pieces[i_piece];
     bool is_over = false;
-    *out = false;
+    *out = PS_LEAVING;
     if (own->is_out) {
         WEIR_TRY(ucx_test_all(ucx, &own->out, 1, &is_over));
         if (is_over) {
-            WEIR_TRY(expect_answer(ucx, i_piece));
+            *out = PS_AWAITED;
+            return expect_answer(ucx, i_piece);
         }
         return WEIR_OK;
     }
+    *out = PS_AWAITED;
     if (own->is_in) {
         WEIR_TRY(ucx_test_all(ucx, &own->in, 1, &is_over));
         if (!is_over) {
@@ -289,7 +291,7 @@ static weir_status ps_is_answered(struct weir_comm *comm, size_t i_piece, bool *
                             own->data);
         }
     }
-    *out = true;
+    *out = PS_ANSWERED;
     *out_ns = weir_mono_ns();
     return WEIR_OK;
 }
@@ -515,7 +517,7 @@ const struct ps_transport ucx_ps_transport = {.open = ps_open,
                                               .is_heard = ps_is_heard,
                                               .begin = ps_begin,
                                               .push = ps_push,
-                                              .is_answered = ps_is_answered,
+                                              .look = ps_look,
                                               .idle = ps_idle,
                                               .event_fd = ps_event_fd,
                                               .next = ps_next,
