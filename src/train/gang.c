@@ -17,6 +17,8 @@
 /* After the first loss the others need one failing call; after a stop, a step and a checkpoint. */
 #define LOSS_GRACE_MS 15000
 #define STOP_GRACE_MS 60000
+/* A wish to stop that comes twice within this is one wish. */
+#define SAME_WISH_MS 2000
 /* An elastic group would go on by itself: it has to be ended. */
 #define ELASTIC_GRACE_MS 1000
 
@@ -41,7 +43,9 @@ struct gang {
     int words[2], signals;
     int64_t kill_ms; /**< Monotonic: when who is left is killed; INT64_MAX: never. */
     bool is_stopped;
-    struct gang_end end;
+    int64_t stopped_ms; /**< Monotonic: when that was asked first. */
+    struct gang_exit exits[WEIR_COMM_MAX_RANKS];
+    int n_exits;
 };
 
 static const char *role_name(const struct gang *gang, int rank)
@@ -138,15 +142,6 @@ static weir_status start_rank(struct gang *gang, int rank, struct weir_error *er
     return WEIR_OK;
 }
 
-/** Is `now` a better explanation of the gang's end than what is known? */
-static bool is_better_cause(const struct gang *gang, weir_status now)
-{
-    weir_status before = gang->end.status;
-    bool is_echo = now == WEIR_ERR_PEER || now == WEIR_ERR_TIMEOUT;
-    bool was_echo = before == WEIR_ERR_PEER || before == WEIR_ERR_TIMEOUT;
-    return before == WEIR_OK || (was_echo && !is_echo);
-}
-
 static void read_words(struct gang *gang)
 {
     struct words words;
@@ -201,17 +196,8 @@ static void replace(struct gang *gang, int rank)
     }
 }
 
-static void note_cause(struct gang *gang, int rank, weir_status status,
-                       const struct weir_error *why)
-{
-    gang->end.status = status;
-    gang->end.rank = rank;
-    gang->end.err = *why;
-}
-
 static void note_exit(struct gang *gang, int rank, int wait_status)
 {
-    struct weir_error why = gang->last_words[rank];
     gang->pids[rank] = 0;
     gang->n_alive--;
     if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) {
@@ -222,24 +208,12 @@ static void note_exit(struct gang *gang, int rank, int wait_status)
         replace(gang, rank);
         return;
     }
-    /* Killed by somebody else than us: that is the cause, whatever the others say of it. */
-    bool is_ours = gang->kill_ms <= weir_mono_ms();
+    gang->exits[gang->n_exits++] = (struct gang_exit){.rank = rank,
+                                                      .role = role_name(gang, rank),
+                                                      .wait_status = wait_status,
+                                                      .is_ours = gang->kill_ms <= weir_mono_ms(),
+                                                      .words = gang->last_words[rank]};
     expect_end(gang, gang->config->elastic ? ELASTIC_GRACE_MS : LOSS_GRACE_MS);
-    if (WIFSIGNALED(wait_status) && !is_ours && !gang->end.is_worth_restarting) {
-        gang->end.is_worth_restarting = true;
-        (void)weir_error_set(&why, WEIR_ERR_PEER, "%s %d was killed by signal %d (%s)",
-                             role_name(gang, rank), rank, WTERMSIG(wait_status),
-                             strsignal(WTERMSIG(wait_status)));
-        note_cause(gang, rank, WEIR_ERR_PEER, &why);
-    } else if (why.status != WEIR_OK) {
-        if (is_better_cause(gang, why.status)) {
-            note_cause(gang, rank, why.status, &why);
-        }
-    } else if (gang->end.status == WEIR_OK) {
-        (void)weir_error_set(&why, WEIR_ERR_INTERNAL, "%s %d ended with exit status %d",
-                             role_name(gang, rank), rank, WEXITSTATUS(wait_status));
-        note_cause(gang, rank, WEIR_ERR_INTERNAL, &why);
-    }
 }
 
 static void reap(struct gang *gang)
@@ -261,10 +235,11 @@ static void read_signals(struct gang *gang)
         if (info.ssi_signo == SIGCHLD) {
             continue;
         }
-        if (gang->is_stopped) { /* asked twice: at once */
-            gang->kill_ms = weir_mono_ms();
-        } else {
+        if (gang->is_stopped && weir_mono_ms() - gang->stopped_ms > SAME_WISH_MS) {
+            gang->kill_ms = weir_mono_ms(); /* asked again: at once */
+        } else if (!gang->is_stopped) {
             gang->is_stopped = true;
+            gang->stopped_ms = weir_mono_ms();
             kill_all(gang, SIGTERM);
             expect_end(gang, STOP_GRACE_MS);
         }
@@ -315,8 +290,7 @@ weir_status gang_run(const struct train_task *task, const struct weir_train_hook
                         .config = config,
                         .hooks = hooks,
                         .n_ranks = (int)(config->workers + config->parameter_servers),
-                        .kill_ms = INT64_MAX,
-                        .end = {.rank = -1}};
+                        .kill_ms = INT64_MAX};
     WEIR_TRY(open_channels(&gang, err));
     weir_status status = WEIR_OK;
     for (int r = 0; r < gang.n_ranks && status == WEIR_OK; r++) {
@@ -330,9 +304,6 @@ weir_status gang_run(const struct train_task *task, const struct weir_train_hook
     (void)close(gang.words[0]);
     (void)close(gang.words[1]);
     WEIR_TRY(status);
-    gang.end.is_stopped = gang.is_stopped;
-    gang.end.is_worth_restarting |=
-        gang.end.status == WEIR_ERR_PEER || gang.end.status == WEIR_ERR_TIMEOUT;
-    *out = gang.end;
+    gang_judge(gang.exits, gang.n_exits, gang.is_stopped, out);
     return WEIR_OK;
 }

@@ -62,7 +62,9 @@ static weir_status run(struct launch *launch, const struct weir_train_hooks *hoo
             return WEIR_OK;
         }
         if (end.is_stopped) {
-            return weir_error_set(err, WEIR_ERR_CANCELLED, "%s", end.err.message);
+            return weir_error_set(
+                err, WEIR_ERR_CANCELLED, "%s%s",
+                end.status == WEIR_ERR_CANCELLED ? "" : "stopped: ", end.err.message);
         }
         if (!end.is_worth_restarting) {
             return weir_error_set(err, end.status, "%s", end.err.message);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -68,9 +69,26 @@ static void stop_launcher(void *context, const struct weir_train_step *step)
     }
 }
 
+/** As coreutils' timeout does: to the process, and then to its group. */
+static void stop_launcher_twice(void *context, const struct weir_train_step *step)
+{
+    bed_trace_step(context, step);
+    if (step->rank != 0 || step->step != 3) {
+        return;
+    }
+    sigset_t pending;
+    (void)kill(getppid(), SIGTERM);
+    do { /* until it has come through the launcher, so that the two are two */
+        (void)sched_yield();
+        (void)sigpending(&pending);
+    } while (sigismember(&pending, SIGTERM) == 0);
+    (void)kill(getppid(), SIGTERM);
+}
+
 static const struct weir_train_hooks killing = {.on_step = kill_soon};
 static const struct weir_train_hooks stopping = {.on_step = stop_rank};
 static const struct weir_train_hooks interrupting = {.on_step = stop_launcher};
+static const struct weir_train_hooks interrupting_twice = {.on_step = stop_launcher_twice};
 
 static const struct gang {
     int workers, servers;
@@ -172,6 +190,19 @@ START_TEST(an_interrupt_stops_with_a_checkpoint_that_is_gone_when_the_model_is_t
     bed_train(&config, &bed_hooks);
     ck_assert_int_gt(bed.trace->first_steps[0], 3);
     ck_assert(!weir_path_exists(folder));
+}
+
+END_TEST
+
+START_TEST(one_wish_to_stop_that_comes_twice_stops_with_a_checkpoint_too)
+{
+    for (int servers = 0; servers < 2; servers++) {
+        struct weir_train_config config = bed_config(2, servers, 40);
+        bed_clear();
+        ck_assert_int_eq(weir_train_launch(&config, &interrupting_twice, &bed.err),
+                         WEIR_ERR_CANCELLED);
+        ck_assert_msg(strncmp(bed.err.message, "stopped at step ", 16) == 0, "%s", bed.err.message);
+    }
 }
 
 END_TEST
@@ -280,6 +311,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_damaged_checkpoint_costs_the_steps_since_the_one_before, 1, 3);
     tcase_add_test(tcase,
                    an_interrupt_stops_with_a_checkpoint_that_is_gone_when_the_model_is_there);
+    tcase_add_test(tcase, one_wish_to_stop_that_comes_twice_stops_with_a_checkpoint_too);
     tcase_add_test(tcase, a_training_can_go_on_with_other_servers);
     tcase_add_test(tcase, a_rank_that_dies_again_and_again_ends_the_training);
     tcase_add_test(tcase, a_finished_training_is_not_done_again);
