@@ -1,5 +1,6 @@
 /* A parameter server's worker: gradients go piece by piece as they get ready, weights come back. */
 #include "comm/comm_private.h"
+#include "comm/ps_order.h"
 #include "comm/ps_private.h"
 
 #include "base/clock.h"
@@ -40,6 +41,8 @@ struct lane {
 struct ps_worker {
     struct ps_layout layout;
     struct piece *pieces;
+    struct ps_order order;
+    bool is_relaxed;
     size_t n_out;                       /**< Posted, and not back. */
     int n_leaving[WEIR_COMM_MAX_RANKS]; /**< By server. */
     bool is_begun, has_data;
@@ -64,13 +67,14 @@ static void unlock(struct weir_comm *comm)
 void comm_ps_worker_close(struct weir_comm *comm)
 {
     if (comm->ps != NULL) {
+        ps_order_fini(&comm->ps->order);
         free(comm->ps->pieces);
         free(comm->ps);
         comm->ps = NULL;
     }
 }
 
-static bool make_worker(struct weir_comm *comm, size_t n_elems)
+static bool make_worker(struct weir_comm *comm, size_t n_elems, bool is_relaxed)
 {
     comm_ps_worker_close(comm);
     struct ps_worker *ps = calloc(1, sizeof *ps);
@@ -81,7 +85,8 @@ static bool make_worker(struct weir_comm *comm, size_t n_elems)
     ps->layout = ps_layout_of(n_elems, comm->size - comm->n_workers);
     ps->up.i_piece = ps->down.i_piece = SIZE_MAX;
     ps->pieces = calloc(ps->layout.n_pieces + 1, sizeof *ps->pieces);
-    return ps->pieces != NULL;
+    ps->is_relaxed = is_relaxed;
+    return ps->pieces != NULL && ps_order_init(&ps->order, ps->layout.n_pieces);
 }
 
 /* ---- who goes next --------------------------------------------------------------------------- */
@@ -91,24 +96,32 @@ static bool has_room(const struct ps_worker *ps, size_t i_piece)
     return ps->n_leaving[i_piece % (size_t)ps->layout.n_servers] < LEAVING_MOST;
 }
 
-/** The piece in this place to go next at free_ns: of those that were there, the one whose weights
- *  the next forward pass needs first, the last of the array; or else the first to come. */
+/** Does piece i go before piece j? Weights come back by need, and relaxed workers' pieces wait for
+ *  nobody's. */
+static bool is_before(const struct ps_worker *ps, enum place place, size_t i, size_t j)
+{
+    return place == PIECE_READY && !ps->is_relaxed ? ps_order_is_before(&ps->order, i, j) : i > j;
+}
+
+/** The piece in this place to go next at free_ns: the first in order of those that were there, or
+ *  else the first to come. */
 static size_t choose(const struct ps_worker *ps, enum place place, uint64_t free_ns)
 {
-    size_t i_first = SIZE_MAX;
-    for (size_t i = ps->layout.n_pieces; i-- > 0;) {
+    size_t i_best = SIZE_MAX;
+    uint64_t best_ns = UINT64_MAX;
+    for (size_t i = 0; i < ps->layout.n_pieces; i++) {
         const struct piece *piece = &ps->pieces[i];
+        const uint64_t from_ns = WEIR_MAX(piece->since_ns, free_ns);
         if (piece->place != place || (place == PIECE_READY && !has_room(ps, i))) {
             continue;
         }
-        if (piece->since_ns <= free_ns) {
-            return i;
-        }
-        if (i_first == SIZE_MAX || piece->since_ns < ps->pieces[i_first].since_ns) {
-            i_first = i;
+        if (i_best == SIZE_MAX || from_ns < best_ns ||
+            (from_ns == best_ns && is_before(ps, place, i, i_best))) {
+            i_best = i;
+            best_ns = from_ns;
         }
     }
-    return i_first;
+    return i_best;
 }
 
 /* ---- a pretended link ------------------------------------------------------------------------ */
@@ -204,6 +217,7 @@ static weir_status look(struct weir_comm *comm, bool *out_has_room)
         }
         if (sight == PS_ANSWERED) {
             piece->place = PIECE_ANSWERED;
+            ps_order_note(&ps->order, i, piece->since_ns);
         }
     }
     return WEIR_OK;
@@ -254,6 +268,9 @@ static weir_status begin(struct weir_comm *comm, uint64_t kind, const struct wei
             (struct piece){.place = PIECE_IDLE, .n_missing = ps_piece_elems(&ps->layout, i)};
     }
     memset(ps->n_leaving, 0, sizeof ps->n_leaving);
+    if (kind == PS_ROUND_STEP) {
+        ps_order_begin(&ps->order);
+    }
     ps->is_begun = true;
     ps->has_data = ps_round_has_data(kind, comm->rank);
     unlock(comm);
@@ -462,7 +479,7 @@ weir_status weir_ps_start_relaxed(struct weir_comm *comm, float *weights, size_t
     }
     WEIR_TRY(comm_turn_take(comm));
     lock(comm);
-    bool has_memory = make_worker(comm, n_elems);
+    bool has_memory = make_worker(comm, n_elems, staleness > 0);
     unlock(comm);
     weir_status status =
         has_memory ? transport_of(comm)->open(comm, &comm->ps->layout)
