@@ -2,8 +2,8 @@
  * ps: the parameter server, as ranks of its own or shared by the workers.
  *
  * The last config.n_servers ranks of a communicator are servers, the others workers. The
- * parameters, one array of n_elems floats, are cut into pieces of at most 1 MiB that belong to the
- * servers in turns; the optimiser and its state live where the pieces live. One step:
+ * parameters, one array of n_elems floats, are cut into pieces of at most 512 KiB that belong to
+ * the servers in turns; the optimiser and its state live where the pieces live. One step:
  *
  *     worker                                            server
  *     weir_ps_begin(step)

@@ -2,7 +2,7 @@
 
 /* A piece is what is sent, summed and renewed at once: large enough that its bytes and not its
  * messages take the time, small enough for caches and for one to follow another. */
-#define PIECE_ELEMS_MOST  ((size_t)256 << 10)
+#define PIECE_ELEMS_MOST  ((size_t)128 << 10)
 #define PIECE_ELEMS_LEAST ((size_t)1 << 10)
 #define PIECES_A_SERVER   4
 /* Pieces are numbered in 16 bits of a message's tag. */

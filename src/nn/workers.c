@@ -120,17 +120,21 @@ static void run_tile(struct workers *pool, int32_t i_thread, int32_t i_stage, in
     count_done(pool);
 }
 
-/* Takes and runs one task; false if there is none just now. */
-static bool work_once(struct workers *pool, int32_t i_thread)
+static bool take_tile(struct workers *pool, int32_t i_thread)
 {
-    const struct program *program = pool->program;
     uint64_t claim = atomic_load(&pool->claim);
-    while ((int32_t)(claim & UINT32_MAX) < program->n_tiles) {
+    while ((int32_t)(claim & UINT32_MAX) < pool->program->n_tiles) {
         if (atomic_compare_exchange_weak(&pool->claim, &claim, claim + 1)) {
             run_tile(pool, i_thread, (int32_t)(claim >> 32), (int32_t)(claim & UINT32_MAX));
             return true;
         }
     }
+    return false;
+}
+
+static bool take_filler(struct workers *pool, int32_t i_thread)
+{
+    const struct program *program = pool->program;
     int32_t i_filler = atomic_load(&pool->i_next_filler);
     while (i_filler < atomic_load(&pool->n_fillers_open)) {
         if (atomic_compare_exchange_weak(&pool->i_next_filler, &i_filler, i_filler + 1)) {
@@ -141,6 +145,16 @@ static bool work_once(struct workers *pool, int32_t i_thread)
         }
     }
     return false;
+}
+
+/* Takes and runs one task; false if there is none just now. */
+static bool work_once(struct workers *pool, int32_t i_thread)
+{
+    /* A single thread has no gaps to fill, and whoever waits for gradients gets them sooner. */
+    if (pool->n_threads == 1) {
+        return take_filler(pool, i_thread) || take_tile(pool, i_thread);
+    }
+    return take_tile(pool, i_thread) || take_filler(pool, i_thread);
 }
 
 /* A thread is inside a run only while it works: one that finds nothing leaves before it waits, so

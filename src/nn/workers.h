@@ -4,9 +4,9 @@
  * A program is a row of stages. A stage is n_tiles tasks that may run at once; when the last has
  * ended, the thread that ran it calls end_stage, and the next stage opens. The end of a stage also
  * opens *fillers*: tasks off the critical path (weight gradients) that threads take, in order, when
- * no tile is left. A filler has a deadline: the stage that must not open before it is done (it
- * overwrites memory the filler reads). Which thread runs what is decided as it happens; what is
- * computed does not depend on it.
+ * no tile is left; a single thread takes them at once. A filler has a deadline: the stage that must
+ * not open before it is done (it overwrites memory the filler reads). Which thread runs what is
+ * decided as it happens; what is computed does not depend on it.
  *
  * Threads without work spin for 50 us, then wait in the kernel: an engine that shares its cores
  * with others must not burn them. The thread that calls workers_run works too, as thread 0; a pool
