@@ -45,7 +45,8 @@
  *
  * Failure and deadlines are the communicator's (comm.h): a dead worker or server is WEIR_ERR_PEER
  * on every other rank, relaxed or not. Workers' collectives (weir_comm_allreduce, …) do not include
- * servers, and may be called between the calls here.
+ * servers, and may be called between the calls here, also while pieces are on their way; only
+ * weir_comm_alloc may not then.
  */
 #ifndef WEIR_COMM_PS_H
 #define WEIR_COMM_PS_H

@@ -6,7 +6,7 @@
 #include "base/test_main.h"
 #include "comm/test_group.h"
 
-enum { STEPS = 20, N = 60013, RANGES = 7, N_KINDS = 4 };
+enum { STEPS = 3, N = (1 << 20) + 13, RANGES = 7, N_KINDS = 4 };
 
 static const char *const transports[N_KINDS] = {"shm", "tcp", "ucx", "auto"}; /* auto: 2 hosts */
 
@@ -100,7 +100,7 @@ END_TEST
 
 /* ---- by need --------------------------------------------------------------------------------- */
 
-#define RATE 2e6 /* bytes/s: a quarter of the array takes two workers 60 ms */
+#define RATE 20e6 /* bytes/s: a piece takes two workers 50 ms */
 
 static int wait_for_the_end(struct weir_comm *comm, void *context)
 {
@@ -119,14 +119,14 @@ static int wait_for_the_end(struct weir_comm *comm, void *context)
     const uint64_t begin_ns = weir_mono_ns();
     RANK_CHECK(weir_ps_begin(comm, &step) == WEIR_OK);
     RANK_CHECK(weir_ps_post(comm, gradients, 0, N) == WEIR_OK);
-    RANK_CHECK(weir_ps_wait(comm, N - 1, 1) == WEIR_OK);
+    RANK_CHECK(weir_ps_wait(comm, N - n, n) == WEIR_OK);
     bool is_first_back = weir_ps_is_back(comm, 0, 1);
     double waited_s = (double)(weir_mono_ns() - begin_ns) / 1e9;
     /* Up and down; the beginning goes last. On a machine that was busy for so long all is back. */
-    RANK_CHECK(waited_s >= 0.2 * piece_s);
-    RANK_CHECK(!is_first_back || waited_s > 3 * piece_s);
+    RANK_CHECK(waited_s >= 1.9 * piece_s);
+    RANK_CHECK(!is_first_back || waited_s > 6 * piece_s);
     RANK_CHECK(weir_ps_wait_all(comm) == WEIR_OK);
-    RANK_CHECK((double)(weir_mono_ns() - begin_ns) / 1e9 >= 4 * piece_s);
+    RANK_CHECK((double)(weir_mono_ns() - begin_ns) / 1e9 >= 8.9 * piece_s);
     RANK_CHECK(weir_ps_stop(comm) == WEIR_OK);
     free(gradients);
     return 0;

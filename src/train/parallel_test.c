@@ -295,11 +295,17 @@ END_TEST
 
 START_TEST(a_loss_that_is_no_number_ends_the_training_with_advice)
 {
-    struct weir_train_config config = bed_config(2, 0, 3);
-    config.learning_rate = 1e6;
-    ck_assert_int_eq(weir_train_launch(&config, &bed_hooks, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_msg(strstr(bed.err.message, "learning_rate") != NULL, "%s", bed.err.message);
-    ck_assert_int_eq(bed.trace->n_attempts, 1); /* trying again would not help */
+    for (int servers = 0; servers < 2; servers++) {
+        struct weir_train_config config = bed_config(2, servers, 3);
+        config.learning_rate = 1e6;
+        bed_clear();
+        ck_assert_int_eq(weir_train_launch(&config, &bed_hooks, &bed.err), WEIR_ERR_INVALID);
+        ck_assert_msg(strstr(bed.err.message, "learning_rate") != NULL, "%s", bed.err.message);
+        ck_assert_int_eq(bed.trace->n_attempts, 1); /* trying again would not help */
+        config.checkpoint_every_s = 1000; /* and no hook: weights are under way when it ends */
+        ck_assert_int_eq(weir_train_launch(&config, NULL, &bed.err), WEIR_ERR_INVALID);
+        ck_assert_msg(strstr(bed.err.message, "learning_rate") != NULL, "%s", bed.err.message);
+    }
 }
 
 END_TEST

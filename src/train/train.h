@@ -19,6 +19,9 @@
  * workers after each step, so that all hold the same and a checkpoint does not depend on when it is
  * taken.
  *
+ * With parameter servers a step begins while weights of the last one are still coming: each layer
+ * waits for its own. The weights are the same, and whoever looks at all of them waits for all.
+ *
  * Checkpoints are written beside the training (saver.h): a step that is saved waits for a copy in
  * memory, not for the disk. While one is being written the next timed one is not due; the end of an
  * epoch, a stop and the end wait for it.

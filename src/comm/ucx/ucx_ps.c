@@ -13,11 +13,15 @@
 /** One worker's piece, at the worker and at its server. */
 struct ucx_piece {
     struct ucx_request out, in;
-    float *data;      /**< Worker: where it lies. Server: its gradients. */
-    uint16_t *narrow; /**< The same as 16 bits, where they are sent so; else NULL. */
-    bool is_out;      /**< Worker: sent, the answer not expected yet. */
-    bool is_in;       /**< `in` is posted, and not seen to have ended. */
+    float *data;        /**< Worker: where it lies. Server: its gradients. */
+    uint16_t *narrow;   /**< The same as 16 bits, where they are sent so; else NULL. */
+    bool is_out;        /**< Worker: sent, the answer not expected yet. */
+    bool is_in;         /**< `in` is posted, and not seen to have ended. */
+    const void *queued; /**< Server: an answer that waits until others have left; else NULL. */
 };
+
+/* A worker's answers that are on their way out at once: see LEAVING_MOST in ps_worker.c. */
+#define ANSWERS_LEAVING_MOST 4
 
 /** A server's side of a worker. */
 struct ucx_client {
@@ -28,6 +32,9 @@ struct ucx_client {
     float *room; /**< Of its gradients, and of answers that are copies. */
     uint16_t *narrow_room;
     struct ucx_piece *pieces; /**< By own piece. */
+    size_t n_queued;
+    size_t leaving[ANSWERS_LEAVING_MOST]; /**< Own pieces whose answers are on their way out. */
+    int n_leaving;
     bool is_word_in;
 };
 
@@ -79,6 +86,8 @@ static void forget_pieces(struct ucx_ps *ps, int n_clients)
         client->room = NULL;
         client->narrow_room = NULL;
         client->pieces = NULL;
+        client->n_queued = 0;
+        client->n_leaving = 0;
     }
     free(ps->pieces);
     free(ps->narrow_room);
@@ -441,6 +450,49 @@ static weir_status find_piece(struct ucx_state *ucx, struct ps_event *out, bool 
     return WEIR_OK;
 }
 
+/** Answers leave by need, the end of the array first, and few at a time. */
+static weir_status send_answers(struct ucx_state *ucx, int worker)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    const bool is_16 = is_answer_narrow(ucx->comm, &client->round);
+    int n_leaving = 0;
+    for (int k = 0; k < client->n_leaving; k++) {
+        size_t i = client->leaving[k];
+        bool is_over = false;
+        WEIR_TRY(ucx_test_all(ucx, &client->pieces[i].out, 1, &is_over));
+        if (!is_over) {
+            client->leaving[n_leaving++] = i;
+        }
+    }
+    client->n_leaving = n_leaving;
+    for (size_t i = ps->n_own;
+         i-- > 0 && client->n_queued > 0 && client->n_leaving < ANSWERS_LEAVING_MOST;) {
+        struct ucx_piece *piece = &client->pieces[i];
+        const void *answer = piece->queued;
+        if (answer == NULL) {
+            continue;
+        }
+        size_t i_piece = piece_number(ucx->comm, i);
+        piece->queued = NULL;
+        client->n_queued--;
+        client->leaving[client->n_leaving++] = i;
+        WEIR_TRY(ucx_send(ucx, worker, answer, wire_bytes(&ps->layout, i_piece, is_16),
+                          client->n_rounds - 1, ucx_part(UCX_PS_PULL, i_piece), &piece->out));
+    }
+    return WEIR_OK;
+}
+
+static weir_status send_all_answers(struct ucx_state *ucx)
+{
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        if (ucx->ps->clients[r].n_queued > 0) {
+            WEIR_TRY(send_answers(ucx, r));
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadline_ns,
                            struct ps_event *out)
 {
@@ -449,6 +501,7 @@ static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadlin
     struct ucx_ps *ps = ucx->ps;
     for (;;) {
         bool is_found = false;
+        WEIR_TRY(send_all_answers(ucx));
         WEIR_TRY(find_word(ucx, out, &is_found));
         if (!is_found && ps->is_open) {
             WEIR_TRY(look_for_rounds(ucx));
@@ -481,8 +534,9 @@ static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
         memcpy(piece->data, weights, n * sizeof *weights);
         sent = piece->data;
     }
-    return ucx_send(ucx, worker, sent, wire_bytes(&ps->layout, i_piece, is_16),
-                    client->n_rounds - 1, ucx_part(UCX_PS_PULL, i_piece), &piece->out);
+    piece->queued = sent;
+    client->n_queued++;
+    return send_answers(ucx, worker);
 }
 
 static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
