@@ -97,7 +97,7 @@ static void check_calls(const struct road *road)
 START_TEST(weights_that_come_during_the_next_step_give_the_bits_of_those_that_came_before)
 {
     for (int i_form = next_form(-1); i_form < N_FORMS; i_form = next_form(i_form)) {
-        for (uint64_t seed = 0; seed < 4; seed++) {
+        for (uint64_t seed = 0; seed < (i_form < 2 ? 3 : 1); seed++) {
             struct weir_graph *graph = seed == 0 ? small_graph() : random_graph(seed, 6, NULL);
             struct weir_net *before = training_net(graph, i_form, 1);
             for (uint64_t step = 0; step < STEPS; step++) {
