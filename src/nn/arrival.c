@@ -106,6 +106,7 @@ void weir_net_expect_weights(struct weir_net *net, weir_net_weights_fn fn, void 
     }
     /* Every copy is renewed with its layer, but for those of batch norms. */
     net->are_copies_of_backward = false;
+    net->are_derived_fresh = false;
     net->are_statistics_stale = true;
 }
 

@@ -247,17 +247,19 @@ static weir_status run_refresh_backward(const struct weir_net *net, int32_t i_op
     return WEIR_OK;
 }
 
-static void run_derive(const struct weir_net *net, struct plan_task task, int32_t i_thread)
+static weir_status run_derive(struct weir_net *net, struct plan_task task, int32_t i_thread)
 {
     const struct op *op = &net->plan->ops[task.i_op].op;
     bool is_backward = task.phase == TASK_DERIVE_BACKWARD;
     if (!net->run.is_training && net->are_derived_fresh) {
-        return;
+        return WEIR_OK;
     }
+    WEIR_TRY(arrival_need(net, task.i_op, i_thread));
     uint64_t begin_ns = profile_begin(net->profile);
     net->backend->kernels[op->kind].derive(op, is_backward,
                                            derived_at(net, task.i_op, is_backward));
     profile_end(net->profile, i_thread, task.i_op, (int)task.phase, 0, begin_ns);
+    return WEIR_OK;
 }
 
 static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
@@ -269,8 +271,7 @@ static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
         return run_refresh_backward(net, task.i_op, i_thread);
     }
     if (task.phase != TASK_WEIGHT_GRADIENT) {
-        run_derive(net, task, i_thread);
-        return WEIR_OK;
+        return run_derive(net, task, i_thread);
     }
     struct op_tile tile =
         make_tile(net, o, net->run.schedule->again, i_thread, 0, 0, o->op.gradient_batch);
