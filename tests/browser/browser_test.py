@@ -94,7 +94,9 @@ class LiveTest(WithPage):
 
     def test_pause_holds_the_list_and_resume_catches_up(self):
         page = self.page
+        page.one("[data-decision]")  # until the list is there, the button moves
         page.button("Pause").click()
+        page.button("Resume")
         record = self.state.push_decision()
         page.until(lambda: page.text(".node-rate").split()[0] != "0.0", "the rate, which goes on")
         self.assertEqual(page.all(f'[data-decision="{record["id"]}"]'), [])
