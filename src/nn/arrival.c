@@ -1,3 +1,5 @@
+/* Weights that are still on their way when a step begins: each layer's are asked for by the first
+ * task that reads them; the others of that layer wait, those of other layers do not. */
 #include "net.h"
 
 #include <pthread.h>
