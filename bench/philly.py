@@ -97,6 +97,32 @@ def least_longest_wait(jobs, gpus, above):
     return low
 
 
+def play_ideal(jobs, gpus, at_once, step=0.25):
+    """Mean completion and longest waiting, hours: the first `at_once` device hours of a job before all else, then the most waited."""
+    import numpy
+    submission, run, width = (numpy.array(column, float) for column in zip(*sorted(jobs)))
+    served, waited = numpy.zeros(len(jobs)), numpy.zeros(len(jobs))
+    active, n_submitted, now = numpy.empty(0, int), 0, 0.0
+    while n_submitted < len(jobs) or len(active) > 0:
+        end = numpy.searchsorted(submission, now + step)
+        active = numpy.concatenate([active, numpy.arange(n_submitted, end)])
+        n_submitted = end
+        present = numpy.minimum(step, now + step - submission[active])
+        wish = numpy.minimum(run[active] - served[active], present)
+        first = served[active] * width[active] < at_once
+        order = numpy.argsort(numpy.where(first, -math.inf, -waited[active]), kind="stable")
+        device_hours = (wish * width[active])[order]
+        before = numpy.cumsum(device_hours) - device_hours
+        gets = numpy.empty(len(active))
+        gets[order] = wish[order] * numpy.clip((gpus * step - before) / numpy.maximum(device_hours, 1e-12), 0, 1)
+        served[active] += gets
+        done = served[active] >= run[active] - 1e-9
+        waited[active] += numpy.where(done, wish, present) - gets
+        active = active[~done]
+        now += step
+    return float((run + waited).mean()), float(waited.max())
+
+
 def print_bounds(gpus):
     jobs = read_jobs()
     print(f"{'jobs that may wait':42} {'jobs':>7} {'longest wait, h':>16}")
@@ -104,6 +130,10 @@ def print_bounds(gpus):
         n_waiting = sum(run * width > above for _, run, width in jobs)
         title = f"those of more than {above} device hours" if above > 0 else "all"
         print(f"{title:42} {n_waiting:7} {least_longest_wait(jobs, gpus, above):16}", flush=True)
+    print(f"\n{'run times unknown, evictions for nothing':42} {'mean, h':>7} {'longest wait, h':>16}")
+    for at_once in (1, 5, 10, 20, 50, 100):
+        mean, longest = play_ideal(jobs, gpus, at_once)
+        print(f"{f'the first {at_once} device hours of all at once':42} {mean:7.1f} {longest:16.0f}", flush=True)
 
 
 def main():
@@ -134,4 +164,5 @@ def main():
         print(json.dumps(rows, indent=2))
 
 
-main()
+if __name__ == "__main__":
+    main()
