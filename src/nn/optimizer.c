@@ -17,17 +17,26 @@
 /** Elements [first, end) of the slab that are treated alike. */
 struct segment {
     size_t first, end;
+    size_t first_slot; /**< Of its sums. */
     struct run_traits traits;
+    bool is_adapted; /**< It is a tensor with a rate of its own. */
 };
 
 struct weir_optimizer {
     struct weir_optimizer_config config;
+    const struct optimizer_rule_table *rules;
     const struct optimizer_rule *rule;
     struct segment *segments; /**< By first element, not overlapping. */
     size_t n_segments;
     struct weir_optimizer_state states[OPTIMIZER_STATES_MAX];
     struct slab slabs[OPTIMIZER_STATES_MAX]; /**< Of the states: in huge pages, as weights are. */
     size_t n_states;
+
+    /* Of optimisers that need norms. A slot is what a segment and a tile have in common. */
+    size_t n_slots;
+    double
+        *sums; /**< Of gradients or directions, by slot; then of weights, if tensors have rates. */
+    float scale; /**< Of the gradients: below 1 where their norm is clipped. */
 };
 
 /* ---- table -------------------------------------------------------------------------------- */
@@ -223,6 +232,20 @@ bool weir_optimizer_needs_all(const struct weir_optimizer_config *config)
     return is_layerwise(config) || config->clip_norm > 0;
 }
 
+size_t weir_optimizer_n_passes(const struct weir_optimizer *optimizer)
+{
+    /* lamb's directions are made of gradients that were clipped. */
+    const bool is_clipped = optimizer->config.clip_norm > 0;
+    return optimizer->rule->prepare != NULL && is_clipped
+               ? 2
+               : weir_optimizer_needs_all(&optimizer->config);
+}
+
+static size_t tile_of(size_t elem)
+{
+    return elem / WEIR_OPTIMIZER_TILE;
+}
+
 static int segment_compare(const void *a, const void *b)
 {
     const struct segment *x = a;
@@ -246,10 +269,10 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
     for (size_t i = 0; i < n_params; i++) {
         if (params[i].is_trainable && params[i].n_elems > 0) {
             float decay = params[i].is_decayed ? (float)optimizer->config.weight_decay : 0.0f;
-            segments[n++] = (struct segment){
-                .first = params[i].first_elem,
-                .end = params[i].first_elem + params[i].n_elems,
-                .traits = {.decay = decay, .is_adapted = is_layered && params[i].is_decayed}};
+            segments[n++] = (struct segment){.first = params[i].first_elem,
+                                             .end = params[i].first_elem + params[i].n_elems,
+                                             .traits = {.decay = decay, .trust = 1},
+                                             .is_adapted = is_layered && params[i].is_decayed};
         }
     }
     qsort(segments, n, sizeof *segments, segment_compare);
@@ -274,7 +297,6 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
 
 static weir_status states_make(struct weir_optimizer *optimizer, struct weir_error *err)
 {
-    optimizer->rule = optimizer_rule_of(&optimizer->config);
     size_t n_elems =
         optimizer->n_segments == 0 ? 0 : optimizer->segments[optimizer->n_segments - 1].end;
     for (size_t i = 0; i < optimizer->rule->n_states; i++) {
@@ -292,6 +314,24 @@ static weir_status states_make(struct weir_optimizer *optimizer, struct weir_err
     return WEIR_OK;
 }
 
+/** Where the sums go that norms are made of. */
+static weir_status slots_make(struct weir_optimizer *optimizer, struct weir_error *err)
+{
+    optimizer->scale = 1;
+    if (!weir_optimizer_needs_all(&optimizer->config)) {
+        return WEIR_OK;
+    }
+    for (size_t i = 0; i < optimizer->n_segments; i++) {
+        struct segment *segment = &optimizer->segments[i];
+        segment->first_slot = optimizer->n_slots;
+        optimizer->n_slots += tile_of(segment->end - 1) - tile_of(segment->first) + 1;
+    }
+    optimizer->sums = calloc(2 * optimizer->n_slots + 1, sizeof *optimizer->sums);
+    return optimizer->sums != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_NOMEM, "optimizer: no memory for its norms");
+}
+
 weir_status weir_optimizer_create(const struct weir_optimizer_config *config,
                                   const struct weir_param *params, size_t n_params,
                                   struct weir_optimizer **out, struct weir_error *err)
@@ -303,8 +343,11 @@ weir_status weir_optimizer_create(const struct weir_optimizer_config *config,
     }
     weir_status status = WEIR_OK;
     optimizer->config = *config;
+    optimizer->rules = optimizer_rules_of_machine();
+    optimizer->rule = optimizer_rule_in(optimizer->rules, config);
     WEIR_TRY_GOTO(segments_make(optimizer, params, n_params, err), status, destroy);
     WEIR_TRY_GOTO(states_make(optimizer, err), status, destroy);
+    WEIR_TRY_GOTO(slots_make(optimizer, err), status, destroy);
     *out = optimizer;
     return WEIR_OK;
 destroy:
@@ -320,15 +363,17 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer)
     for (size_t i = 0; i < optimizer->n_states; i++) {
         slab_unmap(&optimizer->slabs[i]);
     }
+    free(optimizer->sums);
     free(optimizer->segments);
     free(optimizer);
 }
 
 /* ---- update ------------------------------------------------------------------------------- */
 
-static struct step_scalars scalars_of(const struct weir_optimizer_config *config, double lr,
+static struct step_scalars scalars_of(const struct weir_optimizer *optimizer, double lr,
                                       uint64_t step)
 {
+    const struct weir_optimizer_config *config = &optimizer->config;
     double t = (double)step + 1;
     double bc1 = 1 - pow(config->beta1, t), bc2 = 1 - pow(config->beta2, t);
     return (struct step_scalars){
@@ -338,31 +383,14 @@ static struct step_scalars scalars_of(const struct weir_optimizer_config *config
         .beta1 = (float)config->beta1,
         .beta2 = (float)config->beta2,
         .epsilon = (float)config->epsilon,
-        .trust = (float)config->trust,
         .rest_alpha = (float)(1 - config->alpha),
         .rest1 = (float)(1 - config->beta1),
         .rest2 = (float)(1 - config->beta2),
         .step_size = (float)(lr / bc1),
         .bc1 = (float)bc1,
         .sqrt_bc2 = (float)sqrt(bc2),
-        .scale = 1,
+        .scale = optimizer->scale,
     };
-}
-
-/** What all gradients are multiplied by. */
-static float clip_scale(const struct weir_optimizer *optimizer, const float *gradients)
-{
-    double squares = 0;
-    if (!(optimizer->config.clip_norm > 0)) {
-        return 1;
-    }
-    for (size_t i = 0; i < optimizer->n_segments; i++) {
-        const struct segment *segment = &optimizer->segments[i];
-        squares +=
-            optimizer_square_sum(1, gradients + segment->first, segment->end - segment->first);
-    }
-    double scale = optimizer->config.clip_norm / (sqrt(squares) + CLIP_EPSILON);
-    return scale < 1 ? (float)scale : 1; /* 1 if it is not a number: that stays where it is */
 }
 
 /** Index of the first segment that ends behind `elem`. */
@@ -380,29 +408,152 @@ static size_t segment_find(const struct weir_optimizer *optimizer, size_t elem)
     return low;
 }
 
-void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
-                           size_t first, size_t n, double lr, uint64_t step)
+/** The part of a segment that lies in [first, end). */
+struct part {
+    size_t from, to; /**< from >= to: none. */
+    float *states[OPTIMIZER_STATES_MAX];
+};
+
+static struct part part_of(const struct weir_optimizer *optimizer, const struct segment *segment,
+                           size_t first, size_t end)
 {
-    struct step_scalars scalars = scalars_of(&optimizer->config, lr, step);
-    size_t end = first + n;
-    assert(!weir_optimizer_needs_all(&optimizer->config) || optimizer->n_segments == 0 ||
-           (first <= optimizer->segments[0].first &&
-            end >= optimizer->segments[optimizer->n_segments - 1].end));
-    scalars.scale = clip_scale(optimizer, gradients);
+    struct part part = {.from = WEIR_MAX(first, segment->first), .to = WEIR_MIN(end, segment->end)};
+    for (size_t j = 0; j < optimizer->n_states; j++) {
+        part.states[j] = optimizer->states[j].data + part.from;
+    }
+    return part;
+}
+
+void weir_optimizer_apply(struct weir_optimizer *optimizer, float *weights, const float *gradients,
+                          size_t first, size_t n, double lr, uint64_t step)
+{
+    const struct step_scalars scalars = scalars_of(optimizer, lr, step);
+    for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
+        const struct segment *segment = &optimizer->segments[i];
+        const struct part part = part_of(optimizer, segment, first, first + n);
+        if (part.from >= part.to) {
+            break;
+        }
+        optimizer->rule->update(&scalars, &segment->traits, part.to - part.from,
+                                weights + part.from, gradients + part.from, part.states);
+    }
+}
+
+/* ---- norms -------------------------------------------------------------------------------- */
+
+double *weir_optimizer_sums(const struct weir_optimizer *optimizer, size_t *out_n)
+{
+    *out_n = optimizer->n_slots * (is_layerwise(&optimizer->config) ? 2 : 1);
+    return optimizer->sums;
+}
+
+static bool is_last_pass(const struct weir_optimizer *optimizer, size_t i_pass)
+{
+    return i_pass + 1 == weir_optimizer_n_passes(optimizer);
+}
+
+/** Of what a segment and a tile have in common. */
+static void measure_slot(struct weir_optimizer *optimizer, const struct step_scalars *scalars,
+                         const struct segment *segment, const struct part *part, bool is_last,
+                         const float *weights, const float *gradients)
+{
+    double (*square_sum)(const float *, size_t) = optimizer->rules->square_sum;
+    const struct optimizer_rule *rule = optimizer->rule;
+    const size_t n = part->to - part->from;
+    const float *w = weights + part->from, *g = gradients + part->from;
+    double *sum =
+        &optimizer->sums[segment->first_slot + tile_of(part->from) - tile_of(segment->first)];
+    *sum = is_last && rule->prepare != NULL
+               ? rule->prepare(scalars, &segment->traits, n, w, g, part->states)
+               : square_sum(g, n);
+    if (is_last && is_layerwise(&optimizer->config)) {
+        sum[optimizer->n_slots] = segment->is_adapted ? square_sum(w, n) : 0;
+    }
+}
+
+void weir_optimizer_measure(struct weir_optimizer *optimizer, size_t i_pass, const float *weights,
+                            const float *gradients, size_t first, size_t n, double lr,
+                            uint64_t step)
+{
+    const struct step_scalars scalars = scalars_of(optimizer, lr, step);
+    const bool is_last = is_last_pass(optimizer, i_pass);
     for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
         const struct segment *segment = &optimizer->segments[i];
         size_t from = WEIR_MAX(first, segment->first);
-        size_t to = WEIR_MIN(end, segment->end);
-        if (from >= to) {
+        if (from >= first + n) {
             break;
         }
-        float *states[OPTIMIZER_STATES_MAX] = {NULL};
-        for (size_t j = 0; j < optimizer->n_states; j++) {
-            states[j] = optimizer->states[j].data + from;
+        for (size_t end = WEIR_MIN(first + n, segment->end); from < end;) {
+            size_t tile_end = (tile_of(from) + 1) * WEIR_OPTIMIZER_TILE;
+            const struct part part = part_of(optimizer, segment, from, WEIR_MIN(end, tile_end));
+            measure_slot(optimizer, &scalars, segment, &part, is_last, weights, gradients);
+            from = part.to;
         }
-        optimizer->rule->update(&scalars, &segment->traits, to - from, weights + from,
-                                gradients + from, states);
     }
+}
+
+static double add_up(const double *sums, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += sums[i];
+    }
+    return sum;
+}
+
+/** What a tensor's rate is multiplied by: 1 where a norm is 0, as the authors' programs do. */
+static float trust_of(double above, double below)
+{
+    return above > 0 && below > 0 ? (float)(above / below) : 1.0f;
+}
+
+/** lars and lamb: the rate of a tensor from its norms. */
+static float rate_of(const struct weir_optimizer *optimizer, const struct segment *segment)
+{
+    const double *sums = optimizer->sums + segment->first_slot;
+    const size_t n_slots = tile_of(segment->end - 1) - tile_of(segment->first) + 1;
+    const double norm = sqrt(add_up(sums, n_slots));
+    const double norm_w = sqrt(add_up(sums + optimizer->n_slots, n_slots));
+    if (optimizer->rule->prepare != NULL) {
+        return trust_of(norm_w, norm);
+    }
+    const double norm_g = (double)optimizer->scale * norm;
+    const double below = norm_g > 0 ? norm_g + (double)segment->traits.decay * norm_w : 0;
+    return trust_of((double)(float)optimizer->config.trust * norm_w, below);
+}
+
+void weir_optimizer_conclude(struct weir_optimizer *optimizer, size_t i_pass)
+{
+    const double clip_norm = optimizer->config.clip_norm;
+    if (i_pass == 0 && clip_norm > 0) {
+        double norm = sqrt(add_up(optimizer->sums, optimizer->n_slots));
+        double scale = clip_norm / (norm + CLIP_EPSILON);
+        /* 1 if it is not a number: that stays where it is. */
+        optimizer->scale = scale < 1 ? (float)scale : 1;
+    }
+    for (size_t i = 0; is_last_pass(optimizer, i_pass) && i < optimizer->n_segments; i++) {
+        struct segment *segment = &optimizer->segments[i];
+        segment->traits.trust = segment->is_adapted ? rate_of(optimizer, segment) : 1;
+    }
+}
+
+static void measure_all(struct weir_optimizer *optimizer, const float *weights,
+                        const float *gradients, size_t first, size_t n, double lr, uint64_t step)
+{
+    assert(!weir_optimizer_needs_all(&optimizer->config) || optimizer->n_segments == 0 ||
+           (first <= optimizer->segments[0].first &&
+            first + n >= optimizer->segments[optimizer->n_segments - 1].end));
+    for (size_t i = 0; i < weir_optimizer_n_passes(optimizer); i++) {
+        weir_optimizer_measure(optimizer, i, weights, gradients, first, n, lr, step);
+        weir_optimizer_conclude(optimizer, i);
+    }
+}
+
+void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
+                           size_t first, size_t n, double lr, uint64_t step)
+{
+    measure_all(optimizer, weights, gradients, first, n, lr, step);
+    weir_optimizer_apply(optimizer, weights, gradients, first, n, lr, step);
 }
 
 /* What the ranges of one update share. */
@@ -417,8 +568,8 @@ struct net_update {
 static void update_range(void *context, size_t first_elem, size_t n_elems)
 {
     const struct net_update *job = context;
-    weir_optimizer_update(job->optimizer, job->weights, job->gradients, first_elem, n_elems,
-                          job->lr, job->step);
+    weir_optimizer_apply(job->optimizer, job->weights, job->gradients, first_elem, n_elems, job->lr,
+                         job->step);
 }
 
 void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net *net,
@@ -429,13 +580,9 @@ void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net
                              .gradients = gradients,
                              .lr = lr,
                              .step = step};
-    if (weir_optimizer_needs_all(&optimizer->config)) {
-        size_t n_elems;
-        weir_net_gradients(net, &n_elems);
-        update_range(&job, 0, n_elems);
-        weir_net_weights_changed(net);
-        return;
-    }
+    size_t n_elems;
+    weir_net_gradients(net, &n_elems);
+    measure_all(optimizer, job.weights, gradients, 0, n_elems, lr, step);
     weir_net_update(net, update_range, &job);
 }
 

@@ -30,12 +30,25 @@
  * With clip_norm > 0, g above is the gradient times min(1, clip_norm / (|all gradients| + 1e-6)):
  * PyTorch's clip_grad_norm_, over the trainable parameters.
  *
+ * Norms need all of a tensor, or of all tensors (weir_optimizer_needs_all). Who has all calls
+ * weir_optimizer_update. Where several owners have a part each, one of them measures its part,
+ * they add up what they measured, and then all apply:
+ *
+ *     for each pass i: sums = 0; weir_optimizer_measure(i, own part …);
+ *                      every sum += the other owners'; weir_optimizer_conclude(i);
+ *     weir_optimizer_apply(own part …);
+ *
+ * A norm's squares are summed in double: within fixed tiles of the element index, and tile by tile
+ * in order. Parts that end where tiles do leave every tile to one owner, to whose sum the others
+ * add 0: so the weights have the same bits however many owners there are.
+ *
  * All state is allocated once, in create. An update touches only the range it is given and its
  * result depends on nothing but the values of that range, lr and step: ranges may be cut anywhere
- * (a bucket, a shard), in any order, and give the same bits. Not so where norms are needed
- * (weir_optimizer_needs_all): there a range must hold all trainable parameters. Updates of ranges
- * that do not overlap may run in several threads at the same time; everything else belongs to one
- * thread at a time. NaN and infinity pass through: they are for the caller to see.
+ * (a bucket, a shard), in any order, and give the same bits. Not so where norms are needed: there
+ * an update's range must hold all trainable parameters, and a measured one must end with tiles.
+ * Updates (of optimisers without norms) and applications of ranges that do not overlap may run in
+ * several threads at the same time; everything else belongs to one thread at a time. NaN and
+ * infinity pass through: they are for the caller to see.
  */
 #ifndef WEIR_NN_OPTIMIZER_H
 #define WEIR_NN_OPTIMIZER_H
@@ -89,7 +102,7 @@ weir_status weir_optimizer_parse(const char *text, struct weir_optimizer_config 
 weir_status weir_optimizer_check(const struct weir_optimizer_config *config,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Does an update need all gradients at once? (lars, lamb, clip_norm > 0) */
+/** Does an update need norms, and so all gradients at once? (lars, lamb, clip_norm > 0) */
 bool weir_optimizer_needs_all(const struct weir_optimizer_config *config);
 
 struct weir_optimizer;
@@ -114,9 +127,36 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer);
 void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
                            size_t first, size_t n, double lr, uint64_t step);
 
+/** Elements: what is measured begins and ends at multiples of it, or at the end of the slab. */
+#define WEIR_OPTIMIZER_TILE ((size_t)1024)
+
+/** How often an update is measured before it is applied: 0 if it needs no norms; 2 of a clipped
+ *  lamb, the moments of which need the first norm; else 1. */
+size_t weir_optimizer_n_passes(const struct weir_optimizer *optimizer);
+
+/**
+ * A pass over elements [first, first + n), as weir_optimizer_update has them: its sums of squares
+ * replace what they were, other sums stay. The last pass of lamb makes its new moments: it may not
+ * be repeated, and its ranges may not overlap.
+ */
+void weir_optimizer_measure(struct weir_optimizer *optimizer, size_t i_pass, const float *weights,
+                            const float *gradients, size_t first, size_t n, double lr,
+                            uint64_t step);
+
+/** The sums of a pass, *out_n of them whichever it is: to be zeroed before one of several owners
+ *  measures, and added to the others' after it. Owned by the optimiser. */
+double *weir_optimizer_sums(const struct weir_optimizer *optimizer, size_t *out_n);
+
+/** All of a pass was measured: take the norms. */
+void weir_optimizer_conclude(struct weir_optimizer *optimizer, size_t i_pass);
+
+/** weir_optimizer_update after all passes were concluded: any range, any order. */
+void weir_optimizer_apply(struct weir_optimizer *optimizer, float *weights, const float *gradients,
+                          size_t first, size_t n, double lr, uint64_t step);
+
 /**
  * weir_optimizer_update of all of a net's weights, followed by weir_net_weights_changed: by the
- * net's threads at the same time, unless norms are needed. The same bits as those two calls.
+ * net's threads at the same time, but for norms. The same bits as those two calls.
  * @param gradients  Of the whole slab; the net's own, or what was made of them.
  */
 void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net *net,

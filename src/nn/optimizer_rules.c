@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct optimizer_rule_table *table_of_machine(void)
+const struct optimizer_rule_table *optimizer_rules_of_machine(void)
 {
     switch (cpu_level()) {
     case CPU_LEVEL_V4:
@@ -15,11 +15,6 @@ static const struct optimizer_rule_table *table_of_machine(void)
         break;
     }
     return &optimizer_rules_v1;
-}
-
-double optimizer_square_sum(float scale, const float *x, size_t n)
-{
-    return table_of_machine()->square_sum(scale, x, n);
 }
 
 const struct optimizer_rule *optimizer_rule_in(const struct optimizer_rule_table *table,
@@ -35,9 +30,4 @@ const struct optimizer_rule *optimizer_rule_in(const struct optimizer_rule_table
         }
     }
     return best;
-}
-
-const struct optimizer_rule *optimizer_rule_of(const struct weir_optimizer_config *config)
-{
-    return optimizer_rule_in(table_of_machine(), config);
 }

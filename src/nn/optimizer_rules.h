@@ -11,7 +11,7 @@
 
 /** What an update of one step needs besides the slabs; worked out once per call, in double. */
 struct step_scalars {
-    float lr, momentum, alpha, beta1, beta2, epsilon, trust;
+    float lr, momentum, alpha, beta1, beta2, epsilon;
     /** 1 - alpha and so on: rounded once, 1 - 0.999f would be off by 1e-5. */
     float rest_alpha, rest1, rest2;
     float step_size; /**< adam: lr / (1 - beta1^t) */
@@ -23,7 +23,7 @@ struct step_scalars {
 /** How a run of elements takes part. */
 struct run_traits {
     float decay;
-    bool is_adapted; /**< lars, lamb: the run is a whole tensor with a rate of its own. */
+    float trust; /**< lars, lamb: what the rate of the run's tensor is multiplied by. */
 };
 
 struct optimizer_rule {
@@ -31,6 +31,10 @@ struct optimizer_rule {
     size_t n_states;
     bool has_momentum, is_nesterov;
     const char *states[OPTIMIZER_STATES_MAX];
+    /** lamb: new moments, which the update then only reads. @return The sum of the squares of the
+     *  directions that they make, in double, in an order that depends on n only. NULL: none. */
+    double (*prepare)(const struct step_scalars *scalars, const struct run_traits *run, size_t n,
+                      const float *restrict w, const float *restrict g, float *const *states);
     void (*update)(const struct step_scalars *scalars, const struct run_traits *run, size_t n,
                    float *restrict w, const float *restrict g, float *const *states);
 };
@@ -39,19 +43,18 @@ struct optimizer_rule {
 struct optimizer_rule_table {
     const struct optimizer_rule *rules;
     size_t n_rules;
-    double (*square_sum)(float scale, const float *x, size_t n);
+    /** In double, in an order that depends on n only. */
+    double (*square_sum)(const float *x, size_t n);
 };
 
 /** Which of them a machine runs: cpu_level.h. */
 extern const struct optimizer_rule_table optimizer_rules_v1, optimizer_rules_v3, optimizer_rules_v4;
 
+/** The table for this machine. */
+const struct optimizer_rule_table *optimizer_rules_of_machine(void);
+
 /** The rule of a configuration that was checked, of a table. Static. */
 const struct optimizer_rule *optimizer_rule_in(const struct optimizer_rule_table *table,
                                                const struct weir_optimizer_config *config);
-/** … of the table for this machine. */
-const struct optimizer_rule *optimizer_rule_of(const struct weir_optimizer_config *config);
-
-/** Sum of (scale * x)^2 in double, in an order that depends on n only. */
-double optimizer_square_sum(float scale, const float *x, size_t n);
 
 #endif

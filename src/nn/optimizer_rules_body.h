@@ -17,18 +17,18 @@ static double lanes_add(const double lanes[LANES])
     return sum;
 }
 
-static double square_sum(float scale, const float *x, size_t n)
+static double square_sum(const float *x, size_t n)
 {
     double lanes[LANES] = {0};
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (size_t j = 0; j < LANES; j++) {
-            double value = (double)(scale * x[i + j]);
+            double value = (double)x[i + j];
             lanes[j] += value * value;
         }
     }
     for (size_t j = 0; i + j < n; j++) {
-        double value = (double)(scale * x[i + j]);
+        double value = (double)x[i + j];
         lanes[j] += value * value;
     }
     return lanes_add(lanes);
@@ -127,23 +127,11 @@ RULE(adamw)
     adam_step(scalars, 0, 1 - scalars->lr * run->decay, n, w, g, states);
 }
 
-/** What a tensor's rate is multiplied by: 1 where a norm is 0, as the authors' programs do. */
-static float trust_of(double above, double below)
-{
-    return above > 0 && below > 0 ? (float)(above / below) : 1.0f;
-}
-
 RULE(lars)
 {
     const float momentum = scalars->momentum, scale = scalars->scale, decay = run->decay;
+    const float rate = scalars->lr * run->trust;
     float *restrict v = states[0];
-    float rate = scalars->lr;
-    if (run->is_adapted) {
-        double norm_w = sqrt(square_sum(1, w, n));
-        double norm_g = sqrt(square_sum(scale, g, n));
-        double below = norm_g > 0 ? norm_g + (double)decay * norm_w : 0;
-        rate *= trust_of((double)scalars->trust * norm_w, below);
-    }
     for (size_t i = 0; i < n; i++) {
         v[i] = momentum * v[i] + rate * (scale * g[i] + decay * w[i]);
         w[i] -= v[i];
@@ -164,7 +152,9 @@ static inline void lamb_moments(const struct step_scalars *scalars, float g, flo
     *s = scalars->beta2 * *s + scalars->rest2 * g * g;
 }
 
-RULE(lamb)
+static double lamb_prepare(const struct step_scalars *scalars, const struct run_traits *run,
+                           size_t n, const float *restrict w, const float *restrict g,
+                           float *const *states)
 {
     const struct step_scalars local = *scalars;
     const float decay = run->decay;
@@ -178,10 +168,16 @@ RULE(lamb)
             lanes[j] += u * u;
         }
     }
-    float rate = local.lr;
-    if (run->is_adapted) {
-        rate *= trust_of(sqrt(square_sum(1, w, n)), sqrt(lanes_add(lanes)));
-    }
+    return lanes_add(lanes);
+}
+
+RULE(lamb)
+{
+    const struct step_scalars local = *scalars;
+    const float decay = run->decay, rate = scalars->lr * run->trust;
+    const float *restrict m = states[0];
+    const float *restrict s = states[1];
+    (void)g;
     for (size_t i = 0; i < n; i++) {
         w[i] -= rate * lamb_direction(&local, decay, w[i], m[i], s[i]);
     }
@@ -191,15 +187,15 @@ RULE(lamb)
 
 // clang-format off
 static const struct optimizer_rule rules[] = {
-    {"sgd",     0, false, false, {NULL}, sgd_plain},
-    {"sgd",     1, true,  false, {"optimizer.sgd.momentum"}, sgd_momentum},
-    {"sgd",     1, true,  true,  {"optimizer.sgd.momentum"}, sgd_nesterov},
-    {"rmsprop", 1, false, false, {"optimizer.rmsprop.second_moment"}, rmsprop_plain},
-    {"rmsprop", 2, true,  false, {"optimizer.rmsprop.second_moment", "optimizer.rmsprop.momentum"}, rmsprop_momentum},
-    {"adam",    2, false, false, {"optimizer.adam.first_moment", "optimizer.adam.second_moment"}, adam},
-    {"adamw",   2, false, false, {"optimizer.adamw.first_moment", "optimizer.adamw.second_moment"}, adamw},
-    {"lars",    1, false, false, {"optimizer.lars.momentum"}, lars},
-    {"lamb",    2, false, false, {"optimizer.lamb.first_moment", "optimizer.lamb.second_moment"}, lamb},
+    {"sgd",     0, false, false, {NULL}, NULL, sgd_plain},
+    {"sgd",     1, true,  false, {"optimizer.sgd.momentum"}, NULL, sgd_momentum},
+    {"sgd",     1, true,  true,  {"optimizer.sgd.momentum"}, NULL, sgd_nesterov},
+    {"rmsprop", 1, false, false, {"optimizer.rmsprop.second_moment"}, NULL, rmsprop_plain},
+    {"rmsprop", 2, true,  false, {"optimizer.rmsprop.second_moment", "optimizer.rmsprop.momentum"}, NULL, rmsprop_momentum},
+    {"adam",    2, false, false, {"optimizer.adam.first_moment", "optimizer.adam.second_moment"}, NULL, adam},
+    {"adamw",   2, false, false, {"optimizer.adamw.first_moment", "optimizer.adamw.second_moment"}, NULL, adamw},
+    {"lars",    1, false, false, {"optimizer.lars.momentum"}, NULL, lars},
+    {"lamb",    2, false, false, {"optimizer.lamb.first_moment", "optimizer.lamb.second_moment"}, lamb_prepare, lamb},
 };
 
 // clang-format on

@@ -339,6 +339,124 @@ START_TEST(any_cut_into_ranges_gives_the_same_bits)
 
 END_TEST
 
+/* ---- several owners ----------------------------------------------------------------------- */
+
+#define N_WIDE     5003
+#define MAX_OWNERS 4
+
+/* Tensors that end within tiles, one that lies in one, and one that nobody trains. */
+static const struct weir_param wide_params[] = {
+    {.first_elem = 0, .n_elems = 1500, .is_trainable = true, .is_decayed = true},
+    {.first_elem = 1500, .n_elems = 24, .is_trainable = true},
+    {.first_elem = 1536, .n_elems = 40, .is_trainable = true, .is_decayed = true},
+    {.first_elem = 1600, .n_elems = 3000, .is_trainable = true, .is_decayed = true},
+    {.first_elem = 4600, .n_elems = 100},
+    {.first_elem = 4700, .n_elems = 303, .is_trainable = true, .is_decayed = true},
+};
+
+struct owner {
+    struct weir_optimizer *optimizer;
+    float weights[N_WIDE];
+};
+
+static void owner_make(struct owner *owner, const struct weir_optimizer_config *config)
+{
+    ck_assert_int_eq(weir_optimizer_create(config, wide_params, WEIR_ARRAY_LEN(wide_params),
+                                           &owner->optimizer, NULL),
+                     WEIR_OK);
+    for (size_t i = 0; i < N_WIDE; i++) {
+        owner->weights[i] = (float)(i % 97) / 97 - 0.4f;
+    }
+}
+
+/** A step by owners of a tile each in turn, or in any other way. */
+static void step_of_owners(struct owner *owners, const int owner_of[], int n_owners,
+                           const float *gradients, uint64_t step)
+{
+    const size_t n_tiles = (N_WIDE + WEIR_OPTIMIZER_TILE - 1) / WEIR_OPTIMIZER_TILE;
+    const size_t n_passes = weir_optimizer_n_passes(owners[0].optimizer);
+    size_t n_sums = 0;
+    for (size_t pass = 0; pass <= n_passes; pass++) { /* the last applies */
+        for (int o = 0; pass < n_passes && o < n_owners; o++) {
+            double *sums = weir_optimizer_sums(owners[o].optimizer, &n_sums);
+            memset(sums, 0, n_sums * sizeof *sums);
+        }
+        for (size_t t = n_tiles; t-- > 0;) {
+            const size_t first = t * WEIR_OPTIMIZER_TILE;
+            const size_t n = WEIR_MIN(WEIR_OPTIMIZER_TILE, N_WIDE - first);
+            struct owner *owner = &owners[owner_of[t]];
+            if (pass < n_passes) {
+                weir_optimizer_measure(owner->optimizer, pass, owner->weights, gradients, first, n,
+                                       0.1, step);
+            } else {
+                weir_optimizer_apply(owner->optimizer, owner->weights, gradients, first, n, 0.1,
+                                     step);
+            }
+        }
+        for (size_t i = 0; pass < n_passes && i < n_sums; i++) {
+            double sum = 0;
+            for (int o = 0; o < n_owners; o++) {
+                sum += weir_optimizer_sums(owners[o].optimizer, &n_sums)[i];
+            }
+            for (int o = 0; o < n_owners; o++) {
+                weir_optimizer_sums(owners[o].optimizer, &n_sums)[i] = sum;
+            }
+        }
+        for (int o = 0; pass < n_passes && o < n_owners; o++) {
+            weir_optimizer_conclude(owners[o].optimizer, pass);
+        }
+    }
+}
+
+static void check_owners(const struct weir_optimizer_config *config, int n_owners)
+{
+    static struct owner one, owners[MAX_OWNERS];
+    static float gradients[N_WIDE];
+    struct weir_rng rng;
+    int owner_of[N_WIDE / WEIR_OPTIMIZER_TILE + 1];
+    weir_rng_init(&rng, SEED, (uint64_t)n_owners);
+    owner_make(&one, config);
+    for (int o = 0; o < n_owners; o++) {
+        owner_make(&owners[o], config);
+    }
+    for (size_t t = 0; t < WEIR_ARRAY_LEN(owner_of); t++) {
+        owner_of[t] = (int)weir_rng_below(&rng, (uint64_t)n_owners); /* some may have none */
+    }
+    for (uint64_t step = 0; step < 5; step++) {
+        for (size_t i = 0; i < N_WIDE; i++) {
+            gradients[i] = (float)weir_rng_normal(&rng);
+        }
+        weir_optimizer_update(one.optimizer, one.weights, gradients, 0, N_WIDE, 0.1, step);
+        step_of_owners(owners, owner_of, n_owners, gradients, step);
+    }
+    for (size_t t = 0; t < WEIR_ARRAY_LEN(owner_of); t++) {
+        const size_t first = t * WEIR_OPTIMIZER_TILE;
+        const size_t n = WEIR_MIN(WEIR_OPTIMIZER_TILE, N_WIDE - first);
+        ck_assert_msg(memcmp(one.weights + first, owners[owner_of[t]].weights + first,
+                             n * sizeof(float)) == 0,
+                      "%s, clip norm %g, %d owners, tile %zu, seed %d", config->name,
+                      config->clip_norm, n_owners, t, SEED);
+    }
+    weir_optimizer_destroy(one.optimizer);
+    for (int o = 0; o < n_owners; o++) {
+        weir_optimizer_destroy(owners[o].optimizer);
+    }
+}
+
+START_TEST(several_owners_of_tiles_have_the_bits_of_one)
+{
+    for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(names); i++) {
+        struct weir_optimizer_config config = defaults(names[i / 2]);
+        config.weight_decay = 0.01;
+        config.clip_norm = i % 2 == 0 ? 0 : 3;
+        for (int n_owners = 1; n_owners <= MAX_OWNERS; n_owners++) {
+            check_owners(&config, n_owners);
+        }
+    }
+}
+
+END_TEST
+
 /* One step of a rule, as a level of processors has it, over a run that fills no vector. */
 static void step_of_level(const struct optimizer_rule_table *table,
                           const struct weir_optimizer_config *config, float out[3][N])
@@ -349,7 +467,6 @@ static void step_of_level(const struct optimizer_rule_table *table,
                                          .beta1 = 0.9f,
                                          .beta2 = 0.999f,
                                          .epsilon = 1e-8f,
-                                         .trust = 0.001f,
                                          .rest_alpha = 0.01f,
                                          .rest1 = 0.1f,
                                          .rest2 = 0.001f,
@@ -357,7 +474,8 @@ static void step_of_level(const struct optimizer_rule_table *table,
                                          .bc1 = 0.3f,
                                          .sqrt_bc2 = 0.7f,
                                          .scale = 0.8f};
-    const struct run_traits traits = {.decay = 0.01f, .is_adapted = true};
+    const struct run_traits traits = {.decay = 0.01f, .trust = 0.6f};
+    const struct optimizer_rule *rule = optimizer_rule_in(table, config);
     static float gradients[N];
     float *states[] = {out[1], out[2]};
     fill(gradients, 1);
@@ -368,7 +486,11 @@ static void step_of_level(const struct optimizer_rule_table *table,
         out[2][i] = fabsf(out[2][i]); /* a second moment */
         out[1][i] = strcmp(config->name, "rmsprop") == 0 ? fabsf(out[1][i]) : out[1][i];
     }
-    optimizer_rule_in(table, config)->update(&scalars, &traits, N - 3, out[0], gradients, states);
+    if (rule->prepare != NULL) {
+        out[0][N - 1] = (float)rule->prepare(&scalars, &traits, N - 3, out[0], gradients, states);
+    }
+    rule->update(&scalars, &traits, N - 3, out[0], gradients, states);
+    out[0][N - 2] = (float)table->square_sum(gradients, N - 3);
 }
 
 START_TEST(every_processor_gives_the_same_bits)
@@ -536,6 +658,7 @@ END_TEST
 
 WEIR_TEST_MAIN("optimizer", every_rule_follows_its_formula_in_double_precision,
                gradients_longer_than_the_limit_are_made_as_long_as_it,
+               several_owners_of_tiles_have_the_bits_of_one,
                a_tensor_of_zeros_begins_to_learn_under_lars_and_lamb, settings_are_read_from_a_text,
                two_steps_of_momentum_worked_by_hand,
                the_first_step_of_adam_moves_each_weight_by_the_learning_rate,
