@@ -64,6 +64,7 @@ static const struct weir_option options[] = {
     OPT(join,               "join",               BOOL, NULL,       0, 0, NULL, "With --rank: join the elastic group of this rendezvous while it trains"),
     OPT(checkpoint_dir,     "checkpoint-dir",     TEXT, NULL,       0, 0, "DIR", "Where checkpoints are; without: beside the output, until it is there"),
     OPT(checkpoint_every_s, "checkpoint-every-s", F64,  "30",       0, 1e9, "S", "Time between checkpoints; each epoch ends with one too"),
+    OPT(keep,               "keep",               TEXT, "last",     0, 0, "WHICH", "The model is that of the last epoch, or of the best on the validation pictures: last or best"),
     OPT(output,             "output",             TEXT, "model.safetensors", 0, 0, "FILE", "The trained model"),
     { .name = "format", .short_name = 'o', .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_train_config, format),
       .fallback = "text", .arg = "FORMAT", .doc = "Progress as text, or as JSON lines: json" },
@@ -220,6 +221,11 @@ bool train_is_elastic(const struct weir_train_config *config)
     return config->elastic || config->join;
 }
 
+bool train_keeps_best(const struct weir_train_config *config)
+{
+    return strcmp(config->keep, "best") == 0;
+}
+
 static weir_status check_elastic(const struct weir_train_config *config, struct weir_error *err)
 {
     if (config->join && train_is_launcher(config)) {
@@ -349,6 +355,23 @@ static weir_status check_word(const char *key, const char *text, const char *a, 
                                 text, a, b);
 }
 
+static weir_status check_keep(const struct weir_train_config *config, struct weir_error *err)
+{
+    WEIR_TRY(check_word("keep", config->keep, "last", "best", err));
+    if (!train_keeps_best(config)) {
+        return WEIR_OK;
+    }
+    if (config->validation == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "keep: which epoch is the best is measured on validation pictures; "
+                              "give validation");
+    }
+    return train_is_launcher(config) || config->checkpoint_dir != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "keep: a rank needs checkpoint_dir, where the best weights are");
+}
+
 weir_status train_config_optimizer(const struct weir_train_config *config,
                                    struct weir_optimizer_config *out, struct weir_error *err)
 {
@@ -388,6 +411,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
     WEIR_TRY(train_config_optimizer(config, &optimizer, err));
     WEIR_TRY(check_word("on_damage", config->on_damage, "skip", "fatal", err));
     WEIR_TRY(check_word("format", config->format, "text", "json", err));
+    WEIR_TRY(check_keep(config, err));
     if (weir_backend_find(config->backend) == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "backend: \"%.40s\" is neither onednn nor reference",

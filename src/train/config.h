@@ -38,7 +38,7 @@ struct weir_train_config {
     bool elastic, join, shard_update;
 
     /* What is kept, shown and reported. */
-    char *checkpoint_dir, *output, *format;
+    char *checkpoint_dir, *keep, *output, *format;
     int64_t display_every, profile_steps;
     char *profile;
     double checkpoint_every_s;
@@ -87,6 +87,9 @@ bool train_is_launcher(const struct weir_train_config *config);
 
 /** Does the group go on when a worker is lost, and take in others? */
 bool train_is_elastic(const struct weir_train_config *config);
+
+/** Is the model that of the best epoch? */
+bool train_keeps_best(const struct weir_train_config *config);
 
 /** Is this rank a parameter server? */
 bool train_is_server(const struct weir_train_config *config);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static json_t *metrics_json(const struct worker *worker)
+json_t *worker_metrics(const struct worker *worker)
 {
     const struct train_state *state = &worker->state;
     json_t *metrics = json_pack("{s:f,s:f}", "loss", state->epoch_loss / state->epoch_seen,
@@ -16,14 +16,31 @@ static json_t *metrics_json(const struct worker *worker)
     return metrics;
 }
 
+/** The net's weights become those that are exported, after out_step steps. @param out_metrics  The
+ *  caller's. */
+static weir_status choose_weights(struct worker *worker, json_t **out_metrics, uint64_t *out_step,
+                                  struct weir_error *err)
+{
+    if (train_keeps_best(worker->task->config)) {
+        WEIR_TRY(worker_best_take(worker, out_metrics, out_step, err));
+        train_progress_note(&worker->progress, "kept", "epoch",
+                            (double)(*out_step / worker->task->steps_per_epoch));
+        return WEIR_OK;
+    }
+    train_average_swap(&worker->average, worker->net);
+    *out_metrics = worker_metrics(worker);
+    *out_step = worker->state.step;
+    return WEIR_OK;
+}
+
 /** How the model came about; nothing that differs between two runs of the same training. */
 static char *training_text(const struct worker *worker, json_t *parameters, json_t *metrics,
-                           struct weir_arena *arena)
+                           uint64_t step, struct weir_arena *arena)
 {
     const struct weir_train_config *config = worker->task->config;
     json_t *training = json_pack(
         "{s:O,s:O,s:I,s:I,s:I,s:s?,s:I,s:s}", "parameters", parameters, "metrics", metrics, "steps",
-        (json_int_t)worker->state.step, "workers", (json_int_t)config->workers, "parameter_servers",
+        (json_int_t)step, "workers", (json_int_t)config->workers, "parameter_servers",
         (json_int_t)config->parameter_servers, "dataset", config->dataset, "dataset_version",
         (json_int_t)config->dataset_version, "code_version",
         config->code_version != NULL ? config->code_version : "weir " WEIR_VERSION);
@@ -35,15 +52,17 @@ static char *training_text(const struct worker *worker, json_t *parameters, json
 static weir_status finish(struct worker *worker, struct weir_arena *arena, struct weir_error *err)
 {
     const struct train_task *task = worker->task;
-    json_t *parameters = train_parameters(task), *metrics = metrics_json(worker);
+    json_t *metrics = NULL;
+    uint64_t step = 0;
+    WEIR_TRY(choose_weights(worker, &metrics, &step, err));
+    json_t *parameters = train_parameters(task);
     struct train_version version = {.file = task->config->output,
                                     .parameters = weir_json_text(parameters, arena),
                                     .metrics = weir_json_text(metrics, arena)};
-    const char *training = training_text(worker, parameters, metrics, arena);
+    const char *training = training_text(worker, parameters, metrics, step, arena);
     json_decref(parameters);
     json_decref(metrics);
     char *baseline = NULL;
-    train_average_swap(&worker->average, worker->net);
     WEIR_TRY(train_baseline(task, &worker->state.input, worker->net, arena, &baseline, err));
     version.baseline = baseline;
     const struct weir_net_file_info info = {.input = worker->state.input,

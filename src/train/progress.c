@@ -128,7 +128,7 @@ bool train_progress_look(struct train_progress *progress, const struct train_sta
 }
 
 void train_progress_epoch(struct train_progress *progress, const struct train_state *state,
-                          const struct train_score *score)
+                          const struct train_score *score, bool is_best)
 {
     unsigned long long epoch = state->step / progress->task->steps_per_epoch;
     double loss = state->epoch_loss / state->epoch_seen;
@@ -143,6 +143,9 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
             json_object_set_new(object, "validation_loss", json_real(score->loss));
             json_object_set_new(object, "validation_accuracy", json_real(score->accuracy));
         }
+        if (is_best) {
+            json_object_set_new(object, "best", json_true());
+        }
         print_json(object);
         return;
     }
@@ -152,7 +155,7 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
     if (score->n > 0) {
         (void)printf("  validation loss %.4f  accuracy %.4f", score->loss, score->accuracy);
     }
-    (void)printf("  after %.1f s\n", seconds);
+    (void)printf("%s  after %.1f s\n", is_best ? "  best" : "", seconds);
     (void)fflush(stdout);
     progress->last_line_ms = weir_mono_ms();
 }

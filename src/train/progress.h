@@ -56,9 +56,10 @@ void train_progress_add(struct train_progress *progress, double loss, double cor
 bool train_progress_look(struct train_progress *progress, const struct train_state *state,
                          bool is_epoch_end, struct progress_view *out);
 
-/** An epoch is over. score->n is 0 if there was no measurement. */
+/** An epoch is over. score->n is 0 if there was no measurement. is_best: the best one so far, and
+ *  kept. */
 void train_progress_epoch(struct train_progress *progress, const struct train_state *state,
-                          const struct train_score *score);
+                          const struct train_score *score, bool is_best);
 
 /** Something worth a line: "resumed", "checkpoint"; key NULL: no number. */
 void train_progress_note(struct train_progress *progress, const char *event, const char *key,

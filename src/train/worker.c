@@ -63,6 +63,9 @@ static weir_status measure(struct worker *worker, struct weir_error *err)
                                               .n_threads = worker_decoding_threads(worker)};
     train_average_swap(&worker->average, worker->net);
     weir_status status = train_score_measure(worker->net, &config, &worker->score, err);
+    if (status == WEIR_OK) {
+        status = worker_best_offer(worker, err);
+    }
     train_average_swap(&worker->average, worker->net);
     return status;
 }
@@ -149,7 +152,7 @@ static weir_status end_epoch(struct worker *worker, struct weir_error *err)
     WEIR_TRY(save(worker, err));
     WEIR_TRY(measure(worker, err));
     if (worker->rank == 0) {
-        train_progress_epoch(&worker->progress, &worker->state, &worker->score);
+        train_progress_epoch(&worker->progress, &worker->state, &worker->score, worker->is_best);
         report_score(worker);
     }
     worker->owes_epoch_end = false;

@@ -45,6 +45,7 @@ struct worker {
     uint64_t saved_step;       /**< Of the last checkpoint; UINT64_MAX if there is none. */
     int64_t next_save_ms;      /**< Monotonic. */
     struct train_score score;  /**< Of the last measurement; n is 0 if there is none. */
+    bool is_best;              /**< Worker 0: no measurement before it was better (best.c). */
     bool owes_epoch_end; /**< An epoch is over, and not all that belongs to its end is done. */
     bool has_state;      /**< This worker knows where the training stands. */
     struct progress_group newcomers; /**< Since the last regroup began: who did not know. */
@@ -192,8 +193,25 @@ weir_status train_worker_run(const struct train_task *task, struct weir_comm **c
                              const struct weir_train_hooks *hooks,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * best.c, where --keep is best: the net, whose weights have just been measured, becomes the best
+ * one so far if it is. Of others than worker 0 nothing is done. Cost: writing a model file, while
+ * the training waits.
+ * @return what weir_net_file_save does, and then the file is as before.
+ */
+weir_status worker_best_offer(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The net's weights become the best ones. @param out_metrics  Measured with them; the caller's.
+ *  @param out_step  After how many steps. @return NOT_FOUND if the file is gone; what reading
+ *  gives; on error nothing is the caller's. */
+weir_status worker_best_take(struct worker *worker, json_t **out_metrics, uint64_t *out_step,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** finish.c: worker 0 after the last step: baseline, model file, registration. */
 weir_status worker_finish(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What the last epoch came to. The caller's. */
+json_t *worker_metrics(const struct worker *worker);
 
 /** server.c: a parameter server, until the workers stop it. */
 weir_status train_server_run(const struct train_task *task, struct weir_comm *comm,
