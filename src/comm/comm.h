@@ -147,7 +147,8 @@ weir_status weir_comm_allreduce(struct weir_comm *comm, void *buf, size_t n_elem
                                 enum weir_comm_type type) WEIR_MUST_CHECK;
 
 /** The part of n_elems elements that belongs to a worker in the two calls below; may be empty. The
- *  parts follow each other in rank order. */
+ *  parts follow each other in rank order; they are equal if 16 elements for each worker divide all.
+ */
 void weir_comm_slice(const struct weir_comm *comm, size_t n_elems, int rank, size_t *out_first,
                      size_t *out_n);
 

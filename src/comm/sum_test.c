@@ -32,6 +32,9 @@ START_TEST(slices_are_balanced_to_one_unit)
             most = WEIR_MAX(most, n);
         }
         ck_assert_uint_le(most - least, 16);
+        for (int i = 0; i < parts; i++) {
+            ck_assert_uint_eq(comm_slice(16 * 77 * (size_t)parts, parts, i).n, 16 * 77);
+        }
     }
 }
 

@@ -269,21 +269,10 @@ static weir_status check_wire(const struct weir_train_config *config, struct wei
 
 static weir_status check_shards(const struct weir_train_config *config, struct weir_error *err)
 {
-    struct weir_optimizer_config optimizer;
-    if (!config->shard_update) {
-        return WEIR_OK;
-    }
-    if (config->parameter_servers > 0) {
+    if (config->shard_update && config->parameter_servers > 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "shard_update: the workers serve, or parameter_servers do; leave out "
                               "one of the two");
-    }
-    WEIR_TRY(train_config_optimizer(config, &optimizer, err));
-    if (weir_optimizer_needs_all(&optimizer)) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "shard_update: %s needs norms over whole tensors, of which each "
-                              "worker has a part",
-                              config->clip_norm > 0 ? "clip_norm" : optimizer.name);
     }
     return WEIR_OK;
 }

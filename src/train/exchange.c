@@ -19,11 +19,18 @@ static enum way way_of(const struct worker *worker)
     return worker->task->config->shard_update && worker->n_workers > 1 ? WAY_SHARED : WAY_ALL;
 }
 
+/** Must a shared update be measured before it is made? */
+static bool is_measured(const struct worker *worker)
+{
+    return weir_optimizer_needs_all(&worker->task->optimizer);
+}
+
 /* ---- while the backward pass runs ---------------------------------------------------------- */
 
 void worker_exchange_begin(struct worker *worker, int64_t n_labelled)
 {
     worker->n_buckets = 0;
+    worker->n_shared = 0;
     worker->has_posted = false;
     worker->ps_step = (struct weir_ps_step){
         .step = worker->state.step,
@@ -50,6 +57,44 @@ static weir_status post_to_servers(struct worker *worker, size_t first_elem, siz
     return weir_ps_post(worker->comm, worker->gradients, first_elem, n_elems);
 }
 
+static void note_bucket(struct worker *worker, size_t first_elem, size_t n_elems, bool is_rest)
+{
+    worker->buckets[worker->n_buckets++] =
+        (struct worker_bucket){.first = first_elem, .n = n_elems, .is_rest = is_rest};
+}
+
+/** @param update  NULL: the sum is all that is wanted. */
+static weir_status post_shared(struct worker *worker, size_t first_elem, size_t n_elems,
+                               weir_ps_update_fn update)
+{
+    note_bucket(worker, first_elem, n_elems, false);
+    const struct weir_ps_work work = {.gradients = worker->gradients,
+                                      .weights = weir_net_weights(worker->net, NULL),
+                                      .first_elem = first_elem,
+                                      .n_elems = n_elems,
+                                      .step = worker->ps_step,
+                                      .update = update,
+                                      .context = worker->optimizer};
+    return weir_ps_shared_post(worker->comm, &work);
+}
+
+/** Sum what is complete up to `end`, as far as every worker gets whole tiles of it. */
+static weir_status post_in_tiles(struct worker *worker, size_t end)
+{
+    const size_t unit = WEIR_OPTIMIZER_TILE * (size_t)worker->n_workers;
+    const size_t n = (end - worker->n_shared) / unit * unit;
+    if (n > 0) {
+        WEIR_TRY(post_shared(worker, worker->n_shared, n, NULL));
+        worker->n_shared += n;
+    }
+    if (end < worker->n_gradients || worker->n_shared == end) {
+        return WEIR_OK;
+    }
+    note_bucket(worker, worker->n_shared, end - worker->n_shared, true);
+    return weir_comm_allreduce_post(worker->comm, worker->gradients + worker->n_shared,
+                                    end - worker->n_shared);
+}
+
 weir_status worker_exchange_post(struct worker *worker, size_t first_elem, size_t n_elems)
 {
     const enum way way = way_of(worker);
@@ -62,16 +107,8 @@ weir_status worker_exchange_post(struct worker *worker, size_t first_elem, size_
     if (way == WAY_ALL) {
         return weir_comm_allreduce_post(worker->comm, worker->gradients + first_elem, n_elems);
     }
-    worker->buckets[worker->n_buckets++] =
-        (struct worker_bucket){.first = first_elem, .n = n_elems};
-    const struct weir_ps_work work = {.gradients = worker->gradients,
-                                      .weights = weir_net_weights(worker->net, NULL),
-                                      .first_elem = first_elem,
-                                      .n_elems = n_elems,
-                                      .step = worker->ps_step,
-                                      .update = renew,
-                                      .context = worker->optimizer};
-    return weir_ps_shared_post(worker->comm, &work);
+    return is_measured(worker) ? post_in_tiles(worker, first_elem + n_elems)
+                               : post_shared(worker, first_elem, n_elems, renew);
 }
 
 /* ---- after it -------------------------------------------------------------------------------- */
@@ -93,6 +130,65 @@ static weir_status await_weights(void *context, size_t first_elem, size_t n_elem
     take_weights(worker, first_elem, n_elems);
     train_average_add_range(&worker->average, worker->net, worker->arriving_step, first_elem,
                             n_elems);
+    return WEIR_OK;
+}
+
+/** This worker's elements of a bucket. */
+static struct worker_bucket own_part(const struct worker *worker,
+                                     const struct worker_bucket *bucket)
+{
+    struct worker_bucket own = *bucket;
+    if (bucket->is_rest) {
+        own.n = worker->rank == 0 ? bucket->n : 0;
+        return own;
+    }
+    weir_comm_slice(worker->comm, bucket->n, worker->rank, &own.first, &own.n);
+    own.first += bucket->first;
+    return own;
+}
+
+/** In the gradients' memory: everybody gets everybody's parts of a bucket. */
+static weir_status gather_bucket(const struct worker *worker, const struct worker_bucket *bucket)
+{
+    float *range = worker->gradients + bucket->first;
+    return bucket->is_rest ? weir_comm_broadcast(worker->comm, range, bucket->n * sizeof *range, 0)
+                           : weir_comm_allgather(worker->comm, range, bucket->n, WEIR_COMM_F32);
+}
+
+/** The norms of the step's sums, by every worker's of its own elements. */
+static weir_status measure(const struct worker *worker)
+{
+    const struct weir_ps_step *step = &worker->ps_step;
+    const float *weights = weir_net_weights(worker->net, NULL);
+    size_t n_sums = 0;
+    double *sums = weir_optimizer_sums(worker->optimizer, &n_sums);
+    for (size_t i_pass = 0; i_pass < weir_optimizer_n_passes(worker->optimizer); i_pass++) {
+        memset(sums, 0, n_sums * sizeof *sums);
+        for (size_t k = 0; k < worker->n_buckets; k++) {
+            const struct worker_bucket own = own_part(worker, &worker->buckets[k]);
+            weir_optimizer_measure(worker->optimizer, i_pass, weights, worker->gradients, own.first,
+                                   own.n, step->learning_rate, step->step);
+        }
+        WEIR_TRY(weir_comm_allreduce(worker->comm, sums, n_sums, WEIR_COMM_F64));
+        weir_optimizer_conclude(worker->optimizer, i_pass);
+    }
+    return WEIR_OK;
+}
+
+/** New weights where the gradients were: this worker's own by the norms, then the others'. */
+static weir_status renew_measured(const struct worker *worker)
+{
+    const struct weir_ps_step *step = &worker->ps_step;
+    float *weights = weir_net_weights(worker->net, NULL);
+    WEIR_TRY(measure(worker));
+    for (size_t k = 0; k < worker->n_buckets; k++) {
+        const struct worker_bucket *bucket = &worker->buckets[k];
+        const struct worker_bucket own = own_part(worker, bucket);
+        weir_optimizer_apply(worker->optimizer, weights, worker->gradients, own.first, own.n,
+                             step->learning_rate, step->step);
+        memcpy(worker->gradients + own.first, weights + own.first, own.n * sizeof *weights);
+        WEIR_TRY(gather_bucket(worker, bucket));
+    }
     return WEIR_OK;
 }
 
@@ -118,6 +214,7 @@ weir_status worker_exchange_finish(struct worker *worker)
         weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients,
                                   step->learning_rate, step->step);
     } else {
+        WEIR_TRY(is_measured(worker) ? renew_measured(worker) : WEIR_OK);
         weir_net_update(worker->net, take_weights, worker);
     }
     train_average_add(&worker->average, worker->net, step->step);
@@ -192,16 +289,16 @@ void worker_exchange_go_on(struct worker *worker)
 static weir_status gather(const struct worker *worker, const struct weir_optimizer_state *state,
                           const struct worker_bucket *bucket)
 {
-    size_t first = 0, n = 0, end = WEIR_MIN(bucket->first + bucket->n, state->n_elems);
+    const size_t end = WEIR_MIN(bucket->first + bucket->n, state->n_elems);
     if (bucket->first >= end) {
         return WEIR_OK;
     }
-    float *range = worker->gradients + bucket->first;
-    weir_comm_slice(worker->comm, bucket->n, worker->rank, &first, &n);
-    n = WEIR_MIN(n, end - WEIR_MIN(end, bucket->first + first));
-    memcpy(range + first, state->data + bucket->first + first, n * sizeof *range);
-    WEIR_TRY(weir_comm_allgather(worker->comm, range, bucket->n, WEIR_COMM_F32));
-    memcpy(state->data + bucket->first, range, (end - bucket->first) * sizeof *range);
+    const struct worker_bucket own = own_part(worker, bucket);
+    const size_t n = WEIR_MIN(own.n, end - WEIR_MIN(end, own.first));
+    memcpy(worker->gradients + own.first, state->data + own.first, n * sizeof *state->data);
+    WEIR_TRY(gather_bucket(worker, bucket));
+    memcpy(state->data + bucket->first, worker->gradients + bucket->first,
+           (end - bucket->first) * sizeof *state->data);
     return WEIR_OK;
 }
 

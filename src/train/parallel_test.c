@@ -130,14 +130,15 @@ START_TEST(one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts)
 
 END_TEST
 
+/* Those that need norms last. */
+static const struct way {
+    const char *optimizer;
+    double clip_norm;
+} ways[] = {{"sgd:nesterov=1", 0}, {"rmsprop", 0}, {"adam", 0},   {"adamw", 0}, {"lars", 0},
+            {"lamb", 0},           {"sgd", 0.1},   {"lars", 0.1}, {"lamb", 0.1}};
+
 START_TEST(parameter_servers_give_the_weights_of_an_all_reduce)
 {
-    static const struct {
-        const char *optimizer;
-        double clip_norm;
-    } ways[] = {{"sgd:nesterov=1", 0}, {"rmsprop", 0}, {"adam", 0}, {"adamw", 0},
-                {"lars", 0},           {"lamb", 0},    {"sgd", 0.1}};
-
     for (size_t i = 0; i < WEIR_ARRAY_LEN(ways); i++) {
         struct weir_train_config config = bed_config(2, 0, 2);
         size_t n = 0;
@@ -167,13 +168,13 @@ END_TEST
 
 START_TEST(workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_all_reduce)
 {
-    static const char *const optimizers[] = {"sgd:nesterov=1", "rmsprop", "adam", "adamw"};
     static const char *const last = "step-000000000012.safetensors";
     char path[160];
-    for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(optimizers); i++) {
+    for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(ways); i++) {
         struct weir_train_config config = bed_config(2 + (int)(i % 2), 0, 2);
         size_t n = 0, n_kept = 0, n_again = 0;
-        config.optimizer = (char *)optimizers[i / 2];
+        config.optimizer = (char *)ways[i / 2].optimizer;
+        config.clip_norm = ways[i / 2].clip_norm;
         config.transport = (char *)(i % 2 == 0 ? "shm" : "tcp");
         config.checkpoint_every_s = 1000;
         bed_clear();
@@ -189,6 +190,39 @@ START_TEST(workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_
         const char *again = bed_read(path, &n_again);
         ck_assert_uint_eq(n_kept, n_again);
         ck_assert_msg(memcmp(kept, again, n_kept) == 0, "%s: another checkpoint", config.optimizer);
+    }
+}
+
+END_TEST
+
+/* More weights than one range of a shared update: norms of what several ranges cut. */
+START_TEST(shared_ranges_that_cut_tensors_have_the_norms_of_one_worker)
+{
+    static const char text[] = "input: [1, 12, 12]\nlayers:\n"
+                               "  - {name: fc1, type: linear, k: 1000}\n"
+                               "  - {name: relu1, type: relu}\n"
+                               "  - {name: fc2, type: linear, k: 1300}\n"
+                               "  - {name: relu2, type: relu}\n"
+                               "  - {name: fc3, type: linear, k: classes}\n"
+                               "loss: {type: softmax}\n";
+    ck_assert_int_eq(weir_file_write_atomic(bed.model, text, sizeof text - 1, 0644, NULL), WEIR_OK);
+    for (size_t i = 4; i < WEIR_ARRAY_LEN(ways); i++) {
+        struct weir_train_config config = bed_config(1, 0, 1);
+        size_t n = 0;
+        config.backend = "onednn";
+        config.optimizer = (char *)ways[i].optimizer;
+        config.clip_norm = ways[i].clip_norm;
+        config.gradient_parts = 2;
+        config.checkpoint_every_s = 1000;
+        bed_clear();
+        bed_train(&config, NULL);
+        const float *alone = bed_weights(&n);
+        config.workers = 2;
+        config.shard_update = true;
+        bed_clear();
+        bed_train(&config, NULL);
+        ck_assert_msg(memcmp(alone, bed_weights(&n), n * sizeof *alone) == 0, "%s, clip norm %g",
+                      ways[i].optimizer, ways[i].clip_norm);
     }
 }
 
@@ -351,6 +385,7 @@ WEIR_TEST_MAIN_WITH("parallel", bed_make, bed_drop, one_worker_does_what_a_plain
                     one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts,
                     parameter_servers_give_the_weights_of_an_all_reduce,
                     workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_all_reduce,
+                    shared_ranges_that_cut_tensors_have_the_norms_of_one_worker,
                     what_cannot_share_the_update_is_refused,
                     workers_that_may_be_steps_apart_learn_too,
                     what_cannot_be_steps_apart_is_refused,

@@ -95,16 +95,18 @@ static const struct gang {
     const char *norm, *dropout, *optimizer;
     double clip_norm;
     const char *wire; /* NULL: in shared memory */
+    bool is_shared;   /* The workers share the update. */
 } gangs[] = {
-    {1, 0, WITH_NORM, WITH_DROPOUT, "sgd", 0, NULL},
-    {2, 0, WITH_NORM, WITH_DROPOUT, "adam", 0.5, NULL},
-    {2, 1, "", WITH_DROPOUT, "sgd:nesterov=1", 0, NULL},
-    {2, 2, WITH_NORM, "", "adam", 0, NULL},
-    {2, 0, WITH_NORM, "", "lars", 0, NULL},
-    {2, 1, "", WITH_DROPOUT, "lamb", 0.5, NULL},
-    {1, 0, "", WITH_DROPOUT, "rmsprop", 0, NULL},
-    {2, 2, WITH_NORM, "", "adamw", 0, NULL},
-    {2, 1, "", WITH_DROPOUT, "adam", 0, "bf16"},
+    {1, 0, WITH_NORM, WITH_DROPOUT, "sgd", 0, NULL, false},
+    {2, 0, WITH_NORM, WITH_DROPOUT, "adam", 0.5, NULL, false},
+    {2, 1, "", WITH_DROPOUT, "sgd:nesterov=1", 0, NULL, false},
+    {2, 2, WITH_NORM, "", "adam", 0, NULL, false},
+    {3, 0, WITH_NORM, "", "lamb", 0.5, NULL, true},
+    {2, 0, WITH_NORM, "", "lars", 0, NULL, false},
+    {2, 1, "", WITH_DROPOUT, "lamb", 0.5, NULL, false},
+    {1, 0, "", WITH_DROPOUT, "rmsprop", 0, NULL, false},
+    {2, 2, WITH_NORM, "", "adamw", 0, NULL, false},
+    {2, 1, "", WITH_DROPOUT, "adam", 0, "bf16", false},
 };
 
 static struct weir_train_config config_of(const struct gang *gang)
@@ -113,6 +115,7 @@ static struct weir_train_config config_of(const struct gang *gang)
     bed_write_model(gang->norm, gang->dropout);
     config.optimizer = (char *)gang->optimizer;
     config.clip_norm = gang->clip_norm;
+    config.shard_update = gang->is_shared;
     if (gang->wire != NULL) {
         config.wire = (char *)gang->wire;
         config.transport = (char *)"tcp";
@@ -306,7 +309,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, bed_make, bed_drop);
     int n = (int)WEIR_ARRAY_LEN(gangs);
-    tcase_add_loop_test(tcase, a_killed_rank_changes_nothing, 0, 4);
+    tcase_add_loop_test(tcase, a_killed_rank_changes_nothing, 0, 5);
     tcase_add_loop_test(tcase, a_stopped_training_goes_on_as_if_nothing_had_happened, 0, n);
     tcase_add_loop_test(tcase, a_damaged_checkpoint_costs_the_steps_since_the_one_before, 1, 3);
     tcase_add_test(tcase,

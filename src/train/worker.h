@@ -28,6 +28,7 @@ enum worker_sum { SUM_LOSS, SUM_CORRECT, SUM_COUNT };
 /** A range of the gradients that is exchanged at once. */
 struct worker_bucket {
     size_t first, n;
+    bool is_rest; /**< Worker 0's, too few to be shared. */
 };
 
 struct worker {
@@ -59,6 +60,7 @@ struct worker {
     double *sums;           /**< SUM_COUNT + n_statistics. */
     struct worker_bucket *buckets; /**< Of the step, where each worker has a part of each. */
     size_t n_buckets;
+    size_t n_shared; /**< Elements of the step that are in buckets, where there are norms. */
     struct weir_ps_step ps_step; /**< The step, as who makes the new weights is told of it. */
     bool has_posted;             /**< Of the step, to servers. */
     uint64_t arriving_step;      /**< Whose weights are under way, if any are. */
@@ -148,6 +150,13 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
  *
  * A loss that is no number ends the training before its step's finish: the weights that it would
  * have made are under way then, nobody takes them, and no checkpoint is written.
+ */
+
+/*
+ * Workers that share the update of an optimiser that needs norms (weir_optimizer_needs_all) sum
+ * while the backward pass runs, as others do, but renew and gather in worker_exchange_finish: a
+ * norm needs the last gradient. Their parts end where the optimiser's tiles do; the few elements
+ * behind the last that can be shared so are worker 0's.
  */
 
 /** A step begins: its gradients will be posted. */
