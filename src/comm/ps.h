@@ -31,6 +31,11 @@
  * the synchronous server, and the same bits. Who asks for weights (weir_ps_pull) when all have done
  * the same number of steps gets them with every gradient in them: that is what to save.
  *
+ * An optimiser may need sums over all elements before it renews any (weir_ps_sums: norms of
+ * tensors, of which every server has pieces). Then a server waits for all its gradients of a step,
+ * measures them, adds up with the other servers what they measured, and only then renews and
+ * answers: nothing of a step comes back while its gradients are still being computed.
+ *
  * On one host gradients in weir_comm_alloc memory are read, and weights written, by the servers
  * where they are. Between hosts: messages, and a server holds the gradients of all workers for its
  * pieces.
@@ -79,13 +84,33 @@ typedef weir_status (*weir_ps_update_fn)(void *context, const struct weir_ps_ste
  *  service. */
 typedef weir_status (*weir_ps_tell_fn)(void *context, const struct weir_ps_step *step);
 
+/**
+ * Sums over all elements, that updates need. They are made in passes: in each of them `sums` are
+ * zeroed, `measure` is called for every piece of this server's, in order, and the servers' sums are
+ * added up; then `conclude` is called, with the total in `sums`. Where of each sum all servers but
+ * one have 0 the total has the same bits for any number of servers. Updates follow.
+ */
+struct weir_ps_sums {
+    size_t n_passes;
+    double *sums; /**< Written until weir_ps_serve returns. */
+    size_t n_sums;
+    /** Add to the sums what these elements have for them. Parameters as those of an update. */
+    void (*measure)(void *context, const struct weir_ps_step *step, size_t i_pass,
+                    const float *weights, const float *gradient_sum, size_t first_elem,
+                    size_t n_elems);
+    void (*conclude)(void *context, size_t i_pass);
+};
+
 struct weir_ps_config {
     int idle_timeout_ms;  /**< Longest wait for something to do; 0 = the comm's timeout_ms. */
     weir_ps_tell_fn tell; /**< NULL: the workers never call weir_ps_tell. */
-    /** `update` needs all gradients of a step at once: it is called once, for all elements, when
-     * the last has come. Only for a single, synchronous server. */
-    bool is_whole;
+    /** NULL: an update needs nothing but its own elements. Else all servers give one, with as many
+     *  passes and sums, and workers are synchronous: UNSUPPORTED otherwise. */
+    const struct weir_ps_sums *sums;
 };
+
+/** Elements: pieces begin at multiples of it. */
+#define WEIR_PS_PIECE_UNIT ((size_t)1024)
 
 /** Which pieces a server has: elements [*out_first, *out_first + *out_n) are the i-th one's.
  *  @return false if there are not so many. Pure. */

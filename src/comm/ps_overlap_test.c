@@ -87,13 +87,9 @@ static int overlap(struct weir_comm *comm, void *context)
 START_TEST(ranges_come_back_one_by_one_while_workers_sum_something_else)
 {
     static const int servers[] = {1, 3};
-    struct test_group group;
-    const int kind = _i % N_KINDS, n_servers = servers[_i / N_KINDS];
-    test_group_init(&group, 2 + n_servers, transports[kind]);
-    group.n_servers = n_servers;
-    group.n_hosts = kind == N_KINDS - 1 ? 2 : 1;
-    ck_assert_int_eq(test_group_run(&group, overlap, NULL), 0);
-    test_group_fini(&group);
+    const int kind = _i % N_KINDS, n_hosts = kind == N_KINDS - 1 ? 2 : 1;
+    ck_assert_int_eq(
+        test_group_try(transports[kind], 2, servers[_i / N_KINDS], n_hosts, overlap, NULL), 0);
 }
 
 END_TEST
@@ -134,11 +130,7 @@ static int wait_for_the_end(struct weir_comm *comm, void *context)
 
 START_TEST(the_end_of_the_array_overtakes_its_beginning)
 {
-    struct test_group group;
-    test_group_init(&group, 3, "shm");
-    group.n_servers = 1;
-    ck_assert_int_eq(test_group_run(&group, wait_for_the_end, NULL), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try("shm", 2, 1, 1, wait_for_the_end, NULL), 0);
 }
 
 END_TEST
@@ -179,11 +171,7 @@ static int pull_early(struct weir_comm *comm, void *context)
 
 START_TEST(weights_that_are_asked_for_have_the_gradients_that_are_still_on_their_way)
 {
-    struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
-    group.n_servers = 1;
-    ck_assert_int_eq(test_group_run(&group, pull_early, NULL), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try(transports[_i], 2, 1, 1, pull_early, NULL), 0);
 }
 
 END_TEST

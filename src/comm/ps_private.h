@@ -22,6 +22,10 @@ struct ps_layout {
 struct ps_layout ps_layout_of(size_t n_elems, int n_servers);
 size_t ps_piece_first(const struct ps_layout *layout, size_t i_piece);
 size_t ps_piece_elems(const struct ps_layout *layout, size_t i_piece);
+/** How many pieces a server has. Only the first servers have any, if there are few. */
+size_t ps_n_own(const struct ps_layout *layout, int i_server);
+/** How many servers have any. */
+int ps_n_owners(const struct ps_layout *layout);
 
 enum ps_op {
     PS_OPEN = 1, /**< So many parameters, so far apart may workers be. */
@@ -105,6 +109,9 @@ struct ps_transport {
      *  again, or, if is_copied, may change at once. */
     weir_status (*answer)(struct weir_comm *comm, int worker, size_t i_piece, const float *weights,
                           bool is_copied);
+    /** Add up with the other servers that have pieces, all of which call it. */
+    weir_status (*add_up)(struct weir_comm *comm, double *sums, size_t n_sums,
+                          uint64_t deadline_ns);
     /** The word is carried out: tell all workers. Nothing is expected any more after PS_STOP. */
     weir_status (*served)(struct weir_comm *comm, const struct ps_word *word);
 };

@@ -22,9 +22,10 @@ struct server {
     void *context;
     struct ps_layout layout;
     uint64_t staleness;
-    float *weights;       /**< All; touched are this server's pieces. */
-    float *sum;           /**< Of a piece; of all, if config->is_whole. */
-    size_t n_summed;      /**< Pieces, if so. */
+    float *weights;  /**< All; touched are this server's pieces. */
+    float *sum;      /**< Of a piece; of all, if updates need config->sums. */
+    size_t n_summed; /**< Pieces, if so. */
+    uint64_t idle_ns;
     struct visit *visits; /**< [own pieces][workers] */
     uint64_t *n_updates;  /**< By own piece, since the start. */
     uint64_t first_step;
@@ -72,19 +73,19 @@ static void forget(struct server *server)
 static weir_status open_pieces(struct server *server, const struct ps_word *word)
 {
     struct weir_comm *comm = server->comm;
-    if (server->config->is_whole && (word->staleness > 0 || comm->size - comm->n_workers > 1)) {
+    if (server->config->sums != NULL && word->staleness > 0) {
         return give_up(server, WEIR_ERR_UNSUPPORTED,
-                       "needs all gradients at once: it must be alone, and synchronous");
+                       "needs all gradients of a step at once: workers must be synchronous");
     }
     forget(server);
     server->layout = ps_layout_of((size_t)word->n_elems, comm->size - comm->n_workers);
     server->staleness = word->staleness;
     server->has_first_step = false;
-    size_t n_own = server->layout.n_pieces / (size_t)server->layout.n_servers + 1;
+    size_t n_own = ps_n_own(&server->layout, server_number(server)) + 1;
     server->weights = calloc(server->layout.n_elems + 1, sizeof *server->weights);
-    server->sum =
-        calloc((server->config->is_whole ? server->layout.n_elems : server->layout.piece_elems) + 1,
-               sizeof *server->sum);
+    server->sum = calloc(
+        (server->config->sums != NULL ? server->layout.n_elems : server->layout.piece_elems) + 1,
+        sizeof *server->sum);
     server->n_summed = 0;
     server->visits = calloc(n_own * (size_t)comm->n_workers, sizeof *server->visits);
     server->n_updates = calloc(n_own, sizeof *server->n_updates);
@@ -168,22 +169,49 @@ static bool are_all_waiting(const struct server *server, const struct visit *vis
     return true;
 }
 
-/** Of a step that is made at once: not before its last piece is summed. */
-static weir_status take_whole(struct server *server, const struct ps_event *event)
+/** What updates need of all elements: of this server's, and of the others'. */
+static weir_status measure(struct server *server, const struct ps_event *event)
+{
+    struct weir_comm *comm = server->comm;
+    const struct weir_ps_sums *sums = server->config->sums;
+    const struct ps_layout *layout = &server->layout;
+    for (size_t i_pass = 0; i_pass < sums->n_passes; i_pass++) {
+        for (size_t i = 0; i < sums->n_sums; i++) {
+            sums->sums[i] = 0;
+        }
+        for (size_t i = (size_t)server_number(server); i < layout->n_pieces;
+             i += (size_t)layout->n_servers) {
+            size_t first = ps_piece_first(layout, i);
+            sums->measure(server->context, &event->round.step, i_pass, server->weights + first,
+                          server->sum + first, first, ps_piece_elems(layout, i));
+        }
+        if (ps_n_owners(layout) > 1 && sums->n_sums > 0) {
+            WEIR_TRY(comm->transport->ps->add_up(comm, sums->sums, sums->n_sums,
+                                                 weir_mono_ns() + server->idle_ns));
+        }
+        sums->conclude(server->context, i_pass);
+    }
+    return WEIR_OK;
+}
+
+/** A piece of a step whose updates need sums: nothing happens before the last is here. The end of
+ *  the array, which is needed first, is renewed first. */
+static weir_status take_measured(struct server *server, const struct ps_event *event)
 {
     const struct ps_layout *layout = &server->layout;
+    const size_t n_own = ps_n_own(layout, server_number(server));
     sum_piece(server, event->i_piece, server->sum + ps_piece_first(layout, event->i_piece));
-    if (++server->n_summed < layout->n_pieces) {
+    if (++server->n_summed < n_own) {
         return WEIR_OK;
     }
     server->n_summed = 0;
-    weir_status status = server->update(server->context, &event->round.step, server->weights,
-                                        server->sum, 0, layout->n_elems);
-    if (status != WEIR_OK) {
-        return give_up(server, status, "could not update its weights");
-    }
-    for (size_t i = layout->n_pieces; i-- > 0;) {
-        WEIR_TRY(answer(server, i, PS_ROUND_STEP, UINT64_MAX));
+    WEIR_TRY(measure(server, event));
+    struct ps_event own = *event;
+    for (size_t i = n_own; i-- > 0;) {
+        own.i_piece = i * (size_t)layout->n_servers + (size_t)server_number(server);
+        WEIR_TRY(renew(server, &own, server->sum + ps_piece_first(layout, own.i_piece),
+                       event->round.step.step));
+        WEIR_TRY(answer(server, own.i_piece, PS_ROUND_STEP, UINT64_MAX));
     }
     return WEIR_OK;
 }
@@ -219,8 +247,8 @@ static weir_status take_piece(struct server *server, const struct ps_event *even
     if (!are_all_waiting(server, visits, visit->kind)) {
         return WEIR_OK;
     }
-    if (is_step && server->config->is_whole) {
-        return take_whole(server, event);
+    if (is_step && server->config->sums != NULL) {
+        return take_measured(server, event);
     }
     if (is_step) {
         sum_piece(server, event->i_piece, server->sum);
@@ -276,14 +304,15 @@ weir_status weir_ps_serve(struct weir_comm *comm, const struct weir_ps_config *c
     }
     struct server server = {
         .comm = comm, .config = config, .update = update, .context = context, .awaited = -1};
-    uint64_t idle_ns = config->idle_timeout_ms > 0 ? (uint64_t)config->idle_timeout_ms * 1000000
-                                                   : comm->timeout_ns;
+    server.idle_ns = config->idle_timeout_ms > 0 ? (uint64_t)config->idle_timeout_ms * 1000000
+                                                 : comm->timeout_ns;
     WEIR_TRY(comm_turn_take(comm));
     bool is_over = false;
     weir_status status = WEIR_OK;
     while (status == WEIR_OK && !is_over) {
         struct ps_event event;
-        status = comm->transport->ps->next(comm, server.awaited, weir_mono_ns() + idle_ns, &event);
+        status = comm->transport->ps->next(comm, server.awaited, weir_mono_ns() + server.idle_ns,
+                                           &event);
         if (status == WEIR_OK) {
             status =
                 event.is_word ? take_word(&server, &event, &is_over) : take_piece(&server, &event);

@@ -126,11 +126,9 @@ START_TEST(weights_are_those_of_the_serial_program)
         {3, 3, 20, true}, {4, 1, N_MOST, true}, {2, 3, N_MOST, false},
     };
     struct layout layout = layouts[_i / N_SWEPT];
-    struct test_group group;
-    test_group_init(&group, layout.n_workers + layout.n_servers, transports[_i % N_SWEPT]);
-    group.n_servers = layout.n_servers;
-    ck_assert_int_eq(test_group_run(&group, run, &layout), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try(transports[_i % N_SWEPT], layout.n_workers, layout.n_servers, 1,
+                                    run, &layout),
+                     0);
 }
 
 END_TEST
@@ -217,11 +215,7 @@ static int fail_update(struct weir_comm *comm, void *context)
 
 START_TEST(an_update_that_fails_ends_the_group)
 {
-    struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
-    group.n_servers = 1;
-    ck_assert_int_eq(test_group_run(&group, fail_update, NULL), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try(transports[_i], 2, 1, 1, fail_update, NULL), 0);
 }
 
 END_TEST
@@ -270,13 +264,11 @@ START_TEST(shared_weights_are_those_of_the_serial_program)
                                             {4, 0, 7, true},
                                             {5, 0, 33, false}};
     struct layout layout = layouts[_i / N_KINDS];
-    struct test_group group;
     /* The third kind: on two hosts, that hold several ranks. */
-    test_group_init(&group, layout.n_workers,
-                    _i % N_KINDS == N_SWEPT ? "auto" : transports[_i % N_KINDS]);
-    group.n_hosts = _i % N_KINDS == N_SWEPT ? 2 : 1;
-    ck_assert_int_eq(test_group_run(&group, share_steps, &layout), 0);
-    test_group_fini(&group);
+    const bool is_apart = _i % N_KINDS == N_SWEPT;
+    ck_assert_int_eq(test_group_try(is_apart ? "auto" : transports[_i % N_KINDS], layout.n_workers,
+                                    0, is_apart ? 2 : 1, share_steps, &layout),
+                     0);
 }
 
 END_TEST
@@ -375,11 +367,9 @@ START_TEST(relaxed_workers_see_their_own_gradients_and_all_but_the_last_few_of_o
 {
     static const struct relaxed kinds[] = {{3, 1, 1}, {2, 2, 3}, {4, 1, 8}};
     struct relaxed relaxed = kinds[_i / N_TRANSPORTS];
-    struct test_group group;
-    test_group_init(&group, relaxed.n_workers + relaxed.n_servers, transports[_i % N_TRANSPORTS]);
-    group.n_servers = relaxed.n_servers;
-    ck_assert_int_eq(test_group_run(&group, run_relaxed, &relaxed), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try(transports[_i % N_TRANSPORTS], relaxed.n_workers,
+                                    relaxed.n_servers, 1, run_relaxed, &relaxed),
+                     0);
 }
 
 END_TEST
@@ -462,12 +452,10 @@ START_TEST(posted_ranges_become_the_serial_programs_weights_where_the_gradients_
     static const struct layout layouts[] = {
         {1, 0, 1000, true}, {2, 0, N_MOST, true}, {3, 0, 100003, false}, {4, 0, 7, true}};
     struct layout layout = layouts[_i / N_KINDS];
-    struct test_group group;
-    test_group_init(&group, layout.n_workers,
-                    _i % N_KINDS == N_SWEPT ? "auto" : transports[_i % N_KINDS]);
-    group.n_hosts = _i % N_KINDS == N_SWEPT ? 2 : 1;
-    ck_assert_int_eq(test_group_run(&group, share_ranges, &layout), 0);
-    test_group_fini(&group);
+    const bool is_apart = _i % N_KINDS == N_SWEPT;
+    ck_assert_int_eq(test_group_try(is_apart ? "auto" : transports[_i % N_KINDS], layout.n_workers,
+                                    0, is_apart ? 2 : 1, share_ranges, &layout),
+                     0);
 }
 
 END_TEST
@@ -493,10 +481,7 @@ static int sum_posted(struct weir_comm *comm, void *context)
 
 START_TEST(without_an_update_a_posted_range_is_summed_in_its_own_slice)
 {
-    struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
-    ck_assert_int_eq(test_group_run(&group, sum_posted, NULL), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, sum_posted, NULL), 0);
 }
 
 END_TEST
@@ -519,10 +504,7 @@ static int fail_posted(struct weir_comm *comm, void *context)
 
 START_TEST(a_posted_update_that_fails_ends_the_group)
 {
-    struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
-    ck_assert_int_eq(test_group_run(&group, fail_posted, NULL), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, fail_posted, NULL), 0);
 }
 
 END_TEST
@@ -548,10 +530,7 @@ static int fail_shared(struct weir_comm *comm, void *context)
 
 START_TEST(a_shared_update_that_fails_is_known_to_all_and_the_group_goes_on)
 {
-    struct test_group group;
-    test_group_init(&group, 3, transports[_i]);
-    ck_assert_int_eq(test_group_run(&group, fail_shared, NULL), 0);
-    test_group_fini(&group);
+    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, fail_shared, NULL), 0);
 }
 
 END_TEST

@@ -93,6 +93,18 @@ int test_group_run(struct test_group *group, test_rank_fn function, void *contex
     return n_failed;
 }
 
+int test_group_try(const char *transport, int n_workers, int n_servers, int n_hosts,
+                   test_rank_fn function, void *context)
+{
+    struct test_group group;
+    test_group_init(&group, n_workers + n_servers, transport);
+    group.n_servers = n_servers;
+    group.n_hosts = n_hosts;
+    int n_failed = test_group_run(&group, function, context);
+    test_group_fini(&group);
+    return n_failed;
+}
+
 /* splitmix64's finaliser: cheap, because tests make many millions of values. */
 static uint64_t mix(uint64_t x)
 {

@@ -33,6 +33,11 @@ int test_group_wait(struct test_group *group, int rank);
 /** Start all and wait for all: the number of ranks that failed. */
 int test_group_run(struct test_group *group, test_rank_fn function, void *context);
 
+/** A group by this transport, whose last n_servers ranks are servers, on so many hosts (0 and 1: on
+ *  one): made, run and taken away again; the number of ranks that failed. */
+int test_group_try(const char *transport, int n_workers, int n_servers, int n_hosts,
+                   test_rank_fn function, void *context);
+
 /** In a rank: say what does not hold, and leave with 1. */
 #define RANK_CHECK(condition)                                                                      \
     do {                                                                                           \

@@ -42,7 +42,7 @@ static const struct weir_option options[] = {
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of order, augmentation, initial weights and dropout"),
     OPT(workers,            "workers",            INT,  "1",        1, WEIR_COMM_MAX_RANKS, "N", "Data-parallel workers"),
     OPT(parameter_servers,  "parameter-servers",  INT,  "0",        0, WEIR_COMM_MAX_RANKS - 1, "N", "Parameter servers; 0: all-reduce"),
-    OPT(staleness,          "staleness",          INT,  "0",        0, 1000, "N", "With parameter servers: a worker may be so many steps ahead of the slowest; 0: all make each step together"),
+    OPT(staleness,          "staleness",          INT,  "0",        0, 1000, "N", "With parameter servers: a worker may be so many steps ahead of the slowest; 0: all make each step together; not with lars, lamb and clip-norm"),
     OPT(shard_update,       "shard-update",       BOOL, NULL,       0, 0, NULL, "Each worker is the parameter server of a part of the weights, with the optimiser's state of that part alone"),
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs divided by the workers"),
     OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
@@ -370,13 +370,6 @@ weir_status train_config_optimizer(const struct weir_train_config *config,
     optimizer.weight_decay = config->weight_decay;
     optimizer.clip_norm = config->clip_norm;
     WEIR_TRY(weir_optimizer_check(&optimizer, err));
-    if (config->parameter_servers > 1 && weir_optimizer_needs_all(&optimizer)) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "parameter_servers: %s needs norms over whole tensors, of which each "
-                              "of %lld servers has a part; take one server, or none",
-                              config->clip_norm > 0 ? "clip_norm" : optimizer.name,
-                              (long long)config->parameter_servers);
-    }
     *out = optimizer;
     return WEIR_OK;
 }

@@ -71,8 +71,7 @@ weir_status train_config_shape(const struct weir_train_config *config, bool *out
 
 /**
  * --optimizer with --momentum, --weight-decay and --clip-norm.
- * @return INVALID naming what is wrong; UNSUPPORTED if it needs norms over whole tensors that
- *         several parameter servers share.
+ * @return INVALID naming what is wrong.
  */
 weir_status train_config_optimizer(const struct weir_train_config *config,
                                    struct weir_optimizer_config *out,

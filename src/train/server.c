@@ -1,5 +1,6 @@
 #include "train/worker.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /*
@@ -31,8 +32,8 @@ static weir_status on_update(void *context, const struct weir_ps_step *step, flo
                              const float *gradient_sum, size_t first_elem, size_t n_elems)
 {
     struct server *server = context;
-    weir_optimizer_update(server->optimizer, weights - first_elem, gradient_sum - first_elem,
-                          first_elem, n_elems, step->learning_rate, step->step);
+    weir_optimizer_apply(server->optimizer, weights - first_elem, gradient_sum - first_elem,
+                         first_elem, n_elems, step->learning_rate, step->step);
     server->n_renewed += n_elems;
     if (server->n_renewed >= server->n_elems) {
         server->n_renewed = 0;
@@ -44,6 +45,24 @@ static weir_status on_update(void *context, const struct weir_ps_step *step, flo
         }
     }
     return WEIR_OK;
+}
+
+static_assert(WEIR_PS_PIECE_UNIT % WEIR_OPTIMIZER_TILE == 0, "a server measures whole tiles");
+
+static void on_measure(void *context, const struct weir_ps_step *step, size_t i_pass,
+                       const float *weights, const float *gradient_sum, size_t first_elem,
+                       size_t n_elems)
+{
+    const struct server *server = context;
+    weir_optimizer_measure(server->optimizer, i_pass, weights - first_elem,
+                           gradient_sum - first_elem, first_elem, n_elems, step->learning_rate,
+                           step->step);
+}
+
+static void on_conclude(void *context, size_t i_pass)
+{
+    const struct server *server = context;
+    weir_optimizer_conclude(server->optimizer, i_pass);
 }
 
 static weir_status on_tell(void *context, const struct weir_ps_step *wish)
@@ -110,11 +129,14 @@ static weir_status make_optimizer(struct server *server, struct weir_error *err)
 static weir_status serve(struct server *server, struct weir_error *err)
 {
     const char *dir = server->task->config->checkpoint_dir;
+    WEIR_TRY(make_optimizer(server, err));
+    struct weir_ps_sums norms = {.n_passes = weir_optimizer_n_passes(server->optimizer),
+                                 .measure = on_measure,
+                                 .conclude = on_conclude};
+    norms.sums = weir_optimizer_sums(server->optimizer, &norms.n_sums);
     const struct weir_ps_config config = {.idle_timeout_ms = IDLE_TIMEOUT_MS,
                                           .tell = on_tell,
-                                          .is_whole =
-                                              weir_optimizer_needs_all(&server->task->optimizer)};
-    WEIR_TRY(make_optimizer(server, err));
+                                          .sums = norms.n_passes > 0 ? &norms : NULL};
     if (dir != NULL) {
         WEIR_TRY(train_saver_create(dir, &server->saver, err));
     }

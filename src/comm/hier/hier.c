@@ -325,6 +325,12 @@ static weir_status hier_ps_answer(struct weir_comm *comm, int worker, size_t i_p
     return ucx_ps_transport.answer(comm, worker, i_piece, weights, is_copied);
 }
 
+static weir_status hier_ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums,
+                                  uint64_t deadline_ns)
+{
+    return ucx_ps_transport.add_up(comm, sums, n_sums, deadline_ns);
+}
+
 static weir_status hier_ps_served(struct weir_comm *comm, const struct ps_word *word)
 {
     return ucx_ps_transport.served(comm, word);
@@ -340,6 +346,7 @@ static const struct ps_transport hier_ps_transport = {.open = hier_ps_open,
                                                       .event_fd = hier_ps_event_fd,
                                                       .next = hier_ps_next,
                                                       .answer = hier_ps_answer,
+                                                      .add_up = hier_ps_add_up,
                                                       .served = hier_ps_served};
 
 static int hier_event_fd(struct weir_comm *comm)

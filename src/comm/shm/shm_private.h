@@ -60,6 +60,8 @@ struct shm_rank {
     struct ps_word word;
     struct ps_round round;
     uint64_t mail_offset; /**< In the memfd: struct shm_piece of each of its pieces. */
+    atomic_uint n_added;  /**< Of a server: how often it has shown its sums. */
+    uint64_t sums_offset; /**< Where: two halves, in turn. */
     alignas(SHM_CACHE_LINE)
         atomic_uint bell; /**< As a gate: rung when there is something to see. */
     atomic_uint n_listeners;
@@ -113,7 +115,9 @@ struct shm_ps {
     bool *is_out;             /**< By piece: pushed in this round. */
     /* Server. */
     struct shm_window mails[WEIR_COMM_MAX_RANKS], arrays[WEIR_COMM_MAX_RANKS];
-    unsigned *n_taken; /**< [workers][pieces] */
+    struct shm_window sums[WEIR_COMM_MAX_RANKS]; /**< By server. */
+    size_t n_sums;                               /**< That there is room for. */
+    unsigned *n_taken;                           /**< [workers][pieces] */
     unsigned n_words_taken[WEIR_COMM_MAX_RANKS];
     size_t i_next; /**< Where it looks next: (piece, worker). */
 };

@@ -78,6 +78,8 @@ static weir_status open_server(struct shm_state *shm)
         }
     }
     shm->ps.i_next = 0;
+    /* Servers that had no pieces before may have some now. */
+    atomic_store(&rank_of(shm, comm->rank)->n_added, 0);
     return WEIR_OK;
 }
 
@@ -287,8 +289,8 @@ static weir_status find_piece(struct shm_state *shm, struct ps_event *out, bool 
     struct shm_ps *ps = &shm->ps;
     const size_t n_workers = (size_t)shm->comm->n_workers;
     const size_t i_server = (size_t)(shm->comm->rank - shm->comm->n_workers);
-    const size_t n_servers = (size_t)WEIR_MAX(ps->layout.n_servers, 1);
-    size_t n_own = (ps->layout.n_pieces + n_servers - 1 - i_server) / n_servers;
+    const size_t n_servers = (size_t)ps->layout.n_servers;
+    const size_t n_own = ps_n_own(&ps->layout, (int)i_server);
     for (size_t n = n_own * n_workers; n > 0; n--) {
         size_t at = ps->i_next++ % (n_own * n_workers);
         size_t worker = at % n_workers;
@@ -349,6 +351,78 @@ static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
     return WEIR_OK;
 }
 
+static weir_status make_room_for_sums(struct shm_state *shm, size_t n_sums)
+{
+    size_t bytes = 2 * n_sums * sizeof(double);
+    if (shm->ps.n_sums >= n_sums) {
+        return WEIR_OK;
+    }
+    uint64_t offset = shm_segment_reserve(shm, bytes);
+    WEIR_TRY(shm_segment_commit(shm, offset, bytes));
+    rank_of(shm, shm->comm->rank)->sums_offset = offset;
+    shm->ps.n_sums = n_sums;
+    return WEIR_OK;
+}
+
+/** A server's sums of its n-th time. */
+static weir_status map_sums(struct shm_state *shm, int server, size_t n_sums, unsigned n,
+                            double **out)
+{
+    uint8_t *halves = NULL;
+    WEIR_TRY(shm_window_map(shm, rank_of(shm, shm->comm->n_workers + server)->sums_offset,
+                            2 * n_sums * sizeof **out, &shm->ps.sums[server], &halves));
+    *out = (double *)(void *)halves + (n & 1) * n_sums;
+    return WEIR_OK;
+}
+
+/** Wait until the server has shown its sums for the n-th time. */
+static weir_status await_sums(struct shm_state *shm, int server, unsigned n, uint64_t deadline_ns)
+{
+    const int rank = shm->comm->n_workers + server;
+    for (;;) {
+        unsigned seen = shm_bell_look(shm);
+        if ((int)(atomic_load(&rank_of(shm, rank)->n_added) - n) >= 0) {
+            return WEIR_OK;
+        }
+        if (weir_mono_ns() >= deadline_ns) {
+            return shm_blame_late(shm, rank);
+        }
+        WEIR_TRY(shm_bell_wait(shm, seen, deadline_ns));
+    }
+}
+
+/* Of two halves each is written again when all have shown their sums for the time between, and so
+ * have read it. */
+static weir_status ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums,
+                             uint64_t deadline_ns)
+{
+    struct shm_state *shm = comm->state;
+    struct shm_rank *self = rank_of(shm, comm->rank);
+    const int own = comm->rank - comm->n_workers, n_owners = ps_n_owners(&shm->ps.layout);
+    const unsigned n = atomic_load(&self->n_added) + 1;
+    double *shown = NULL;
+    if (make_room_for_sums(shm, n_sums) != WEIR_OK ||
+        map_sums(shm, own, n_sums, n, &shown) != WEIR_OK) {
+        return no_memory(shm);
+    }
+    memcpy(shown, sums, n_sums * sizeof *sums);
+    atomic_store(&self->n_added, n);
+    for (int i = 0; i < n_owners; i++) {
+        shm_bell_ring(shm, comm->n_workers + i);
+    }
+    memset(sums, 0, n_sums * sizeof *sums);
+    for (int i = 0; i < n_owners; i++) {
+        WEIR_TRY(await_sums(shm, i, n, deadline_ns));
+        if (map_sums(shm, i, n_sums, n, &shown) != WEIR_OK) {
+            return no_memory(shm);
+        }
+        for (size_t k = 0; k < n_sums; k++) {
+            sums[k] += shown[k];
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
 {
     struct shm_state *shm = comm->state;
@@ -383,6 +457,7 @@ const struct ps_transport shm_ps_transport = {.is_beside = true,
                                               .event_fd = ps_event_fd,
                                               .next = ps_next,
                                               .answer = ps_answer,
+                                              .add_up = ps_add_up,
                                               .served = ps_served};
 
 void shm_ps_close(struct shm_state *shm)
@@ -392,6 +467,7 @@ void shm_ps_close(struct shm_state *shm)
     for (int r = 0; r < WEIR_COMM_MAX_RANKS; r++) {
         shm_window_unmap(&shm->ps.mails[r]);
         shm_window_unmap(&shm->ps.arrays[r]);
+        shm_window_unmap(&shm->ps.sums[r]);
     }
     forget(&shm->ps);
 }

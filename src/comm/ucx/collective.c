@@ -2,6 +2,7 @@
 
 #include "comm/sum.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
 /* Kinds of requests of a chunk in flight. */
@@ -39,6 +40,39 @@ weir_status ucx_meet(struct ucx_state *ucx, int n_ranks)
     }
     WEIR_TRY(ucx_wait_all(ucx, in, (size_t)n_ranks, deadline_ns));
     return ucx_wait_all(ucx, out, (size_t)n_ranks, deadline_ns);
+}
+
+/* Of each rank's sums there are two places: `room` has them in rank order. */
+weir_status ucx_add_up(struct ucx_state *ucx, int first, int n_ranks, double *sums, size_t n_sums,
+                       uint32_t n_op, uint64_t deadline_ns)
+{
+    struct ucx_request in[WEIR_COMM_MAX_RANKS] = {0}, out[WEIR_COMM_MAX_RANKS] = {0};
+    const size_t bytes = n_sums * sizeof *sums, n = (size_t)n_ranks;
+    double *room = malloc(n * bytes + 1);
+    if (room == NULL) {
+        return ucx_fail(ucx, WEIR_ERR_NOMEM, ucx->comm->rank, "has no memory for others' sums");
+    }
+    weir_status status = WEIR_OK;
+    memcpy(room + (size_t)(ucx->comm->rank - first) * n_sums, sums, bytes);
+    for (int i = 0; i < n_ranks; i++) {
+        if (first + i == ucx->comm->rank) {
+            continue;
+        }
+        WEIR_TRY_GOTO(ucx_receive(ucx, first + i, room + (size_t)i * n_sums, bytes, n_op,
+                                  ucx_part(UCX_ADD_UP, 0), &in[i]),
+                      status, free_room);
+        WEIR_TRY_GOTO(ucx_send(ucx, first + i, sums, bytes, n_op, ucx_part(UCX_ADD_UP, 0), &out[i]),
+                      status, free_room);
+    }
+    WEIR_TRY_GOTO(ucx_wait_all(ucx, in, n, deadline_ns), status, free_room);
+    WEIR_TRY_GOTO(ucx_wait_all(ucx, out, n, deadline_ns), status, free_room);
+    memset(sums, 0, bytes);
+    for (size_t i = 0; i < n * n_sums; i++) {
+        sums[i % n_sums] += room[i];
+    }
+free_room:
+    free(room);
+    return status;
 }
 
 weir_status ucx_barrier(struct weir_comm *comm)

@@ -44,6 +44,7 @@ enum ucx_phase {
     UCX_PS_PUSH,
     UCX_PS_PULL,
     UCX_PS_DONE,
+    UCX_ADD_UP,
     UCX_NOTICE = 0xff,
 };
 
@@ -257,6 +258,10 @@ void ucx_peer_broke(struct ucx_state *ucx, int rank);
 /* ---- collective.c, ucx_ps.c
  * ----------------------------------------------------------------------- */
 
+/** The sums of ranks [first, first + n_ranks), of which this one is one: everybody sends its own to
+ *  everybody. n_op: their count of such calls. */
+weir_status ucx_add_up(struct ucx_state *ucx, int first, int n_ranks, double *sums, size_t n_sums,
+                       uint32_t n_op, uint64_t deadline_ns);
 /** Everybody in [0, n_ranks) sends to and hears from everybody. */
 weir_status ucx_meet(struct ucx_state *ucx, int n_ranks) WEIR_MUST_CHECK;
 

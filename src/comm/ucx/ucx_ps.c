@@ -54,6 +54,7 @@ struct ucx_ps {
         begun[WEIR_COMM_MAX_RANKS];
     struct ucx_client *clients; /**< Server. */
     bool is_serving;
+    uint32_t n_added; /**< How often the servers have added up since the start. */
 };
 
 static size_t n_servers(const struct weir_comm *comm)
@@ -182,11 +183,11 @@ static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layou
     forget_pieces(ps, comm->n_workers);
     ps->layout = *layout;
     ps->is_open = true;
+    ps->n_added = 0;
     if (comm->rank < comm->n_workers) {
         return open_worker(ucx);
     }
-    size_t i_server = (size_t)(comm->rank - comm->n_workers);
-    ps->n_own = (layout->n_pieces + n_servers(comm) - 1 - i_server) / n_servers(comm);
+    ps->n_own = ps_n_own(layout, comm->rank - comm->n_workers);
     ps->i_next = 0;
     for (int r = 0; r < comm->n_workers; r++) {
         WEIR_TRY(open_client(ucx, r));
@@ -539,6 +540,15 @@ static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
     return send_answers(ucx, worker);
 }
 
+static weir_status ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums,
+                             uint64_t deadline_ns)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    return ucx_add_up(ucx, comm->n_workers, ps_n_owners(&ps->layout), sums, n_sums, ps->n_added++,
+                      deadline_ns);
+}
+
 static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
 {
     struct ucx_state *ucx = comm->state;
@@ -576,4 +586,5 @@ const struct ps_transport ucx_ps_transport = {.open = ps_open,
                                               .event_fd = ps_event_fd,
                                               .next = ps_next,
                                               .answer = ps_answer,
+                                              .add_up = ps_add_up,
                                               .served = ps_served};
