@@ -72,6 +72,16 @@ static int count_folders(void)
     return n;
 }
 
+/* Processes of an attempt of this agent, whether its folder is still there or not. */
+static size_t count_processes(const char *key)
+{
+    struct process_id ids[8];
+    char dir[TASK_PATH_BYTES], mark[TASK_MARK_BYTES], marker[TASK_MARK_BYTES + 16];
+    (void)snprintf(dir, sizeof dir, "%s/tasks/%s", agent_dir, key);
+    (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s", task_mark(mark, dir));
+    return process_with_environment(marker, ids, 8);
+}
+
 static void stop(void)
 {
     kill_agent(SIGTERM);
@@ -212,8 +222,7 @@ START_TEST(a_task_that_should_stop_is_stopped_with_its_grandchildren)
     fake_await(task->n_ends > 0);
     ck_assert_int_eq(task->signal, SIGKILL);
     ck_assert_str_eq(task->message, "stopped; killed after 500 ms of grace");
-    struct process_id ids[8];
-    ck_assert_uint_eq(process_with_environment("WEIR_TASK_KEY=t1.1", ids, 8), 0);
+    ck_assert_uint_eq(count_processes("t1.1"), 0);
 }
 
 END_TEST
@@ -471,11 +480,10 @@ START_TEST(killed_supervisors_lose_tasks_but_never_double_them)
                   (count_runs(i) == 1 && tasks[i]->exit_code == i + 1));
     }
     printf("%d tasks, 20 kills of supervisors: %d lost\n", N_STORM, n_lost);
-    struct process_id ids[8];
     for (int i = 0; i < N_STORM; i++) {
-        char marker[64];
-        (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=t%d.1", i);
-        fake_await(process_with_environment(marker, ids, 8) == 0);
+        char key[16];
+        (void)snprintf(key, sizeof key, "t%d.1", i);
+        fake_await(count_processes(key) == 0);
     }
 }
 

@@ -48,8 +48,9 @@ static bool is_inherited(const char *entry)
     return strncmp(entry, "LC_", 3) == 0;
 }
 
-static char **make_environment(const struct task *task, struct weir_arena *arena)
+static char **make_environment(const char *dir, const struct task *task, struct weir_arena *arena)
 {
+    char mark[TASK_MARK_BYTES];
     size_t n_inherited = 0;
     while (environ[n_inherited] != NULL) {
         n_inherited++;
@@ -65,7 +66,7 @@ static char **make_environment(const struct task *task, struct weir_arena *arena
         {"WEIR_ROLE", task->role},
         {"WEIR_ATTEMPT", weir_arena_printf(arena, "%lld", (long long)task->attempt)},
         {"WEIR_RANK", weir_arena_printf(arena, "%lld", (long long)task->rank)},
-        {"WEIR_TASK_KEY", task_key(arena, task->id, task->attempt)},
+        {"WEIR_TASK_KEY", task_mark(mark, dir)},
     };
     for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
         env[n++] = weir_arena_printf(arena, "%s=%s", own[i].name, own[i].value);
@@ -164,7 +165,7 @@ weir_status launch_fork(const char *dir, const struct task *task, struct weir_ar
     struct child_plan plan = {.program = resolve_program(task->argv[0], arena),
                               .work = task_path(work, dir, "work"),
                               .argv = task->argv,
-                              .env = make_environment(task, arena),
+                              .env = make_environment(dir, task, arena),
                               .task = task,
                               .null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
     pid_t pid = -1;

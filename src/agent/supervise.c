@@ -272,10 +272,8 @@ static weir_status settle_lost(struct supervisor *s)
             why = "the machine was restarted";
         } else {
             static struct process_id ids[MEMBERS_MAX];
-            const char *slash = strrchr(s->dir, '/');
-            char marker[TASK_PATH_BYTES];
-            (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s",
-                           slash != NULL ? slash + 1 : s->dir);
+            char mark[TASK_MARK_BYTES], marker[TASK_MARK_BYTES + 16];
+            (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s", task_mark(mark, s->dir));
             pid_t member;
             (void)process_signal(&run.process, SIGKILL);
             weir_group_kill(&run.group);
@@ -343,15 +341,14 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
 
 static weir_status start(struct supervisor *s, struct launch *launch, struct weir_error *err)
 {
-    char path[TASK_PATH_BYTES];
+    char path[TASK_PATH_BYTES], mark[TASK_MARK_BYTES];
     struct weir_isolation isolation = {0};
-    const char *slash = strrchr(s->dir, '/');
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
     WEIR_TRY(open_events(s, err));
     if (s->task.is_isolated) {
         weir_isolation_probe(&isolation);
     }
-    weir_group_create(&isolation, slash != NULL ? slash + 1 : s->dir, s->task.cpu_weight,
+    weir_group_create(&isolation, task_mark(mark, s->dir), s->task.cpu_weight,
                       s->task.memory_max_bytes, &s->group);
     WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
     weir_status status = launch_fork(s->dir, &s->task, &s->arena, launch, err);

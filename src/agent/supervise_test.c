@@ -18,16 +18,22 @@
 extern char **environ;
 
 static char root[64];
-static char dir[128]; /* of the attempt "t1.1" */
+static char dir[160]; /* of the attempt "t1.1" */
 static char self[512];
 static char log_text[1 << 20];
+
+/* From here on `dir` is the attempt of this agent. */
+static void use_agent(const char *name)
+{
+    (void)snprintf(dir, sizeof dir, "%s/%s/t1.1", root, name);
+    ck_assert_int_eq(weir_dir_make(dir, 0700, NULL), WEIR_OK);
+}
 
 static void start(void)
 {
     strncpy(root, "/tmp/weir-supervise-XXXXXX", sizeof root - 1);
     ck_assert_ptr_nonnull(mkdtemp(root));
-    (void)snprintf(dir, sizeof dir, "%s/t1.1", root);
-    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    use_agent("agent");
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     ck_assert_int_gt(n, 0);
     self[n] = '\0';
@@ -115,7 +121,9 @@ static void await_file(const char *name)
 static size_t count_processes(void)
 {
     struct process_id ids[64];
-    return process_with_environment("WEIR_TASK_KEY=t1.1", ids, 64);
+    char mark[TASK_MARK_BYTES], marker[TASK_MARK_BYTES + 16];
+    (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s", task_mark(mark, dir));
+    return process_with_environment(marker, ids, 64);
 }
 
 START_TEST(exit_status_and_output_are_recorded)
@@ -182,7 +190,7 @@ START_TEST(the_task_finds_its_files_folder_and_variables_but_no_secrets_of_the_a
     ck_assert_msg(strncmp(text, pwd, strlen(pwd)) == 0, "%s", text);
     ck_assert_ptr_nonnull(strstr(text, "MINE=yes\n"));
     ck_assert_ptr_nonnull(strstr(text, "WEIR_TASK=t1\n"));
-    ck_assert_ptr_nonnull(strstr(text, "WEIR_TASK_KEY=t1.1\n"));
+    ck_assert_ptr_nonnull(strstr(text, "WEIR_TASK_KEY=t1.1@"));
     ck_assert_ptr_nonnull(strstr(text, "PATH="));
     ck_assert_ptr_null(strstr(text, "secret"));
     /* No descriptor of the supervisor but 0, 1, 2 (3 is ls's own). */
@@ -233,6 +241,38 @@ START_TEST(a_task_whose_supervisor_was_killed_is_lost_and_leaves_nothing)
     for (size_t i = 0; i < begin.group.n_dirs; i++) {
         ck_assert_int_ne(access(begin.group.dirs[i], F_OK), 0);
     }
+}
+
+END_TEST
+
+/* What one of them does about its own attempt must not reach the other's. */
+START_TEST(agents_of_one_host_may_have_attempts_of_the_same_name)
+{
+    static const char *const agents[] = {"agent", "other"};
+    pid_t supervisors[2];
+    struct task_run runs[2];
+    for (int i = 0; i < 2; i++) {
+        use_agent(agents[i]);
+        write_script("echo > ../ready; until [ -e go ]; do sleep 0.02; done; exit 3",
+                     with_isolation(_i));
+        supervisors[i] = supervise();
+        await_file("ready");
+        ck_assert_int_eq(task_run_read(dir, &runs[i], NULL), WEIR_OK);
+    }
+    for (size_t i = 0; i < runs[0].group.n_dirs; i++) {
+        ck_assert_str_ne(runs[0].group.dirs[i], runs[1].group.dirs[i]);
+    }
+    use_agent(agents[0]);
+    ck_assert_int_eq(kill(supervisors[0], SIGKILL), 0);
+    ck_assert_int_eq(waitpid(supervisors[0], NULL, 0), supervisors[0]);
+    ck_assert(run().is_lost);
+    ck_assert(!process_is_alive(&runs[0].process));
+    use_agent(agents[1]);
+    ck_assert(process_is_alive(&runs[1].process));
+    ck_assert_uint_ge(count_processes(), 1);
+    char path[TASK_PATH_BYTES];
+    ck_assert_int_eq(weir_file_write(task_path(path, dir, "work/go"), "", 0, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(end_of(supervisors[1]).exit_code, 3);
 }
 
 END_TEST
@@ -389,6 +429,7 @@ int main(int argc, char **argv)
                    the_task_finds_its_files_folder_and_variables_but_no_secrets_of_the_agent);
     tcase_add_test(tcase, an_attempt_is_started_once_however_many_supervisors_come);
     tcase_add_loop_test(tcase, a_task_whose_supervisor_was_killed_is_lost_and_leaves_nothing, 0, 2);
+    tcase_add_loop_test(tcase, agents_of_one_host_may_have_attempts_of_the_same_name, 0, 2);
     tcase_add_test(tcase, a_task_of_another_boot_is_lost_and_no_process_is_touched);
     tcase_add_loop_test(tcase, stop_asks_first, 0, 2);
     tcase_add_loop_test(tcase, stop_kills_grandchildren_that_ignore_it_after_the_grace, 0, 2);

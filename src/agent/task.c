@@ -4,6 +4,7 @@
 #include "base/file.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RECORD_MODE 0600 /* files may hold secrets of the job */
@@ -31,9 +32,17 @@ bool task_is_supervised(const char *dir)
     return status == WEIR_ERR_CONFLICT;
 }
 
-char *task_key(struct weir_arena *arena, const char *id, int64_t attempt)
+const char *task_mark(char out[TASK_MARK_BYTES], const char *dir)
 {
-    return weir_arena_printf(arena, "%s.%lld", id, (long long)attempt);
+    char attempts[TASK_PATH_BYTES];
+    struct stat of_agent = {0};
+    const char *slash = strrchr(dir, '/');
+    (void)snprintf(attempts, sizeof attempts, "%.*s.", slash != NULL ? (int)(slash + 1 - dir) : 0,
+                   dir);
+    (void)stat(attempts, &of_agent);
+    (void)snprintf(out, TASK_MARK_BYTES, "%.100s@%llx-%llx", slash != NULL ? slash + 1 : dir,
+                   (unsigned long long)of_agent.st_dev, (unsigned long long)of_agent.st_ino);
+    return out;
 }
 
 static bool is_id(const char *text, size_t len)

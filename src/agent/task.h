@@ -41,10 +41,7 @@ struct task {
 weir_status task_from_json(const json_t *object, struct weir_arena *arena, struct task *out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** "<id>.<attempt>": name of the folder, of the control group, and of the environment marker. */
-char *task_key(struct weir_arena *arena, const char *id, int64_t attempt);
-
-/** The id and attempt in a folder's name; false if it is not one of ours. */
+/** The id and attempt in a folder's name, "<id>.<attempt>"; false if it is not one of ours. */
 bool task_key_parse(const char *key, char id[TASK_ID_MAX_BYTES], int64_t *out_attempt);
 
 /** run.json */
@@ -80,6 +77,15 @@ weir_status task_exit_read(const char *dir, struct task_exit *out,
 weir_status task_stop_write(const char *dir, int64_t grace_ms,
                             struct weir_error *err) WEIR_MUST_CHECK;
 bool task_stop_read(const char *dir, int64_t *out_grace_ms);
+
+/**
+ * "<id>.<attempt>@<agent>": what marks the processes of the attempt in `dir`: the name of their
+ * control group, and WEIR_TASK_KEY in their environment. <agent> is the identity of the folder that
+ * holds the attempts (device and inode): servers of two agents on one host may give a task the same
+ * name.
+ */
+#define TASK_MARK_BYTES 160
+const char *task_mark(char out[TASK_MARK_BYTES], const char *dir);
 
 /** dir/name in a caller's buffer. */
 #define TASK_PATH_BYTES 1024

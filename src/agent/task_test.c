@@ -4,6 +4,7 @@
 #include "base/test_main.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct weir_arena arena;
@@ -99,6 +100,30 @@ START_TEST(keys_name_folders_and_nothing_else)
 
 END_TEST
 
+START_TEST(a_mark_is_of_one_attempt_of_one_agent)
+{
+    char dir[] = "/tmp/weir-task-XXXXXX", path[64], expected[TASK_MARK_BYTES];
+    char marks[4][TASK_MARK_BYTES];
+    static const char *const attempts[] = {"a/t1.1", "a/t1.2", "b/t1.1", "a/t1.1"};
+    struct stat of_agent;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(attempts); i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", dir, attempts[i]);
+        ck_assert_int_eq(weir_dir_make(path, 0700, NULL), WEIR_OK);
+        (void)task_mark(marks[i], path);
+    }
+    ck_assert_int_eq(stat(task_path((char[TASK_PATH_BYTES]){0}, dir, "a"), &of_agent), 0);
+    (void)snprintf(expected, sizeof expected, "t1.1@%llx-%llx", (unsigned long long)of_agent.st_dev,
+                   (unsigned long long)of_agent.st_ino);
+    ck_assert_str_eq(marks[0], expected);
+    ck_assert_str_ne(marks[1], marks[0]);
+    ck_assert_str_ne(marks[2], marks[0]);
+    ck_assert_str_eq(marks[3], marks[0]);
+    ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
+}
+
+END_TEST
+
 START_TEST(records_come_back_as_they_were_written)
 {
     char dir[] = "/tmp/weir-task-XXXXXX";
@@ -143,4 +168,4 @@ END_TEST
 
 WEIR_TEST_MAIN("agent task", a_desired_task_is_read_whole,
                a_task_that_cannot_be_understood_is_refused, keys_name_folders_and_nothing_else,
-               records_come_back_as_they_were_written)
+               a_mark_is_of_one_attempt_of_one_agent, records_come_back_as_they_were_written)
