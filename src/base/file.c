@@ -213,6 +213,27 @@ weir_status weir_dir_make(const char *path, unsigned mode, struct weir_error *er
                : weir_error_set(err, WEIR_ERR_EXISTS, "%s exists and is not a folder", path);
 }
 
+weir_status weir_dir_make_temporary(const char *name, char out[WEIR_DIR_TEMPORARY_BYTES],
+                                    struct weir_error *err)
+{
+    char path[WEIR_DIR_TEMPORARY_BYTES];
+    const char *parent = getenv("TMPDIR");
+    if (parent == NULL || *parent == '\0') {
+        parent = "/tmp";
+    }
+    int len = snprintf(path, sizeof path, "%s/weir-%s-XXXXXX", parent, name);
+    if (len < 0 || (size_t)len >= sizeof path) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "the path of the folder for temporary files is too long: %.64s…",
+                              parent);
+    }
+    if (mkdtemp(path) == NULL) {
+        return weir_error_set_errno(err, errno, "cannot make a temporary folder in %s", parent);
+    }
+    memcpy(out, path, (size_t)len + 1);
+    return WEIR_OK;
+}
+
 static weir_status remove_below(int parent_fd, const char *name, struct weir_error *err)
 {
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

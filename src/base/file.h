@@ -48,6 +48,15 @@ weir_status weir_fd_write_all(int fd, const void *data, size_t len,
 /** mkdir -p. */
 weir_status weir_dir_make(const char *path, unsigned mode, struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Make a new empty folder (mode 0700) in $TMPDIR, or in /tmp where that is not set or empty. `name`
+ * becomes part of its name. The caller removes it (weir_dir_remove).
+ * @return LIMIT if the path is longer than `out`; errors of the folder it is to be in.
+ */
+#define WEIR_DIR_TEMPORARY_BYTES 256
+weir_status weir_dir_make_temporary(const char *name, char out[WEIR_DIR_TEMPORARY_BYTES],
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
 /** rm -r without following links; a missing path is OK. */
 weir_status weir_dir_remove(const char *path, struct weir_error *err) WEIR_MUST_CHECK;
 

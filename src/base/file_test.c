@@ -142,6 +142,38 @@ START_TEST(a_lock_is_held_by_one_and_freed_by_close)
 
 END_TEST
 
+START_TEST(a_temporary_folder_is_made_where_the_environment_says)
+{
+    char made[WEIR_DIR_TEMPORARY_BYTES] = "kept", again[WEIR_DIR_TEMPORARY_BYTES];
+    struct stat st;
+    setup();
+    ck_assert_int_eq(setenv("TMPDIR", folder, 1), 0);
+    ck_assert_int_eq(weir_dir_make_temporary("x", made, &err), WEIR_OK);
+    ck_assert_int_eq(weir_dir_make_temporary("x", again, &err), WEIR_OK);
+    ck_assert_str_ne(made, again);
+    ck_assert_int_eq(strncmp(made, path_of("weir-x-"), strlen(path_of("weir-x-"))), 0);
+    ck_assert_int_eq(stat(made, &st), 0);
+    ck_assert_uint_eq(st.st_mode, S_IFDIR | 0700);
+    ck_assert_int_eq(rmdir(made), 0);
+
+    ck_assert_int_eq(setenv("TMPDIR", path_of("missing"), 1), 0);
+    ck_assert_int_eq(weir_dir_make_temporary("x", made, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, path_of("missing")));
+    char *longest = weir_arena_alloc(&arena, 400);
+    memset(longest, 'a', 399);
+    ck_assert_int_eq(setenv("TMPDIR", longest, 1), 0);
+    ck_assert_int_eq(weir_dir_make_temporary("x", made, &err), WEIR_ERR_LIMIT);
+
+    ck_assert_int_eq(setenv("TMPDIR", "", 1), 0);
+    ck_assert_int_eq(weir_dir_make_temporary("file-test", made, &err), WEIR_OK);
+    ck_assert_int_eq(strncmp(made, "/tmp/weir-file-test-", 20), 0);
+    ck_assert_int_eq(rmdir(made), 0);
+    ck_assert_int_eq(unsetenv("TMPDIR"), 0);
+    teardown();
+}
+
+END_TEST
+
 START_TEST(removing_a_tree_does_not_follow_links)
 {
     setup();
@@ -160,4 +192,6 @@ END_TEST
 WEIR_TEST_MAIN("file", what_was_written_is_read_back_and_hashes_as_published,
                errors_name_the_path_and_the_limit, a_file_made_anew_holds_what_was_written_last,
                a_failed_write_leaves_the_old_file_and_no_other,
-               a_lock_is_held_by_one_and_freed_by_close, removing_a_tree_does_not_follow_links)
+               a_lock_is_held_by_one_and_freed_by_close,
+               a_temporary_folder_is_made_where_the_environment_says,
+               removing_a_tree_does_not_follow_links)

@@ -44,7 +44,7 @@ struct spawn {
     int n_ranks, n_alive;
     int place_of_rank[WEIR_COMM_MAX_RANKS];
     struct child children[WEIR_COMM_MAX_RANKS];
-    char program[4096], meeting_dir[32], rendezvous[SPAWN_HOST_BYTES + 64];
+    char program[4096], meeting_dir[WEIR_DIR_TEMPORARY_BYTES], rendezvous[SPAWN_HOST_BYTES + 64];
     char secret[2 * SECRET_BYTES + 1];
     int signals;
     sigset_t old_mask;
@@ -173,12 +173,7 @@ static weir_status choose_rendezvous(struct spawn *spawn, struct weir_error *err
         return WEIR_OK;
     }
     if (is_all_here) {
-        (void)snprintf(spawn->meeting_dir, sizeof spawn->meeting_dir, "/tmp/weir-spawn-XXXXXX");
-        if (mkdtemp(spawn->meeting_dir) == NULL) {
-            int code = errno;
-            spawn->meeting_dir[0] = '\0';
-            return weir_error_set_errno(err, code, "cannot make a folder in /tmp");
-        }
+        WEIR_TRY(weir_dir_make_temporary("spawn", spawn->meeting_dir, err));
         (void)snprintf(spawn->rendezvous, sizeof spawn->rendezvous, "file://%s",
                        spawn->meeting_dir);
         return WEIR_OK;

@@ -20,7 +20,7 @@ struct launch {
     struct weir_train_config config;
     struct train_task task;
     struct weir_arena arena;
-    char meeting_dir[32];    /**< Temporary. */
+    char meeting_dir[WEIR_DIR_TEMPORARY_BYTES]; /**< "": none. */
     bool is_checkpoint_ours; /**< Nobody named a folder: it goes when the model is there. */
 };
 
@@ -40,11 +40,7 @@ static weir_status prepare(struct launch *launch, struct weir_error *err)
         launch->is_checkpoint_ours = true;
     }
     WEIR_TRY(weir_dir_make(config->checkpoint_dir, 0755, err));
-    (void)snprintf(launch->meeting_dir, sizeof launch->meeting_dir, "/tmp/weir-train-XXXXXX");
-    if (mkdtemp(launch->meeting_dir) == NULL) {
-        launch->meeting_dir[0] = '\0';
-        return weir_error_set(err, WEIR_ERR_IO, "cannot make a folder in /tmp");
-    }
+    WEIR_TRY(weir_dir_make_temporary("train", launch->meeting_dir, err));
     config->rendezvous = weir_arena_printf(&launch->arena, "file://%s", launch->meeting_dir);
     return WEIR_OK;
 }

@@ -28,6 +28,22 @@ START_TEST(a_training_alone_is_the_launchers_bit_for_bit)
 
 END_TEST
 
+START_TEST(the_launcher_keeps_its_temporary_folder_where_the_environment_says)
+{
+    char tmp[160];
+    struct weir_train_config config = bed_config(1, 0, 1);
+    (void)snprintf(tmp, sizeof tmp, "%s/tmp", bed.dir);
+    ck_assert_int_eq(setenv("TMPDIR", tmp, 1), 0);
+    ck_assert_int_eq(weir_train_launch(&config, NULL, &bed.err), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(bed.err.message, tmp));
+    ck_assert_int_eq(weir_dir_make(tmp, 0700, NULL), WEIR_OK);
+    bed_train(&config, NULL);
+    ck_assert_int_eq(rmdir(tmp), 0); /* nothing is left in it */
+    ck_assert_int_eq(unsetenv("TMPDIR"), 0);
+}
+
+END_TEST
+
 /* ---- embeddings --------------------------------------------------------------------------- */
 
 enum { DIM = 12, LEN = TEST_SIDE * TEST_SIDE };
@@ -190,6 +206,7 @@ START_TEST(steps_and_batches_follow_the_data)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("solo", bed_make, bed_drop, a_training_alone_is_the_launchers_bit_for_bit,
+                    the_launcher_keeps_its_temporary_folder_where_the_environment_says,
                     a_vector_is_the_sum_of_both_views_at_length_one,
                     mirrored_people_are_trained_on_and_not_named_in_the_model,
                     a_recipe_stands_between_the_defaults_and_what_the_user_says,
