@@ -290,4 +290,5 @@ def main():
         print_summary(summary(rows))
 
 
-main()
+if __name__ == "__main__":
+    main()

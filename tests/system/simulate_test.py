@@ -60,7 +60,12 @@ def check_wrong_use():
     assert "no queue" in weir("what-if", "--snapshot", "snapshot.json", "--queue", "x", "--quota", "1", status=4)
 
 
-for check in (check_replay, check_snapshot, check_wrong_use):
-    check()
-print("replay, snapshot and wrong use are as the documents say")
-sys.exit(0)
+def main():
+    for check in (check_replay, check_snapshot, check_wrong_use):
+        check()
+    print("replay, snapshot and wrong use are as the documents say")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
