@@ -80,6 +80,23 @@ def start_time(pid):
         return None
 
 
+def kill_process(pid, begun):
+    """SIGKILL to the process with this pid that began at that time; False if it has ended."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if start_time(pid) != begun:
+            return False
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        return True
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(process)
+
+
 def now_text():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -200,7 +217,7 @@ class Kills:
                 continue
             if task["role"] == role and start_time(run["pid"]) == run["start_time"] \
                     and not (folder / "exit.json").exists():
-                found.append({**task, "pid": run["pid"]})
+                found.append({**task, "pid": run["pid"], "start_time": run["start_time"]})
         return found
 
     def agent_pid(self):
@@ -237,13 +254,18 @@ class Kills:
         return time.monotonic() - begun
 
     def kill_task(self, task):
+        """False if it has ended since it was chosen."""
+        if not kill_process(task["pid"], task["start_time"]):
+            return False
         self.killed[task["id"] if task["role"] == "replica" else task["job"]].append(time.monotonic())
         self.say(f"kill {task['role']} {task['rank']} of job {task['job']}, attempt {task['attempt']}")
-        os.kill(task["pid"], signal.SIGKILL)
+        return True
 
     def strike_task(self, task):
+        """Seconds, or None if it has ended since it was chosen."""
         begun = time.monotonic()
-        self.kill_task(task)
+        if not self.kill_task(task):
+            return None
         if task["role"] == "replica":
             door = next(name for name, p in self.pipelines().items() if p["job"] == task["job"])
             return self.wait_well("replica", begun, self.later_decision(door))
@@ -303,8 +325,8 @@ class Kills:
             self.say(f"kill agent {victim} beside")
             os.kill(victim, signal.SIGKILL)
             wait_until(lambda: self.reap() or self.agent_pid() is None or start_time(victim) is None, 10, "its end")
-        else:
-            self.kill_task(victim)
+        elif not self.kill_task(victim):
+            return None
         return kind
 
     def draw(self):
@@ -331,6 +353,9 @@ class Kills:
             strike["recovery_s"] = self.strike_agent(victim)
         else:
             strike["recovery_s"] = self.strike_task(victim)
+            if strike["recovery_s"] is None:
+                self.strikes.remove(strike)
+                return
         self.say(f"{len(self.strikes):3}/{self.n_kills} {at:6.1f} s {kind}: {strike['recovery_s']:.2f} s"
                  + (f" (with {strike['beside']})" if strike["beside"] else ""))
         if strike["recovery_s"] > min(self.allowed_s, 5):
@@ -445,12 +470,17 @@ class Kills:
         if answer != [("ok",)] or broken:
             wrong.append(f"database: {answer[:3]} {broken[:3]}")
 
-    def run(self, limit_s=float("inf")):
-        """All of it. Returns the report; report["wrong"] lists what is not as it must be."""
+    def is_enough(self, least):
+        return len(self.strikes) >= least and len({s["kind"] for s in self.strikes}) >= len(KINDS) - 1
+
+    def run(self, limit_s=float("inf"), least=0):
+        """All of it. Returns the report; report["wrong"] lists what is not as it must be. After limit_s it
+        ends with fewer kills, but not before `least` of them, of all kinds but one."""
         try:
             self.prepare()
             self.begun = time.monotonic()
-            while len(self.strikes) < self.n_kills and time.monotonic() - self.begun < limit_s:
+            while len(self.strikes) < self.n_kills and not (
+                    time.monotonic() - self.begun > limit_s and self.is_enough(least)):
                 time.sleep(self.random.uniform(0, self.pause_s))
                 self.strike()
             report, wrong = {"seed": self.seed, "seconds": round(time.monotonic() - self.begun)}, []

@@ -44,9 +44,16 @@ def say(text):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that Linux gives to outgoing connections: whoever tries to reach a server that
+    is down would sooner or later be given its port, and keep it from coming back."""
+    while True:
+        port = random.randrange(20000, 32768)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def drawn_face(person, photo, size=112):

@@ -15,7 +15,7 @@ class Killed(unittest.TestCase):
         kills = Kills(n_kills=12, seed=seed, epochs=60, pause_s=1.5, allowed_s=15,
                       say=lambda text: print(text, file=sys.stderr))
         print(f"seed {kills.seed} (WEIR_SEED repeats it)", file=sys.stderr)
-        report = kills.run(limit_s=60)
+        report = kills.run(limit_s=60, least=8)
         show(report)
         self.assertEqual(report["wrong"], [])
         self.assertEqual((report["lost"], report["doubled"]), (0, 0))
