@@ -5,6 +5,17 @@
 #include <check.h>
 #include <stdlib.h>
 
+/**
+ * How often a test tries the same law anew: `n` times, or `n_sanitized` where a sanitizer makes
+ * each try 3 to 20 times slower. It looks at the code on the way; how many random cases hold is
+ * what the other builds say.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEIR_TEST_TIMES(n, n_sanitized) (n_sanitized)
+#else
+#define WEIR_TEST_TIMES(n, n_sanitized) (n)
+#endif
+
 static inline int weir_test_run_as(Suite *suite, enum fork_status forks)
 {
     SRunner *runner = srunner_create(suite);

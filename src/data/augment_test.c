@@ -32,6 +32,17 @@ static void apply(enum weir_augment augment, uint64_t seed, uint64_t epoch, uint
     ck_assert_int_eq(weir_augment_apply(augment, key, image, &grey, scratch, out, NULL), WEIR_OK);
 }
 
+/** Values outside of the bounds, and those that are no numbers: an assertion on each would cost
+ * more than what is tested. */
+static int count_outside(const float *made, int n, float low, float high)
+{
+    int n_outside = 0;
+    for (int i = 0; i < n; i++) {
+        n_outside += !(made[i] >= low && made[i] <= high);
+    }
+    return n_outside;
+}
+
 START_TEST(none_is_exactly_the_tensor)
 {
     struct weir_image image = make_image();
@@ -177,10 +188,8 @@ START_TEST(a_face_moves_little_and_keeps_its_range)
     for (uint64_t i = 0; i < N; i++) {
         float made[LEN];
         apply(WEIR_AUGMENT_FACE, 5, 0, i, &image, made);
-        for (int k = 0; k < LEN; k++) {
-            ck_assert(isfinite(made[k]));
-            ck_assert_float_lt(fabsf(made[k] - 0.5f), 2.5f); // 0..1 with margins: light, noise
-        }
+        // 0..1 with margins: light, noise
+        ck_assert_int_eq(count_outside(made, LEN, -2, 3), 0);
         double x, y;
         find_disc(made, &x, &y);
         // At a radius of 6: 12 degrees, scale and aspect e^0.2, shear; shifts of 1.4 pixels; the
@@ -382,9 +391,7 @@ START_TEST(a_photo_of_any_shape_gives_finite_pixels_within_range)
             ck_assert_int_eq(
                 weir_augment_apply(WEIR_AUGMENT_PHOTO, key, &image, &input, scratch, made, NULL),
                 WEIR_OK);
-            for (int k = 0; k < 3 * LEN; k++) {
-                ck_assert(made[k] >= 0 && made[k] <= 1.00001f);
-            }
+            ck_assert_int_eq(count_outside(made, 3 * LEN, 0, 1.00001f), 0);
         }
         weir_image_fini(&image);
     }

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #define N_STEPS  80
-#define N_SEEDS  100
+#define N_SEEDS  WEIR_TEST_TIMES(100, 30)
 #define KEYS_MAX 1024
 
 static struct weir_arena arena;

@@ -207,7 +207,8 @@ static struct weir_net *net_keeping(const struct weir_graph *graph, int i_form, 
 START_TEST(what_is_made_again_has_the_bits_of_what_is_kept)
 {
     for (int i_form = next_form(-1); i_form < N_FORMS; i_form = next_form(i_form)) {
-        for (uint64_t seed = 0; seed < (i_form < 2 ? 20 : 8); seed++) {
+        const uint64_t n_seeds = i_form < 2 ? WEIR_TEST_TIMES(20, 6) : WEIR_TEST_TIMES(8, 4);
+        for (uint64_t seed = 0; seed < n_seeds; seed++) {
             bool is_large = seed == 1 && is_fast(i_form);
             struct weir_graph *graph = seed == 0  ? small_graph()
                                        : is_large ? bottleneck_graph()

@@ -201,17 +201,20 @@ START_TEST(who_is_at_a_limit_holds_no_room_but_learns_when_it_is_below)
 
 END_TEST
 
-/** Carry a plan out and let time pass to the next end; jobs run for what they state. */
-static void live(struct test_cluster *cluster, const struct weir_sched_plan *plan, int32_t n_jobs,
-                 int64_t *starts)
+/** Carry a plan out and let time pass to the next end; jobs run for what they state. How many have
+ *  not started yet? */
+static int32_t live(struct test_cluster *cluster, const struct weir_sched_plan *plan,
+                    int32_t n_jobs, int64_t *starts)
 {
     test_apply(cluster, plan);
     int64_t now = cluster->snapshot.now_ms, next = INT64_MAX;
+    int32_t n_left = n_jobs;
     for (int32_t j = 0; j < n_jobs; j++) {
         struct weir_sched_job *job = &cluster->jobs[j];
         if (starts[j] == 0 && cluster->tasks[job->first_task].state == WEIR_SCHED_RUNNING) {
             starts[j] = job->started_ms = now;
         }
+        n_left -= starts[j] > 0;
         if (cluster->tasks[job->first_task].state == WEIR_SCHED_RUNNING &&
             job->started_ms + job->time_limit_ms < next) {
             next = job->started_ms + job->time_limit_ms;
@@ -228,12 +231,13 @@ static void live(struct test_cluster *cluster, const struct weir_sched_plan *pla
             }
         }
     }
+    return n_left;
 }
 
 START_TEST(the_first_in_the_order_starts_when_it_was_told_or_sooner)
 {
     int n_told = 0, n_late = 0;
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed = 1; seed <= WEIR_TEST_TIMES(30, 10); seed++) {
         struct weir_rng rng;
         weir_rng_init(&rng, seed, 1);
         struct test_cluster cluster;
@@ -247,7 +251,8 @@ START_TEST(the_first_in_the_order_starts_when_it_was_told_or_sooner)
             job->time_limit_ms = (1 + (int64_t)weir_rng_below(&rng, 10)) * HOUR_MS;
         }
         struct weir_sched_profile profile = rules(40, 0);
-        for (int round = 0; round < 400; round++) {
+        int32_t n_left = 40;
+        for (int round = 0; round < 400 && n_left > 0; round++) {
             struct weir_sched_plan *plan = test_plan(&cluster, &profile);
             ck_assert_ptr_nonnull(plan);
             for (int32_t i = 0; i < plan->n_waits; i++) {
@@ -257,7 +262,7 @@ START_TEST(the_first_in_the_order_starts_when_it_was_told_or_sooner)
                 told[j] = i == 0 && told[j] == 0 ? start : told[j];
                 first[j] = first[j] == 0 ? start : first[j];
             }
-            live(&cluster, plan, 40, starts);
+            n_left = live(&cluster, plan, 40, starts);
             weir_sched_plan_destroy(plan);
         }
         for (int j = 0; j < 40; j++) {
@@ -281,7 +286,7 @@ START_TEST(whoever_waits_for_longer_than_the_bound_starts_within_what_is_stated)
 
     const int64_t bound_ms = 20 * HOUR_MS, longest_ms = 4 * HOUR_MS;
     int64_t worst_without = 0;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= WEIR_TEST_TIMES(20, 5); seed++) {
         for (int is_on = 0; is_on < 2; is_on++) {
             struct weir_rng rng;
             weir_rng_init(&rng, seed, 1);
@@ -297,10 +302,11 @@ START_TEST(whoever_waits_for_longer_than_the_bound_starts_within_what_is_stated)
                 job->queued_ms = job->created_ms = TEST_NOW_MS - j;
             }
             struct weir_sched_profile profile = rules(1, is_on ? bound_ms : 0);
-            for (int round = 0; round < 400; round++) {
+            int32_t n_left = N;
+            for (int round = 0; round < 400 && n_left > 0; round++) {
                 struct weir_sched_plan *plan = test_plan(&cluster, &profile);
                 ck_assert_ptr_nonnull(plan);
-                live(&cluster, plan, N, starts);
+                n_left = live(&cluster, plan, N, starts);
                 weir_sched_plan_destroy(plan);
             }
             for (int j = 0; j < N; j++) {

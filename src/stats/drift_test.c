@@ -131,7 +131,7 @@ START_TEST(same_distribution_stays_silent_at_the_stated_rate)
     // No floor of effect: the test alone has to keep the rate.
     struct weir_drift_config config = {.false_alarm_rate = 0.02, .min_effect = -1};
 
-    enum { TRIALS = 1200 };
+    enum { TRIALS = WEIR_TEST_TIMES(1200, 300) };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double rate = measure_rate(cases[i].draw, cases[i].draw, cases[i].n_baseline,
@@ -147,7 +147,7 @@ END_TEST
 
 START_TEST(the_default_rate_of_one_in_a_thousand_holds)
 {
-    enum { TRIALS = 5000 };
+    enum { TRIALS = WEIR_TEST_TIMES(5000, 1000) };
 
     double rate = measure_rate(normal, normal, 300, 50, TRIALS, &(struct weir_drift_config){0}, 42);
     printf("false alarms at default, seed 42: %.5f of 0.001\n", rate);
