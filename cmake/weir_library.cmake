@@ -1,3 +1,8 @@
+# What `make check` runs under the sanitizers, without the programs: all tests of domains, and those
+# with threads of ours.
+add_custom_target(unit-tests)
+add_custom_target(thread-tests)
+
 # weir_library(NAME SOURCES … [DEPENDS domain …] [LIBS dep …] [TESTS x_test.c …] [FUZZ x_fuzz.c …])
 #
 # A domain is the static library weir_NAME over src/NAME. Its headers are reached as
@@ -25,11 +30,12 @@ function(weir_library name)
       get_filename_component(test ${source} NAME_WE)
       add_executable(${name}_${test} ${source} ${arg_TEST_SOURCES})
       target_link_libraries(${name}_${test} PRIVATE weir_${name} ${depends} ${test_depends} ${libs} weir_dep_check)
+      add_dependencies(unit-tests ${name}_${test})
       add_test(NAME ${name}/${test} COMMAND ${name}_${test})
       set_tests_properties(${name}/${test} PROPERTIES
         SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "unit;${name}"
         # Check gives a case 4 s; a busy machine needs more, and a hang is found as surely.
-        ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA};CK_DEFAULT_TIMEOUT=60")
+        ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA};CK_DEFAULT_TIMEOUT=60;${WEIR_SANITIZER_ENVIRONMENT}")
     endforeach()
   endif()
   foreach(source IN LISTS arg_FUZZ)
@@ -44,8 +50,16 @@ function(weir_library name)
       set_tests_properties(${name}/${fuzz} PROPERTIES TIMEOUT 300 LABELS "unit;${name}")
     endif()
     target_link_libraries(${name}_${fuzz} PRIVATE weir_${name} ${depends} ${libs})
+    add_dependencies(unit-tests ${name}_${fuzz})
   endforeach()
 endfunction()
+
+# The thread sanitizer lets each process sleep for a second before it ends, in case a race shows up yet:
+# tests of many processes did little else.
+set(WEIR_SANITIZER_ENVIRONMENT "")
+if(WEIR_SANITIZE MATCHES thread)
+  set(WEIR_SANITIZER_ENVIRONMENT "TSAN_OPTIONS=atexit_sleep_ms=50")
+endif()
 
 # weir_threads(NAME test …): these tests start threads of ours. `make check` runs them once more under
 # the thread sanitizer, and always alone: they have deadlines, and neighbours would share the CPUs.
@@ -54,16 +68,17 @@ function(weir_threads name)
     if(TEST ${name}/${test})
       set_property(TEST ${name}/${test} APPEND PROPERTY LABELS threads)
       set_tests_properties(${name}/${test} PROPERTIES RUN_SERIAL ON)
+      add_dependencies(thread-tests ${name}_${test})
     endif()
   endforeach()
 endfunction()
 
 # weir_waits(NAME test …): of these threads most wait for time or for other processes: neighbours do no
-# harm, and the CPUs are not idle meanwhile.
+# harm, and the CPUs are not idle meanwhile. They are begun first.
 function(weir_waits name)
   foreach(test IN LISTS ARGN)
     if(TEST ${name}/${test})
-      set_tests_properties(${name}/${test} PROPERTIES RUN_SERIAL OFF)
+      set_tests_properties(${name}/${test} PROPERTIES RUN_SERIAL OFF COST 50)
     endif()
   endforeach()
 endfunction()

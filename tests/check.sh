@@ -3,7 +3,8 @@
 #
 # Three builds of the same tests: dev (warnings are errors), asan (address and undefined behaviour)
 # and tsan (our own threads, with the reference back-end). A step that fails counts as one failure
-# and the rest still runs, so that one look shows everything.
+# and the rest still runs, so that one look shows everything. The tests of the whole system mostly
+# wait, one after the other: meanwhile the sanitizers' tests are built, with what CPU they leave.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -37,38 +38,69 @@ step() {
     esac
 }
 
-# suite PRESET CTEST-ARGUMENT…: configure, build, run.
-suite() {
-    local preset=$1 log=build/check-$1.log junit=$PWD/build/check-$1.xml
-    shift
+# build PRESET TARGET: configure and build; a failure counts as one.
+build() {
+    local preset=$1 target=$2 log=build/check-$1.log
     printf '== build %s\n' "$preset"
-    if ! { cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs"; } >"$log" 2>&1; then
-        failed=$((failed + 1))
-        printf 'FAILED to build %s:\n' "$preset"
-        grep -E 'error|FAILED' "$log" | head -n 40
-        return
+    if { cmake --preset "$preset" && nice cmake --build --preset "$preset" -j "$jobs" --target "$target"; } >"$log" 2>&1; then
+        return 0
     fi
-    printf '== test %s\n' "$preset"
-    rm -f "$junit"
+    failed=$((failed + 1))
+    printf 'FAILED to build %s:\n' "$preset"
+    grep -E 'error|FAILED' "$log" | head -n 40
+    return 1
+}
+
+# run_tests NAME PRESET CTEST-ARGUMENT…: the counts go to build/check-NAME.xml.
+run_tests() {
+    local name=$1 preset=$2
+    shift 2
+    printf '== test %s\n' "$name"
+    rm -f "build/check-$name.xml"
     # Deadlines of real processes can be missed on a machine that is shared: one more try, which shows
     # in the output. A defect fails twice.
-    ctest --test-dir "build/$preset" --repeat until-pass:2 --output-on-failure --no-tests=error --output-junit "$junit" "$@" 2>&1 |
+    ctest --test-dir "build/$preset" --repeat until-pass:2 --output-on-failure --no-tests=error \
+        --output-junit "$PWD/build/check-$name.xml" "$@" 2>&1 |
         grep -vE '^ *Start +[0-9]+|^Test project|^Internal ctest'
-    if [ -s "$junit" ]; then count_junit "$junit"; else failed=$((failed + 1)); fi
+}
+
+# count_tests NAME: adds what run_tests counted; nothing to be found is a failure.
+count_tests() {
+    if [ -s "build/check-$1.xml" ]; then count_junit "build/check-$1.xml"; else failed=$((failed + 1)); fi
+}
+
+# suite NAME PRESET CTEST-ARGUMENT…: run, and count.
+suite() {
+    run_tests "$@"
+    count_tests "$1"
 }
 
 if [ $is_long = no ]; then
+    # Some tests wait for others' processes: one more than there are processors.
+    slots=$((jobs + 1))
     step format tests/lint/format.sh
-    suite dev -j 2 -LE slow
-    step tidy tests/lint/tidy.sh build/dev
+    is_dev=no is_asan=no is_tsan=no
+    if build dev all; then
+        is_dev=yes
+        run_tests system dev -j 2 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
+    fi
+    build asan unit-tests && is_asan=yes
+    build tsan thread-tests && is_tsan=yes
+    step tidy nice tests/lint/tidy.sh build/dev
     step man tests/lint/man.sh
     step docs tests/lint/docs.py
     step bundle web/check-bundle.sh
-    suite asan -j 2 -LE 'slow|browser|system'
-    suite tsan -j 2 -L threads -LE slow
+    if [ $is_dev = yes ]; then
+        wait
+        cat build/check-system.log
+        count_tests system
+        suite dev dev -j "$slots" -LE 'slow|browser|system'
+    fi
+    [ $is_asan = yes ] && suite asan asan -j "$slots" -LE 'slow|browser|system'
+    [ $is_tsan = yes ] && suite tsan tsan -j "$slots" -L threads -LE slow
 else
-    suite dev -j 1 -L slow
-    suite asan -j 1 -L slow
+    build dev all && suite dev dev -j 1 -L slow
+    build asan unit-tests && suite asan asan -j 1 -L slow
     step fuzz tests/lint/fuzz.sh 60
 fi
 
