@@ -241,7 +241,7 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
                                       : REF(linear_weight_gradient)(op, tile);
     }
     real *gradient = op->params[OP_WEIGHT].gradient;
-    bool is_beside = state->gradient_reorder.primitive != NULL;
+    bool is_beside = state->gradient_bytes > 0;
     char *scratch = (char *)tile->scratch + state->gradient_bytes;
     void *x = address(tile->x[0]);
     if (state->picked_bytes > 0) {
@@ -254,6 +254,10 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
     WEIR_TRY(
         primitive_run(state->context, &state->weight_gradient, tile->i_thread, addresses, scratch));
     if (!is_beside) {
+        return WEIR_OK;
+    }
+    if (state->gradient_relayout) {
+        state->gradient_relayout(&state->gradient_layout, tile->scratch, gradient);
         return WEIR_OK;
     }
     void *reorder_addresses[] = {tile->scratch, gradient};

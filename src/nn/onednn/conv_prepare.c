@@ -136,29 +136,54 @@ static weir_status create(const struct conv_state *state, const struct op *op,
     return primitive_create(state->context, &desc, hint, tail, p, err);
 }
 
-/* A layout of 4 sides whose blocks are of output channels, in bf16 with pairs of input channels. */
-static relayout_fn find_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
+/* Are the inner blocks of a layout these, from the outermost to the innermost? */
+static bool has_blocks(const dnnl_blocking_desc_t *blocks, int n, int first, int second)
+{
+    return blocks->inner_nblks == n && blocks->inner_idxs[0] == first &&
+           (n == 1 || blocks->inner_idxs[1] == second);
+}
+
+/* A layout of 4 sides whose blocks are of output channels, in bf16 with pairs of input channels, in
+ * f32 maybe with 16 of them, on either side. */
+static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
 {
     const dnnl_blocking_desc_t *blocks = &layout->format_desc.blocking;
     bool is_bf16 = layout->data_type == dnnl_bf16;
-    bool is_known = layout->ndims == 4 && layout->format_kind == dnnl_blocked &&
-                    layout->extra.flags == dnnl_memory_extra_flag_none && layout->offset0 == 0 &&
-                    blocks->inner_nblks == (is_bf16 ? 2 : 1) && blocks->inner_idxs[0] == 0 &&
-                    (!is_bf16 || (blocks->inner_idxs[1] == 1 && blocks->inner_blks[1] == 2));
-    if (!is_known || (!is_bf16 && layout->data_type != dnnl_f32)) {
-        return NULL;
+    if (layout->ndims != 4 || layout->format_kind != dnnl_blocked ||
+        layout->extra.flags != dnnl_memory_extra_flag_none || layout->offset0 != 0 ||
+        (!is_bf16 && layout->data_type != dnnl_f32)) {
+        return false;
     }
+    size_t c_stride = (size_t)blocks->strides[1];
     *out = (struct relayout){.k = (size_t)layout->dims[0],
                              .c = (size_t)layout->dims[1],
                              .kernel_h = (size_t)layout->dims[2],
                              .kernel_w = (size_t)layout->dims[3],
                              .k_stride = (size_t)blocks->strides[0],
-                             .c_stride = (size_t)blocks->strides[1],
                              .h_stride = (size_t)blocks->strides[2],
                              .w_stride = (size_t)blocks->strides[3],
                              .k_block = (size_t)blocks->inner_blks[0],
                              .is_bf16 = is_bf16};
-    return relayout_for(out);
+    if (is_bf16) {
+        out->c_stride = c_stride;
+        out->c_block_stride = 8 * c_stride;
+        return has_blocks(blocks, 2, 0, 1) && blocks->inner_blks[1] == 2;
+    }
+    if (has_blocks(blocks, 1, 0, 0)) {
+        out->c_stride = c_stride;
+        out->c_block_stride = 16 * c_stride;
+        return true;
+    }
+    out->c_stride = 16;
+    out->c_block_stride = c_stride;
+    out->is_c_inner = has_blocks(blocks, 2, 0, 1);
+    return (out->is_c_inner || has_blocks(blocks, 2, 1, 0)) && blocks->inner_blks[0] == 16 &&
+           blocks->inner_blks[1] == 16;
+}
+
+static relayout_fn find_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
+{
+    return describe_relayout(layout, out) ? relayout_for(out) : NULL;
 }
 
 static weir_status make_reorder(const struct conv_state *state, struct weight_copy *copy,
@@ -354,7 +379,10 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
                               op->conv.has_bias ? 4 : 3, err));
     bool is_plain = is_product(op) || dnnl_memory_desc_equal(layout, &state->plain_weights);
     state->gradient_bytes = is_plain ? 0 : conv_round_up(dnnl_memory_desc_get_size(layout));
-    if (is_plain) {
+    if (!is_plain && describe_relayout(layout, &state->gradient_layout)) {
+        state->gradient_relayout = relayout_back_for(&state->gradient_layout);
+    }
+    if (is_plain || state->gradient_relayout) {
         return WEIR_OK;
     }
     WEIR_TRY(primitive_create_reorder(state->context, layout, &state->plain_weights,

@@ -36,7 +36,9 @@ struct conv_state {
     int32_t n_tiles;
     const struct product_kernels *product; /* makes the weight gradient; NULL: weight_gradient */
     struct primitive weight_gradient, gradient_reorder;
-    size_t gradient_bytes; /* of the weight gradient in its primitive's layout */
+    size_t gradient_bytes; /* of the weight gradient in its primitive's layout; 0: row-major */
+    relayout_fn gradient_relayout; /* from there to row-major; NULL: gradient_reorder */
+    struct relayout gradient_layout;
     /* The weight gradient is one product of matrices, of so many bytes of x if its
      * stride leaves some out; else 0: of x as it is. */
     size_t picked_bytes;

@@ -1,7 +1,8 @@
 /**
  * Weights of a convolution from their row-major order (k, c, h, w; f32) into the blocked one that
- * oneDNN's forward kernels like on AVX-512: blocks of some output channels, of which each lies
- * beside the same input channel of its neighbours (f32), or beside two of them (bf16).
+ * oneDNN's kernels like on AVX-512: blocks of some output channels, of which each lies beside the
+ * same input channel of its neighbours (f32), or beside two of them (bf16). Gradients come back
+ * from such an order.
  *
  * oneDNN's own copy takes 1 to 2 ns an element for 3x3 and for rows that are a multiple of the
  * page apart, this one 0.3: of a training step of ResNet-50 in bf16, 20 ms of a thread.
@@ -14,23 +15,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define RELAYOUT_MAX_CELLS 9
+#define RELAYOUT_MAX_CELLS 25
 
 struct relayout {
-    size_t k, c, kernel_h, kernel_w; /**< k and c multiples of 16, at most 9 cells. */
-    /** Elements from a block of output channels, an input channel (bf16: a pair of them), a row of
-     *  cells and a cell to the next. */
-    size_t k_stride, c_stride, h_stride, w_stride;
+    size_t k, c, kernel_h, kernel_w; /**< k and c multiples of 16, at most 25 cells. */
+    /** Elements from a block of output channels, 16 input channels, an input channel (bf16: a pair
+     *  of them), a row of cells and a cell to the next. */
+    size_t k_stride, c_block_stride, c_stride, h_stride, w_stride;
     size_t k_block; /**< Multiple of 16. */
     bool is_bf16;
+    /** f32: k_block is 16, and of its 16 x 16 channels those that lie beside each other are input
+     *  channels: c_stride is that of output channels. As kernels of backward like it. */
+    bool is_c_inner;
 };
 
-/** `to` is 64-byte aligned; what pads the last block is left as it is. */
+/** The blocked copy is 64-byte aligned; what pads its last block is left as it is. */
 typedef void (*relayout_fn)(const struct relayout *layout, const float *from, void *to);
 
 /** For this machine, and this layout; NULL: neither. */
 relayout_fn relayout_for(const struct relayout *layout);
 
+/** The other way, of what is not is_c_inner nor bf16: blocked to row-major, as gradients go. */
+relayout_fn relayout_back_for(const struct relayout *layout);
+
 void relayout_v4(const struct relayout *layout, const float *from, void *to);
+void relayout_back_v4(const struct relayout *layout, const float *from, void *to);
 
 #endif

@@ -16,7 +16,8 @@ struct form {
 
 /* The last block may be part padding, as oneDNN's of 48 of 512 channels. */
 static const struct form forms[] = {{16, 16, 1, 1, 16}, {64, 32, 1, 1, 64},  {32, 48, 3, 3, 32},
-                                    {80, 16, 1, 1, 48}, {112, 32, 3, 1, 48}, {96, 16, 2, 4, 64}};
+                                    {80, 16, 1, 1, 48}, {112, 32, 3, 1, 48}, {96, 16, 2, 4, 64},
+                                    {32, 48, 5, 5, 32}};
 
 /* Blocks of output channels, rows, cells, input channels: as oneDNN orders them. */
 static struct relayout make_layout(const struct form *f, bool is_bf16)
@@ -28,14 +29,37 @@ static struct relayout make_layout(const struct form *f, bool is_bf16)
                          .k_block = f->k_block,
                          .is_bf16 = is_bf16};
     r.c_stride = f->k_block * (is_bf16 ? 2 : 1);
+    r.c_block_stride = (is_bf16 ? 8 : 16) * r.c_stride;
     r.w_stride = f->c * f->k_block;
     r.h_stride = r.w_stride * f->kernel_w;
     r.k_stride = r.h_stride * f->kernel_h;
     return r;
 }
 
+/* Blocks of 16 x 16 channels, the cells of a pair of blocks one behind the other. */
+static struct relayout make_squares(const struct form *f, bool is_c_inner)
+{
+    struct relayout r = {.k = f->k,
+                         .c = f->c,
+                         .kernel_h = f->kernel_h,
+                         .kernel_w = f->kernel_w,
+                         .k_block = 16,
+                         .c_stride = 16,
+                         .is_c_inner = is_c_inner};
+    r.w_stride = 256;
+    r.h_stride = r.w_stride * f->kernel_w;
+    r.c_block_stride = r.h_stride * f->kernel_h;
+    r.k_stride = r.c_block_stride * (f->c / 16);
+    return r;
+}
+
 static size_t place(const struct relayout *r, size_t k, size_t c, size_t h, size_t w)
 {
+    if (r->c_stride == 16 && r->k_block == 16 && r->w_stride == 256) {
+        size_t fast = r->is_c_inner ? c % 16 : k % 16, slow = r->is_c_inner ? k % 16 : c % 16;
+        return k / 16 * r->k_stride + c / 16 * r->c_block_stride + h * r->h_stride +
+               w * r->w_stride + slow * 16 + fast;
+    }
     size_t n_beside = r->is_bf16 ? 2 : 1;
     return k / r->k_block * r->k_stride + c / n_beside * r->c_stride + h * r->h_stride +
            w * r->w_stride + k % r->k_block * n_beside + c % n_beside;
@@ -53,9 +77,16 @@ static uint32_t at(const struct relayout *r, const void *to, size_t i)
     return r->is_bf16 ? ((const uint16_t *)to)[i] : ((const uint32_t *)to)[i];
 }
 
+/* Four layouts of each form: f32, bf16, squares of either order. */
+static struct relayout layout_of(int i)
+{
+    const struct form *form = &forms[i / 4];
+    return i % 4 < 2 ? make_layout(form, i % 4 == 1) : make_squares(form, i % 4 == 3);
+}
+
 START_TEST(elements_go_where_the_strides_say)
 {
-    struct relayout r = make_layout(&forms[_i / 2], _i % 2 == 1);
+    struct relayout r = layout_of(_i);
     size_t n = r.k * r.c * r.kernel_h * r.kernel_w;
     size_t n_to = (r.k + r.k_block - 1) / r.k_block * r.k_stride, n_padding = n_to;
     size_t elem_bytes = r.is_bf16 ? 2 : 4;
@@ -89,6 +120,31 @@ START_TEST(elements_go_where_the_strides_say)
 
 END_TEST
 
+START_TEST(what_comes_back_is_what_went_there)
+{
+    struct relayout r = layout_of(_i);
+    size_t n = r.k * r.c * r.kernel_h * r.kernel_w;
+    size_t n_to = (r.k + r.k_block - 1) / r.k_block * r.k_stride;
+    float *from = calloc(n, sizeof(float)), *back = calloc(n, sizeof(float));
+    float *to = aligned_alloc(64, (n_to * sizeof(float) + 63) / 64 * 64);
+    for (size_t i = 0; i < n; i++) {
+        from[i] = (float)i;
+    }
+    if (!r.is_bf16 && !r.is_c_inner) {
+        ck_assert(relayout_back_for(&r) == relayout_back_v4);
+        relayout_v4(&r, from, to);
+        relayout_back_v4(&r, to, back);
+        ck_assert_mem_eq(from, back, n * sizeof(float));
+    } else {
+        ck_assert(relayout_back_for(&r) == NULL);
+    }
+    free(from);
+    free(back);
+    free(to);
+}
+
+END_TEST
+
 START_TEST(other_layouts_are_left_to_onednn)
 {
     struct relayout r = make_layout(&forms[0], true);
@@ -99,7 +155,7 @@ START_TEST(other_layouts_are_left_to_onednn)
     r.c = 3;
     ck_assert(relayout_for(&r) == NULL);
     r.c = 16;
-    r.kernel_h = r.kernel_w = 7;
+    r.kernel_h = r.kernel_w = 6;
     ck_assert(relayout_for(&r) == NULL);
     r.kernel_h = r.kernel_w = 1;
     r.k_block = 8;
@@ -118,7 +174,9 @@ int main(void)
     }
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, elements_go_where_the_strides_say, 0,
-                        2 * (int)WEIR_ARRAY_LEN(forms));
+                        4 * (int)WEIR_ARRAY_LEN(forms));
+    tcase_add_loop_test(tests, what_comes_back_is_what_went_there, 0,
+                        4 * (int)WEIR_ARRAY_LEN(forms));
     tcase_add_test(tests, other_layouts_are_left_to_onednn);
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);

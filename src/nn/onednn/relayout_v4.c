@@ -23,22 +23,41 @@ static inline __attribute__((always_inline)) void swap_rows(vec *rows, int32_t a
     }
 }
 
-/* 16 rows of 16 elements, `stride` apart, into columns. */
-static inline void load_columns(const float *from, size_t stride, vec *to)
+static inline __attribute__((always_inline)) void transpose(vec *rows)
 {
-    vec rows[LANES];
-#pragma GCC unroll 16
-    for (size_t i = 0; i < LANES; i++) {
-        rows[i] = load_floats(from + i * stride, LANES);
-    }
     swap_rows(rows, 1);
     swap_rows(rows, 2);
     swap_rows(rows, 4);
     swap_rows(rows, 8);
+}
+
+/* 16 rows of n <= 16 elements, `stride` apart, into columns. */
+static inline void load_columns(const float *from, size_t stride, size_t n, vec *to)
+{
+    vec rows[LANES];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < LANES; i++) {
+        rows[i] = (vec)_mm512_maskz_loadu_ps((__mmask16)(0xffff >> (LANES - n)), from + i * stride);
+    }
+    transpose(rows);
 #pragma GCC unroll 16
     for (size_t i = 0; i < LANES; i++) {
         to[i] = rows[i];
     }
+}
+
+/* Place of a cell in a block of 16 x 16 channels. */
+static inline size_t cell_at(const struct relayout *layout, size_t cell)
+{
+    return cell / layout->kernel_w * layout->h_stride + cell % layout->kernel_w * layout->w_stride;
+}
+
+/* Place of the block that begins at output channel k and input channel c. */
+static inline size_t block_at(const struct relayout *layout, size_t k, size_t c)
+{
+    size_t n_beside = layout->is_bf16 ? 2 : 1;
+    return k / layout->k_block * layout->k_stride + k % layout->k_block * n_beside +
+           c / LANES * layout->c_block_stride;
 }
 
 /* The upper halves, rounded to nearest even; NaN stays NaN. */
@@ -54,8 +73,7 @@ static inline void store_columns(const struct relayout *layout, const vec *colum
 {
     size_t n_cells = layout->kernel_h * layout->kernel_w;
     for (size_t cell = 0; cell < n_cells; cell++) {
-        size_t at =
-            cell / layout->kernel_w * layout->h_stride + cell % layout->kernel_w * layout->w_stride;
+        size_t at = cell_at(layout, cell);
         for (size_t i = 0; layout->is_bf16 && i < LANES; i += 2) {
             vecu pair = round_to_bf16(columns[i * n_cells + cell]) |
                         round_to_bf16(columns[(i + 1) * n_cells + cell]) << 16;
@@ -68,20 +86,65 @@ static inline void store_columns(const struct relayout *layout, const vec *colum
     }
 }
 
+/* Of a block of 16 x 16 channels: all cells of one output channel and 16 input channels, the cells
+ * being columns, at a time. */
+static void relayout_c_inner(const struct relayout *layout, const float *from, size_t row,
+                             float *to)
+{
+    size_t n_cells = layout->kernel_h * layout->kernel_w;
+    for (size_t k = 0; k < LANES; k++) {
+        for (size_t first = 0; first < n_cells; first += LANES) {
+            size_t n = WEIR_MIN(n_cells - first, (size_t)LANES);
+            vec columns[LANES];
+            load_columns(from + k * row + first, n_cells, n, columns);
+            for (size_t i = 0; i < n; i++) {
+                memcpy(to + cell_at(layout, first + i) + k * layout->c_stride, &columns[i],
+                       sizeof(vec));
+            }
+        }
+    }
+}
+
 void relayout_v4(const struct relayout *layout, const float *from, void *to)
 {
     vec columns[RELAYOUT_MAX_CELLS * LANES];
     size_t n_cells = layout->kernel_h * layout->kernel_w, row = layout->c * n_cells;
-    size_t n_beside = layout->is_bf16 ? 2 : 1;
     size_t elem_bytes = layout->is_bf16 ? sizeof(uint16_t) : sizeof(float);
     for (size_t k = 0; k < layout->k; k += LANES) {
         for (size_t c = 0; c < layout->c; c += LANES) {
-            for (size_t i = 0; i < n_cells; i++) {
-                load_columns(from + k * row + c * n_cells + i * LANES, row, columns + i * LANES);
+            const float *block = from + k * row + c * n_cells;
+            char *at = (char *)to + block_at(layout, k, c) * elem_bytes;
+            if (layout->is_c_inner) {
+                relayout_c_inner(layout, block, row, (float *)(void *)at);
+                continue;
             }
-            size_t at = k / layout->k_block * layout->k_stride + k % layout->k_block * n_beside +
-                        c / n_beside * layout->c_stride;
-            store_columns(layout, columns, (char *)to + at * elem_bytes);
+            for (size_t i = 0; i < n_cells; i++) {
+                load_columns(block + i * LANES, row, LANES, columns + i * LANES);
+            }
+            store_columns(layout, columns, at);
+        }
+    }
+}
+
+void relayout_back_v4(const struct relayout *layout, const float *from, void *to)
+{
+    size_t n_cells = layout->kernel_h * layout->kernel_w, row = layout->c * n_cells;
+    for (size_t k = 0; k < layout->k; k += LANES) {
+        for (size_t c = 0; c < layout->c; c += LANES) {
+            const float *block = from + block_at(layout, k, c);
+            float *rows = (float *)to + k * row + c * n_cells;
+            for (size_t first = 0; first < n_cells * LANES; first += LANES) {
+                vec v[LANES];
+                for (size_t i = 0; i < LANES; i++) {
+                    size_t channel = (first + i) / n_cells, cell = (first + i) % n_cells;
+                    v[i] = load_floats(block + cell_at(layout, cell) + channel * layout->c_stride,
+                                       LANES);
+                }
+                transpose(v);
+                for (size_t i = 0; i < LANES; i++) {
+                    store_floats(rows + i * row + first, v[i], LANES);
+                }
+            }
         }
     }
 }
