@@ -10,6 +10,12 @@
 #include "random_graph_test.h"
 #include "test_backends.h"
 
+static void leave(void *context, const struct weir_gradients *gradients)
+{
+    (void)context;
+    (void)gradients;
+}
+
 /* Graph, net and one step. @return the first status that is not OK. */
 static weir_status build_and_run(const struct weir_net_config *config)
 {
@@ -39,7 +45,11 @@ static weir_status build_and_run(const struct weir_net_config *config)
         weir_net_init_weights(net, 1);
         random_batch(net, graph, 1);
         test_alloc_fail(0); /* from here on none is allowed */
-        status = config->is_training ? weir_net_step(net, 0, NULL, NULL, NULL) : WEIR_OK;
+        if (config->updates_in_backward) {
+            status = weir_net_step_and_update(net, 0, leave, NULL, NULL);
+        } else if (config->is_training) {
+            status = weir_net_step(net, 0, NULL, NULL, NULL);
+        }
         weir_status forward_status = weir_net_forward(net, 3, NULL);
         (void)test_alloc_end();
         ck_assert_int_eq(forward_status, WEIR_OK);
@@ -85,6 +95,9 @@ START_TEST(every_failed_allocation_of_the_onednn_backend_is_reported)
             config.convolution =
                 config.precision == WEIR_PRECISION_F32 ? other_convolution() : config.convolution;
             sweep(&config);
+            config.updates_in_backward = true;
+            sweep(&config);
+            config.updates_in_backward = false;
             config.is_training = false;
             config.n_bands = 2;
             sweep(&config);

@@ -48,8 +48,9 @@ static size_t range_of(const struct weir_net *net, const struct op *op, size_t *
 {
     size_t first = SIZE_MAX, end = 0;
     for (int place = 0; place < OP_MAX_PARAMS; place++) {
-        if (op->params[place].gradient) {
-            const struct weir_param *param = &net->params[op->params[place].index];
+        int32_t index = op->params[place].index;
+        if (index >= 0 && net->params[index].is_trainable) {
+            const struct weir_param *param = &net->params[index];
             first = WEIR_MIN(first, param->first_elem);
             end = WEIR_MAX(end, param->first_elem + param->n_elems);
         }

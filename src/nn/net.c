@@ -112,7 +112,7 @@ static bool map_small(struct weir_net *net)
 
 static weir_status map_gradients(struct weir_net *net, const struct weir_net_config *config)
 {
-    size_t size = net->n_gradient_elems * sizeof(float);
+    size_t size = net->gradient_bytes;
     if (!config->is_training) {
         return WEIR_OK;
     }
@@ -168,19 +168,6 @@ static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* Room for one part of the largest gradient that is made of parts. */
-static size_t part_bytes(const struct plan *plan)
-{
-    size_t most = 0;
-    for (int32_t i = 0; plan->n_gradient_parts > 1 && i < plan->n_ops; i++) {
-        const struct op *op = &plan->ops[i].op;
-        if (plan_has_parts(op)) {
-            most = WEIR_MAX(most, op->params[OP_WEIGHT].n_elems + op->params[OP_BIAS].n_elems);
-        }
-    }
-    return (most * sizeof(float) + 63) / 64 * 64;
-}
-
 static weir_status map_tensors(struct weir_net *net)
 {
     const struct schedule *a = &net->plan->training, *b = &net->plan->inference;
@@ -188,7 +175,7 @@ static weir_status map_tensors(struct weir_net *net)
     size_t slab_bytes = WEIR_MAX(a->slab_bytes, b->slab_bytes);
     net->scratch_bytes = (net->scratch_bytes + 63) / 64 * 64;
     net->thread_bytes = tile_bytes + net->scratch_bytes + THREAD_GAP_BYTES;
-    net->part_bytes = part_bytes(net->plan);
+    net->part_bytes = net_part_bytes(net->plan);
     net->thread_bytes = (net->thread_bytes + 63) / 64 * 64 + net->part_bytes;
     if (!slab_map(&net->activations, slab_bytes) ||
         !slab_map(&net->threads, (size_t)net->n_threads * net->thread_bytes)) {
@@ -283,6 +270,8 @@ void weir_net_destroy(struct weir_net *net)
     arrival_destroy(net->arrival);
     free(net->refresh_fillers);
     free(net->update_fillers);
+    free(net->rest_fillers);
+    free(net->rest_ranges);
     free(net->refresh_ops);
     plan_destroy(net->plan);
     free(net);
@@ -318,7 +307,6 @@ void weir_net_set_first_image(struct weir_net *net, uint32_t first_image)
 
 size_t weir_net_memory_bytes(const struct weir_net *net)
 {
-    return net->weights.size_bytes +
-           net->n_gradient_elems * sizeof(float) * net->plan->is_training +
-           net->activations.size_bytes + net->small.size_bytes + net->threads.size_bytes;
+    return net->weights.size_bytes + net->gradient_bytes + net->activations.size_bytes +
+           net->small.size_bytes + net->threads.size_bytes;
 }

@@ -16,7 +16,10 @@ struct net_run {
     bool is_training, has_loss;
     uint64_t step;
     double inv_n_labelled;
-    int32_t n_images; /**< Those the caller wants: the loss counts no others. */
+    int32_t n_images;        /**< Those the caller wants: the loss counts no others. */
+    weir_net_apply_fn apply; /**< Parameters are updated by it; NULL: gradients are left. */
+    void *apply_context;
+    bool is_spoilt; /**< The loss is not a number: nothing is updated. From the loss's stage on. */
 };
 
 /** Announces complete gradient ranges in slab order, whichever thread completes them. */
@@ -49,14 +52,17 @@ struct weir_net {
 
     struct slab weights, own_gradients, activations, small, threads;
     float *gradients;
-    size_t n_weight_elems, n_gradient_elems;
+    size_t n_weight_elems, n_trainable_elems;
+    size_t gradient_bytes; /**< Of those gradients that are kept whole. */
     float *input, *output;
     int32_t *labels;
     struct op_loss *losses; /**< By slice. */
     size_t thread_bytes, scratch_bytes, part_bytes;
 
     struct program training, inference, refresh, update;
-    struct program_filler *refresh_fillers, *update_fillers;
+    struct program rest, rest_refresh; /**< Of what is not updated, or refreshed, in backward. */
+    struct program_filler *refresh_fillers, *update_fillers, *rest_fillers;
+    struct weir_gradients *rest_ranges;
     int32_t *refresh_ops;
     weir_net_update_fn update_fn;
     void *update_context;
@@ -77,6 +83,29 @@ uint64_t net_hash_name(const char *name);
 
 /** net_run.c: the programs of a net whose plan stands. */
 weir_status net_make_programs(struct weir_net *net) WEIR_MUST_CHECK;
+/** Memory a thread keeps parts of gradients in. */
+size_t net_part_bytes(const struct plan *plan);
+
+/** net_update.c: what calls the callers' functions that update. */
+weir_status net_make_updates(struct weir_net *net) WEIR_MUST_CHECK;
+/** All of the gradients of an op, made, that are not made by rows: update it. */
+void net_apply_gradients(const struct weir_net *net, const struct op *op);
+/** Filler i_part of an op with update_rows: gradients made and used row by row. */
+weir_status net_update_rows(const struct weir_net *net, const struct plan_op *o, int32_t i_thread,
+                            int32_t i_part) WEIR_MUST_CHECK;
+/** Memory a thread needs for it. */
+size_t net_row_bytes(const struct plan *plan, const struct plan_op *o);
+
+/* net_run.c, for net_update.c. */
+
+/** What a weight gradient's kernel reads of images first .. first + n, at that time of the step. */
+struct op_tile net_gradient_tile(const struct weir_net *net, const struct plan_op *o,
+                                 int32_t i_thread, int32_t first, int32_t n);
+/** The part_bytes of a thread. */
+void *net_part_memory(const struct weir_net *net, int32_t i_thread);
+void net_add_to(float *sum, const float *part, size_t n);
+/** The first of the net's functions to run in this thread? It then becomes one of its threads. */
+void net_enter(const struct weir_net *net);
 
 /** ready.c */
 void ready_start(struct weir_net *net, weir_net_ready_fn fn, void *context);

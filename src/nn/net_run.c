@@ -189,6 +189,21 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
     return WEIR_OK;
 }
 
+/* In slice order, so that the sum does not depend on who was first. */
+static struct weir_step_result sum_losses(const struct weir_net *net, int32_t n_slices)
+{
+    struct weir_step_result result = {0, 0, 0};
+    for (int32_t i = 0; i < n_slices; i++) {
+        result.loss += net->losses[i].loss;
+        result.n_correct += net->losses[i].n_correct;
+        result.n_labelled += net->losses[i].n_labelled;
+    }
+    if (result.n_labelled > 0) {
+        result.loss /= result.n_labelled;
+    }
+    return result;
+}
+
 static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
 {
     struct weir_net *net = context;
@@ -206,14 +221,44 @@ static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
             ready_op_done(net, op);
         }
     }
+    if (net->run.apply && i_stage == s->loss_stage) {
+        net->run.is_spoilt = !isfinite(sum_losses(net, net->plan->n_slices).loss);
+    }
     return WEIR_OK;
 }
 
-static void add_to(float *sum, const float *part, size_t n)
+void net_add_to(float *sum, const float *part, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         sum[i] += part[i];
     }
+}
+
+void *net_part_memory(const struct weir_net *net, int32_t i_thread)
+{
+    return net->threads.base + (size_t)(i_thread + 1) * net->thread_bytes - net->part_bytes;
+}
+
+struct op_tile net_gradient_tile(const struct weir_net *net, const struct plan_op *o,
+                                 int32_t i_thread, int32_t first, int32_t n)
+{
+    return make_tile(net, o, net->run.schedule->again, i_thread, 0, first, n);
+}
+
+/* Room for one part of the largest gradient that is made of parts, or for rows of one. */
+size_t net_part_bytes(const struct plan *plan)
+{
+    size_t most = 0;
+    for (int32_t i = 0; plan->is_training && i < plan->n_ops; i++) {
+        const struct op *op = &plan->ops[i].op;
+        if (op->update_rows > 0) {
+            most = WEIR_MAX(most, net_row_bytes(plan, &plan->ops[i]));
+        } else if (plan->n_gradient_parts > 1 && plan_has_parts(op)) {
+            size_t n_elems = op->params[OP_WEIGHT].n_elems + op->params[OP_BIAS].n_elems;
+            most = WEIR_MAX(most, n_elems * sizeof(float));
+        }
+    }
+    return (most + 63) / 64 * 64;
 }
 
 /* The gradient of a later part of the batch, beside that of the parts before it, and added. */
@@ -222,17 +267,28 @@ static weir_status add_part(struct weir_net *net, const struct plan_op *o, int32
 {
     const struct op_param *params = o->op.params;
     struct op part = o->op;
-    char *end = net->threads.base + (size_t)(i_thread + 1) * net->thread_bytes;
-    part.params[OP_WEIGHT].gradient = (real *)(void *)(end - net->part_bytes);
+    part.params[OP_WEIGHT].gradient = net_part_memory(net, i_thread);
     if (params[OP_BIAS].gradient) {
         part.params[OP_BIAS].gradient = part.params[OP_WEIGHT].gradient + params[OP_WEIGHT].n_elems;
     }
     int32_t n = part.gradient_batch;
-    struct op_tile tile = make_tile(net, o, net->run.schedule->again, i_thread, 0, i_part * n, n);
+    struct op_tile tile = net_gradient_tile(net, o, i_thread, i_part * n, n);
     WEIR_TRY(net->backend->kernels[part.kind].weight_gradient(&part, &tile));
-    add_to(params[OP_WEIGHT].gradient, part.params[OP_WEIGHT].gradient, params[OP_WEIGHT].n_elems);
+    net_add_to(params[OP_WEIGHT].gradient, part.params[OP_WEIGHT].gradient,
+               params[OP_WEIGHT].n_elems);
     if (params[OP_BIAS].gradient) {
-        add_to(params[OP_BIAS].gradient, part.params[OP_BIAS].gradient, params[OP_BIAS].n_elems);
+        net_add_to(params[OP_BIAS].gradient, part.params[OP_BIAS].gradient,
+                   params[OP_BIAS].n_elems);
+    }
+    return WEIR_OK;
+}
+
+static weir_status make_gradient(struct weir_net *net, const struct plan_op *o, int32_t i_thread)
+{
+    struct op_tile tile = net_gradient_tile(net, o, i_thread, 0, o->op.gradient_batch);
+    WEIR_TRY(net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile));
+    for (int32_t i = 1; i < net->plan->batch / o->op.gradient_batch; i++) {
+        WEIR_TRY(add_part(net, o, i_thread, i));
     }
     return WEIR_OK;
 }
@@ -262,6 +318,24 @@ static weir_status run_derive(struct weir_net *net, struct plan_task task, int32
     return WEIR_OK;
 }
 
+static weir_status refresh_op(const struct weir_net *net, int32_t i_op, int32_t i_thread)
+{
+    const struct op *op = &net->plan->ops[i_op].op;
+    void *scratch = net->threads.base + (size_t)i_thread * net->thread_bytes;
+    uint64_t begin_ns = profile_begin(net->profile);
+    if (net->backend->kernels[op->kind].refresh) {
+        WEIR_TRY(net->backend->kernels[op->kind].refresh(op, i_thread, scratch));
+        profile_end(net->profile, i_thread, i_op, PROFILE_REFRESH, 0, begin_ns);
+    }
+    return WEIR_OK;
+}
+
+/* Who has updated all of an op's parameters has them at hand, and nobody reads their copies. */
+static bool is_refreshed_early(const struct op *op)
+{
+    return op->n_updates == 1;
+}
+
 static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
 {
     struct weir_net *net = context;
@@ -273,41 +347,27 @@ static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
     if (task.phase != TASK_WEIGHT_GRADIENT) {
         return run_derive(net, task, i_thread);
     }
-    struct op_tile tile =
-        make_tile(net, o, net->run.schedule->again, i_thread, 0, 0, o->op.gradient_batch);
-    uint64_t begin_ns = profile_begin(net->profile);
-    WEIR_TRY(net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile));
-    for (int32_t i = 1; i < net->plan->batch / o->op.gradient_batch; i++) {
-        WEIR_TRY(add_part(net, o, i_thread, i));
+    if (net->run.is_spoilt) {
+        return WEIR_OK;
     }
-    profile_end(net->profile, i_thread, task.i_op, (int)task.phase, net->plan->batch, begin_ns);
+    bool is_updated = o->op.n_updates > 0;
+    uint64_t begin_ns = profile_begin(net->profile);
+    WEIR_TRY(o->op.update_rows > 0 ? net_update_rows(net, o, i_thread, task.i_part)
+                                   : make_gradient(net, o, i_thread));
+    if (is_updated && o->op.update_rows == 0) {
+        net_apply_gradients(net, &o->op);
+    }
+    profile_end(net->profile, i_thread, task.i_op,
+                is_updated ? (int)PROFILE_GRADIENT_AND_UPDATE : (int)task.phase, net->plan->batch,
+                begin_ns);
     ready_op_done(net, &o->op);
-    return WEIR_OK;
+    return is_refreshed_early(&o->op) ? refresh_op(net, task.i_op, i_thread) : WEIR_OK;
 }
 
 static weir_status run_refresh(void *context, int32_t i_thread, int32_t i_filler)
 {
-    struct weir_net *net = context;
-    const struct op *op = &net->plan->ops[net->refresh_ops[i_filler]].op;
-    void *scratch = net->threads.base + (size_t)i_thread * net->thread_bytes;
-    uint64_t begin_ns = profile_begin(net->profile);
-    WEIR_TRY(net->backend->kernels[op->kind].refresh(op, i_thread, scratch));
-    profile_end(net->profile, i_thread, net->refresh_ops[i_filler], PROFILE_REFRESH, 0, begin_ns);
-    return WEIR_OK;
-}
-
-/* Elements of a range of weir_net_update: its gradients, weights and states fit in a core's cache.
- */
-#define UPDATE_ELEMS ((size_t)1 << 16)
-
-static weir_status run_update(void *context, int32_t i_thread, int32_t i_filler)
-{
     const struct weir_net *net = context;
-    size_t first = (size_t)i_filler * UPDATE_ELEMS;
-    (void)i_thread;
-    net->update_fn(net->update_context, first,
-                   WEIR_MIN(net->n_gradient_elems - first, UPDATE_ELEMS));
-    return WEIR_OK;
+    return refresh_op(net, net->refresh_ops[i_filler], i_thread);
 }
 
 static struct program program_of(struct weir_net *net, const struct schedule *s)
@@ -328,54 +388,49 @@ weir_status net_make_programs(struct weir_net *net)
     size_t n_ops = (size_t)net->plan->n_ops;
     net->refresh_fillers = calloc(n_ops + 1, sizeof(*net->refresh_fillers));
     net->refresh_ops = calloc(n_ops + 1, sizeof(*net->refresh_ops));
-    size_t n_updates = (net->n_gradient_elems + UPDATE_ELEMS - 1) / UPDATE_ELEMS;
-    net->update_fillers = calloc(n_updates + 1, sizeof(*net->update_fillers));
-    if (!net->refresh_fillers || !net->refresh_ops || !net->update_fillers) {
+    if (!net->refresh_fillers || !net->refresh_ops) {
         return WEIR_ERR_NOMEM;
     }
-    net->update = (struct program){.fillers = net->update_fillers,
-                                   .n_fillers = (int32_t)n_updates,
-                                   .run_filler = run_update,
-                                   .context = net};
     net->refresh = (struct program){
         .fillers = net->refresh_fillers, .run_filler = run_refresh, .context = net};
-    for (int32_t i = 0; i < net->plan->n_ops; i++) {
-        const struct op *op = &net->plan->ops[i].op;
-        if (net->backend->kernels[op->kind].refresh && !op->is_folded) {
-            net->refresh_ops[net->refresh.n_fillers++] = i;
+    net->rest_refresh = net->refresh;
+    /* First those that are not refreshed in backward. */
+    for (int32_t i = 0; i < 2 * net->plan->n_ops; i++) {
+        int32_t i_op = i % net->plan->n_ops;
+        const struct op *op = &net->plan->ops[i_op].op;
+        bool is_early = i >= net->plan->n_ops;
+        if (net->backend->kernels[op->kind].refresh && !op->is_folded &&
+            is_refreshed_early(op) == is_early) {
+            net->refresh_ops[net->refresh.n_fillers++] = i_op;
+            net->rest_refresh.n_fillers += !is_early;
         }
     }
     net->training = program_of(net, &net->plan->training);
     net->inference = program_of(net, &net->plan->inference);
-    return WEIR_OK;
+    return net_make_updates(net);
 }
 
-static void enter(const struct weir_net *net)
+void net_enter(const struct weir_net *net)
 {
     if (net->backend->enter_thread) {
         net->backend->enter_thread();
     }
 }
 
-void weir_net_weights_changed(struct weir_net *net)
+static void note_refreshed(struct weir_net *net)
 {
-    enter(net);
-    /* Refreshing only copies and scales: a back-end that fails here would have failed in create. */
-    weir_status status = workers_run(net->workers, &net->refresh);
-    (void)status;
     net->are_statistics_stale = false;
     net->are_copies_of_backward = false;
     net->are_derived_fresh = false;
 }
 
-void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
+void weir_net_weights_changed(struct weir_net *net)
 {
-    enter(net);
-    net->update_fn = fn;
-    net->update_context = context;
-    weir_status status = workers_run(net->workers, &net->update);
-    (void)status; /* run_update does not fail */
-    weir_net_weights_changed(net);
+    net_enter(net);
+    /* Refreshing only copies and scales: a back-end that fails here would have failed in create. */
+    weir_status status = workers_run(net->workers, &net->refresh);
+    (void)status;
+    note_refreshed(net);
 }
 
 /* Inference uses running statistics, which steps move without touching weights. */
@@ -413,37 +468,12 @@ static bool count_labels(const struct weir_net *net, int32_t n, int32_t *out_n_l
     return true;
 }
 
-/* In slice order, so that the sum does not depend on who was first. */
-static struct weir_step_result sum_losses(const struct weir_net *net, int32_t n_slices)
+static weir_status take_step(struct weir_net *net, const struct net_run *run,
+                             struct weir_step_result *out)
 {
-    struct weir_step_result result = {0, 0, 0};
-    for (int32_t i = 0; i < n_slices; i++) {
-        result.loss += net->losses[i].loss;
-        result.n_correct += net->losses[i].n_correct;
-        result.n_labelled += net->losses[i].n_labelled;
-    }
-    if (result.n_labelled > 0) {
-        result.loss /= result.n_labelled;
-    }
-    return result;
-}
-
-weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn ready,
-                          void *ready_context, struct weir_step_result *out)
-{
-    int32_t n_labelled;
-    if (!net->plan->is_training || !count_labels(net, net->plan->batch, &n_labelled)) {
-        return WEIR_ERR_INVALID;
-    }
-    net->run = (struct net_run){.schedule = &net->plan->training,
-                                .is_training = true,
-                                .has_loss = true,
-                                .n_images = net->plan->batch,
-                                .step = step,
-                                .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
-    enter(net);
+    net->run = *run;
+    net_enter(net);
     refresh_copies(net);
-    ready_start(net, ready, ready_context);
     net->are_statistics_stale = true;
     net->are_copies_of_backward = net->plan->refreshes_backward;
     net->are_derived_fresh = false;
@@ -451,6 +481,53 @@ weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn
     if (out) {
         *out = sum_losses(net, net->plan->n_slices);
     }
+    return WEIR_OK;
+}
+
+/* @return false if there is a label out of range, or nothing to train. */
+static bool begin_step(const struct weir_net *net, uint64_t step, struct net_run *out)
+{
+    int32_t n_labelled;
+    if (!net->plan->is_training || !count_labels(net, net->plan->batch, &n_labelled)) {
+        return false;
+    }
+    *out = (struct net_run){.schedule = &net->plan->training,
+                            .is_training = true,
+                            .has_loss = true,
+                            .n_images = net->plan->batch,
+                            .step = step,
+                            .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
+    return true;
+}
+
+weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn ready,
+                          void *ready_context, struct weir_step_result *out)
+{
+    struct net_run run;
+    if (net->plan->updates_in_backward || !begin_step(net, step, &run)) {
+        return WEIR_ERR_INVALID;
+    }
+    ready_start(net, ready, ready_context);
+    return take_step(net, &run, out);
+}
+
+weir_status weir_net_step_and_update(struct weir_net *net, uint64_t step, weir_net_apply_fn apply,
+                                     void *apply_context, struct weir_step_result *out)
+{
+    struct net_run run;
+    if (!net->plan->updates_in_backward || !begin_step(net, step, &run)) {
+        return WEIR_ERR_INVALID;
+    }
+    run.apply = apply;
+    run.apply_context = apply_context;
+    ready_start(net, NULL, NULL);
+    WEIR_TRY(take_step(net, &run, out));
+    if (net->run.is_spoilt) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(workers_run(net->workers, &net->rest));
+    WEIR_TRY(workers_run(net->workers, &net->rest_refresh));
+    note_refreshed(net);
     return WEIR_OK;
 }
 
@@ -477,7 +554,7 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
                                 .has_loss = result != NULL,
                                 .n_images = n,
                                 .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
-    enter(net);
+    net_enter(net);
     WEIR_TRY(weir_net_settle_weights(net));
     refresh_copies(net);
     refresh_statistics(net);

@@ -28,9 +28,9 @@
  * twice as fast; a loss differs from f32's by some tenths of a percent.
  *
  * Threads: a graph or net is used by one thread at a time; the net's own threads never call back,
- * except weir_net_ready_fn, weir_net_update_fn and weir_net_weights_fn. The calling thread works
- * too (n_threads counts it), and is left set to one OpenMP thread by the oneDNN back-end. Errors:
- * NOMEM, INVALID (shapes that do not fit: err names the layer).
+ * except weir_net_ready_fn, weir_net_apply_fn, weir_net_update_fn and weir_net_weights_fn. The
+ * calling thread works too (n_threads counts it), and is left set to one OpenMP thread by the
+ * oneDNN back-end. Errors: NOMEM, INVALID (shapes that do not fit: err names the layer).
  */
 #ifndef WEIR_NN_NN_H
 #define WEIR_NN_NN_H
@@ -212,6 +212,11 @@ struct weir_net_config {
      *  every other class as label_smoothing / classes (Szegedy et al., CVPR 2016, section 7;
      * PyTorch's CrossEntropyLoss). [0, 1); weir_net_forward measures without it. */
     double label_smoothing;
+    /** Training: the net takes weir_net_step_and_update instead of weir_net_step, and updates
+     *  parameters of convolutions and linears where their gradients are made, while the backward
+     *  pass goes on. Gradients of linears are then nowhere in memory whole, and nobody gets to see
+     *  any: alloc_gradients is NULL. The bits are those of a step and an update after it. */
+    bool updates_in_backward;
     /** Place of the net's first image in the batch of all workers: a dropout mask is that of the
      *  whole batch, however many workers share it. */
     uint32_t first_image;
@@ -277,11 +282,40 @@ typedef void (*weir_net_ready_fn)(void *context, size_t first_elem, size_t n_ele
  * Forward and backward of one batch; gradients of the *mean* loss over labelled images are left in
  * the gradient slab. `step` numbers the step (dropout). ready may be NULL.
  * Running statistics are updated. Allocates nothing. @return WEIR_OK; INVALID if a label is out of
- * range or the net is not for training (nothing is changed then); INTERNAL if a kernel failed
- * (gradients are undefined then, and ready may have been called).
+ * range or the net is not for training, or updates in backward (nothing is changed then); INTERNAL
+ * if a kernel failed (gradients are undefined then, and ready may have been called).
  */
 weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn ready,
                           void *ready_context, struct weir_step_result *out) WEIR_MUST_CHECK;
+
+/** Gradients of elements [first_elem, first_elem + n_elems): that of first_elem + i is
+ *  scale * values[i], rounded once. (Of one image a row of a linear's is its input, scaled.) */
+struct weir_gradients {
+    const float *values;
+    float scale;
+    size_t first_elem, n_elems;
+};
+
+/** New values for the weights that these are the gradients of. */
+typedef void (*weir_net_apply_fn)(void *context, const struct weir_gradients *gradients);
+
+/**
+ * weir_net_step and the update of the weights in one, of a net with updates_in_backward: `apply` is
+ * called for ranges that together are the trainable part of the slab (which may be cut anywhere,
+ * and leave out the gaps between parameters), by the net's threads at the same time, each range
+ * when its gradients are complete and nobody reads the old weights any more; for most while the
+ * backward pass still runs. Then does as weir_net_weights_changed. What it computes for an element
+ * must depend on that element and its gradient alone.
+ *
+ * The loss is known before the backward pass begins: if it is not a finite number, apply is not
+ * called, weights are left as they were, and the result tells. Gradients that are not finite
+ * although the loss is go to apply like others.
+ * @return As weir_net_step; INVALID too if the net was not planned with updates_in_backward.
+ * After INTERNAL weights are undefined.
+ */
+weir_status weir_net_step_and_update(struct weir_net *net, uint64_t step, weir_net_apply_fn apply,
+                                     void *apply_context,
+                                     struct weir_step_result *out) WEIR_MUST_CHECK;
 
 /**
  * Forward only, inference form (running statistics, no dropout), for the first n images (n <=
@@ -320,10 +354,13 @@ struct weir_param {
  * elements; the gaps are zero and stay zero under any optimiser.
  */
 const struct weir_param *weir_net_params(const struct weir_net *net, size_t *out_n);
-/** The slabs: plain row-major f32. Write weights between steps, then call weir_net_weights_changed.
+/** The slabs: plain row-major f32. A net that is not for training, or updates in backward, has no
+ *  gradients: NULL, 0 elements. Write weights between steps, then call weir_net_weights_changed.
  */
 float *weir_net_weights(struct weir_net *net, size_t *out_n_elems);
 float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems);
+/** Elements of the trainable part of the slab. */
+size_t weir_net_n_trainable_elems(const struct weir_net *net);
 /** Tell the back-end that weights were written, so that it renews its re-laid-out copies; uses the
  *  net's threads. Without it the next step or forward mixes old and new weights. */
 void weir_net_weights_changed(struct weir_net *net);

@@ -81,7 +81,15 @@ struct op {
     enum weir_convolution convolution; /**< CONV: what the net was asked for. */
     int32_t batch, n_slices;
     int32_t gradient_batch; /**< Images of a call of weight_gradient. */
-    int32_t n_joined;       /**< Slices that one tile takes; 0: one. */
+    /** CONV, LINEAR: its parameters are updated where their gradients are made, by so many fillers;
+     *  0: they are not. */
+    int32_t n_updates;
+    /** LINEAR, if n_updates: the gradient is made so many rows at a time and never kept; 0: it is
+     *  made whole. */
+    int32_t update_rows;
+    /** LINEAR, if update_rows, of one image: a row of the gradient is x times the row's dy. */
+    bool has_products;
+    int32_t n_joined; /**< Slices that one tile takes; 0: one. */
     /** A tile is an image's band of rows, of which kernels are handed an op (op_of_band); 0: whole
      *  images. */
     int32_t n_bands;
@@ -169,6 +177,11 @@ struct weir_backend {
      *  have written. */
     bool keeps_f32;
     const struct op_kernels *kernels; /**< By layer_kind. */
+    /** Rows of a linear's gradient that are best made in one call of weight_gradient if they are
+     *  used at once: of an op of fewer outputs, with those outputs' dy. 0, or NULL: all of them. */
+    int32_t (*gradient_rows)(const struct op *op);
+    /** In f32 a linear's gradient of one image is products rounded once, as they are. */
+    bool has_products;
     /** What op->derived_bytes should be; NULL: 0. */
     size_t (*derived_bytes)(const struct op *op);
     /** What all ops of a net share; both NULL: nothing. Comes before any prepare. */

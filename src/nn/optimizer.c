@@ -31,6 +31,7 @@ struct weir_optimizer {
     struct weir_optimizer_state states[OPTIMIZER_STATES_MAX];
     struct slab slabs[OPTIMIZER_STATES_MAX]; /**< Of the states: in huge pages, as weights are. */
     size_t n_states;
+    bool has_moments; /**< adam and its kin: those of early steps are made larger. */
 
     /* Of optimisers that need norms. A slot is what a segment and a tile have in common. */
     size_t n_slots;
@@ -343,6 +344,7 @@ weir_status weir_optimizer_create(const struct weir_optimizer_config *config,
     }
     weir_status status = WEIR_OK;
     optimizer->config = *config;
+    optimizer->has_moments = type_takes(type_find(config->name), "beta1");
     optimizer->rules = optimizer_rules_of_machine();
     optimizer->rule = optimizer_rule_in(optimizer->rules, config);
     WEIR_TRY_GOTO(segments_make(optimizer, params, n_params, err), status, destroy);
@@ -375,7 +377,8 @@ static struct step_scalars scalars_of(const struct weir_optimizer *optimizer, do
 {
     const struct weir_optimizer_config *config = &optimizer->config;
     double t = (double)step + 1;
-    double bc1 = 1 - pow(config->beta1, t), bc2 = 1 - pow(config->beta2, t);
+    double bc1 = optimizer->has_moments ? 1 - pow(config->beta1, t) : 1;
+    double bc2 = optimizer->has_moments ? 1 - pow(config->beta2, t) : 1;
     return (struct step_scalars){
         .lr = (float)lr,
         .momentum = (float)config->momentum,
@@ -424,19 +427,37 @@ static struct part part_of(const struct weir_optimizer *optimizer, const struct 
     return part;
 }
 
-void weir_optimizer_apply(struct weir_optimizer *optimizer, float *weights, const float *gradients,
-                          size_t first, size_t n, double lr, uint64_t step)
+/* `gradients` are multiplied by the scalars' scale. */
+static void apply(struct weir_optimizer *optimizer, const struct step_scalars *scalars,
+                  float *weights, const float *gradients, size_t first, size_t n)
 {
-    const struct step_scalars scalars = scalars_of(optimizer, lr, step);
     for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
         const struct segment *segment = &optimizer->segments[i];
         const struct part part = part_of(optimizer, segment, first, first + n);
         if (part.from >= part.to) {
             break;
         }
-        optimizer->rule->update(&scalars, &segment->traits, part.to - part.from,
-                                weights + part.from, gradients + part.from, part.states);
+        optimizer->rule->update(scalars, &segment->traits, part.to - part.from, weights + part.from,
+                                gradients + (part.from - first), part.states);
     }
+}
+
+void weir_optimizer_apply(struct weir_optimizer *optimizer, float *weights, const float *gradients,
+                          size_t first, size_t n, double lr, uint64_t step)
+{
+    const struct step_scalars scalars = scalars_of(optimizer, lr, step);
+    apply(optimizer, &scalars, weights, gradients + first, first, n);
+}
+
+void weir_optimizer_apply_gradients(struct weir_optimizer *optimizer, float *weights,
+                                    const struct weir_gradients *gradients, double lr,
+                                    uint64_t step)
+{
+    struct step_scalars scalars = scalars_of(optimizer, lr, step);
+    assert(!weir_optimizer_needs_all(&optimizer->config));
+    scalars.scale = gradients->scale;
+    apply(optimizer, &scalars, weights, gradients->values, gradients->first_elem,
+          gradients->n_elems);
 }
 
 /* ---- norms -------------------------------------------------------------------------------- */

@@ -127,6 +127,11 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer);
 void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
                            size_t first, size_t n, double lr, uint64_t step);
 
+/** weir_optimizer_update of what was not made whole. Not of optimisers that need norms. */
+void weir_optimizer_apply_gradients(struct weir_optimizer *optimizer, float *weights,
+                                    const struct weir_gradients *gradients, double lr,
+                                    uint64_t step);
+
 /** Elements: what is measured begins and ends at multiples of it, or at the end of the slab. */
 #define WEIR_OPTIMIZER_TILE ((size_t)1024)
 

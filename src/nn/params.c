@@ -65,6 +65,28 @@ static void add_trainable(struct weir_net *net, struct op *op)
     }
 }
 
+/* Gradients lie as the weights do; where nobody gets to see them, one behind the other, and those
+ * that are never whole nowhere. @return Elements of the slab. */
+static size_t bind_gradients(struct weir_net *net)
+{
+    size_t n_elems = 0;
+    for (int32_t i = 0; i < net->plan->n_ops; i++) {
+        struct op *op = &net->plan->ops[i].op;
+        for (int place = 0; place < OP_MAX_PARAMS; place++) {
+            struct op_param *p = &op->params[place];
+            const struct weir_param *row = p->index >= 0 ? &net->params[p->index] : NULL;
+            bool is_never_whole = op->update_rows > 0 && place == OP_WEIGHT;
+            if (!row || !row->is_trainable || is_never_whole) {
+                continue;
+            }
+            size_t first = net->plan->updates_in_backward ? n_elems : row->first_elem;
+            p->gradient = net->gradients ? net->gradients + first : NULL;
+            n_elems += align(row->n_elems);
+        }
+    }
+    return n_elems;
+}
+
 weir_status net_make_params(struct weir_net *net)
 {
     size_t max_params = (size_t)net->plan->n_ops * OP_MAX_PARAMS + 1;
@@ -87,7 +109,8 @@ weir_status net_make_params(struct weir_net *net)
         }
     }
     net->n_trainable_params = net->n_params;
-    net->n_gradient_elems = net->n_weight_elems;
+    net->n_trainable_elems = net->n_weight_elems;
+    net->gradient_bytes = net->plan->is_training ? bind_gradients(net) * sizeof(float) : 0;
     for (int32_t i = net->plan->n_values - 1; i >= 0; i--) {
         struct plan_op *o = plan_find_op(net->plan, i);
         if (o && o->op.kind == LAYER_BATCH_NORM) {
@@ -106,11 +129,10 @@ void net_bind_params(struct weir_net *net)
             if (p->index >= 0) {
                 const struct weir_param *row = &net->params[p->index];
                 p->value = (float *)(void *)net->weights.base + row->first_elem;
-                p->gradient =
-                    net->gradients && row->is_trainable ? net->gradients + row->first_elem : NULL;
             }
         }
     }
+    (void)bind_gradients(net);
 }
 
 uint64_t net_hash_name(const char *name)
@@ -190,7 +212,13 @@ float *weir_net_weights(struct weir_net *net, size_t *out_n_elems)
 float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems)
 {
     if (out_n_elems) {
-        *out_n_elems = net->gradients ? net->n_gradient_elems : 0;
+        *out_n_elems =
+            net->gradients && !net->plan->updates_in_backward ? net->n_trainable_elems : 0;
     }
-    return net->gradients;
+    return net->plan->updates_in_backward ? NULL : net->gradients;
+}
+
+size_t weir_net_n_trainable_elems(const struct weir_net *net)
+{
+    return net->n_trainable_elems;
 }

@@ -90,6 +90,11 @@ static weir_status check_config(const struct weir_graph *graph,
                               "n_gradient_parts must divide the batch %d, not %d", config->batch,
                               config->n_gradient_parts);
     }
+    if (config->updates_in_backward && (!config->is_training || config->alloc_gradients)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "updates_in_backward: for training, and without alloc_gradients, as "
+                              "nobody gets to see the gradients");
+    }
     if (config->is_training && graph->loss < 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "training needs a graph that ends in a loss");
     }
@@ -118,6 +123,37 @@ static void join(struct plan *plan, size_t min_weights)
     }
 }
 
+int32_t plan_update_first(const struct op *op, int32_t i_part)
+{
+    int32_t n_rows = WEIR_MAX(op->update_rows, 1), n_calls = (op->conv.k + n_rows - 1) / n_rows;
+    int32_t i_call = (int32_t)((int64_t)i_part * n_calls / op->n_updates);
+    return WEIR_MIN(i_call * n_rows, op->conv.k);
+}
+
+/* The one place that decides which parameters are updated where their gradients are made. Those of
+ * norms and PReLUs are few, and read by what backward makes again; those of a margin loss belong to
+ * the loss. */
+static void choose_updates(struct plan *plan, const struct weir_backend *backend)
+{
+    for (int32_t i = 0; plan->updates_in_backward && i < plan->n_ops; i++) {
+        struct op *op = &plan->ops[i].op;
+        if (op->kind != LAYER_CONV && op->kind != LAYER_LINEAR) {
+            continue;
+        }
+        op->n_updates = 1;
+        if (op->kind == LAYER_LINEAR && backend->gradient_rows) {
+            op->update_rows = WEIR_MIN(backend->gradient_rows(op), op->conv.k);
+        }
+        op->has_products = op->update_rows > 0 && op->batch == 1 && backend->has_products &&
+                           op->type == WEIR_PRECISION_F32;
+        if (op->update_rows > 0) {
+            size_t n_elems = op_elems(op->in[0]) * (size_t)op->conv.k;
+            int32_t n_calls = (op->conv.k + op->update_rows - 1) / op->update_rows;
+            op->n_updates = (int32_t)WEIR_MIN((size_t)n_calls, n_elems / PLAN_UPDATE_ELEMS + 1);
+        }
+    }
+}
+
 static weir_status make(struct plan *plan, const struct weir_graph *graph,
                         const struct weir_net_config *config)
 {
@@ -129,6 +165,7 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     }
     plan->n_gradient_parts = WEIR_MAX(config->n_gradient_parts, 1);
     plan->is_training = config->is_training;
+    plan->updates_in_backward = config->updates_in_backward;
     plan->is_channels_last = config->backend->is_channels_last;
     plan->precision = config->precision;
     plan->convolution = config->convolution;
@@ -138,6 +175,7 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     WEIR_TRY(plan_make_bands(plan));
     join(plan, config->backend->joined_min_weights);
+    choose_updates(plan, config->backend);
     for (int32_t i = 0; plan->is_training && config->backend->derived_bytes && i < plan->n_ops;
          i++) {
         struct op *op = &plan->ops[i].op;

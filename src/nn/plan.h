@@ -22,6 +22,10 @@
  * Linears of many weights are joined: every PLAN_JOINED slices' inputs are one tile of theirs, in a
  * stage between those that make and use them.
  *
+ * Of a net that updates in backward, convolutions' and linears' parameters are updated by the
+ * fillers that make their gradients, which open when nobody reads the parameters any more. A linear
+ * of many weights has several such fillers, and no gradient in memory.
+ *
  * A training plan has two schedules over the same ops and memory: training and inference.
  */
 #ifndef WEIR_NN_PLAN_H
@@ -39,6 +43,9 @@
 /** Stages before an op's in which what it derives from its weights may be made: few, as that lies
  * in memory meanwhile. */
 #define PLAN_DERIVE_LEAD 1
+
+/** Weights that one filler makes the gradient of and updates: some 25 us of work. */
+#define PLAN_UPDATE_ELEMS ((size_t)1 << 17)
 
 /** Slices of a tile of a joined op: few, so that there are tiles for several threads, and so that
  * as many workers as have fewer slices each make the same tiles. */
@@ -68,6 +75,7 @@ enum task_phase {
 struct plan_task {
     int32_t i_op;
     enum task_phase phase;
+    int32_t i_part; /**< WEIGHT_GRADIENT: which of op.n_updates. */
 };
 
 struct plan_op {
@@ -86,6 +94,7 @@ struct schedule {
     int32_t *first_combine;
     struct program_stage *stages;
     int32_t n_stages;
+    int32_t loss_stage; /**< Its end knows the loss of the batch. */
     struct plan_task *filler_tasks;
     struct program_filler *fillers;
     int32_t n_fillers;
@@ -111,7 +120,7 @@ struct plan {
     bool has_derived; /**< Some op has derived_bytes: stage 0 is empty, for its fillers. */
     int32_t i_loss;   /**< Op of the loss; -1 = none. */
     int32_t batch, n_slices, n_bands, n_gradient_parts;
-    bool is_training, is_channels_last;
+    bool is_training, is_channels_last, updates_in_backward;
     struct schedule training, inference; /**< training is empty if !is_training. */
 };
 
@@ -155,6 +164,10 @@ struct op_reads {
     bool backward_x, backward_y, filler_x, filler_dy;
 };
 struct op_reads plan_op_reads(const struct op *op);
+
+/** First row of the gradient that filler i_part of an op with n_updates makes; of i_part =
+ * n_updates, all its rows. */
+int32_t plan_update_first(const struct op *op, int32_t i_part);
 
 /** The op that stands for a layer; NULL if another has swallowed it. */
 struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer);

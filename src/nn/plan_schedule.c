@@ -20,7 +20,7 @@ struct builder {
     const struct plan *plan;
     bool is_training;
     struct placed *tasks, *combines, *fillers;
-    int32_t n_tasks, n_combines, n_fillers;
+    int32_t n_tasks, n_combines, n_fillers, loss_stage;
     int32_t *data_stage; /* by value: the stage that makes it */
     int32_t
         *grad_stage; /* by value: the stage that completes its gradient; -1 = nobody wrote yet */
@@ -31,7 +31,7 @@ struct builder {
 static void put(struct builder *b, struct placed *list, int32_t *n, int32_t i_op,
                 enum task_phase phase, int32_t stage)
 {
-    list[*n] = (struct placed){.task = {i_op, phase}, .stage = stage, .rank = *n};
+    list[*n] = (struct placed){.task = {.i_op = i_op, .phase = phase}, .stage = stage, .rank = *n};
     (*n)++;
     b->n_stages = WEIR_MAX(b->n_stages, stage + 1);
 }
@@ -103,6 +103,7 @@ static void schedule_forward(struct builder *b)
         stage += o->op.n_joined > 0;
         put_task(b, i, i == b->plan->i_loss ? TASK_LOSS : TASK_FORWARD, stage);
         put_derive(b, i, TASK_DERIVE_FORWARD, stage);
+        b->loss_stage = i == b->plan->i_loss ? stage : b->loss_stage;
         b->data_stage[o->out] = stage + (o->op.n_joined > 0);
     }
 }
@@ -135,6 +136,19 @@ static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
         }
     }
     return false;
+}
+
+/* What makes the gradients of an op's parameters, from the end of stage `opens` on. */
+static void put_gradient(struct builder *b, int32_t i_op, int32_t opens)
+{
+    const struct plan_op *o = &b->plan->ops[i_op];
+    if (plan_op_reads(&o->op).filler_x) {
+        demand(b, o->in[0], opens, INT32_MAX);
+    }
+    for (int32_t i = 0; i < WEIR_MAX(o->op.n_updates, 1); i++) {
+        put_filler(b, i_op, TASK_WEIGHT_GRADIENT, opens, opens + 1 + PLAN_FILLER_SLACK);
+        b->fillers[b->n_fillers - 1].task.i_part = i;
+    }
 }
 
 /*
@@ -174,11 +188,9 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
         }
     }
     if (plan_has_filler(&o->op)) {
-        int32_t opens = o->op.kind == LAYER_PRELU ? stage : ready;
-        if (plan_op_reads(&o->op).filler_x) {
-            demand(b, o->in[0], opens, INT32_MAX);
-        }
-        put_filler(b, i, TASK_WEIGHT_GRADIENT, opens, opens + 1 + PLAN_FILLER_SLACK);
+        /* What updates the parameters waits for those who read them. */
+        bool is_last = o->op.kind == LAYER_PRELU || o->op.n_updates > 0;
+        put_gradient(b, i, is_last && has_task ? stage : ready);
     }
 }
 
@@ -243,16 +255,24 @@ static void sort_by_stage(const struct placed *list, int32_t n, int32_t n_stages
     first[n_stages] = at;
 }
 
-/* By the stage that opens them. Those that are wanted sooner come first, as they are taken in
- * order. */
+/* In which order the fillers that a stage opens are taken: what is wanted sooner first, and last
+ * the parts of what has several, which leave no thread with much to do when the others are done. */
+static int turn_of(const struct builder *b, const struct plan_task *task)
+{
+    if (task->phase != TASK_WEIGHT_GRADIENT) {
+        return 0;
+    }
+    return b->plan->ops[task->i_op].op.n_updates > 1 ? 2 : 1;
+}
+
+/* By the stage that opens them. */
 static void list_fillers(const struct builder *b, struct schedule *s)
 {
     for (int32_t stage = 0; stage < s->n_stages; stage++) {
         s->stages[stage].i_filler = s->n_fillers;
-        for (int32_t i = 0; i < 2 * b->n_fillers; i++) {
+        for (int32_t i = 0; i < 3 * b->n_fillers; i++) {
             const struct placed *filler = &b->fillers[i % b->n_fillers];
-            bool is_first = filler->task.phase != TASK_WEIGHT_GRADIENT;
-            if (filler->stage != stage || is_first != (i < b->n_fillers)) {
+            if (filler->stage != stage || turn_of(b, &filler->task) != i / b->n_fillers) {
                 continue;
             }
             int32_t deadline = WEIR_MIN(filler->deadline, s->n_stages);
@@ -266,15 +286,16 @@ static void list_fillers(const struct builder *b, struct schedule *s)
 
 static weir_status finish(const struct builder *b, struct schedule *s)
 {
-    size_t n_stages = (size_t)b->n_stages, n_ops = (size_t)b->plan->n_ops;
+    size_t n_stages = (size_t)b->n_stages, n_fillers = (size_t)b->n_fillers;
     s->n_stages = b->n_stages;
+    s->loss_stage = b->loss_stage;
     s->tasks = calloc((size_t)b->n_tasks + 1, sizeof(*s->tasks));
     s->first_task = calloc(n_stages + 1, sizeof(int32_t));
     s->combines = calloc((size_t)b->n_combines + 1, sizeof(*s->combines));
     s->first_combine = calloc(n_stages + 1, sizeof(int32_t));
     s->stages = calloc(n_stages + 1, sizeof(*s->stages));
-    s->filler_tasks = calloc(4 * n_ops + 1, sizeof(*s->filler_tasks));
-    s->fillers = calloc(4 * n_ops + 1, sizeof(*s->fillers));
+    s->filler_tasks = calloc(n_fillers + 1, sizeof(*s->filler_tasks));
+    s->fillers = calloc(n_fillers + 1, sizeof(*s->fillers));
     if (!s->tasks || !s->first_task || !s->combines || !s->first_combine || !s->stages ||
         !s->filler_tasks || !s->fillers) {
         return WEIR_ERR_NOMEM;
@@ -286,6 +307,15 @@ static weir_status finish(const struct builder *b, struct schedule *s)
     return WEIR_OK;
 }
 
+static size_t max_fillers(const struct plan *plan)
+{
+    size_t n = 4 * (size_t)plan->n_ops;
+    for (int32_t i = 0; i < plan->n_ops; i++) {
+        n += (size_t)plan->ops[i].op.n_updates;
+    }
+    return n;
+}
+
 weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, bool is_training)
 {
     size_t n_ops = (size_t)plan->n_ops, n_values = (size_t)plan->n_values;
@@ -293,7 +323,7 @@ weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, boo
                         .is_training = is_training,
                         .tasks = calloc(5 * n_ops, sizeof(struct placed)),
                         .combines = calloc(2 * n_ops, sizeof(struct placed)),
-                        .fillers = calloc(4 * n_ops, sizeof(struct placed)),
+                        .fillers = calloc(max_fillers(plan), sizeof(struct placed)),
                         .data_stage = calloc(n_values, sizeof(int32_t)),
                         .grad_stage = calloc(n_values, sizeof(int32_t)),
                         .demands = calloc(n_values, sizeof(struct demand))};

@@ -21,6 +21,7 @@ struct model {
     const struct plan *plan;
     const struct schedule *s;
     int32_t *slab, *tile; /* by CELL_BYTES of memory: tensor last written there, plus one */
+    int32_t *n_updates;   /* by op: how often its parameters were updated, in part or whole */
     const char *where;
 };
 
@@ -87,6 +88,14 @@ static int32_t derived(const struct model *m, int32_t i_op, bool is_backward)
     return 3 * m->plan->n_values + 2 * i_op + is_backward;
 }
 
+/* Whoever reads an op's parameters wants all of them, as they were when the step began. */
+static void expect_old_parameters(const struct model *m, int32_t i_op)
+{
+    if (m->n_updates[i_op] != 0) {
+        ck_abort_msg("%s: op %d reads parameters that are updated", m->where, i_op);
+    }
+}
+
 /* What each kind of task must find and what it leaves; written from op.h, not from the planner. */
 static void model_task(const struct model *m, struct plan_task task, int32_t first, int32_t n)
 {
@@ -96,6 +105,7 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
     bool is_loss = task.i_op == m->plan->i_loss;
     int32_t n_read = task.phase == TASK_FORWARD_SUMS ? 1 : o->op.n_in;
     bool is_again = task.phase == TASK_RECOMPUTE;
+    expect_old_parameters(m, task.i_op);
     if (o->op.derived_bytes > 0) {
         read_tensor(m, derived(m, task.i_op, is_backward), 0, 1);
     }
@@ -146,6 +156,12 @@ static void model_filler(const struct model *m, int32_t i_filler)
 {
     struct plan_task task = m->s->filler_tasks[i_filler];
     const struct plan_op *o = &m->plan->ops[task.i_op];
+    if (task.phase != TASK_WEIGHT_GRADIENT) {
+        expect_old_parameters(m, task.i_op);
+    } else if (o->op.n_updates > 0) {
+        ck_assert_int_eq(m->s->filler_tasks[i_filler].i_part, m->n_updates[task.i_op]);
+        ck_assert_int_lt(m->n_updates[task.i_op]++, o->op.n_updates);
+    }
     if (task.phase == TASK_REFRESH_BACKWARD) {
         ck_assert(o->op.refreshes_backward);
     } else if (task.phase != TASK_WEIGHT_GRADIENT) {
@@ -167,6 +183,9 @@ static void model_fillers(const struct model *m, int32_t stage, bool is_late, bo
             opened_by++;
         }
         if (!is_done[i] && (is_late ? m->s->fillers[i].deadline <= stage : opened_by < stage)) {
+            bool is_update = m->plan->ops[m->s->filler_tasks[i].i_op].op.n_updates > 0 &&
+                             m->s->filler_tasks[i].phase == TASK_WEIGHT_GRADIENT;
+            ck_assert(!is_update || opened_by >= m->s->loss_stage); /* the loss decides */
             model_filler(m, i);
             is_done[i] = true;
         }
@@ -204,6 +223,7 @@ static void check_schedule(const struct plan *plan, const struct schedule *s, bo
                       .s = s,
                       .slab = calloc(s->slab_bytes / CELL_BYTES + 1, sizeof(int32_t)),
                       .tile = calloc(s->tile_bytes / CELL_BYTES + 1, sizeof(int32_t)),
+                      .n_updates = calloc((size_t)plan->n_ops + 1, sizeof(int32_t)),
                       .where = where};
     bool *is_done = calloc((size_t)s->n_fillers + 1, sizeof(bool));
     if (s->data[plan->input].kind == PLACE_SLAB) {
@@ -229,6 +249,10 @@ static void check_schedule(const struct plan *plan, const struct schedule *s, bo
     for (int32_t i = 0; i < s->n_fillers; i++) {
         ck_assert(is_done[i]);
     }
+    for (int32_t i = 0; s == &plan->training && i < plan->n_ops; i++) {
+        ck_assert_int_eq(m.n_updates[i], plan->ops[i].op.n_updates);
+    }
+    free(m.n_updates);
     free(m.slab);
     free(m.tile);
     free(is_done);
@@ -250,6 +274,7 @@ START_TEST(no_tensor_is_overwritten_while_it_is_needed)
             struct weir_net_config config = {.batch = 5,
                                              .n_slices = 3,
                                              .is_training = i < 4,
+                                             .updates_in_backward = i < 4 && seed % 2 == 1,
                                              .keeps_all = seed % 3 == 2,
                                              .precision = (enum weir_precision)(i / 2 % 2),
                                              .convolution = convolution_of(seed, i),
@@ -330,6 +355,7 @@ START_TEST(joined_ops_find_what_they_need)
         struct weir_net_config config = {.batch = 7,
                                          .n_slices = 6,
                                          .is_training = true,
+                                         .updates_in_backward = seed % 4 < 2,
                                          .precision = (enum weir_precision)(seed % 2),
                                          .backend = &joining};
         struct plan *plan;

@@ -49,6 +49,7 @@ static const char *const what_texts[PROFILE_WHATS] = {
     [PROFILE_FORWARD_COMBINE] = "statistics",
     [PROFILE_BACKWARD_COMBINE] = "norm gradients",
     [PROFILE_REFRESH] = "refresh",
+    [PROFILE_GRADIENT_AND_UPDATE] = "weight gradient and update",
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -164,10 +165,11 @@ void weir_profile_span(struct weir_profile *profile, const char *name, uint64_t 
 
 /* ---- what an operation is worth -------------------------------------------------------------- */
 
-/* A record of an op with bands is of one of them. */
-static double n_tiles_of_image(const struct op *op)
+/* A record of an op with bands is of one of them, one of an update of its part of the rows. */
+static double n_records_of_image(const struct op *op, const struct record *record)
 {
-    return op->n_bands > 0 ? op->n_bands : 1;
+    int32_t n = record->what == PROFILE_GRADIENT_AND_UPDATE ? op->n_updates : op->n_bands;
+    return n > 0 ? n : 1;
 }
 
 static double macs_of_image(const struct op *op)
@@ -186,9 +188,12 @@ static double flop_of(const struct plan *plan, const struct record *record)
 {
     const struct plan_op *o = &plan->ops[record->i_op];
     bool is_backward = record->what == TASK_BACKWARD && plan->needs_gradient[o->in[0]];
-    bool counts =
-        record->what == TASK_FORWARD || is_backward || record->what == TASK_WEIGHT_GRADIENT;
-    return counts ? 2 * macs_of_image(&o->op) * record->n_images / n_tiles_of_image(&o->op) : 0;
+    bool counts = record->what == TASK_FORWARD || is_backward ||
+                  record->what == TASK_WEIGHT_GRADIENT ||
+                  record->what == PROFILE_GRADIENT_AND_UPDATE;
+    return counts
+               ? 2 * macs_of_image(&o->op) * record->n_images / n_records_of_image(&o->op, record)
+               : 0;
 }
 
 static double bytes_of(const struct plan *plan, const struct record *record)
@@ -196,7 +201,7 @@ static double bytes_of(const struct plan *plan, const struct record *record)
     const struct op *op = &plan->ops[record->i_op].op;
     const struct op_reads reads = plan_op_reads(op);
     double in = 0, params = 0, out = (double)op_elems(op->out),
-           n = record->n_images / n_tiles_of_image(op);
+           n = record->n_images / n_records_of_image(op, record);
     for (int32_t j = 0; j < op->n_in; j++) {
         in += (double)op_elems(op->in[j]);
     }
@@ -218,6 +223,9 @@ static double bytes_of(const struct plan *plan, const struct record *record)
         return n * in * elem_bytes;
     case TASK_BACKWARD_SUMS:
         return n * (in + out) * elem_bytes;
+    case PROFILE_GRADIENT_AND_UPDATE: /* x and dy in, weights in and out */
+        return n * (in + out) * elem_bytes +
+               2 * params * sizeof(float) / n_records_of_image(op, record);
     default:
         return 2 * params * sizeof(float);
     }

@@ -17,7 +17,7 @@ void ready_start(struct weir_net *net, weir_net_ready_fn fn, void *context)
 static size_t end_of(const struct weir_net *net, int32_t i_param)
 {
     return (size_t)i_param + 1 < net->n_trainable_params ? net->params[i_param + 1].first_elem
-                                                         : net->n_gradient_elems;
+                                                         : net->n_trainable_elems;
 }
 
 static void advance(struct weir_net *net)
@@ -27,7 +27,7 @@ static void advance(struct weir_net *net)
            atomic_load(&ready->is_done[ready->i_next])) {
         size_t end = end_of(net, ready->i_next++);
         if ((end - ready->first_elem) * sizeof(float) >= ready->bucket_bytes ||
-            end == net->n_gradient_elems) {
+            end == net->n_trainable_elems) {
             ready->fn(ready->context, ready->first_elem, end - ready->first_elem);
             ready->first_elem = end;
         }

@@ -264,3 +264,24 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
     return primitive_run(state->context, &state->gradient_reorder, tile->i_thread,
                          reorder_addresses, scratch);
 }
+
+/* Gradient elements of a call, and what its rows are multiples of: what the kernels take at once.
+ * Of few images the gradient is made at the speed of memory; of more, x is packed in each call. */
+enum { ELEMS_OF_FEW = 16384, ROWS_OF_FEW = 4, ELEMS_OF_MANY = 32768, ROWS_OF_MANY = 16 };
+
+static int32_t rows_for(size_t n_elems, size_t len, size_t multiple)
+{
+    return (int32_t)(WEIR_MAX(n_elems / len / multiple, (size_t)1) * multiple);
+}
+
+int32_t conv_gradient_rows(const struct op *op)
+{
+    size_t len = op_elems(op->in[0]);
+    if (linear_is_small(op, op->gradient_batch)) {
+        return rows_for(ELEMS_OF_FEW, len, ROWS_OF_FEW);
+    }
+    if (!product_can(op) || !product_kernels(op->type)) {
+        return 0;
+    }
+    return rows_for(ELEMS_OF_MANY, len, ROWS_OF_MANY);
+}

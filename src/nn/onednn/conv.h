@@ -20,5 +20,7 @@ size_t conv_derived_bytes(const struct op *op);
 weir_status conv_forward(const struct op *op, const struct op_tile *tile);
 weir_status conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile);
+/** Of linears whose gradients are made by kernels of our own. */
+int32_t conv_gradient_rows(const struct op *op);
 
 #endif

@@ -156,8 +156,11 @@ static void backward(struct linear_shape s, const float *dy, const float *weight
 INLINE void put_products(struct linear_shape s, const float *dy, const float *x, float *gradient,
                          size_t n, size_t n_rows)
 {
-    vec sums[ROWS] = {0};
-    for (size_t i = 0; i < s.n; i++) {
+    vec sums[ROWS], first = load_floats(x, n);
+    for (size_t r = 0; r < n_rows; r++) {
+        sums[r] = dy[r] * first; /* not added to 0, which would take the sign of a zero */
+    }
+    for (size_t i = 1; i < s.n; i++) {
         vec v = load_floats(x + i * s.n_in, n);
         for (size_t r = 0; r < n_rows; r++) {
             sums[r] += dy[i * s.n_out + r] * v;
@@ -191,8 +194,8 @@ static void weight_gradient(struct linear_shape s, const float *dy, const float 
         gradient_rows(s, dy + k, x, gradient + k * s.n_in, 1);
     }
     for (k = 0; bias_gradient && k < s.n_out; k++) {
-        bias_gradient[k] = 0;
-        for (size_t i = 0; i < s.n; i++) {
+        bias_gradient[k] = dy[k];
+        for (size_t i = 1; i < s.n; i++) {
             bias_gradient[k] += dy[i * s.n_out + k];
         }
     }
