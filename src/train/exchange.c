@@ -6,6 +6,7 @@
 
 /** Who makes the new weights. */
 enum way {
+    WAY_ALONE,   /**< This worker, where it makes the gradients. */
     WAY_ALL,     /**< Every worker, all of them, from the sum. */
     WAY_SHARED,  /**< Every worker a part, which the others then get. */
     WAY_SERVERS, /**< Others. */
@@ -13,6 +14,9 @@ enum way {
 
 static enum way way_of(const struct worker *worker)
 {
+    if (worker->updates_in_backward) {
+        return WAY_ALONE;
+    }
     if (worker->optimizer == NULL) {
         return WAY_SERVERS;
     }
@@ -192,6 +196,15 @@ static weir_status renew_measured(const struct worker *worker)
     return WEIR_OK;
 }
 
+struct train_renewal worker_exchange_renewal(struct worker *worker)
+{
+    return (struct train_renewal){.optimizer = worker->optimizer,
+                                  .average = &worker->average,
+                                  .net = worker->net,
+                                  .learning_rate = worker->ps_step.learning_rate,
+                                  .step = worker->ps_step.step};
+}
+
 weir_status worker_exchange_wait(struct worker *worker)
 {
     return way_of(worker) == WAY_SERVERS ? WEIR_OK : weir_comm_wait_all(worker->comm);
@@ -209,6 +222,11 @@ weir_status worker_exchange_finish(struct worker *worker)
         return weir_ps_is_back(worker->comm, 0, worker->n_gradients)
                    ? weir_net_settle_weights(worker->net)
                    : WEIR_OK;
+    }
+    if (way_of(worker) == WAY_ALONE) {
+        const struct train_renewal renewal = worker_exchange_renewal(worker);
+        train_renew_statistics(&renewal);
+        return WEIR_OK;
     }
     if (way_of(worker) == WAY_ALL) {
         weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients,

@@ -23,7 +23,9 @@ struct standings {
 
 bool worker_can_regroup(const struct worker *worker, weir_status status)
 {
+    /* Nobody can be lost to a lone worker, and its step may have been half done. */
     return train_is_elastic(worker->task->config) && worker->comm != NULL &&
+           !worker->updates_in_backward &&
            (status == WEIR_ERR_PEER || status == WEIR_ERR_TIMEOUT) &&
            weir_comm_failure(worker->comm, NULL, NULL) != WEIR_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "train/average.h"
 #include "train/fill.h"
+#include "train/renew.h"
 
 #include <math.h>
 
@@ -18,8 +19,9 @@ struct solo {
 static weir_status start(struct solo *solo, struct weir_error *err)
 {
     const struct train_task *task = solo->task;
-    const struct weir_net_config config = train_net_config(task, 0, 1);
+    struct weir_net_config config = train_net_config(task, 0, 1);
     size_t n_params = 0;
+    config.updates_in_backward = train_updates_in_backward(task, 1);
     if (task->config->micro_batches > 1) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "micro_batches: a training inside this process takes its batch at "
@@ -36,11 +38,33 @@ static weir_status start(struct solo *solo, struct weir_error *err)
     return weir_loader_create(train_task_stream(task), &loading, &solo->loader, err);
 }
 
+/** Forward, backward, and the new weights if the loss is a number. */
+static weir_status compute(struct solo *solo, uint64_t step, struct weir_step_result *out)
+{
+    struct train_renewal renewal = {.optimizer = solo->optimizer,
+                                    .average = &solo->average,
+                                    .net = solo->net,
+                                    .learning_rate =
+                                        weir_schedule_rate(&solo->task->schedule, step),
+                                    .step = step};
+    if (train_updates_in_backward(solo->task, 1)) {
+        WEIR_TRY(weir_net_step_and_update(solo->net, step, train_renew, &renewal, out));
+        train_renew_statistics(&renewal);
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_net_step(solo->net, step, NULL, NULL, out));
+    if (isfinite(out->loss)) {
+        weir_optimizer_update_net(solo->optimizer, solo->net, weir_net_gradients(solo->net, NULL),
+                                  renewal.learning_rate, step);
+        train_average_add(&solo->average, solo->net, step);
+    }
+    return WEIR_OK;
+}
+
 static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error *err)
 {
     struct weir_batch batch;
     struct weir_step_result result = {0};
-    size_t n_gradients = 0;
     WEIR_TRY(weir_loader_next(solo->loader, &batch, err));
     if (batch.n_valid == 0) {
         return weir_error_set(err, WEIR_ERR_CORRUPT,
@@ -48,7 +72,7 @@ static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error
                               (unsigned long long)step);
     }
     (void)train_fill(solo->net, &batch, solo->input.shape, 0);
-    weir_status status = weir_net_step(solo->net, step, NULL, NULL, &result);
+    weir_status status = compute(solo, step, &result);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)step,
                               weir_status_text(status));
@@ -58,10 +82,6 @@ static weir_status take_step(struct solo *solo, uint64_t step, struct weir_error
                               "the loss is not a number any more at step %llu",
                               (unsigned long long)step);
     }
-    const float *gradients = weir_net_gradients(solo->net, &n_gradients);
-    weir_optimizer_update_net(solo->optimizer, solo->net, gradients,
-                              weir_schedule_rate(&solo->task->schedule, step), step);
-    train_average_add(&solo->average, solo->net, step);
     solo->loss = result.loss;
     return WEIR_OK;
 }

@@ -30,7 +30,9 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
         train_net_config(task, (uint32_t)worker->rank, (uint32_t)worker->n_workers);
     worker->first_image = config.first_image;
     const bool has_runs = task->config->micro_batches > 1;
-    if (!has_runs) {
+    worker->updates_in_backward = train_updates_in_backward(task, worker->n_workers);
+    config.updates_in_backward = worker->updates_in_backward;
+    if (!has_runs && !worker->updates_in_backward) {
         config.alloc_gradients = alloc_gradients;
         config.alloc_context = &source;
     }
@@ -41,7 +43,8 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     WEIR_TRY(status);
     size_t n_weights = 0;
     float *weights = weir_net_weights(worker->net, &n_weights);
-    worker->gradients = weir_net_gradients(worker->net, &worker->n_gradients);
+    worker->n_gradients = weir_net_n_trainable_elems(worker->net);
+    worker->gradients = weir_net_gradients(worker->net, NULL);
     worker->run_gradients = NULL;
     if (has_runs) {
         worker->run_gradients = worker->gradients;

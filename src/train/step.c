@@ -72,7 +72,13 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
     worker->is_first_run = first == 0;
     worker->is_last_run = first + size >= batch->n_slots;
     weir_net_set_first_image(worker->net, worker->first_image + first);
-    WEIR_TRY(weir_net_step(worker->net, worker->state.step, on_ready, worker, &result));
+    if (worker->updates_in_backward) {
+        struct train_renewal renewal = worker_exchange_renewal(worker);
+        WEIR_TRY(weir_net_step_and_update(worker->net, worker->state.step, train_renew, &renewal,
+                                          &result));
+    } else {
+        WEIR_TRY(weir_net_step(worker->net, worker->state.step, on_ready, worker, &result));
+    }
     sums->loss += result.n_labelled > 0 ? result.loss * result.n_labelled : 0;
     sums->n_correct += result.n_correct;
     return WEIR_OK;

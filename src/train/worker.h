@@ -8,6 +8,7 @@
 #include "train/average.h"
 #include "train/checkpoint.h"
 #include "train/progress.h"
+#include "train/renew.h"
 #include "train/report.h"
 #include "train/saver.h"
 #include "train/score.h"
@@ -51,6 +52,9 @@ struct worker {
     bool has_state;      /**< This worker knows where the training stands. */
     struct progress_group newcomers; /**< Since the last regroup began: who did not know. */
 
+    /** Nobody else has a part in the step: weights and average are new when the backward pass is
+     *  over. There are no gradients then. */
+    bool updates_in_backward;
     float *gradients;     /**< Of the step. */
     float *run_gradients; /**< Of one of its several runs, the net's; NULL: one run is the step. */
     float *statistics;    /**< Running statistics in the weight slab. */
@@ -166,6 +170,8 @@ weir_status worker_exchange_post(struct worker *worker, size_t first_elem,
                                  size_t n_elems) WEIR_MUST_CHECK;
 /** Wait for the sums of what was posted, where this worker makes new weights of them. */
 weir_status worker_exchange_wait(struct worker *worker) WEIR_MUST_CHECK;
+/** The step that has begun, as who updates in backward is told of it. */
+struct train_renewal worker_exchange_renewal(struct worker *worker);
 /** What was posted is done, and the step counts: the net has the new weights after it, or they are
  *  under way; the average too. */
 weir_status worker_exchange_finish(struct worker *worker) WEIR_MUST_CHECK;
