@@ -14,7 +14,8 @@ A scene is a way to join ranks and a number of them:
 All peers sum floats in place, measured alike: a sample is a barrier and then all-reduces for 0.1 ms, at least one; its time is
 that of the slowest rank; a run's time is the median of up to 20 samples. The peers take turns for some rounds; printed is the
 median over the rounds, and the median of the rounds' ratios to Weir. For shaped links there is the share of the limit: the time
-in which 2(N-1)/N of the bytes pass through a link at its rate.
+in which 2(N-1)/N of the bytes pass through a link at its rate. --peers weir,bare: beside a program that only moves the bytes of
+a direct all-reduce between the ranks (move_bytes.c), to see what the machine carries.
 
 Needs mpicc and mpirun (Debian: openmpi-bin, libopenmpi-dev) and torch in /usr/bin/python3 (python3-torch); a peer that is not
 there is left out.
@@ -138,6 +139,14 @@ class Peers:
             if not is_there:
                 say(f"{name} is not here: left out")
 
+    def bare(self, kind, n, sizes, network):
+        program = self.folder / "move_bytes"
+        if not program.exists():
+            run("cc", "-O2", "-o", program, ROOT / "bench/move_bytes.c")
+        self.port += n
+        return self.numbers(self.together([self.at(network, r, [
+            program, r, n, f"{NETWORK}." if network else "127.0.0.", self.port, *sizes]) for r in range(n)]))
+
     def build_mpi(self):
         if not shutil.which("mpicc") or not shutil.which("mpirun"):
             return None
@@ -146,7 +155,7 @@ class Peers:
         return program
 
     def names(self):
-        return ["weir"] + ["mpi"] * bool(self.mpi) + ["gloo"] * self.has_gloo
+        return ["weir", "bare"] + ["mpi"] * bool(self.mpi) + ["gloo"] * self.has_gloo
 
     def together(self, commands, env=None):
         """Start the ranks; what rank 0 prints."""
@@ -205,7 +214,7 @@ class Peers:
         return {int(size): us for size, us in json.loads(text.strip().splitlines()[-1]).items()}
 
     def measure(self, peer, *given):
-        return {"weir": self.weir, "mpi": self.mpi_run, "gloo": self.gloo}[peer](*given)
+        return {"weir": self.weir, "bare": self.bare, "mpi": self.mpi_run, "gloo": self.gloo}[peer](*given)
 
 
 # ---- all of it ----------------------------------------------------------------------------------------
@@ -248,7 +257,7 @@ def rows(kind, n, sizes, found):
 
 
 def table(all_rows):
-    peers = [name for name in ("weir", "mpi", "gloo") if any(f"{name}_us" in row for row in all_rows)]
+    peers = [name for name in ("weir", "bare", "mpi", "gloo") if any(f"{name}_us" in row for row in all_rows)]
     print(f"{'scene':6} {'ranks':>5} {'bytes':>10}" + "".join(f" {peer + ' us':>11}" for peer in peers) +
           "".join(f" {peer + '/weir':>10}" for peer in peers[1:]) + "".join(f" {peer + ' limit':>11}" for peer in peers))
     for row in all_rows:
