@@ -54,7 +54,8 @@ void ps_order_note(struct ps_order *order, size_t i_piece, uint64_t when_ns)
     }
 }
 
-bool ps_order_is_before(const struct ps_order *order, size_t i, size_t j)
+size_t ps_order_place(const struct ps_order *order, size_t i_piece)
 {
-    return order->is_free || !order->has_ranks ? i > j : order->ranks[i] < order->ranks[j];
+    return order->is_free || !order->has_ranks ? order->n_pieces - 1 - i_piece
+                                               : order->ranks[i_piece];
 }

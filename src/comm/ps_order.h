@@ -37,7 +37,7 @@ void ps_order_fini(struct ps_order *order);
 void ps_order_begin(struct ps_order *order);
 /** A piece of the round was answered, by some clock. */
 void ps_order_note(struct ps_order *order, size_t i_piece, uint64_t when_ns);
-/** Does piece i go before piece j? */
-bool ps_order_is_before(const struct ps_order *order, size_t i, size_t j);
+/** The piece's place in this round: the first to go has 0. */
+size_t ps_order_place(const struct ps_order *order, size_t i_piece);
 
 #endif

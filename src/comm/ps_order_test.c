@@ -10,13 +10,9 @@ enum { N = 5 };
 static int order_of(const struct ps_order *order)
 {
     int digits = 0;
-    for (int place = 0; place < N; place++) {
+    for (size_t place = 0; place < N; place++) {
         for (size_t i = 0; i < N; i++) {
-            int n_before = 0;
-            for (size_t j = 0; j < N; j++) {
-                n_before += j != i && ps_order_is_before(order, j, i);
-            }
-            digits = n_before == place ? 10 * digits + (int)i : digits;
+            digits = ps_order_place(order, i) == place ? 10 * digits + (int)i : digits;
         }
     }
     return digits;

@@ -2,6 +2,7 @@
 #include "comm/comm_private.h"
 #include "comm/ps_order.h"
 #include "comm/ps_private.h"
+#include "comm/ps_queue.h"
 
 #include "base/clock.h"
 
@@ -42,6 +43,7 @@ struct ps_worker {
     struct ps_layout layout;
     struct piece *pieces;
     struct ps_order order;
+    struct ps_queue ready, answered; /**< Pieces in these places; the ready ones by server. */
     bool is_relaxed;
     size_t n_out;                       /**< Posted, and not back. */
     int n_leaving[WEIR_COMM_MAX_RANKS]; /**< By server. */
@@ -68,6 +70,8 @@ void comm_ps_worker_close(struct weir_comm *comm)
 {
     if (comm->ps != NULL) {
         ps_order_fini(&comm->ps->order);
+        ps_queue_fini(&comm->ps->ready);
+        ps_queue_fini(&comm->ps->answered);
         free(comm->ps->pieces);
         free(comm->ps);
         comm->ps = NULL;
@@ -86,42 +90,34 @@ static bool make_worker(struct weir_comm *comm, size_t n_elems, bool is_relaxed)
     ps->up.i_piece = ps->down.i_piece = SIZE_MAX;
     ps->pieces = calloc(ps->layout.n_pieces + 1, sizeof *ps->pieces);
     ps->is_relaxed = is_relaxed;
-    return ps->pieces != NULL && ps_order_init(&ps->order, ps->layout.n_pieces);
+    return ps->pieces != NULL && ps_order_init(&ps->order, ps->layout.n_pieces) &&
+           ps_queue_init(&ps->ready, ps->layout.n_pieces, ps->layout.n_servers) &&
+           ps_queue_init(&ps->answered, ps->layout.n_pieces, 1);
 }
 
 /* ---- who goes next --------------------------------------------------------------------------- */
 
-static bool has_room(const struct ps_worker *ps, size_t i_piece)
+/** Weights come back by need, and relaxed workers' pieces wait for nobody's. */
+static size_t place_by_need(const struct ps_worker *ps, size_t i_piece)
 {
-    return ps->n_leaving[i_piece % (size_t)ps->layout.n_servers] < LEAVING_MOST;
+    return ps->layout.n_pieces - 1 - i_piece;
 }
 
-/** Does piece i go before piece j? Weights come back by need, and relaxed workers' pieces wait for
- *  nobody's. */
-static bool is_before(const struct ps_worker *ps, enum place place, size_t i, size_t j)
+static void make_ready(struct ps_worker *ps, size_t i_piece, uint64_t now_ns)
 {
-    return place == PIECE_READY && !ps->is_relaxed ? ps_order_is_before(&ps->order, i, j) : i > j;
+    struct piece *piece = &ps->pieces[i_piece];
+    piece->place = PIECE_READY;
+    piece->since_ns = now_ns;
+    ps_queue_add(&ps->ready, i_piece, now_ns,
+                 ps->is_relaxed ? place_by_need(ps, i_piece) : ps_order_place(&ps->order, i_piece));
 }
 
 /** The piece in this place to go next at free_ns: the first in order of those that were there, or
- *  else the first to come. */
-static size_t choose(const struct ps_worker *ps, enum place place, uint64_t free_ns)
+ *  else the first to come. It is in nobody's order any more. */
+static size_t take_next(struct ps_worker *ps, enum place place, uint64_t free_ns)
 {
-    size_t i_best = SIZE_MAX;
-    uint64_t best_ns = UINT64_MAX;
-    for (size_t i = 0; i < ps->layout.n_pieces; i++) {
-        const struct piece *piece = &ps->pieces[i];
-        const uint64_t from_ns = WEIR_MAX(piece->since_ns, free_ns);
-        if (piece->place != place || (place == PIECE_READY && !has_room(ps, i))) {
-            continue;
-        }
-        if (i_best == SIZE_MAX || from_ns < best_ns ||
-            (from_ns == best_ns && is_before(ps, place, i, i_best))) {
-            i_best = i;
-            best_ns = from_ns;
-        }
-    }
-    return i_best;
+    return place == PIECE_READY ? ps_queue_take(&ps->ready, ps->n_leaving, LEAVING_MOST, free_ns)
+                                : ps_queue_take(&ps->answered, NULL, 0, free_ns);
 }
 
 /* ---- a pretended link ------------------------------------------------------------------------ */
@@ -144,10 +140,10 @@ static size_t advance(struct weir_comm *comm, enum place place, struct lane *lan
 {
     struct ps_worker *ps = comm->ps;
     if (comm->link_bytes_s <= 0 || !ps->has_data) {
-        return choose(ps, place, UINT64_MAX);
+        return take_next(ps, place, UINT64_MAX);
     }
     if (lane->i_piece == SIZE_MAX) {
-        size_t i = choose(ps, place, lane->free_ns);
+        size_t i = take_next(ps, place, lane->free_ns);
         if (i == SIZE_MAX) {
             return SIZE_MAX;
         }
@@ -218,6 +214,7 @@ static weir_status look(struct weir_comm *comm, bool *out_has_room)
         if (sight == PS_ANSWERED) {
             piece->place = PIECE_ANSWERED;
             ps_order_note(&ps->order, i, piece->since_ns);
+            ps_queue_add(&ps->answered, i, piece->since_ns, place_by_need(ps, i));
         }
     }
     return WEIR_OK;
@@ -268,6 +265,8 @@ static weir_status begin(struct weir_comm *comm, uint64_t kind, const struct wei
             (struct piece){.place = PIECE_IDLE, .n_missing = ps_piece_elems(&ps->layout, i)};
     }
     memset(ps->n_leaving, 0, sizeof ps->n_leaving);
+    ps_queue_clear(&ps->ready);
+    ps_queue_clear(&ps->answered);
     if (kind == PS_ROUND_STEP) {
         ps_order_begin(&ps->order);
     }
@@ -313,8 +312,7 @@ weir_status weir_ps_post(struct weir_comm *comm, float *gradients, size_t first_
         piece->n_missing -= n;
         if (piece->n_missing == 0) {
             piece->data = gradients + ps_piece_first(&ps->layout, i);
-            piece->place = PIECE_READY;
-            piece->since_ns = now_ns;
+            make_ready(ps, i, now_ns);
             ps->n_out++;
             is_any_ready = true;
         }
