@@ -15,6 +15,12 @@ add_compile_options(
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef
   -fvisibility=hidden -fno-common -fstack-protector-strong -fstack-clash-protection
   "$<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_SOURCE_DIR}/src/base/banned.h>")
+# Where ccache is installed, what was compiled before is not compiled again.
+find_program(WEIR_CCACHE ccache)
+if(WEIR_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${WEIR_CCACHE})
+endif()
+
 # Some six hundred programs are linked for the tests: gold takes a third of the time. Not for releases,
 # whose link-time optimisation is the other linker's.
 include(CheckLinkerFlag)
