@@ -207,24 +207,20 @@ START_TEST(shared_ranges_that_cut_tensors_have_the_norms_of_one_worker)
                                "  - {name: fc3, type: linear, k: classes}\n"
                                "loss: {type: softmax}\n";
     ck_assert_int_eq(weir_file_write_atomic(bed.model, text, sizeof text - 1, 0644, NULL), WEIR_OK);
-    for (size_t i = FIRST_NORM + 2; i < WEIR_ARRAY_LEN(ways); i++) {
-        struct weir_train_config config = bed_config(1, 0, 1);
-        size_t n = 0;
-        config.backend = "onednn";
-        config.optimizer = (char *)ways[i].optimizer;
-        config.clip_norm = ways[i].clip_norm;
-        config.gradient_parts = 2;
-        config.checkpoint_every_s = 1000;
-        bed_clear();
-        bed_train(&config, NULL);
-        const float *alone = bed_weights(&n);
-        config.workers = 2;
-        config.shard_update = true;
-        bed_clear();
-        bed_train(&config, NULL);
-        ck_assert_msg(memcmp(alone, bed_weights(&n), n * sizeof *alone) == 0, "%s, clip norm %g",
-                      ways[i].optimizer, ways[i].clip_norm);
-    }
+    struct weir_train_config config = bed_config(1, 0, 1);
+    size_t n = 0;
+    config.backend = "onednn";
+    config.optimizer = "lamb";
+    config.clip_norm = 0.1;
+    config.gradient_parts = 2;
+    config.checkpoint_every_s = 1000;
+    bed_train(&config, NULL);
+    const float *alone = bed_weights(&n);
+    config.workers = 2;
+    config.shard_update = true;
+    bed_clear();
+    bed_train(&config, NULL);
+    ck_assert_mem_eq(alone, bed_weights(&n), n * sizeof *alone);
 }
 
 END_TEST
