@@ -13,7 +13,7 @@ static struct weir_graph *wide_graph(void)
 {
     struct weir_graph *graph = weir_graph_create();
     weir_value_t x = weir_graph_input(graph, (struct weir_shape){3, 10, 10});
-    weir_value_t a = weir_graph_linear(graph, "wide", x, 523, true);
+    weir_value_t a = weir_graph_linear(graph, "wide", x, 1320, true);
     a = weir_graph_relu(graph, "relu", a);
     a = weir_graph_linear(graph, "narrow", a, 7, false);
     weir_value_t b = weir_graph_linear(graph, "beside", x, 7, true);
@@ -137,7 +137,7 @@ START_TEST(the_bits_are_those_of_an_update_after_the_step)
             const struct weir_net_config config =
                 config_of(i_form, sizes[i].batch, sizes[i].n_parts, 1 + (int32_t)(i % 3));
             for (size_t r = 0; r < WEIR_ARRAY_LEN(rules); r++) {
-                if ((i + r) % (is_slow ? 5 : 2) == 0) {
+                if (is_slow ? sizes[i].batch < 70 && (i + r) % 5 == 0 : (i + r) % 2 == 0) {
                     expect_same_bits(graph, config, rules[r], r == 2 ? 0 : 0.9);
                 }
             }
@@ -260,7 +260,7 @@ START_TEST(gradients_of_linears_have_no_memory_and_nobody_is_given_any)
         struct weir_net *after = make_net(graph, config), *refused = NULL;
         config.updates_in_backward = true;
         struct weir_net *net = make_net(graph, config);
-        size_t n_linear = (300 * 523 + 523 * 7 + 300 * 7) * sizeof(float), n_elems = 1;
+        size_t n_linear = 300 * 1320 * sizeof(float), n_elems = 1;
         ck_assert_uint_lt(weir_net_memory_bytes(net) + n_linear, weir_net_memory_bytes(after));
         ck_assert_ptr_null(weir_net_gradients(net, &n_elems));
         ck_assert_uint_eq(n_elems, 0);

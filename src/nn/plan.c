@@ -132,7 +132,7 @@ int32_t plan_update_first(const struct op *op, int32_t i_part)
 
 /* The one place that decides which parameters are updated where their gradients are made. Those of
  * norms and PReLUs are few, and read by what backward makes again; those of a margin loss belong to
- * the loss. */
+ * the loss; a linear's that are made whole are better updated by all threads, behind it. */
 static void choose_updates(struct plan *plan, const struct weir_backend *backend)
 {
     for (int32_t i = 0; plan->updates_in_backward && i < plan->n_ops; i++) {
@@ -140,16 +140,17 @@ static void choose_updates(struct plan *plan, const struct weir_backend *backend
         if (op->kind != LAYER_CONV && op->kind != LAYER_LINEAR) {
             continue;
         }
-        op->n_updates = 1;
+        op->n_updates = op->kind == LAYER_CONV;
         if (op->kind == LAYER_LINEAR && backend->gradient_rows) {
             op->update_rows = WEIR_MIN(backend->gradient_rows(op), op->conv.k);
         }
-        op->has_products = op->update_rows > 0 && op->batch == 1 && backend->has_products &&
-                           op->type == WEIR_PRECISION_F32;
         if (op->update_rows > 0) {
-            size_t n_elems = op_elems(op->in[0]) * (size_t)op->conv.k;
+            op->has_products =
+                op->batch == 1 && backend->has_products && op->type == WEIR_PRECISION_F32;
             int32_t n_calls = (op->conv.k + op->update_rows - 1) / op->update_rows;
-            op->n_updates = (int32_t)WEIR_MIN((size_t)n_calls, n_elems / PLAN_UPDATE_ELEMS + 1);
+            size_t n_parts = op_elems(op->in[0]) * (size_t)op->conv.k / PLAN_UPDATE_ELEMS;
+            n_parts = n_parts < PLAN_UPDATE_MIN_PARTS ? 1 : n_parts;
+            op->n_updates = (int32_t)WEIR_MIN((size_t)n_calls, n_parts);
         }
     }
 }

@@ -24,7 +24,8 @@
  *
  * Of a net that updates in backward, convolutions' and linears' parameters are updated by the
  * fillers that make their gradients, which open when nobody reads the parameters any more. A linear
- * of many weights has several such fillers, and no gradient in memory.
+ * of many weights has several such fillers, and no gradient in memory; where one slice is the whole
+ * batch, its backward ends a stage, so that other threads update while one goes on.
  *
  * A training plan has two schedules over the same ops and memory: training and inference.
  */
@@ -46,6 +47,9 @@
 
 /** Weights that one filler makes the gradient of and updates: some 25 us of work. */
 #define PLAN_UPDATE_ELEMS ((size_t)1 << 17)
+
+/** Fewer such parts are one: it costs as much to wake another thread. */
+#define PLAN_UPDATE_MIN_PARTS 3
 
 /** Slices of a tile of a joined op: few, so that there are tiles for several threads, and so that
  * as many workers as have fewer slices each make the same tiles. */

@@ -138,15 +138,27 @@ static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
     return false;
 }
 
+/* Does what comes behind it in backward wait? For a joined op, all slices must be there. Where a
+ * slice is the batch nobody is waited for, and other threads can begin to update. */
+static bool ends_stage(const struct plan *plan, const struct op *op)
+{
+    return op->n_joined > 0 || (op->n_updates > 1 && plan->n_slices == 1);
+}
+
 /* What makes the gradients of an op's parameters, from the end of stage `opens` on. */
 static void put_gradient(struct builder *b, int32_t i_op, int32_t opens)
 {
     const struct plan_op *o = &b->plan->ops[i_op];
+    bool is_split =
+        o->op.n_joined == 0 && ends_stage(b->plan, &o->op) && b->plan->needs_gradient[o->in[0]];
     if (plan_op_reads(&o->op).filler_x) {
         demand(b, o->in[0], opens, INT32_MAX);
     }
     for (int32_t i = 0; i < WEIR_MAX(o->op.n_updates, 1); i++) {
-        put_filler(b, i_op, TASK_WEIGHT_GRADIENT, opens, opens + 1 + PLAN_FILLER_SLACK);
+        /* The later half waits for another stage, which opens what takes longer than a part. */
+        bool is_late = is_split && 2 * i >= o->op.n_updates;
+        put_filler(b, i_op, TASK_WEIGHT_GRADIENT, opens + is_late,
+                   opens + 1 + is_late + PLAN_FILLER_SLACK);
         b->fillers[b->n_fillers - 1].task.i_part = i;
     }
 }
@@ -176,7 +188,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
         put_derive(b, i, TASK_DERIVE_BACKWARD, stage);
     }
     if (has_task && b->plan->refreshes_backward && o->op.kind == LAYER_CONV &&
-        b->data_stage[o->out] < stage) {
+        b->data_stage[o->out] + 1 < stage) {
         o->op.refreshes_backward = true;
         put_filler(b, i, TASK_REFRESH_BACKWARD,
                    WEIR_MAX(stage - 1 - PLAN_REFRESH_LEAD, b->data_stage[o->out]), stage);
@@ -184,7 +196,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
     for (int32_t j = o->op.n_in - 1; j >= 0; j--) {
         if (b->plan->needs_gradient[o->in[j]]) {
             o->dx_adds[j] = b->grad_stage[o->in[j]] >= 0;
-            b->grad_stage[o->in[j]] = stage + (o->op.n_joined > 0);
+            b->grad_stage[o->in[j]] = stage + ends_stage(b->plan, &o->op);
         }
     }
     if (plan_has_filler(&o->op)) {

@@ -266,8 +266,11 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
 }
 
 /* Gradient elements of a call, and what its rows are multiples of: what the kernels take at once.
- * Of few images the gradient is made at the speed of memory; of more, x is packed in each call. */
-enum { ELEMS_OF_FEW = 16384, ROWS_OF_FEW = 4, ELEMS_OF_MANY = 32768, ROWS_OF_MANY = 16 };
+ * Of few images the gradient is made at the speed of memory. Of more, x is packed in each call,
+ * which pays only where the weights are too many for the second cache. */
+enum { ELEMS_OF_FEW = 16384, ROWS_OF_FEW = 4 };
+
+enum { ELEMS_OF_MANY = 32768, ROWS_OF_MANY = 16, MIN_ELEMS_OF_MANY = 1 << 18 };
 
 static int32_t rows_for(size_t n_elems, size_t len, size_t multiple)
 {
@@ -280,7 +283,8 @@ int32_t conv_gradient_rows(const struct op *op)
     if (linear_is_small(op, op->gradient_batch)) {
         return rows_for(ELEMS_OF_FEW, len, ROWS_OF_FEW);
     }
-    if (!product_can(op) || !product_kernels(op->type)) {
+    bool is_large = len * (size_t)op->conv.k >= MIN_ELEMS_OF_MANY;
+    if (!is_large || !product_can(op) || !product_kernels(op->type)) {
         return 0;
     }
     return rows_for(ELEMS_OF_MANY, len, ROWS_OF_MANY);
