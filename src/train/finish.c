@@ -23,8 +23,8 @@ static weir_status choose_weights(struct worker *worker, json_t **out_metrics, u
 {
     if (train_keeps_best(worker->task->config)) {
         WEIR_TRY(worker_best_take(worker, out_metrics, out_step, err));
-        train_progress_note(&worker->progress, "kept", "epoch",
-                            (double)(*out_step / worker->task->steps_per_epoch));
+        const uint64_t epoch = *out_step / worker->task->steps_per_epoch;
+        train_progress_note(&worker->progress, "kept", "epoch", (double)epoch);
         return WEIR_OK;
     }
     train_average_swap(&worker->average, worker->net);
