@@ -1,44 +1,14 @@
 #include "nn/optimizer.h"
 
 #include "base/names.h"
-#include "optimizer_rules.h"
-#include "slab.h"
+#include "optimizer_private.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Longest text of an optimiser: all settings fit many times. */
 #define TEXT_MAX 256
-/* What PyTorch adds to a norm before it divides by it. */
-#define CLIP_EPSILON 1e-6
-
-/** Elements [first, end) of the slab that are treated alike. */
-struct segment {
-    size_t first, end;
-    size_t first_slot; /**< Of its sums. */
-    struct run_traits traits;
-    bool is_adapted; /**< It is a tensor with a rate of its own. */
-};
-
-struct weir_optimizer {
-    struct weir_optimizer_config config;
-    const struct optimizer_rule_table *rules;
-    const struct optimizer_rule *rule;
-    struct segment *segments; /**< By first element, not overlapping. */
-    size_t n_segments;
-    struct weir_optimizer_state states[OPTIMIZER_STATES_MAX];
-    struct slab slabs[OPTIMIZER_STATES_MAX]; /**< Of the states: in huge pages, as weights are. */
-    size_t n_states;
-    bool has_moments; /**< adam and its kin: those of early steps are made larger. */
-
-    /* Of optimisers that need norms. A slot is what a segment and a tile have in common. */
-    size_t n_slots;
-    double
-        *sums; /**< Of gradients or directions, by slot; then of weights, if tensors have rates. */
-    float scale; /**< Of the gradients: below 1 where their norm is clipped. */
-};
 
 /* ---- table -------------------------------------------------------------------------------- */
 
@@ -222,15 +192,14 @@ weir_status weir_optimizer_check(const struct weir_optimizer_config *config, str
     return WEIR_OK;
 }
 
-/** Do tensors have rates of their own? */
-static bool is_layerwise(const struct weir_optimizer_config *config)
+bool optimizer_is_layerwise(const struct weir_optimizer_config *config)
 {
     return strcmp(config->name, "lars") == 0 || strcmp(config->name, "lamb") == 0;
 }
 
 bool weir_optimizer_needs_all(const struct weir_optimizer_config *config)
 {
-    return is_layerwise(config) || config->clip_norm > 0;
+    return optimizer_is_layerwise(config) || config->clip_norm > 0;
 }
 
 size_t weir_optimizer_n_passes(const struct weir_optimizer *optimizer)
@@ -240,11 +209,6 @@ size_t weir_optimizer_n_passes(const struct weir_optimizer *optimizer)
     return optimizer->rule->prepare != NULL && is_clipped
                ? 2
                : weir_optimizer_needs_all(&optimizer->config);
-}
-
-static size_t tile_of(size_t elem)
-{
-    return elem / WEIR_OPTIMIZER_TILE;
 }
 
 static int segment_compare(const void *a, const void *b)
@@ -265,7 +229,7 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
                               n_params);
     }
     optimizer->segments = segments;
-    const bool is_layered = is_layerwise(&optimizer->config);
+    const bool is_layered = optimizer_is_layerwise(&optimizer->config);
     size_t n = 0;
     for (size_t i = 0; i < n_params; i++) {
         if (params[i].is_trainable && params[i].n_elems > 0) {
@@ -325,7 +289,7 @@ static weir_status slots_make(struct weir_optimizer *optimizer, struct weir_erro
     for (size_t i = 0; i < optimizer->n_segments; i++) {
         struct segment *segment = &optimizer->segments[i];
         segment->first_slot = optimizer->n_slots;
-        optimizer->n_slots += tile_of(segment->end - 1) - tile_of(segment->first) + 1;
+        optimizer->n_slots += segment_slots(segment);
     }
     optimizer->sums = calloc(2 * optimizer->n_slots + 1, sizeof *optimizer->sums);
     return optimizer->sums != NULL
@@ -368,243 +332,6 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer)
     free(optimizer->sums);
     free(optimizer->segments);
     free(optimizer);
-}
-
-/* ---- update ------------------------------------------------------------------------------- */
-
-static struct step_scalars scalars_of(const struct weir_optimizer *optimizer, double lr,
-                                      uint64_t step)
-{
-    const struct weir_optimizer_config *config = &optimizer->config;
-    double t = (double)step + 1;
-    double bc1 = optimizer->has_moments ? 1 - pow(config->beta1, t) : 1;
-    double bc2 = optimizer->has_moments ? 1 - pow(config->beta2, t) : 1;
-    return (struct step_scalars){
-        .lr = (float)lr,
-        .momentum = (float)config->momentum,
-        .alpha = (float)config->alpha,
-        .beta1 = (float)config->beta1,
-        .beta2 = (float)config->beta2,
-        .epsilon = (float)config->epsilon,
-        .rest_alpha = (float)(1 - config->alpha),
-        .rest1 = (float)(1 - config->beta1),
-        .rest2 = (float)(1 - config->beta2),
-        .step_size = (float)(lr / bc1),
-        .bc1 = (float)bc1,
-        .sqrt_bc2 = (float)sqrt(bc2),
-        .scale = optimizer->scale,
-    };
-}
-
-/** Index of the first segment that ends behind `elem`. */
-static size_t segment_find(const struct weir_optimizer *optimizer, size_t elem)
-{
-    size_t low = 0, high = optimizer->n_segments;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (optimizer->segments[middle].end > elem) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
-}
-
-/** The part of a segment that lies in [first, end). */
-struct part {
-    size_t from, to; /**< from >= to: none. */
-    float *states[OPTIMIZER_STATES_MAX];
-};
-
-static struct part part_of(const struct weir_optimizer *optimizer, const struct segment *segment,
-                           size_t first, size_t end)
-{
-    struct part part = {.from = WEIR_MAX(first, segment->first), .to = WEIR_MIN(end, segment->end)};
-    for (size_t j = 0; j < optimizer->n_states; j++) {
-        part.states[j] = optimizer->states[j].data + part.from;
-    }
-    return part;
-}
-
-/* `gradients` are multiplied by the scalars' scale. */
-static void apply(struct weir_optimizer *optimizer, const struct step_scalars *scalars,
-                  float *weights, const float *gradients, size_t first, size_t n)
-{
-    for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
-        const struct segment *segment = &optimizer->segments[i];
-        const struct part part = part_of(optimizer, segment, first, first + n);
-        if (part.from >= part.to) {
-            break;
-        }
-        optimizer->rule->update(scalars, &segment->traits, part.to - part.from, weights + part.from,
-                                gradients + (part.from - first), part.states);
-    }
-}
-
-void weir_optimizer_apply(struct weir_optimizer *optimizer, float *weights, const float *gradients,
-                          size_t first, size_t n, double lr, uint64_t step)
-{
-    const struct step_scalars scalars = scalars_of(optimizer, lr, step);
-    apply(optimizer, &scalars, weights, gradients + first, first, n);
-}
-
-void weir_optimizer_apply_gradients(struct weir_optimizer *optimizer, float *weights,
-                                    const struct weir_gradients *gradients, double lr,
-                                    uint64_t step)
-{
-    struct step_scalars scalars = scalars_of(optimizer, lr, step);
-    assert(!weir_optimizer_needs_all(&optimizer->config));
-    scalars.scale = gradients->scale;
-    apply(optimizer, &scalars, weights, gradients->values, gradients->first_elem,
-          gradients->n_elems);
-}
-
-/* ---- norms -------------------------------------------------------------------------------- */
-
-double *weir_optimizer_sums(const struct weir_optimizer *optimizer, size_t *out_n)
-{
-    *out_n = optimizer->n_slots * (is_layerwise(&optimizer->config) ? 2 : 1);
-    return optimizer->sums;
-}
-
-static bool is_last_pass(const struct weir_optimizer *optimizer, size_t i_pass)
-{
-    return i_pass + 1 == weir_optimizer_n_passes(optimizer);
-}
-
-/** Of what a segment and a tile have in common. */
-static void measure_slot(struct weir_optimizer *optimizer, const struct step_scalars *scalars,
-                         const struct segment *segment, const struct part *part, bool is_last,
-                         const float *weights, const float *gradients)
-{
-    double (*square_sum)(const float *, size_t) = optimizer->rules->square_sum;
-    const struct optimizer_rule *rule = optimizer->rule;
-    const size_t n = part->to - part->from;
-    const float *w = weights + part->from, *g = gradients + part->from;
-    double *sum =
-        &optimizer->sums[segment->first_slot + tile_of(part->from) - tile_of(segment->first)];
-    *sum = is_last && rule->prepare != NULL
-               ? rule->prepare(scalars, &segment->traits, n, w, g, part->states)
-               : square_sum(g, n);
-    if (is_last && is_layerwise(&optimizer->config)) {
-        sum[optimizer->n_slots] = segment->is_adapted ? square_sum(w, n) : 0;
-    }
-}
-
-void weir_optimizer_measure(struct weir_optimizer *optimizer, size_t i_pass, const float *weights,
-                            const float *gradients, size_t first, size_t n, double lr,
-                            uint64_t step)
-{
-    const struct step_scalars scalars = scalars_of(optimizer, lr, step);
-    const bool is_last = is_last_pass(optimizer, i_pass);
-    for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
-        const struct segment *segment = &optimizer->segments[i];
-        size_t from = WEIR_MAX(first, segment->first);
-        if (from >= first + n) {
-            break;
-        }
-        for (size_t end = WEIR_MIN(first + n, segment->end); from < end;) {
-            size_t tile_end = (tile_of(from) + 1) * WEIR_OPTIMIZER_TILE;
-            const struct part part = part_of(optimizer, segment, from, WEIR_MIN(end, tile_end));
-            measure_slot(optimizer, &scalars, segment, &part, is_last, weights, gradients);
-            from = part.to;
-        }
-    }
-}
-
-static double add_up(const double *sums, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += sums[i];
-    }
-    return sum;
-}
-
-/** What a tensor's rate is multiplied by: 1 where a norm is 0, as the authors' programs do. */
-static float trust_of(double above, double below)
-{
-    return above > 0 && below > 0 ? (float)(above / below) : 1.0f;
-}
-
-/** lars and lamb: the rate of a tensor from its norms. */
-static float rate_of(const struct weir_optimizer *optimizer, const struct segment *segment)
-{
-    const double *sums = optimizer->sums + segment->first_slot;
-    const size_t n_slots = tile_of(segment->end - 1) - tile_of(segment->first) + 1;
-    const double norm = sqrt(add_up(sums, n_slots));
-    const double norm_w = sqrt(add_up(sums + optimizer->n_slots, n_slots));
-    if (optimizer->rule->prepare != NULL) {
-        return trust_of(norm_w, norm);
-    }
-    const double norm_g = (double)optimizer->scale * norm;
-    const double below = norm_g > 0 ? norm_g + (double)segment->traits.decay * norm_w : 0;
-    return trust_of((double)(float)optimizer->config.trust * norm_w, below);
-}
-
-void weir_optimizer_conclude(struct weir_optimizer *optimizer, size_t i_pass)
-{
-    const double clip_norm = optimizer->config.clip_norm;
-    if (i_pass == 0 && clip_norm > 0) {
-        double norm = sqrt(add_up(optimizer->sums, optimizer->n_slots));
-        double scale = clip_norm / (norm + CLIP_EPSILON);
-        /* 1 if it is not a number: that stays where it is. */
-        optimizer->scale = scale < 1 ? (float)scale : 1;
-    }
-    for (size_t i = 0; is_last_pass(optimizer, i_pass) && i < optimizer->n_segments; i++) {
-        struct segment *segment = &optimizer->segments[i];
-        segment->traits.trust = segment->is_adapted ? rate_of(optimizer, segment) : 1;
-    }
-}
-
-static void measure_all(struct weir_optimizer *optimizer, const float *weights,
-                        const float *gradients, size_t first, size_t n, double lr, uint64_t step)
-{
-    assert(!weir_optimizer_needs_all(&optimizer->config) || optimizer->n_segments == 0 ||
-           (first <= optimizer->segments[0].first &&
-            first + n >= optimizer->segments[optimizer->n_segments - 1].end));
-    for (size_t i = 0; i < weir_optimizer_n_passes(optimizer); i++) {
-        weir_optimizer_measure(optimizer, i, weights, gradients, first, n, lr, step);
-        weir_optimizer_conclude(optimizer, i);
-    }
-}
-
-void weir_optimizer_update(struct weir_optimizer *optimizer, float *weights, const float *gradients,
-                           size_t first, size_t n, double lr, uint64_t step)
-{
-    measure_all(optimizer, weights, gradients, first, n, lr, step);
-    weir_optimizer_apply(optimizer, weights, gradients, first, n, lr, step);
-}
-
-/* What the ranges of one update share. */
-struct net_update {
-    struct weir_optimizer *optimizer;
-    float *weights;
-    const float *gradients;
-    double lr;
-    uint64_t step;
-};
-
-static void update_range(void *context, size_t first_elem, size_t n_elems)
-{
-    const struct net_update *job = context;
-    weir_optimizer_apply(job->optimizer, job->weights, job->gradients, first_elem, n_elems, job->lr,
-                         job->step);
-}
-
-void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net *net,
-                               const float *gradients, double lr, uint64_t step)
-{
-    struct net_update job = {.optimizer = optimizer,
-                             .weights = weir_net_weights(net, NULL),
-                             .gradients = gradients,
-                             .lr = lr,
-                             .step = step};
-    size_t n_elems;
-    weir_net_gradients(net, &n_elems);
-    measure_all(optimizer, job.weights, gradients, 0, n_elems, lr, step);
-    weir_net_update(net, update_range, &job);
 }
 
 /* ---- states ------------------------------------------------------------------------------- */
