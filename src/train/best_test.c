@@ -183,16 +183,14 @@ END_TEST
 START_TEST(a_kill_after_the_best_epoch_changes_nothing)
 {
     struct weir_train_config config = restless(2, 0);
-    size_t len = 0, len_again = 0;
+    size_t len = 0;
     bed_train(&config, NULL);
     const char *expected = bed_read(config.output, &len);
     ck_assert_int_lt(best_epoch(), 6);
     bed_clear();
     bed_train(&config, &killing);
     ck_assert_int_eq(bed.trace->n_attempts, 2);
-    const char *again = bed_read(config.output, &len_again);
-    ck_assert_uint_eq(len, len_again);
-    ck_assert_mem_eq(expected, again, len);
+    bed_expect_output(expected, len);
 }
 
 END_TEST
@@ -200,7 +198,7 @@ END_TEST
 START_TEST(what_another_training_left_is_not_taken_for_the_best)
 {
     struct weir_train_config config = restless(1, 0);
-    size_t len = 0, len_again = 0;
+    size_t len = 0;
     char path[160];
     config.seed = 2;
     bed_train(&config, NULL);
@@ -217,9 +215,7 @@ START_TEST(what_another_training_left_is_not_taken_for_the_best)
         ck_assert_int_eq(damage == 1 ? truncate(path, 100) : access(path, R_OK), 0);
         config.seed = 2;
         bed_train(&config, NULL);
-        const char *again = bed_read(config.output, &len_again);
-        ck_assert_uint_eq(len, len_again);
-        ck_assert_mem_eq(expected, again, len);
+        bed_expect_output(expected, len);
     }
 }
 

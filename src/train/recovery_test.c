@@ -135,14 +135,6 @@ static char *undisturbed(const struct weir_train_config *config, size_t *out_len
     return bytes;
 }
 
-static void check_same(const char *expected, size_t expected_len)
-{
-    size_t len = 0;
-    const char *bytes = bed_read(bed.output, &len);
-    ck_assert_uint_eq(len, expected_len);
-    ck_assert_mem_eq(bytes, expected, len);
-}
-
 START_TEST(a_killed_rank_changes_nothing)
 {
     const struct gang *gang = &gangs[_i];
@@ -153,7 +145,7 @@ START_TEST(a_killed_rank_changes_nothing)
     config.checkpoint_every_s = _i % 2 == 0 ? 0 : 1000; /* or only at the end of epochs */
     bed_train(&config, &killing);
     ck_assert_int_eq(bed.trace->n_attempts, 2);
-    check_same(expected, len);
+    bed_expect_output(expected, len);
 }
 
 END_TEST
@@ -171,7 +163,7 @@ START_TEST(a_stopped_training_goes_on_as_if_nothing_had_happened)
     ck_assert_msg(strstr(bed.err.message, "step 8") != NULL, "%s", bed.err.message);
     ck_assert(!weir_path_exists(bed.output));
     bed_train(&config, NULL);
-    check_same(expected, len);
+    bed_expect_output(expected, len);
 }
 
 END_TEST
@@ -249,7 +241,7 @@ START_TEST(a_damaged_checkpoint_costs_the_steps_since_the_one_before)
     memset(bed.trace, 0, sizeof *bed.trace);
     bed_train(&config, &bed_hooks);
     ck_assert_int_eq(bed.trace->first_steps[0], before);
-    check_same(expected, len);
+    bed_expect_output(expected, len);
 }
 
 END_TEST
@@ -298,7 +290,7 @@ START_TEST(a_finished_training_is_not_done_again)
     ck_assert_int_eq(unlink(bed.output), 0);
     bed_train(&config, &bed_hooks);
     ck_assert_int_eq(bed.trace->n_attempts, 0); /* no step */
-    check_same(expected, len);
+    bed_expect_output(expected, len);
 }
 
 END_TEST

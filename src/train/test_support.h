@@ -171,6 +171,15 @@ static inline char *bed_read(const char *path, size_t *out_len)
     return bytes;
 }
 
+/** The model file is this one, byte by byte. */
+static inline void bed_expect_output(const char *expected, size_t expected_len)
+{
+    size_t len = 0;
+    const char *bytes = bed_read(bed.output, &len);
+    ck_assert_uint_eq(len, expected_len);
+    ck_assert_mem_eq(bytes, expected, len);
+}
+
 /** The trained weights, in the arena. */
 static inline const float *bed_weights(size_t *out_n)
 {
