@@ -135,7 +135,7 @@ def main():
     parser.add_argument("--convolution", choices=("auto", "direct", "winograd"), default="auto")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     torch.set_num_threads(1)
     print(f"{'model':14}{options.precision:7}{'weights':>11}{'worst':>11}{'loss':>11}")
     sys.exit(0 if all([agrees(options, name) for name in options.models]) else 1)
