@@ -2,7 +2,6 @@
 
 #include "base/macros.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 /** Weights of a round are scaled so that a share of the sum keeps nine digits. */
@@ -73,8 +72,8 @@ static __int128 weigh(struct division_part *parts, int32_t n, int64_t usage_weig
 
 /** One round over a priority's queues. @return Whether somebody was satisfied, so that the next
  *  round divides otherwise. */
-static bool give_round(struct division_part *parts, int32_t n, int64_t unit, __int128 sum,
-                       int64_t *amount)
+static bool give_round(struct division_part *parts, int32_t n, const struct division_rule *rule,
+                       __int128 sum, int64_t *amount)
 {
     bool is_changed = false;
     int64_t at_start = *amount;
@@ -88,11 +87,13 @@ static bool give_round(struct division_part *parts, int32_t n, int64_t unit, __i
         if ((__int128)left * sum <= scaled) {
             given = left;
             part->left_over = 0;
-            is_changed = true;
+            is_changed = is_changed || !rule->in_whole_units || (__int128)left * sum < scaled;
         } else {
-            given = fair - fair % unit;
+            given = fair - fair % rule->unit;
             __int128 cut = scaled - (__int128)given * sum;
-            part->left_over = (int64_t)(cut * LEFT_OVER_SCALE / (sum * unit));
+            int64_t left_over = (int64_t)(cut * LEFT_OVER_SCALE / (sum * rule->unit));
+            bool is_kept = rule->in_whole_units && left_over == 0; /* What an earlier round cut. */
+            part->left_over = is_kept ? part->left_over : left_over;
         }
         part->share += given;
         *amount -= given;
@@ -118,8 +119,21 @@ static int64_t give_units(struct division_part *parts, int32_t n, int64_t amount
     return amount;
 }
 
-int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amount, int64_t unit,
-                           int64_t usage_weight_ppm)
+/** The same once, to those alone whose part was cut, and without asking what they want. */
+static int64_t give_whole_units(struct division_part *parts, int32_t n, int64_t amount,
+                                int64_t unit)
+{
+    qsort(parts, (size_t)n, sizeof *parts, by_left_over);
+    for (int32_t i = 0; i < n && amount > 0; i++) {
+        int64_t given = parts[i].left_over > 0 ? WEIR_MIN(unit, amount) : 0;
+        parts[i].share += given;
+        amount -= given;
+    }
+    return amount;
+}
+
+int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amount,
+                           const struct division_rule *rule)
 {
     qsort(parts, (size_t)n, sizeof *parts, by_priority);
     for (int32_t i = 0; i < n; i++) {
@@ -130,9 +144,10 @@ int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amoun
         for (end = first + 1; end < n && parts[end].priority == parts[first].priority; end++) {
         }
         for (bool is_changed = true; is_changed && amount > 0;) {
-            __int128 sum = weigh(parts + first, end - first, usage_weight_ppm);
-            is_changed = sum > 0 && give_round(parts + first, end - first, unit, sum, &amount);
+            __int128 sum = weigh(parts + first, end - first, rule->usage_weight_ppm);
+            is_changed = sum > 0 && give_round(parts + first, end - first, rule, sum, &amount);
         }
     }
-    return give_units(parts, n, amount, unit);
+    return rule->in_whole_units ? give_whole_units(parts, n, amount, rule->unit)
+                                : give_units(parts, n, amount, rule->unit);
 }

@@ -5,6 +5,7 @@
 #ifndef WEIR_SCHED_DIVISION_H
 #define WEIR_SCHED_DIVISION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DIVISION_PPM 1000000
@@ -26,12 +27,22 @@ struct division_part {
  *  least 0, though quotas may promise more than there is. */
 int64_t division_give_quota(struct division_part *parts, int32_t n, int64_t total);
 
+/** How steps 2 and 3 divide. */
+struct division_rule {
+    int64_t unit;             /**< Shares are cut to multiples of it. */
+    int64_t usage_weight_ppm; /**< k. */
+    /** What rounding left goes to those alone whose part it cut, a whole unit each, even to who
+     *  wants less of it (profile like_kai). Else to all who still want something, and no more than
+     *  that. */
+    bool in_whole_units;
+};
+
 /**
- * Steps 2 and 3: divide `amount`, in multiples of `unit`. `usage_weight_ppm` is k. The order of
- * `parts` changes. @return What nobody wants.
+ * Steps 2 and 3: divide `amount`. The order of `parts` changes. @return What nobody wants; in whole
+ * units also what nobody has a weight for, used up as it is by past use.
  * Cost: n log n + n per round, at most n rounds a priority.
  */
-int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amount, int64_t unit,
-                           int64_t usage_weight_ppm);
+int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amount,
+                           const struct division_rule *rule);
 
 #endif

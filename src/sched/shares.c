@@ -73,9 +73,11 @@ static void divide_among(struct cluster *cluster, int32_t first, int resource, i
     }
     int64_t rest = division_give_quota(parts, n, total);
     bool are_devices = resource != WEIR_SCHED_CPU && resource != WEIR_SCHED_MEMORY;
-    int64_t unit = are_devices ? WEIR_SCHED_DEVICE : 1;
+    const struct division_rule rule = {.unit = are_devices ? WEIR_SCHED_DEVICE : 1,
+                                       .usage_weight_ppm = cluster->profile->usage_weight_ppm,
+                                       .in_whole_units = cluster->profile->like_kai};
     if (rest > 0) {
-        division_give_rest(parts, n, rest, unit, cluster->profile->usage_weight_ppm);
+        division_give_rest(parts, n, rest, &rule);
     }
     for (int32_t i = 0; i < n; i++) {
         cluster->queues[parts[i].age_rank].fair_share.of[resource] = parts[i].share;

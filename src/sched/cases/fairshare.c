@@ -59,7 +59,10 @@ int fairshare_run(const json_t *document, struct weir_buf *out)
     if (phase != NULL && strcmp(phase, "over-quota only") != 0) {
         rest = division_give_quota(parts, n, rest);
     }
-    rest = division_give_rest(parts, n, rest, unit, scaled(document, "k", DIVISION_PPM));
+    const struct division_rule rule = {.unit = unit,
+                                       .usage_weight_ppm = scaled(document, "k", DIVISION_PPM),
+                                       .in_whole_units = true};
+    rest = division_give_rest(parts, n, rest, &rule);
     const json_t *expected = json_object_get(document, "expect");
     const json_t *shares = json_object_get(expected, "share");
     int n_wrong = 0;
