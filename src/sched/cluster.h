@@ -25,6 +25,9 @@
 /** Nodes with devices come behind those without in by_cpu. */
 #define CLUSTER_KEY_WITH_DEVICES ((int64_t)1 << 61)
 
+/** What a device that is left as a whole counts in by_room. */
+#define CLUSTER_KEY_WHOLE_DEVICE ((int64_t)1 << 32)
+
 enum task_phase {
     PHASE_PENDING,
     PHASE_RUNNING,
@@ -63,6 +66,7 @@ struct extra_state {
 
 struct device_state {
     int64_t now, future; /**< In units of the node's device_size. */
+    int64_t waiting;     /**< Of future what is pipelined. */
     int32_t n_waiting;   /**< Pipelined tasks on it: who joins them waits as well. */
     int32_t room_milli;  /**< Free in the future, in thousandths of it, rounded down. */
 };
@@ -139,8 +143,9 @@ struct undo {
     bool is_fixed;
 };
 
-/** Nodes with devices by room_milli; of those, with a shared device; all nodes by free CPU, those
- *  without devices first. */
+/** Nodes with devices, those with a shared device among them, and all nodes by CPU with those
+ *  without devices first: in the order in which the rules of placement prefer them. "binpack" has
+ *  those first that have the least left, "spread" those of which the greatest part is left. */
 struct cluster_indices {
     struct node_index by_room, by_shared, by_cpu;
 };
@@ -221,6 +226,10 @@ void cluster_count_devices(struct cluster *cluster, int32_t node);
 /** The indices, up to date until the next change. Cost: O(log nodes) for each node that has changed
  *  since they were asked for, however often. */
 const struct cluster_indices *cluster_indices(struct cluster *cluster);
+
+/** The least key, in by_room or by_cpu, of a node on which there is room for it. Where nodes have
+ *  devices, CLUSTER_KEY_WITH_DEVICES is to be added in by_cpu. */
+int64_t cluster_least_key(const struct cluster *cluster, const struct weir_sched_demand *demand);
 
 /** Why a job that has something to place waits. */
 static inline struct weir_sched_wait *cluster_wait(struct cluster *cluster, int32_t job)

@@ -101,15 +101,46 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
            zones_fit_empty(cluster, task, at);
 }
 
-/** What a device counts for when shares choose: the fullest first, or the emptiest; but a whole
- *  one last. */
+static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bool is_now)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    const struct node_state *node = &cluster->nodes[at];
+    int64_t cpu = is_now ? WEIR_MAX(node->cpu_now, node->cpu_future) : node->cpu_future;
+    int64_t memory = is_now ? WEIR_MAX(node->memory_now, node->memory_future) : node->memory_future;
+    int32_t n_tasks = is_now ? WEIR_MAX(node->tasks_now, node->tasks_future) : node->tasks_future;
+    return (demand->cpu_milli == 0 || demand->cpu_milli <= given->cpu_milli - cpu) &&
+           (demand->memory_bytes == 0 || demand->memory_bytes <= given->memory_bytes - memory) &&
+           (given->n_tasks_max < 0 || n_tasks < given->n_tasks_max) &&
+           extras_fit(cluster, task, at, is_now ? 2 : 1);
+}
+
+/** Whether the rule of placement weighs devices itself: then this only looks for some that do, and
+ *  at what is free now first. */
+static bool is_weighed_later(const struct cluster *cluster)
+{
+    return cluster->profile->placement[0] == 'f';
+}
+
+/** What a device counts as taken when shares choose: what leaves is there too. But if nobody stays
+ *  there, those who wait for it start on it anew. */
+static int64_t taken_of(const struct cluster *cluster, const struct device_state *device)
+{
+    if (is_weighed_later(cluster)) {
+        return device->future;
+    }
+    return device->waiting + (device->future > device->waiting ? device->now : 0);
+}
+
+/** Which device shares choose: the fullest, or the emptiest; but whole ones last, and of those what
+ *  is free already before what is not. */
 static int64_t device_score(const struct cluster *cluster, const struct device_state *device)
 {
     if (device->future == 0) {
-        return INT64_MIN;
+        return INT64_MIN + (device->now == 0);
     }
     bool is_pack = cluster->profile->placement_gpu[0] == 'p';
-    return is_pack ? device->future : -device->future;
+    return is_pack ? taken_of(cluster, device) : -taken_of(cluster, device);
 }
 
 static bool is_chosen(const int32_t *chosen, int32_t n, int32_t device)
@@ -167,6 +198,58 @@ static bool shares_fit(const struct cluster *cluster, int32_t task, bool is_now,
     return true;
 }
 
+/** Whether a share could start on the device now: it is free, or somebody stays there whom it can
+ *  join. Who joins those that wait waits with them. */
+static bool is_free_now(const struct node_state *node, const struct device_state *device,
+                        int64_t units)
+{
+    if (device->future == 0) {
+        return device->now == 0;
+    }
+    return device->future > device->waiting && device->now + units <= node->device_size;
+}
+
+/** Choose devices in the order of the rule, whether they are free now or have to be waited for.
+ *  @return Whether there are enough; *out_now: all of them are free now. */
+static bool choose_in_order(const struct cluster *cluster, int32_t task, struct fits_spot *spot,
+                            bool *out_now)
+{
+    const struct node_state *node = &cluster->nodes[spot->node];
+    int64_t units = cluster_device_units(cluster, task, spot->node);
+    int32_t n_wanted = cluster_demand(cluster, task)->n_devices, n_company = 0, n_free = 0;
+    for (int32_t d = 0; d < cluster->snapshot->nodes[spot->node].n_devices; d++) {
+        const struct device_state *device = &cluster->devices[node->first_device + d];
+        n_company += device->future > 0 && device->future + units <= node->device_size;
+        n_free += device->now == 0;
+    }
+    spot->is_shared = n_company > 0;
+    spot->is_ready = n_free + n_company >= n_wanted && has_room(cluster, task, spot->node, true);
+    *out_now = spot->is_ready;
+    for (int32_t i = 0; i < n_wanted; i++) {
+        int32_t d = best_device(cluster, spot, units, false, i);
+        if (d < 0) {
+            return false;
+        }
+        spot->devices[i] = d;
+        *out_now = *out_now && is_free_now(node, &cluster->devices[node->first_device + d], units);
+    }
+    return true;
+}
+
+/** Company on a device comes before an early start: it keeps whole devices free. */
+static void find_for_share(const struct cluster *cluster, int32_t task, struct fits_spot *spot)
+{
+    bool is_now = false;
+    if (!choose_in_order(cluster, task, spot, &is_now)) {
+        return;
+    }
+    if (is_now && zones_find(cluster, task, spot->node, true, spot->devices, &spot->zones)) {
+        spot->when = FITS_NOW;
+    } else if (zones_find(cluster, task, spot->node, false, spot->devices, &spot->zones)) {
+        spot->when = FITS_FUTURE;
+    }
+}
+
 static bool whole_fit(const struct cluster *cluster, int32_t task, bool is_now,
                       struct fits_spot *spot)
 {
@@ -176,11 +259,14 @@ static bool whole_fit(const struct cluster *cluster, int32_t task, bool is_now,
     if (demand->n_devices > (is_now ? node->whole_now : node->whole_future)) {
         return false;
     }
-    int32_t n = 0;
-    for (int32_t d = 0; n < demand->n_devices; d++) {
-        const struct device_state *device = &cluster->devices[node->first_device + d];
-        if (device->future == 0 && (!is_now || device->now == 0)) {
-            spot->devices[n++] = d;
+    /* Who must wait anyway leaves what is free already to those who need not. */
+    int32_t n = 0, n_given = cluster->snapshot->nodes[spot->node].n_devices;
+    for (int32_t turn = is_now ? 1 : 0; turn < 2; turn++) {
+        for (int32_t d = 0; d < n_given && n < demand->n_devices; d++) {
+            const struct device_state *device = &cluster->devices[node->first_device + d];
+            if (device->future == 0 && (device->now == 0) == (turn == 1)) {
+                spot->devices[n++] = d;
+            }
         }
     }
     return true;
@@ -200,23 +286,11 @@ static bool devices_fit(const struct cluster *cluster, int32_t task, bool is_now
     return shares_fit(cluster, task, is_now, must_share, spot);
 }
 
-static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bool is_now)
-{
-    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
-    const struct node_state *node = &cluster->nodes[at];
-    int64_t cpu = is_now ? WEIR_MAX(node->cpu_now, node->cpu_future) : node->cpu_future;
-    int64_t memory = is_now ? WEIR_MAX(node->memory_now, node->memory_future) : node->memory_future;
-    int32_t n_tasks = is_now ? WEIR_MAX(node->tasks_now, node->tasks_future) : node->tasks_future;
-    return (demand->cpu_milli == 0 || demand->cpu_milli <= given->cpu_milli - cpu) &&
-           (demand->memory_bytes == 0 || demand->memory_bytes <= given->memory_bytes - memory) &&
-           (given->n_tasks_max < 0 || n_tasks < given->n_tasks_max) &&
-           extras_fit(cluster, task, at, is_now ? 2 : 1);
-}
-
 void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *spot)
 {
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     spot->when = FITS_NO;
+    spot->is_ready = false;
     spot->zones = 0;
     if (cluster->is_shut[spot->node] || !has_room(cluster, task, spot->node, false)) {
         return;
@@ -228,13 +302,18 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
     if (!fits_affinity(cluster, task, spot->node)) {
         return;
     }
-    /* Company on a device comes before an early start: it keeps whole devices free. */
+    if (demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE &&
+        !is_weighed_later(cluster)) {
+        find_for_share(cluster, task, spot);
+        return;
+    }
     for (int turn = 0; turn < 4; turn++) {
         bool is_now = turn % 2 == 0, must_share = turn < 2;
         if ((!is_now || has_room(cluster, task, spot->node, true)) &&
             devices_fit(cluster, task, is_now, must_share, spot) &&
             zones_find(cluster, task, spot->node, is_now, spot->devices, &spot->zones)) {
             spot->when = is_now ? FITS_NOW : FITS_FUTURE;
+            spot->is_ready = is_now;
             return;
         }
     }
@@ -246,6 +325,7 @@ void fits_find_within_shares(const struct cluster *cluster, int32_t task, struct
         fits_find(cluster, task, spot);
     } else {
         spot->when = FITS_NO;
+        spot->is_ready = false;
         spot->zones = 0;
     }
 }
@@ -282,7 +362,9 @@ bool fits_now_where_targeted(const struct cluster *cluster, int32_t task)
         const struct device_state *device = &cluster->devices[node->first_device + d];
         bool is_kept =
             cluster->keeps_places && !cluster->profile->keep_places && device->n_waiting > 1;
-        if (device->now + units > node->device_size || is_kept) {
+        bool is_left = device->now > 0 && device->future == device->waiting;
+        if (device->now + units > node->device_size || is_kept ||
+            (is_left && !is_weighed_later(cluster))) {
             return false;
         }
     }

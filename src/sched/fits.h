@@ -15,7 +15,8 @@ enum fits_when {
 struct fits_spot {
     int32_t node;
     enum fits_when when;
-    bool is_shared; /**< All its devices have something on them already. */
+    bool is_ready;  /**< The node has now what is asked for, if not on these devices. */
+    bool is_shared; /**< It joins others on a device. */
     uint32_t zones;
     int32_t *devices;
 };

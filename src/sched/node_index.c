@@ -135,20 +135,3 @@ int32_t node_index_at_least(const struct node_index *index, uint32_t open, int64
     }
     return best;
 }
-
-int32_t node_index_at_most(const struct node_index *index, uint32_t open, int64_t key)
-{
-    int32_t last = -1;
-    for (int32_t p = 0; p < index->n_parts; p++) {
-        for (int32_t at = is_open(open, p) ? index->roots[p] : -1; at >= 0;) {
-            if (index->entries[at].key <= key) {
-                bool is_last = last < 0 || index->entries[at].key >= index->entries[last].key;
-                last = is_last ? at : last;
-                at = index->entries[at].right;
-            } else {
-                at = index->entries[at].left;
-            }
-        }
-    }
-    return last < 0 ? -1 : node_index_at_least(index, open, index->entries[last].key, 0);
-}

@@ -44,8 +44,4 @@ void node_index_clear(struct node_index *index, int32_t node);
 int32_t node_index_at_least(const struct node_index *index, uint32_t open, int64_t key,
                             int32_t node);
 
-/** The last (key, node) that is not above (key, INT32_MAX), among those with key's the smallest
- *  node: where a walk from the greatest key down begins. -1 = none. The same cost. */
-int32_t node_index_at_most(const struct node_index *index, uint32_t open, int64_t key);
-
 #endif

@@ -51,16 +51,14 @@ static int64_t placing_key(const struct placer *placer, int32_t task, int32_t no
     if (is_fgd(placer, demand)) {
         return fgd_index_cost(cluster->fgd, task, node);
     }
-    int64_t room = demand->n_devices > 0
-                       ? cluster->nodes[node].room_milli
-                       : cluster_indices(placer->cluster)->by_cpu.entries[node].key;
-    return is_packing(placer, demand) ? room : -room;
+    const struct cluster_indices *indices = cluster_indices(placer->cluster);
+    return (demand->n_devices > 0 ? &indices->by_room : &indices->by_cpu)->entries[node].key;
 }
 
 static bool shares_are_wanted(const struct placer *placer, const struct weir_sched_demand *demand)
 {
     return demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE &&
-           is_packing(placer, demand);
+           is_packing(placer, demand) && placer->cluster->profile->placement_gpu[0] == 'p';
 }
 
 static void keep(struct fits_spot *best, const struct fits_spot *found)
@@ -85,7 +83,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
             .rank = nodes->has_ranks ? placer->ranks[spot.node] : 0,
             .node = spot.node,
             .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
-            .is_now = spot.when == FITS_NOW && !placer->future_only,
+            .is_now = spot.is_ready && !placer->future_only,
         };
         if (spot.when >= FITS_FUTURE &&
             (best->when < FITS_FUTURE || is_better(&candidate, &best_so_far))) {
@@ -101,6 +99,12 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
     }
 }
 
+/** Where things are ready now a task goes first, even if the device that it is to share is not. */
+static bool is_fit(const struct fits_spot *spot, enum fits_when when)
+{
+    return when == FITS_NOW ? spot->is_ready : spot->when >= when;
+}
+
 /** The first node of an index, from `from` upwards, that fits at least at `when`. */
 static bool walk_up(struct placer *placer, int32_t task, const struct node_index *index,
                     int64_t from, enum fits_when when, bool must_share, struct fits_spot *spot)
@@ -110,7 +114,7 @@ static bool walk_up(struct placer *placer, int32_t task, const struct node_index
     while (at >= 0) {
         spot->node = at;
         fits_find_within_shares(placer->cluster, task, spot);
-        if (spot->when >= when && (!must_share || spot->is_shared)) {
+        if (is_fit(spot, when) && (!must_share || spot->is_shared)) {
             return true;
         }
         at = node_index_at_least(index, open, index->entries[at].key, at + 1);
@@ -118,52 +122,22 @@ static bool walk_up(struct placer *placer, int32_t task, const struct node_index
     return false;
 }
 
-/** The same from the greatest key down; equal keys in the order of nodes. */
-static bool walk_down(struct placer *placer, int32_t task, const struct node_index *index,
-                      enum fits_when when, struct fits_spot *spot)
-{
-    uint32_t open = shares_open_parts(placer->cluster, task);
-    int32_t at = node_index_at_most(index, open, INT64_MAX);
-    while (at >= 0) {
-        int64_t key = index->entries[at].key;
-        for (; at >= 0 && index->entries[at].key == key;
-             at = node_index_at_least(index, open, key, at + 1)) {
-            spot->node = at;
-            fits_find_within_shares(placer->cluster, task, spot);
-            if (spot->when >= when) {
-                return true;
-            }
-        }
-        at = node_index_at_most(index, open, key - 1);
-    }
-    return false;
-}
-
-/** A lower bound of the room that a node must have in thousandths. */
-static int64_t least_room(const struct weir_sched_demand *demand)
-{
-    return demand->device_milli > 0 ? (int64_t)demand->n_devices * demand->device_milli : 1;
-}
-
 static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
                      struct fits_spot *spot)
 {
     const struct node_index *index = &cluster_indices(placer->cluster)->by_cpu;
-    const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
-    if (!is_packing(placer, demand)) {
-        return walk_down(placer, task, index, when, spot);
-    }
+    int64_t least = cluster_least_key(placer->cluster, cluster_demand(placer->cluster, task));
     uint32_t open = shares_open_parts(placer->cluster, task);
-    int32_t at = node_index_at_least(index, open, demand->cpu_milli, 0);
+    int32_t at = node_index_at_least(index, open, least, 0);
     while (at >= 0) {
         int64_t key = index->entries[at].key;
-        if (key >= CLUSTER_KEY_WITH_DEVICES && key < CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli) {
-            at = node_index_at_least(index, open, CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli, 0);
+        if (key >= CLUSTER_KEY_WITH_DEVICES && key < CLUSTER_KEY_WITH_DEVICES + least) {
+            at = node_index_at_least(index, open, CLUSTER_KEY_WITH_DEVICES + least, 0);
             continue;
         }
         spot->node = at;
         fits_find_within_shares(placer->cluster, task, spot);
-        if (spot->when >= when) {
+        if (is_fit(spot, when)) {
             return true;
         }
         at = node_index_at_least(index, open, key, at + 1);
@@ -177,8 +151,8 @@ static bool find_shared(struct placer *placer, int32_t task, enum fits_when when
 {
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     return shares_are_wanted(placer, demand) &&
-           walk_up(placer, task, &cluster_indices(placer->cluster)->by_shared, least_room(demand),
-                   when, true, spot);
+           walk_up(placer, task, &cluster_indices(placer->cluster)->by_shared,
+                   cluster_least_key(placer->cluster, demand), when, true, spot);
 }
 
 static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when when,
@@ -192,10 +166,8 @@ static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when wh
     if (demand->n_devices == 0) {
         return walk_cpu(placer, task, when, spot);
     }
-    const struct node_index *by_room = &cluster_indices(cluster)->by_room;
-    return is_packing(placer, demand)
-               ? walk_up(placer, task, by_room, least_room(demand), when, false, spot)
-               : walk_down(placer, task, by_room, when, spot);
+    return walk_up(placer, task, &cluster_indices(cluster)->by_room,
+                   cluster_least_key(cluster, demand), when, false, spot);
 }
 
 void placer_find(struct placer *placer, int32_t task, const struct place_nodes *nodes,

@@ -68,13 +68,12 @@ static bool fits_somewhere(const struct prospect *prospect, int32_t shape)
         return true; /* It depends on who else goes. */
     }
     const struct cluster_indices *indices = cluster_indices(prospect->cluster);
+    int64_t least = cluster_least_key(cluster, demand);
     if (demand->n_devices > 0) {
-        return walk(prospect, task, &indices->by_room,
-                    (int64_t)demand->n_devices * demand->device_milli, INT64_MAX);
+        return walk(prospect, task, &indices->by_room, least, INT64_MAX);
     }
-    return walk(prospect, task, &indices->by_cpu, CLUSTER_KEY_WITH_DEVICES + demand->cpu_milli,
-                INT64_MAX) ||
-           walk(prospect, task, &indices->by_cpu, demand->cpu_milli, CLUSTER_KEY_WITH_DEVICES);
+    return walk(prospect, task, &indices->by_cpu, CLUSTER_KEY_WITH_DEVICES + least, INT64_MAX) ||
+           walk(prospect, task, &indices->by_cpu, least, CLUSTER_KEY_WITH_DEVICES);
 }
 
 /** Thousandths of the node's devices that a task takes, rounded up or down. */
