@@ -1,7 +1,9 @@
 #include "sched/candidates.h"
 
 #include "sched/ageing.h"
+#include "sched/chunk.h"
 #include "sched/service.h"
+#include "sched/shares.h"
 
 #include <string.h>
 
@@ -60,15 +62,19 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
     const struct cluster *cluster = &cycle->cluster;
     int32_t queue = cluster->jobs[job].queue;
     uint8_t *is_victim = cycle->solver.is_victim;
+    struct weir_sched_amount amount;
+    chunk_amount(cluster, cycle->tasks, chunk_next(cluster, job, cycle->tasks), &amount, NULL);
     candidates_of_all(cycle, job);
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
         const int32_t *jobs = cluster->queue_jobs + cluster->queue_first[q];
         int32_t n = cluster->queue_first[q + 1] - cluster->queue_first[q];
         int32_t taker = queue, loser = q;
         cluster_find_siblings(cluster, &taker, &loser);
-        int64_t min_run = q == queue || n == 0 ? 0 : min_run_ms(cluster, loser, true);
-        for (int32_t i = 0; i < n && (q == queue || min_run > 0); i++) {
-            if (q == queue) {
+        bool is_out = q == queue || (cluster->profile->like_kai && n > 0 &&
+                                     !shares_may_take_from(cluster, queue, &amount, q));
+        int64_t min_run = is_out || n == 0 ? 0 : min_run_ms(cluster, loser, true);
+        for (int32_t i = 0; i < n && (is_out || min_run > 0); i++) {
+            if (is_out) {
                 is_victim[jobs[i]] = SOLVER_NOT_A_VICTIM;
             } else if (is_victim[jobs[i]] != SOLVER_NOT_A_VICTIM) {
                 is_victim[jobs[i]] = judge_min_run(cluster, jobs[i], min_run);

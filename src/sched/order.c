@@ -5,16 +5,10 @@
 #include "sched/chunk.h"
 #include "sched/lost.h"
 #include "sched/service.h"
-#include "sched/shares.h"
 #include "sched/users.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/** Shares are compared in billionths. A share of something the queue is not entitled to at all
- *  counts this many times the share of the cluster. */
-#define SHARE_SCALE     1000000000
-#define NO_SHARE_FACTOR 1000
 
 static int compare_i64(int64_t l, int64_t r)
 {
@@ -73,34 +67,6 @@ static bool job_is_before(const struct order *order, int32_t l, int32_t r)
     return order->is_victims ? compared > 0 : compared < 0;
 }
 
-int order_compare_keys(const struct order_key *l, const struct order_key *r)
-{
-    if (l->is_over_share != r->is_over_share) {
-        return l->is_over_share ? 1 : -1;
-    }
-    if (l->is_over_quota != r->is_over_quota) {
-        return l->is_over_quota ? 1 : -1;
-    }
-    if (l->priority != r->priority) {
-        return l->priority > r->priority ? -1 : 1;
-    }
-    if (l->has_no_share != r->has_no_share) {
-        return l->has_no_share ? 1 : -1;
-    }
-    if (l->dominant_with != r->dominant_with) {
-        return compare_i64(l->dominant_with, r->dominant_with);
-    }
-    if (l->dominant_without != r->dominant_without) {
-        return compare_i64(l->dominant_without, r->dominant_without);
-    }
-    for (int i = 0; i < WEIR_SCHED_N_RESOURCES; i++) {
-        if (l->allocatable[i] != r->allocatable[i]) {
-            return compare_i64(l->allocatable[i], r->allocatable[i]);
-        }
-    }
-    return 0;
-}
-
 static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
 {
     int compared = order_compare_keys(&order->queues[l].key, &order->queues[r].key);
@@ -108,81 +74,65 @@ static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
     return order->is_victims ? compared > 0 : compared < 0;
 }
 
-/** How much of what it may have of a resource a queue has. */
-static int64_t share_of(const struct cluster *cluster, int r, int64_t has, int64_t allocatable)
+/** What a job holds that was not taken yet, like_kai: devices that were asked for by memory count
+ *  as none there. */
+static void measure_rest(const struct order *order, int32_t job, struct weir_sched_amount *out)
 {
-    if (has <= 0) {
-        return 0;
-    }
-    int64_t of = allocatable < 0 ? cluster->total.of[r] : allocatable;
-    if (of > 0 && has <= INT64_MAX / SHARE_SCALE) {
-        return has * SHARE_SCALE / of;
-    }
-    __int128 share;
-    if (of > 0) {
-        share = (__int128)has * SHARE_SCALE / of;
-    } else {
-        share = (__int128)has * SHARE_SCALE / WEIR_MAX(cluster->total.of[r], 1);
-        share *= NO_SHARE_FACTOR;
-    }
-    return (int64_t)WEIR_MIN(share, (__int128)INT64_MAX);
-}
-
-/** Put one resource into the key. */
-static void add_resource(const struct cluster *cluster, int32_t queue, int r, int64_t has,
-                         int64_t with, struct order_key *key)
-{
-    int64_t quota = cluster->queues[queue].shares[r].quota;
-    int64_t fair = shares_fair(cluster, queue, r);
-    int64_t allocatable = shares_allocatable(cluster, queue, r);
-    key->is_over_share = key->is_over_share || (fair >= 0 && has > fair);
-    key->is_over_quota = key->is_over_quota || (quota >= 0 && with > quota);
-    if (r < WEIR_SCHED_FIRST_MODEL) {
-        key->has_no_share = key->has_no_share && allocatable == 0;
-        key->allocatable[r] = allocatable;
-    } else if (allocatable < 0) {
-        return; /* Of an unbounded model only the accelerators in all count. */
-    }
-    int64_t with_share = share_of(cluster, r, with, allocatable);
-    int64_t without_share = share_of(cluster, r, has, allocatable);
-    key->dominant_with = WEIR_MAX(key->dominant_with, with_share);
-    key->dominant_without = WEIR_MAX(key->dominant_without, without_share);
-}
-
-void order_make_key(const struct cluster *cluster, int32_t queue,
-                    const struct weir_sched_amount *has, const struct weir_sched_amount *with,
-                    struct order_key *key)
-{
-    *key = (struct order_key){.priority = cluster->snapshot->queues[queue].priority,
-                              .has_no_share = true};
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        add_resource(cluster, queue, r, has->of[r], with->of[r], key);
-    }
-    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
-        if (has->of[r] != with->of[r]) { /* The job is about this model. */
-            add_resource(cluster, queue, r, has->of[r], with->of[r], key);
+    const struct cluster *cluster = order->cluster;
+    const struct job_state *state = &cluster->jobs[job];
+    bool is_by_memory = false;
+    *out = (struct weir_sched_amount){{0}};
+    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
+        const struct task_state *task = &cluster->tasks[t];
+        if (task->phase == PHASE_RUNNING || task->phase == PHASE_BOUND) {
+            struct task_charge charge = cluster_charge(cluster, t, task->held);
+            amount_count(out, &charge, 1);
+            is_by_memory = is_by_memory || cluster_demand(cluster, t)->device_memory_bytes > 0;
         }
     }
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        out->of[r] -= order->gone[job][r];
+    }
+    if (is_by_memory) {
+        out->of[WEIR_SCHED_ACCELERATOR] = 0;
+    }
+}
+
+/** What comes or goes with a job next. */
+static void measure(struct order *order, int32_t job)
+{
+    if (order->gone != NULL) {
+        measure_rest(order, job, &order->measure);
+    } else {
+        int32_t n = order->is_victims ? chunk_to_evict(order->cluster, job, order->scratch)
+                                      : chunk_next(order->cluster, job, order->scratch);
+        chunk_amount(order->cluster, order->scratch, n, &order->measure, NULL);
+    }
+    order->measured = job;
 }
 
 static void make_key(struct order *order, int32_t queue)
 {
     const struct cluster *cluster = order->cluster;
     struct order_queue *of = &order->queues[queue];
-    const struct queue_state *state = &cluster->queues[queue];
-    struct weir_sched_amount has = state->allocated, with;
+    struct weir_sched_amount has = cluster->queues[queue].allocated, with;
     if (of->top != order->measured) { /* It is the first of queues above as well. */
-        int32_t n = order->is_victims ? chunk_to_evict(cluster, of->top, order->scratch)
-                                      : chunk_next(cluster, of->top, order->scratch);
-        chunk_amount(cluster, order->scratch, n, &order->measure, NULL);
-        order->measured = of->top;
+        measure(order, of->top);
+    }
+    if (order->gone != NULL) {
+        with = has;
+        amount_subtract(&with, &order->queues[cluster->jobs[of->top].queue].lost);
+        amount_subtract(&with, &order->measure);
+        order_make_loser_key(cluster, queue, &has, &with, &of->key);
+        return;
     }
     if (order->is_victims) {
         amount_subtract(&has, &of->lost);
-        with = has;
+    }
+    with = has;
+    if (order->is_victims) {
         amount_subtract(&with, &order->measure);
     } else {
-        with = has;
         amount_add(&with, &order->measure);
     }
     order_make_key(cluster, queue, &has, &with, &of->key);
@@ -346,8 +296,13 @@ static weir_status make_arrays(struct order *order)
     if (!order->is_copy) {
         order->of_jobs = calloc(n_jobs, sizeof *order->of_jobs);
     }
+    bool counts_gone = order->is_victims && order->cluster->profile->like_kai;
+    if (counts_gone) {
+        order->gone = calloc(n_jobs, sizeof *order->gone);
+    }
     bool is_whole = order->queues != NULL && order->jobs != NULL && order->children != NULL &&
-                    order->scratch != NULL && order->ranks != NULL && order->of_jobs != NULL;
+                    order->scratch != NULL && order->ranks != NULL && order->of_jobs != NULL &&
+                    (!counts_gone || order->gone != NULL);
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -463,6 +418,7 @@ void order_fini(struct order *order)
     free(order->children);
     free(order->scratch);
     free(order->ranks);
+    free(order->gone);
     if (!order->is_copy) {
         free(order->of_jobs);
     }
@@ -474,9 +430,14 @@ weir_status order_copy(struct order *order, const struct order *from)
     const struct weir_sched_snapshot *snapshot = from->cluster->snapshot;
     size_t n_queues = (size_t)snapshot->n_queues + 1, n_jobs = (size_t)snapshot->n_jobs + 1;
     if (order->cluster == NULL) {
-        *order =
-            (struct order){.cluster = from->cluster, .is_copy = true, .of_jobs = from->of_jobs};
+        *order = (struct order){.cluster = from->cluster,
+                                .is_victims = from->is_victims,
+                                .is_copy = true,
+                                .of_jobs = from->of_jobs};
         WEIR_TRY(make_arrays(order));
+    }
+    if (order->gone != NULL) {
+        memset(order->gone, 0, n_jobs * sizeof *order->gone);
     }
     order->is_victims = from->is_victims;
     order->dirty = from->dirty;
@@ -535,7 +496,17 @@ void order_push_ranked(struct order *order, int32_t job, int rank)
 void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount)
 {
     const struct weir_sched_queue *queues = order->cluster->snapshot->queues;
-    for (int32_t q = order->cluster->jobs[job].queue; q >= 0; q = queues[q].parent) {
+    int32_t queue = order->cluster->jobs[job].queue;
+    if (order->gone != NULL) {
+        struct weir_sched_amount rest;
+        measure_rest(order, job, &rest);
+        amount_add(&order->queues[queue].lost, &rest);
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            order->gone[job][r] += amount->of[r];
+        }
+        return;
+    }
+    for (int32_t q = queue; q >= 0; q = queues[q].parent) {
         amount_add(&order->queues[q].lost, amount);
     }
 }

@@ -6,22 +6,14 @@
 #ifndef WEIR_SCHED_ORDER_H
 #define WEIR_SCHED_ORDER_H
 
-#include "sched/cluster.h"
-
-/** Everything by which sibling queues are compared, worked out once per change. */
-struct order_key {
-    bool is_over_share, is_over_quota, has_no_share;
-    int32_t priority;
-    int64_t dominant_with, dominant_without;
-    int64_t allocatable[WEIR_SCHED_N_RESOURCES];
-};
+#include "sched/order_key.h"
 
 struct order_queue {
     int32_t first, n; /**< Its heap: of jobs in a leaf, of children elsewhere. */
     int32_t position; /**< In the parent's heap; -1 = not in. */
     int32_t top;      /**< Best job at or below; -1. */
     struct order_key key;
-    struct weir_sched_amount lost; /**< Victims taken so far, at and below. */
+    struct weir_sched_amount lost; /**< Victims taken so far, at and below; like_kai: at. */
     bool is_stale;                 /**< While an order is brought up to date. */
 };
 
@@ -47,9 +39,10 @@ struct order {
     uint8_t *ranks;             /**< Per job: chunk_rank. */
     struct order_job *of_jobs;  /**< Of a copy: those of what it is a copy of. */
     bool is_copy;
-    int32_t measured;                 /**< While keys are made: a job, */
-    struct weir_sched_amount measure; /**< and what comes or goes with it next. */
-    int32_t dirty;                    /**< Leaf whose place is to be worked out anew; -1. */
+    int64_t (*gone)[WEIR_SCHED_N_RESOURCES]; /**< Per job, of victims like_kai: taken so far. */
+    int32_t measured;                        /**< While keys are made: a job, */
+    struct weir_sched_amount measure;        /**< and what comes or goes with it next. */
+    int32_t dirty;                           /**< Leaf whose place is to be worked out anew; -1. */
 };
 
 /** The listed jobs (one flag per job). The order borrows the cluster. */
@@ -82,14 +75,5 @@ void order_count_loss(struct order *order, int32_t job, const struct weir_sched_
 
 /** What queues have has changed in more than the queue of the last popped job. */
 void order_refresh(struct order *order);
-
-/** The key of a queue that has `has`, and with its next job `with`. Of models those count that the
- *  job is about. */
-void order_make_key(const struct cluster *cluster, int32_t queue,
-                    const struct weir_sched_amount *has, const struct weir_sched_amount *with,
-                    struct order_key *out);
-
-/** Negative if a queue with key l is served before its sibling with r. */
-int order_compare_keys(const struct order_key *l, const struct order_key *r);
 
 #endif

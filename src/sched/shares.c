@@ -253,18 +253,35 @@ bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
     return true;
 }
 
+/** Of which resources a reclaim of `amount` is judged: of those asked for; by like_kai of all. */
+static struct weir_sched_amount counted(const struct cluster *cluster,
+                                        const struct weir_sched_amount *amount)
+{
+    struct weir_sched_amount about = *amount;
+    bool is_any = false;
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        is_any = is_any || amount->of[r] > 0;
+    }
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES && is_any && cluster->profile->like_kai; r++) {
+        about.of[r] = 1;
+    }
+    return about;
+}
+
 bool shares_may_reclaim(const struct cluster *cluster, int32_t queue,
                         const struct weir_sched_amount *amount,
                         const struct weir_sched_amount *fixed)
 {
     const struct queue_state *state = &cluster->queues[queue];
+    const struct weir_sched_amount about = counted(cluster, amount),
+                                   about_fixed = counted(cluster, fixed);
     for (int r = 0; r < cluster->n_resources; r++) {
-        if (amount->of[r] > 0 &&
+        if (about.of[r] > 0 &&
             !is_within(state->allocated.of[r] + amount->of[r], shares_fair(cluster, queue, r))) {
             return false;
         }
-        if (fixed->of[r] > 0 && !is_within(state->non_preemptible.of[r] + fixed->of[r],
-                                           share_of(cluster, queue, r)->quota)) {
+        if (about_fixed.of[r] > 0 && !is_within(state->non_preemptible.of[r] + fixed->of[r],
+                                                share_of(cluster, queue, r)->quota)) {
             return false;
         }
     }
@@ -339,7 +356,7 @@ static bool is_guaranteed(const struct cluster *cluster, const struct line *line
 }
 
 /** ratio l * multiplier >= ratio r, where a ratio is has / fair, over nothing infinite and over -1,
- *  which is any amount, nothing. */
+ *  which is any amount, nothing. By like_kai who is entitled to nothing is never less saturated. */
 static bool is_as_saturated(const struct cluster *cluster, int64_t l_has, int64_t l_fair,
                             int64_t r_has, int64_t r_fair)
 {
@@ -348,7 +365,7 @@ static bool is_as_saturated(const struct cluster *cluster, int64_t l_has, int64_
         return true;
     }
     if (l_fair <= 0 || r_fair <= 0) {
-        return r_fair > 0 || r_has <= 0;
+        return r_fair > 0 || (r_has <= 0 && !cluster->profile->like_kai);
     }
     return (__int128)l_has * multiplier / DIVISION_PPM * r_fair >= (__int128)r_has * l_fair;
 }
@@ -361,8 +378,8 @@ static bool is_below_sibling(const struct cluster *cluster, int32_t taker, int32
 {
     for (int r = 0; r < cluster->n_resources; r++) {
         int64_t fair = shares_fair(cluster, taker, r);
-        if (involved->of[r] > 0 && taker_has->of[r] > fair &&
-            share_of(cluster, taker, r)->quota >= 0 &&
+        bool is_bound = share_of(cluster, taker, r)->quota >= 0 || cluster->profile->like_kai;
+        if (involved->of[r] > 0 && taker_has->of[r] > fair && is_bound &&
             is_as_saturated(cluster, taker_has->of[r], fair, sibling_has->of[r],
                             shares_fair(cluster, sibling, r))) {
             return false;
@@ -371,10 +388,24 @@ static bool is_below_sibling(const struct cluster *cluster, int32_t taker, int32
     return true;
 }
 
-static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
-                            const struct weir_sched_amount *involved, bool is_fixed,
-                            const struct weir_sched_amount *remaining)
+/** What the guard looks at beside what the taker asks for, by like_kai: what the sibling lost. */
+static struct weir_sched_amount guarded(const struct cluster *cluster,
+                                        const struct weir_sched_amount *amount,
+                                        const struct weir_sched_amount *lost)
 {
+    struct weir_sched_amount involved = *amount;
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES && cluster->profile->like_kai; r++) {
+        involved.of[r] += lost->of[r];
+    }
+    return involved;
+}
+
+/** `lost`: per queue, whether it or one below it has lost any of a resource. */
+static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
+                            const struct weir_sched_amount *amount, bool is_fixed,
+                            const struct weir_sched_amount *lost)
+{
+    const struct weir_sched_amount about = counted(cluster, amount);
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         int32_t parent = cluster->snapshot->queues[queue].parent;
         int32_t sibling = parent < 0 ? cluster->first_root : cluster->queues[parent].first_child;
@@ -382,17 +413,18 @@ static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
             const struct weir_sched_amount *has = &cluster->queues[sibling].allocated;
             bool has_lost = false;
             for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-                has_lost = has_lost || remaining[sibling].of[r] != 0;
+                has_lost = has_lost || lost[sibling].of[r] != 0;
             }
+            const struct weir_sched_amount involved = guarded(cluster, amount, &lost[sibling]);
             if (sibling != queue && has_lost &&
                 !is_below_sibling(cluster, queue, sibling, &cluster->queues[queue].allocated, has,
-                                  involved)) {
+                                  &involved)) {
                 return false;
             }
         }
         for (int r = 0; r < cluster->n_resources && is_fixed; r++) {
-            if (involved->of[r] > 0 && !is_within(cluster->queues[queue].non_preemptible.of[r],
-                                                  share_of(cluster, queue, r)->quota)) {
+            if (about.of[r] > 0 && !is_within(cluster->queues[queue].non_preemptible.of[r],
+                                              share_of(cluster, queue, r)->quota)) {
                 return false;
             }
         }
@@ -416,17 +448,41 @@ static bool loss_is_allowed(const struct cluster *cluster, const struct line *ta
     if (is_guaranteed(cluster, loser, lost)) {
         return false;
     }
-    struct weir_sched_amount involved = *amount;
+    const struct weir_sched_amount about = counted(cluster, amount);
+    struct weir_sched_amount involved = about;
     for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
         involved.of[r] = lost->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
     }
-    return is_entitled(cluster, taker, loser, amount, &involved);
+    return is_entitled(cluster, taker, loser, &about, &involved);
+}
+
+bool shares_may_take_from(const struct cluster *cluster, int32_t queue,
+                          const struct weir_sched_amount *amount, int32_t leaf)
+{
+    const struct weir_sched_amount about = counted(cluster, amount);
+    struct line taker = {.leaf = queue, .compared = queue, .more = amount};
+    struct line loser = {.leaf = leaf, .compared = leaf};
+    cluster_find_siblings(cluster, &taker.compared, &loser.compared);
+    if (is_above_quota(cluster, &taker, &about)) {
+        return is_above_allocatable(cluster, &loser, &about);
+    }
+    bool is_below = false;
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        int64_t has = cluster->queues[loser.compared].allocated.of[r];
+        int64_t quota = share_of(cluster, loser.compared, r)->quota;
+        if (amount->of[r] > 0 && quota >= 0 && has > quota) {
+            return true;
+        }
+        is_below = is_below || (amount->of[r] > 0 && has < quota);
+    }
+    return !is_below;
 }
 
 void shares_mark_losers(const struct cluster *cluster, int32_t queue,
                         const struct weir_sched_amount *amount, bool *out_may_lose)
 {
     const struct weir_sched_queue *queues = cluster->snapshot->queues;
+    const struct weir_sched_amount about = counted(cluster, amount);
     bool is_any = false; /* Of those below `line`: what they lose brings it below its quota. */
     memset(out_may_lose, 0, (size_t)cluster->snapshot->n_queues * sizeof *out_may_lose);
     for (int32_t line = queue; line >= 0; line = queues[line].parent) {
@@ -437,7 +493,7 @@ void shares_mark_losers(const struct cluster *cluster, int32_t queue,
             struct line loser = {.leaf = leaf, .compared = leaf};
             cluster_find_siblings(cluster, &taker.compared, &loser.compared);
             if (leaf != queue && taker.compared == line && cluster->queues[leaf].first_child < 0) {
-                out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, amount, amount);
+                out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, &about, &about);
                 is_new = is_new || out_may_lose[leaf];
             }
         }
@@ -499,9 +555,11 @@ bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,
             amount_subtract(&remaining[q], &losses[i].amount);
         }
     }
-    for (int32_t i = 0; i < n_losses; i++) { /* From here on: who lost at all. */
+    for (int32_t i = 0; i < n_losses; i++) { /* From here on: who lost of what at all. */
         for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
-            remaining[q].of[WEIR_SCHED_CPU] = 1;
+            for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+                remaining[q].of[r] |= losses[i].amount.of[r] > 0;
+            }
         }
     }
     is_fair = is_fair && line_stays_fair(cluster, queue, amount, is_fixed, remaining);

@@ -1,6 +1,7 @@
 /**
  * What queues are entitled to, and what that allows: fair shares down the tree, admission under
- * limits and quotas, and who may take back from whom.
+ * limits and quotas, and who may take back from whom. By profile like_kai a reclaim is judged by
+ * all resources, else by those that it is about.
  */
 #ifndef WEIR_SCHED_SHARES_H
 #define WEIR_SCHED_SHARES_H
@@ -67,6 +68,14 @@ struct shares_loss {
 void shares_mark_unfair(const struct cluster *cluster, int32_t queue,
                         const struct weir_sched_amount *amount, struct shares_loss *losses,
                         int32_t n_losses, struct weir_sched_amount *remaining);
+
+/**
+ * Whether jobs of `leaf` may be victims at all of `queue`, which asks for `amount` more, like_kai:
+ * beyond its quota it takes from who is above its allocatable share in any resource; within it,
+ * from who is above its quota of something that is asked for, or below none of them.
+ */
+bool shares_may_take_from(const struct cluster *cluster, int32_t queue,
+                          const struct weir_sched_amount *amount, int32_t leaf);
 
 /**
  * Mark the leaf queues from which `queue` could take anything for `amount` more than it has, as all
