@@ -80,32 +80,89 @@ static int32_t take_minimum(const struct cluster *cluster, int32_t g, int32_t *o
     return n_missing > 0 ? 0 : n;
 }
 
-/** Whether l is less full than r, measured by its minimum. */
-static bool is_emptier(const struct cluster *cluster, int32_t l, int32_t r)
+/** How full a group is: how many count towards its minimum, tasks or children. */
+static int32_t fill(const struct cluster *cluster, int32_t g)
 {
-    int64_t l_min = WEIR_MAX(minimum(cluster, l), 1), r_min = WEIR_MAX(minimum(cluster, r), 1);
-    return active(&cluster->groups[l]) * r_min <= active(&cluster->groups[r]) * l_min;
+    const struct group_state *group = &cluster->groups[g];
+    int32_t n = group->first_child < 0 ? active(group) : 0;
+    for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
+        n += chunk_is_satisfied(cluster, c);
+    }
+    return n;
 }
 
-/** One more for a satisfied group: of its emptiest child that has pending tasks. */
+/** How many tasks of a group ran before the cycle, and still do. */
+static int32_t count_running(const struct cluster *cluster, int32_t g)
+{
+    const struct group_state *group = &cluster->groups[g];
+    int32_t n = 0;
+    for (int32_t i = 0; i < group->n_tasks; i++) {
+        n += cluster->tasks[cluster->task_order[group->first_task + i]].phase == PHASE_RUNNING;
+    }
+    for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
+        n += count_running(cluster, c);
+    }
+    return n;
+}
+
+/** Of equally full siblings the first; but that inner group grows first that began with less. */
+static bool is_before_equal(const struct cluster *cluster, int32_t l, int32_t r, bool grows)
+{
+    if (!grows || cluster->groups[l].first_child < 0 || cluster->groups[r].first_child < 0) {
+        return l < r;
+    }
+    int64_t l_part = (int64_t)count_running(cluster, l) * WEIR_MAX(minimum(cluster, r), 1);
+    int64_t r_part = (int64_t)count_running(cluster, r) * WEIR_MAX(minimum(cluster, l), 1);
+    return l_part != r_part ? l_part < r_part : l < r;
+}
+
+/** Which of two siblings is to grow first, or to shrink last: one below its minimum, then whoever
+ * is emptier measured by it, who needs none last. */
+static bool is_before(const struct cluster *cluster, int32_t l, int32_t r, bool grows)
+{
+    int64_t l_min = cluster->groups[l].min_member, r_min = cluster->groups[r].min_member;
+    int64_t l_fill = fill(cluster, l), r_fill = fill(cluster, r);
+    bool l_whole = l_fill >= l_min, r_whole = r_fill >= r_min;
+    if (!l_whole || !r_whole) {
+        return l_whole != r_whole ? r_whole : l < r;
+    }
+    if ((l_min == 0) != (r_min == 0)) {
+        return r_min == 0;
+    }
+    int64_t l_part = l_fill * WEIR_MAX(r_min, 1), r_part = r_fill * WEIR_MAX(l_min, 1);
+    return l_part != r_part ? l_part < r_part : is_before_equal(cluster, l, r, grows);
+}
+
+/** The child after `last` (-1: the first) in the order in which they grow, of those with pending
+ *  tasks; or in which they shrink, of those with running ones; -1. */
+static int32_t next_child(const struct cluster *cluster, int32_t g, int32_t last, bool grows)
+{
+    int32_t best = -1;
+    for (int32_t c = cluster->groups[g].first_child; c >= 0; c = cluster->groups[c].next_sibling) {
+        const struct group_state *child = &cluster->groups[c];
+        bool is_past = last < 0 || (c != last && is_before(cluster, last, c, grows) == grows);
+        if ((grows ? child->n_pending : child->n_alive) > 0 && is_past &&
+            (best < 0 || is_before(cluster, c, best, grows) == grows)) {
+            best = c;
+        }
+    }
+    return best;
+}
+
+/** More for a satisfied group: a child's minimum, or one for a child that has it. */
 static int32_t take_extra(const struct cluster *cluster, int32_t g, int32_t *out)
 {
     const struct group_state *group = &cluster->groups[g];
     if (group->first_child < 0) {
         return take_pending(cluster, group, 1, out);
     }
-    int32_t best = -1;
-    for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        if (!chunk_is_satisfied(cluster, c)) {
-            int32_t n = take_minimum(cluster, c, out);
-            if (n > 0) {
-                return n;
-            }
-        } else if (cluster->groups[c].n_pending > 0 && (best < 0 || is_emptier(cluster, c, best))) {
-            best = c;
-        }
+    int32_t n = 0;
+    for (int32_t c = next_child(cluster, g, -1, true); c >= 0 && n == 0;
+         c = next_child(cluster, g, c, true)) {
+        n = chunk_is_satisfied(cluster, c) ? take_extra(cluster, c, out)
+                                           : take_minimum(cluster, c, out);
     }
-    return best < 0 ? 0 : take_extra(cluster, best, out);
+    return n;
 }
 
 int32_t chunk_next(const struct cluster *cluster, int32_t job, int32_t *out)
@@ -154,33 +211,22 @@ static int32_t take_last(const struct cluster *cluster, const struct group_state
     return 0;
 }
 
-/** One task, or one whole child, that a satisfied group can do without; 0: none. */
+/** One task, or one whole child, that a group can do without; 0: none. */
 static int32_t take_surplus(const struct cluster *cluster, int32_t g, int32_t *out)
 {
     const struct group_state *group = &cluster->groups[g];
     if (group->first_child < 0) {
         return active(group) > group->min_member ? take_last(cluster, group, out) : 0;
     }
-    int32_t n_satisfied = 0, best = -1;
-    for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        bool is_satisfied = chunk_is_satisfied(cluster, c);
-        n_satisfied += is_satisfied;
-        int32_t n = is_satisfied ? take_surplus(cluster, c, out) : 0;
-        if (n > 0 && (best < 0 || is_emptier(cluster, best, c))) {
-            best = c;
-        }
+    int32_t n = 0, n_satisfied = fill(cluster, g);
+    for (int32_t c = next_child(cluster, g, -1, false); c >= 0 && n == 0 && n_satisfied > 0;
+         c = next_child(cluster, g, c, false)) {
+        n = take_surplus(cluster, c, out);
     }
-    if (best >= 0) {
-        return take_surplus(cluster, best, out);
-    }
-    int32_t n = 0;
-    for (int32_t c = group->first_child; c >= 0 && n_satisfied > group->min_member;
-         c = cluster->groups[c].next_sibling) {
-        if (chunk_is_satisfied(cluster, c) && cluster->groups[c].n_alive > 0) {
-            n = take_running(cluster, group->job, c, out); /* The last one of them. */
-        }
-    }
-    return n;
+    int32_t last = next_child(cluster, g, -1, false);
+    return n == 0 && last >= 0 && n_satisfied > group->min_member
+               ? take_running(cluster, group->job, last, out)
+               : n;
 }
 
 int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
@@ -191,13 +237,13 @@ int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
         out[0] = state->first_task; /* As most are: whatever its minimum, it is all there is. */
         return is_alive(cluster, out[0]) ? 1 : 0;
     }
-    if (chunk_is_satisfied(cluster, root)) {
+    bool is_whole = cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
+    if (is_whole || chunk_is_satisfied(cluster, root)) {
         int32_t n = take_surplus(cluster, root, out);
         if (n > 0) {
             return n;
         }
     }
-    bool is_whole = cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
     return is_whole ? take_running(cluster, job, root, out) : 0;
 }
 
