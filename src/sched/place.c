@@ -1,20 +1,12 @@
 #include "sched/place.h"
 
 #include "base/macros.h"
+#include "sched/domains.h"
 #include "sched/explain.h"
 #include "sched/fgd_index.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/** One domain that a sub-group could lie in. */
-struct candidate {
-    int32_t first, n; /**< Span of the topology's nodes. */
-    int32_t level;
-    int32_t n_fit; /**< So many of the group's tasks fit, if they were alike. */
-    int32_t turn;  /**< Place of the domain around it in the order of preference. */
-    int32_t path;  /**< Place in the order of paths: the last tie-break. */
-};
 
 /** What is being placed, for the recursion down the sub-groups. */
 struct placing {
@@ -35,8 +27,7 @@ weir_status placer_init(struct placer *placer, struct cluster *cluster)
         placer->max_devices = WEIR_MAX(placer->max_devices, snapshot->nodes[i].n_devices);
     }
     placer->devices = calloc(2 * (size_t)placer->max_devices, sizeof(int32_t));
-    placer->ranks = calloc((size_t)snapshot->n_nodes + 1, sizeof(int32_t));
-    if (placer->devices == NULL || placer->ranks == NULL) {
+    if (placer->devices == NULL) {
         return WEIR_ERR_NOMEM;
     }
     if (cluster->profile->placement[0] == 'f' || cluster->profile->placement_cpu[0] == 'f') {
@@ -53,36 +44,6 @@ void placer_fini(struct placer *placer)
         placer->cluster->fgd = NULL;
     }
     free(placer->devices);
-    free(placer->ranks);
-}
-
-/** How many tasks like this one the node has room for in the future. */
-static int32_t count_fits(const struct cluster *cluster, int32_t task, int32_t at)
-{
-    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
-    const struct node_state *node = &cluster->nodes[at];
-    if (!fits_ever(cluster, task, at)) {
-        return 0;
-    }
-    int64_t n = given->n_tasks_max < 0 ? INT32_MAX : given->n_tasks_max - node->tasks_future;
-    if (demand->cpu_milli > 0) {
-        n = WEIR_MIN(n, (given->cpu_milli - node->cpu_future) / demand->cpu_milli);
-    }
-    if (demand->memory_bytes > 0) {
-        n = WEIR_MIN(n, (given->memory_bytes - node->memory_future) / demand->memory_bytes);
-    }
-    if (demand->n_devices > 0 && demand->device_milli == WEIR_SCHED_DEVICE) {
-        n = WEIR_MIN(n, node->whole_future / demand->n_devices);
-    } else if (demand->n_devices > 0) {
-        int64_t units = WEIR_MAX(cluster_device_units(cluster, task, at), 1), n_shares = 0;
-        for (int32_t d = 0; d < given->n_devices; d++) {
-            int64_t used = cluster->devices[node->first_device + d].future;
-            n_shares += WEIR_MAX(node->device_size - used, 0) / units;
-        }
-        n = WEIR_MIN(n, n_shares / demand->n_devices);
-    }
-    return (int32_t)WEIR_MAX(n, 0);
 }
 
 static bool place_task(struct placing *placing, int32_t task, const struct place_nodes *nodes)
@@ -123,147 +84,29 @@ static bool place_members(struct placing *placing, int32_t g, const struct place
     return true;
 }
 
-/** The tasks to place below a group: how many, the first, and whether all are alike. */
-static int32_t count_members(const struct placing *placing, int32_t g, int32_t *out_first,
-                             bool *out_alike)
+/** The tasks to place below a group. @param out  May be NULL. */
+static int32_t list_members(const struct placing *placing, int32_t g, int32_t *out)
 {
     const struct cluster *cluster = placing->placer->cluster;
     int32_t n = 0;
-    *out_alike = true;
     for (int32_t i = 0; i < placing->n_tasks; i++) {
-        int32_t task = placing->tasks[i];
-        if (group_is_below(cluster, cluster->tasks[task].group, g)) {
-            *out_first = n == 0 ? task : *out_first;
-            *out_alike =
-                *out_alike && cluster->tasks[task].shape == cluster->tasks[*out_first].shape;
+        if (group_is_below(cluster, cluster->tasks[placing->tasks[i]].group, g)) {
+            if (out != NULL) {
+                out[n] = placing->tasks[i];
+            }
             n++;
         }
     }
     return n;
 }
 
-/** A node on which a task of the group is or will be; -1. */
-static int32_t find_member_node(const struct cluster *cluster, int32_t g)
-{
-    const struct group_state *group = &cluster->groups[g];
-    for (int32_t i = 0; i < group->n_tasks; i++) {
-        int32_t target = cluster->tasks[cluster->task_order[group->first_task + i]].target;
-        if (target >= 0) {
-            return target;
-        }
-    }
-    for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        int32_t target = find_member_node(cluster, c);
-        if (target >= 0) {
-            return target;
-        }
-    }
-    return -1;
-}
-
-static int by_preference(const void *left, const void *right)
-{
-    const struct candidate *l = left, *r = right;
-    if (l->level != r->level) {
-        return l->level > r->level ? -1 : 1; /* Narrow ones first. */
-    }
-    if (l->turn != r->turn) {
-        return l->turn < r->turn ? -1 : 1;
-    }
-    if (l->n_fit != r->n_fit) {
-        return l->n_fit < r->n_fit ? -1 : 1; /* The fullest first. */
-    }
-    return l->path < r->path ? -1 : l->path > r->path;
-}
-
-static int by_room(const void *left, const void *right)
-{
-    const struct candidate *l = left, *r = right;
-    if (l->n_fit != r->n_fit) {
-        return l->n_fit > r->n_fit ? -1 : 1;
-    }
-    return l->path > r->path ? -1 : l->path < r->path;
-}
-
-static struct candidate *collect(const struct placing *placing, const struct topology *topology,
-                                 int32_t low, int32_t high, int32_t task, int32_t *out_n)
-{
-    int32_t first = topology->level_first[low], end = topology->level_first[high + 1];
-    struct candidate *candidates = calloc((size_t)(end - first) + 1, sizeof *candidates);
-    if (candidates == NULL) {
-        placing->placer->cluster->status = WEIR_ERR_NOMEM;
-        return NULL;
-    }
-    for (int32_t d = first; d < end; d++) {
-        const struct topology_domain *domain = &topology->domains[d];
-        struct candidate *candidate = &candidates[d - first];
-        *candidate = (struct candidate){
-            .first = domain->first, .n = domain->n, .level = domain->level, .path = d};
-        for (int32_t i = domain->first; i < domain->first + domain->n; i++) {
-            candidate->n_fit += count_fits(placing->placer->cluster, task, topology->nodes[i]);
-        }
-    }
-    *out_n = end - first;
-    return candidates;
-}
-
-/** Sort candidates so that those of one wide domain lie together, the fullest wide one first. Takes
- *  domains of all levels and returns how many are of level `low` or narrower; they come first. */
-static int32_t sort_by_preference(const struct placing *placing, const struct topology *topology,
-                                  struct candidate *candidates, int32_t low, int32_t high)
-{
-    int32_t *turns = calloc((size_t)topology->n_domains + 1, sizeof *turns);
-    if (turns == NULL) {
-        placing->placer->cluster->status = WEIR_ERR_NOMEM;
-        return 0;
-    }
-    for (int32_t l = 0; l <= high; l++) {
-        int32_t first = topology->level_first[l], end = topology->level_first[l + 1];
-        for (int32_t d = first; d < end; d++) {
-            int32_t parent = topology->domains[d].parent;
-            candidates[d].turn = parent < 0 ? 0 : turns[parent];
-        }
-        qsort(candidates + first, (size_t)(end - first), sizeof *candidates, by_preference);
-        for (int32_t i = first; i < end; i++) {
-            turns[candidates[i].path] = i;
-        }
-    }
-    free(turns);
-    int32_t n = topology->level_first[high + 1], n_wide = topology->level_first[low];
-    memmove(candidates, candidates + n_wide, (size_t)(n - n_wide) * sizeof *candidates);
-    qsort(candidates, (size_t)(n - n_wide), sizeof *candidates, by_preference);
-    return n - n_wide;
-}
-
-/** Within a wide domain the sub-domains with most room come first: it keeps the group together. */
-static bool rank_nodes(const struct placing *placing, const struct topology *topology,
-                       int32_t level, int32_t task)
-{
-    int32_t n = 0;
-    struct candidate *domains = collect(placing, topology, level, level, task, &n);
-    if (domains == NULL) {
-        return false;
-    }
-    qsort(domains, (size_t)n, sizeof *domains, by_room);
-    for (int32_t i = 0; i < placing->placer->cluster->snapshot->n_nodes; i++) {
-        placing->placer->ranks[i] = n;
-    }
-    for (int32_t i = 0; i < n; i++) {
-        for (int32_t j = domains[i].first; j < domains[i].first + domains[i].n; j++) {
-            placing->placer->ranks[topology->nodes[j]] = i;
-        }
-    }
-    free(domains);
-    return true;
-}
-
-/** The nodes of a span that are also among `within`, in the order of nodes. */
 static int by_number(const void *left, const void *right)
 {
     int32_t l = *(const int32_t *)left, r = *(const int32_t *)right;
     return l < r ? -1 : l > r;
 }
 
+/** The nodes of a span that are also among `within`, in the order of nodes. */
 static int32_t intersect(const int32_t *span, int32_t n_span, const struct place_nodes *within,
                          int32_t *out)
 {
@@ -275,6 +118,17 @@ static int32_t intersect(const int32_t *span, int32_t n_span, const struct place
         }
     }
     qsort(out, (size_t)n, sizeof *out, by_number);
+    return n;
+}
+
+/** All nodes, whether they have a place in a topology or not. */
+static int32_t list_all(const struct cluster *cluster, const struct place_nodes *within,
+                        int32_t *out)
+{
+    int32_t n = within->list == NULL ? cluster->snapshot->n_nodes : within->n;
+    for (int32_t i = 0; i < n; i++) {
+        out[i] = within->list == NULL ? i : within->list[i];
+    }
     return n;
 }
 
@@ -291,89 +145,52 @@ static bool try_nodes(struct placing *placing, int32_t g, const struct place_nod
 }
 
 static bool try_domains(struct placing *placing, int32_t g, const struct place_nodes *nodes,
-                        struct candidate *candidates, int32_t n, int32_t *buffer)
+                        const struct domains *domains, int32_t *buffer)
 {
     const struct cluster *cluster = placing->placer->cluster;
-    const struct group_state *group = &cluster->groups[g];
-    const struct topology *topology = &placing->placer->topologies[group->topology];
-    int32_t first_task = -1, member_node = find_member_node(cluster, g);
-    bool are_alike;
-    int32_t n_tasks = count_members(placing, g, &first_task, &are_alike);
-    int32_t home = member_node < 0 || group->required_level < 0
-                       ? -1
-                       : topology_domain_of(topology, group->required_level, member_node);
-    for (int32_t i = 0; i < n && cluster->status == WEIR_OK; i++) {
-        const struct candidate *candidate = &candidates[i];
-        bool is_home = home < 0 || (candidate->first >= topology->domains[home].first &&
-                                    candidate->first + candidate->n <=
-                                        topology->domains[home].first + topology->domains[home].n);
-        if (!is_home || (are_alike && candidate->n_fit < n_tasks)) {
-            continue;
-        }
-        struct place_nodes domain = {.list = buffer, .has_ranks = nodes->has_ranks};
-        domain.n = intersect(topology->nodes + candidate->first, candidate->n, nodes, buffer);
-        if (group->preferred_level > candidate->level) {
-            domain.has_ranks = rank_nodes(placing, topology, group->preferred_level, first_task);
-        }
-        if (domain.n > 0 && try_nodes(placing, g, &domain)) {
+    const struct topology *topology = &placing->placer->topologies[cluster->groups[g].topology];
+    for (int32_t i = 0; i < domains->n && cluster->status == WEIR_OK; i++) {
+        const struct domain *domain = &domains->list[i];
+        bool is_any = domain->level == DOMAIN_ROOT && !cluster->profile->like_kai;
+        struct place_nodes inside = {.list = buffer,
+                                     .ranks =
+                                         domains->ranks != NULL ? domains->ranks : nodes->ranks,
+                                     .is_domain = true};
+        inside.n = is_any ? list_all(cluster, nodes, buffer)
+                          : intersect(topology->nodes + domain->first, domain->n, nodes, buffer);
+        if (inside.n > 0 && try_nodes(placing, g, &inside)) {
             return true;
         }
     }
     return false;
 }
 
-/** Without a domain that holds the group: over all nodes, domains with most room first. */
-static bool place_anywhere(struct placing *placing, int32_t g, const struct place_nodes *nodes,
-                           int32_t first_task)
-{
-    const struct cluster *cluster = placing->placer->cluster;
-    const struct group_state *group = &cluster->groups[g];
-    const struct topology *topology = &placing->placer->topologies[group->topology];
-    struct place_nodes ranked = *nodes;
-    int32_t *all = NULL;
-    if (nodes->list == NULL) {
-        all = malloc(((size_t)cluster->snapshot->n_nodes + 1) * sizeof *all);
-        for (int32_t i = 0; i < cluster->snapshot->n_nodes && all != NULL; i++) {
-            all[i] = i;
-        }
-        ranked = (struct place_nodes){.list = all, .n = cluster->snapshot->n_nodes};
-    }
-    ranked.has_ranks = rank_nodes(placing, topology, group->preferred_level, first_task);
-    bool is_placed = ranked.list != NULL && ranked.has_ranks && try_nodes(placing, g, &ranked);
-    free(all);
-    return is_placed;
-}
-
 static bool place_group(struct placing *placing, int32_t g, const struct place_nodes *nodes)
 {
     struct cluster *cluster = placing->placer->cluster;
     const struct group_state *group = &cluster->groups[g];
-    int32_t first_task = -1;
-    bool are_alike;
-    if (count_members(placing, g, &first_task, &are_alike) == 0) {
+    int32_t n_members = list_members(placing, g, NULL);
+    if (n_members == 0) {
         return true;
     }
     if (group->topology < 0 || (group->required_level < 0 && group->preferred_level < 0)) {
         return place_members(placing, g, nodes);
     }
-    const struct topology *topology = &placing->placer->topologies[group->topology];
-    int32_t low = group->required_level < 0 ? 0 : group->required_level;
-    int32_t high = WEIR_MAX(group->preferred_level, low), n = 0;
-    struct candidate *candidates = collect(placing, topology, 0, high, first_task, &n);
-    int32_t *buffer = malloc(((size_t)topology->n_nodes + 1) * sizeof *buffer);
+    size_t n_nodes = (size_t)cluster->snapshot->n_nodes;
+    int32_t *members = malloc(((size_t)n_members + n_nodes) * sizeof *members);
+    struct domains domains = {0};
     bool is_placed = false;
-    if (candidates == NULL || buffer == NULL) {
+    if (members == NULL) {
         cluster->status = WEIR_ERR_NOMEM;
     } else {
-        n = sort_by_preference(placing, topology, candidates, low, high);
-        is_placed = try_domains(placing, g, nodes, candidates, n, buffer);
+        list_members(placing, g, members);
+        cluster->status = domains_find(placing->placer, g, members, n_members, nodes, &domains);
+        is_placed = try_domains(placing, g, nodes, &domains, members + n_members);
     }
-    free(candidates);
-    free(buffer);
-    if (!is_placed && group->required_level < 0 && cluster->status == WEIR_OK) {
-        return place_anywhere(placing, g, nodes, first_task);
-    }
-    placing->is_bound_to_domain = !is_placed;
+    domains_free(&domains);
+    free(members);
+    placing->is_bound_to_domain =
+        !is_placed && (group->required_level >= 0 || cluster->profile->like_kai);
     return is_placed;
 }
 

@@ -10,18 +10,18 @@
 
 /** Nodes to choose from: all, or a list. */
 struct place_nodes {
-    const int32_t *list; /**< NULL: all. */
+    const int32_t *list; /**< In order; NULL: all. */
     int32_t n;
-    bool has_ranks; /**< Prefer nodes of a smaller placer.ranks[node]. */
+    const int32_t *ranks; /**< Per node: smaller ones are preferred; NULL: all alike. */
+    bool is_domain;       /**< Those of a domain that was chosen for a group around. */
 };
 
 struct placer {
     struct cluster *cluster;
     struct topology *topologies;
-    int32_t *ranks;   /**< Per node: the place of its preferred sub-domain. */
     int32_t *devices; /**< Two spots' worth of the largest node. */
     int32_t max_devices;
-    struct place_nodes only; /**< Where to place; empty: anywhere. The list is in order. */
+    struct place_nodes only; /**< Where to place; empty: anywhere. */
     bool future_only;        /**< Do not look for what is free already now. */
     bool pipeline_only; /**< Bind nothing: what is placed waits for what is being worked out. */
 };

@@ -80,7 +80,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
         fits_find_within_shares(placer->cluster, task, &spot);
         struct candidate candidate = {
             .key = placing_key(placer, task, spot.node),
-            .rank = nodes->has_ranks ? placer->ranks[spot.node] : 0,
+            .rank = nodes->ranks != NULL ? nodes->ranks[spot.node] : 0,
             .node = spot.node,
             .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
             .is_now = spot.is_ready && !placer->future_only,

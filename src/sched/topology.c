@@ -127,16 +127,3 @@ void topology_free(struct topology *topologies, int32_t n)
     }
     free(topologies);
 }
-
-int32_t topology_domain_of(const struct topology *topology, int32_t level, int32_t node)
-{
-    for (int32_t d = topology->level_first[level]; d < topology->level_first[level + 1]; d++) {
-        const struct topology_domain *domain = &topology->domains[d];
-        for (int32_t i = domain->first; i < domain->first + domain->n; i++) {
-            if (topology->nodes[i] == node) {
-                return d;
-            }
-        }
-    }
-    return -1;
-}

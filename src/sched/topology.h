@@ -27,7 +27,4 @@ weir_status topology_make(const struct weir_sched_snapshot *snapshot,
                           struct topology **out) WEIR_MUST_CHECK;
 void topology_free(struct topology *topologies, int32_t n);
 
-/** The domain of this level in which a node lies; -1. Cost: nodes of the topology. */
-int32_t topology_domain_of(const struct topology *topology, int32_t level, int32_t node);
-
 #endif
