@@ -3,6 +3,9 @@
 
 #include "base/macros.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define MINUTE_MS 60000
 
 static int32_t find_level(const struct weir_sched_topology *topology, const char *key)
@@ -28,6 +31,46 @@ static void load_constraint(const struct world *world, const json_t *from,
     }
 }
 
+/** Whether a constraint names a topology or a level that is not there, or no level. */
+static bool is_nowhere(const struct world *world, const json_t *constraint)
+{
+    const char *required = text(constraint, "required_level"),
+               *preferred = text(constraint, "preferred_level");
+    if (text(constraint, "topology") == NULL) {
+        return false;
+    }
+    struct weir_sched_group group;
+    load_constraint(world, constraint, &group);
+    return group.topology < 0 || (required == NULL && preferred == NULL) ||
+           (required != NULL && group.required_level < 0) ||
+           (preferred != NULL && group.preferred_level < 0);
+}
+
+/** Whether the constraint of a sub-group with this task in it, or of one around that, is such a
+ * one; *out_is_found: whether the task is in there. */
+static bool is_nowhere_for(const struct world *world, const json_t *gang, const char *subgroup,
+                           bool *out_is_found)
+{
+    bool is_found = false, is_bad = false;
+    size_t i;
+    json_t *child;
+    json_array_foreach(json_object_get(gang, "podsets"), i, child)
+    {
+        if (is_same(text(child, "name"), subgroup == NULL ? "default" : subgroup)) {
+            is_found = true;
+            is_bad = is_nowhere(world, json_object_get(child, "topology"));
+        }
+    }
+    json_array_foreach(json_object_get(gang, "groups"), i, child)
+    {
+        bool is_below = false;
+        is_bad = is_nowhere_for(world, child, subgroup, &is_below) || is_bad;
+        is_found = is_found || is_below;
+    }
+    *out_is_found = is_found;
+    return is_bad || (is_found && is_nowhere(world, json_object_get(gang, "topology")));
+}
+
 static size_t count_groups(const json_t *gang)
 {
     size_t n = 1 + json_array_size(json_object_get(gang, "podsets")), i;
@@ -39,7 +82,27 @@ static size_t count_groups(const json_t *gang)
     return n;
 }
 
-/** An inner group, its leaves, then its inner groups. */
+static int by_name(const void *left, const void *right)
+{
+    const json_t *l = *(const json_t *const *)left, *r = *(const json_t *const *)right;
+    return strcmp(text(l, "name"), text(r, "name"));
+}
+
+/** The members of a list of the gang in the order of their names. */
+static const json_t **sort_members(const struct world *world, const json_t *gang, const char *list,
+                                   size_t *out_n)
+{
+    const json_t *from = json_object_get(gang, list);
+    *out_n = json_array_size(from);
+    const json_t **members = WEIR_ARENA_ARRAY(world->arena, *out_n + 1, const json_t *);
+    for (size_t i = 0; i < *out_n; i++) {
+        members[i] = json_array_get(from, i);
+    }
+    qsort(members, *out_n, sizeof *members, by_name);
+    return members;
+}
+
+/** An inner group, its inner groups, then its leaves: in which order they are placed. */
 static int32_t load_group(const struct world *world, const json_t *gang, int32_t parent,
                           struct weir_sched_group *groups, int32_t n)
 {
@@ -48,18 +111,17 @@ static int32_t load_group(const struct world *world, const json_t *gang, int32_t
         .name = text(gang, "name"), .parent = parent, .min_member = WEIR_SCHED_UNLIMITED};
     groups[self].min_member = (int32_t)integer(gang, "min_member", WEIR_SCHED_UNLIMITED);
     load_constraint(world, json_object_get(gang, "topology"), &groups[self]);
-    size_t i;
-    json_t *child;
-    json_array_foreach(json_object_get(gang, "podsets"), i, child)
-    {
-        groups[n] = (struct weir_sched_group){.name = text(child, "name"), .parent = self};
-        groups[n].min_member = (int32_t)integer(child, "min_member", WEIR_SCHED_UNLIMITED);
-        load_constraint(world, json_object_get(child, "topology"), &groups[n]);
-        n++;
+    size_t n_members = 0;
+    const json_t **members = sort_members(world, gang, "groups", &n_members);
+    for (size_t i = 0; i < n_members; i++) {
+        n = load_group(world, members[i], self, groups, n);
     }
-    json_array_foreach(json_object_get(gang, "groups"), i, child)
-    {
-        n = load_group(world, child, self, groups, n);
+    members = sort_members(world, gang, "podsets", &n_members);
+    for (size_t i = 0; i < n_members; i++) {
+        groups[n] = (struct weir_sched_group){.name = text(members[i], "name"), .parent = self};
+        groups[n].min_member = (int32_t)integer(members[i], "min_member", WEIR_SCHED_UNLIMITED);
+        load_constraint(world, json_object_get(members[i], "topology"), &groups[n]);
+        n++;
     }
     return n;
 }
@@ -243,6 +305,19 @@ static void load_job(struct world *world, const json_t *from, struct weir_sched_
     }
 }
 
+/** A constraint that nothing meets is like a selector that no node has. */
+static void load_nowhere(const struct world *world, const json_t *job, const json_t *task,
+                         struct weir_sched_task *out)
+{
+    bool is_found = false;
+    if (is_nowhere_for(world, json_object_get(job, "gang"), text(task, "subgroup"), &is_found)) {
+        struct weir_sched_label *selector = WEIR_ARENA_NEW(world->arena, struct weir_sched_label);
+        *selector = (struct weir_sched_label){CASE_NODE_NAME_KEY, ""};
+        out->selector = selector;
+        out->n_selector = 1;
+    }
+}
+
 static weir_status find_group(const struct weir_sched_job *job, const json_t *task, int32_t *out,
                               struct weir_error *err)
 {
@@ -287,6 +362,7 @@ weir_status load_jobs(struct world *world, struct weir_error *err)
         {
             int32_t index = world->snapshot.n_tasks++;
             WEIR_TRY(load_task(world, job, task, index, err));
+            load_nowhere(world, job, task, &world->tasks[index]);
             WEIR_TRY(find_group(out, task, &world->tasks[index].group, err));
             load_devices(world, task, index, groups);
             out->n_tasks++;
