@@ -22,7 +22,7 @@ static bool allocate_job(struct cycle *cycle, int32_t job)
     struct weir_sched_amount amount, fixed;
     struct weir_sched_wait *wait = cluster_wait(cluster, job);
     int32_t n = chunk_next(cluster, job, cycle->tasks);
-    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    chunk_amount_at_least(cluster, cycle->tasks, n, &amount, &fixed);
     if (n == 0) {
         return false;
     }
@@ -96,8 +96,11 @@ bool action_give_rest_to(struct cycle *cycle, int32_t job)
     }
     int32_t n = chunk_next(cluster, job, cycle->tasks);
     chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
-    if (n == 0 || !shares_is_guaranteed(cluster, cluster->jobs[job].queue, &amount, false) ||
-        !shares_admit(cluster, cluster->jobs[job].queue, &amount, &fixed, NULL)) {
+    if (n == 0 || !shares_is_guaranteed(cluster, cluster->jobs[job].queue, &amount, false)) {
+        return false;
+    }
+    chunk_amount_at_least(cluster, cycle->tasks, n, &amount, &fixed);
+    if (!shares_admit(cluster, cluster->jobs[job].queue, &amount, &fixed, NULL)) {
         return false;
     }
     backfill_hold_against(&cycle->backfill, job);

@@ -247,6 +247,16 @@ int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
     return is_whole ? take_running(cluster, job, root, out) : 0;
 }
 
+static void count_chunk(const struct cluster *cluster, int32_t task,
+                        const struct task_charge *charge, struct weir_sched_amount *amount,
+                        struct weir_sched_amount *fixed)
+{
+    amount_count(amount, charge, 1);
+    if (fixed != NULL && cluster_is_fixed(cluster, task)) {
+        amount_count(fixed, charge, 1);
+    }
+}
+
 void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
                   struct weir_sched_amount *out_amount, struct weir_sched_amount *out_fixed)
 {
@@ -256,9 +266,17 @@ void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n
     }
     for (int32_t i = 0; i < n_tasks; i++) {
         struct task_charge charge = cluster_charge(cluster, tasks[i], -1);
-        amount_count(out_amount, &charge, 1);
-        if (out_fixed != NULL && cluster_is_fixed(cluster, tasks[i])) {
-            amount_count(out_fixed, &charge, 1);
-        }
+        count_chunk(cluster, tasks[i], &charge, out_amount, out_fixed);
+    }
+}
+
+void chunk_amount_at_least(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
+                           struct weir_sched_amount *out_amount,
+                           struct weir_sched_amount *out_fixed)
+{
+    *out_amount = *out_fixed = (struct weir_sched_amount){{0}};
+    for (int32_t i = 0; i < n_tasks; i++) {
+        struct task_charge charge = cluster_charge_at_least(cluster, tasks[i]);
+        count_chunk(cluster, tasks[i], &charge, out_amount, out_fixed);
     }
 }

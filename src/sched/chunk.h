@@ -29,4 +29,10 @@ int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out)
 void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
                   struct weir_sched_amount *out_amount, struct weir_sched_amount *out_fixed);
 
+/** The same wherever they count least: with this they are admitted, and each then once more on the
+ *  node that it gets (shares_admit_at). */
+void chunk_amount_at_least(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
+                           struct weir_sched_amount *out_amount,
+                           struct weir_sched_amount *out_fixed);
+
 #endif

@@ -22,14 +22,12 @@ int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_
     return is_known ? demand->device_memory_bytes : size + 1;
 }
 
-static int64_t device_charge(const struct cluster *cluster, const struct weir_sched_demand *demand,
-                             int32_t node)
+/** What each of the task's devices counts as where devices have so much memory; 0: unknown. */
+static int64_t device_charge(const struct weir_sched_demand *demand, int64_t memory)
 {
     if (demand->device_milli > 0 || demand->n_devices == 0) {
         return demand->device_milli;
     }
-    int64_t memory =
-        node < 0 ? cluster->min_device_memory : cluster->snapshot->nodes[node].device_memory_bytes;
     if (memory <= 0) {
         return WEIR_SCHED_DEVICE;
     }
@@ -49,11 +47,12 @@ static int32_t charged_model(const struct cluster *cluster, int32_t task, int32_
                      : cluster->shape_models[cluster->tasks[task].shape];
 }
 
-struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node)
+static struct task_charge charge_of(const struct cluster *cluster, int32_t task, int32_t node,
+                                    int64_t memory)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct task_state *state = &cluster->tasks[task];
-    int64_t devices = demand->n_devices * device_charge(cluster, demand, node);
+    int64_t devices = demand->n_devices * device_charge(demand, memory);
     for (int32_t i = 0; i < state->n_extras; i++) {
         const struct extra_want *want = &cluster->wants[state->first_extra + i];
         devices += want->count * cluster->extra_milli[want->name];
@@ -62,6 +61,18 @@ struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, i
                                 .cpu_milli = demand->cpu_milli,
                                 .memory_bytes = demand->memory_bytes,
                                 .model = charged_model(cluster, task, node)};
+}
+
+struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node)
+{
+    int64_t memory =
+        node < 0 ? cluster->min_device_memory : cluster->snapshot->nodes[node].device_memory_bytes;
+    return charge_of(cluster, task, node, memory);
+}
+
+struct task_charge cluster_charge_at_least(const struct cluster *cluster, int32_t task)
+{
+    return charge_of(cluster, task, -1, cluster->max_device_memory);
 }
 
 /** Thousandths of a device of this size that are left. Most are free or taken as a whole. */

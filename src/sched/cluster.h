@@ -180,7 +180,7 @@ struct cluster {
     uint8_t
         *parts; /**< Per node, of indices: 0, or one more than its model's place among models. */
     int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
-    int64_t min_device_memory;
+    int64_t min_device_memory, max_device_memory; /**< Of nodes that say it; 0: none does. */
 
     struct cluster_indices indices; /**< To be asked for by cluster_indices. */
     int32_t *unindexed;             /**< Nodes that have changed since they were. */
@@ -283,9 +283,18 @@ void cluster_suppose_charged(struct cluster *cluster, int32_t queue,
                              const struct weir_sched_amount *amount,
                              const struct weir_sched_amount *fixed, int sign);
 
+/** Whether the task asks for memory of devices, and so counts more on smaller ones. */
+static inline bool demand_is_by_memory(const struct weir_sched_demand *demand)
+{
+    return demand->n_devices > 0 && demand->device_milli == 0;
+}
+
 /** What a task counts as on a node, of its queues' shares; node -1: on the node with the smallest
  *  devices, and of the model on which it is or must run. */
 struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node);
+
+/** The same on the node with the largest devices: who may not have so much may have nothing. */
+struct task_charge cluster_charge_at_least(const struct cluster *cluster, int32_t task);
 
 /** Units of one device that the task takes on this node; more than device_size if impossible. */
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node);

@@ -159,10 +159,10 @@ static void build_nodes(struct cluster *cluster)
         cluster->total.of[WEIR_SCHED_ACCELERATOR] += node->room_milli;
         cluster->total.of[WEIR_SCHED_CPU] += given->cpu_milli;
         cluster->total.of[WEIR_SCHED_MEMORY] += given->memory_bytes;
-        if (given->device_memory_bytes > 0 && given->n_devices > 0 &&
-            (cluster->min_device_memory == 0 ||
-             given->device_memory_bytes < cluster->min_device_memory)) {
-            cluster->min_device_memory = given->device_memory_bytes;
+        if (given->device_memory_bytes > 0 && given->n_devices > 0) {
+            int64_t memory = given->device_memory_bytes, least = cluster->min_device_memory;
+            cluster->min_device_memory = least == 0 ? memory : WEIR_MIN(least, memory);
+            cluster->max_device_memory = WEIR_MAX(cluster->max_device_memory, memory);
         }
     }
 }

@@ -89,7 +89,8 @@ static int scarcest(const struct room *need, const struct room *have)
 bool explain_share(const struct cluster *cluster, int32_t task, struct weir_sched_wait *wait)
 {
     int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
-    if (cluster->queues[queue].bounds_model < 0) {
+    if (cluster->queues[queue].bounds_model < 0 &&
+        !demand_is_by_memory(cluster_demand(cluster, task))) {
         return false;
     }
     for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {

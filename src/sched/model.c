@@ -127,18 +127,3 @@ weir_status model_bind_shapes(struct cluster *cluster)
     free(is_known);
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
-
-uint64_t model_kind(const struct cluster *cluster, int32_t job)
-{
-    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
-    int32_t queue = cluster->queues[given->queue].bounds_model;
-    if (queue < 0) {
-        return 0;
-    }
-    /* What is not preemptible has the quota to stay in as well; of a semi-preemptible job that
-     * depends on how much of it runs. */
-    uint64_t n_queues = (uint64_t)cluster->snapshot->n_queues;
-    return given->preemptibility == WEIR_SCHED_SEMI_PREEMPTIBLE
-               ? 1 + 2 * n_queues + (uint64_t)job
-               : 1 + 2 * (uint64_t)queue + (given->preemptibility == WEIR_SCHED_NON_PREEMPTIBLE);
-}

@@ -18,8 +18,4 @@ int32_t model_named(const struct cluster *cluster, const char *name);
  *  Cost: nodes for each distinct set of selector and tolerations. */
 weir_status model_bind_shapes(struct cluster *cluster) WEIR_MUST_CHECK;
 
-/** A number that differs where shares_admit_at may differ for equal tasks of two jobs; 0 if it
- *  admits them everywhere. */
-uint64_t model_kind(const struct cluster *cluster, int32_t job);
-
 #endif

@@ -181,4 +181,43 @@ START_TEST(a_task_goes_where_its_rule_says)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("placement", {a_task_goes_where_its_rule_says, WEIR_ARRAY_LEN(rows)})
+/** 350 MiB of a device are 0.18 of a large one, 0.59 of a medium and 0.88 of a small one. */
+START_TEST(work_by_memory_stays_within_its_queue_on_the_node_that_it_gets)
+{
+    static const int mib[] = {600, 400, 2000};
+    struct test_cluster cluster;
+    struct row row = {.spreads = ""};
+    struct weir_sched_profile profile = rules(&row);
+    test_cluster_init(&cluster, 3, 3, 4, 4);
+    for (int n = 0; n < 3; n++) {
+        test_node(&cluster, 1);
+        cluster.nodes[n].device_memory_bytes = (int64_t)mib[n] << 20;
+    }
+    int32_t department = test_queue(&cluster, -1, 4, 1, -1);
+    int32_t bounded = test_queue(&cluster, department, 1, 1, 1);
+    int32_t open = test_queue(&cluster, department, 4, 1, -1);
+    cluster.queues[bounded].shares[WEIR_SCHED_ACCELERATOR].limit = 500;
+    for (int j = 0; j < 4; j++) {
+        test_job(&cluster, j == 3 ? open : bounded, 50, 1, 1);
+        cluster.tasks[j].demand.device_milli = 0;
+        cluster.tasks[j].demand.device_memory_bytes = (int64_t)350 << 20;
+    }
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(plan);
+    /* Two times 0.175 are within 0.5; a third is not, though a twin of another queue starts. */
+    ck_assert_int_eq(plan->n_actions, 3);
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        ck_assert_int_eq(plan->actions[i].kind, WEIR_SCHED_BIND);
+        ck_assert_int_ne(plan->actions[i].task, 2);
+        ck_assert(plan->actions[i].node == 2 || plan->actions[i].task == 3);
+    }
+    ck_assert_int_eq(plan->n_waits, 1);
+    ck_assert_int_eq(plan->waits[0].code, WEIR_SCHED_WAIT_QUEUE_LIMIT);
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+WEIR_TEST_LOOPS_MAIN("placement", {a_task_goes_where_its_rule_says, WEIR_ARRAY_LEN(rows)},
+                     {work_by_memory_stays_within_its_queue_on_the_node_that_it_gets, 1})

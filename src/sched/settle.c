@@ -17,7 +17,8 @@ static bool unit_has_base(const struct solver *solver, const struct solver_unit 
 static bool unit_is_admitted(const struct solver *solver, const struct solver_unit *unit)
 {
     struct weir_sched_amount amount, fixed;
-    chunk_amount(solver->cluster, solver->unit_tasks + unit->first, unit->n, &amount, &fixed);
+    chunk_amount_at_least(solver->cluster, solver->unit_tasks + unit->first, unit->n, &amount,
+                          &fixed);
     return shares_admit(solver->cluster, solver->cluster->snapshot->jobs[unit->job].queue, &amount,
                         &fixed, NULL);
 }

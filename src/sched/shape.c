@@ -1,7 +1,6 @@
 #include "sched/shape.h"
 
 #include "sched/calendar.h"
-#include "sched/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,13 +98,33 @@ static bool is_same(const struct weir_sched_task *left, const struct weir_sched_
            is_same_demand(&left->demand, &right->demand) && shape_has_same_constraint(left, right);
 }
 
+/** A number that differs where shares_admit_at may differ for equal tasks of two jobs; 0 if it
+ *  admits them everywhere. */
+static uint64_t shares_kind(const struct cluster *cluster, int32_t task)
+{
+    int32_t job = cluster->tasks[task].job;
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    int32_t queue = demand_is_by_memory(&cluster->snapshot->tasks[task].demand)
+                        ? given->queue
+                        : cluster->queues[given->queue].bounds_model;
+    if (queue < 0) {
+        return 0;
+    }
+    /* What is not preemptible has the quota to stay in as well; of a semi-preemptible job that
+     * depends on how much of it runs. */
+    uint64_t n_queues = (uint64_t)cluster->snapshot->n_queues;
+    return given->preemptibility == WEIR_SCHED_SEMI_PREEMPTIBLE
+               ? 1 + 2 * n_queues + (uint64_t)job
+               : 1 + 2 * (uint64_t)queue + (given->preemptibility == WEIR_SCHED_NON_PREEMPTIBLE);
+}
+
 static bool are_twins(const struct cluster *cluster, int32_t left, int32_t right)
 {
     const struct weir_sched_task *tasks = cluster->snapshot->tasks;
     int32_t l = cluster->tasks[left].job, r = cluster->tasks[right].job;
     return is_same(&tasks[left], &tasks[right]) &&
            (l == r || (calendar_kind(cluster, l) == calendar_kind(cluster, r) &&
-                       model_kind(cluster, l) == model_kind(cluster, r)));
+                       shares_kind(cluster, left) == shares_kind(cluster, right)));
 }
 
 weir_status shape_assign(struct cluster *cluster)
@@ -129,7 +148,7 @@ weir_status shape_assign(struct cluster *cluster)
         previous = i;
         int32_t job = cluster->tasks[i].job;
         uint64_t hash =
-            mix(mix(hash_of(task), calendar_kind(cluster, job)), model_kind(cluster, job));
+            mix(mix(hash_of(task), calendar_kind(cluster, job)), shares_kind(cluster, i));
         size_t at = (size_t)hash & (n_slots - 1);
         while (slots[at] != 0 && !are_twins(cluster, i, slots[at] - 1)) {
             at = (at + 1) & (n_slots - 1);

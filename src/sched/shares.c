@@ -180,20 +180,27 @@ bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
 {
     int32_t r = cluster->nodes[node].model;
     int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
-    if (r < 0 || cluster->queues[queue].bounds_model < 0) {
+    bool is_by_memory = demand_is_by_memory(cluster_demand(cluster, task));
+    bool is_bounded = r >= 0 && cluster->queues[queue].bounds_model >= 0;
+    if (!is_by_memory && !is_bounded) {
         return true;
     }
     int64_t amount = cluster_charge(cluster, task, node).accelerators;
     int64_t fixed = cluster_is_fixed(cluster, task) ? amount : 0;
-    return line_admits(cluster, queue, r, amount, fixed, wait);
+    for (int32_t q = queue; q >= 0 && is_by_memory; q = cluster->snapshot->queues[q].parent) {
+        if (!admits(cluster, q, WEIR_SCHED_ACCELERATOR, amount, fixed, wait)) {
+            return false;
+        }
+    }
+    return !is_bounded || line_admits(cluster, queue, r, amount, fixed, wait);
 }
 
 uint32_t shares_open_parts(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
-    bool is_by_memory = demand->n_devices > 0 && demand->device_milli == 0;
-    if (cluster->queues[queue].bounds_model < 0 || is_by_memory) { /* By memory: nodes differ. */
+    if (cluster->queues[queue].bounds_model < 0 ||
+        demand_is_by_memory(demand)) { /* Nodes differ. */
         return NODE_INDEX_ALL;
     }
     int64_t amount = cluster_charge(cluster, task, -1).accelerators;

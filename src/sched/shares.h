@@ -31,8 +31,9 @@ bool shares_admit(const struct cluster *cluster, int32_t queue,
                   const struct weir_sched_amount *amount, const struct weir_sched_amount *fixed,
                   struct weir_sched_wait *wait);
 
-/** The same for a task's devices as those of the node's model; the rest of it was admitted before.
- *  Cost: levels with shares of models. */
+/** The same for what a task's devices count as on the node, by memory and as those of its model;
+ * the rest of it was admitted before. Cost: levels, if it asks by memory or there are shares of
+ * models. */
 bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
                      struct weir_sched_wait *wait);
 

@@ -166,7 +166,7 @@ static bool place_pending(struct solver *solver, int32_t n_tasks)
     int32_t queue = solver->cluster->snapshot->jobs[solver->job].queue;
     const int32_t *tasks = solver->pending + solver->n_frozen;
     n_tasks -= solver->n_frozen;
-    chunk_amount(solver->cluster, tasks, n_tasks, &amount, &fixed);
+    chunk_amount_at_least(solver->cluster, tasks, n_tasks, &amount, &fixed);
     return shares_admit(solver->cluster, queue, &amount, &fixed, NULL) &&
            placer_place(solver->placer, solver->job, tasks, n_tasks, NULL);
 }
@@ -432,7 +432,7 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
             return false;
         }
     }
-    chunk_amount(cluster, solver->pending, 1, &amount, &fixed);
+    chunk_amount_at_least(cluster, solver->pending, 1, &amount, &fixed);
     return shares_admit(cluster, queue, &amount, &fixed, NULL);
 }
 
