@@ -248,6 +248,14 @@ static bool is_ending(const struct cluster *cluster, const struct weir_sched_job
     return false;
 }
 
+static bool is_broken(const struct cluster *cluster, int32_t job)
+{
+    int32_t root = cluster->jobs[job].first_group;
+    bool is_whole = cluster->profile->like_kai ? chunk_is_there(cluster, root)
+                                               : chunk_is_satisfied(cluster, root);
+    return !is_whole && !is_ending(cluster, &cluster->snapshot->jobs[job]);
+}
+
 weir_status action_evict_stale(struct cycle *cycle)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -257,8 +265,7 @@ weir_status action_evict_stale(struct cycle *cycle)
         int64_t grace = job->stale_grace_ms == INT64_MIN ? cluster->profile->stale_grace_ms
                                                          : job->stale_grace_ms;
         if (job->stale_since_ms <= 0 || grace < 0 ||
-            snapshot->now_ms - job->stale_since_ms < grace ||
-            chunk_is_satisfied(cluster, cluster->jobs[j].first_group) || is_ending(cluster, job)) {
+            snapshot->now_ms - job->stale_since_ms < grace || !is_broken(cluster, j)) {
             continue;
         }
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {

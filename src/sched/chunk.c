@@ -7,17 +7,27 @@ static int32_t active(const struct group_state *group)
     return group->n_alive + group->n_pipelined;
 }
 
-bool chunk_is_satisfied(const struct cluster *cluster, int32_t g)
+static bool has_minimum(const struct cluster *cluster, int32_t g, bool with_leaving)
 {
     const struct group_state *group = &cluster->groups[g];
     if (group->first_child < 0) {
-        return active(group) >= group->min_member;
+        return active(group) + (with_leaving ? group->n_releasing : 0) >= group->min_member;
     }
-    int32_t n_satisfied = 0;
+    int32_t n = 0;
     for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        n_satisfied += chunk_is_satisfied(cluster, c);
+        n += has_minimum(cluster, c, with_leaving);
     }
-    return n_satisfied >= group->min_member;
+    return n >= group->min_member;
+}
+
+bool chunk_is_satisfied(const struct cluster *cluster, int32_t g)
+{
+    return has_minimum(cluster, g, false);
+}
+
+bool chunk_is_there(const struct cluster *cluster, int32_t g)
+{
+    return has_minimum(cluster, g, true);
 }
 
 /** Sum of the minimums of the leaves below. */

@@ -18,6 +18,9 @@ enum chunk_rank chunk_rank(const struct cluster *cluster, int32_t job);
 /** Whether enough members of a group run or are about to. */
 bool chunk_is_satisfied(const struct cluster *cluster, int32_t group);
 
+/** The same, while those that leave still count. */
+bool chunk_is_there(const struct cluster *cluster, int32_t group);
+
 /** The pending tasks that start next together, into out (room for all the job's tasks). @return
  *  How many; 0: none is pending, or too few of them for the minimum. */
 int32_t chunk_next(const struct cluster *cluster, int32_t job, int32_t *out);

@@ -283,6 +283,26 @@ START_TEST(a_broken_gang_gives_what_a_whole_part_of_it_can_spare)
 
 END_TEST
 
+START_TEST(for_kai_a_gang_is_not_broken_while_a_member_of_it_is_leaving)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    add_node(&fixture, "z", "a", 2);
+    add_job(&fixture, 2, 1);
+    add_group(&fixture, -1, 2, ANY, ANY);
+    run_on(&fixture, 0, 0);
+    run_on(&fixture, 1, 0);
+    fixture.job->stale_since_ms = TEST_NOW_MS - 100000;
+    task_at(&fixture, 1)->state = WEIR_SCHED_RELEASING;
+    expect(&fixture, "kai", (int32_t[]){0, WAITS});
+    task_at(&fixture, 1)->state = WEIR_SCHED_FAILED;
+    task_at(&fixture, 1)->node = WEIR_SCHED_NONE;
+    expect(&fixture, "kai", (int32_t[]){WAITS, WAITS});
+    tear_down(&fixture);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("group", the_domain_of_which_most_would_be_taken_comes_first,
                by_sums_each_task_counts_like_the_largest,
                by_sums_tasks_with_and_without_devices_count_by_their_sum,
@@ -292,4 +312,5 @@ WEIR_TEST_MAIN("group", the_domain_of_which_most_would_be_taken_comes_first,
                of_equally_full_groups_the_first_grows,
                inner_groups_are_as_full_as_children_of_theirs_have_their_minimum,
                of_equally_full_groups_the_last_shrinks,
-               a_broken_gang_gives_what_a_whole_part_of_it_can_spare)
+               a_broken_gang_gives_what_a_whole_part_of_it_can_spare,
+               for_kai_a_gang_is_not_broken_while_a_member_of_it_is_leaving)
