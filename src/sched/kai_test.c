@@ -114,6 +114,34 @@ START_TEST(whoever_has_no_share_of_devices_comes_last)
 END_TEST
 
 /**
+ * A department counts by the job of the queue that was first in it last, until its turn comes. The
+ * first department has one device and counts by the three that its first queue wants next, 4 / 4,
+ * not by the one of its second queue, 2 / 4: so the other department with 3 / 4 is served.
+ */
+START_TEST(a_department_finds_its_place_before_the_queues_in_it)
+{
+    struct test_cluster cluster;
+    test_cluster_init(&cluster, 1, 5, 8, 8);
+    test_node(&cluster, 4);
+    int32_t upper = test_queue(&cluster, -1, 4, 0, -1), other = test_queue(&cluster, -1, 4, 0, -1);
+    int32_t first = test_queue(&cluster, upper, 4, 0, -1);
+    int32_t second = test_queue(&cluster, upper, 4, 0, -1);
+    int32_t third = test_queue(&cluster, other, 4, 0, -1);
+    struct weir_sched_job *small = test_job(&cluster, first, 50, 1, 1);
+    test_job(&cluster, first, 50, 1, 3);
+    struct weir_sched_job *last = test_job(&cluster, second, 50, 1, 1);
+    struct weir_sched_job *large = test_job(&cluster, third, 50, 1, 3);
+    struct weir_sched_plan *plan = plan_of(&cluster, "allocate");
+    ck_assert(is_done(plan, small, WEIR_SCHED_BIND));
+    ck_assert(is_done(plan, large, WEIR_SCHED_BIND));
+    ck_assert(!is_done(plan, last, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+/**
  * Queues that lose are judged by all they have. Fair shares are 2, 2 and the rest, 3: both losers
  * are above theirs and above their quota, 3 > 2 and 4 > 0, though without its next job the first is
  * within it. Their dominant shares without those are equal, 2 / 2 and 3 / 3; with them 3 / 2 is
@@ -246,6 +274,7 @@ END_TEST
 WEIR_TEST_MAIN("kai", a_queue_above_its_share_of_devices_alone_is_not_put_back,
                an_unbounded_queue_comes_after_one_of_the_size_of_the_cluster,
                whoever_has_no_share_of_devices_comes_last,
+               a_department_finds_its_place_before_the_queues_in_it,
                a_queue_loses_by_what_it_has_not_by_what_it_keeps,
                whoever_is_above_its_share_of_anything_does_not_reclaim,
                whoever_is_above_its_share_of_anything_may_lose,

@@ -268,7 +268,84 @@ static void heapify_children(struct order *order, int32_t queue)
     }
 }
 
-void order_refresh(struct order *order)
+/** All keys anew, and of leaves and of parents who is best there, but nobody changes places. */
+static void rekey_all(struct order *order)
+{
+    order->dirty = order->measured = -1;
+    for (int32_t q = root_of(order) - 1; q >= 0; q--) { /* Children before parents. */
+        settle(order, q);
+    }
+}
+
+/** The same from a leaf upwards. */
+static void rekey_path(struct order *order, int32_t queue)
+{
+    order->dirty = order->measured = -1;
+    for (; queue != root_of(order); queue = parent_of(order, queue)) {
+        settle(order, queue);
+    }
+}
+
+static void mark_late(struct order *order, int32_t queue)
+{
+    for (; queue != root_of(order); queue = parent_of(order, queue)) {
+        order->queues[queue].is_late = true;
+    }
+}
+
+/** The leaf whose job is next; -1. Whoever is first and changed finds its place first. */
+static int32_t find_late(struct order *order)
+{
+    int32_t queue = root_of(order);
+    while (!is_leaf(order, queue)) {
+        const struct order_queue *of = &order->queues[queue];
+        int32_t *heap = order->children + of->first;
+        if (of->n == 0) {
+            return -1;
+        }
+        if (order->queues[heap[0]].is_late) {
+            order->queues[heap[0]].is_late = false;
+            sift_queues(order, heap, of->n, 0);
+        } else {
+            queue = heap[0];
+        }
+    }
+    return queue;
+}
+
+/** Take out a leaf that has no more jobs, and whoever has no more children then. */
+static void drop_late(struct order *order, int32_t queue)
+{
+    while (queue != root_of(order) && order->queues[queue].n == 0) {
+        int32_t parent = parent_of(order, queue);
+        struct order_queue *of = &order->queues[parent];
+        int32_t *heap = order->children + of->first;
+        order->queues[queue].position = -1;
+        order->queues[queue].is_late = false;
+        if (--of->n > 0) {
+            put(order, heap, 0, heap[of->n]);
+            sift_queues(order, heap, of->n, 0);
+        }
+        queue = parent;
+    }
+    mark_late(order, queue);
+}
+
+/** Put a leaf in that has a job again, and whoever above it is not in. */
+static void link_late(struct order *order, int32_t queue)
+{
+    while (queue != root_of(order) && order->queues[queue].position < 0) {
+        int32_t parent = parent_of(order, queue);
+        struct order_queue *of = &order->queues[parent];
+        put(order, order->children + of->first, of->n++, queue);
+        settle(order, queue);
+        sift_queues(order, order->children + of->first, of->n, order->queues[queue].position);
+        queue = parent;
+    }
+}
+
+/** Everybody finds its place. */
+static void rebuild(struct order *order)
 {
     order->dirty = order->measured = -1;
     for (int32_t q = root_of(order) - 1; q >= 0; q--) { /* Children before parents. */
@@ -282,6 +359,15 @@ void order_refresh(struct order *order)
     }
     heapify_children(order, root_of(order));
     settle(order, root_of(order));
+}
+
+void order_refresh(struct order *order)
+{
+    if (order->cluster->profile->like_kai) {
+        rekey_all(order);
+    } else {
+        rebuild(order);
+    }
 }
 
 static weir_status make_arrays(struct order *order)
@@ -387,7 +473,7 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
             fill_leaf(order, q, is_listed);
         }
     }
-    order_refresh(order);
+    rebuild(order);
     return WEIR_OK;
 }
 
@@ -408,7 +494,7 @@ void order_update(struct order *order, const bool *is_listed, const bool *was_li
             fill_leaf(order, q, is_listed);
         }
     }
-    order_refresh(order);
+    rebuild(order);
 }
 
 void order_fini(struct order *order)
@@ -451,22 +537,31 @@ weir_status order_copy(struct order *order, const struct order *from)
 
 int32_t order_pop(struct order *order)
 {
-    if (order->dirty >= 0) {
+    bool is_late = order->cluster->profile->like_kai;
+    if (order->dirty >= 0 && !is_late) {
         refresh_path(order, order->dirty);
-        order->dirty = -1;
+    } else if (order->dirty >= 0) {
+        rekey_path(order, order->dirty);
     }
-    int32_t job = order->queues[root_of(order)].top;
-    if (job < 0) {
+    order->dirty = -1;
+    int32_t first = order->queues[root_of(order)].top;
+    int32_t leaf = is_late ? find_late(order) : first < 0 ? -1 : order->cluster->jobs[first].queue;
+    if (leaf < 0) {
         return -1;
     }
-    int32_t leaf = order->cluster->jobs[job].queue;
     struct order_queue *of = &order->queues[leaf];
     struct order_entry *heap = order->jobs + of->first;
+    int32_t job = heap[0].job;
     heap[0] = heap[--of->n];
     if (of->n > 0) {
         sink_job(order, heap, of->n, 0);
     }
     order->dirty = leaf;
+    if (is_late && of->n == 0) {
+        drop_late(order, leaf);
+    } else if (is_late) {
+        mark_late(order, leaf);
+    }
     for (int32_t i = 1; i < of->n && i <= 2; i++) { /* One of them is popped after the first. */
         __builtin_prefetch(&order->cluster->jobs[heap[i].job]);
         __builtin_prefetch(&order->ranks[heap[i].job]);
@@ -487,7 +582,11 @@ void order_push_ranked(struct order *order, int32_t job, int rank)
     order->ranks[job] = (uint8_t)rank;
     raise_job(order, heap, of->n, make_entry(order, job));
     of->n++;
-    if (order->dirty >= 0 && order->dirty != leaf) {
+    if (order->cluster->profile->like_kai) {
+        rekey_path(order, order->dirty >= 0 ? order->dirty : leaf);
+        link_late(order, leaf);
+        mark_late(order, leaf);
+    } else if (order->dirty >= 0 && order->dirty != leaf) {
         refresh_path(order, order->dirty);
     }
     order->dirty = leaf;

@@ -2,6 +2,9 @@
  * Who is next: the jobs of all queues in the order in which they are served, or, of victims, in
  * which they lose. Heaps of jobs in leaf queues and of queues in their parents; a queue's place
  * depends on what it has and on its next job.
+ *
+ * By profile like_kai a queue whose place would have changed moves only when it is the first of its
+ * siblings and looked at; until then its parent counts by the job of whoever is first below it.
  */
 #ifndef WEIR_SCHED_ORDER_H
 #define WEIR_SCHED_ORDER_H
@@ -15,6 +18,7 @@ struct order_queue {
     struct order_key key;
     struct weir_sched_amount lost; /**< Victims taken so far, at and below; like_kai: at. */
     bool is_stale;                 /**< While an order is brought up to date. */
+    bool is_late;                  /**< Changed, and finds its place only when it is the first. */
 };
 
 /** By what jobs of a queue are compared most. */
