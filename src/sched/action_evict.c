@@ -6,6 +6,7 @@
 #include "sched/attempts.h"
 #include "sched/candidates.h"
 #include "sched/chunk.h"
+#include "sched/search.h"
 
 #include <string.h>
 
@@ -110,6 +111,8 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     struct weir_sched_amount amount, fixed;
     chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
     if (n == 0 || !may_evict_yet(cluster, job) ||
+        (rule->must_move_all && search_applies(cluster) &&
+         cluster->jobs[job].preemptibility == WEIR_SCHED_NON_PREEMPTIBLE) ||
         (rule->within_share &&
          !shares_may_reclaim(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
         return false;

@@ -2,6 +2,7 @@
 
 #include "sched/borrowed.h"
 #include "sched/chunk.h"
+#include "sched/search.h"
 
 /** Whether what is lost asks for less than it had of a model of which its queues have quotas: it
  * may run on others as well, so it need not stand behind who must run on this one. */
@@ -134,7 +135,7 @@ static bool would_overfeed(const struct solver *solver)
 bool allow_preempt(const struct solver *solver, const struct shares_loss *losses, int32_t n_losses)
 {
     (void)losses;
-    return n_losses == 0 || !would_overfeed(solver);
+    return n_losses == 0 || search_applies(solver->cluster) || !would_overfeed(solver);
 }
 
 bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses, int32_t n_losses)
@@ -142,8 +143,10 @@ bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses
     const struct cluster *cluster = solver->cluster;
     int32_t queue = cluster->snapshot->jobs[solver->job].queue;
     bool is_fixed = false;
-    bool is_first = cluster->profile->guarantee_first &&
-                    shares_is_guaranteed(cluster, queue, &solver->amount, true);
+    /* Where all that waits had its turn, nobody was passed over. */
+    bool is_first =
+        search_applies(cluster) || (cluster->profile->guarantee_first &&
+                                    shares_is_guaranteed(cluster, queue, &solver->amount, true));
     if (!is_first && would_overfeed(solver)) {
         return false;
     }

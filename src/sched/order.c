@@ -104,8 +104,9 @@ static void measure(struct order *order, int32_t job)
     if (order->gone != NULL) {
         measure_rest(order, job, &order->measure);
     } else {
-        int32_t n = order->is_victims ? chunk_to_evict(order->cluster, job, order->scratch)
-                                      : chunk_next(order->cluster, job, order->scratch);
+        int32_t n = order->is_victims
+                        ? chunk_to_evict(order->cluster, job, order->scratch)
+                        : chunk_next_by_turn(order->cluster, job, order->turns, order->scratch);
         chunk_amount(order->cluster, order->scratch, n, &order->measure, NULL);
     }
     order->measured = job;
@@ -442,11 +443,13 @@ static void fill_leaf(struct order *order, int32_t queue, const bool *is_listed)
     }
 }
 
-weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
-                       bool is_victims)
+/** order.is_victims and order.turns are set. */
+static weir_status list_jobs(struct order *order, const struct cluster *cluster,
+                             const bool *is_listed)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    *order = (struct order){.cluster = cluster, .is_victims = is_victims, .dirty = -1};
+    order->cluster = cluster;
+    order->dirty = -1;
     WEIR_TRY(make_arrays(order));
     int32_t at_child = 0;
     for (int32_t q = 0; q <= snapshot->n_queues; q++) {
@@ -465,7 +468,7 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
             list_job(order, j);
         }
     }
-    if (!is_victims && cluster->profile->fair_users && users_differ(cluster)) {
+    if (!order->is_victims && cluster->profile->fair_users && users_differ(cluster)) {
         WEIR_TRY(users_claim(cluster, is_listed, order->ranks, order->of_jobs));
     }
     for (int32_t q = 0; q < snapshot->n_queues; q++) {
@@ -475,6 +478,20 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
     }
     rebuild(order);
     return WEIR_OK;
+}
+
+weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
+                       bool is_victims)
+{
+    *order = (struct order){.is_victims = is_victims};
+    return list_jobs(order, cluster, is_listed);
+}
+
+weir_status order_init_by_turn(struct order *order, const struct cluster *cluster,
+                               const bool *is_listed, const uint8_t *turns)
+{
+    *order = (struct order){.turns = turns};
+    return list_jobs(order, cluster, is_listed);
 }
 
 void order_update(struct order *order, const bool *is_listed, const bool *was_listed, int64_t since)

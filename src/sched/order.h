@@ -36,6 +36,7 @@ struct order_entry {
 struct order {
     const struct cluster *cluster;
     bool is_victims;
+    const uint8_t *turns;       /**< Per task: enum chunk_turn; NULL: all by their phase. */
     struct order_queue *queues; /**< One per queue, then the invisible root. */
     struct order_entry *jobs;   /**< Heaps of all leaves. */
     int32_t *children;          /**< Heaps of all parents. */
@@ -52,6 +53,10 @@ struct order {
 /** The listed jobs (one flag per job). The order borrows the cluster. */
 weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
                        bool is_victims) WEIR_MUST_CHECK;
+
+/** The listed jobs as those that wait by `turns` (chunk.h), which the order borrows. */
+weir_status order_init_by_turn(struct order *order, const struct cluster *cluster,
+                               const bool *is_listed, const uint8_t *turns) WEIR_MUST_CHECK;
 void order_fini(struct order *order);
 
 /** Bring an order of victims of which nothing was popped to the jobs that are listed now and to the

@@ -58,6 +58,9 @@ static bool place_task(struct placing *placing, int32_t task, const struct place
     bool is_now = spot.when == FITS_NOW && !placer->pipeline_only;
     cluster_place(placer->cluster, task, is_now ? PHASE_BOUND : PHASE_PIPELINED, spot.node,
                   spot.devices, spot.zones);
+    if (placer->note_placed != NULL) {
+        placer->note_placed(placer->context, task);
+    }
     placing->n_placed++;
     return true;
 }

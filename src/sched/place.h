@@ -24,6 +24,8 @@ struct placer {
     struct place_nodes only; /**< Where to place; empty: anywhere. */
     bool future_only;        /**< Do not look for what is free already now. */
     bool pipeline_only; /**< Bind nothing: what is placed waits for what is being worked out. */
+    void (*note_placed)(void *context, int32_t task); /**< Told of each place at once; NULL. */
+    void *context;
 };
 
 weir_status placer_init(struct placer *placer, struct cluster *cluster) WEIR_MUST_CHECK;

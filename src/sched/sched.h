@@ -69,8 +69,8 @@ struct weir_sched_profile {
     bool quota_windows; /**< Shares follow their windows in the day and week. */
     bool move_victims;  /**< Place what reclaim and preempt evict elsewhere, if there is room. */
     bool like_kai; /**< Divide shares, compare queues and judge reclaims as KAI-Scheduler does, also
-                        where that is coarse; see shares.h, order.h, division.h and
-                        domains.h. */
+                        where that is coarse, and search victims so; see shares.h, order.h,
+                        division.h, domains.h and search.h. */
 };
 
 /** "kai" (the rules of KAI-Scheduler) or "default". @return NOT_FOUND naming those there are. */

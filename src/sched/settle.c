@@ -174,8 +174,7 @@ bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit
     return true;
 }
 
-/** Room for so many losses. */
-static bool reserve_losses(struct solver *solver, int32_t n)
+bool settle_reserve_losses(struct solver *solver, int32_t n)
 {
     if (n <= solver->losses_cap) {
         return true;
@@ -194,7 +193,7 @@ int32_t settle_count_losses(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
     int32_t n = solver->n_frozen_losses;
-    if (!reserve_losses(solver, n + solver->n_evicted)) {
+    if (!settle_reserve_losses(solver, n + solver->n_evicted)) {
         return n;
     }
     for (int32_t e = 0; e < solver->n_evicted; e++) {

@@ -17,6 +17,9 @@ bool settle_victims(struct solver *solver, int32_t n_tasks);
 /** What units lost for good, in the order in which they were popped, into solver->losses. */
 int32_t settle_count_losses(struct solver *solver);
 
+/** Room for so many in solver->losses. @return false: memory is out. */
+bool settle_reserve_losses(struct solver *solver, int32_t n);
+
 /** Whether all tasks of a unit run on where they were. */
 bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit);
 

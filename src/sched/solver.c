@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/chunk.h"
+#include "sched/search.h"
 #include "sched/settle.h"
 #include "sched/victims.h"
 
@@ -62,6 +63,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
         solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
         solver->rings != NULL && solver->sorted[0].is_listed != NULL &&
         solver->sorted[1].is_listed != NULL;
+    WEIR_TRY(search_init(&solver->search, cluster));
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
@@ -85,6 +87,7 @@ void solver_fini(struct solver *solver)
     free(solver->all_gains);
     free(solver->may_lose);
     free(solver->rings);
+    search_fini(&solver->search);
     prospect_fini(&solver->prospect);
     free(solver->pending);
     free(solver->evicted);
@@ -451,6 +454,15 @@ bool solver_solve(struct solver *solver)
         return false;
     }
     solver->is_simple = is_simple(solver, n_tasks);
+    if (search_applies(cluster)) {
+        solver->checkpoint = cluster_checkpoint(cluster);
+        solver->n_scenarios = 0;
+        bool is_found = search_solve(solver, n_tasks);
+        if (!is_found) {
+            cluster_rollback(cluster, solver->checkpoint);
+        }
+        return is_found;
+    }
     if (n_tasks >= FREEZE_FROM && victims_open(solver) != WEIR_OK) {
         victims_close(solver);
         cluster->status = WEIR_ERR_NOMEM;
