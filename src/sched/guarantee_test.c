@@ -1,7 +1,8 @@
 /**
  * What is guaranteed is given within one cycle: on random full clusters whoever asks for no more
- * than its queue's quota has a place for all its tasks after one plan. The test decides that from
- * quotas and what runs alone; it knows nothing of how room is made.
+ * than its queue's quota has a place for all its tasks after one plan, and whoever has no more
+ * keeps what it has. The test decides that from quotas and what runs alone; it knows nothing of how
+ * room is made.
  */
 #include "sched/sched.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define FIRST_SEED  1701 /**< Some of these need each of the rules in README.md. */
 #define SEEDS       400
 #define DEPARTMENTS 3
 #define USERS       3
@@ -21,6 +23,7 @@ struct shared {
     struct weir_rng rng;
     int32_t leaves[LEAVES];
     int quota[LEAVES], held[LEAVES];
+    int running[LEAVES]; /**< What of held runs. */
     int n_free;
     int32_t *node_of, *device_of; /**< Of the free devices, in a random order. */
 };
@@ -84,6 +87,7 @@ static void run_some(struct shared *shared)
             shared->cluster.tasks[t].devices = &shared->device_of[shared->n_free];
         }
         shared->held[leaf] += n;
+        shared->running[leaf] += n;
     }
 }
 
@@ -110,6 +114,38 @@ static int count_placed(const struct weir_sched_plan *plan, const struct weir_sc
         bool is_given = action->kind == WEIR_SCHED_BIND || action->kind == WEIR_SCHED_PIPELINE;
         n += is_given && action->task >= job->first_task &&
              action->task < job->first_task + job->n_tasks;
+    }
+    return n;
+}
+
+static int leaf_of(const struct shared *shared, int32_t task)
+{
+    const struct weir_sched_job *job = shared->cluster.jobs;
+    while (task >= job->first_task + job->n_tasks) {
+        job++;
+    }
+    int leaf = 0;
+    while (shared->leaves[leaf] != job->queue) {
+        leaf++;
+    }
+    return leaf;
+}
+
+/** Tasks that others have reclaimed from queues that hold no more than their quota. */
+static int count_wronged(const struct shared *shared, const struct weir_sched_plan *plan)
+{
+    int n = 0;
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        const struct weir_sched_action *action = &plan->actions[i];
+        if (action->kind != WEIR_SCHED_EVICT || action->reason != WEIR_SCHED_EVICT_RECLAIM) {
+            continue;
+        }
+        int leaf = leaf_of(shared, action->task);
+        bool is_moved = false;
+        for (int32_t k = 0; k < plan->n_actions; k++) {
+            is_moved = is_moved || (k != i && plan->actions[k].task == action->task);
+        }
+        n += !is_moved && shared->running[leaf] <= shared->quota[leaf];
     }
     return n;
 }
@@ -190,13 +226,13 @@ START_TEST(those_who_borrow_in_the_own_department_go_even_if_others_leave_room)
 
 END_TEST
 
-START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan)
+START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 {
     struct weir_sched_profile profile;
     ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
-    int n_asked = 0, n_missing = 0;
+    int n_asked = 0, n_missing = 0, n_wronged = 0;
     const char *only = getenv("WEIR_SCHED_SEED");
-    uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
+    uint64_t first = only != NULL ? strtoull(only, NULL, 10) : FIRST_SEED;
     for (uint64_t seed = first; seed < first + (only != NULL ? 1 : SEEDS); seed++) {
         struct shared shared = {0};
         weir_rng_init(&shared.rng, seed, 23);
@@ -219,11 +255,17 @@ START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan)
                 n_missing++;
             }
         }
+        int n = count_wronged(&shared, plan);
+        n_wronged += n;
+        if (n > 0) {
+            printf("seed %d: %d tasks were taken from what is guaranteed\n", (int)seed, n);
+        }
         weir_sched_plan_destroy(plan);
         test_cluster_fini(&shared.cluster);
     }
     printf("%d were owed a place\n", n_asked);
     ck_assert_int_eq(n_missing, 0);
+    ck_assert_int_eq(n_wronged, 0);
     ck_assert_int_gt(n_asked, SEEDS / 2);
 }
 
@@ -231,4 +273,4 @@ END_TEST
 
 WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_same_cycle,
                those_who_borrow_in_the_own_department_go_even_if_others_leave_room,
-               whoever_is_guaranteed_has_a_place_after_one_plan)
+               whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)

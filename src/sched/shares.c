@@ -214,50 +214,72 @@ uint32_t shares_open_parts(const struct cluster *cluster, int32_t task)
     return open;
 }
 
-/** What a queue holds of what it is guaranteed: of queues above others, what those hold of theirs.
- */
-static int64_t guaranteed_use(const struct cluster *cluster, int32_t queue, int r)
+/** What a queue holds of what it is guaranteed, with what it is still to lose (NULL: nothing): of
+ *  queues above others, what those hold of theirs. */
+static int64_t guaranteed_use(const struct cluster *cluster, int32_t queue, int r,
+                              const struct weir_sched_amount *still_to_lose)
 {
     int64_t quota = share_of(cluster, queue, r)->quota, use = 0;
     int32_t child = cluster->queues[queue].first_child;
     if (child < 0) {
         use = cluster->queues[queue].allocated.of[r];
+        use += still_to_lose == NULL ? 0 : still_to_lose[queue].of[r];
     }
     for (; child >= 0; child = cluster->queues[child].next_sibling) {
-        use += guaranteed_use(cluster, child, r);
+        use += guaranteed_use(cluster, child, r, still_to_lose);
     }
     return quota < 0 ? use : WEIR_MIN(use, quota);
 }
 
 /** Whether a queue has `more` left of its quota; what those below it borrow does not count. */
-static bool has_quota_left(const struct cluster *cluster, int32_t queue, int r, int64_t more)
+static bool has_quota_left(const struct cluster *cluster, int32_t queue, int r, int64_t more,
+                           const struct weir_sched_amount *still_to_lose)
 {
     int64_t quota = share_of(cluster, queue, r)->quota, use = more;
+    int64_t lost = still_to_lose == NULL ? 0 : still_to_lose[queue].of[r];
     int32_t child = cluster->queues[queue].first_child;
-    if (is_within(cluster->queues[queue].allocated.of[r] + more, quota)) {
+    if (is_within(cluster->queues[queue].allocated.of[r] + lost + more, quota)) {
         return true;
     }
     if (child < 0) {
         return false;
     }
     for (; child >= 0; child = cluster->queues[child].next_sibling) {
-        use += guaranteed_use(cluster, child, r);
+        use += guaranteed_use(cluster, child, r, still_to_lose);
     }
     return use <= quota;
 }
 
-bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
-                          const struct weir_sched_amount *amount, bool is_allocated)
+/** As shares_is_guaranteed. */
+static bool is_within_quotas(const struct cluster *cluster, int32_t queue,
+                             const struct weir_sched_amount *amount, bool is_allocated,
+                             const struct weir_sched_amount *still_to_lose)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         for (int r = 0; r < cluster->n_resources; r++) {
             int64_t more = is_allocated ? 0 : amount->of[r];
-            if (amount->of[r] > 0 && !has_quota_left(cluster, queue, r, more)) {
+            if (amount->of[r] > 0 && !has_quota_left(cluster, queue, r, more, still_to_lose)) {
                 return false;
             }
         }
     }
     return true;
+}
+
+bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
+                          const struct weir_sched_amount *amount, bool is_allocated)
+{
+    return is_within_quotas(cluster, queue, amount, is_allocated, NULL);
+}
+
+/** What a queue has within all quotas above it is its own where guarantees come first: another's
+ *  line may be below its share, and this one's above because of a sibling. */
+static bool holds_its_own(const struct cluster *cluster, int32_t leaf,
+                          const struct weir_sched_amount *amount,
+                          const struct weir_sched_amount *still_to_lose)
+{
+    return cluster->profile->guarantee_first &&
+           is_within_quotas(cluster, leaf, amount, true, still_to_lose);
 }
 
 /** Of which resources a reclaim of `amount` is judged: of those asked for; by like_kai of all. */
@@ -452,7 +474,8 @@ static bool loss_is_allowed(const struct cluster *cluster, const struct line *ta
                             const struct line *loser, const struct weir_sched_amount *amount,
                             const struct weir_sched_amount *lost)
 {
-    if (is_guaranteed(cluster, loser, lost)) {
+    if (holds_its_own(cluster, loser->leaf, amount, loser->still_to_lose) ||
+        is_guaranteed(cluster, loser, lost)) {
         return false;
     }
     const struct weir_sched_amount about = counted(cluster, amount);
@@ -500,7 +523,8 @@ void shares_mark_losers(const struct cluster *cluster, int32_t queue,
             struct line loser = {.leaf = leaf, .compared = leaf};
             cluster_find_siblings(cluster, &taker.compared, &loser.compared);
             if (leaf != queue && taker.compared == line && cluster->queues[leaf].first_child < 0) {
-                out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, &about, &about);
+                out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, &about, &about) &&
+                                     !holds_its_own(cluster, leaf, amount, NULL);
                 is_new = is_new || out_may_lose[leaf];
             }
         }

@@ -90,7 +90,8 @@ void shares_mark_losers(const struct cluster *cluster, int32_t queue,
  * Whether `queue` may take `amount` at the cost of these losses, in this order. The losses are
  * already missing from the queues' allocations, and `amount` is already in `queue`'s. Queues are
  * compared just below their common ancestor; in their devices of a model the highest from there
- * down to their own that have a quota of it.
+ * down to their own that have a quota of it. Where guarantees come first, what is guaranteed to the
+ * queue that would lose (shares_is_guaranteed) is never taken.
  * `remaining` is scratch, one per queue.
  */
 bool shares_reclaim_is_fair(const struct cluster *cluster, int32_t queue,
