@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-/** Spots in the order of preference: sub-domain, company on the device, now, packing, node. */
+/** Spots in the order of preference: sub-domain, company on the device, now, few NUMA zones,
+ *  packing, node. */
 struct candidate {
     int64_t key;
-    int32_t rank, node;
+    int32_t rank, node, n_zones;
     bool is_shared, is_now;
 };
 
@@ -24,6 +25,9 @@ static bool is_better(const struct candidate *l, const struct candidate *r)
     }
     if (l->is_now != r->is_now) {
         return l->is_now;
+    }
+    if (l->n_zones != r->n_zones) {
+        return l->n_zones < r->n_zones;
     }
     return l->key != r->key ? l->key < r->key : l->node < r->node;
 }
@@ -61,6 +65,20 @@ static bool shares_are_wanted(const struct placer *placer, const struct weir_sch
            is_packing(placer, demand) && placer->cluster->profile->placement_gpu[0] == 'p';
 }
 
+/** Over how many NUMA zones the task is taken to lie; where nothing aligns it, over all of them. */
+static int32_t count_zones(const struct placer *placer, int32_t task, const struct fits_spot *spot)
+{
+    const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
+    int32_t n_zones = placer->cluster->snapshot->nodes[spot->node].n_zones;
+    if (!demand->numa_aligned || is_fgd(placer, demand)) {
+        return 0;
+    }
+    if (spot->zones != 0) {
+        return __builtin_popcount(spot->zones);
+    }
+    return n_zones > 0 ? n_zones : placer->max_zones;
+}
+
 static void keep(struct fits_spot *best, const struct fits_spot *found)
 {
     int32_t *devices = best->devices;
@@ -75,13 +93,15 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
     size_t n_devices = (size_t)demand->n_devices;
     struct fits_spot spot = {.devices = placer->devices + placer->max_devices};
     struct candidate best_so_far = {0};
-    for (int32_t i = 0; i < nodes->n; i++) {
-        spot.node = nodes->list[i];
+    int32_t n_nodes = nodes->list == NULL ? placer->cluster->snapshot->n_nodes : nodes->n;
+    for (int32_t i = 0; i < n_nodes; i++) {
+        spot.node = nodes->list == NULL ? i : nodes->list[i];
         fits_find_within_shares(placer->cluster, task, &spot);
         struct candidate candidate = {
             .key = placing_key(placer, task, spot.node),
             .rank = nodes->ranks != NULL ? nodes->ranks[spot.node] : 0,
             .node = spot.node,
+            .n_zones = count_zones(placer, task, &spot),
             .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
             .is_now = spot.is_ready && !placer->future_only,
         };
@@ -175,7 +195,9 @@ void placer_find(struct placer *placer, int32_t task, const struct place_nodes *
 {
     spot->devices = placer->devices;
     spot->when = FITS_NO;
-    if (nodes->list != NULL) {
+    const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
+    bool zones_matter = placer->max_zones > 0 && demand->numa_aligned && !is_fgd(placer, demand);
+    if (nodes->list != NULL || zones_matter) { /* No index knows of zones. */
         find_in_list(placer, task, nodes, spot);
         return;
     }

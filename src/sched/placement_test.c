@@ -181,13 +181,14 @@ START_TEST(a_task_goes_where_its_rule_says)
 
 END_TEST
 
+static const struct row packs = {.spreads = ""};
+
 /** 350 MiB of a device are 0.18 of a large one, 0.59 of a medium and 0.88 of a small one. */
 START_TEST(work_by_memory_stays_within_its_queue_on_the_node_that_it_gets)
 {
     static const int mib[] = {600, 400, 2000};
     struct test_cluster cluster;
-    struct row row = {.spreads = ""};
-    struct weir_sched_profile profile = rules(&row);
+    struct weir_sched_profile profile = rules(&packs);
     test_cluster_init(&cluster, 3, 3, 4, 4);
     for (int n = 0; n < 3; n++) {
         test_node(&cluster, 1);
@@ -219,5 +220,85 @@ START_TEST(work_by_memory_stays_within_its_queue_on_the_node_that_it_gets)
 
 END_TEST
 
+/** The only action of a plan by the rules of `packs`. */
+static struct weir_sched_action only_action(const struct test_cluster *cluster)
+{
+    struct weir_sched_profile profile = rules(&packs);
+    struct weir_sched_plan *plan = test_plan(cluster, &profile);
+    ck_assert_ptr_nonnull(plan);
+    ck_assert_int_eq(plan->n_actions, 1);
+    struct weir_sched_action action = plan->actions[0];
+    weir_sched_plan_destroy(plan);
+    return action;
+}
+
+START_TEST(work_that_is_aligned_goes_where_it_lies_in_the_fewest_zones)
+{
+    static const struct weir_sched_numa_zone small[] = {{2000, -1, -1}, {2000, -1, -1}};
+    static const struct weir_sched_numa_zone large[] = {{4000, -1, -1}, {4000, -1, -1}};
+    struct test_cluster cluster;
+    test_cluster_init(&cluster, 3, 1, 1, 1);
+    for (int n = 0; n < 3; n++) {
+        test_node(&cluster, 0);
+        cluster.nodes[n].numa_policy = WEIR_SCHED_NUMA_RESTRICTED;
+        cluster.nodes[n].zones = n == 2 ? large : small;
+        cluster.nodes[n].n_zones = n == 0 ? 0 : 2; /* Of the first nothing is known. */
+    }
+    test_job(&cluster, test_queue(&cluster, -1, -1, 1, -1), 50, 1, 0);
+    cluster.tasks[0].demand.cpu_milli = 3000;
+    cluster.tasks[0].demand.numa_aligned = true;
+    struct weir_sched_action action = only_action(&cluster);
+    ck_assert_int_eq(action.node, 2);
+    ck_assert_uint_eq(action.zones, 1);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+/** Two nodes of one rack, one with a task of the label that the waiting one looks for. */
+static void build_company(struct test_cluster *cluster, enum weir_sched_task_state state)
+{
+    static const struct weir_sched_label rack = {"rack", "r1"}, app = {"app", "store"};
+    test_cluster_init(cluster, 2, 1, 2, 2);
+    for (int n = 0; n < 2; n++) {
+        test_node(cluster, 2);
+        cluster->nodes[n].labels = &rack;
+        cluster->nodes[n].n_labels = 1;
+    }
+    int32_t queue = test_queue(cluster, -1, -1, 1, -1);
+    for (int t = 0; t < 2; t++) {
+        test_job(cluster, queue, 50, 1, 1);
+        cluster->tasks[t].labels = cluster->tasks[t].affinity_labels = &app;
+        cluster->tasks[t].n_labels = cluster->tasks[t].n_affinity_labels = 1;
+    }
+    cluster->tasks[0].state = state;
+    cluster->tasks[0].node = state == WEIR_SCHED_HELD ? WEIR_SCHED_NONE : 0;
+}
+
+START_TEST(who_wants_company_of_its_kind_may_be_the_first)
+{
+    struct test_cluster cluster;
+    build_company(&cluster, WEIR_SCHED_HELD);
+    cluster.tasks[1].affinity_key = "rack";
+    ck_assert_int_eq(only_action(&cluster).kind, WEIR_SCHED_BIND);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(who_must_be_alone_waits_until_the_other_has_left)
+{
+    struct test_cluster cluster;
+    build_company(&cluster, WEIR_SCHED_RELEASING);
+    cluster.tasks[1].anti_affinity_key = "rack";
+    ck_assert_int_eq(only_action(&cluster).kind, WEIR_SCHED_PIPELINE);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 WEIR_TEST_LOOPS_MAIN("placement", {a_task_goes_where_its_rule_says, WEIR_ARRAY_LEN(rows)},
-                     {work_by_memory_stays_within_its_queue_on_the_node_that_it_gets, 1})
+                     {work_by_memory_stays_within_its_queue_on_the_node_that_it_gets, 1},
+                     {work_that_is_aligned_goes_where_it_lies_in_the_fewest_zones, 1},
+                     {who_wants_company_of_its_kind_may_be_the_first, 1},
+                     {who_must_be_alone_waits_until_the_other_has_left, 1})
