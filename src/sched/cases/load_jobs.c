@@ -292,7 +292,7 @@ static void load_job(struct world *world, const json_t *from, struct weir_sched_
     out->created_ms = CASE_NOW_MS - (int64_t)llround(number(from, "age_minutes", 0) * MINUTE_MS);
     out->queued_ms = out->created_ms;
     out->preemption_delay_ms = (int64_t)llround(number(from, "preemption_delay_seconds", 0) * 1000);
-    out->stale_since_ms = stale > 0 ? CASE_NOW_MS - (int64_t)llround(stale * 1000) : 0;
+    out->stale_since_ms = CASE_NOW_MS - (int64_t)llround(stale * 1000); /* If it is at all. */
     out->stale_grace_ms = json_object_get(from, "stale_grace_seconds") == NULL
                               ? INT64_MIN
                               : (int64_t)llround(grace * 1000);
