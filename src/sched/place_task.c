@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-/** Spots in the order of preference: sub-domain, company on the device, now, few NUMA zones,
- *  packing, node. */
+/** Spots in the order of preference: sub-domain, company on the device, ready now, few NUMA zones,
+ *  packing by what counts most, start now, packing, node. */
 struct candidate {
-    int64_t key;
+    int64_t level, key;
     int32_t rank, node, n_zones;
-    bool is_shared, is_now;
+    bool is_shared, is_now, starts;
 };
 
 static bool is_better(const struct candidate *l, const struct candidate *r)
@@ -28,6 +28,12 @@ static bool is_better(const struct candidate *l, const struct candidate *r)
     }
     if (l->n_zones != r->n_zones) {
         return l->n_zones < r->n_zones;
+    }
+    if (l->level != r->level) {
+        return l->level < r->level;
+    }
+    if (l->starts != r->starts) {
+        return l->starts;
     }
     return l->key != r->key ? l->key < r->key : l->node < r->node;
 }
@@ -57,6 +63,14 @@ static int64_t placing_key(const struct placer *placer, int32_t task, int32_t no
     }
     const struct cluster_indices *indices = cluster_indices(placer->cluster);
     return (demand->n_devices > 0 ? &indices->by_room : &indices->by_cpu)->entries[node].key;
+}
+
+/** What of a key counts more than that a task starts at once. */
+static int64_t level_of(const struct placer *placer, const struct weir_sched_demand *demand,
+                        int64_t key)
+{
+    return demand->n_devices > 0 && is_packing(placer, demand) ? key / CLUSTER_KEY_WHOLE_DEVICE
+                                                               : key;
 }
 
 static bool shares_are_wanted(const struct placer *placer, const struct weir_sched_demand *demand)
@@ -97,13 +111,16 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
     for (int32_t i = 0; i < n_nodes; i++) {
         spot.node = nodes->list == NULL ? i : nodes->list[i];
         fits_find_within_shares(placer->cluster, task, &spot);
+        int64_t key = placing_key(placer, task, spot.node);
         struct candidate candidate = {
-            .key = placing_key(placer, task, spot.node),
+            .level = level_of(placer, demand, key),
+            .key = key,
             .rank = nodes->ranks != NULL ? nodes->ranks[spot.node] : 0,
             .node = spot.node,
             .n_zones = count_zones(placer, task, &spot),
             .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
             .is_now = spot.is_ready && !placer->future_only,
+            .starts = spot.when == FITS_NOW && !placer->future_only,
         };
         if (spot.when >= FITS_FUTURE &&
             (best->when < FITS_FUTURE || is_better(&candidate, &best_so_far))) {
@@ -125,21 +142,32 @@ static bool is_fit(const struct fits_spot *spot, enum fits_when when)
     return when == FITS_NOW ? spot->is_ready : spot->when >= when;
 }
 
-/** The first node of an index, from `from` upwards, that fits at least at `when`. */
+/** The first node of an index, from `from` upwards, that fits at least at `when`; of those that are
+ *  equal in what counts most one on which the task starts, if there is any. */
 static bool walk_up(struct placer *placer, int32_t task, const struct node_index *index,
                     int64_t from, enum fits_when when, bool must_share, struct fits_spot *spot)
 {
+    const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     uint32_t open = shares_open_parts(placer->cluster, task);
-    int32_t at = node_index_at_least(index, open, from, 0);
-    while (at >= 0) {
+    int32_t at = node_index_at_least(index, open, from, 0), first = -1;
+    int64_t level = 0;
+    while (at >= 0 && (first < 0 || level_of(placer, demand, index->entries[at].key) == level)) {
         spot->node = at;
         fits_find_within_shares(placer->cluster, task, spot);
         if (is_fit(spot, when) && (!must_share || spot->is_shared)) {
-            return true;
+            if (spot->when >= when) {
+                return true;
+            }
+            first = first < 0 ? at : first;
+            level = level_of(placer, demand, index->entries[first].key);
         }
         at = node_index_at_least(index, open, index->entries[at].key, at + 1);
     }
-    return false;
+    if (first >= 0) {
+        spot->node = first;
+        fits_find_within_shares(placer->cluster, task, spot);
+    }
+    return first >= 0;
 }
 
 static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
