@@ -2,6 +2,7 @@
 #include "sched/actions.h"
 
 #include "base/macros.h"
+#include "sched/affinity.h"
 #include "sched/allow.h"
 #include "sched/attempts.h"
 #include "sched/candidates.h"
@@ -46,10 +47,9 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
 {
     struct cluster *cluster = &cycle->cluster;
     const struct job_state *state = &cluster->jobs[job];
-    const struct weir_sched_task *first = &cluster->snapshot->tasks[cycle->tasks[0]];
     if (state->n_groups > 1 || cluster->groups[state->first_group].topology >= 0 ||
         cluster->queues[cluster->snapshot->jobs[job].queue].bounds_model >= 0 ||
-        first->affinity_key != NULL || first->anti_affinity_key != NULL) {
+        affinity_matters(cluster, cycle->tasks[0])) {
         return false;
     }
     if (!prospect_is_known(&cycle->solver.prospect, cycle->tasks[0])) {

@@ -196,14 +196,15 @@ struct cluster {
     struct weir_sched_demand *shape_demands; /**< Per shape. */
     int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
     struct shape_reason *shape_reasons;
-    int32_t *shape_models; /**< Per shape: the resource of the model it must run on; -1. */
-    bool *is_shut;         /**< Per node: nothing is placed there in the scenario at hand. */
-    struct fgd_index *fgd; /**< Told of every node that changes; NULL: the rule is not in use. */
-    int64_t n_freed;       /**< Counts events that may make room. */
-    int64_t n_commits;     /**< Counts those that kept a change. */
-    bool has_evicted;      /**< One of them kept an eviction. */
-    int64_t at_ms;         /**< The moment at which tasks would start: now, or supposed. */
-    bool has_closings;     /**< Some node has a maintenance window. */
+    int32_t *shape_models;  /**< Per shape: the resource of the model it must run on; -1. */
+    bool *is_shut;          /**< Per node: nothing is placed there in the scenario at hand. */
+    struct fgd_index *fgd;  /**< Told of every node that changes; NULL: the rule is not in use. */
+    int64_t n_freed;        /**< Counts events that may make room. */
+    int64_t n_commits;      /**< Counts those that kept a change. */
+    bool has_evicted;       /**< One of them kept an eviction. */
+    int64_t at_ms;          /**< The moment at which tasks would start: now, or supposed. */
+    bool has_anti_affinity; /**< Some task keeps away from others. */
+    bool has_closings;      /**< Some node has a maintenance window. */
     int32_t *kept_first, *kept; /**< Per node, and an end: span of its reservations; NULL: none. */
     bool is_building;           /**< Tasks are counted on devices, but not these on nodes. */
     bool keeps_places;          /**< Some places are kept by an earlier plan. */

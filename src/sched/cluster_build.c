@@ -2,6 +2,7 @@
 #include "sched/cluster.h"
 
 #include "base/macros.h"
+#include "sched/affinity.h"
 #include "sched/calendar.h"
 #include "sched/keep.h"
 #include "sched/model.h"
@@ -487,6 +488,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     shares_read(cluster);
     WEIR_TRY(build_jobs(cluster));
     WEIR_TRY(calendar_init(cluster));
+    affinity_init(cluster);
     WEIR_TRY(shape_assign(cluster));
     WEIR_TRY(model_bind_shapes(cluster));
     WEIR_TRY(users_number(cluster));

@@ -1,6 +1,7 @@
 #include "sched/fits.h"
 
 #include "base/macros.h"
+#include "sched/affinity.h"
 #include "sched/calendar.h"
 #include "sched/shares.h"
 #include "sched/zones.h"
@@ -101,82 +102,6 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
            zones_fit_empty(cluster, task, at);
 }
 
-static bool has_labels(const struct weir_sched_task *task, const struct weir_sched_label *labels,
-                       int32_t n_labels)
-{
-    for (int32_t i = 0; i < n_labels; i++) {
-        bool is_found = false;
-        for (int32_t j = 0; j < task->n_labels && !is_found; j++) {
-            is_found = strcmp(task->labels[j].key, labels[i].key) == 0 &&
-                       strcmp(task->labels[j].value, labels[i].value) == 0;
-        }
-        if (!is_found) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/** In whose company a task looks. */
-enum company {
-    COMPANY_ANYWHERE, /**< On nodes that have the label at all. */
-    COMPANY_LATER,    /**< In the node's domain when what leaves has left. */
-    COMPANY_NOW,      /**< Or now. */
-};
-
-/** Whether there is some other task with the wanted labels. */
-static bool has_company(const struct cluster *cluster, int32_t task, int32_t node, const char *key,
-                        enum company where)
-{
-    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    const struct weir_sched_task *wants = &snapshot->tasks[task];
-    const char *domain = label_of(&snapshot->nodes[node], key);
-    if (domain == NULL) {
-        return false;
-    }
-    for (int32_t i = 0; i < snapshot->n_tasks; i++) {
-        int32_t at = cluster->tasks[i].target;
-        at = at < 0 && where == COMPANY_NOW ? cluster->tasks[i].held : at;
-        if (i == task || at < 0 ||
-            !has_labels(&snapshot->tasks[i], wants->affinity_labels, wants->n_affinity_labels)) {
-            continue;
-        }
-        const char *other = label_of(&snapshot->nodes[at], key);
-        if (other != NULL && (where == COMPANY_ANYWHERE || strcmp(other, domain) == 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/** Whether the task may be the first of those that want each other's company. */
-static bool may_be_first(const struct cluster *cluster, int32_t task, int32_t node)
-{
-    const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
-    return label_of(&cluster->snapshot->nodes[node], wants->affinity_key) != NULL &&
-           has_labels(wants, wants->affinity_labels, wants->n_affinity_labels) &&
-           !has_company(cluster, task, node, wants->affinity_key, COMPANY_ANYWHERE);
-}
-
-bool fits_affinity(const struct cluster *cluster, int32_t task, int32_t node)
-{
-    const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
-    if (wants->affinity_key != NULL &&
-        !has_company(cluster, task, node, wants->affinity_key, COMPANY_LATER) &&
-        !may_be_first(cluster, task, node)) {
-        return false;
-    }
-    return wants->anti_affinity_key == NULL ||
-           !has_company(cluster, task, node, wants->anti_affinity_key, COMPANY_LATER);
-}
-
-/** Whether nobody is on the node now whom the task must not meet. */
-static bool is_alone_now(const struct cluster *cluster, int32_t task, int32_t node)
-{
-    const char *key = cluster->snapshot->tasks[task].anti_affinity_key;
-    return key == NULL || !has_company(cluster, task, node, key, COMPANY_NOW);
-}
-
 static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bool is_now)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
@@ -194,7 +119,7 @@ static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bo
 /** Whether all but the devices is there now. */
 static bool can_start(const struct cluster *cluster, int32_t task, int32_t at)
 {
-    return has_room(cluster, task, at, true) && is_alone_now(cluster, task, at);
+    return has_room(cluster, task, at, true) && affinity_allows(cluster, task, at, true);
 }
 
 /** Whether the rule of placement weighs devices itself: then this only looks for some that do, and
@@ -381,7 +306,7 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
         spot->when = FITS_NEVER;
         return;
     }
-    if (!fits_affinity(cluster, task, spot->node)) {
+    if (!affinity_allows(cluster, task, spot->node, false)) {
         return;
     }
     if (demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE &&
@@ -457,7 +382,8 @@ bool fits_now_where_targeted(const struct cluster *cluster, int32_t task)
             return false;
         }
     }
-    return state->zones == 0 && node->cpu_now + demand->cpu_milli <= given->cpu_milli &&
+    return affinity_allows(cluster, task, state->target, true) && state->zones == 0 &&
+           node->cpu_now + demand->cpu_milli <= given->cpu_milli &&
            node->memory_now + demand->memory_bytes <= given->memory_bytes &&
            (given->n_tasks_max < 0 || node->tasks_now < given->n_tasks_max);
 }

@@ -40,8 +40,4 @@ bool fits_back(const struct cluster *cluster, int32_t task);
 /** Whether a PIPELINED task could be bound where it is to be, and nobody else waits there. */
 bool fits_now_where_targeted(const struct cluster *cluster, int32_t task);
 
-/** Whether affinities allow the task on the node, with every task where it will be.
- *  Cost: tasks, if the task has affinities. */
-bool fits_affinity(const struct cluster *cluster, int32_t task, int32_t node);
-
 #endif

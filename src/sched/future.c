@@ -1,6 +1,7 @@
 #include "sched/future.h"
 
 #include "base/macros.h"
+#include "sched/affinity.h"
 #include "sched/calendar.h"
 #include "sched/chunk.h"
 #include "sched/shares.h"
@@ -201,9 +202,8 @@ static bool is_plain(const struct backfill *backfill, const struct backfill_slot
 {
     const struct cluster *cluster = backfill->cluster;
     const struct job_state *job = &cluster->jobs[slot->job];
-    const struct weir_sched_task *task = &cluster->snapshot->tasks[backfill->tasks[0]];
     return n == 1 && job->n_groups == 1 && cluster->groups[job->first_group].topology < 0 &&
-           task->affinity_key == NULL && task->anti_affinity_key == NULL &&
+           !affinity_matters(cluster, backfill->tasks[0]) &&
            cluster->queues[job->queue].bounds_model < 0 && !cluster->has_closings &&
            cluster->kept == NULL;
 }

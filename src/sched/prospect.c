@@ -1,6 +1,7 @@
 #include "sched/prospect.h"
 
 #include "base/macros.h"
+#include "sched/affinity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +37,6 @@ void prospect_fini(struct prospect *prospect)
     *prospect = (struct prospect){0};
 }
 
-static bool has_affinity(const struct weir_sched_task *task)
-{
-    return task->affinity_key != NULL || task->anti_affinity_key != NULL;
-}
-
 /** Whether the task fits on a node with a key from `from` to below `end`. */
 static bool walk(const struct prospect *prospect, int32_t task, const struct node_index *index,
                  int64_t from, int64_t end)
@@ -64,7 +60,7 @@ static bool fits_somewhere(const struct prospect *prospect, int32_t shape)
     const struct cluster *cluster = prospect->cluster;
     int32_t task = prospect->examples[shape];
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    if (has_affinity(&cluster->snapshot->tasks[task])) {
+    if (affinity_matters(cluster, task)) {
         return true; /* It depends on who else goes. */
     }
     const struct cluster_indices *indices = cluster_indices(prospect->cluster);

@@ -1,5 +1,6 @@
 #include "sched/shape.h"
 
+#include "sched/affinity.h"
 #include "sched/calendar.h"
 
 #include <stdlib.h>
@@ -123,6 +124,7 @@ static bool are_twins(const struct cluster *cluster, int32_t left, int32_t right
     const struct weir_sched_task *tasks = cluster->snapshot->tasks;
     int32_t l = cluster->tasks[left].job, r = cluster->tasks[right].job;
     return is_same(&tasks[left], &tasks[right]) &&
+           (!cluster->has_anti_affinity || affinity_has_same_labels(&tasks[left], &tasks[right])) &&
            (l == r || (calendar_kind(cluster, l) == calendar_kind(cluster, r) &&
                        shares_kind(cluster, left) == shares_kind(cluster, right)));
 }

@@ -207,8 +207,8 @@ struct weir_sched_task {
     const struct weir_sched_label *labels; /**< What affinities of others look at. */
     int32_t n_labels;
     /** Only where, in the same value of this node label, a task runs that has all of
-     *  affinity_labels; or none. NULL: does not matter. A task that has them itself may be the
-     * first of them. */
+     *  affinity_labels; or none, and then none that has them comes there either. NULL: does not
+     *  matter. A task that has them itself may be the first of them. */
     const char *affinity_key, *anti_affinity_key;
     const struct weir_sched_label *affinity_labels;
     int32_t n_affinity_labels;

@@ -1,6 +1,7 @@
 #include "sched/solver.h"
 
 #include "base/macros.h"
+#include "sched/affinity.h"
 #include "sched/chunk.h"
 #include "sched/search.h"
 #include "sched/settle.h"
@@ -422,12 +423,10 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
 {
     const struct cluster *cluster = solver->cluster;
     const struct job_state *job = &cluster->jobs[solver->job];
-    const struct weir_sched_task *first = &cluster->snapshot->tasks[solver->pending[0]];
     struct weir_sched_amount amount, fixed;
     int32_t queue = cluster->snapshot->jobs[solver->job].queue;
     if (job->n_groups > 1 || cluster->groups[job->first_group].topology >= 0 ||
-        cluster->queues[queue].bounds_model >= 0 || first->affinity_key != NULL ||
-        first->anti_affinity_key != NULL) {
+        cluster->queues[queue].bounds_model >= 0 || affinity_matters(cluster, solver->pending[0])) {
         return false;
     }
     for (int32_t i = 1; i < n_tasks; i++) {
