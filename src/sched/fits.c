@@ -139,12 +139,13 @@ static int64_t taken_of(const struct cluster *cluster, const struct device_state
     return device->waiting + (device->future > device->waiting ? device->now : 0);
 }
 
-/** Which device shares choose: the fullest, or the emptiest; but whole ones last, and of those what
- *  is free already before what is not. */
-static int64_t device_score(const struct cluster *cluster, const struct device_state *device)
+/** Which device shares choose: the fullest, or the emptiest; but whole ones last. Of those who
+ *  starts takes what is free already, and who must wait leaves it to others. */
+static int64_t device_score(const struct cluster *cluster, const struct device_state *device,
+                            bool starts)
 {
     if (device->future == 0) {
-        return INT64_MIN + (device->now == 0);
+        return INT64_MIN + ((device->now == 0) == starts);
     }
     bool is_pack = cluster->profile->placement_gpu[0] == 'p';
     return is_pack ? taken_of(cluster, device) : -taken_of(cluster, device);
@@ -161,7 +162,7 @@ static bool is_chosen(const int32_t *chosen, int32_t n, int32_t device)
 }
 
 static int32_t best_device(const struct cluster *cluster, const struct fits_spot *spot,
-                           int64_t units, bool is_now, int32_t n_chosen)
+                           int64_t units, bool is_now, bool starts, int32_t n_chosen)
 {
     const struct node_state *node = &cluster->nodes[spot->node];
     int32_t best = -1;
@@ -173,9 +174,9 @@ static int32_t best_device(const struct cluster *cluster, const struct fits_spot
             is_chosen(spot->devices, n_chosen, d)) {
             continue;
         }
-        if (best < 0 || device_score(cluster, device) > best_score) {
+        if (best < 0 || device_score(cluster, device, starts) > best_score) {
             best = d;
-            best_score = device_score(cluster, device);
+            best_score = device_score(cluster, device, starts);
         }
     }
     return best;
@@ -190,7 +191,7 @@ static bool shares_fit(const struct cluster *cluster, int32_t task, bool is_now,
     int64_t units = cluster_device_units(cluster, task, spot->node);
     bool is_shared = true;
     for (int32_t i = 0; i < demand->n_devices; i++) {
-        int32_t device = best_device(cluster, spot, units, is_now, i);
+        int32_t device = best_device(cluster, spot, units, is_now, is_now, i);
         if (device < 0) {
             return false;
         }
@@ -233,7 +234,7 @@ static bool choose_in_order(const struct cluster *cluster, int32_t task, struct 
     spot->is_ready = n_free + n_company >= n_wanted && can_start(cluster, task, spot->node);
     *out_now = spot->is_ready;
     for (int32_t i = 0; i < n_wanted; i++) {
-        int32_t d = best_device(cluster, spot, units, false, i);
+        int32_t d = best_device(cluster, spot, units, false, spot->is_ready, i);
         if (d < 0) {
             return false;
         }

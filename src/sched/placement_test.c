@@ -94,6 +94,8 @@ static const struct row rows[] = {
     {"who must wait leaves what is free to others", "", {{2, 10}}, 0,
      {LEAVES(0, 1, 1, 1000, 6), PIPELINES(1, 1000, 6, 0, 1),
       BINDS(1, 1000, 1, 0, 0)}},
+    {"a share that must wait leaves what is free to others as well", "", {{2, 10}}, 0,
+     {LEAVES(0, 1, 1, 1000, 6), PIPELINES(1, 500, 6, 0, 1), BINDS(1, 1000, 1, 0, 0)}},
     {"the node with the fewest whole devices left is the fullest", "", {{4, 64}, {2, 64}}, 0,
      {RUNS(0, 0, 1, 100, 1), RUNS(0, 1, 1, 100, 1), RUNS(0, 2, 1, 100, 1),
       BINDS(1, 1000, 1, 0, 3)}},
