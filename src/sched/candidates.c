@@ -21,11 +21,12 @@ static int64_t min_run_ms(const struct cluster *cluster, int32_t queue, bool is_
 }
 
 /** Whoever runs and may lose. A job of which a part is on the move already is left alone: the rest
- *  of a gang must not go without it. */
+ *  of a gang must not go without it. Not by like_kai: whoever waits for a place may lose that. */
 static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
-    bool is_settled = root->n_alive > 0 && root->n_pipelined == 0;
+    bool is_settled = cluster->profile->like_kai ? root->n_alive + root->n_pipelined > 0
+                                                 : root->n_alive > 0 && root->n_pipelined == 0;
     return is_settled && cluster->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE
                ? SOLVER_WHOLE
                : SOLVER_NOT_A_VICTIM;

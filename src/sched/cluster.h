@@ -333,6 +333,13 @@ static inline bool group_is_below(const struct cluster *cluster, int32_t group, 
     return group >= 0;
 }
 
+/** Where a task is taken from when it is a victim: where it runs, or waits to. */
+static inline int32_t cluster_seat(const struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    return state->phase == PHASE_PIPELINED ? state->target : state->held;
+}
+
 static inline void amount_count(struct weir_sched_amount *sum, const struct task_charge *charge,
                                 int sign)
 {

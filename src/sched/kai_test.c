@@ -250,6 +250,35 @@ START_TEST(work_of_a_queue_below_its_quota_is_not_moved_by_a_reclaim)
 
 END_TEST
 
+/**
+ * A gang of two goes for one job, and leaves a device over. Who comes next has no victim but the
+ * first job, which waits for its place and has all its queue's quota: it is evicted on trial, gets
+ * its place again, and so does the other. Without a quota of its own the other may not even try.
+ */
+START_TEST(whoever_waits_for_a_place_is_a_victim_too)
+{
+    for (int quota = 0; quota <= 1; quota++) {
+        struct test_cluster cluster;
+        test_cluster_init(&cluster, 1, 4, 8, 8);
+        int32_t node = test_node(&cluster, 2), root = test_queue(&cluster, -1, -1, 1, -1);
+        int32_t borrower = test_queue(&cluster, root, 0, 0, -1);
+        int32_t first = test_queue(&cluster, root, 1, 0, -1);
+        int32_t second = test_queue(&cluster, root, quota, 0, -1);
+        struct weir_sched_job *gang = test_job(&cluster, borrower, 50, 2, 1);
+        run_on(&cluster, gang, node);
+        struct weir_sched_job *one = test_job(&cluster, first, 50, 1, 1);
+        struct weir_sched_job *other = test_job(&cluster, second, 50, 1, 1);
+        struct weir_sched_plan *plan = plan_of(&cluster, "reclaim");
+        ck_assert(is_done(plan, gang, WEIR_SCHED_EVICT));
+        ck_assert(is_done(plan, one, WEIR_SCHED_PIPELINE));
+        ck_assert_int_eq(is_done(plan, other, WEIR_SCHED_PIPELINE), quota == 1);
+        weir_sched_plan_destroy(plan);
+        test_cluster_fini(&cluster);
+    }
+}
+
+END_TEST
+
 /** The guard does not compare with a department that is entitled to nothing: the one above the
  *  taker is more than saturated (1 of 0), but the other has no share that could be more so. */
 START_TEST(whoever_is_entitled_to_nothing_is_not_guarded)
@@ -279,4 +308,5 @@ WEIR_TEST_MAIN("kai", a_queue_above_its_share_of_devices_alone_is_not_put_back,
                whoever_is_above_its_share_of_anything_does_not_reclaim,
                whoever_is_above_its_share_of_anything_may_lose,
                work_of_a_queue_below_its_quota_is_not_moved_by_a_reclaim,
+               whoever_waits_for_a_place_is_a_victim_too,
                whoever_is_entitled_to_nothing_is_not_guarded)

@@ -91,7 +91,7 @@ static void measure_rest(const struct order *order, int32_t job, struct weir_sch
         }
     }
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        out->of[r] -= order->gone[job][r];
+        out->of[r] = WEIR_MAX(out->of[r] - order->gone[job][r], 0);
     }
     if (is_by_memory) {
         out->of[WEIR_SCHED_ACCELERATOR] = 0;

@@ -98,12 +98,12 @@ void prospect_add(const struct cluster *cluster, int32_t task, int32_t node,
 void prospect_count(const struct prospect *prospect, int32_t task, bool may_lose, bool is_gang,
                     struct prospect_gain *gain)
 {
-    const struct task_state *state = &prospect->cluster->tasks[task];
-    prospect_add(prospect->cluster, task, state->held, &gain->of_all);
-    if (may_lose || prospect->is_movable[state->shape]) {
-        prospect_add(prospect->cluster, task, state->held, &gain->of_useful);
+    int32_t node = cluster_seat(prospect->cluster, task);
+    prospect_add(prospect->cluster, task, node, &gain->of_all);
+    if (may_lose || prospect->is_movable[prospect->cluster->tasks[task].shape]) {
+        prospect_add(prospect->cluster, task, node, &gain->of_useful);
     }
-    gain->is_loose = gain->is_loose || (may_lose && is_gang) || prospect->is_loose[state->held];
+    gain->is_loose = gain->is_loose || (may_lose && is_gang) || prospect->is_loose[node];
 }
 
 static const struct prospect_room *room_of(const struct prospect_gain *gain)

@@ -97,7 +97,7 @@ static int32_t list_nodes_of(struct solver *solver, int32_t job)
     struct search_node *nodes = solver->search.nodes;
     int32_t n = 0;
     for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
-        int32_t node = cluster->tasks[t].held;
+        int32_t node = cluster_seat(cluster, t);
         bool is_new = node >= 0;
         for (int32_t i = 0; i < n && is_new; i++) {
             is_new = nodes[i].node != node;
@@ -267,7 +267,7 @@ static bool begin(struct solver *solver, int32_t n_tasks, int32_t n_all)
     memset(search->recorded_milli, 0, n_nodes * sizeof *search->recorded_milli);
     search->gone_milli = search->wanted_milli = 0;
     for (int32_t i = 0; i < search->n_recorded; i++) {
-        int32_t task = search->recorded[i], node = cluster->tasks[task].held;
+        int32_t task = search->recorded[i], node = cluster_seat(cluster, task);
         int64_t milli = milli_of(cluster, task, node);
         prospect_count(&solver->prospect, task, true, true, &solver->gains[node]);
         search->recorded_milli[node] += milli;

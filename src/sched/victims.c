@@ -118,7 +118,8 @@ static int32_t next_of_rest(const struct solver *solver, int32_t job, int32_t *o
     for (int32_t i = 0; i < group->n_tasks; i++) {
         int32_t task = cluster->task_order[group->first_task + i];
         enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
-        if ((phase == PHASE_RUNNING || phase == PHASE_BOUND) && !solver->search.is_gone[task]) {
+        bool is_in = phase == PHASE_RUNNING || phase == PHASE_BOUND || phase == PHASE_PIPELINED;
+        if (is_in && !solver->search.is_gone[task]) {
             out[n++] = task;
         }
     }
@@ -173,7 +174,7 @@ static void link_unit(struct solver *solver, int32_t unit)
     const struct solver_unit *of = &solver->units[unit];
     const struct job_state *job = &solver->cluster->jobs[of->job];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
-        int32_t node = solver->cluster->tasks[solver->unit_tasks[i]].held;
+        int32_t node = cluster_seat(solver->cluster, solver->unit_tasks[i]);
         solver->unit_nodes[i] = node;
         prospect_count(&solver->prospect, solver->unit_tasks[i], solver->may_lose[job->queue],
                        job->n_tasks > 1, &solver->gains[node]);
@@ -199,18 +200,21 @@ static bool pass_recorded(struct solver *solver, int32_t job, const int32_t *tas
 {
     struct search *search = &solver->search;
     const struct job_state *state = &solver->cluster->jobs[job];
+    struct weir_sched_amount all = {{0}}, amount;
     bool is_met = false, is_rest = false;
     for (int32_t i = 0; i < n; i++) {
         is_met = is_met || search->is_recorded[tasks[i]];
     }
     for (int32_t t = state->first_task; t < state->first_task + state->n_tasks && is_met; t++) {
         if (search->is_recorded[t] && !search->is_gone[t]) {
-            struct weir_sched_amount amount;
             chunk_amount(solver->cluster, &t, 1, &amount, NULL);
-            order_count_loss(&solver->victims, job, &amount);
+            amount_add(&all, &amount);
             search->is_gone[t] = true;
         }
-        is_rest = is_rest || (solver->cluster->tasks[t].held >= 0 && !search->is_gone[t]);
+        is_rest = is_rest || (cluster_seat(solver->cluster, t) >= 0 && !search->is_gone[t]);
+    }
+    if (is_met) {
+        order_count_loss(&solver->victims, job, &all);
     }
     if (is_rest) {
         push_rest(solver, job, solver->unit_tasks + solver->n_unit_tasks);
