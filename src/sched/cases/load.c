@@ -50,7 +50,7 @@ struct weir_sched_extra *load_extras(struct world *world, const json_t *object, 
 static int64_t zone_cpu(const json_t *zone)
 {
     const char *cpu = text(json_object_get(zone, "allocatable"), "ResourceCPU");
-    return cpu == NULL ? WEIR_SCHED_UNLIMITED : strtoll(cpu, NULL, 10) * WEIR_SCHED_DEVICE;
+    return cpu == NULL ? WEIR_SCHED_UNLIMITED : quantity_milli(cpu);
 }
 
 static void load_numa(struct world *world, const json_t *numa, struct weir_sched_node *out)

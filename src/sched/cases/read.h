@@ -5,6 +5,7 @@
 #include "sched/cases/world.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CASE_NOW_MS        ((int64_t)1700000000000)
@@ -26,6 +27,14 @@ static inline int64_t milli(const json_t *object, const char *key, double fallba
 {
     double value = number(object, key, fallback);
     return value < 0 ? WEIR_SCHED_UNLIMITED : (int64_t)llround(value * WEIR_SCHED_DEVICE);
+}
+
+/** "4", "1.5" or "1500m" in thousandths. */
+static inline int64_t quantity_milli(const char *quantity)
+{
+    char *end = NULL;
+    double value = strtod(quantity, &end);
+    return (int64_t)llround(*end == 'm' ? value : value * WEIR_SCHED_DEVICE);
 }
 
 static inline const char *text(const json_t *object, const char *key)
