@@ -377,6 +377,10 @@ static bool rank_nodes(const struct search *search, struct domains *out)
 static void list(struct search *search, struct domains *out)
 {
     const struct topology *topology = search->topology;
+    int32_t preferred = search->group->preferred_level;
+    if (search->cluster->profile->like_kai && preferred >= 0 && preferred < search->low) {
+        return; /* What is preferred is wider than what is required: it asks for nothing. */
+    }
     for (int32_t l = search->high; l >= search->low; l--) {
         int32_t first = l < 0 ? search->n_domains - 1 : topology->level_first[l];
         int32_t end = l < 0 ? search->n_domains : topology->level_first[l + 1];

@@ -33,8 +33,9 @@ struct domains {
  * Under the profile's like_kai a domain is judged by sums over its nodes, whatever they
  * allow: it must have room for as many tasks as there are, each as large as the largest in every
  * resource; where tasks differ in what they ask for at all, for their sum. And a domain counts only
- * inside the narrowest one (down to the preferred level) that holds all of `within`. Else only what
- * is certain counts: where the tasks are alike, how many of them the nodes have room for.
+ * inside the narrowest one (down to the preferred level) that holds all of `within`. A preferred
+ * level that is wider than the required one has none. Else only what is certain counts: where the
+ * tasks are alike, how many of them the nodes have room for.
  *
  * @param tasks   Those of the group that are to be placed, at least one.
  * @param within  Nodes to choose from; those of the domain of a group around this one are marked.

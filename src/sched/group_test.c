@@ -185,6 +185,21 @@ START_TEST(a_group_too_large_for_a_domain_takes_the_widest_with_most_room_first)
 
 END_TEST
 
+START_TEST(for_kai_nothing_fits_who_prefers_a_wider_level_than_it_requires)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    add_node(&fixture, "z", "a", 2);
+    add_node(&fixture, "z", "b", 2);
+    add_job(&fixture, 1, 1);
+    add_group(&fixture, -1, 1, RACK, ZONE);
+    expect(&fixture, "kai", (int32_t[]){WAITS});
+    expect(&fixture, "default", (int32_t[]){0});
+    tear_down(&fixture);
+}
+
+END_TEST
+
 START_TEST(what_a_job_still_needs_joins_the_domain_in_which_it_runs)
 {
     struct fixture fixture;
@@ -308,6 +323,7 @@ WEIR_TEST_MAIN("group", the_domain_of_which_most_would_be_taken_comes_first,
                by_sums_tasks_with_and_without_devices_count_by_their_sum,
                by_sums_a_preferred_level_keeps_off_nodes_outside_the_topology,
                a_group_too_large_for_a_domain_takes_the_widest_with_most_room_first,
+               for_kai_nothing_fits_who_prefers_a_wider_level_than_it_requires,
                what_a_job_still_needs_joins_the_domain_in_which_it_runs,
                of_equally_full_groups_the_first_grows,
                inner_groups_are_as_full_as_children_of_theirs_have_their_minimum,

@@ -263,7 +263,7 @@ static weir_status load_task(struct world *world, const json_t *job, const json_
     *out = (struct weir_sched_task){.name = text(task, "name"),
                                     .state = snapshot_state(state->state),
                                     .node = WEIR_SCHED_NONE,
-                                    .order = (int32_t)integer(task, "order", 0)};
+                                    .order = (int32_t)integer(task, "order", INT32_MIN)};
     if (json_is_true(json_object_get(task, "legacy_mig")) && out->state == WEIR_SCHED_PENDING) {
         out->state = WEIR_SCHED_HELD; /* Nothing can say what it needs. */
     }
