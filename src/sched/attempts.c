@@ -43,7 +43,7 @@ bool attempts_have_failed(const struct cycle *cycle, const struct attempts *atte
 {
     const struct cluster *cluster = &cycle->cluster;
     int32_t queue = cluster->snapshot->jobs[job].queue;
-    if (is_no_easier(cluster, &attempts->last[queue], request)) {
+    if (!cluster->profile->like_kai && is_no_easier(cluster, &attempts->last[queue], request)) {
         return true;
     }
     if (attempts->version != cluster->n_commits || backfill_has_reserved(&cycle->backfill, job)) {
