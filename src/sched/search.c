@@ -165,11 +165,18 @@ static bool try_one_node(struct solver *solver)
     return false;
 }
 
-/** What a task takes of devices, but not what stands for parts of them and is counted apart. */
+/** What a victim gives of devices, but not what stands for parts of them and is counted apart. */
 static int64_t milli_of(const struct cluster *cluster, int32_t task, int32_t node)
 {
     bool has_devices = cluster_demand(cluster, task)->n_devices > 0;
     return has_devices ? cluster_charge(cluster, task, node).accelerators : 0;
+}
+
+/** What a task wants of devices wherever it will be: 0 of one that wants so much of their memory. */
+static int64_t milli_wanted(const struct cluster *cluster, int32_t task)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    return (int64_t)demand->n_devices * demand->device_milli;
 }
 
 static int by_room(const void *left, const void *right)
@@ -191,7 +198,7 @@ static int32_t list_nodes(struct solver *solver, int32_t n_tasks, int64_t *out_r
     int32_t n = 0;
     *out_rest = 0;
     for (int32_t i = 0; i < n_tasks; i++) {
-        int64_t milli = milli_of(cluster, solver->pending[i], -1);
+        int64_t milli = milli_wanted(cluster, solver->pending[i]);
         *out_rest += milli;
         least = WEIR_MIN(least, milli);
     }
@@ -275,7 +282,7 @@ static bool begin(struct solver *solver, int32_t n_tasks, int32_t n_all)
     }
     memcpy(search->recorded_gains, solver->gains, n_nodes * sizeof *solver->gains);
     for (int32_t i = 0; i < n_tasks; i++) {
-        search->wanted_milli += milli_of(cluster, solver->pending[i], -1);
+        search->wanted_milli += milli_wanted(cluster, solver->pending[i]);
     }
     search->n_shown = n_tasks;
     show(solver, n_tasks, n_all);
