@@ -196,29 +196,34 @@ static int64_t times(int64_t free_amount, int64_t need)
     return need <= 0 ? INT32_MAX : WEIR_MAX(free_amount, 0) / need;
 }
 
+int64_t prospect_count_on(const struct cluster *cluster, int32_t task, int32_t at,
+                          const struct prospect_gain *of)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    const struct node_state *node = &cluster->nodes[at];
+    const struct prospect_room *gain = room_of(of);
+    if (!prospect_fits(cluster, task, at, of) || !fits_ever(cluster, task, at)) {
+        return 0;
+    }
+    int64_t milli = node->room_milli + given->n_devices + gain->milli;
+    int64_t n = times(milli, milli_on(cluster, task, at, false));
+    int64_t n_cpu = times(given->cpu_milli - node->cpu_future + gain->cpu_milli, demand->cpu_milli);
+    int64_t n_memory =
+        times(given->memory_bytes - node->memory_future + gain->memory_bytes, demand->memory_bytes);
+    n = WEIR_MIN(n, WEIR_MIN(n_cpu, n_memory));
+    if (given->n_tasks_max >= 0) {
+        n = WEIR_MIN(n, given->n_tasks_max - node->tasks_future + gain->n_tasks);
+    }
+    return n;
+}
+
 int64_t prospect_count_fits(const struct cluster *cluster, int32_t task,
                             const struct prospect_gain *gains, int64_t most)
 {
-    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     int64_t n = 0;
     for (int32_t at = 0; at < cluster->snapshot->n_nodes && n < most; at++) {
-        const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
-        const struct node_state *node = &cluster->nodes[at];
-        const struct prospect_room *gain = room_of(&gains[at]);
-        if (!prospect_fits(cluster, task, at, &gains[at]) || !fits_ever(cluster, task, at)) {
-            continue;
-        }
-        int64_t milli = node->room_milli + given->n_devices + gain->milli;
-        int64_t n_here = times(milli, milli_on(cluster, task, at, false));
-        int64_t n_cpu =
-            times(given->cpu_milli - node->cpu_future + gain->cpu_milli, demand->cpu_milli);
-        int64_t n_memory = times(given->memory_bytes - node->memory_future + gain->memory_bytes,
-                                 demand->memory_bytes);
-        n_here = WEIR_MIN(n_here, WEIR_MIN(n_cpu, n_memory));
-        if (given->n_tasks_max >= 0) {
-            n_here = WEIR_MIN(n_here, given->n_tasks_max - node->tasks_future + gain->n_tasks);
-        }
-        n += n_here;
+        n += prospect_count_on(cluster, task, at, &gains[at]);
     }
     return n;
 }

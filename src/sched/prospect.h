@@ -75,6 +75,10 @@ void prospect_add(const struct cluster *cluster, int32_t task, int32_t node,
 int64_t prospect_count_fits(const struct cluster *cluster, int32_t task,
                             const struct prospect_gain *gains, int64_t most);
 
+/** The same on one node. */
+int64_t prospect_count_on(const struct cluster *cluster, int32_t task, int32_t node,
+                          const struct prospect_gain *gain);
+
 /** Whether the task could fit the node if `gain` were free beside what is: as far as sums go. */
 bool prospect_fits(const struct cluster *cluster, int32_t task, int32_t node,
                    const struct prospect_gain *gain);

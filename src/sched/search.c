@@ -38,14 +38,16 @@ weir_status search_init(struct search *search, const struct cluster *cluster)
     search->n_of_group = calloc((size_t)cluster->n_groups + 1, sizeof(int32_t));
     search->loss_of_job = calloc(n_jobs, sizeof(int32_t));
     search->recorded_milli = calloc(n_nodes, sizeof *search->recorded_milli);
+    search->gone_of_job = calloc(n_jobs, sizeof *search->gone_of_job);
+    search->fits = calloc(n_nodes, sizeof *search->fits);
     search->recorded_gains = calloc(n_nodes, sizeof *search->recorded_gains);
-    bool is_whole = search->turns != NULL && search->is_gone != NULL &&
-                    search->is_recorded != NULL && search->recorded != NULL &&
-                    search->victims != NULL && search->is_victim != NULL &&
-                    search->is_listed != NULL && search->nodes != NULL && search->chosen != NULL &&
-                    search->victims_early != NULL && search->was_whole != NULL &&
-                    search->n_of_group != NULL && search->loss_of_job != NULL &&
-                    search->recorded_milli != NULL && search->recorded_gains != NULL;
+    bool is_whole =
+        search->turns != NULL && search->is_gone != NULL && search->is_recorded != NULL &&
+        search->recorded != NULL && search->victims != NULL && search->is_victim != NULL &&
+        search->is_listed != NULL && search->nodes != NULL && search->chosen != NULL &&
+        search->victims_early != NULL && search->was_whole != NULL && search->n_of_group != NULL &&
+        search->loss_of_job != NULL && search->recorded_milli != NULL &&
+        search->recorded_gains != NULL && search->gone_of_job != NULL && search->fits != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -66,6 +68,8 @@ void search_fini(struct search *search)
     free(search->loss_of_job);
     free(search->recorded_milli);
     free(search->recorded_gains);
+    free(search->gone_of_job);
+    free(search->fits);
 }
 
 /** Choose all units of the jobs that have one on the node. @return Whether there is any. */
@@ -140,16 +144,22 @@ static bool chosen_could_do(struct solver *solver)
 }
 
 /** The same if all victims so far were gone. */
-static bool all_could_do(struct solver *solver)
+static bool all_could_do(const struct solver *solver)
 {
     const struct search *search = &solver->search;
-    const struct cluster *cluster = solver->cluster;
-    if (!solver->is_simple) {
-        return true;
+    return !solver->is_simple || search->n_fit >= search->n_shown;
+}
+
+/** The same of those on one node, by what their jobs hold of devices: quickly. Whatever was rounded
+ *  down, of a task or a shared device, counts for one more. */
+static bool node_could_do(const struct solver *solver, int32_t node)
+{
+    const struct search *search = &solver->search;
+    int64_t milli = solver->cluster->room_milli + search->recorded_sum;
+    for (int32_t link = solver->node_head[node]; link >= 0; link = solver->links[link].next) {
+        milli += search->gone_of_job[solver->units[solver->links[link].unit].job];
     }
-    return search->wanted_milli <= cluster->room_milli + search->gone_milli &&
-           prospect_count_fits(cluster, solver->pending[0], solver->gains, search->n_shown) >=
-               search->n_shown;
+    return !solver->is_simple || milli >= search->wanted_milli;
 }
 
 static bool try_one_node(struct solver *solver)
@@ -157,7 +167,8 @@ static bool try_one_node(struct solver *solver)
     requeue_clear(solver);
     int32_t n = list_nodes_of(solver, solver->units[solver->n_units - 1].job);
     for (int32_t i = 0; i < n && !is_over(solver); i++) {
-        if (choose_node(solver, solver->search.nodes[i].node) && chosen_could_do(solver) &&
+        int32_t node = solver->search.nodes[i].node;
+        if (node_could_do(solver, node) && choose_node(solver, node) && chosen_could_do(solver) &&
             requeue_try(solver)) {
             return true;
         }
@@ -172,7 +183,7 @@ static int64_t milli_of(const struct cluster *cluster, int32_t task, int32_t nod
     return has_devices ? cluster_charge(cluster, task, node).accelerators : 0;
 }
 
-/** What a task wants of devices wherever it will be: 0 of one that wants so much of their memory. */
+/** What a task wants of devices wherever it will be: 0 if it asks for some of their memory. */
 static int64_t milli_wanted(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
@@ -272,17 +283,25 @@ static bool begin(struct solver *solver, int32_t n_tasks, int32_t n_all)
     }
     memset(search->is_gone, 0, (size_t)cluster->snapshot->n_tasks * sizeof *search->is_gone);
     memset(search->recorded_milli, 0, n_nodes * sizeof *search->recorded_milli);
-    search->gone_milli = search->wanted_milli = 0;
+    memset(search->gone_of_job, 0, (size_t)cluster->snapshot->n_jobs * sizeof *search->gone_of_job);
+    search->recorded_sum = search->wanted_milli = 0;
     for (int32_t i = 0; i < search->n_recorded; i++) {
         int32_t task = search->recorded[i], node = cluster_seat(cluster, task);
         int64_t milli = milli_of(cluster, task, node);
         prospect_count(&solver->prospect, task, true, true, &solver->gains[node]);
         search->recorded_milli[node] += milli;
-        search->gone_milli += milli;
+        search->recorded_sum += milli + 1;
     }
     memcpy(search->recorded_gains, solver->gains, n_nodes * sizeof *solver->gains);
     for (int32_t i = 0; i < n_tasks; i++) {
         search->wanted_milli += milli_wanted(cluster, solver->pending[i]);
+    }
+    search->n_fit = 0;
+    for (int32_t node = 0; node < cluster->snapshot->n_nodes; node++) {
+        search->fits[node] =
+            prospect_count_on(cluster, solver->pending[0], node, &solver->gains[node]);
+        search->n_fit += search->fits[node];
+        search->recorded_sum += cluster->nodes[node].n_shared;
     }
     search->n_shown = n_tasks;
     show(solver, n_tasks, n_all);
@@ -297,10 +316,14 @@ static bool pop(struct solver *solver)
     if (!victims_pop(solver)) {
         return false;
     }
+    const struct cluster *cluster = solver->cluster;
     const struct solver_unit *unit = &solver->units[solver->n_units - 1];
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        search->gone_milli +=
-            milli_of(solver->cluster, solver->unit_tasks[i], solver->unit_nodes[i]);
+        int32_t node = solver->unit_nodes[i];
+        int64_t n = prospect_count_on(cluster, solver->pending[0], node, &solver->gains[node]);
+        search->n_fit += n - search->fits[node];
+        search->fits[node] = n;
+        search->gone_of_job[unit->job] += milli_of(cluster, solver->unit_tasks[i], node) + 1;
     }
     return true;
 }

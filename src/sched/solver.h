@@ -68,10 +68,14 @@ struct search {
     bool *was_whole;             /**< Per job that is a victim: it has its minimum without. */
     bool *chosen;                /**< Per unit: goes in the scenario. */
     struct search_node *nodes;
-    int64_t steps_end;                /**< Of solver.n_steps: where the way at hand ends. */
-    int32_t n_shown;                  /**< Of the job's tasks, to be placed. */
-    int64_t wanted_milli, gone_milli; /**< Devices of those, and of all victims so far. */
-    int64_t *recorded_milli;          /**< Per node: of what is recorded. */
+    int64_t steps_end;       /**< Of solver.n_steps: where the way at hand ends. */
+    int32_t n_shown;         /**< Of the job's tasks, to be placed. */
+    int64_t wanted_milli;    /**< Devices of those. */
+    int64_t recorded_sum;    /**< Of all that is recorded. */
+    int64_t *gone_of_job;    /**< Per job: of its units so far. */
+    int64_t *fits, n_fit;    /**< Per node and in all: how many tasks like the first fit, by sums
+                                  alone, if what is recorded and all units so far were gone. */
+    int64_t *recorded_milli; /**< Per node: of what is recorded. */
     struct prospect_gain *recorded_gains;
     int32_t *victims_early, *n_of_group, *loss_of_job; /**< While losses are counted. */
 };
