@@ -8,6 +8,10 @@
 /** In the sense of SOLVER_NODES_PER_STEP, to see who waits. */
 #define JOBS_PER_STEP 64
 
+/** Who else waits has its turn as well, which can let one queue be served before another. Of more
+ *  than so many none has: to look at each in every scenario would take longer than all the rest. */
+#define OTHERS_MAX 256
+
 void requeue_clear(struct solver *solver)
 {
     cluster_rollback(solver->cluster, solver->checkpoint);
@@ -142,6 +146,26 @@ static bool place(struct solver *solver, int32_t job)
     return true;
 }
 
+/** List who gets a place, the job and its victims, and of all others who wait if they are not too
+ *  many. @return How many of the former. */
+static int32_t list_jobs(struct solver *solver)
+{
+    const struct cluster *cluster = solver->cluster;
+    struct search *search = &solver->search;
+    int32_t n = 0, n_others = 0;
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        bool gets_place = search->is_victim[j] || j == solver->job;
+        bool waits = cluster->groups[cluster->jobs[j].first_group].n_pending > 0;
+        search->is_listed[j] = gets_place || waits;
+        n += gets_place;
+        n_others += waits && !gets_place;
+    }
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs && n_others > OTHERS_MAX; j++) {
+        search->is_listed[j] = search->is_victim[j] || j == solver->job;
+    }
+    return n;
+}
+
 /** Let all that waits pass in order, and place the job and its victims. @return Whether the job has
  *  its place. */
 static bool allocate(struct solver *solver)
@@ -150,15 +174,13 @@ static bool allocate(struct solver *solver)
     struct search *search = &solver->search;
     bool is_placed = false, has_failed = false;
     struct order order;
-    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
-        search->is_listed[j] = search->is_victim[j] || j == solver->job ||
-                               cluster->groups[cluster->jobs[j].first_group].n_pending > 0;
-    }
+    int32_t n_left = list_jobs(solver);
     if (order_init_by_turn(&order, cluster, search->is_listed, search->turns) != WEIR_OK) {
         cluster->status = WEIR_ERR_NOMEM;
         has_failed = true;
     }
-    for (int32_t job = -1; !has_failed && (job = order_pop(&order)) >= 0;) {
+    for (int32_t job = -1; !has_failed && n_left > 0 && (job = order_pop(&order)) >= 0;) {
+        n_left -= search->is_victim[job] || job == solver->job;
         if (job == solver->job) {
             is_placed = place(solver, job);
             has_failed = !is_placed;
