@@ -3,7 +3,10 @@
  * of its queue that have not, whatever their priority; among those who have, whoever waits longest.
  * The bound doubles with each level of service that a job has had (service.h): long jobs that are
  * evicted for short ones would else age in turn, and each would only get what another one loses.
- * Quotas, limits and the order of the queues stay as they are, and nobody is evicted for it.
+ * Quotas, limits and the order of the queues stay as they are. Within its queue it takes from those
+ * of no higher priority that are not spared (candidates.h): a gang as large as its queue's quota
+ * would else never find that much of it free at once, as what is free goes to the small jobs behind
+ * it.
  *
  * What holds: when a job is due, only jobs that wait for even longer are before it in its queue,
  * and nobody joins them. If jobs end within R of their start, the job fits the cluster when that is

@@ -1,8 +1,8 @@
 #include "sched/attempts.h"
 
 #include "sched/calendar.h"
+#include "sched/candidates.h"
 #include "sched/chunk.h"
-#include "sched/service.h"
 
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static bool is_no_easier(const struct cluster *cluster, const struct failure *th
 {
     return than->is_set && than->shape == request->shape && request->n_tasks >= than->n_tasks &&
            request->priority <= than->priority && (request->is_fixed || !than->is_fixed) &&
-           (request->job < 0 || service_is_no_easier(cluster, than->job, request->job));
+           (request->job < 0 || candidates_are_no_more(cluster, than->job, request->job));
 }
 
 bool attempts_have_failed(const struct cycle *cycle, const struct attempts *attempts, int32_t job,

@@ -84,15 +84,31 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
     }
 }
 
+/** Whether the job runs and only wants more: then others lose no more than what they have beyond
+ *  their minimum. */
+static bool only_grows(const struct cluster *cluster, int32_t job)
+{
+    return !cluster->profile->like_kai && chunk_rank(cluster, job) != CHUNK_BELOW;
+}
+
+/** Whether the job has waited too long for less than its minimum: then it takes from whoever of its
+ *  queue is not spared for the same reason. */
+static bool is_due(const struct cluster *cluster, int32_t job)
+{
+    return chunk_rank(cluster, job) == CHUNK_BELOW && ageing_is_due(cluster, job);
+}
+
 static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim,
                              int64_t min_run)
 {
     int32_t own = cluster->jobs[job].priority, other = cluster->jobs[victim].priority;
-    if (other > own || (other == own && !service_may_take(cluster, job, victim)) ||
-        ageing_is_spared(cluster, victim)) {
+    bool may_take =
+        other < own ||
+        (other == own && (service_may_take(cluster, job, victim) || is_due(cluster, job)));
+    if (!may_take || ageing_is_spared(cluster, victim)) {
         return SOLVER_NOT_A_VICTIM;
     }
-    return judge_min_run(cluster, victim, min_run);
+    return only_grows(cluster, job) ? SOLVER_SURPLUS : judge_min_run(cluster, victim, min_run);
 }
 
 void candidates_of_queue(struct cycle *cycle, int32_t job)
@@ -108,4 +124,11 @@ void candidates_of_queue(struct cycle *cycle, int32_t job)
             cycle->solver.is_victim[victim] = judge_preempt(cluster, job, victim, min_run);
         }
     }
+}
+
+bool candidates_are_no_more(const struct cluster *cluster, int32_t than, int32_t job)
+{
+    return service_is_no_easier(cluster, than, job) &&
+           (only_grows(cluster, job) || !only_grows(cluster, than)) &&
+           (is_due(cluster, than) || !is_due(cluster, job));
 }

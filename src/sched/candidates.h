@@ -13,7 +13,12 @@ candidates_fn candidates_of_all;
  *  minimum. */
 candidates_fn candidates_of_others;
 
-/** Preempt: those of the job's own queue that it goes before. */
+/** Preempt: those of the job's own queue that it goes before, by priority, by the device time they
+ *  have had, or because it has waited too long. Of nobody who runs more than what is above its
+ *  minimum, if the job itself runs and only grows. */
 candidates_fn candidates_of_queue;
+
+/** Whether whatever `job` may preempt, `than` may preempt as well. */
+bool candidates_are_no_more(const struct cluster *cluster, int32_t than, int32_t job);
 
 #endif

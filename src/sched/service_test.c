@@ -185,10 +185,58 @@ START_TEST(who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_
 
 END_TEST
 
+START_TEST(whoever_has_waited_too_long_takes_from_those_who_have_had_no_more)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
+    struct weir_sched_job *old = waiting_job(&cluster, 8, 0, 0);
+    old->queued_ms = TEST_NOW_MS - profile.ageing_bound_ms;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    old->queued_ms--;
+    ck_assert(evicts(&cluster, &profile, 0));
+    running->priority++;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    running->priority--;
+    running->queued_ms = running->started_ms - profile.ageing_bound_ms - 1; /* It was due itself. */
+    ck_assert(!evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(nobody_is_evicted_so_that_another_job_grows)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    test_running_job(&cluster, 0, 0, 7, 0)->served_ms = 8 * HOUR_MS;
+    struct weir_sched_job *elastic = test_job(&cluster, 0, 50, 2, 1);
+    elastic->queued_ms = TEST_NOW_MS - HOUR_MS;
+    elastic->min_member = 1;
+    struct weir_sched_task *first = &cluster.tasks[elastic->first_task];
+    *first = (struct weir_sched_task){.name = first->name,
+                                      .state = WEIR_SCHED_RUNNING,
+                                      .node = 0,
+                                      .devices = (const int32_t[]){7},
+                                      .demand = first->demand};
+    ck_assert(!evicts(&cluster, &profile, 0));
+    elastic->min_member = 2; /* A gang that is torn. */
+    ck_assert(evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_the_first,
                in_the_last_level_who_has_waited_longest_in_all_starts,
                a_job_is_evicted_for_a_lower_level_and_not_for_its_own,
                in_the_last_level_a_job_is_evicted_for_who_has_waited_longer_by_a_day,
                who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_waited,
                a_job_ages_twice_as_slowly_with_each_level,
-               work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long)
+               work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long,
+               whoever_has_waited_too_long_takes_from_those_who_have_had_no_more,
+               nobody_is_evicted_so_that_another_job_grows)
