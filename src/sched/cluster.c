@@ -586,11 +586,28 @@ void cluster_bind(struct cluster *cluster, int32_t task)
     change_end(cluster, task, -1);
 }
 
+/** Keep apart what of a node is only held. */
+static void count_held(struct cluster *cluster, int32_t task, int32_t at, const int32_t *spots,
+                       int sign)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    struct node_state *node = &cluster->nodes[at];
+    int64_t units = cluster_device_units(cluster, task, at);
+    node->cpu_held += sign * demand->cpu_milli;
+    node->memory_held += sign * demand->memory_bytes;
+    node->tasks_held += sign;
+    for (int32_t i = 0; i < WEIR_MIN(demand->n_devices, cluster->snapshot->nodes[at].n_devices);
+         i++) {
+        cluster->devices[node->first_device + spots[i]].held += sign * units;
+    }
+}
+
 void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
                   uint32_t zones, int sign)
 {
     count_at(cluster, task, node, devices, 0, sign);
     count_zones(cluster, task, node, zones, 0, sign);
+    count_held(cluster, task, node, devices, sign);
 }
 
 void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign)

@@ -66,7 +66,8 @@ struct extra_state {
 
 struct device_state {
     int64_t now, future; /**< In units of the node's device_size. */
-    int64_t waiting;     /**< Of future what is pipelined. */
+    int64_t waiting;     /**< Of future what is pipelined, */
+    int64_t held;        /**< and what is only held (cluster_hold). */
     int32_t n_waiting;   /**< Pipelined tasks on it: who joins them waits as well. */
     int32_t room_milli;  /**< Free in the future, in thousandths of it, rounded down. */
 };
@@ -78,6 +79,8 @@ struct zone_state {
 struct node_state {
     int64_t cpu_now, cpu_future, memory_now, memory_future;
     int32_t tasks_now, tasks_future;
+    int64_t cpu_held, memory_held; /**< Of future what is only held. */
+    int32_t tasks_held;
     int32_t first_device;
     int32_t whole_now;    /**< Devices with nothing on them, now and in the future. */
     int32_t whole_future; /**< Devices with nothing on them in the future. */

@@ -102,17 +102,23 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
            zones_fit_empty(cluster, task, at);
 }
 
-static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bool is_now)
+static bool has_room_beside(const struct cluster *cluster, int32_t task, int32_t at, int64_t cpu,
+                            int64_t memory, int32_t n_tasks)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    return (demand->cpu_milli == 0 || demand->cpu_milli <= given->cpu_milli - cpu) &&
+           (demand->memory_bytes == 0 || demand->memory_bytes <= given->memory_bytes - memory) &&
+           (given->n_tasks_max < 0 || n_tasks < given->n_tasks_max);
+}
+
+static bool has_room(const struct cluster *cluster, int32_t task, int32_t at, bool is_now)
+{
     const struct node_state *node = &cluster->nodes[at];
     int64_t cpu = is_now ? WEIR_MAX(node->cpu_now, node->cpu_future) : node->cpu_future;
     int64_t memory = is_now ? WEIR_MAX(node->memory_now, node->memory_future) : node->memory_future;
     int32_t n_tasks = is_now ? WEIR_MAX(node->tasks_now, node->tasks_future) : node->tasks_future;
-    return (demand->cpu_milli == 0 || demand->cpu_milli <= given->cpu_milli - cpu) &&
-           (demand->memory_bytes == 0 || demand->memory_bytes <= given->memory_bytes - memory) &&
-           (given->n_tasks_max < 0 || n_tasks < given->n_tasks_max) &&
+    return has_room_beside(cluster, task, at, cpu, memory, n_tasks) &&
            extras_fit(cluster, task, at, is_now ? 2 : 1);
 }
 
@@ -341,17 +347,22 @@ void fits_find_within_shares(const struct cluster *cluster, int32_t task, struct
 bool fits_back(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
-    if (state->phase != PHASE_RELEASING || !has_room(cluster, task, state->held, false) ||
+    const struct node_state *node = &cluster->nodes[state->held];
+    if (state->phase != PHASE_RELEASING ||
+        !has_room_beside(cluster, task, state->held, node->cpu_future - node->cpu_held,
+                         node->memory_future - node->memory_held,
+                         node->tasks_future - node->tasks_held) ||
+        !extras_fit(cluster, task, state->held, 1) ||
         !shares_admit_at(cluster, task, state->held, NULL)) {
         return false;
     }
-    const struct node_state *node = &cluster->nodes[state->held];
     int64_t units = cluster_device_units(cluster, task, state->held);
     int32_t n_devices = WEIR_MIN(cluster_demand(cluster, task)->n_devices,
                                  cluster->snapshot->nodes[state->held].n_devices);
     for (int32_t i = 0; i < n_devices; i++) {
         int32_t d = cluster->held_devices[state->first_spot + i];
-        if (cluster->devices[node->first_device + d].future + units > node->device_size) {
+        const struct device_state *device = &cluster->devices[node->first_device + d];
+        if (device->future - device->held + units > node->device_size) {
             return false;
         }
     }

@@ -231,6 +231,35 @@ START_TEST(nobody_is_evicted_so_that_another_job_grows)
 
 END_TEST
 
+/** Of two victims the one that is tried first has a device that is reserved for a gang, so that the
+ *  other has to go: then the first need not. */
+START_TEST(who_was_not_needed_stays_though_its_place_is_held_for_later)
+{
+    struct test_cluster cluster;
+    test_cluster_init(&cluster, 2, 2, 8, 16);
+    test_node(&cluster, 2);
+    test_node(&cluster, 1);
+    test_queue(&cluster, -1, 3, 1, -1);
+    cluster.queues[test_queue(&cluster, -1, 0, 1, -1)].priority++; /* First in order. */
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    struct weir_sched_job *second = test_running_job(&cluster, 0, 0, 1, 0);
+    struct weir_sched_job *first = test_running_job(&cluster, 0, 0, 1, 1);
+    struct weir_sched_job *fixed = test_running_job(&cluster, 0, 1, 1, 0);
+    first->served_ms = 64 * HOUR_MS;
+    second->served_ms = 32 * HOUR_MS;
+    first->expected_run_ms = fixed->expected_run_ms = HOUR_MS;
+    second->expected_run_ms = 10 * HOUR_MS;
+    fixed->preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+    test_job(&cluster, 1, 50, 2, 1); /* Of the reservation. */
+    waiting_job(&cluster, 1, 0, 0);
+    ck_assert(!evicts(&cluster, &profile, first->first_task));
+    ck_assert(evicts(&cluster, &profile, second->first_task));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_the_first,
                in_the_last_level_who_has_waited_longest_in_all_starts,
                a_job_is_evicted_for_a_lower_level_and_not_for_its_own,
@@ -239,4 +268,5 @@ WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_
                a_job_ages_twice_as_slowly_with_each_level,
                work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long,
                whoever_has_waited_too_long_takes_from_those_who_have_had_no_more,
-               nobody_is_evicted_so_that_another_job_grows)
+               nobody_is_evicted_so_that_another_job_grows,
+               who_was_not_needed_stays_though_its_place_is_held_for_later)
