@@ -1,71 +1,12 @@
 #include "sched/order.h"
 
 #include "base/macros.h"
-#include "sched/ageing.h"
 #include "sched/chunk.h"
-#include "sched/lost.h"
-#include "sched/service.h"
+#include "sched/order_jobs.h"
 #include "sched/users.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int compare_i64(int64_t l, int64_t r)
-{
-    return l < r ? -1 : l > r;
-}
-
-/** Of waiting jobs: the due before the others, and whoever waits longest first of them; else 0. */
-static int compare_age(const struct order *order, int32_t l, int32_t r)
-{
-    const struct weir_sched_job *jobs = order->cluster->snapshot->jobs;
-    bool l_due = order->ranks[l] == CHUNK_BELOW && ageing_is_due(order->cluster, l);
-    bool r_due = order->ranks[r] == CHUNK_BELOW && ageing_is_due(order->cluster, r);
-    if (l_due != r_due) {
-        return l_due ? -1 : 1;
-    }
-    return l_due ? compare_i64(ageing_waits_since(&jobs[l]), ageing_waits_since(&jobs[r])) : 0;
-}
-
-/** Negative if job l comes before r within one queue. */
-static int compare_jobs(const struct order *order, int32_t l, int32_t r)
-{
-    const struct cluster *cluster = order->cluster;
-    const struct order_job *left = &order->of_jobs[l], *right = &order->of_jobs[r];
-    int aged = order->is_victims ? 0 : compare_age(order, l, r);
-    if (aged != 0) {
-        return aged;
-    }
-    if (left->priority != right->priority) {
-        return left->priority > right->priority ? -1 : 1;
-    }
-    if (order->is_victims && left->claim != right->claim &&
-        WEIR_MIN(left->claim, right->claim) < 0) {
-        return left->claim < 0 ? 1 : -1; /* What is idle goes before what is above a minimum. */
-    }
-    if (order->ranks[l] != order->ranks[r]) {
-        return order->ranks[l] < order->ranks[r] ? -1 : 1;
-    }
-    int served = order->is_victims ? 0 : service_compare(cluster, l, r);
-    if (served != 0) {
-        return served;
-    }
-    if (left->claim != right->claim) {
-        int compared = compare_i64(left->claim, right->claim);
-        return order->is_victims ? -compared : compared;
-    }
-    if (left->created_ms != right->created_ms) {
-        return left->created_ms < right->created_ms ? -1 : 1;
-    }
-    int by_name = strcmp(cluster->snapshot->jobs[l].name, cluster->snapshot->jobs[r].name);
-    return by_name != 0 ? by_name : (l < r ? -1 : l > r);
-}
-
-static bool job_is_before(const struct order *order, int32_t l, int32_t r)
-{
-    int compared = compare_jobs(order, l, r);
-    return order->is_victims ? compared > 0 : compared < 0;
-}
 
 static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
 {
@@ -137,39 +78,6 @@ static void make_key(struct order *order, int32_t queue)
         amount_add(&with, &order->measure);
     }
     order_make_key(cluster, queue, &has, &with, &of->key);
-}
-
-static bool entry_is_before(const struct order *order, const struct order_entry *l,
-                            const struct order_entry *r)
-{
-    return l->key != r->key ? l->key < r->key : job_is_before(order, l->job, r->job);
-}
-
-static void sink_job(const struct order *order, struct order_entry *heap, int32_t n, int32_t at)
-{
-    struct order_entry what = heap[at];
-    for (int32_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n && entry_is_before(order, &heap[child + 1], &heap[child])) {
-            child++;
-        }
-        if (!entry_is_before(order, &heap[child], &what)) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = what;
-}
-
-/** Put an entry behind the n of a heap and let it rise. */
-static void raise_job(const struct order *order, struct order_entry *heap, int32_t n,
-                      struct order_entry what)
-{
-    int32_t at = n;
-    for (; at > 0 && entry_is_before(order, &what, &heap[(at - 1) / 2]); at = (at - 1) / 2) {
-        heap[at] = heap[(at - 1) / 2];
-    }
-    heap[at] = what;
 }
 
 /** Keep positions of queues in step. */
@@ -393,40 +301,6 @@ static weir_status make_arrays(struct order *order)
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
-static void list_job(struct order *order, int32_t job)
-{
-    const struct cluster *cluster = order->cluster;
-    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
-    bool weighs_loss = cluster->profile->least_lost_work || cluster->profile->idle_pct > 0;
-    order->ranks[job] = (uint8_t)chunk_rank(cluster, job);
-    order->of_jobs[job] =
-        (struct order_job){.claim = order->is_victims && weighs_loss ? lost_work(cluster, job) : 0,
-                           .created_ms = given->created_ms,
-                           .priority = given->priority};
-}
-
-#define KEY_CLAIM_BITS 29
-#define KEY_CLAIM_STEP 10 /* Bits of a claim that are left to the comparison of jobs. */
-
-/**
- * What decides between most victims in one number, the first to go the smallest: priority, whether
- * it is idle, how it stands to its minimum, and as much of its claim as there is room for. Of equal
- * ones, and of waiting jobs, job_is_before decides.
- */
-static struct order_entry make_entry(const struct order *order, int32_t job)
-{
-    const struct order_job *of = &order->of_jobs[job];
-    if (!order->is_victims) {
-        return (struct order_entry){.job = job};
-    }
-    uint64_t claim = of->claim < 0 ? 0 : (uint64_t)of->claim >> KEY_CLAIM_STEP;
-    uint64_t most = ((uint64_t)1 << KEY_CLAIM_BITS) - 1;
-    uint64_t key = (uint64_t)((int64_t)of->priority - INT32_MIN) << 32;
-    key |= (uint64_t)(of->claim >= 0) << 31;
-    key |= (uint64_t)(CHUNK_ABOVE - order->ranks[job]) << KEY_CLAIM_BITS;
-    return (struct order_entry){.key = key | WEIR_MIN(claim, most), .job = job};
-}
-
 /** Put the listed jobs of a leaf into its heap. */
 static void fill_leaf(struct order *order, int32_t queue, const bool *is_listed)
 {
@@ -435,11 +309,11 @@ static void fill_leaf(struct order *order, int32_t queue, const bool *is_listed)
     of->n = 0;
     for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
         if (is_listed[cluster->queue_jobs[i]]) {
-            order->jobs[of->first + of->n++] = make_entry(order, cluster->queue_jobs[i]);
+            order->jobs[of->first + of->n++] = order_jobs_entry(order, cluster->queue_jobs[i]);
         }
     }
     for (int32_t i = of->n / 2 - 1; i >= 0; i--) {
-        sink_job(order, order->jobs + of->first, of->n, i);
+        order_jobs_sink(order, order->jobs + of->first, of->n, i);
     }
 }
 
@@ -465,7 +339,7 @@ static weir_status list_jobs(struct order *order, const struct cluster *cluster,
     }
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         if (is_listed[j]) {
-            list_job(order, j);
+            order_jobs_list(order, j);
         }
     }
     if (!order->is_victims && cluster->profile->fair_users && users_differ(cluster)) {
@@ -501,7 +375,7 @@ void order_update(struct order *order, const bool *is_listed, const bool *was_li
         if (is_listed[j] != was_listed[j] || (is_listed[j] && cluster->changed[j] > since)) {
             order->queues[cluster->jobs[j].queue].is_stale = true;
             if (is_listed[j]) {
-                list_job(order, j);
+                order_jobs_list(order, j);
             }
         }
     }
@@ -571,7 +445,7 @@ int32_t order_pop(struct order *order)
     int32_t job = heap[0].job;
     heap[0] = heap[--of->n];
     if (of->n > 0) {
-        sink_job(order, heap, of->n, 0);
+        order_jobs_sink(order, heap, of->n, 0);
     }
     order->dirty = leaf;
     if (is_late && of->n == 0) {
@@ -597,7 +471,7 @@ void order_push_ranked(struct order *order, int32_t job, int rank)
     struct order_queue *of = &order->queues[leaf];
     struct order_entry *heap = order->jobs + of->first;
     order->ranks[job] = (uint8_t)rank;
-    raise_job(order, heap, of->n, make_entry(order, job));
+    order_jobs_raise(order, heap, of->n, order_jobs_entry(order, job));
     of->n++;
     if (order->cluster->profile->like_kai) {
         rekey_path(order, order->dirty >= 0 ? order->dirty : leaf);
