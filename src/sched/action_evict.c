@@ -15,7 +15,7 @@ struct eviction {
     candidates_fn *mark;
     solver_allow_fn *allow;
     enum weir_sched_evict_reason reason;
-    bool must_move_all, may_move, within_share;
+    bool must_move_all, may_move, within_share, by_age;
 };
 
 static bool may_evict_yet(const struct cluster *cluster, int32_t job)
@@ -103,6 +103,25 @@ static bool solve_by_right(struct cycle *cycle, const struct weir_sched_amount *
     return is_solved;
 }
 
+/**
+ * A gang as large as its queue's quota would never start while the cluster is full and the queue
+ * has anything that cannot be evicted: it needs more than its share, if only for that little. So
+ * whoever has waited too long may take what is lent to others as well.
+ */
+static bool solve_by_age(struct cycle *cycle, const struct weir_sched_amount *amount)
+{
+    struct solver *solver = &cycle->solver;
+    if (!candidates_when_due(cycle, solver->job, amount)) {
+        return false;
+    }
+    solver->allow = allow_lent;
+    solver->may_move = false;
+    solver->n_rings = 2;
+    bool is_solved = solver_solve(solver);
+    solver->n_rings = 0;
+    return is_solved;
+}
+
 static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
     struct cluster *cluster = &cycle->cluster;
@@ -121,7 +140,8 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
         return true;
     }
     mark_losers(cycle, job, rule);
-    if ((rule->must_move_all && is_beyond_moving(cycle, job)) || !mark_victims(cycle, job, rule)) {
+    bool has_victims = mark_victims(cycle, job, rule);
+    if ((rule->must_move_all && is_beyond_moving(cycle, job)) || (!has_victims && !rule->by_age)) {
         return false;
     }
     backfill_hold_against(&cycle->backfill, job);
@@ -130,7 +150,9 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     solver->allow = rule->allow;
     solver->must_move_all = rule->must_move_all;
     solver->may_move = rule->may_move;
-    bool is_solved = solver_solve(solver) || (rule->within_share && solve_by_right(cycle, &amount));
+    bool is_solved = (has_victims && solver_solve(solver)) ||
+                     (rule->within_share && solve_by_right(cycle, &amount)) ||
+                     (rule->by_age && solve_by_age(cycle, &amount));
     cluster_commit(cluster);
     return is_solved;
 }
@@ -236,7 +258,8 @@ weir_status action_preempt(struct cycle *cycle)
     const struct eviction rule = {.mark = candidates_of_queue,
                                   .allow = allow_preempt,
                                   .reason = WEIR_SCHED_EVICT_PREEMPT,
-                                  .may_move = cycle->cluster.profile->move_victims};
+                                  .may_move = cycle->cluster.profile->move_victims,
+                                  .by_age = true};
     return evict_for_all(cycle, &rule);
 }
 

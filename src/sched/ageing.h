@@ -3,10 +3,11 @@
  * of its queue that have not, whatever their priority; among those who have, whoever waits longest.
  * The bound doubles with each level of service that a job has had (service.h): long jobs that are
  * evicted for short ones would else age in turn, and each would only get what another one loses.
- * Quotas, limits and the order of the queues stay as they are. Within its queue it takes from those
- * of no higher priority that are not spared (candidates.h): a gang as large as its queue's quota
- * would else never find that much of it free at once, as what is free goes to the small jobs behind
- * it.
+ * Limits and the order of the queues stay as they are. Within its queue it takes from those of no
+ * higher priority that are not spared, and if it is no larger than its queue's quota also what is
+ * lent to other queues, whatever its queue has (candidates.h): a gang of that size would else never
+ * find so much free at once, as what is free goes to the small jobs behind it, and would never be
+ * within its share while something of the queue cannot be evicted. What is guaranteed stays.
  *
  * What holds: when a job is due, only jobs that wait for even longer are before it in its queue,
  * and nobody joins them. If jobs end within R of their start, the job fits the cluster when that is

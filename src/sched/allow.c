@@ -166,3 +166,26 @@ bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses
            (!must_lower ||
             borrowed_is_less(cluster, queue, &solver->amount, losses, n_losses, solver->remaining));
 }
+
+bool allow_lent(const struct solver *solver, const struct shares_loss *losses, int32_t n_losses)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct weir_sched_queue *queues = cluster->snapshot->queues;
+    int32_t taker = cluster->snapshot->jobs[solver->job].queue;
+    struct weir_sched_amount *still_to_lose = solver->remaining;
+    bool is_lent = true;
+    for (int32_t i = 0; i < n_losses; i++) {
+        for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
+            amount_add(&still_to_lose[q], &losses[i].amount);
+        }
+    }
+    for (int32_t i = 0; i < n_losses; i++) {
+        is_lent = is_lent &&
+                  (losses[i].queue == taker ||
+                   !shares_holds_its_own(cluster, losses[i].queue, &solver->amount, still_to_lose));
+        for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
+            amount_subtract(&still_to_lose[q], &losses[i].amount);
+        }
+    }
+    return is_lent;
+}

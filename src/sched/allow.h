@@ -9,4 +9,8 @@
 
 solver_allow_fn allow_reclaim, allow_preempt;
 
+/** For a job that has waited too long: of other queues only what is lent to them. Only where places
+ *  are kept, so that what is made is the job's. */
+solver_allow_fn allow_lent;
+
 #endif

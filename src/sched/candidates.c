@@ -126,6 +126,33 @@ void candidates_of_queue(struct cycle *cycle, int32_t job)
     }
 }
 
+bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sched_amount *amount)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    struct solver *solver = &cycle->solver;
+    int32_t own = cluster->jobs[job].queue;
+    bool is_any = false;
+    if (!cluster->profile->guarantee_first || !cluster->profile->keep_places ||
+        !is_due(cluster, job) || !shares_is_within_quotas(cluster, own, amount)) {
+        return false;
+    }
+    candidates_of_queue(cycle, job);
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        bool borrows = q != own && !shares_holds_its_own(cluster, q, amount, NULL);
+        int64_t min_run = borrows ? min_run_ms(cluster, q, true) : 0;
+        solver->rings[q] = q != own;
+        for (int32_t i = cluster->queue_first[q]; i < cluster->queue_first[q + 1]; i++) {
+            int32_t victim = cluster->queue_jobs[i];
+            if (borrows && cycle->runs[victim] != SOLVER_NOT_A_VICTIM &&
+                !ageing_is_spared(cluster, victim)) {
+                solver->is_victim[victim] = judge_min_run(cluster, victim, min_run);
+                is_any = true;
+            }
+        }
+    }
+    return is_any;
+}
+
 bool candidates_are_no_more(const struct cluster *cluster, int32_t than, int32_t job)
 {
     return service_is_no_easier(cluster, than, job) &&

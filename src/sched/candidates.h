@@ -18,6 +18,11 @@ candidates_fn candidates_of_others;
  *  minimum, if the job itself runs and only grows. */
 candidates_fn candidates_of_queue;
 
+/** For a job that has waited too long and is no larger than its queue's quota: those of its queue,
+ *  nearest in solver->rings, and those of queues that hold more than is guaranteed to them. @return
+ *  Whether there is any. */
+bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sched_amount *amount);
+
 /** Whether whatever `job` may preempt, `than` may preempt as well. */
 bool candidates_are_no_more(const struct cluster *cluster, int32_t than, int32_t job);
 

@@ -260,6 +260,38 @@ START_TEST(who_was_not_needed_stays_though_its_place_is_held_for_later)
 
 END_TEST
 
+/** A gang as large as its queue's quota, of which something that cannot be evicted holds a part. */
+START_TEST(whoever_has_waited_too_long_takes_what_is_lent_but_nothing_that_is_guaranteed)
+{
+    for (int n_lent = 0; n_lent <= 2; n_lent++) {
+        struct test_cluster cluster;
+        struct weir_sched_profile profile = test_profile_default();
+        test_cluster_init(&cluster, 1, 2, 16, 32);
+        test_node(&cluster, 8 + n_lent);
+        test_queue(&cluster, -1, 4, 1, -1);
+        test_queue(&cluster, -1, 4, 1, -1);
+        test_running_job(&cluster, 0, 0, 1, 0)->preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+        for (int d = 1; d < 8 + n_lent; d++) {
+            test_running_job(&cluster, d < 4 ? 0 : 1, 0, 1, d);
+        }
+        struct weir_sched_job *gang = test_job(&cluster, 0, 50, 4, 1);
+        gang->queued_ms = TEST_NOW_MS - profile.ageing_bound_ms - 1;
+        struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+        int n_own = 0, n_others = 0;
+        for (int32_t t = 1; t < 8 + n_lent; t++) {
+            bool is_evicted = test_action(plan, t, WEIR_SCHED_EVICT) != NULL;
+            n_own += is_evicted && t < 4;
+            n_others += is_evicted && t >= 4;
+        }
+        ck_assert_int_eq(n_own, n_lent > 0 ? 3 : 0);
+        ck_assert_int_eq(n_others, n_lent > 0);
+        weir_sched_plan_destroy(plan);
+        test_cluster_fini(&cluster);
+    }
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_the_first,
                in_the_last_level_who_has_waited_longest_in_all_starts,
                a_job_is_evicted_for_a_lower_level_and_not_for_its_own,
@@ -268,5 +300,6 @@ WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_
                a_job_ages_twice_as_slowly_with_each_level,
                work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long,
                whoever_has_waited_too_long_takes_from_those_who_have_had_no_more,
+               whoever_has_waited_too_long_takes_what_is_lent_but_nothing_that_is_guaranteed,
                nobody_is_evicted_so_that_another_job_grows,
                who_was_not_needed_stays_though_its_place_is_held_for_later)

@@ -272,14 +272,35 @@ bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
     return is_within_quotas(cluster, queue, amount, is_allocated, NULL);
 }
 
-/** What a queue has within all quotas above it is its own where guarantees come first: another's
- *  line may be below its share, and this one's above because of a sibling. */
-static bool holds_its_own(const struct cluster *cluster, int32_t leaf,
+bool shares_holds_its_own(const struct cluster *cluster, int32_t queue,
                           const struct weir_sched_amount *amount,
                           const struct weir_sched_amount *still_to_lose)
 {
+    return is_within_quotas(cluster, queue, amount, true, still_to_lose);
+}
+
+bool shares_is_within_quotas(const struct cluster *cluster, int32_t queue,
+                             const struct weir_sched_amount *amount)
+{
+    for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
+        for (int r = 0; r < cluster->n_resources; r++) {
+            if (amount->of[r] > 0 &&
+                !is_within(amount->of[r], share_of(cluster, queue, r)->quota)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/** What a queue has within all quotas above it is its own where guarantees come first: another's
+ *  line may be below its share, and this one's above because of a sibling. */
+static bool is_spared(const struct cluster *cluster, int32_t leaf,
+                      const struct weir_sched_amount *amount,
+                      const struct weir_sched_amount *still_to_lose)
+{
     return cluster->profile->guarantee_first &&
-           is_within_quotas(cluster, leaf, amount, true, still_to_lose);
+           shares_holds_its_own(cluster, leaf, amount, still_to_lose);
 }
 
 /** Of which resources a reclaim of `amount` is judged: of those asked for; by like_kai of all. */
@@ -474,7 +495,7 @@ static bool loss_is_allowed(const struct cluster *cluster, const struct line *ta
                             const struct line *loser, const struct weir_sched_amount *amount,
                             const struct weir_sched_amount *lost)
 {
-    if (holds_its_own(cluster, loser->leaf, amount, loser->still_to_lose) ||
+    if (is_spared(cluster, loser->leaf, amount, loser->still_to_lose) ||
         is_guaranteed(cluster, loser, lost)) {
         return false;
     }
@@ -524,7 +545,7 @@ void shares_mark_losers(const struct cluster *cluster, int32_t queue,
             cluster_find_siblings(cluster, &taker.compared, &loser.compared);
             if (leaf != queue && taker.compared == line && cluster->queues[leaf].first_child < 0) {
                 out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, &about, &about) &&
-                                     !holds_its_own(cluster, leaf, amount, NULL);
+                                     !is_spared(cluster, leaf, amount, NULL);
                 is_new = is_new || out_may_lose[leaf];
             }
         }

@@ -43,6 +43,17 @@ bool shares_admit_at(const struct cluster *cluster, int32_t task, int32_t node,
 bool shares_is_guaranteed(const struct cluster *cluster, int32_t queue,
                           const struct weir_sched_amount *amount, bool is_allocated);
 
+/** Whether a queue holds no more of what `amount` counts than is guaranteed to it, with what it is
+ *  still to lose (per queue; NULL: nothing). */
+bool shares_holds_its_own(const struct cluster *cluster, int32_t queue,
+                          const struct weir_sched_amount *amount,
+                          const struct weir_sched_amount *still_to_lose);
+
+/** Whether `amount` would be within the quotas of a queue and of all above it if they held nothing.
+ */
+bool shares_is_within_quotas(const struct cluster *cluster, int32_t queue,
+                             const struct weir_sched_amount *amount);
+
 /** The parts of node indices (cluster.parts) in which shares_admit_at may admit the task, a bit
  * each. Cost: models, and levels with shares of them. */
 uint32_t shares_open_parts(const struct cluster *cluster, int32_t task);
