@@ -98,7 +98,7 @@ static const json_t **sort_members(const struct world *world, const json_t *gang
     for (size_t i = 0; i < *out_n; i++) {
         members[i] = json_array_get(from, i);
     }
-    qsort(members, *out_n, sizeof *members, by_name);
+    qsort(members, *out_n, sizeof(void *), by_name); /* Pointers, all alike. */
     return members;
 }
 
