@@ -226,6 +226,33 @@ START_TEST(those_who_borrow_in_the_own_department_go_even_if_others_leave_room)
 
 END_TEST
 
+/** Two departments of four. In the first a user borrows what its sibling leaves, so that it has no
+ * more than is its; in the second one is owed a device, for which there is no room as notebooks of
+ * its own hold parts of two. */
+START_TEST(what_is_lent_within_a_department_comes_back_to_others_to_whom_it_is_guaranteed)
+{
+    struct test_cluster cluster;
+    int used = 0;
+    test_cluster_init(&cluster, 1, 6, 16, 16);
+    test_node(&cluster, 8);
+    int32_t first = test_queue(&cluster, -1, 4, 1, -1), second = test_queue(&cluster, -1, 4, 1, -1);
+    int32_t borrower = test_queue(&cluster, first, 2, 1, -1);
+    test_queue(&cluster, first, 2, 1, -1);
+    int32_t owner = test_queue(&cluster, second, 4, 1, -1);
+    for (int i = 0; i < 8; i++) {
+        run_on(&cluster, i < 4 ? borrower : owner, 1, &used);
+        if (i >= 6) {
+            cluster.jobs[i].preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+            cluster.tasks[i].demand.device_milli = 400;
+        }
+    }
+    const struct weir_sched_job *owed = test_job(&cluster, owner, 50, 1, 1);
+    expect_places(&cluster, &owed, 1);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 {
     struct weir_sched_profile profile;
@@ -273,4 +300,5 @@ END_TEST
 
 WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_same_cycle,
                those_who_borrow_in_the_own_department_go_even_if_others_leave_room,
+               what_is_lent_within_a_department_comes_back_to_others_to_whom_it_is_guaranteed,
                whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)

@@ -491,6 +491,18 @@ static bool is_entitled(const struct cluster *cluster, const struct line *taker,
            (!is_above_quota(cluster, taker, amount) && is_above_quota(cluster, loser, involved));
 }
 
+/** Whether what is guaranteed to a queue is lent to a leaf: it comes back, though all that is
+ *  borrowed there be its own department's, which has no more than is its. `is_allocated`: it has it
+ *  already. */
+static bool is_lent(const struct cluster *cluster, int32_t queue,
+                    const struct weir_sched_amount *amount, bool is_allocated, int32_t leaf,
+                    const struct weir_sched_amount *still_to_lose)
+{
+    const struct line borrower = {.leaf = leaf, .compared = leaf, .still_to_lose = still_to_lose};
+    return cluster->profile->guarantee_first && is_above_quota(cluster, &borrower, amount) &&
+           is_within_quotas(cluster, queue, amount, is_allocated, NULL);
+}
+
 static bool loss_is_allowed(const struct cluster *cluster, const struct line *taker,
                             const struct line *loser, const struct weir_sched_amount *amount,
                             const struct weir_sched_amount *lost)
@@ -504,7 +516,8 @@ static bool loss_is_allowed(const struct cluster *cluster, const struct line *ta
     for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
         involved.of[r] = lost->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
     }
-    return is_entitled(cluster, taker, loser, &about, &involved);
+    return is_entitled(cluster, taker, loser, &about, &involved) ||
+           is_lent(cluster, taker->leaf, &involved, true, loser->leaf, loser->still_to_lose);
 }
 
 bool shares_may_take_from(const struct cluster *cluster, int32_t queue,
@@ -544,7 +557,8 @@ void shares_mark_losers(const struct cluster *cluster, int32_t queue,
             struct line loser = {.leaf = leaf, .compared = leaf};
             cluster_find_siblings(cluster, &taker.compared, &loser.compared);
             if (leaf != queue && taker.compared == line && cluster->queues[leaf].first_child < 0) {
-                out_may_lose[leaf] = is_entitled(cluster, &taker, &loser, &about, &about) &&
+                out_may_lose[leaf] = (is_entitled(cluster, &taker, &loser, &about, &about) ||
+                                      is_lent(cluster, queue, amount, false, leaf, NULL)) &&
                                      !is_spared(cluster, leaf, amount, NULL);
                 is_new = is_new || out_may_lose[leaf];
             }
