@@ -8,8 +8,12 @@
 /** Nodes of the preferred level's domains are ranked in so many steps, if by sums. */
 #define RANK_STEPS 10
 
-/** The ratio where something is asked for and nothing of it is free. */
-#define RATIO_WITHOUT 1000.0
+/** Ratios in billionths. */
+#define RATIO_ONE ((int64_t)1000000000)
+
+/** The ratio where something is asked for and nothing of it is free, and the largest there is. */
+#define RATIO_WITHOUT (1000 * RATIO_ONE)
+#define RATIO_MOST    (1000000 * RATIO_ONE)
 
 /** What is summed up: these, and then extras by name. */
 enum {
@@ -74,7 +78,7 @@ static void judge_by_fit(struct search *search, struct domain *domain)
     for (int32_t i = domain->first; i < domain->first + domain->n; i++) {
         n_fit += count_fits(search->cluster, search->tasks[0], search->topology->nodes[i]);
     }
-    domain->fullness = -(double)n_fit;
+    domain->fullness = -n_fit;
     domain->is_tried = !search->are_alike || n_fit >= search->n_tasks;
 }
 
@@ -158,14 +162,16 @@ static int64_t count_largest(const struct search *search, int32_t at, int64_t *f
 }
 
 /** The greatest part of what is free that the tasks take of any resource; above 1: more. */
-static double ratio(const struct search *search, const int64_t *free)
+static int64_t ratio(const struct search *search, const int64_t *free)
 {
-    double most = 0.0;
+    int64_t most = 0;
     for (int32_t s = 0; s < search->n_sums; s++) {
         if (search->sum[s] > 0 && s != SUM_TASKS) {
-            double of_this =
-                free[s] <= 0 ? RATIO_WITHOUT : (double)search->sum[s] / (double)free[s];
-            most = WEIR_MAX(most, of_this);
+            __int128 of_this = RATIO_WITHOUT;
+            if (free[s] > 0) { /* Rounded up: what is above 1 stays so. */
+                of_this = ((__int128)search->sum[s] * RATIO_ONE + free[s] - 1) / free[s];
+            }
+            most = WEIR_MAX(most, (int64_t)WEIR_MIN(of_this, (__int128)RATIO_MOST));
         }
     }
     return most;
@@ -184,7 +190,8 @@ static void judge_by_sums(struct search *search, struct domain *domain)
         n_largest += count_largest(search, at, search->node);
     }
     domain->fullness = ratio(search, search->free);
-    domain->is_tried = search->are_even ? n_largest >= search->n_tasks : domain->fullness <= 1.0;
+    domain->is_tried =
+        search->are_even ? n_largest >= search->n_tasks : domain->fullness <= RATIO_ONE;
 }
 
 static int by_number(const void *left, const void *right)
@@ -364,7 +371,7 @@ static bool rank_nodes(const struct search *search, struct domains *out)
         out->ranks[i] = WEIR_MAX(n, RANK_STEPS);
     }
     for (int32_t i = 0; i < n; i++) {
-        int32_t step = (int32_t)((double)(i + 1) / (double)n * RANK_STEPS);
+        int32_t step = (int32_t)((int64_t)(i + 1) * RANK_STEPS / n);
         int32_t rank = by_sums ? RANK_STEPS - step : n - 1 - i;
         for (int32_t j = ranked[i].first; j < ranked[i].first + ranked[i].n; j++) {
             out->ranks[topology->nodes[j]] = rank;

@@ -10,11 +10,11 @@
 /** One of them: a span of the topology's nodes. */
 struct domain {
     int32_t first, n;
-    int32_t level;   /**< DOMAIN_ROOT: all that have a place in the topology. */
-    int32_t path;    /**< Place in the order of paths: the last tie-break. */
-    int32_t turn;    /**< Place of the domain around it in the order of preference. */
-    double fullness; /**< Greater ones are tried first. */
-    bool is_tried;   /**< Whether the group may fit, as far as sums tell. */
+    int32_t level;    /**< DOMAIN_ROOT: all that have a place in the topology. */
+    int32_t path;     /**< Place in the order of paths: the last tie-break. */
+    int32_t turn;     /**< Place of the domain around it in the order of preference. */
+    int64_t fullness; /**< Greater ones are tried first. */
+    bool is_tried;    /**< Whether the group may fit, as far as sums tell. */
 };
 
 #define DOMAIN_ROOT (-1)
