@@ -140,8 +140,11 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
         return true;
     }
     mark_losers(cycle, job, rule);
+    if (rule->must_move_all && is_beyond_moving(cycle, job)) {
+        return false;
+    }
     bool has_victims = mark_victims(cycle, job, rule);
-    if ((rule->must_move_all && is_beyond_moving(cycle, job)) || (!has_victims && !rule->by_age)) {
+    if (!has_victims && !rule->by_age) {
         return false;
     }
     backfill_hold_against(&cycle->backfill, job);

@@ -591,14 +591,15 @@ static void count_held(struct cluster *cluster, int32_t task, int32_t at, const 
                        int sign)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    struct node_state *node = &cluster->nodes[at];
+    struct node_held *held = &cluster->nodes_held[at];
+    int64_t *units_held = cluster->units_held + cluster->nodes[at].first_device;
     int64_t units = cluster_device_units(cluster, task, at);
-    node->cpu_held += sign * demand->cpu_milli;
-    node->memory_held += sign * demand->memory_bytes;
-    node->tasks_held += sign;
+    held->cpu += sign * demand->cpu_milli;
+    held->memory += sign * demand->memory_bytes;
+    held->tasks += sign;
     for (int32_t i = 0; i < WEIR_MIN(demand->n_devices, cluster->snapshot->nodes[at].n_devices);
          i++) {
-        cluster->devices[node->first_device + spots[i]].held += sign * units;
+        units_held[spots[i]] += sign * units;
     }
 }
 

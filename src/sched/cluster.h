@@ -66,8 +66,7 @@ struct extra_state {
 
 struct device_state {
     int64_t now, future; /**< In units of the node's device_size. */
-    int64_t waiting;     /**< Of future what is pipelined, */
-    int64_t held;        /**< and what is only held (cluster_hold). */
+    int64_t waiting;     /**< Of future what is pipelined. */
     int32_t n_waiting;   /**< Pipelined tasks on it: who joins them waits as well. */
     int32_t room_milli;  /**< Free in the future, in thousandths of it, rounded down. */
 };
@@ -79,8 +78,6 @@ struct zone_state {
 struct node_state {
     int64_t cpu_now, cpu_future, memory_now, memory_future;
     int32_t tasks_now, tasks_future;
-    int64_t cpu_held, memory_held; /**< Of future what is only held. */
-    int32_t tasks_held;
     int32_t first_device;
     int32_t whole_now;    /**< Devices with nothing on them, now and in the future. */
     int32_t whole_future; /**< Devices with nothing on them in the future. */
@@ -90,6 +87,12 @@ struct node_state {
     int32_t first_extra, first_zone;
     int32_t model; /**< The resource that its devices are; -1: no queue has a share of it. */
     bool is_open;  /**< New work may come. */
+};
+
+/** Of a node's future what is only held (cluster_hold): asked for so rarely that it is kept apart. */
+struct node_held {
+    int64_t cpu, memory;
+    int32_t tasks;
 };
 
 /** Counters of a job's sub-group; of an inner group over all below it. */
@@ -160,6 +163,8 @@ struct cluster {
 
     struct node_state *nodes;
     struct device_state *devices;
+    struct node_held *nodes_held; /**< Per node. */
+    int64_t *units_held;          /**< Per device: of its future what is only held. */
     struct extra_state *extras;
     struct zone_state *zones;
     struct task_state *tasks;

@@ -39,6 +39,8 @@ static weir_status make_arrays(struct cluster *cluster)
     cluster->n_extra_names = n_extras + n_wants;
     WEIR_TRY(make((void **)&cluster->nodes, snapshot->n_nodes, sizeof *cluster->nodes));
     WEIR_TRY(make((void **)&cluster->devices, n_devices, sizeof *cluster->devices));
+    WEIR_TRY(make((void **)&cluster->nodes_held, snapshot->n_nodes, sizeof *cluster->nodes_held));
+    WEIR_TRY(make((void **)&cluster->units_held, n_devices, sizeof *cluster->units_held));
     WEIR_TRY(make((void **)&cluster->extras, n_extras, sizeof *cluster->extras));
     WEIR_TRY(make((void **)&cluster->zones, n_zones, sizeof *cluster->zones));
     WEIR_TRY(make((void **)&cluster->tasks, snapshot->n_tasks, sizeof *cluster->tasks));
@@ -503,6 +505,8 @@ void cluster_fini(struct cluster *cluster)
 {
     free(cluster->nodes);
     free(cluster->devices);
+    free(cluster->nodes_held);
+    free(cluster->units_held);
     free(cluster->extras);
     free(cluster->zones);
     free(cluster->tasks);

@@ -348,10 +348,10 @@ bool fits_back(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
     const struct node_state *node = &cluster->nodes[state->held];
+    const struct node_held *held = &cluster->nodes_held[state->held];
     if (state->phase != PHASE_RELEASING ||
-        !has_room_beside(cluster, task, state->held, node->cpu_future - node->cpu_held,
-                         node->memory_future - node->memory_held,
-                         node->tasks_future - node->tasks_held) ||
+        !has_room_beside(cluster, task, state->held, node->cpu_future - held->cpu,
+                         node->memory_future - held->memory, node->tasks_future - held->tasks) ||
         !extras_fit(cluster, task, state->held, 1) ||
         !shares_admit_at(cluster, task, state->held, NULL)) {
         return false;
@@ -360,9 +360,8 @@ bool fits_back(const struct cluster *cluster, int32_t task)
     int32_t n_devices = WEIR_MIN(cluster_demand(cluster, task)->n_devices,
                                  cluster->snapshot->nodes[state->held].n_devices);
     for (int32_t i = 0; i < n_devices; i++) {
-        int32_t d = cluster->held_devices[state->first_spot + i];
-        const struct device_state *device = &cluster->devices[node->first_device + d];
-        if (device->future - device->held + units > node->device_size) {
+        int32_t d = node->first_device + cluster->held_devices[state->first_spot + i];
+        if (cluster->devices[d].future - cluster->units_held[d] + units > node->device_size) {
             return false;
         }
     }
