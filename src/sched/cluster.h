@@ -89,7 +89,7 @@ struct node_state {
     bool is_open;  /**< New work may come. */
 };
 
-/** Of a node's future what is only held (cluster_hold): asked for so rarely that it is kept apart. */
+/** Of a node's future what is only held (cluster_hold): asked for rarely, so it is kept apart. */
 struct node_held {
     int64_t cpu, memory;
     int32_t tasks;
