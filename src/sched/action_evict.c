@@ -34,7 +34,7 @@ static void mark_losers(struct cycle *cycle, int32_t job, const struct eviction 
     if (rule->within_share && cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
         struct weir_sched_amount amount, fixed;
         chunk_amount(cluster, cycle->tasks, 1, &amount, &fixed);
-        shares_mark_losers(cluster, cluster->snapshot->jobs[job].queue, &amount, solver->may_lose);
+        reclaim_mark_losers(cluster, cluster->snapshot->jobs[job].queue, &amount, solver->may_lose);
     }
     if (solver->prospect.version != cluster->n_commits) {
         backfill_let_go(&cycle->backfill); /* Whoever fits in room that is held could move. */
@@ -133,7 +133,7 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
         (rule->must_move_all && search_applies(cluster) &&
          cluster->jobs[job].preemptibility == WEIR_SCHED_NON_PREEMPTIBLE) ||
         (rule->within_share &&
-         !shares_may_reclaim(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
+         !reclaim_may_ask(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
         return false;
     }
     if (rule->within_share && action_give_rest_to(cycle, job)) {

@@ -6,7 +6,7 @@
 
 /** Whether what is lost asks for less than it had of a model of which its queues have quotas: it
  * may run on others as well, so it need not stand behind who must run on this one. */
-static bool is_adaptable(const struct cluster *cluster, const struct shares_loss *loss)
+static bool is_adaptable(const struct cluster *cluster, const struct reclaim_loss *loss)
 {
     for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
         int32_t q = loss->amount.of[r] == loss->asked.of[r] ? -1 : loss->queue;
@@ -26,7 +26,7 @@ static bool is_adaptable(const struct cluster *cluster, const struct shares_loss
  * which need not be the one for which room is made. A place that is kept is not given to whoever
  * asks for no model of its own.
  */
-static bool would_return(const struct solver *solver, const struct shares_loss *loss)
+static bool would_return(const struct solver *solver, const struct reclaim_loss *loss)
 {
     const struct cluster *cluster = solver->cluster;
     int32_t taker = cluster->snapshot->jobs[solver->job].queue, loser = loss->queue;
@@ -132,13 +132,13 @@ static bool would_overfeed(const struct solver *solver)
     return is_overfeeding;
 }
 
-bool allow_preempt(const struct solver *solver, const struct shares_loss *losses, int32_t n_losses)
+bool allow_preempt(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)
 {
     (void)losses;
     return n_losses == 0 || search_applies(solver->cluster) || !would_overfeed(solver);
 }
 
-bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses, int32_t n_losses)
+bool allow_reclaim(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)
 {
     const struct cluster *cluster = solver->cluster;
     int32_t queue = cluster->snapshot->jobs[solver->job].queue;
@@ -161,13 +161,13 @@ bool allow_reclaim(const struct solver *solver, const struct shares_loss *losses
     /* Where places are kept, what a reclaim gives stands: so each can be asked to lower what is
      * borrowed, and there is no second one that takes it back. */
     bool must_lower = cluster->profile->keep_places && n_losses > 0;
-    return shares_reclaim_is_fair(cluster, queue, &solver->amount, is_fixed, losses, n_losses,
-                                  solver->remaining) &&
+    return reclaim_is_fair(cluster, queue, &solver->amount, is_fixed, losses, n_losses,
+                           solver->remaining) &&
            (!must_lower ||
             borrowed_is_less(cluster, queue, &solver->amount, losses, n_losses, solver->remaining));
 }
 
-bool allow_lent(const struct solver *solver, const struct shares_loss *losses, int32_t n_losses)
+bool allow_lent(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)
 {
     const struct cluster *cluster = solver->cluster;
     const struct weir_sched_queue *queues = cluster->snapshot->queues;

@@ -44,7 +44,7 @@ static void count(const struct cluster *cluster, int32_t queue,
 }
 
 bool borrowed_is_less(const struct cluster *cluster, int32_t queue,
-                      const struct weir_sched_amount *amount, const struct shares_loss *losses,
+                      const struct weir_sched_amount *amount, const struct reclaim_loss *losses,
                       int32_t n_losses, struct weir_sched_amount *scratch)
 {
     int compared = 0;

@@ -7,7 +7,7 @@
 #ifndef WEIR_SCHED_BORROWED_H
 #define WEIR_SCHED_BORROWED_H
 
-#include "sched/shares.h"
+#include "sched/reclaim.h"
 
 /**
  * Whether less is borrowed than before `queue` took `amount` at the cost of these losses, all of
@@ -15,7 +15,7 @@
  * Cost: queues, and losses times depth.
  */
 bool borrowed_is_less(const struct cluster *cluster, int32_t queue,
-                      const struct weir_sched_amount *amount, const struct shares_loss *losses,
+                      const struct weir_sched_amount *amount, const struct reclaim_loss *losses,
                       int32_t n_losses, struct weir_sched_amount *scratch);
 
 #endif

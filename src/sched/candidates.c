@@ -72,7 +72,7 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
         int32_t taker = queue, loser = q;
         cluster_find_siblings(cluster, &taker, &loser);
         bool is_out = q == queue || (cluster->profile->like_kai && n > 0 &&
-                                     !shares_may_take_from(cluster, queue, &amount, q));
+                                     !reclaim_may_take_from(cluster, queue, &amount, q));
         int64_t min_run = is_out || n == 0 ? 0 : min_run_ms(cluster, loser, true);
         for (int32_t i = 0; i < n && (is_out || min_run > 0); i++) {
             if (is_out) {

@@ -192,7 +192,7 @@ static bool allocate(struct solver *solver)
     return is_placed && !has_failed && cluster->status == WEIR_OK;
 }
 
-static void count_loss(const struct cluster *cluster, int32_t task, struct shares_loss *loss)
+static void count_loss(const struct cluster *cluster, int32_t task, struct reclaim_loss *loss)
 {
     struct task_charge charge = cluster_charge(cluster, task, cluster->tasks[task].held);
     amount_count(&loss->amount, &charge, 1);
@@ -203,7 +203,7 @@ static void count_loss(const struct cluster *cluster, int32_t task, struct share
 static int32_t add_loss(struct solver *solver, int32_t task, int32_t n)
 {
     int32_t queue = solver->cluster->jobs[solver->cluster->tasks[task].job].queue;
-    solver->losses[n] = (struct shares_loss){.queue = queue};
+    solver->losses[n] = (struct reclaim_loss){.queue = queue};
     count_loss(solver->cluster, task, &solver->losses[n]);
     return n + 1;
 }

@@ -198,7 +198,7 @@ int32_t settle_count_losses(struct solver *solver)
     }
     for (int32_t e = 0; e < solver->n_evicted; e++) {
         const struct solver_unit *unit = &solver->units[solver->evicted[e]];
-        struct shares_loss lost = {.queue = cluster->snapshot->jobs[unit->job].queue};
+        struct reclaim_loss lost = {.queue = cluster->snapshot->jobs[unit->job].queue};
         bool is_lost = false;
         for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
             int32_t task = solver->unit_tasks[i];
@@ -252,8 +252,8 @@ static bool settle_by_right(struct solver *solver, int32_t n_tasks)
     if (n_losses != first + solver->n_evicted) {
         return false; /* Not in the state of before: memory is out. */
     }
-    shares_mark_unfair(solver->cluster, solver->cluster->snapshot->jobs[solver->job].queue,
-                       &solver->amount, solver->losses, n_losses, solver->remaining);
+    reclaim_mark_unfair(solver->cluster, solver->cluster->snapshot->jobs[solver->job].queue,
+                        &solver->amount, solver->losses, n_losses, solver->remaining);
     for (int32_t e = 0; e < solver->n_evicted; e++) {
         solver->units[solver->evicted[e]].must_stay = solver->losses[first + e].is_unfair;
         n_unfair += solver->losses[first + e].is_unfair;

@@ -10,7 +10,7 @@
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/prospect.h"
-#include "sched/shares.h"
+#include "sched/reclaim.h"
 
 /** A search is counted in steps of about a microsecond: a unit that is popped is one, looking at
  *  some jobs is, and a scenario is one and more on many nodes. All searches of an action that find
@@ -83,7 +83,7 @@ struct search {
 struct solver;
 
 /** Judges a scenario that is in place: every loss is a unit that found no other place. */
-typedef bool solver_allow_fn(const struct solver *solver, const struct shares_loss *losses,
+typedef bool solver_allow_fn(const struct solver *solver, const struct reclaim_loss *losses,
                              int32_t n_losses);
 
 struct solver {
@@ -125,10 +125,10 @@ struct solver {
     int32_t *recorded; /**< Units that are part of the solution so far. */
     int32_t n_recorded;
 
-    int32_t *pending;           /**< Tasks of the job that are being solved. */
-    int32_t *made;              /**< Nodes on which a scenario makes room. */
-    int32_t *scratch;           /**< Room for a job's tasks. */
-    struct shares_loss *losses; /**< Grows: it is large, and few cycles need it. */
+    int32_t *pending;            /**< Tasks of the job that are being solved. */
+    int32_t *made;               /**< Nodes on which a scenario makes room. */
+    int32_t *scratch;            /**< Room for a job's tasks. */
+    struct reclaim_loss *losses; /**< Grows: it is large, and few cycles need it. */
     int32_t losses_cap;
     struct weir_sched_amount *remaining; /**< Per queue, zero between uses. */
     const int32_t *first_waiting;        /**< Per leaf queue: the job that is tried first; -1. */
