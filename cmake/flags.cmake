@@ -45,4 +45,6 @@ else()
   # formats; the dev build's word counts.
   add_compile_options($<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>
                       $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-Wno-format-truncation>)
+  # Link-time optimisation compiles once more; vectors are passed within a file only.
+  add_link_options($<$<C_COMPILER_ID:GNU>:-Wno-psabi>)
 endif()

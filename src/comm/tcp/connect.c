@@ -13,6 +13,7 @@
 #include "comm/tcp/tcp_private.h"
 
 #include "base/clock.h"
+#include "base/macros.h"
 #include "base/rng.h"
 
 #include <errno.h>
@@ -232,14 +233,16 @@ static weir_status check_links(const struct meeting *meeting, struct weir_error 
 {
     const struct rendezvous *rdv = meeting->rdv;
     struct pollfd poll_fds[WEIR_COMM_MAX_RANKS];
-    int n = rdv->rank == 0 ? rdv->size : 1;
-    for (int r = 0; r < n; r++) {
+    nfds_t n_links = rdv->rank == 0 ? (nfds_t)rdv->size : 1;
+    nfds_t n = WEIR_MIN(n_links, (nfds_t)WEIR_COMM_MAX_RANKS);
+    for (nfds_t r = 0; r < n; r++) {
         poll_fds[r] = (struct pollfd){.fd = rdv->links[r].fd, .events = POLLRDHUP};
     }
-    (void)poll(poll_fds, (nfds_t)n, 0);
-    for (int r = 0; r < n; r++) {
+    (void)poll(poll_fds, n, 0);
+    for (nfds_t r = 0; r < n; r++) {
         if (poll_fds[r].fd >= 0 && poll_fds[r].revents != 0) {
-            return weir_error_set(err, WEIR_ERR_PEER, "rank %d was lost while the ranks met", r);
+            return weir_error_set(err, WEIR_ERR_PEER, "rank %d was lost while the ranks met",
+                                  (int)r);
         }
     }
     return WEIR_OK;
