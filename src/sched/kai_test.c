@@ -51,6 +51,16 @@ static bool is_done(const struct weir_sched_plan *plan, const struct weir_sched_
     return false;
 }
 
+/** Of two jobs for which there is no room together the first is bound. */
+static void expect_only(const struct test_cluster *cluster, const struct weir_sched_job *first,
+                        const struct weir_sched_job *second)
+{
+    struct weir_sched_plan *plan = plan_of(cluster, "allocate");
+    ck_assert(is_done(plan, first, WEIR_SCHED_BIND));
+    ck_assert(!is_done(plan, second, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+}
+
 /** Over its share is who is so in every resource: here CPU and memory have no bound, so that the
  *  priority of the queue decides, although the first has more devices than its fair share. */
 START_TEST(a_queue_above_its_share_of_devices_alone_is_not_put_back)
@@ -64,10 +74,7 @@ START_TEST(a_queue_above_its_share_of_devices_alone_is_not_put_back)
     running(&cluster, low, 1, node);
     struct weir_sched_job *second = test_job(&cluster, low, 50, 1, 1);
     struct weir_sched_job *first = test_job(&cluster, high, 50, 1, 1);
-    struct weir_sched_plan *plan = plan_of(&cluster, "allocate");
-    ck_assert(is_done(plan, first, WEIR_SCHED_BIND));
-    ck_assert(!is_done(plan, second, WEIR_SCHED_BIND));
-    weir_sched_plan_destroy(plan);
+    expect_only(&cluster, first, second);
     test_cluster_fini(&cluster);
 }
 
@@ -84,10 +91,7 @@ START_TEST(an_unbounded_queue_comes_after_one_of_the_size_of_the_cluster)
     int32_t bounded = test_queue(&cluster, root, 4, 1, -1);
     struct weir_sched_job *second = test_job(&cluster, unbounded, 50, 1, 4);
     struct weir_sched_job *first = test_job(&cluster, bounded, 50, 1, 4);
-    struct weir_sched_plan *plan = plan_of(&cluster, "allocate");
-    ck_assert(is_done(plan, first, WEIR_SCHED_BIND));
-    ck_assert(!is_done(plan, second, WEIR_SCHED_BIND));
-    weir_sched_plan_destroy(plan);
+    expect_only(&cluster, first, second);
     test_cluster_fini(&cluster);
 }
 
@@ -104,10 +108,7 @@ START_TEST(whoever_has_no_share_of_devices_comes_last)
     int32_t some = test_queue(&cluster, root, 0, 1, -1);
     struct weir_sched_job *second = test_job(&cluster, none, 50, 1, 4);
     struct weir_sched_job *first = test_job(&cluster, some, 50, 1, 4);
-    struct weir_sched_plan *plan = plan_of(&cluster, "allocate");
-    ck_assert(is_done(plan, first, WEIR_SCHED_BIND));
-    ck_assert(!is_done(plan, second, WEIR_SCHED_BIND));
-    weir_sched_plan_destroy(plan);
+    expect_only(&cluster, first, second);
     test_cluster_fini(&cluster);
 }
 
