@@ -8,7 +8,7 @@ Wants torch, torchvision and PIL (Debian: python3-torch, python3-torchvision, py
 pictures, so that each batch is all of them and their order is no matter. SGD with momentum 0.9, constant rate. The
 measure is PyTorch in f64; "torch" is PyTorch in f32, or under autocast in bfloat16: how close a type comes at all.
 Printed is, over all parameters together, the length of the difference over the length of how far training has moved
-them, then the same of the worst tensor, and the largest difference of a step's loss. Models without dropout.
+them, then the same of the worst tensor, and the largest difference of a step's loss. Models without dropout that take colours.
 Ends with 1 where Weir is further from f64 than twice what torch is.
 """
 import argparse
