@@ -233,18 +233,19 @@ static weir_status place(struct cycle *cycle, const struct weir_sched_action *ac
     return spots_take(&cycle->spots, job, k, action, err);
 }
 
-/** Evictions take effect at once, so what is to follow them can start at once as well. */
+/** Evictions take effect at once, so what is to follow them can start at once as well. What was
+ * done may let the next plan do more, until one does nothing. */
 static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *plan,
                              struct weir_error *err)
 {
     int32_t k;
+    cycle->is_dirty = plan->n_actions > 0;
     for (int32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_sched_action *action = &plan->actions[i];
         if (action->kind == WEIR_SCHED_EVICT) {
             int32_t job = job_of(cycle, action->task, &k);
             spots_free(&cycle->spots, job, k);
             touch(cycle, job);
-            cycle->is_dirty = true; /* who lost its place may find another one */
         }
     }
     settle_touched(cycle, true);
@@ -293,7 +294,6 @@ static weir_status run_cycle(struct cycle *cycle, struct weir_error *err)
     uint64_t start_ns = mono_ns != NULL ? mono_ns() : 0;
     WEIR_TRY(weir_sched_plan(&snapshot, cycle->profile, &plan, err));
     remember_time(cycle, start_ns);
-    cycle->is_dirty = false;
     cycle->last_ms = cycle->engine->now_ms;
     cycle->n_cycles++;
     cycle->n_decisions += plan->n_decisions;

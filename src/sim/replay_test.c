@@ -199,6 +199,22 @@ START_TEST(a_queue_takes_its_quota_back_and_the_borrower_pays)
 
 END_TEST
 
+/** What a plan does may leave room for more: the next plan comes after a cycle, until one does
+ *  nothing. At 0 and 100 something starts, and 200 and 1,000 are ends; a cycle takes 30. */
+START_TEST(a_plan_that_does_something_is_followed_by_another)
+{
+    struct play play;
+    open_rows(&play, "name,submit,duration,accelerators\nlong,0,1000,1\nshort,100,100,1\n",
+              "nodes:\n  - {name: n, accelerators: 2}\n");
+    play.options.cycle_s = 30;
+    run(&play, "default");
+    check_times(&play, "short", 100, 200);
+    ck_assert_int_eq(play.report.n_cycles, 6); /* 0, 30, 100, 130, 200, 1000 */
+    close_lawful(&play);
+}
+
+END_TEST
+
 START_TEST(an_elastic_job_grows_and_works_faster)
 {
     struct play play;
@@ -428,6 +444,7 @@ int main(void)
         queues_of_a_trace_can_be_made_one,
         the_scheduler_places_gangs_whole_and_shares_devices,
         a_queue_takes_its_quota_back_and_the_borrower_pays,
+        a_plan_that_does_something_is_followed_by_another,
         an_elastic_job_grows_and_works_faster,
         models_of_a_trace_find_their_nodes,
         shares_of_models_hold_in_a_replay,
