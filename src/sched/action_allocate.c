@@ -103,7 +103,7 @@ bool action_give_rest_to(struct cycle *cycle, int32_t job)
     if (!shares_admit(cluster, cluster->jobs[job].queue, &amount, &fixed, NULL)) {
         return false;
     }
-    backfill_hold_against(&cycle->backfill, job);
+    backfill_hold_against_guaranteed(&cycle->backfill, job);
     bool is_placed = placer_place(&cycle->placer, job, cycle->tasks, n, NULL);
     cluster_commit(cluster);
     return is_placed;

@@ -51,23 +51,43 @@ void backfill_fini(struct backfill *backfill)
     *backfill = (struct backfill){0};
 }
 
-void backfill_hold_against(struct backfill *backfill, int32_t job)
+/** Whether room that is held for a slot is held against a job whose run may last until end_ms. */
+static bool stands_against(const struct backfill *backfill, const struct backfill_slot *slot,
+                           int64_t end_ms, bool is_guaranteed)
+{
+    const struct cluster *cluster = backfill->cluster;
+    int32_t task = backfill->places[slot->first].task;
+    return slot->is_reservation && cluster->tasks[task].phase == PHASE_PENDING &&
+           slot->from_ms < end_ms &&
+           (!is_guaranteed ||
+            shares_is_guaranteed(cluster, cluster->jobs[slot->job].queue, &slot->amount, false));
+}
+
+static void hold_against(struct backfill *backfill, int32_t job, bool is_guaranteed)
 {
     int64_t now = backfill->cluster->snapshot->now_ms, bound = 0;
     if (job >= 0) {
         bound = calendar_bound_ms(&backfill->cluster->snapshot->jobs[job]);
     }
-    int64_t end = bound > 0 ? now + bound : CALENDAR_NEVER;
+    int64_t end_ms = bound > 0 ? now + bound : CALENDAR_NEVER;
     bool is_later = false;
     for (int32_t i = 0; i < backfill->n_slots; i++) {
         struct backfill_slot *slot = &backfill->slots[i];
         is_later = is_later || slot->job == job; /* Who is behind it keeps it from nothing. */
-        int32_t task = backfill->places[slot->first].task;
-        bool is_waiting = backfill->cluster->tasks[task].phase == PHASE_PENDING;
         future_hold(backfill, slot,
-                    slot->is_reservation && is_waiting && !is_later && slot->from_ms < end);
+                    !is_later && stands_against(backfill, slot, end_ms, is_guaranteed));
     }
     future_settle(backfill);
+}
+
+void backfill_hold_against(struct backfill *backfill, int32_t job)
+{
+    hold_against(backfill, job, false);
+}
+
+void backfill_hold_against_guaranteed(struct backfill *backfill, int32_t job)
+{
+    hold_against(backfill, job, true);
 }
 
 bool backfill_has_reserved(const struct backfill *backfill, int32_t job)

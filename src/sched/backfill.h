@@ -78,6 +78,10 @@ void backfill_fini(struct backfill *backfill);
 /** Hold what this job may not use, and nothing else; -1: what nobody may. */
 void backfill_hold_against(struct backfill *backfill, int32_t job);
 
+/** The same for a job that takes what is guaranteed to it: what is held for those that would borrow
+ *  is open to it. */
+void backfill_hold_against_guaranteed(struct backfill *backfill, int32_t job);
+
 /** Whether room is held for the job. */
 bool backfill_has_reserved(const struct backfill *backfill, int32_t job);
 

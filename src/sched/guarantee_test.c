@@ -202,6 +202,27 @@ START_TEST(what_a_gang_leaves_beyond_the_need_is_given_in_the_same_cycle)
 
 END_TEST
 
+/** A gang goes for a job of one device. The gang behind that one, for which room is held, would
+ * have more than the quota now; the job behind both would not. */
+START_TEST(what_is_held_for_who_would_borrow_is_open_to_whom_it_is_guaranteed)
+{
+    struct test_cluster cluster;
+    int used = 0;
+    test_cluster_init(&cluster, 1, 1, 4, 16);
+    test_node(&cluster, 4);
+    int32_t queue = test_queue(&cluster, -1, 4, 1, -1);
+    run_on(&cluster, queue, 4, &used);
+    cluster.jobs[0].served_ms = 1000 * INT64_C(3600000);
+    cluster.jobs[0].checkpoint_ms = TEST_NOW_MS;
+    const struct weir_sched_job *first = test_job(&cluster, queue, 50, 1, 1);
+    test_job(&cluster, queue, 50, 4, 1);
+    const struct weir_sched_job *owed = test_job(&cluster, queue, 50, 1, 1);
+    expect_places(&cluster, (const struct weir_sched_job *[]){first, owed}, 2);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 /** The department's four are owed to one user; two others of it borrow two, and so does a gang of
  *  six from outside. When the gang goes there is room for all, but not within the department. */
 START_TEST(those_who_borrow_in_the_own_department_go_even_if_others_leave_room)
@@ -299,6 +320,7 @@ START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 END_TEST
 
 WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_same_cycle,
+               what_is_held_for_who_would_borrow_is_open_to_whom_it_is_guaranteed,
                those_who_borrow_in_the_own_department_go_even_if_others_leave_room,
                what_is_lent_within_a_department_comes_back_to_others_to_whom_it_is_guaranteed,
                whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
