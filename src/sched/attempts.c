@@ -30,12 +30,22 @@ bool attempts_describe(struct cycle *cycle, int32_t job, struct failure *out)
     return true;
 }
 
+/** Whether it matters not who asks, or whoever asks now may preempt nothing that the other one
+ *  might not have. */
+static bool may_preempt_no_more(const struct cluster *cluster, const struct failure *than,
+                                const struct failure *request)
+{
+    bool asks_as_much = request->n_tasks == than->n_tasks || cluster->profile->like_kai;
+    return request->job < 0 ||
+           (asks_as_much && candidates_are_no_more(cluster, than->job, request->job));
+}
+
 static bool is_no_easier(const struct cluster *cluster, const struct failure *than,
                          const struct failure *request)
 {
     return than->is_set && than->shape == request->shape && request->n_tasks >= than->n_tasks &&
            request->priority <= than->priority && (request->is_fixed || !than->is_fixed) &&
-           (request->job < 0 || candidates_are_no_more(cluster, than->job, request->job));
+           may_preempt_no_more(cluster, than, request);
 }
 
 bool attempts_have_failed(const struct cycle *cycle, const struct attempts *attempts, int32_t job,

@@ -23,7 +23,7 @@ candidates_fn candidates_of_queue;
  *  Whether there is any. */
 bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sched_amount *amount);
 
-/** Whether whatever `job` may preempt, `than` may preempt as well. */
+/** Whether whatever `job` may preempt, `than` may preempt as well, if it asks for as much. */
 bool candidates_are_no_more(const struct cluster *cluster, int32_t than, int32_t job);
 
 #endif

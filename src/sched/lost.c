@@ -2,8 +2,7 @@
 
 #include "base/macros.h"
 
-/** Of all that a job holds, with shares by memory as the smallest devices would count them. */
-static int64_t running_milli(const struct cluster *cluster, int32_t job)
+int64_t lost_devices(const struct cluster *cluster, int32_t job)
 {
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
     int64_t sum = 0;
@@ -19,7 +18,7 @@ bool lost_is_idle(const struct cluster *cluster, int32_t job)
 {
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
     return given->preemptibility == WEIR_SCHED_PREEMPTIBLE && given->utilisation_pct >= 0 &&
-           given->utilisation_pct < cluster->profile->idle_pct && running_milli(cluster, job) > 0;
+           given->utilisation_pct < cluster->profile->idle_pct && lost_devices(cluster, job) > 0;
 }
 
 int64_t lost_work(const struct cluster *cluster, int32_t job)
@@ -34,6 +33,6 @@ int64_t lost_work(const struct cluster *cluster, int32_t job)
     int64_t since = WEIR_MAX(given->started_ms, given->checkpoint_ms);
     since = since > 0 ? since : given->created_ms;
     __int128 lost =
-        (__int128)WEIR_MAX(cluster->snapshot->now_ms - since, 0) * running_milli(cluster, job);
+        (__int128)WEIR_MAX(cluster->snapshot->now_ms - since, 0) * lost_devices(cluster, job);
     return (int64_t)WEIR_MIN(lost, (__int128)INT64_MAX);
 }

@@ -44,6 +44,9 @@ static int compare_jobs(const struct order *order, int32_t l, int32_t r)
     if (order->ranks[l] != order->ranks[r]) {
         return order->ranks[l] < order->ranks[r] ? -1 : 1;
     }
+    if (left->is_new != right->is_new) {
+        return left->is_new ? -1 : 1;
+    }
     int served = order->is_victims ? 0 : service_compare(cluster, l, r);
     if (served != 0) {
         return served;
@@ -69,16 +72,18 @@ void order_jobs_list(struct order *order, int32_t job)
 {
     const struct cluster *cluster = order->cluster;
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
-    bool weighs_loss = cluster->profile->least_lost_work || cluster->profile->idle_pct > 0;
+    const struct weir_sched_profile *profile = cluster->profile;
+    bool weighs_loss = order->is_victims && (profile->least_lost_work || profile->idle_pct > 0);
     order->ranks[job] = (uint8_t)chunk_rank(cluster, job);
-    order->of_jobs[job] =
-        (struct order_job){.claim = order->is_victims && weighs_loss ? lost_work(cluster, job) : 0,
-                           .created_ms = given->created_ms,
-                           .priority = given->priority};
+    order->of_jobs[job] = (struct order_job){.claim = weighs_loss ? lost_work(cluster, job) : 0,
+                                             .is_new = weighs_loss && service_is_new(cluster, job),
+                                             .created_ms = given->created_ms,
+                                             .priority = given->priority};
 }
 
-#define KEY_CLAIM_BITS 29
-#define KEY_CLAIM_STEP 10 /* Bits of a claim that are left to the comparison of jobs. */
+#define KEY_RANK_SHIFT 29
+#define KEY_CLAIM_BITS 28
+#define KEY_CLAIM_STEP 11 /* Bits of a claim that are left to the comparison of jobs. */
 
 struct order_entry order_jobs_entry(const struct order *order, int32_t job)
 {
@@ -90,7 +95,8 @@ struct order_entry order_jobs_entry(const struct order *order, int32_t job)
     uint64_t most = ((uint64_t)1 << KEY_CLAIM_BITS) - 1;
     uint64_t key = (uint64_t)((int64_t)of->priority - INT32_MIN) << 32;
     key |= (uint64_t)(of->claim >= 0) << 31;
-    key |= (uint64_t)(CHUNK_ABOVE - order->ranks[job]) << KEY_CLAIM_BITS;
+    key |= (uint64_t)(CHUNK_ABOVE - order->ranks[job]) << KEY_RANK_SHIFT;
+    key |= (uint64_t)of->is_new << KEY_CLAIM_BITS;
     return (struct order_entry){.key = key | WEIR_MIN(claim, most), .job = job};
 }
 

@@ -10,8 +10,8 @@ void order_jobs_list(struct order *order, int32_t job);
 
 /**
  * What decides between most victims in one number, the first to go the smallest: priority, whether
- * it is idle, how it stands to its minimum, and as much of its claim as there is room for. Of equal
- * ones, and of waiting jobs, all that is known decides.
+ * it is idle, how it stands to its minimum, whether it is new, and as much of its claim as there is
+ * room for. Of equal ones, and of waiting jobs, all that is known decides.
  */
 struct order_entry order_jobs_entry(const struct order *order, int32_t job);
 

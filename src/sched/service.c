@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/ageing.h"
+#include "sched/lost.h"
 
 int service_level(const struct cluster *cluster, int32_t job)
 {
@@ -12,6 +13,12 @@ int service_level(const struct cluster *cluster, int32_t job)
         }
     }
     return (int)WEIR_MIN(level, cluster->profile->service_levels - 1);
+}
+
+bool service_is_new(const struct cluster *cluster, int32_t job)
+{
+    return cluster->profile->service_base_ms > 0 && cluster->profile->service_levels > 1 &&
+           service_level(cluster, job) == 0;
 }
 
 static bool is_last(const struct cluster *cluster, int level)
@@ -48,7 +55,22 @@ static int64_t undone_ms(const struct cluster *cluster, int32_t job)
     return cluster->snapshot->now_ms - WEIR_MAX(given->started_ms, given->checkpoint_ms);
 }
 
-bool service_may_take(const struct cluster *cluster, int32_t job, int32_t victim)
+/** Whether what would be undone is not too much for what the job has waited. */
+static bool is_worth_it(const struct cluster *cluster, int32_t job, int64_t asks_milli,
+                        int32_t victim)
+{
+    int64_t undone = undone_ms(cluster, victim);
+    int64_t more_ms = undone - SERVICE_LOSS_MS, worth_ms = waits_ms(cluster, job) / 2;
+    if (more_ms <= 0 || more_ms > worth_ms) {
+        return more_ms <= 0;
+    }
+    int64_t holds_milli = lost_devices(cluster, victim);
+    return holds_milli <= asks_milli ||
+           (__int128)more_ms * holds_milli <= (__int128)worth_ms * asks_milli;
+}
+
+bool service_may_take(const struct cluster *cluster, int32_t job, int64_t asks_milli,
+                      int32_t victim)
 {
     const struct weir_sched_job *jobs = cluster->snapshot->jobs;
     int level = service_level(cluster, job), of_victim = service_level(cluster, victim);
@@ -57,7 +79,7 @@ bool service_may_take(const struct cluster *cluster, int32_t job, int32_t victim
     }
     int64_t longer_ms = jobs[job].waited_ms - jobs[victim].waited_ms;
     return (level < of_victim || longer_ms > cluster->profile->service_swap_ms) &&
-           undone_ms(cluster, victim) <= SERVICE_LOSS_MS + waits_ms(cluster, job) / 2;
+           is_worth_it(cluster, job, asks_milli, victim);
 }
 
 bool service_is_no_easier(const struct cluster *cluster, int32_t than, int32_t job)

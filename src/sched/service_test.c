@@ -80,7 +80,7 @@ START_TEST(a_job_is_evicted_for_a_lower_level_and_not_for_its_own)
     build(&cluster);
     struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
     running->served_ms = 8 * HOUR_MS;
-    struct weir_sched_job *waiting = waiting_job(&cluster, 1, 8 * HOUR_MS - 1, 0);
+    struct weir_sched_job *waiting = waiting_job(&cluster, 8, 8 * HOUR_MS - 1, 0);
     struct weir_sched_profile profile = test_profile_default();
     profile.move_victims = false;
     ck_assert(evicts(&cluster, &profile, 0));
@@ -108,7 +108,7 @@ START_TEST(in_the_last_level_a_job_is_evicted_for_who_has_waited_longer_by_a_day
     struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
     running->served_ms = 4000 * HOUR_MS;
     running->waited_ms = 10 * HOUR_MS;
-    struct weir_sched_job *waiting = waiting_job(&cluster, 1, 9000 * HOUR_MS, 34 * HOUR_MS);
+    struct weir_sched_job *waiting = waiting_job(&cluster, 8, 9000 * HOUR_MS, 34 * HOUR_MS);
     struct weir_sched_profile profile = test_profile_default();
     profile.move_victims = false;
     ck_assert(!evicts(&cluster, &profile, 0));
@@ -125,7 +125,7 @@ START_TEST(work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_l
     build(&cluster);
     struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
     running->served_ms = 8 * HOUR_MS;
-    struct weir_sched_job *waiting = waiting_job(&cluster, 1, 0, 0);
+    struct weir_sched_job *waiting = waiting_job(&cluster, 8, 0, 0);
     struct weir_sched_profile profile = test_profile_default();
     profile.move_victims = false;
     running->started_ms = TEST_NOW_MS - HOUR_MS;
@@ -136,6 +136,47 @@ START_TEST(work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_l
     ck_assert(evicts(&cluster, &profile, 0));
     running->checkpoint_ms = 0;
     ck_assert(!evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(a_larger_job_is_undone_for_a_smaller_one_only_if_less_device_time_is_lost)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_job *running = test_running_job(&cluster, 0, 0, 8, 0);
+    running->served_ms = 8 * HOUR_MS;
+    waiting_job(&cluster, 2, 0, 0); /* Half an hour of two devices is 7.5 minutes of eight. */
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    running->started_ms = TEST_NOW_MS - HOUR_MS;
+    running->checkpoint_ms = TEST_NOW_MS - 180000 - 450000 - 1;
+    ck_assert(!evicts(&cluster, &profile, 0));
+    running->checkpoint_ms++;
+    ck_assert(evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(of_victims_who_has_had_least_goes_last_though_it_loses_the_least)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_job *old = test_running_job(&cluster, 0, 0, 4, 0);
+    struct weir_sched_job *young = test_running_job(&cluster, 0, 0, 4, 4);
+    old->started_ms = TEST_NOW_MS - HOUR_MS / 2;
+    young->started_ms = TEST_NOW_MS - 1000;
+    young->served_ms = 4000;
+    waiting_job(&cluster, 4, 0, 0)->priority = old->priority + 1;
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    old->served_ms = HOUR_MS - 1; /* Both are new. */
+    ck_assert(evicts(&cluster, &profile, 1));
+    old->served_ms++;
+    ck_assert(evicts(&cluster, &profile, 0));
+    ck_assert(!evicts(&cluster, &profile, 1));
     test_cluster_fini(&cluster);
 }
 
@@ -213,7 +254,9 @@ START_TEST(nobody_is_evicted_so_that_another_job_grows)
     build(&cluster);
     struct weir_sched_profile profile = test_profile_default();
     profile.move_victims = false;
-    test_running_job(&cluster, 0, 0, 7, 0)->served_ms = 8 * HOUR_MS;
+    struct weir_sched_job *large = test_running_job(&cluster, 0, 0, 7, 0);
+    large->served_ms = 8 * HOUR_MS;
+    large->checkpoint_ms = TEST_NOW_MS;
     struct weir_sched_job *elastic = test_job(&cluster, 0, 50, 2, 1);
     elastic->queued_ms = TEST_NOW_MS - HOUR_MS;
     elastic->min_member = 1;
@@ -299,6 +342,8 @@ WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_
                who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_waited,
                a_job_ages_twice_as_slowly_with_each_level,
                work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long,
+               a_larger_job_is_undone_for_a_smaller_one_only_if_less_device_time_is_lost,
+               of_victims_who_has_had_least_goes_last_though_it_loses_the_least,
                whoever_has_waited_too_long_takes_from_those_who_have_had_no_more,
                whoever_has_waited_too_long_takes_what_is_lent_but_nothing_that_is_guaranteed,
                nobody_is_evicted_so_that_another_job_grows,
