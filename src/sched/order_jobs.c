@@ -13,16 +13,15 @@ static int compare_i64(int64_t l, int64_t r)
     return l < r ? -1 : l > r;
 }
 
-/** Of waiting jobs: the due before the others, and whoever waits longest first of them; else 0. */
+/** Of waiting jobs: the due before the others, and they by their age; else 0. */
 static int compare_age(const struct order *order, int32_t l, int32_t r)
 {
-    const struct weir_sched_job *jobs = order->cluster->snapshot->jobs;
     bool l_due = order->ranks[l] == CHUNK_BELOW && ageing_is_due(order->cluster, l);
     bool r_due = order->ranks[r] == CHUNK_BELOW && ageing_is_due(order->cluster, r);
     if (l_due != r_due) {
         return l_due ? -1 : 1;
     }
-    return l_due ? compare_i64(ageing_waits_since(&jobs[l]), ageing_waits_since(&jobs[r])) : 0;
+    return l_due ? ageing_compare(order->cluster, l, r) : 0;
 }
 
 /** Negative if job l comes before r within one queue. */

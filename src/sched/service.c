@@ -4,15 +4,20 @@
 #include "sched/ageing.h"
 #include "sched/lost.h"
 
-int service_level(const struct cluster *cluster, int32_t job)
+int service_level_of(const struct cluster *cluster, int64_t served_ms)
 {
     int64_t base_ms = cluster->profile->service_base_ms, level = 0;
     if (base_ms > 0) {
-        for (int64_t n = cluster->snapshot->jobs[job].served_ms / base_ms; n > 0; n /= 2) {
+        for (int64_t n = served_ms / base_ms; n > 0; n /= 2) {
             level++;
         }
     }
     return (int)WEIR_MIN(level, cluster->profile->service_levels - 1);
+}
+
+int service_level(const struct cluster *cluster, int32_t job)
+{
+    return service_level_of(cluster, cluster->snapshot->jobs[job].served_ms);
 }
 
 bool service_is_new(const struct cluster *cluster, int32_t job)

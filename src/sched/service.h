@@ -22,7 +22,11 @@
 
 #define SERVICE_LOSS_MS 180000
 
-/** 0 up to service_levels - 1; always 0 if the profile's service_base_ms is 0. */
+/** The level of a job that has had so much device time: 0 up to service_levels - 1; always 0 if the
+ *  profile's service_base_ms is 0. */
+int service_level_of(const struct cluster *cluster, int64_t served_ms);
+
+/** A job's own level. */
 int service_level(const struct cluster *cluster, int32_t job);
 
 /** Negative if waiting job l goes before r for what they have had and waited; 0: no difference. */

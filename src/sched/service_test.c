@@ -203,6 +203,27 @@ START_TEST(a_job_ages_twice_as_slowly_with_each_level)
 
 END_TEST
 
+START_TEST(of_those_who_waited_too_long_who_waited_most_of_its_own_bounds_goes_first)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_profile profile = test_profile_default();
+    struct weir_sched_job *little = waiting_job(&cluster, 8, 0, 0);
+    struct weir_sched_job *much = waiting_job(&cluster, 8, 2 * HOUR_MS, 0); /* Level 2. */
+    little->queued_ms = TEST_NOW_MS - 2 * profile.ageing_bound_ms;
+    much->queued_ms = TEST_NOW_MS - 8 * profile.ageing_bound_ms;
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_BIND)); /* Of equals who waits longer. */
+    weir_sched_plan_destroy(plan);
+    little->queued_ms--;
+    plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 START_TEST(who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_waited)
 {
     struct test_cluster cluster;
@@ -218,6 +239,11 @@ START_TEST(who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_
     old->started_ms--;
     old->queued_ms--;
     ck_assert(evicts(&cluster, &profile, 0));
+    old->started_ms++;
+    old->queued_ms++;
+    old->served_ms = 8 * waited_ms; /* It has come to its last level. */
+    ck_assert(evicts(&cluster, &profile, 0));
+    old->served_ms = 0;
     old->started_ms = TEST_NOW_MS;
     old->queued_ms = TEST_NOW_MS - profile.ageing_bound_ms;
     ck_assert(evicts(&cluster, &profile, 0));
@@ -339,6 +365,7 @@ WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_
                in_the_last_level_who_has_waited_longest_in_all_starts,
                a_job_is_evicted_for_a_lower_level_and_not_for_its_own,
                in_the_last_level_a_job_is_evicted_for_who_has_waited_longer_by_a_day,
+               of_those_who_waited_too_long_who_waited_most_of_its_own_bounds_goes_first,
                who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_waited,
                a_job_ages_twice_as_slowly_with_each_level,
                work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long,
