@@ -7,7 +7,7 @@ int64_t lost_devices(const struct cluster *cluster, int32_t job)
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
     int64_t sum = 0;
     for (int32_t t = given->first_task; t < given->first_task + given->n_tasks; t++) {
-        if (cluster->tasks[t].held >= 0) {
+        if (cluster->tasks[t].held >= 0 && cluster->tasks[t].phase != PHASE_BOUND) {
             sum += cluster_charge(cluster, t, cluster->tasks[t].held).accelerators;
         }
     }

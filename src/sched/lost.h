@@ -5,7 +5,7 @@
 #include "sched/cluster.h"
 
 /** All devices that a job holds, in thousandths, with shares by memory as the smallest devices
- * would count them. Cost: its tasks. */
+ * would count them. What this plan has bound has not started and counts not. Cost: its tasks. */
 int64_t lost_devices(const struct cluster *cluster, int32_t job);
 
 /** Whether a preemptible job with devices is measured to use less of them than idle_pct. */

@@ -361,6 +361,37 @@ START_TEST(whoever_has_waited_too_long_takes_what_is_lent_but_nothing_that_is_gu
 
 END_TEST
 
+/** Two that have just got what is lent go before those who run, as they have not started. */
+START_TEST(whoever_has_not_started_yet_goes_first_for_who_has_waited_too_long)
+{
+    struct test_cluster cluster;
+    struct weir_sched_profile profile = test_profile_default();
+    profile.backfill_depth = 0;
+    test_cluster_init(&cluster, 1, 2, 16, 32);
+    test_node(&cluster, 9);
+    test_queue(&cluster, -1, 4, 1, -1);
+    cluster.queues[test_queue(&cluster, -1, 4, 1, -1)].priority++; /* First in order. */
+    for (int d = 0; d < 7; d++) {
+        struct weir_sched_job *job = test_running_job(&cluster, d < 3 ? 0 : 1, 0, 1, d);
+        job->preemptibility = d < 3 ? WEIR_SCHED_NON_PREEMPTIBLE : WEIR_SCHED_PREEMPTIBLE;
+        job->started_ms = TEST_NOW_MS - 1000;
+        job->served_ms = 1000 * HOUR_MS;
+    }
+    for (int i = 0; i < 2; i++) {
+        test_job(&cluster, 1, 50, 1, 1)->created_ms = TEST_NOW_MS - HOUR_MS;
+    }
+    struct weir_sched_job *gang = test_job(&cluster, 0, 50, 2, 1);
+    gang->queued_ms = TEST_NOW_MS - profile.ageing_bound_ms - 1;
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_int_eq(plan->n_actions, 2);
+    ck_assert_ptr_nonnull(test_action(plan, gang->first_task, WEIR_SCHED_BIND));
+    ck_assert_ptr_nonnull(test_action(plan, gang->first_task + 1, WEIR_SCHED_BIND));
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_the_first,
                in_the_last_level_who_has_waited_longest_in_all_starts,
                a_job_is_evicted_for_a_lower_level_and_not_for_its_own,
@@ -373,5 +404,6 @@ WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_
                of_victims_who_has_had_least_goes_last_though_it_loses_the_least,
                whoever_has_waited_too_long_takes_from_those_who_have_had_no_more,
                whoever_has_waited_too_long_takes_what_is_lent_but_nothing_that_is_guaranteed,
+               whoever_has_not_started_yet_goes_first_for_who_has_waited_too_long,
                nobody_is_evicted_so_that_another_job_grows,
                who_was_not_needed_stays_though_its_place_is_held_for_later)
