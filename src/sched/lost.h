@@ -12,7 +12,8 @@ int64_t lost_devices(const struct cluster *cluster, int32_t job);
 bool lost_is_idle(const struct cluster *cluster, int32_t job);
 
 /** Device-milliseconds that end with the job if it is evicted whole now, in thousandths of a
- *  device; -1 if it is idle. Work without devices loses none. Cost: its tasks. */
+ *  device; -1 if it is idle. Work without devices, or only just bound, loses none. Cost: its tasks.
+ */
 int64_t lost_work(const struct cluster *cluster, int32_t job);
 
 #endif

@@ -73,7 +73,7 @@ void order_jobs_list(struct order *order, int32_t job)
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
     const struct weir_sched_profile *profile = cluster->profile;
     bool weighs_loss = order->is_victims && (profile->least_lost_work || profile->idle_pct > 0);
-    int64_t loss = weighs_loss ? lost_work(cluster, job) : 0; /* 0: it has not started yet. */
+    int64_t loss = weighs_loss ? lost_work(cluster, job) : 0; /* Of what has not started: 0. */
     order->ranks[job] = (uint8_t)chunk_rank(cluster, job);
     order->of_jobs[job] = (struct order_job){.claim = loss,
                                              .is_new = loss > 0 && service_is_new(cluster, job),

@@ -239,14 +239,29 @@ START_TEST(who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_
     old->started_ms--;
     old->queued_ms--;
     ck_assert(evicts(&cluster, &profile, 0));
-    old->started_ms++;
-    old->queued_ms++;
-    old->served_ms = 8 * waited_ms; /* It has come to its last level. */
-    ck_assert(evicts(&cluster, &profile, 0));
-    old->served_ms = 0;
     old->started_ms = TEST_NOW_MS;
     old->queued_ms = TEST_NOW_MS - profile.ageing_bound_ms;
     ck_assert(evicts(&cluster, &profile, 0));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+START_TEST(who_started_for_its_age_is_preempted_once_it_has_come_to_its_next_level)
+{
+    struct test_cluster cluster;
+    build(&cluster);
+    struct weir_sched_profile profile = test_profile_default();
+    profile.move_victims = false;
+    struct weir_sched_job *old = test_running_job(&cluster, 0, 0, 8, 0);
+    waiting_job(&cluster, 8, 0, 0)->priority = old->priority + 1;
+    old->started_ms = TEST_NOW_MS - 450000; /* An hour of device time. */
+    old->queued_ms = old->started_ms - 2 * profile.ageing_bound_ms - 2;
+    old->served_ms = 2 * HOUR_MS - 1; /* From level 0 to level 1. */
+    ck_assert(evicts(&cluster, &profile, 0));
+    old->started_ms++;
+    old->queued_ms++;
+    ck_assert(!evicts(&cluster, &profile, 0)); /* It had an hour before. */
     test_cluster_fini(&cluster);
 }
 
@@ -398,6 +413,7 @@ WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_
                in_the_last_level_a_job_is_evicted_for_who_has_waited_longer_by_a_day,
                of_those_who_waited_too_long_who_waited_most_of_its_own_bounds_goes_first,
                who_started_for_its_age_is_not_preempted_before_it_ran_as_long_as_it_waited,
+               who_started_for_its_age_is_preempted_once_it_has_come_to_its_next_level,
                a_job_ages_twice_as_slowly_with_each_level,
                work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long,
                a_larger_job_is_undone_for_a_smaller_one_only_if_less_device_time_is_lost,
