@@ -15,7 +15,7 @@ struct eviction {
     candidates_fn *mark;
     solver_allow_fn *allow;
     enum weir_sched_evict_reason reason;
-    bool must_move_all, may_move, within_share, by_age;
+    bool must_move_all, may_move, within_share, only_guaranteed, by_age;
 };
 
 static bool may_evict_yet(const struct cluster *cluster, int32_t job)
@@ -119,6 +119,7 @@ static bool solve_by_age(struct cycle *cycle, const struct weir_sched_amount *am
     solver->n_rings = 2;
     bool is_solved = solver_solve(solver);
     solver->n_rings = 0;
+    cycle->has_taken_lent = cycle->has_taken_lent || is_solved;
     return is_solved;
 }
 
@@ -126,14 +127,16 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
 {
     struct cluster *cluster = &cycle->cluster;
     struct solver *solver = &cycle->solver;
-    int32_t n = chunk_next(cluster, job, cycle->tasks);
+    int32_t n = chunk_next(cluster, job, cycle->tasks), queue = cluster->snapshot->jobs[job].queue;
     struct weir_sched_amount amount, fixed;
     chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    bool is_owed = rule->within_share && cluster->profile->guarantee_first &&
+                   shares_is_guaranteed(cluster, queue, &amount, false);
     if (n == 0 || !may_evict_yet(cluster, job) ||
         (rule->must_move_all && search_applies(cluster) &&
          cluster->jobs[job].preemptibility == WEIR_SCHED_NON_PREEMPTIBLE) ||
-        (rule->within_share &&
-         !reclaim_may_ask(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed))) {
+        (rule->within_share && !reclaim_may_ask(cluster, queue, &amount, &fixed)) ||
+        (rule->only_guaranteed && !is_owed)) {
         return false;
     }
     if (rule->within_share && action_give_rest_to(cycle, job)) {
@@ -147,7 +150,11 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     if (!has_victims && !rule->by_age) {
         return false;
     }
-    backfill_hold_against(&cycle->backfill, job);
+    if (is_owed) {
+        backfill_hold_against_guaranteed(&cycle->backfill, job);
+    } else {
+        backfill_hold_against(&cycle->backfill, job);
+    }
     solver->job = job;
     solver->reason = rule->reason;
     solver->allow = rule->allow;
@@ -246,16 +253,25 @@ weir_status action_consolidate(struct cycle *cycle)
                                                                 : evict_for_all(cycle, &rule);
 }
 
-weir_status action_reclaim(struct cycle *cycle)
+static weir_status reclaim(struct cycle *cycle, bool only_guaranteed)
 {
     const struct eviction rule = {.mark = candidates_of_others,
                                   .allow = allow_reclaim,
                                   .reason = WEIR_SCHED_EVICT_RECLAIM,
                                   .may_move = cycle->cluster.profile->move_victims,
-                                  .within_share = true};
+                                  .within_share = true,
+                                  .only_guaranteed = only_guaranteed};
     return evict_for_all(cycle, &rule);
 }
 
+weir_status action_reclaim(struct cycle *cycle)
+{
+    return reclaim(cycle, false);
+}
+
+/** A gang of which a part was lent is taken whole, which may leave its queue below its quota: what
+ *  is guaranteed there is taken back at once, though not from who took it, as that waits until the
+ *  room is free. */
 weir_status action_preempt(struct cycle *cycle)
 {
     const struct eviction rule = {.mark = candidates_of_queue,
@@ -263,7 +279,9 @@ weir_status action_preempt(struct cycle *cycle)
                                   .reason = WEIR_SCHED_EVICT_PREEMPT,
                                   .may_move = cycle->cluster.profile->move_victims,
                                   .by_age = true};
-    return evict_for_all(cycle, &rule);
+    WEIR_TRY(evict_for_all(cycle, &rule));
+    bool reclaims = strstr(cycle->cluster.profile->actions, "reclaim") != NULL;
+    return cycle->has_taken_lent && reclaims ? reclaim(cycle, true) : WEIR_OK;
 }
 
 /** A gang of which a member has ended well is ending, not broken. */

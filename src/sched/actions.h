@@ -17,6 +17,7 @@ struct cycle {
     int32_t *first_waiting; /**< Per leaf queue: its first waiting job; -1. */
     uint8_t *runs;          /**< Per job: enum solver_victim, whoever asks, */
     int64_t runs_version;   /**< in the state of cluster.n_commits; -1: not known. */
+    bool has_taken_lent;    /**< In this cycle a job took what is lent, because of its age. */
 };
 
 typedef weir_status action_fn(struct cycle *cycle);

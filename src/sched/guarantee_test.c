@@ -17,6 +17,7 @@
 #define DEPARTMENTS 3
 #define USERS       3
 #define LEAVES      (DEPARTMENTS * USERS)
+#define HOUR_MS     INT64_C(3600000)
 
 struct shared {
     struct test_cluster cluster;
@@ -155,7 +156,7 @@ static void run_on(struct test_cluster *cluster, int32_t queue, int n, int *used
 {
     static const int32_t devices[] = {0, 1, 2, 3, 4, 5, 6, 7};
     struct weir_sched_job *job = test_job(cluster, queue, 50, n, 1);
-    job->started_ms = TEST_NOW_MS - 3600000;
+    job->started_ms = TEST_NOW_MS - HOUR_MS;
     for (int t = job->first_task; t < job->first_task + n; t++) {
         cluster->tasks[t].state = WEIR_SCHED_RUNNING;
         cluster->tasks[t].node = 0;
@@ -163,11 +164,17 @@ static void run_on(struct test_cluster *cluster, int32_t queue, int n, int *used
     }
 }
 
-static void expect_places(const struct test_cluster *cluster, const struct weir_sched_job *jobs[],
-                          int n_jobs)
+static struct weir_sched_profile test_profile(void)
 {
     struct weir_sched_profile profile;
     ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
+    return profile;
+}
+
+static void expect_places(const struct test_cluster *cluster, const struct weir_sched_job *jobs[],
+                          int n_jobs)
+{
+    struct weir_sched_profile profile = test_profile();
     struct weir_sched_plan *plan = test_plan(cluster, &profile);
     ck_assert_ptr_nonnull(plan);
     for (int i = 0; i < n_jobs; i++) {
@@ -212,7 +219,7 @@ START_TEST(what_is_held_for_who_would_borrow_is_open_to_whom_it_is_guaranteed)
     test_node(&cluster, 4);
     int32_t queue = test_queue(&cluster, -1, 4, 1, -1);
     run_on(&cluster, queue, 4, &used);
-    cluster.jobs[0].served_ms = 1000 * INT64_C(3600000);
+    cluster.jobs[0].served_ms = 1000 * HOUR_MS;
     cluster.jobs[0].checkpoint_ms = TEST_NOW_MS;
     const struct weir_sched_job *first = test_job(&cluster, queue, 50, 1, 1);
     test_job(&cluster, queue, 50, 4, 1);
@@ -274,10 +281,77 @@ START_TEST(what_is_lent_within_a_department_comes_back_to_others_to_whom_it_is_g
 
 END_TEST
 
+/** A gang that has waited too long takes three devices of which one was lent. The job behind those
+ *  is owed one then, and a third queue has one too many, as the gang has. */
+START_TEST(what_is_lost_to_who_waited_too_long_is_taken_back_in_the_same_cycle)
+{
+    struct test_cluster cluster;
+    int used = 0;
+    test_cluster_init(&cluster, 1, 3, 8, 24);
+    test_node(&cluster, 8);
+    int32_t loser = test_queue(&cluster, -1, 2, 1, -1), taker = test_queue(&cluster, -1, 4, 1, -1),
+            third = test_queue(&cluster, -1, 2, 1, -1);
+    run_on(&cluster, taker, 2, &used);
+    cluster.jobs[0].preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+    run_on(&cluster, loser, 3, &used);
+    for (int i = 0; i < 3; i++) {
+        run_on(&cluster, third, 1, &used);
+    }
+    struct weir_sched_job *due = test_job(&cluster, taker, 50, 3, 1);
+    due->created_ms = TEST_NOW_MS - 100 * HOUR_MS;
+    const struct weir_sched_job *owed = test_job(&cluster, loser, 50, 1, 1);
+    expect_places(&cluster, (const struct weir_sched_job *[]){due, owed}, 2);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
+/** The same with what has only just been given: the one that is owed a device had it, and loses it
+ *  together with a gang that borrows. It does not take it back from who took it, though that has
+ * not started, but from a queue with one too many, if there is one, on whose node room is held for
+ * a larger job. */
+START_TEST(what_is_taken_back_is_not_taken_from_who_waited_too_long)
+{
+    for (int n_lent = 0; n_lent <= 1; n_lent++) {
+        struct test_cluster cluster;
+        int used = 0;
+        test_cluster_init(&cluster, 2, 3, 12, 24);
+        test_node(&cluster, 4);
+        test_node(&cluster, 6);
+        int32_t loser = test_queue(&cluster, -1, 2, 1, -1),
+                taker = test_queue(&cluster, -1, 4, 1, -1),
+                third = test_queue(&cluster, -1, 4 - n_lent, 1, -1);
+        cluster.queues[third].priority++; /* First in order. */
+        for (int i = 0; i < 4; i++) {
+            run_on(&cluster, third, 1, &used);
+            cluster.jobs[i].expected_run_ms = HOUR_MS + 1;
+        }
+        used = 0;
+        run_on(&cluster, taker, 2, &used);
+        cluster.jobs[4].preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+        for (int t = 0; t < 2; t++) {
+            cluster.tasks[cluster.jobs[4].first_task + t].node = 1;
+        }
+        test_job(&cluster, third, 50, 1, 4);
+        struct weir_sched_job *due = test_job(&cluster, taker, 50, 4, 1);
+        due->created_ms = TEST_NOW_MS - 100 * HOUR_MS;
+        test_job(&cluster, loser, 50, 3, 1);
+        const struct weir_sched_job *owed = test_job(&cluster, loser, 50, 1, 1);
+        struct weir_sched_profile profile = test_profile();
+        profile.backfill_depth = 1;
+        struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+        ck_assert_int_eq(count_placed(plan, due), 4);
+        ck_assert_int_eq(count_placed(plan, owed), n_lent);
+        weir_sched_plan_destroy(plan);
+        test_cluster_fini(&cluster);
+    }
+}
+
+END_TEST
+
 START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 {
-    struct weir_sched_profile profile;
-    ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
+    struct weir_sched_profile profile = test_profile();
     int n_asked = 0, n_missing = 0, n_wronged = 0;
     const char *only = getenv("WEIR_SCHED_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : FIRST_SEED;
@@ -323,4 +397,6 @@ WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_s
                what_is_held_for_who_would_borrow_is_open_to_whom_it_is_guaranteed,
                those_who_borrow_in_the_own_department_go_even_if_others_leave_room,
                what_is_lent_within_a_department_comes_back_to_others_to_whom_it_is_guaranteed,
+               what_is_lost_to_who_waited_too_long_is_taken_back_in_the_same_cycle,
+               what_is_taken_back_is_not_taken_from_who_waited_too_long,
                whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
