@@ -165,6 +165,7 @@ def play(trace, *words):
         "gangs": gangs[0]["jobs"],
         "evictions": report["evictions"],
         "below_s": max(queue["longest_below_guarantee_s"] for queue in report["queues"]),
+        "unreclaimed_s": max(queue["longest_unreclaimed_s"] for queue in report["queues"]),
         "kept": min(queue["guarantee_kept"] for queue in report["queues"]),
         "cycle_ms": report.get("cycle_ms", {}).get("mean"),
     }
@@ -225,7 +226,8 @@ def summary(rows):
         figures[name] = {"target": target, "p10": tenth_percentile([row["ratio"][name] for row in rows]),
                          "p50": sorted(row["ratio"][name] for row in rows)[len(rows) // 2],
                          "bound_p10": tenth_percentile([row["bound"][name] for row in rows])}
-    figures["below_s"] = max(row["shared"]["below_s"] for row in rows)
+    for name in ("below_s", "unreclaimed_s"):
+        figures[name] = max(row["shared"][name] for row in rows)
     return figures
 
 
@@ -252,6 +254,7 @@ def print_summary(figures):
         figure = figures[name]
         print(f"{name:30} {figure['p10']:9.2f} {figure['target']:7} {figure['bound_p10']:9.2f}")
     print(f"{'longest below a guarantee, s':30} {figures['below_s']:9.1f} {CYCLE_S:7}")
+    print(f"{'... with enough to be had, s':30} {figures['unreclaimed_s']:9.1f} {CYCLE_S:7}")
 
 
 def measure_seeds(options):

@@ -259,6 +259,7 @@ static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *
         }
     }
     settle_touched(cycle, false);
+    meter_parts(&cycle->engine->meter, cycle->spots.parts_milli);
     return WEIR_OK;
 }
 
@@ -323,6 +324,7 @@ static void leave(void *self, int32_t job)
         spots_free(&cycle->spots, job, k);
     }
     spots_close(&cycle->spots, job);
+    meter_parts(&cycle->engine->meter, cycle->spots.parts_milli);
     cycle->is_dirty = true;
 }
 

@@ -124,6 +124,7 @@ START_TEST(waiting_below_a_guarantee_is_counted_for_each_job)
     check_job(&play, "a3", 40, 90, 290);
     check_job(&play, "a4", 60, 90, 100); /* beyond its quota from 90 on, below it from 60 */
     ck_assert_double_eq_tol(play.report.queues[0].longest_below_s, 50, 1e-9);
+    ck_assert_double_eq_tol(play.report.queues[0].longest_unreclaimed_s, 50, 1e-9);
     ck_assert_double_eq_tol(play.report.queues[1].longest_below_s, 0, 1e-9);
     close_play(&play);
 }
@@ -142,6 +143,7 @@ START_TEST(a_share_and_a_minimum_count_as_what_fits_below_a_guarantee)
               "b1,0,100,2,b\nb2,1,1,1,b\na,20,10,0.4,a\nc,30,10,0.6,c\n",
               cluster);
     ck_assert_double_eq_tol(play.report.queues[0].longest_below_s, 80, 1e-9);
+    ck_assert_double_eq_tol(play.report.queues[0].longest_unreclaimed_s, 80, 1e-9);
     ck_assert_double_eq_tol(play.report.queues[1].longest_below_s, 0, 1e-9);
     ck_assert_double_eq_tol(play.report.queues[2].longest_below_s, 0, 1e-9);
     close_play(&play);
@@ -152,6 +154,32 @@ START_TEST(a_share_and_a_minimum_count_as_what_fits_below_a_guarantee)
               cluster);
     ck_assert_double_eq_tol(play.report.queues[1].longest_below_s, 90, 1e-9);
     close_play(&play);
+}
+
+END_TEST
+
+/** Three services that may not be moved hold parts of three devices and no more than their quotas,
+ * so that a device in all is free, but not one. */
+START_TEST(what_is_free_only_in_parts_is_not_to_be_had_for_a_whole_device)
+{
+    for (int is_part = 0; is_part <= 1; is_part++) {
+        struct play play;
+        open_rows(&play,
+                  is_part ? "name,submit,duration,accelerators,queue,preemptible\n"
+                            "b,0,100,0.6,b,no\nc,0,200,0.6,c,no\nd,0,300,0.8,d,no\n"
+                            "e,5,400,0.4,a,no\na,10,50,0.4,a,no\n"
+                          : "name,submit,duration,accelerators,queue,preemptible\n"
+                            "b,0,100,0.6,b,no\nc,0,200,0.6,c,no\nd,0,300,0.8,d,no\n"
+                            "a,10,50,1,a,no\n",
+                  "nodes:\n  - {name: n, accelerators: 3}\n"
+                  "queues:\n  - {name: a, quota: 1}\n  - {name: b, quota: 0.6}\n"
+                  "  - {name: c, quota: 0.6}\n  - {name: d, quota: 0.8}\n");
+        run(&play, "default");
+        check_job(&play, "a", 10, is_part ? 10 : 100, is_part ? 60 : 150);
+        ck_assert_double_eq_tol(play.report.queues[0].longest_below_s, is_part ? 0 : 90, 1e-9);
+        ck_assert_double_eq_tol(play.report.queues[0].longest_unreclaimed_s, 0, 1e-9);
+        close_play(&play);
+    }
 }
 
 END_TEST
@@ -238,6 +266,7 @@ int main(void)
         a_static_queue_has_its_quota_and_nothing_else,
         waiting_below_a_guarantee_is_counted_for_each_job,
         a_share_and_a_minimum_count_as_what_fits_below_a_guarantee,
+        what_is_free_only_in_parts_is_not_to_be_had_for_a_whole_device,
         whom_a_job_follows_must_be_named_above_it,
     };
     Suite *suite = weir_test_suite("follow", made, sizeof made / sizeof made[0]);

@@ -153,6 +153,7 @@ static void measure_queues(const struct engine *engine, const struct weir_sched_
             .served = served,
             .guarantee_kept = meter->guaranteed > 0 ? meter->kept / meter->guaranteed : 1,
             .longest_below_s = (double)meter->longest_below_ms / 1000,
+            .longest_unreclaimed_s = (double)meter->longest_unreclaimed_ms / 1000,
             .completion = totals.completion,
             .waiting = totals.waiting,
         };

@@ -90,11 +90,51 @@ static void watch_room(struct meter *meter, struct meter_queue *queue)
     }
 }
 
+/** What could be had: what is free, and what queues hold beyond their quotas. */
+static int64_t to_be_had(const struct meter *meter)
+{
+    int64_t milli = meter->capacity_milli - meter->held_milli;
+    for (int32_t q = 0; q < meter->n_queues; q++) {
+        int64_t quota = meter->queues[q].quota_milli, held = meter->queues[q].held_milli;
+        milli += quota == WEIR_SCHED_UNLIMITED ? 0 : WEIR_MAX(held - quota, 0);
+    }
+    return milli;
+}
+
+/** Of who waits below a quota: since when, up to `until_ms`, what could be had is enough. Only what
+ *  holds over a span of time counts, not what is so between two changes at one moment. */
+static void watch_reclaims(struct meter *meter, int64_t until_ms)
+{
+    int64_t milli = to_be_had(meter);
+    for (int32_t q = 0; q < meter->n_queues; q++) {
+        struct meter_queue *queue = &meter->queues[q];
+        for (int32_t s = 1; s < METER_SIZES; s++) {
+            struct meter_size *size = &queue->sizes[s];
+            int64_t whole = size_milli(s) < WEIR_SCHED_DEVICE ? milli : milli - meter->parts_milli;
+            if (size->first < 0 || size->room_since_ms < 0 || size_milli(s) > whole) {
+                size->able_since_ms = -1;
+                continue;
+            }
+            if (size->able_since_ms < 0) {
+                size->able_since_ms = meter->now_ms;
+            }
+            int64_t since_ms = WEIR_MAX(size->able_since_ms, meter->jobs[size->first].since_ms);
+            queue->longest_unreclaimed_ms =
+                WEIR_MAX(queue->longest_unreclaimed_ms, until_ms - since_ms);
+        }
+    }
+}
+
+void meter_parts(struct meter *meter, int64_t milli)
+{
+    meter->parts_milli = milli;
+}
+
 void meter_start(struct meter *meter)
 {
     for (int32_t q = 0; q < meter->n_queues; q++) {
         for (int32_t s = 0; s < METER_SIZES; s++) {
-            meter->queues[q].sizes[s] = (struct meter_size){-1, -1, -1};
+            meter->queues[q].sizes[s] = (struct meter_size){-1, -1, -1, -1};
         }
         watch_room(meter, &meter->queues[q]);
     }
@@ -217,6 +257,7 @@ void meter_advance(struct meter *meter, int64_t now_ms)
     meter->busy += (double)meter->busy_milli_pct / 100 * span;
     integrate_queues(meter, span);
     integrate_samples(meter, now_ms);
+    watch_reclaims(meter, now_ms);
     meter->now_ms = now_ms;
 }
 

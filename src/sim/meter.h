@@ -17,6 +17,7 @@
 struct meter_size {
     int32_t first, last;   /**< -1: none. */
     int64_t room_since_ms; /**< The queue has so much of its quota left since; -1: it has not. */
+    int64_t able_since_ms; /**< Someone waits for that, and so much is to be had; -1. */
 };
 
 struct meter_queue {
@@ -25,7 +26,7 @@ struct meter_queue {
     int64_t held_milli, waiting_milli;
     struct meter_size sizes[METER_SIZES];
     double held, entitled, served, guaranteed, kept; /**< Integrals, milli × ms. */
-    int64_t longest_below_ms;
+    int64_t longest_below_ms, longest_unreclaimed_ms;
 };
 
 /** A job that waits. */
@@ -42,6 +43,7 @@ struct meter {
     struct meter_job *jobs; /**< As in the trace. */
     int64_t capacity_milli;
     int64_t now_ms, held_milli;
+    int64_t parts_milli; /**< Free in parts of devices of which others hold the rest. */
     int32_t n_running, n_waiting;
     double held_until_arrivals, held, busy;
     int64_t busy_milli_pct; /**< Held devices times how busy they are kept, in milli × percent. */
@@ -74,6 +76,10 @@ void meter_finish(struct meter *meter);
 
 /** Devices are held, or given back if negative. */
 void meter_hold(struct meter *meter, int32_t queue, int64_t milli, int32_t busy_pct);
+
+/** So much is free in parts of devices of which others hold the rest: no use to whoever needs whole
+ *  ones. Where it is never said it is nothing. */
+void meter_parts(struct meter *meter, int64_t milli);
 
 /** Fair shares of what queues ask for: `share` of `want`, both per queue. */
 void meter_divide(const struct meter *meter, const double *want, double *share);

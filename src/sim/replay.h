@@ -104,6 +104,9 @@ struct weir_sim_queue {
     /** Longest that a job waited, without a break, while it would have fitted into what the queue
      *  held less than its quota, an elastic job with its minimum. */
     double longest_below_s;
+    /** The same, while so much could be had: free, and for who needs whole devices not in parts of
+     *  them, or held by queues beyond their quotas. The rest no reclaim can shorten. */
+    double longest_unreclaimed_s;
     struct weir_sim_spread completion, waiting;
 };
 

@@ -43,14 +43,14 @@ static json_t *queues_json(const struct weir_sim_report *report)
     for (int32_t i = 0; i < report->n_queues; i++) {
         const struct weir_sim_queue *queue = &report->queues[i];
         (void)json_array_append_new(
-            list,
-            checked(json_pack(
-                "{s:s, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:o, s:o}", "queue", queue->name,
-                "quota", queue->quota, "jobs", queue->n_jobs, "finished", queue->n_finished,
-                "evictions", queue->n_evictions, "device_hours", queue->device_hours, "served",
-                queue->served, "guarantee_kept", queue->guarantee_kept, "longest_below_guarantee_s",
-                queue->longest_below_s, "completion_s", spread_json(&queue->completion),
-                "waiting_s", spread_json(&queue->waiting))));
+            list, checked(json_pack(
+                      "{s:s, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "queue",
+                      queue->name, "quota", queue->quota, "jobs", queue->n_jobs, "finished",
+                      queue->n_finished, "evictions", queue->n_evictions, "device_hours",
+                      queue->device_hours, "served", queue->served, "guarantee_kept",
+                      queue->guarantee_kept, "longest_below_guarantee_s", queue->longest_below_s,
+                      "longest_unreclaimed_s", queue->longest_unreclaimed_s, "completion_s",
+                      spread_json(&queue->completion), "waiting_s", spread_json(&queue->waiting))));
     }
     return list;
 }

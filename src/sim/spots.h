@@ -26,6 +26,7 @@ struct spots {
     struct spots_job *jobs; /**< As in the trace. */
     int32_t *first_device;  /**< Per node, in taken_milli. */
     int32_t *taken_milli;   /**< Per device. */
+    int64_t parts_milli;    /**< Free of devices of which something is taken. */
     int64_t *free_cpu, *free_memory;
     struct spots_model *models;
     int32_t n_models;
