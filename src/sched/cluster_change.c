@@ -121,8 +121,11 @@ void cluster_commit(struct cluster *cluster)
     cluster->n_commits += cluster->n_log > 0;
     for (size_t i = 0; i < cluster->n_log; i++) {
         const struct task_state *task = &cluster->tasks[cluster->log[i].task];
+        uint8_t before = cluster->log[i].phase;
+        bool was_given = before == PHASE_BOUND || before == PHASE_PIPELINED;
         cluster->changed[task->job] = cluster->n_commits;
-        cluster->has_evicted = cluster->has_evicted || task->phase == PHASE_RELEASING;
+        cluster->has_evicted = cluster->has_evicted || task->phase == PHASE_RELEASING ||
+                               (was_given && task->phase == PHASE_PENDING);
     }
     if (cluster->fgd != NULL && cluster->n_log > 0) {
         fgd_index_commit(cluster->fgd, cluster->n_log);

@@ -349,6 +349,35 @@ START_TEST(what_is_taken_back_is_not_taken_from_who_waited_too_long)
 
 END_TEST
 
+/** Two that have waited too long take a device each: the first the one that was just given to who
+ * is owed it, the second that of a gang of three, which leaves two. */
+START_TEST(what_a_gang_leaves_that_has_not_started_is_given_in_the_same_cycle)
+{
+    struct test_cluster cluster;
+    int used = 0;
+    test_cluster_init(&cluster, 1, 2, 8, 16);
+    test_node(&cluster, 6);
+    int32_t loser = test_queue(&cluster, -1, 2, 1, -1), taker = test_queue(&cluster, -1, 2, 1, -1);
+    cluster.queues[loser].priority++; /* First in order. */
+    run_on(&cluster, taker, 2, &used);
+    cluster.jobs[0].preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+    for (int i = 0; i < 2; i++) {
+        test_job(&cluster, taker, 50, 1, 1)->created_ms = TEST_NOW_MS - 100 * HOUR_MS;
+    }
+    test_job(&cluster, loser, 50, 3, 1);
+    const struct weir_sched_job *owed = test_job(&cluster, loser, 50, 1, 1);
+    struct weir_sched_profile profile = test_profile();
+    profile.backfill_depth = 0;
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_int_eq(count_placed(plan, &cluster.jobs[1]), 1);
+    ck_assert_int_eq(count_placed(plan, &cluster.jobs[2]), 1);
+    ck_assert_int_eq(count_placed(plan, owed), 1);
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 {
     struct weir_sched_profile profile = test_profile();
@@ -399,4 +428,5 @@ WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_s
                what_is_lent_within_a_department_comes_back_to_others_to_whom_it_is_guaranteed,
                what_is_lost_to_who_waited_too_long_is_taken_back_in_the_same_cycle,
                what_is_taken_back_is_not_taken_from_who_waited_too_long,
+               what_a_gang_leaves_that_has_not_started_is_given_in_the_same_cycle,
                whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
