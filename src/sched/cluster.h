@@ -209,7 +209,7 @@ struct cluster {
     struct fgd_index *fgd;  /**< Told of every node that changes; NULL: the rule is not in use. */
     int64_t n_freed;        /**< Counts events that may make room. */
     int64_t n_commits;      /**< Counts those that kept a change. */
-    bool has_evicted;       /**< One of them kept an eviction, or took back what the cycle gave. */
+    bool has_freed;         /**< One of them kept an eviction, or took back what the cycle gave. */
     int64_t at_ms;          /**< The moment at which tasks would start: now, or supposed. */
     bool has_anti_affinity; /**< Some task keeps away from others. */
     bool has_closings;      /**< Some node has a maintenance window. */

@@ -124,8 +124,8 @@ void cluster_commit(struct cluster *cluster)
         uint8_t before = cluster->log[i].phase;
         bool was_given = before == PHASE_BOUND || before == PHASE_PIPELINED;
         cluster->changed[task->job] = cluster->n_commits;
-        cluster->has_evicted = cluster->has_evicted || task->phase == PHASE_RELEASING ||
-                               (was_given && task->phase == PHASE_PENDING);
+        cluster->has_freed = cluster->has_freed || task->phase == PHASE_RELEASING ||
+                             (was_given && task->phase == PHASE_PENDING);
     }
     if (cluster->fgd != NULL && cluster->n_log > 0) {
         fgd_index_commit(cluster->fgd, cluster->n_log);

@@ -204,7 +204,7 @@ static weir_status run_actions(struct cycle *cycle)
         at += len + (at[len] == ',');
     }
     bool binds = strstr(cycle->cluster.profile->actions, "allocate") != NULL;
-    if (binds && cycle->cluster.profile->guarantee_first && cycle->cluster.has_evicted) {
+    if (binds && cycle->cluster.profile->guarantee_first && cycle->cluster.has_freed) {
         WEIR_TRY(action_give_rest(cycle));
     }
     return binds ? action_bind_ready(cycle) : cycle->cluster.status;
