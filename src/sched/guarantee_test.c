@@ -7,7 +7,7 @@
 #include "sched/sched.h"
 
 #include "base/test_main.h"
-#include "sched/test_cluster.h"
+#include "sched/test_live.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,17 +164,10 @@ static void run_on(struct test_cluster *cluster, int32_t queue, int n, int *used
     }
 }
 
-static struct weir_sched_profile test_profile(void)
-{
-    struct weir_sched_profile profile;
-    ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
-    return profile;
-}
-
 static void expect_places(const struct test_cluster *cluster, const struct weir_sched_job *jobs[],
                           int n_jobs)
 {
-    struct weir_sched_profile profile = test_profile();
+    struct weir_sched_profile profile = test_profile_default();
     struct weir_sched_plan *plan = test_plan(cluster, &profile);
     ck_assert_ptr_nonnull(plan);
     for (int i = 0; i < n_jobs; i++) {
@@ -337,7 +330,7 @@ START_TEST(what_is_taken_back_is_not_taken_from_who_waited_too_long)
         due->created_ms = TEST_NOW_MS - 100 * HOUR_MS;
         test_job(&cluster, loser, 50, 3, 1);
         const struct weir_sched_job *owed = test_job(&cluster, loser, 50, 1, 1);
-        struct weir_sched_profile profile = test_profile();
+        struct weir_sched_profile profile = test_profile_default();
         profile.backfill_depth = 1;
         struct weir_sched_plan *plan = test_plan(&cluster, &profile);
         ck_assert_int_eq(count_placed(plan, due), 4);
@@ -366,7 +359,7 @@ START_TEST(what_a_gang_leaves_that_has_not_started_is_given_in_the_same_cycle)
     }
     test_job(&cluster, loser, 50, 3, 1);
     const struct weir_sched_job *owed = test_job(&cluster, loser, 50, 1, 1);
-    struct weir_sched_profile profile = test_profile();
+    struct weir_sched_profile profile = test_profile_default();
     profile.backfill_depth = 0;
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(count_placed(plan, &cluster.jobs[1]), 1);
@@ -380,7 +373,7 @@ END_TEST
 
 START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 {
-    struct weir_sched_profile profile = test_profile();
+    struct weir_sched_profile profile = test_profile_default();
     int n_asked = 0, n_missing = 0, n_wronged = 0;
     const char *only = getenv("WEIR_SCHED_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : FIRST_SEED;
