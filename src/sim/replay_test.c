@@ -49,9 +49,20 @@ static void check_conservation(const struct play *play)
     ck_assert_double_eq_tol(integral_s, in_system_s, 1e-6 * (1 + in_system_s));
 }
 
+/** What could have been helped is a part of the wait. */
+static void check_waits(const struct play *play)
+{
+    for (int32_t q = 0; q < play->report.n_queues; q++) {
+        const struct weir_sim_queue *queue = &play->report.queues[q];
+        ck_assert_msg(queue->longest_unreclaimed_s <= queue->longest_below_s, "%s: %g of %g s",
+                      queue->name, queue->longest_unreclaimed_s, queue->longest_below_s);
+    }
+}
+
 static void close_lawful(struct play *play)
 {
     check_conservation(play);
+    check_waits(play);
     close_play(play);
 }
 
