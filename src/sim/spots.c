@@ -152,7 +152,7 @@ static int64_t parts_of(const struct spots *spots, int32_t job)
 }
 
 /** What is free of a device of which something is taken. */
-static int64_t part_of(int32_t taken_milli)
+static int64_t free_part(int32_t taken_milli)
 {
     return taken_milli > 0 && taken_milli < WEIR_SCHED_DEVICE ? WEIR_SCHED_DEVICE - taken_milli : 0;
 }
@@ -169,9 +169,9 @@ static bool charge(struct spots *spots, int32_t job, int32_t task, int sign)
     spots->free_memory[node] -= sign * (given->memory_bytes / parts);
     for (int32_t i = 0; i < n_devices; i++) {
         int32_t *taken = &spots->taken_milli[spots->first_device[node] + row[1 + i]];
-        spots->parts_milli -= part_of(*taken);
+        spots->parts_milli -= free_part(*taken);
         *taken += sign * given->device_milli;
-        spots->parts_milli += part_of(*taken);
+        spots->parts_milli += free_part(*taken);
         fits = fits && *taken <= WEIR_SCHED_DEVICE && *taken >= 0;
     }
     return fits && spots->free_cpu[node] >= 0 && spots->free_memory[node] >= 0;
