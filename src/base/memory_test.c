@@ -1,10 +1,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/rng.h"
+#include "base/rss.h"
 #include "base/test_main.h"
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 static bool is_filled(const unsigned char *bytes, size_t size, unsigned char value)
 {
@@ -76,5 +79,24 @@ START_TEST(buffer_equals_a_plain_string_until_its_limit)
 
 END_TEST
 
+START_TEST(the_peak_is_what_was_touched_at_once_and_stays)
+{
+    size_t size = (size_t)weir_peak_rss_bytes() + (16 << 20); /* More than there ever was. */
+    ck_assert_uint_gt(size, 16 << 20);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    ck_assert_uint_lt((size_t)weir_peak_rss_bytes(), size);
+    memset(memory, 1, size);
+    ck_assert_int_eq(munmap(memory, size), 0);
+    size_t peak = (size_t)weir_peak_rss_bytes();
+    struct rusage usage;
+    ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+    ck_assert_uint_ge(peak, size - (1 << 20)); /* The kernel adds up some pages late. */
+    ck_assert_uint_le(peak, (size_t)usage.ru_maxrss * 1024);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("memory", arena_memory_is_zeroed_aligned_and_never_overlaps,
-               buffer_equals_a_plain_string_until_its_limit)
+               buffer_equals_a_plain_string_until_its_limit,
+               the_peak_is_what_was_touched_at_once_and_stays)

@@ -2,6 +2,7 @@
 #include "train/bench_private.h"
 
 #include "base/clock.h"
+#include "base/rss.h"
 #include "nn/peak.h"
 #include "nn/profile.h"
 
@@ -123,21 +124,6 @@ static double minor_faults(void)
     return (double)usage.ru_minflt;
 }
 
-/** getrusage's maximum is that of whoever started this program, if it was larger. */
-static double peak_rss_bytes(void)
-{
-    char line[128];
-    long kib = 0;
-    FILE *file = fopen("/proc/self/status", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL &&
-           sscanf(line, "VmHWM: %ld", &kib) != 1) {
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return (double)kib * 1024;
-}
-
 static weir_status measure(struct bench_worker *bench, struct bench_result *result, bool is_shown,
                            struct weir_error *err)
 {
@@ -157,7 +143,7 @@ static weir_status measure(struct bench_worker *bench, struct bench_result *resu
     WEIR_TRY(take_shown_steps(bench, result, is_shown, err));
     own[TOLD_SPEED] = images / ((double)(weir_mono_ns() - begin_ns) / 1e9);
     own[TOLD_FAULTS] = minor_faults() - faults_before;
-    own[TOLD_RSS] = peak_rss_bytes();
+    own[TOLD_RSS] = (double)weir_peak_rss_bytes();
     WEIR_TRY(meet(bench, err)); /* all at once, as the steps were */
     enum weir_peak_type type = bench->plan->options.uses_bf16 ? WEIR_PEAK_BF16 : WEIR_PEAK_F32;
     weir_status status =

@@ -13,10 +13,10 @@
 #include "sched/bench/live.h"
 
 #include "base/macros.h"
+#include "base/rss.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ struct settings {
 struct result {
     double ms, p99_ms, max_ms; /**< The latter two 0 if there was one plan. */
     int64_t n_decisions, n_tasks;
-    long plan_kib; /**< Of `memory`; 0 = not measured. */
+    int64_t plan_kib; /**< Of `memory`; 0 = not measured. */
     int32_t n_bound, n_pipelined, n_evicted, n_waits;
     enum weir_sched_wait_code wait; /**< Of the last job that waits. */
     uint64_t digest;
@@ -228,14 +228,6 @@ static void throughput(const struct settings *settings, struct result *result)
     test_cluster_fini(&cluster);
 }
 
-/** The most that this process has had. */
-static long peak_kib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
-}
-
 /** The first plan of a cluster in which all wait, which places nearly all of them. */
 static void memory(const struct settings *settings, struct result *result)
 {
@@ -245,9 +237,9 @@ static void memory(const struct settings *settings, struct result *result)
                                    .n_waiting = WEIR_MAX(settings->n_nodes / 10, 1),
                                    .n_ends = WEIR_MAX(settings->n_nodes * 3 / 100, 1)};
     live_init(&state, &size, 1);
-    long before_kib = peak_kib();
+    int64_t before_bytes = weir_peak_rss_bytes();
     plan_once(&state.cluster, settings, result);
-    result->plan_kib = peak_kib() - before_kib;
+    result->plan_kib = (weir_peak_rss_bytes() - before_bytes) / 1024;
     result->n_tasks = state.cluster.snapshot.n_tasks;
     live_fini(&state);
 }
@@ -341,13 +333,13 @@ static bool run_named(const struct settings *settings, const char *name)
         scenarios[i].run(settings, &result);
         printf("{\"scenario\": \"%s\", \"profile\": \"%s\", \"ms\": %.3f, \"p99_ms\": %.3f, "
                "\"max_ms\": %.3f, \"decisions\": %" PRId64 ", \"bound\": %d, \"pipelined\": %d, "
-               "\"evicted\": %d, \"waiting\": %d, \"reason\": \"%s\", \"peak_kib\": %ld, "
-               "\"plan_kib\": %ld, \"tasks\": %" PRId64 ", "
+               "\"evicted\": %d, \"waiting\": %d, \"reason\": \"%s\", \"peak_kib\": %" PRId64 ", "
+               "\"plan_kib\": %" PRId64 ", \"tasks\": %" PRId64 ", "
                "\"digest\": \"%016" PRIx64 "\"}\n",
                scenarios[i].name, settings->profile_name, result.ms, result.p99_ms, result.max_ms,
                result.n_decisions, (int)result.n_bound, (int)result.n_pipelined,
                (int)result.n_evicted, (int)result.n_waits, weir_sched_wait_name(result.wait),
-               peak_kib(), result.plan_kib, result.n_tasks, result.digest);
+               weir_peak_rss_bytes() / 1024, result.plan_kib, result.n_tasks, result.digest);
         (void)fflush(stdout);
         is_found = true;
     }
