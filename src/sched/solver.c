@@ -193,9 +193,10 @@ static void shut_others(struct solver *solver, int32_t node, bool is_shut)
     }
 }
 
-/** Put the scenario in place: what is recorded, and of the units up to `last` what touches `node`,
- *  goes; the first n_tasks of the job come. */
-static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, int32_t last)
+/** Put the scenario in place: what is recorded, and of the units from `first` to `last` what
+ * touches `node`, goes; the first n_tasks of the job come. */
+static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, int32_t first,
+                         int32_t last)
 {
     struct cluster *cluster = solver->cluster;
     solver->n_steps += 1 + cluster->snapshot->n_nodes / SOLVER_NODES_PER_STEP;
@@ -205,7 +206,7 @@ static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, i
     }
     for (int32_t link = node < 0 ? -1 : solver->node_head[node]; link >= 0;
          link = solver->links[link].next) {
-        if (solver->links[link].unit <= last) {
+        if (solver->links[link].unit >= first && solver->links[link].unit <= last) {
             evict_unit(solver, solver->links[link].unit);
         }
     }
@@ -318,6 +319,32 @@ static bool could_help(struct solver *solver, int32_t n_tasks, int32_t node)
            prospect_fits(solver->cluster, solver->pending[0], node, &solver->gains[node]);
 }
 
+/** Whether a unit before u that is not recorded has a task on the node. */
+static bool has_earlier(const struct solver *solver, int32_t node, int32_t u)
+{
+    for (int32_t link = solver->node_head[node]; link >= 0; link = solver->links[link].next) {
+        int32_t unit = solver->links[link].unit;
+        if (unit < u && !solver->units[unit].is_recorded) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/**
+ * All on the node up to unit u go; and if that is more than may be taken, u alone where the search
+ * is one by right: a gang that loses first and is too large to go stands on many nodes, and who
+ * stands beside it may be what is lent.
+ */
+static bool try_node(struct solver *solver, int32_t n_tasks, int32_t node, int32_t u)
+{
+    if (try_scenario(solver, n_tasks, node, 0, u)) {
+        return true;
+    }
+    return solver->n_rings > 0 && has_earlier(solver, node, u) &&
+           try_scenario(solver, n_tasks, node, u, u);
+}
+
 static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
 {
     const struct solver_unit *unit = &solver->units[u];
@@ -330,7 +357,7 @@ static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
         for (int32_t j = unit->first; j < i && is_new; j++) {
             is_new = solver->unit_nodes[j] != node;
         }
-        if (is_new && could_help(solver, n_tasks, node) && try_scenario(solver, n_tasks, node, u)) {
+        if (is_new && could_help(solver, n_tasks, node) && try_node(solver, n_tasks, node, u)) {
             return true;
         }
         solver->n_scenarios += is_new;
@@ -343,7 +370,7 @@ static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
 {
     int64_t most = solver->cluster->profile->search_max_scenarios;
     solver->n_scenarios++;
-    if (try_scenario(solver, n_tasks, -1, -1)) {
+    if (try_scenario(solver, n_tasks, -1, 0, -1)) {
         record(solver);
         return true;
     }
