@@ -333,8 +333,8 @@ static bool has_earlier(const struct solver *solver, int32_t node, int32_t u)
 
 /**
  * All on the node up to unit u go; and if that is more than may be taken, u alone where the search
- * is one by right: a gang that loses first and is too large to go stands on many nodes, and who
- * stands beside it may be what is lent.
+ * is one by right or by age (n_rings): a gang that loses first and is too large to go stands on
+ * many nodes, and who stands beside it may be what is lent.
  */
 static bool try_node(struct solver *solver, int32_t n_tasks, int32_t node, int32_t u)
 {
