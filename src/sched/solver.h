@@ -116,7 +116,7 @@ struct solver {
     struct prospect_gain *gains;     /**< Per node: of the units popped so far. */
     struct prospect_gain *all_gains; /**< Of all victims: scratch. */
     int32_t *rings; /**< Per leaf queue how far it is: the victims of ring 0 go first, then those of
-                         1. Input. */
+                         1; each is tried with those before it on its node, and alone. Input. */
     int32_t n_rings, ring; /**< 0: all at once. The former is input. */
     bool *may_lose;        /**< Per leaf queue: may lose work; else its victims must move. Input. */
 
