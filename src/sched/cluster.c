@@ -205,8 +205,9 @@ static void count_queues(struct cluster *cluster, const struct task_state *state
     }
 }
 
-static void count_groups(struct cluster *cluster, const struct task_state *state, int sign)
+void cluster_count_in_groups(struct cluster *cluster, int32_t task, int sign)
 {
+    const struct task_state *state = &cluster->tasks[task];
     for (int32_t g = state->group; g >= 0; g = cluster->groups[g].parent) {
         struct group_state *group = &cluster->groups[g];
         switch ((enum task_phase)state->phase) {
@@ -232,7 +233,7 @@ static void count_groups(struct cluster *cluster, const struct task_state *state
     }
 }
 
-void cluster_count_task(struct cluster *cluster, int32_t task, int sign)
+void cluster_count_in_place(struct cluster *cluster, int32_t task, int sign)
 {
     const struct task_state *state = &cluster->tasks[task];
     const int32_t *held = cluster->held_devices + state->first_spot;
@@ -257,7 +258,12 @@ void cluster_count_task(struct cluster *cluster, int32_t task, int sign)
     if (state->target >= 0) {
         count_queues(cluster, state, task, sign);
     }
-    count_groups(cluster, state, sign);
+}
+
+void cluster_count_task(struct cluster *cluster, int32_t task, int sign)
+{
+    cluster_count_in_place(cluster, task, sign);
+    cluster_count_in_groups(cluster, task, sign);
 }
 
 /** Keep apart what of a node is only held. */

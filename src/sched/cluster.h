@@ -227,7 +227,14 @@ void cluster_fini(struct cluster *cluster);
 /** Add or take away a task everywhere it counts; and tell the indices that a node's counters have
  *  changed. For the building of the state and the functions below. */
 void cluster_count_task(struct cluster *cluster, int32_t task, int sign);
+
+/** The two halves of it: on its node and in its queues; and in its groups. */
+void cluster_count_in_place(struct cluster *cluster, int32_t task, int sign);
+void cluster_count_in_groups(struct cluster *cluster, int32_t task, int sign);
 void cluster_index_node(struct cluster *cluster, int32_t node);
+
+/** For cluster_init: read all tasks and count them where they lie, in the order of nodes. */
+weir_status cluster_put_tasks(struct cluster *cluster) WEIR_MUST_CHECK;
 
 /** Make a node's counters from its devices, when cluster.is_building ends. */
 void cluster_count_devices(struct cluster *cluster, int32_t node);

@@ -4,7 +4,6 @@
 #include "base/macros.h"
 #include "sched/affinity.h"
 #include "sched/calendar.h"
-#include "sched/keep.h"
 #include "sched/model.h"
 #include "sched/shape.h"
 #include "sched/shares.h"
@@ -331,152 +330,6 @@ static weir_status build_jobs(struct cluster *cluster)
     return WEIR_OK;
 }
 
-/** Devices of a running task that names none: those with most room, shared ones first for shares.
- */
-static void guess_devices(struct cluster *cluster, int32_t task, int32_t at)
-{
-    const struct node_state *node = &cluster->nodes[at];
-    int32_t n = cluster->snapshot->nodes[at].n_devices;
-    int32_t n_wanted = WEIR_MIN(cluster_demand(cluster, task)->n_devices, n);
-    int64_t units = cluster_device_units(cluster, task, at);
-    int32_t *out = cluster->target_devices + cluster->tasks[task].first_spot;
-    for (int32_t i = 0; i < n_wanted; i++) {
-        int32_t best = -1;
-        int64_t best_score = 0;
-        for (int32_t d = 0; d < n; d++) {
-            bool is_taken = false;
-            for (int32_t j = 0; j < i; j++) {
-                is_taken = is_taken || out[j] == d;
-            }
-            int64_t used = cluster->devices[node->first_device + d].now;
-            int64_t score = used + units <= node->device_size ? used : INT64_MIN / 2 - used;
-            if (!is_taken && (best < 0 || score > best_score)) {
-                best = d;
-                best_score = score;
-            }
-        }
-        out[i] = best;
-    }
-}
-
-static uint32_t guess_zone(const struct cluster *cluster, int32_t task, int32_t at)
-{
-    const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
-    if (!cluster_demand(cluster, task)->numa_aligned || node->n_zones == 0 ||
-        node->numa_policy == WEIR_SCHED_NUMA_NONE) {
-        return 0;
-    }
-    int32_t best = 0;
-    int64_t best_free = INT64_MIN;
-    for (int32_t i = 0; i < node->n_zones; i++) {
-        int64_t used = cluster->zones[cluster->nodes[at].first_zone + i].cpu_now;
-        if (node->zones[i].cpu_milli - used > best_free) {
-            best = i;
-            best_free = node->zones[i].cpu_milli - used;
-        }
-    }
-    return 1U << best;
-}
-
-static void put_task(struct cluster *cluster, int32_t task)
-{
-    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
-    struct task_state *state = &cluster->tasks[task];
-    static const uint8_t phases[] = {
-        [WEIR_SCHED_PENDING] = PHASE_PENDING,     [WEIR_SCHED_RUNNING] = PHASE_RUNNING,
-        [WEIR_SCHED_RELEASING] = PHASE_RELEASING, [WEIR_SCHED_STUCK] = PHASE_STUCK,
-        [WEIR_SCHED_PIPELINED] = PHASE_PIPELINED, [WEIR_SCHED_HELD] = PHASE_HELD,
-        [WEIR_SCHED_DONE] = PHASE_DONE,           [WEIR_SCHED_FAILED] = PHASE_FAILED};
-    bool is_leaving = given->state == WEIR_SCHED_RUNNING && given->is_leaving;
-    state->phase = is_leaving ? PHASE_RELEASING : phases[given->state];
-    state->reason = is_leaving ? WEIR_SCHED_EVICT_ASKED : WEIR_SCHED_EVICT_NONE;
-    bool is_pipelined = given->state == WEIR_SCHED_PIPELINED;
-    if (weir_sched_task_has_node(given->state)) {
-        size_t n_devices = (size_t)given->demand.n_devices;
-        state->held = is_pipelined ? -1 : given->node;
-        state->held_zones = state->zones = guess_zone(cluster, task, given->node);
-        if (given->devices != NULL) {
-            memcpy(cluster->target_devices + state->first_spot, given->devices,
-                   n_devices * sizeof(int32_t));
-        } else {
-            guess_devices(cluster, task, given->node);
-        }
-        memcpy(cluster->held_devices + state->first_spot,
-               cluster->target_devices + state->first_spot, n_devices * sizeof(int32_t));
-        state->target = state->phase == PHASE_RUNNING || is_pipelined ? given->node : -1;
-        state->is_fixed = cluster_is_fixed(cluster, task);
-        cluster->keeps_places = cluster->keeps_places || is_pipelined;
-    }
-    cluster_count_task(cluster, task, 1);
-}
-
-/** What queues ask for: what they have, and what is pending. */
-static void count_requested(struct cluster *cluster)
-{
-    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    for (int32_t q = 0; q < snapshot->n_queues; q++) {
-        cluster->queues[q].requested = cluster->queues[q].allocated;
-    }
-    for (int32_t i = 0; i < snapshot->n_tasks; i++) {
-        if (cluster->tasks[i].phase != PHASE_PENDING) {
-            continue;
-        }
-        struct task_charge charge = cluster_charge(cluster, i, -1);
-        int32_t queue = cluster->jobs[cluster->tasks[i].job].queue;
-        for (; queue >= 0; queue = snapshot->queues[queue].parent) {
-            amount_count(&cluster->queues[queue].requested, &charge, 1);
-        }
-    }
-}
-
-#define PUT_AHEAD 8
-
-/** Begin to load what a task will be counted on: tasks lie on nodes in no order. */
-static void fetch_place(const struct cluster *cluster, int32_t task)
-{
-    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
-    if (weir_sched_task_has_node(given->state)) {
-        const struct node_state *node = &cluster->nodes[given->node];
-        __builtin_prefetch(&node->cpu_now, 1);
-        if (given->devices != NULL && given->demand.n_devices > 0) {
-            __builtin_prefetch(&cluster->devices[node->first_device + given->devices[0]], 1);
-        }
-    }
-}
-
-/** Tasks that name their devices first, so that a guess does not take them. */
-static weir_status put_tasks(struct cluster *cluster)
-{
-    int32_t n_tasks = cluster->snapshot->n_tasks, n_later = 0;
-    int32_t *later = malloc(((size_t)n_tasks + 1) * sizeof *later);
-    if (later == NULL) {
-        return WEIR_ERR_NOMEM;
-    }
-    cluster->is_building = true;
-    for (int32_t i = 0; i < n_tasks; i++) {
-        int32_t task = cluster->task_order[i];
-        if (i + PUT_AHEAD < n_tasks) {
-            fetch_place(cluster, cluster->task_order[i + PUT_AHEAD]);
-        }
-        if (cluster->snapshot->tasks[task].devices == NULL) {
-            later[n_later++] = task;
-        } else {
-            put_task(cluster, task);
-        }
-    }
-    for (int32_t i = 0; i < n_later; i++) {
-        put_task(cluster, later[i]);
-    }
-    free(later);
-    cluster->is_building = false;
-    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
-        cluster_count_devices(cluster, i);
-    }
-    keep_take_promises(cluster);
-    count_requested(cluster);
-    return WEIR_OK;
-}
-
 weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapshot *snapshot,
                          const struct weir_sched_profile *profile)
 {
@@ -494,7 +347,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     WEIR_TRY(shape_assign(cluster));
     WEIR_TRY(model_bind_shapes(cluster));
     WEIR_TRY(users_number(cluster));
-    WEIR_TRY(put_tasks(cluster));
+    WEIR_TRY(cluster_put_tasks(cluster));
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         cluster_index_node(cluster, i);
     }
