@@ -143,17 +143,29 @@ static bool settle_unit(struct solver *solver, const struct solver_unit *unit, b
     return true;
 }
 
+/** A unit finds its place, or nothing of it changes. */
+static bool try_unit(struct solver *solver, const struct solver_unit *unit, bool stay_first,
+                     int32_t n_tasks)
+{
+    size_t checkpoint = cluster_checkpoint(solver->cluster);
+    if (!unit_has_base(solver, unit) || !unit_is_admitted(solver, unit)) {
+        return false;
+    }
+    bool is_settled = settle_unit(solver, unit, stay_first, n_tasks);
+    if (!is_settled) {
+        cluster_rollback(solver->cluster, checkpoint);
+    }
+    return is_settled;
+}
+
+/** Where all must move, the first that finds no place ends it: the others would for nothing. */
 static void settle_those(struct solver *solver, bool must_stay, bool stay_first, int32_t n_tasks)
 {
-    for (int32_t i = solver->n_evicted - 1; i >= 0; i--) {
+    bool is_settled = true;
+    for (int32_t i = solver->n_evicted - 1; i >= 0 && (is_settled || !solver->must_move_all); i--) {
         const struct solver_unit *unit = &solver->units[solver->evicted[i]];
-        size_t checkpoint = cluster_checkpoint(solver->cluster);
-        if (unit->must_stay != must_stay || !unit_has_base(solver, unit) ||
-            !unit_is_admitted(solver, unit)) {
-            continue;
-        }
-        if (!settle_unit(solver, unit, stay_first, n_tasks)) {
-            cluster_rollback(solver->cluster, checkpoint);
+        if (unit->must_stay == must_stay) {
+            is_settled = try_unit(solver, unit, stay_first, n_tasks);
         }
     }
 }
