@@ -14,6 +14,8 @@
 #define ROUNDS_MAX   40
 #define ROUNDS_LIVE  200 /* Work that leaves takes its time. */
 #define DEVICE_UNITS 1000
+#define N_EMPTY      1000 /* SOLVER_LARGE */
+#define LARGE_EVERY  10
 
 /** Clusters of each kind; the slow run asks for more. */
 static int seeds(void)
@@ -312,6 +314,21 @@ START_TEST(a_random_cluster_keeps_every_promise_and_comes_to_rest)
 
 END_TEST
 
+/** Nodes that hold nothing: the cluster counts as a large one, in which moves are looked for only
+ *  among those that are in the way. */
+static void make_large(struct test_cluster *cluster)
+{
+    const struct weir_sched_node *few = cluster->nodes;
+    int32_t n = cluster->snapshot.n_nodes;
+    cluster->nodes = WEIR_ARENA_ARRAY(&cluster->arena, n + N_EMPTY, struct weir_sched_node);
+    cluster->snapshot.nodes = cluster->nodes;
+    memcpy(cluster->nodes, few, (size_t)n * sizeof *few);
+    for (int i = 0; i < N_EMPTY; i++) {
+        struct weir_sched_node *node = &cluster->nodes[test_node(cluster, 0)];
+        node->cpu_milli = node->memory_bytes = 0;
+    }
+}
+
 START_TEST(a_living_cluster_keeps_every_promise_and_comes_to_rest)
 {
     struct weir_sched_profile profile;
@@ -320,6 +337,9 @@ START_TEST(a_living_cluster_keeps_every_promise_and_comes_to_rest)
     struct weir_rng rng;
     weir_rng_init(&rng, (uint64_t)_i, 11);
     test_cluster_random(&cluster, &rng, 8);
+    if (_i % LARGE_EVERY == 0) {
+        make_large(&cluster);
+    }
     test_live_random(&cluster, &rng);
     int32_t n_held = cluster.snapshot.n_jobs / 2;
     hold_back(&cluster, n_held, true);

@@ -46,6 +46,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
     solver->links = make_raw(n_tasks, sizeof *solver->links);
     solver->gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->gains);
+    solver->is_hopeful = make_raw((size_t)snapshot->n_nodes, sizeof(bool));
     solver->all_gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
     solver->rings = make((size_t)snapshot->n_queues, sizeof *solver->rings);
     solver->may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
@@ -62,8 +63,8 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
         solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
         solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
         solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
-        solver->rings != NULL && solver->sorted[0].is_listed != NULL &&
-        solver->sorted[1].is_listed != NULL;
+        solver->is_hopeful != NULL && solver->rings != NULL &&
+        solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
     WEIR_TRY(search_init(&solver->search, cluster));
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
@@ -86,6 +87,7 @@ void solver_fini(struct solver *solver)
     free(solver->links);
     free(solver->gains);
     free(solver->all_gains);
+    free(solver->is_hopeful);
     free(solver->may_lose);
     free(solver->rings);
     search_fini(&solver->search);
@@ -386,7 +388,7 @@ static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
         if (solver->n_scenarios >= most || solver->n_steps >= solver->steps_max) {
             return false;
         }
-        if (u == DOUBT_AFTER && n_tasks == 1 && is_hopeless(solver, n_all)) {
+        if (u == DOUBT_AFTER && n_tasks == 1 && !solver->is_narrow && is_hopeless(solver, n_all)) {
             return false;
         }
     }
@@ -465,6 +467,26 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
     return shares_admit(cluster, queue, &amount, &fixed, NULL);
 }
 
+/** Note the nodes on which a task of the job would fit if everybody who could move had.
+ *  @return Whether all n_tasks would. */
+static bool find_hopes(struct solver *solver, int32_t n_tasks)
+{
+    int64_t n = 0;
+    for (int32_t at = 0; at < solver->cluster->snapshot->n_nodes; at++) {
+        int64_t n_here =
+            prospect_count_on(solver->cluster, solver->pending[0], at, &solver->prospect.gains[at]);
+        solver->is_hopeful[at] = n_here > 0;
+        n += n_here;
+    }
+    return n >= n_tasks;
+}
+
+int64_t solver_steps_for_moves(const struct cluster *cluster, int64_t most)
+{
+    int64_t n_nodes = cluster->snapshot->n_nodes;
+    return n_nodes > SOLVER_LARGE ? most * SOLVER_LARGE / n_nodes : most;
+}
+
 bool solver_solve(struct solver *solver)
 {
     struct cluster *cluster = solver->cluster;
@@ -488,6 +510,11 @@ bool solver_solve(struct solver *solver)
             cluster_rollback(cluster, solver->checkpoint);
         }
         return is_found;
+    }
+    solver->is_narrow =
+        solver->must_move_all && solver->is_simple && cluster->snapshot->n_nodes > SOLVER_LARGE;
+    if (solver->is_narrow && !find_hopes(solver, n_tasks)) {
+        return false;
     }
     if (n_tasks >= FREEZE_FROM && victims_open(solver) != WEIR_OK) {
         victims_close(solver);

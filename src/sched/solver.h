@@ -19,6 +19,15 @@
 #define SOLVER_JOBS_PER_STEP      4
 #define SOLVER_STEPS_PER_SCENARIO 4
 
+/** On more nodes a search for moves looks only at victims that are in the way, and all of them may
+ *  take the fewer steps the more nodes there are, as the rest of a cycle takes the longer. What is
+ *  owed to who waits does not depend on moves. */
+#define SOLVER_LARGE 1000
+
+/** Of victims in the way so many are looked at and sorted in a step. */
+#define SOLVER_LOOKS_PER_STEP 64
+#define SOLVER_SORTS_PER_STEP 8
+
 enum solver_victim {
     SOLVER_NOT_A_VICTIM,
     SOLVER_SURPLUS, /**< What is above its minimum. */
@@ -115,6 +124,8 @@ struct solver {
     struct solver_link *links;       /**< As many as unit_tasks. */
     struct prospect_gain *gains;     /**< Per node: of the units popped so far. */
     struct prospect_gain *all_gains; /**< Of all victims: scratch. */
+    bool *is_hopeful; /**< Per node: the job's tasks would fit if all who could move had. */
+    bool is_narrow;   /**< Only victims on such nodes are popped. */
     int32_t *rings; /**< Per leaf queue how far it is: the victims of ring 0 go first, then those of
                          1; each is tried with those before it on its node, and alone. Input. */
     int32_t n_rings, ring; /**< 0: all at once. The former is input. */
@@ -142,6 +153,9 @@ struct solver {
 weir_status solver_init(struct solver *solver, struct cluster *cluster,
                         struct placer *placer) WEIR_MUST_CHECK;
 void solver_fini(struct solver *solver);
+
+/** Of so many steps of an action those that its searches may take if it only moves work. */
+int64_t solver_steps_for_moves(const struct cluster *cluster, int64_t most);
 
 /** Room for the next tasks of solver->job out of the jobs marked in solver->is_victim. On success
  *  the changes are in place; without, nothing has changed. */

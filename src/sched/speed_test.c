@@ -9,10 +9,10 @@
 
 #include <stdio.h>
 
-static struct weir_sched_profile kai(void)
+static struct weir_sched_profile rules(const char *name)
 {
     struct weir_sched_profile profile;
-    ck_assert_int_eq(weir_sched_profile_named("kai", &profile, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_sched_profile_named(name, &profile, NULL), WEIR_OK);
     return profile;
 }
 
@@ -20,7 +20,7 @@ static struct weir_sched_profile kai(void)
 static int32_t timed(const char *what, struct test_cluster *cluster,
                      enum weir_sched_action_kind kind, bool apply)
 {
-    struct weir_sched_profile profile = kai();
+    struct weir_sched_profile profile = rules("kai");
     uint64_t start = weir_mono_ns();
     struct weir_sched_plan *plan = test_plan(cluster, &profile);
     double ms = (double)(weir_mono_ns() - start) / 1e6;
@@ -111,5 +111,50 @@ START_TEST(a_large_cluster_is_planned_in_one_go)
 
 END_TEST
 
+/** All nodes are full of jobs of one device, but the first two have one free each: for a job of
+ * two, one of the fourteen oldest must move, out of more than a search could look at. */
+START_TEST(who_is_in_the_way_moves_in_a_large_cluster)
+{
+    enum { N_NODES = 5000, N_JOBS = 8 * N_NODES - 2 };
+
+    static const int32_t devices[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static const struct weir_sched_label old = {"model", "old"};
+    struct weir_sched_profile profile = rules("default");
+    struct test_cluster cluster;
+    fill(&cluster, N_NODES, N_JOBS, 1);
+    for (int32_t at = 2; at < N_NODES; at++) {
+        cluster.nodes[at].labels = &old;
+        cluster.nodes[at].n_labels = 1;
+    }
+    for (int32_t t = 0; t < N_JOBS; t++) {
+        int32_t spot = t < 14 ? t / 7 * 8 + t % 7 : t + 2;
+        cluster.tasks[t].state = WEIR_SCHED_RUNNING;
+        cluster.tasks[t].node = spot / 8;
+        cluster.tasks[t].devices = &devices[spot % 8];
+        cluster.tasks[t].selector = &old;
+        cluster.tasks[t].n_selector = t >= 14;
+    }
+    int32_t wide = test_job(&cluster, 1, 50, 1, 2)->first_task;
+    struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+    ck_assert_ptr_nonnull(plan);
+    int32_t from = -1, to = -1, n_moved = 0;
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        const struct weir_sched_action *action = &plan->actions[i];
+        bool is_wide = action->task == wide, goes = action->kind == WEIR_SCHED_EVICT;
+        ck_assert_int_le(action->node, 1);
+        ck_assert(goes || action->kind == WEIR_SCHED_PIPELINE);
+        n_moved += goes;
+        from = is_wide ? action->node : from;
+        to = !is_wide && !goes ? action->node : to;
+    }
+    ck_assert_int_eq(n_moved, 1);
+    ck_assert_int_eq(from + to, 1);
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("speed", one_accelerator_jobs_fill_a_cluster_and_give_way,
-               what_cannot_be_helped_is_said_at_once, a_large_cluster_is_planned_in_one_go)
+               what_cannot_be_helped_is_said_at_once, a_large_cluster_is_planned_in_one_go,
+               who_is_in_the_way_moves_in_a_large_cluster)

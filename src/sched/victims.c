@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/** Who is in the way is sorted apart if it is less than this part of all victims. */
+#define NARROW_PART 4
+
 /** The victims of one ring in order, the others being popped already or to come. */
 static weir_status open_ring(struct solver *solver)
 {
@@ -15,6 +18,39 @@ static weir_status open_ring(struct solver *solver)
     }
     order_fini(&solver->victims);
     return order_init(&solver->victims, cluster, solver->is_listed, true);
+}
+
+/** Whether a victim has a task on a node where the job could come to lie. */
+static bool is_in_the_way(const struct solver *solver, int32_t job)
+{
+    const struct job_state *state = &solver->cluster->jobs[job];
+    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
+        int32_t node = cluster_seat(solver->cluster, t);
+        if (node >= 0 && solver->is_hopeful[node]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** The victims in the way in order; without an effect if they are most of all. */
+static weir_status open_narrow(struct solver *solver)
+{
+    int32_t n_jobs = solver->cluster->snapshot->n_jobs, n_victims = 0, n_listed = 0;
+    for (int32_t i = 0; i < n_jobs; i++) {
+        bool is_victim = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
+        solver->is_listed[i] = is_victim && is_in_the_way(solver, i);
+        n_victims += is_victim;
+        n_listed += solver->is_listed[i];
+    }
+    solver->n_steps += n_jobs / SOLVER_LOOKS_PER_STEP;
+    solver->is_narrow = n_listed < n_victims / NARROW_PART;
+    if (!solver->is_narrow) {
+        return WEIR_OK;
+    }
+    solver->n_steps += n_listed / SOLVER_SORTS_PER_STEP;
+    order_fini(&solver->victims);
+    return order_init(&solver->victims, solver->cluster, solver->is_listed, true);
 }
 
 /** The victims in order: what the last search sorted is brought up to date. */
@@ -34,13 +70,25 @@ static weir_status open_order(struct solver *solver)
     return order_copy(&solver->victims, &sorted->order);
 }
 
+/** All victims, or those of the first ring, in order. */
+static weir_status open_wide(struct solver *solver)
+{
+    int32_t n_jobs = solver->cluster->snapshot->n_jobs;
+    bool is_large = solver->must_move_all && solver->cluster->snapshot->n_nodes > SOLVER_LARGE;
+    solver->n_steps += n_jobs / (is_large ? SOLVER_LOOKS_PER_STEP : SOLVER_JOBS_PER_STEP);
+    for (int32_t i = 0; i < n_jobs; i++) {
+        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
+    }
+    solver->ring = 0;
+    return solver->n_rings > 0 ? open_ring(solver) : open_order(solver);
+}
+
 weir_status victims_open(struct solver *solver)
 {
     const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
     bool is_loose = search_applies(solver->cluster); /* Who goes with whom is not known. */
     solver->n_units = solver->n_unit_tasks = 0;
     solver->are_open = true;
-    solver->n_steps += snapshot->n_jobs / SOLVER_JOBS_PER_STEP;
     memset(solver->gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->gains);
     memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
@@ -49,16 +97,17 @@ weir_status victims_open(struct solver *solver)
     }
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         solver->last_unit[i] = -1;
-        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
     }
-    solver->ring = 0;
-    return solver->n_rings > 0 ? open_ring(solver) : open_order(solver);
+    if (solver->is_narrow) {
+        WEIR_TRY(open_narrow(solver));
+    }
+    return solver->is_narrow ? WEIR_OK : open_wide(solver);
 }
 
 void victims_close(struct solver *solver)
 {
     solver->are_open = false;
-    if (solver->n_rings > 0) {
+    if (solver->n_rings > 0 || solver->is_narrow) {
         order_fini(&solver->victims); /* It is no copy of what was sorted. */
     }
     solver->n_units = solver->n_unit_tasks = 0;
