@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+/** Marks of jobs that are looked at without a branch. */
+#define MARKS_AT_ONCE 1024
+
 struct eviction {
     candidates_fn *mark;
     solver_allow_fn *allow;
@@ -61,9 +64,15 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
 /** Which jobs may be victims. @return Whether there is one. Cost: jobs, but few are looked at. */
 static bool mark_victims(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
+    const uint8_t *marks = cycle->solver.is_victim;
+    int32_t n = cycle->cluster.snapshot->n_jobs;
     rule->mark(cycle, job);
-    for (int32_t v = 0; v < cycle->cluster.snapshot->n_jobs; v++) {
-        if (cycle->solver.is_victim[v] != SOLVER_NOT_A_VICTIM) {
+    for (int32_t first = 0; first < n; first += MARKS_AT_ONCE) {
+        uint8_t any = 0;
+        for (int32_t v = first; v < WEIR_MIN(first + MARKS_AT_ONCE, n); v++) {
+            any |= marks[v];
+        }
+        if (any != SOLVER_NOT_A_VICTIM) {
             return true;
         }
     }

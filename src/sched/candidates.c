@@ -36,6 +36,9 @@ static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
 static void update_running(struct cycle *cycle)
 {
     const struct cluster *cluster = &cycle->cluster;
+    if (cycle->runs_version == cluster->n_commits) {
+        return;
+    }
     for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
         if (cluster->changed[v] > cycle->runs_version) {
             cycle->runs[v] = judge_running(cluster, v);

@@ -59,8 +59,11 @@ static struct task_charge charge_of(const struct cluster *cluster, int32_t task,
 
 struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node)
 {
-    int64_t memory =
-        node < 0 ? cluster->min_device_memory : cluster->snapshot->nodes[node].device_memory_bytes;
+    int64_t memory = cluster->min_device_memory;
+    if (node >= 0 && demand_is_by_memory(cluster_demand(cluster, task))) { /* Else it is not used,
+                                                               and nodes are far apart. */
+        memory = cluster->snapshot->nodes[node].device_memory_bytes;
+    }
     return charge_of(cluster, task, node, memory);
 }
 

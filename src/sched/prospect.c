@@ -17,9 +17,16 @@ weir_status prospect_init(struct prospect *prospect, struct cluster *cluster, st
     prospect->is_movable = calloc(n_shapes, sizeof *prospect->is_movable);
     prospect->is_loose = calloc((size_t)cluster->snapshot->n_nodes + 1, sizeof(bool));
     prospect->hopes = calloc(n_shapes, sizeof *prospect->hopes);
+    prospect->gangs = calloc((size_t)cluster->snapshot->n_jobs + 1, sizeof *prospect->gangs);
     if (prospect->gains == NULL || prospect->examples == NULL || prospect->is_movable == NULL ||
-        prospect->hopes == NULL || prospect->is_loose == NULL) {
+        prospect->hopes == NULL || prospect->is_loose == NULL || prospect->gangs == NULL) {
         return WEIR_ERR_NOMEM;
+    }
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        if (cluster->jobs[j].n_tasks > 1 &&
+            cluster->jobs[j].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
+            prospect->gangs[prospect->n_gangs++] = j;
+        }
     }
     for (int32_t t = cluster->snapshot->n_tasks - 1; t >= 0; t--) {
         prospect->examples[cluster->tasks[t].shape] = t;
@@ -34,6 +41,7 @@ void prospect_fini(struct prospect *prospect)
     free(prospect->is_movable);
     free(prospect->is_loose);
     free(prospect->hopes);
+    free(prospect->gangs);
     *prospect = (struct prospect){0};
 }
 
@@ -170,11 +178,8 @@ void prospect_update(struct prospect *prospect)
         prospect->is_movable[shape] = fits_somewhere(prospect, shape);
     }
     memset(prospect->is_loose, 0, (size_t)snapshot->n_nodes * sizeof *prospect->is_loose);
-    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        if (cluster->jobs[j].n_tasks > 1 &&
-            cluster->jobs[j].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
-            note_gang(prospect, &snapshot->jobs[j]);
-        }
+    for (int32_t i = 0; i < prospect->n_gangs; i++) {
+        note_gang(prospect, &snapshot->jobs[prospect->gangs[i]]);
     }
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
         const struct task_state *task = &cluster->tasks[t];

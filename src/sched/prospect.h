@@ -43,6 +43,7 @@ struct prospect {
     uint8_t *is_movable;         /**< Per shape: fits somewhere. */
     bool *is_loose;              /**< Per node: some gang on it could be placed anew. */
     uint8_t *hopes;              /**< Per shape: enum prospect_hope of consolidation. */
+    int32_t *gangs, n_gangs;     /**< Jobs of several tasks that may be moved. */
     int64_t version;             /**< Of the state (cluster.n_commits) that these are for; -1. */
 };
 
