@@ -208,7 +208,7 @@ static weir_status search_for_all(struct cycle *cycle, const struct eviction *ru
     struct solver *solver = &cycle->solver;
     int64_t most = cluster->profile->search_max_scenarios * SOLVER_STEPS_PER_SCENARIO;
     uint64_t start = second_start(cycle);
-    most = rule->must_move_all ? solver_steps_for_moves(cluster, most) : most;
+    most = rule->must_move_all ? solver_steps_for_moves(solver, most) : most;
     solver->n_steps = 0;
     for (uint64_t i = 0; cluster->status == WEIR_OK; i++) {
         int32_t job = order_pop(order);

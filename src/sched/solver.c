@@ -32,6 +32,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
     *solver = (struct solver){.cluster = cluster, .placer = placer};
+    solver->is_large = snapshot->n_nodes > SOLVER_LARGE && !cluster->profile->like_kai;
     solver->is_victim = make(n_jobs, 1);
     solver->is_listed = make(n_jobs, sizeof(bool));
     for (int i = 0; i < 2; i++) {
@@ -481,10 +482,10 @@ static bool find_hopes(struct solver *solver, int32_t n_tasks)
     return n >= n_tasks;
 }
 
-int64_t solver_steps_for_moves(const struct cluster *cluster, int64_t most)
+int64_t solver_steps_for_moves(const struct solver *solver, int64_t most)
 {
-    int64_t n_nodes = cluster->snapshot->n_nodes;
-    return n_nodes > SOLVER_LARGE ? most * SOLVER_LARGE / n_nodes : most;
+    int64_t n_nodes = solver->cluster->snapshot->n_nodes;
+    return solver->is_large ? most * SOLVER_LARGE / n_nodes : most;
 }
 
 bool solver_solve(struct solver *solver)
@@ -511,8 +512,7 @@ bool solver_solve(struct solver *solver)
         }
         return is_found;
     }
-    solver->is_narrow =
-        solver->must_move_all && solver->is_simple && cluster->snapshot->n_nodes > SOLVER_LARGE;
+    solver->is_narrow = solver->must_move_all && solver->is_simple && solver->is_large;
     if (solver->is_narrow && !find_hopes(solver, n_tasks)) {
         return false;
     }

@@ -20,8 +20,8 @@
 #define SOLVER_STEPS_PER_SCENARIO 4
 
 /** On more nodes a search for moves looks only at victims that are in the way, and all of them may
- *  take the fewer steps the more nodes there are, as the rest of a cycle takes the longer. What is
- *  owed to who waits does not depend on moves. */
+ *  take the fewer steps the more nodes there are, as the rest of a cycle takes the longer; but not
+ *  like_kai. What is owed to who waits does not depend on moves. */
 #define SOLVER_LARGE 1000
 
 /** Of victims in the way so many are looked at and sorted in a step. */
@@ -126,6 +126,7 @@ struct solver {
     struct prospect_gain *all_gains; /**< Of all victims: scratch. */
     bool *is_hopeful; /**< Per node: the job's tasks would fit if all who could move had. */
     bool is_narrow;   /**< Only victims on such nodes are popped. */
+    bool is_large;    /**< By SOLVER_LARGE. */
     int32_t *rings; /**< Per leaf queue how far it is: the victims of ring 0 go first, then those of
                          1; each is tried with those before it on its node, and alone. Input. */
     int32_t n_rings, ring; /**< 0: all at once. The former is input. */
@@ -155,7 +156,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster,
 void solver_fini(struct solver *solver);
 
 /** Of so many steps of an action those that its searches may take if it only moves work. */
-int64_t solver_steps_for_moves(const struct cluster *cluster, int64_t most);
+int64_t solver_steps_for_moves(const struct solver *solver, int64_t most);
 
 /** Room for the next tasks of solver->job out of the jobs marked in solver->is_victim. On success
  *  the changes are in place; without, nothing has changed. */

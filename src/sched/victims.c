@@ -74,8 +74,8 @@ static weir_status open_order(struct solver *solver)
 static weir_status open_wide(struct solver *solver)
 {
     int32_t n_jobs = solver->cluster->snapshot->n_jobs;
-    bool is_large = solver->must_move_all && solver->cluster->snapshot->n_nodes > SOLVER_LARGE;
-    solver->n_steps += n_jobs / (is_large ? SOLVER_LOOKS_PER_STEP : SOLVER_JOBS_PER_STEP);
+    bool is_cut = solver->must_move_all && solver->is_large;
+    solver->n_steps += n_jobs / (is_cut ? SOLVER_LOOKS_PER_STEP : SOLVER_JOBS_PER_STEP);
     for (int32_t i = 0; i < n_jobs; i++) {
         solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
     }
