@@ -14,7 +14,7 @@
 #define ROUNDS_MAX   40
 #define ROUNDS_LIVE  200 /* Work that leaves takes its time. */
 #define DEVICE_UNITS 1000
-#define N_EMPTY      1000 /* SOLVER_LARGE */
+#define N_EMPTY      1000 /* More than SOLVER_LARGE. */
 #define LARGE_EVERY  10
 
 /** Clusters of each kind; the slow run asks for more. */

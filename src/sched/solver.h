@@ -22,7 +22,7 @@
 /** On more nodes a search for moves looks only at victims that are in the way, and all of them may
  *  take the fewer steps the more nodes there are, as the rest of a cycle takes the longer; but not
  *  like_kai. What is owed to who waits does not depend on moves. */
-#define SOLVER_LARGE 1000
+#define SOLVER_LARGE 700
 
 /** Of victims in the way so many are looked at and sorted in a step. */
 #define SOLVER_LOOKS_PER_STEP 64
