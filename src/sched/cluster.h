@@ -236,7 +236,8 @@ void cluster_index_node(struct cluster *cluster, int32_t node);
 /** For cluster_init: read all tasks and count them where they lie, in the order of nodes. */
 weir_status cluster_put_tasks(struct cluster *cluster) WEIR_MUST_CHECK;
 
-/** Make a node's counters from its devices, when cluster.is_building ends. */
+/** Make a node's counters from its devices, once who lies there is counted on these
+ *  (cluster.is_building). */
 void cluster_count_devices(struct cluster *cluster, int32_t node);
 
 /** The indices, up to date until the next change. Cost: O(log nodes) for each node that has changed
