@@ -111,8 +111,9 @@ START_TEST(a_large_cluster_is_planned_in_one_go)
 
 END_TEST
 
-/** All nodes are full of jobs of one device, but the first two have one free each: for a job of
- * two, one of the fourteen oldest must move, out of more than a search could look at. */
+/** All nodes are full of jobs of one device, but the first two have one free each, which the jobs
+ * of other nodes may not use: for a job of two, one of the fourteen oldest must move, out of more
+ * than a search could look at. */
 START_TEST(who_is_in_the_way_moves_in_a_large_cluster)
 {
     enum { N_NODES = 5000, N_JOBS = 8 * N_NODES - 2 };
