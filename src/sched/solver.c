@@ -473,6 +473,7 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
 static bool find_hopes(struct solver *solver, int32_t n_tasks)
 {
     int64_t n = 0;
+    solver->n_steps += solver->cluster->snapshot->n_nodes / SOLVER_LOOKS_PER_STEP;
     for (int32_t at = 0; at < solver->cluster->snapshot->n_nodes; at++) {
         int64_t n_here =
             prospect_count_on(solver->cluster, solver->pending[0], at, &solver->prospect.gains[at]);

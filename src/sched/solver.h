@@ -24,7 +24,8 @@
  *  like_kai. What is owed to who waits does not depend on moves. */
 #define SOLVER_LARGE 700
 
-/** Of victims in the way so many are looked at and sorted in a step. */
+/** Of victims in the way, and of nodes where the job could lie, so many are looked at in a step;
+ * and so many victims sorted. */
 #define SOLVER_LOOKS_PER_STEP 64
 #define SOLVER_SORTS_PER_STEP 8
 
