@@ -1,32 +1,13 @@
 #include "sched/cluster.h"
 
 #include "base/macros.h"
+#include "sched/portion.h"
 
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node)
 {
-    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    int64_t size = cluster->nodes[node].device_size;
-    if (demand->device_milli == WEIR_SCHED_DEVICE) {
-        return size;
-    }
-    if (demand->device_milli > 0) {
-        return (int64_t)((__int128)size * demand->device_milli / WEIR_SCHED_DEVICE);
-    }
-    bool is_known = cluster->snapshot->nodes[node].device_memory_bytes > 0;
-    return is_known ? demand->device_memory_bytes : size + 1;
-}
-
-/** What each of the task's devices counts as where devices have so much memory; 0: unknown. */
-static int64_t device_charge(const struct weir_sched_demand *demand, int64_t memory)
-{
-    if (demand->device_milli > 0 || demand->n_devices == 0) {
-        return demand->device_milli;
-    }
-    if (memory <= 0) {
-        return WEIR_SCHED_DEVICE;
-    }
-    __int128 scaled = (__int128)demand->device_memory_bytes * WEIR_SCHED_DEVICE + memory - 1;
-    return (int64_t)WEIR_MIN(scaled / memory, WEIR_SCHED_DEVICE);
+    return portion_units(cluster->profile, cluster_demand(cluster, task),
+                         cluster->nodes[node].device_size,
+                         cluster->snapshot->nodes[node].device_memory_bytes > 0);
 }
 
 /** The model that a task's devices count as; -1: none that queues have shares of, or not known yet.
@@ -41,12 +22,13 @@ static int32_t charged_model(const struct cluster *cluster, int32_t task, int32_
                      : cluster->shape_models[cluster->tasks[task].shape];
 }
 
+/** `size`: of the devices; 0: unknown. */
 static struct task_charge charge_of(const struct cluster *cluster, int32_t task, int32_t node,
-                                    int64_t memory)
+                                    int64_t size)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct task_state *state = &cluster->tasks[task];
-    int64_t devices = demand->n_devices * device_charge(demand, memory);
+    int64_t devices = portion_charge(cluster->profile, demand, size, node >= 0);
     for (int32_t i = 0; i < state->n_extras; i++) {
         const struct extra_want *want = &cluster->wants[state->first_extra + i];
         devices += want->count * cluster->extra_milli[want->name];
@@ -59,33 +41,18 @@ static struct task_charge charge_of(const struct cluster *cluster, int32_t task,
 
 struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node)
 {
-    int64_t memory = cluster->min_device_memory;
+    int64_t size = cluster->min_device_size;
     if (node >= 0 && demand_is_by_memory(cluster_demand(cluster, task))) { /* Else it is not used,
                                                                and nodes are far apart. */
-        memory = cluster->snapshot->nodes[node].device_memory_bytes;
+        bool is_known = cluster->snapshot->nodes[node].device_memory_bytes > 0;
+        size = is_known ? cluster->nodes[node].device_size : 0;
     }
-    return charge_of(cluster, task, node, memory);
+    return charge_of(cluster, task, node, size);
 }
 
 struct task_charge cluster_charge_at_least(const struct cluster *cluster, int32_t task)
 {
-    return charge_of(cluster, task, -1, cluster->max_device_memory);
-}
-
-/** Thousandths of a device of this size that are left. Most are free or taken as a whole. */
-static int32_t room_milli_of(int64_t size, int64_t taken)
-{
-    int64_t room = size - taken;
-    if (room <= 0) {
-        return 0;
-    }
-    if (room == size) {
-        return WEIR_SCHED_DEVICE;
-    }
-    if (room <= INT64_MAX / WEIR_SCHED_DEVICE) {
-        return (int32_t)(room * WEIR_SCHED_DEVICE / size);
-    }
-    return (int32_t)((__int128)room * WEIR_SCHED_DEVICE / size);
+    return charge_of(cluster, task, -1, cluster->max_device_size);
 }
 
 static void node_count_device(struct node_state *node, const struct device_state *device, int sign)
@@ -117,7 +84,7 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
         device->now += now * units;
         device->future += future * units;
         device->waiting += n_waiting * units;
-        device->room_milli = room_milli_of(node->device_size, device->future);
+        device->room_milli = portion_room(cluster->profile, node->device_size, device->future);
         device->n_waiting += n_waiting;
         node_count_device(node, device, 1);
     }
@@ -132,7 +99,7 @@ void cluster_count_devices(struct cluster *cluster, int32_t at)
     node->room_milli = 0;
     for (int32_t d = 0; d < cluster->snapshot->nodes[at].n_devices; d++) {
         struct device_state *device = &cluster->devices[node->first_device + d];
-        device->room_milli = room_milli_of(node->device_size, device->future);
+        device->room_milli = portion_room(cluster->profile, node->device_size, device->future);
         node_count_device(node, device, 1);
     }
     cluster->room_milli += node->is_open ? node->room_milli : 0;

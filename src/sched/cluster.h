@@ -82,7 +82,7 @@ struct node_state {
     int32_t whole_now;    /**< Devices with nothing on them, now and in the future. */
     int32_t whole_future; /**< Devices with nothing on them in the future. */
     int32_t n_shared;     /**< Devices that are taken in part in the future. */
-    int64_t device_size;  /**< Units of a device: its bytes if known, else thousandths. */
+    int64_t device_size;  /**< Units of a device (portion.h). */
     int64_t room_milli;   /**< Free in the future, over all devices. */
     int32_t first_extra, first_zone;
     int32_t model; /**< The resource that its devices are; -1: no queue has a share of it. */
@@ -188,7 +188,7 @@ struct cluster {
     uint8_t
         *parts; /**< Per node, of indices: 0, or one more than its model's place among models. */
     int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
-    int64_t min_device_memory, max_device_memory; /**< Of nodes that say it; 0: none does. */
+    int64_t min_device_size, max_device_size; /**< Of nodes that say their memory; 0: none does. */
 
     struct cluster_indices indices; /**< To be asked for by cluster_indices. */
     int32_t *unindexed;             /**< Nodes that have changed since they were. */

@@ -5,6 +5,7 @@
 #include "sched/affinity.h"
 #include "sched/calendar.h"
 #include "sched/model.h"
+#include "sched/portion.h"
 #include "sched/shape.h"
 #include "sched/shares.h"
 #include "sched/users.h"
@@ -145,8 +146,7 @@ static void build_nodes(struct cluster *cluster)
         struct node_state *node = &cluster->nodes[i];
         node->first_device = at_device;
         node->first_zone = at_zone;
-        node->device_size =
-            given->device_memory_bytes > 0 ? given->device_memory_bytes : WEIR_SCHED_DEVICE;
+        node->device_size = portion_device_size(cluster->profile, given->device_memory_bytes);
         node->whole_now = node->whole_future = given->n_devices;
         node->room_milli = (int64_t)given->n_devices * WEIR_SCHED_DEVICE;
         node->is_open = !given->is_cordoned && !(given->closed_until_ms > given->closed_from_ms &&
@@ -162,9 +162,9 @@ static void build_nodes(struct cluster *cluster)
         cluster->total.of[WEIR_SCHED_CPU] += given->cpu_milli;
         cluster->total.of[WEIR_SCHED_MEMORY] += given->memory_bytes;
         if (given->device_memory_bytes > 0 && given->n_devices > 0) {
-            int64_t memory = given->device_memory_bytes, least = cluster->min_device_memory;
-            cluster->min_device_memory = least == 0 ? memory : WEIR_MIN(least, memory);
-            cluster->max_device_memory = WEIR_MAX(cluster->max_device_memory, memory);
+            int64_t size = node->device_size, least = cluster->min_device_size;
+            cluster->min_device_size = least == 0 ? size : WEIR_MIN(least, size);
+            cluster->max_device_size = WEIR_MAX(cluster->max_device_size, size);
         }
     }
 }

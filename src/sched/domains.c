@@ -1,6 +1,7 @@
 #include "sched/domains.h"
 
 #include "base/macros.h"
+#include "sched/portion.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,8 @@ static void read_task(const struct search *search, int32_t task, int64_t *out)
     const struct cluster *cluster = search->cluster;
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     memset(out, 0, (size_t)search->n_sums * sizeof *out);
-    out[SUM_DEVICES] = (int64_t)demand->n_devices * demand->device_milli;
+    out[SUM_DEVICES] =
+        demand_is_by_memory(demand) ? 0 : portion_charge(cluster->profile, demand, 0, false);
     out[SUM_CPU] = demand->cpu_milli;
     out[SUM_MEMORY] = demand->memory_bytes;
     out[SUM_TASKS] = 1;
@@ -138,7 +140,8 @@ static int64_t shared_room(const struct cluster *cluster, int32_t at)
     int64_t room = 0;
     for (int32_t d = 0; d < cluster->snapshot->nodes[at].n_devices; d++) {
         const struct device_state *device = &cluster->devices[cluster->nodes[at].first_device + d];
-        room += device->future > 0 ? device->room_milli : 0;
+        int64_t size = cluster->nodes[at].device_size, left = WEIR_MAX(size - device->future, 0);
+        room += device->future > 0 ? (int64_t)((__int128)left * WEIR_SCHED_DEVICE / size) : 0;
     }
     return room;
 }

@@ -301,6 +301,80 @@ START_TEST(whoever_is_entitled_to_nothing_is_not_guarded)
 
 END_TEST
 
+/** A share of a device, by thousandths or (0) by memory. */
+static struct weir_sched_job *share(struct test_cluster *cluster, int32_t queue, int milli, int mib)
+{
+    struct weir_sched_job *job = test_job(cluster, queue, 50, 1, 1);
+    cluster->tasks[job->first_task].demand.device_milli = milli;
+    cluster->tasks[job->first_task].demand.device_memory_bytes = (int64_t)mib << 20;
+    return job;
+}
+
+/** How many of n such shares are bound on one device of so much memory, below a limit. */
+static int count_bound(int milli, int share_mib, int n, int device_mib, int limit)
+{
+    struct test_cluster cluster;
+    int n_bound = 0;
+    test_cluster_init(&cluster, 1, 1, 32, 32);
+    int32_t node = test_node(&cluster, 1), queue = test_queue(&cluster, -1, 1, 1, limit);
+    cluster.nodes[node].device_memory_bytes = (int64_t)device_mib << 20;
+    for (int i = 0; i < n; i++) {
+        share(&cluster, queue, milli, share_mib);
+    }
+    struct weir_sched_plan *plan = plan_of(&cluster, "allocate");
+    for (int i = 0; i < n; i++) {
+        n_bound += is_done(plan, &cluster.jobs[i], WEIR_SCHED_BIND);
+    }
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+    return n_bound;
+}
+
+/** A share takes whole MiB of a device of hundreds of MiB, and counts as hundredths of a device. */
+START_TEST(shares_are_rounded)
+{
+    ck_assert_int_eq(count_bound(335, 0, 4, 100, -1), 3);  /* 33 each, not 33.5 */
+    ck_assert_int_eq(count_bound(335, 0, 4, 1000, -1), 2); /* 335 of 1,000 */
+    ck_assert_int_eq(count_bound(335, 0, 3, 100, 1), 2);   /* of a limit of 1 it is 0.34 */
+    ck_assert_int_eq(count_bound(344, 0, 3, 100, 1), 2);   /* 34 each; 1.02 of 1 */
+    ck_assert_int_eq(count_bound(334, 0, 3, 100, 1), 3);   /* 0.33 */
+    ck_assert_int_eq(count_bound(290, 0, 4, 100, -1), 3);
+    ck_assert_int_eq(count_bound(0, 100, 2, 199, -1), 1); /* The device has 100 MiB. */
+    ck_assert_int_eq(count_bound(0, 101, 1, 199, -1), 0);
+    ck_assert_int_eq(count_bound(0, 251, 3, 1000, 1), 3); /* 0.26 of it where it is, 0.251 before */
+    ck_assert_int_eq(count_bound(0, 251, 4, 1099, 1), 3);
+    ck_assert_int_eq(count_bound(0, 250, 4, 1099, 1), 4);
+}
+
+END_TEST
+
+/** A gang of which one member must wait for what leaves; whoever then joins the member that need
+ *  not has no reason to wait. */
+START_TEST(whoever_joins_a_member_that_only_waits_for_its_gang_starts)
+{
+    struct test_cluster cluster;
+    test_cluster_init(&cluster, 1, 1, 8, 8);
+    int32_t node = test_node(&cluster, 2), queue = test_queue(&cluster, -1, -1, 1, -1);
+    struct weir_sched_job *leaves = running(&cluster, queue, 1, node);
+    static const int32_t devices[] = {1};
+    cluster.tasks[leaves->first_task].state = WEIR_SCHED_RELEASING;
+    cluster.tasks[leaves->first_task].devices = devices;
+    struct weir_sched_job *gang = test_job(&cluster, queue, 50, 2, 1);
+    for (int t = 0; t < 2; t++) {
+        cluster.tasks[gang->first_task + t].demand.device_milli = 600;
+    }
+    struct weir_sched_job *joins = share(&cluster, queue, 400, 0);
+    struct weir_sched_job *waits = share(&cluster, queue, 400, 0);
+    struct weir_sched_plan *plan = plan_of(&cluster, "allocate");
+    ck_assert(is_done(plan, gang, WEIR_SCHED_PIPELINE));
+    ck_assert(is_done(plan, joins, WEIR_SCHED_BIND));
+    ck_assert(is_done(plan, waits, WEIR_SCHED_PIPELINE));
+    weir_sched_plan_destroy(plan);
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("kai", a_queue_above_its_share_of_devices_alone_is_not_put_back,
                an_unbounded_queue_comes_after_one_of_the_size_of_the_cluster,
                whoever_has_no_share_of_devices_comes_last,
@@ -310,4 +384,5 @@ WEIR_TEST_MAIN("kai", a_queue_above_its_share_of_devices_alone_is_not_put_back,
                whoever_is_above_its_share_of_anything_may_lose,
                work_of_a_queue_below_its_quota_is_not_moved_by_a_reclaim,
                whoever_waits_for_a_place_is_a_victim_too,
-               whoever_is_entitled_to_nothing_is_not_guarded)
+               whoever_is_entitled_to_nothing_is_not_guarded, shares_are_rounded,
+               whoever_joins_a_member_that_only_waits_for_its_gang_starts)

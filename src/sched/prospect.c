@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/affinity.h"
+#include "sched/portion.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +85,8 @@ static bool fits_somewhere(const struct prospect *prospect, int32_t shape)
 static int64_t milli_on(const struct cluster *cluster, int32_t task, int32_t node, bool is_up)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    if (demand->n_devices == 0 || demand->device_milli > 0) {
-        return (int64_t)demand->n_devices * demand->device_milli;
+    if (!demand_is_by_memory(demand)) {
+        return portion_charge(cluster->profile, demand, 0, false);
     }
     int64_t size = cluster->nodes[node].device_size;
     __int128 units = cluster_device_units(cluster, task, node);

@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/chunk.h"
+#include "sched/portion.h"
 #include "sched/requeue.h"
 #include "sched/victims.h"
 
@@ -187,7 +188,7 @@ static int64_t milli_of(const struct cluster *cluster, int32_t task, int32_t nod
 static int64_t milli_wanted(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    return (int64_t)demand->n_devices * demand->device_milli;
+    return demand_is_by_memory(demand) ? 0 : portion_charge(cluster->profile, demand, 0, false);
 }
 
 static int by_room(const void *left, const void *right)
