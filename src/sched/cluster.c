@@ -84,7 +84,7 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
         device->now += now * units;
         device->future += future * units;
         device->waiting += n_waiting * units;
-        device->room_milli = portion_room(cluster->profile, node->device_size, device->future);
+        device->room_milli = portion_room(node->device_size, device->future);
         device->n_waiting += n_waiting;
         node_count_device(node, device, 1);
     }
@@ -99,7 +99,7 @@ void cluster_count_devices(struct cluster *cluster, int32_t at)
     node->room_milli = 0;
     for (int32_t d = 0; d < cluster->snapshot->nodes[at].n_devices; d++) {
         struct device_state *device = &cluster->devices[node->first_device + d];
-        device->room_milli = portion_room(cluster->profile, node->device_size, device->future);
+        device->room_milli = portion_room(node->device_size, device->future);
         node_count_device(node, device, 1);
     }
     cluster->room_milli += node->is_open ? node->room_milli : 0;

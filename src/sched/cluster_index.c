@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/fgd_index.h"
+#include "sched/portion.h"
 
 #define PART_UNITS ((int64_t)1000000000000)
 
@@ -81,7 +82,7 @@ int64_t cluster_least_key(const struct cluster *cluster, const struct weir_sched
     }
     return demand->device_milli == WEIR_SCHED_DEVICE
                ? demand->n_devices * CLUSTER_KEY_WHOLE_DEVICE
-               : (int64_t)demand->n_devices * WEIR_MAX(demand->device_milli, 1);
+               : WEIR_MAX(portion_least(profile, demand), demand->n_devices);
 }
 
 const struct cluster_indices *cluster_indices(struct cluster *cluster)

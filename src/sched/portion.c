@@ -27,8 +27,9 @@ static int64_t kai_units(const struct weir_sched_demand *demand, int64_t size)
     if (demand->device_milli == 0) {
         return (demand->device_memory_bytes + MIB - 1) / MIB * MIB;
     }
+    int64_t n_units = size / unit;
     double portion = (double)demand->device_milli / WEIR_SCHED_DEVICE;
-    return (int64_t)(portion * (double)(size / unit)) * unit;
+    return (int64_t)(portion * (double)n_units) * unit;
 }
 
 int64_t portion_units(const struct weir_sched_profile *profile,
@@ -88,8 +89,16 @@ int64_t portion_charge(const struct weir_sched_profile *profile,
     return demand->n_devices * each;
 }
 
+int64_t portion_least(const struct weir_sched_profile *profile,
+                      const struct weir_sched_demand *demand)
+{
+    bool is_rounded = profile->like_kai && demand->device_milli < WEIR_SCHED_DEVICE;
+    int64_t less = is_rounded ? WEIR_SCHED_DEVICE / KAI_PARTS : 0; /* A unit of the smallest. */
+    return demand->n_devices * WEIR_MAX(demand->device_milli - less, 0);
+}
+
 /** Most are free or taken as a whole. */
-int32_t portion_room(const struct weir_sched_profile *profile, int64_t size, int64_t taken)
+int32_t portion_room(int64_t size, int64_t taken)
 {
     int64_t room = size - taken;
     if (room <= 0) {
@@ -97,9 +106,6 @@ int32_t portion_room(const struct weir_sched_profile *profile, int64_t size, int
     }
     if (room == size) {
         return WEIR_SCHED_DEVICE;
-    }
-    if (profile->like_kai) {
-        return (int32_t)(WEIR_SCHED_DEVICE - kai_hundredths(taken, size) * HUNDREDTH);
     }
     if (room <= INT64_MAX / WEIR_SCHED_DEVICE) {
         return (int32_t)(room * WEIR_SCHED_DEVICE / size);

@@ -26,7 +26,12 @@ int64_t portion_units(const struct weir_sched_profile *profile,
 int64_t portion_charge(const struct weir_sched_profile *profile,
                        const struct weir_sched_demand *demand, int64_t size, bool is_there);
 
+/** Thousandths of their devices' room that a task's shares take at least, on any node; memory of
+ *  them may take none. */
+int64_t portion_least(const struct weir_sched_profile *profile,
+                      const struct weir_sched_demand *demand);
+
 /** Thousandths of a device of `size` units that are left beside `taken`, rounded down. */
-int32_t portion_room(const struct weir_sched_profile *profile, int64_t size, int64_t taken);
+int32_t portion_room(int64_t size, int64_t taken);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "base/macros.h"
 #include "sched/affinity.h"
-#include "sched/portion.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +84,9 @@ static bool fits_somewhere(const struct prospect *prospect, int32_t shape)
 static int64_t milli_on(const struct cluster *cluster, int32_t task, int32_t node, bool is_up)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    if (!demand_is_by_memory(demand)) {
-        return portion_charge(cluster->profile, demand, 0, false);
+    bool is_exact = demand->device_milli > 0 && !cluster->profile->like_kai;
+    if (demand->n_devices == 0 || is_exact) {
+        return (int64_t)demand->n_devices * demand->device_milli;
     }
     int64_t size = cluster->nodes[node].device_size;
     __int128 units = cluster_device_units(cluster, task, node);
@@ -104,10 +104,9 @@ void prospect_add(const struct cluster *cluster, int32_t task, int32_t node,
     room->n_tasks++;
 }
 
-void prospect_count(const struct prospect *prospect, int32_t task, bool may_lose, bool is_gang,
-                    struct prospect_gain *gain)
+void prospect_count(const struct prospect *prospect, int32_t task, int32_t node, bool may_lose,
+                    bool is_gang, struct prospect_gain *gain)
 {
-    int32_t node = cluster_seat(prospect->cluster, task);
     prospect_add(prospect->cluster, task, node, &gain->of_all);
     if (may_lose || prospect->is_movable[prospect->cluster->tasks[task].shape]) {
         prospect_add(prospect->cluster, task, node, &gain->of_useful);
@@ -191,7 +190,7 @@ void prospect_update(struct prospect *prospect)
         }
         if (is_settled(task) &&
             cluster->jobs[task->job].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
-            prospect_count(prospect, t, false, false, &prospect->gains[task->held]);
+            prospect_count(prospect, t, task->held, false, false, &prospect->gains[task->held]);
         }
     }
 }

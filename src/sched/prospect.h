@@ -62,10 +62,10 @@ bool prospect_is_hopeless(struct prospect *prospect, int32_t task);
 
 bool prospect_is_known(const struct prospect *prospect, int32_t task);
 
-/** Count a victim where it runs. May it be lost, or must it move? And does more than one task go
- *  with it? */
-void prospect_count(const struct prospect *prospect, int32_t task, bool may_lose, bool is_gang,
-                    struct prospect_gain *gain);
+/** Count a victim on the node where it runs, or was to. May it be lost, or must it move? And does
+ * more than one task go with it? */
+void prospect_count(const struct prospect *prospect, int32_t task, int32_t node, bool may_lose,
+                    bool is_gang, struct prospect_gain *gain);
 
 /** Count what a task takes of a node as room. */
 void prospect_add(const struct cluster *cluster, int32_t task, int32_t node,

@@ -136,8 +136,8 @@ static bool chosen_could_do(struct solver *solver)
     for (int32_t u = 0; u < solver->n_units; u++) {
         const struct solver_unit *unit = &solver->units[u];
         for (int32_t i = unit->first; i < unit->first + unit->n && search->chosen[u]; i++) {
-            prospect_count(&solver->prospect, solver->unit_tasks[i], true, true,
-                           &solver->all_gains[solver->unit_nodes[i]]);
+            prospect_count(&solver->prospect, solver->unit_tasks[i], solver->unit_nodes[i], true,
+                           true, &solver->all_gains[solver->unit_nodes[i]]);
         }
     }
     return prospect_count_fits(cluster, solver->pending[0], solver->all_gains, search->n_shown) >=
@@ -187,8 +187,7 @@ static int64_t milli_of(const struct cluster *cluster, int32_t task, int32_t nod
 /** What a task wants of devices wherever it will be: 0 if it asks for some of their memory. */
 static int64_t milli_wanted(const struct cluster *cluster, int32_t task)
 {
-    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    return demand_is_by_memory(demand) ? 0 : portion_charge(cluster->profile, demand, 0, false);
+    return portion_least(cluster->profile, cluster_demand(cluster, task));
 }
 
 static int by_room(const void *left, const void *right)
@@ -289,7 +288,7 @@ static bool begin(struct solver *solver, int32_t n_tasks, int32_t n_all)
     for (int32_t i = 0; i < search->n_recorded; i++) {
         int32_t task = search->recorded[i], node = cluster_seat(cluster, task);
         int64_t milli = milli_of(cluster, task, node);
-        prospect_count(&solver->prospect, task, true, true, &solver->gains[node]);
+        prospect_count(&solver->prospect, task, node, true, true, &solver->gains[node]);
         search->recorded_milli[node] += milli;
         search->recorded_sum += milli + 1;
     }

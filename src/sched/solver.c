@@ -3,6 +3,7 @@
 #include "base/macros.h"
 #include "sched/affinity.h"
 #include "sched/chunk.h"
+#include "sched/portion.h"
 #include "sched/search.h"
 #include "sched/settle.h"
 #include "sched/victims.h"
@@ -284,7 +285,8 @@ static void count_all_gains(struct solver *solver)
         bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
             if (cluster->tasks[t].held >= 0 && cluster->tasks[t].held == cluster->tasks[t].target) {
-                prospect_count(&solver->prospect, t, solver->may_lose[job->queue], job->n_tasks > 1,
+                prospect_count(&solver->prospect, t, cluster->tasks[t].held,
+                               solver->may_lose[job->queue], job->n_tasks > 1,
                                &solver->all_gains[cluster->tasks[t].held]);
             }
         }
@@ -403,7 +405,7 @@ static int64_t devices_wanted(const struct solver *solver, int32_t n_tasks)
     for (int32_t i = 0; i < n_tasks; i++) {
         const struct weir_sched_demand *demand =
             cluster_demand(solver->cluster, solver->pending[i]);
-        sum += (int64_t)demand->n_devices * demand->device_milli;
+        sum += portion_least(solver->cluster->profile, demand);
     }
     return sum;
 }

@@ -225,7 +225,7 @@ static void link_unit(struct solver *solver, int32_t unit)
     for (int32_t i = of->first; i < of->first + of->n; i++) {
         int32_t node = cluster_seat(solver->cluster, solver->unit_tasks[i]);
         solver->unit_nodes[i] = node;
-        prospect_count(&solver->prospect, solver->unit_tasks[i], solver->may_lose[job->queue],
+        prospect_count(&solver->prospect, solver->unit_tasks[i], node, solver->may_lose[job->queue],
                        job->n_tasks > 1, &solver->gains[node]);
         int32_t last = solver->node_head[node];
         if (last < 0 || solver->links[last].unit != unit) {
