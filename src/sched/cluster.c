@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/portion.h"
+#include "sched/zones.h"
 
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node)
 {
@@ -121,23 +122,36 @@ static void count_extras(struct cluster *cluster, const struct task_state *state
     }
 }
 
-/** A task over several zones takes an equal part of each. */
-static void count_zones(struct cluster *cluster, int32_t task, int32_t at, uint32_t mask,
-                        int64_t now, int64_t future)
+/** Count what is drawn of zones, a bit each. */
+static void count_zones(struct cluster *cluster, int32_t at, uint32_t mask,
+                        const struct zone_draw *draws, int64_t now, int64_t future)
 {
-    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    int32_t n = __builtin_popcount(mask);
     for (int32_t i = 0; mask != 0; i++, mask >>= 1) {
         if ((mask & 1) != 0) {
             struct zone_state *zone = &cluster->zones[cluster->nodes[at].first_zone + i];
-            int64_t cpu = (demand->cpu_milli + n - 1) / n,
-                    memory = (demand->memory_bytes + n - 1) / n;
-            zone->cpu_now += now * cpu;
-            zone->cpu_future += future * cpu;
-            zone->memory_now += now * memory;
-            zone->memory_future += future * memory;
+            zone->cpu_now += now * draws[i].cpu_milli;
+            zone->cpu_future += future * draws[i].cpu_milli;
+            zone->memory_now += now * draws[i].memory_bytes;
+            zone->memory_future += future * draws[i].memory_bytes;
         }
     }
+}
+
+/** Count a task of which is only supposed that it comes or goes: what it has drawn if it lies
+ *  there, else an equal part of each zone, so that as much is taken back as was counted. */
+static void suppose_zones(struct cluster *cluster, int32_t task, int32_t at, uint32_t mask,
+                          int64_t future)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct task_state *state = &cluster->tasks[task];
+    struct zone_draw parts[ZONES_MAX];
+    int64_t n = __builtin_popcount(mask);
+    for (int32_t i = 0; n > 0 && i < cluster->max_zones; i++) {
+        parts[i] = (struct zone_draw){demand->cpu_milli / n, demand->memory_bytes / n};
+    }
+    bool lies_there = state->target == at && state->zones == mask;
+    count_zones(cluster, at, mask, lies_there ? cluster_target_draws(cluster, task) : parts, 0,
+                future);
 }
 
 /** Add (1) or take away (-1) what a task takes of a node. */
@@ -208,21 +222,23 @@ void cluster_count_in_place(struct cluster *cluster, int32_t task, int sign)
     const struct task_state *state = &cluster->tasks[task];
     const int32_t *held = cluster->held_devices + state->first_spot;
     const int32_t *target = cluster->target_devices + state->first_spot;
+    const struct zone_draw *held_draws = cluster_held_draws(cluster, task);
+    const struct zone_draw *draws = cluster_target_draws(cluster, task);
     bool is_at_home = state->phase == PHASE_RUNNING || state->phase == PHASE_BOUND;
     if (state->phase == PHASE_STUCK) {
         count_at(cluster, task, state->held, held, sign, sign);
-        count_zones(cluster, task, state->held, state->held_zones, sign, sign);
+        count_zones(cluster, state->held, state->held_zones, held_draws, sign, sign);
     } else if (is_at_home) {
         count_at(cluster, task, state->target, target, sign, sign);
-        count_zones(cluster, task, state->target, state->zones, sign, sign);
+        count_zones(cluster, state->target, state->zones, draws, sign, sign);
     } else {
         if (state->held >= 0) {
             count_at(cluster, task, state->held, held, sign, 0);
-            count_zones(cluster, task, state->held, state->held_zones, sign, 0);
+            count_zones(cluster, state->held, state->held_zones, held_draws, sign, 0);
         }
         if (state->target >= 0) {
             count_at(cluster, task, state->target, target, 0, sign);
-            count_zones(cluster, task, state->target, state->zones, 0, sign);
+            count_zones(cluster, state->target, state->zones, draws, 0, sign);
         }
     }
     if (state->target >= 0) {
@@ -257,7 +273,7 @@ void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int
                   uint32_t zones, int sign)
 {
     count_at(cluster, task, node, devices, 0, sign);
-    count_zones(cluster, task, node, zones, 0, sign);
+    suppose_zones(cluster, task, node, zones, sign);
     count_held(cluster, task, node, devices, sign);
 }
 

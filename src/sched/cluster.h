@@ -89,6 +89,11 @@ struct node_state {
     bool is_open;  /**< New work may come. */
 };
 
+/** What an aligned task takes of a NUMA zone. */
+struct zone_draw {
+    int64_t cpu_milli, memory_bytes;
+};
+
 /** Of a node's future what is only held (cluster_hold): asked for rarely, so it is kept apart. */
 struct node_held {
     int64_t cpu, memory;
@@ -144,6 +149,7 @@ struct undo {
     int32_t task;
     int32_t held, target, by_job;
     int32_t first_device; /**< In undo_devices: held, then target. */
+    int32_t first_draw;   /**< In undo_draws, the same; if it has zones. */
     uint32_t held_zones, zones;
     uint8_t phase, reason;
     bool is_fixed;
@@ -167,6 +173,9 @@ struct cluster {
     int64_t *units_held;          /**< Per device: of its future what is only held. */
     struct extra_state *extras;
     struct zone_state *zones;
+    int32_t max_zones;                           /**< Of any node; 0: none says. */
+    bool zones_have_devices;                     /**< Those of one by whose policy zones matter. */
+    struct zone_draw *held_draws, *target_draws; /**< Per task and zone; NULL if max_zones is 0. */
     struct task_state *tasks;
     int32_t *held_devices, *target_devices;
     struct extra_want *wants;
@@ -199,6 +208,8 @@ struct cluster {
     size_t n_log, log_cap;
     int32_t *undo_devices;
     size_t n_undo_devices, undo_devices_cap;
+    struct zone_draw *undo_draws;
+    size_t n_undo_draws, undo_draws_cap;
 
     int32_t n_shapes;
     struct weir_sched_demand *shape_demands; /**< Per shape. */
@@ -315,6 +326,19 @@ struct task_charge cluster_charge_at_least(const struct cluster *cluster, int32_
 
 /** Units of one device that the task takes on this node; more than device_size if impossible. */
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node);
+
+/** What the task draws of the zones where it is and where it will be; NULL if zones matter nowhere.
+ */
+static inline struct zone_draw *cluster_held_draws(const struct cluster *cluster, int32_t task)
+{
+    return cluster->max_zones == 0 ? NULL : cluster->held_draws + (size_t)task * cluster->max_zones;
+}
+
+static inline struct zone_draw *cluster_target_draws(const struct cluster *cluster, int32_t task)
+{
+    return cluster->max_zones == 0 ? NULL
+                                   : cluster->target_draws + (size_t)task * cluster->max_zones;
+}
 
 static inline const struct weir_sched_demand *cluster_demand(const struct cluster *cluster,
                                                              int32_t task)

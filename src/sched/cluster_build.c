@@ -61,6 +61,28 @@ static weir_status make_arrays(struct cluster *cluster)
     return make((void **)&cluster->parts, snapshot->n_nodes, sizeof *cluster->parts);
 }
 
+/** How many zones nodes have, and room for what tasks draw of them. */
+static weir_status make_draws(struct cluster *cluster)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        const struct weir_sched_node *node = &snapshot->nodes[i];
+        cluster->max_zones = WEIR_MAX(cluster->max_zones, node->n_zones);
+        for (int32_t z = 0; z < node->n_zones; z++) {
+            bool has_devices =
+                node->numa_policy != WEIR_SCHED_NUMA_NONE && node->zones[z].n_devices >= 0;
+            cluster->zones_have_devices = cluster->zones_have_devices || has_devices;
+        }
+    }
+    size_t n = (size_t)snapshot->n_tasks * (size_t)cluster->max_zones;
+    if (cluster->max_zones == 0) {
+        return WEIR_OK;
+    }
+    cluster->held_draws = calloc(n + 1, sizeof *cluster->held_draws);
+    cluster->target_draws = calloc(n + 1, sizeof *cluster->target_draws);
+    return cluster->held_draws == NULL || cluster->target_draws == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
+}
+
 static weir_status make_indices(struct cluster *cluster)
 {
     int32_t n = cluster->snapshot->n_nodes;
@@ -335,6 +357,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
 {
     *cluster = (struct cluster){.snapshot = snapshot, .profile = profile};
     WEIR_TRY(make_arrays(cluster));
+    WEIR_TRY(make_draws(cluster));
     build_nodes(cluster);
     model_number(cluster);
     WEIR_TRY(make_indices(cluster));
@@ -362,6 +385,8 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->units_held);
     free(cluster->extras);
     free(cluster->zones);
+    free(cluster->held_draws);
+    free(cluster->target_draws);
     free(cluster->tasks);
     free(cluster->held_devices);
     free(cluster->target_devices);
@@ -388,6 +413,7 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->shape_models);
     free(cluster->log);
     free(cluster->undo_devices);
+    free(cluster->undo_draws);
     node_index_fini(&cluster->indices.by_room);
     node_index_fini(&cluster->indices.by_shared);
     node_index_fini(&cluster->indices.by_cpu);

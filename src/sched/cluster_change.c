@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/fgd_index.h"
+#include "sched/zones.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +32,52 @@ static bool grow(void **array, size_t *cap, size_t needed, size_t size)
     return true;
 }
 
+static size_t draws_size(const struct cluster *cluster)
+{
+    return (size_t)cluster->max_zones * sizeof(struct zone_draw);
+}
+
+/** Of a task in zones of NUMA nodes, what it draws of them. */
+static bool log_draws(struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    size_t n = (size_t)cluster->max_zones, size = draws_size(cluster);
+    if ((state->held_zones | state->zones) == 0) {
+        return true;
+    }
+    if (!grow((void **)&cluster->undo_draws, &cluster->undo_draws_cap,
+              cluster->n_undo_draws + 2 * n, sizeof *cluster->undo_draws)) {
+        return false;
+    }
+    struct zone_draw *saved = cluster->undo_draws + cluster->n_undo_draws;
+    memcpy(saved, cluster_held_draws(cluster, task), size);
+    memcpy(saved + n, cluster_target_draws(cluster, task), size);
+    cluster->n_undo_draws += 2 * n;
+    return true;
+}
+
+static void restore_draws(struct cluster *cluster, const struct undo *undo)
+{
+    cluster->n_undo_draws = (size_t)undo->first_draw;
+    if ((undo->held_zones | undo->zones) != 0) {
+        const struct zone_draw *saved = cluster->undo_draws + undo->first_draw;
+        memcpy(cluster_held_draws(cluster, undo->task), saved, draws_size(cluster));
+        memcpy(cluster_target_draws(cluster, undo->task), saved + cluster->max_zones,
+               draws_size(cluster));
+    }
+}
+
 /** Remember a task as it is. Without memory the log is cut short and `status` says so. */
 static void log_task(struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
     size_t n_spots = 2 * (size_t)cluster_demand(cluster, task)->n_devices;
+    size_t first_draw = cluster->n_undo_draws;
     if (!grow((void **)&cluster->log, &cluster->log_cap, cluster->n_log + 1,
               sizeof *cluster->log) ||
         !grow((void **)&cluster->undo_devices, &cluster->undo_devices_cap,
-              cluster->n_undo_devices + n_spots, sizeof *cluster->undo_devices)) {
+              cluster->n_undo_devices + n_spots, sizeof *cluster->undo_devices) ||
+        !log_draws(cluster, task)) {
         cluster->status = WEIR_ERR_NOMEM;
         return;
     }
@@ -51,6 +89,7 @@ static void log_task(struct cluster *cluster, int32_t task)
         .held_zones = state->held_zones,
         .zones = state->zones,
         .first_device = (int32_t)cluster->n_undo_devices,
+        .first_draw = (int32_t)first_draw,
         .phase = state->phase,
         .reason = state->reason,
         .is_fixed = state->is_fixed,
@@ -109,6 +148,7 @@ void cluster_rollback(struct cluster *cluster, size_t checkpoint)
                    n_devices * sizeof *saved);
         }
         cluster->n_undo_devices = (size_t)undo->first_device;
+        restore_draws(cluster, undo);
         change_end(cluster, undo->task, old_target);
         if (old_held >= 0 && old_held != state->held) {
             cluster_index_node(cluster, old_held);
@@ -132,6 +172,7 @@ void cluster_commit(struct cluster *cluster)
     }
     cluster->n_log = 0;
     cluster->n_undo_devices = 0;
+    cluster->n_undo_draws = 0;
 }
 
 bool cluster_is_fixed(const struct cluster *cluster, int32_t task)
@@ -149,6 +190,17 @@ bool cluster_is_fixed(const struct cluster *cluster, int32_t task)
     return false;
 }
 
+/** It is now where it will be. */
+static void hold_zones(struct cluster *cluster, int32_t task)
+{
+    struct task_state *state = &cluster->tasks[task];
+    state->held_zones = state->zones;
+    if (state->zones != 0) {
+        memcpy(cluster_held_draws(cluster, task), cluster_target_draws(cluster, task),
+               draws_size(cluster));
+    }
+}
+
 void cluster_place(struct cluster *cluster, int32_t task, enum task_phase phase, int32_t node,
                    const int32_t *devices, uint32_t zones)
 {
@@ -159,12 +211,16 @@ void cluster_place(struct cluster *cluster, int32_t task, enum task_phase phase,
     state->phase = (uint8_t)phase;
     state->is_fixed = is_fixed;
     state->zones = zones;
+    if (zones != 0) {
+        zones_draw(cluster, task, node, zones, phase == PHASE_BOUND,
+                   cluster_target_draws(cluster, task));
+    }
     if (n_devices > 0) {
         memcpy(cluster->target_devices + state->first_spot, devices, n_devices * sizeof *devices);
     }
     if (phase == PHASE_BOUND) {
         state->held = node;
-        state->held_zones = zones;
+        hold_zones(cluster, task);
         if (n_devices > 0) {
             memcpy(cluster->held_devices + state->first_spot, devices, n_devices * sizeof *devices);
         }
@@ -202,6 +258,10 @@ void cluster_unevict(struct cluster *cluster, int32_t task)
     state->phase = PHASE_RUNNING;
     state->target = state->held;
     state->zones = state->held_zones;
+    if (state->zones != 0) {
+        memcpy(cluster_target_draws(cluster, task), cluster_held_draws(cluster, task),
+               draws_size(cluster));
+    }
     state->reason = WEIR_SCHED_EVICT_NONE;
     state->by_job = WEIR_SCHED_NONE;
     state->is_fixed = is_fixed;
@@ -234,7 +294,7 @@ void cluster_bind(struct cluster *cluster, int32_t task)
     struct task_state *state = change_begin(cluster, task);
     state->phase = PHASE_BOUND;
     state->held = state->target;
-    state->held_zones = state->zones;
+    hold_zones(cluster, task);
     memcpy(cluster->held_devices + state->first_spot, cluster->target_devices + state->first_spot,
            (size_t)cluster_demand(cluster, task)->n_devices * sizeof(int32_t));
     change_end(cluster, task, -1);

@@ -3,6 +3,7 @@
 
 #include "base/macros.h"
 #include "sched/keep.h"
+#include "sched/zones.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,23 +44,38 @@ static void guess_devices(struct cluster *cluster, int32_t task, int32_t at)
     }
 }
 
-static uint32_t guess_zone(const struct cluster *cluster, int32_t task, int32_t at)
+/** The zones of a task that did not say which: where its devices lie, or those it would be given
+ *  if it came now. Profile like_kai: none, as KAI-Scheduler counts whom it does not know nowhere.
+ */
+static uint32_t guess_zones(const struct cluster *cluster, int32_t task, int32_t at)
 {
-    const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
-    if (!cluster_demand(cluster, task)->numa_aligned || node->n_zones == 0 ||
-        node->numa_policy == WEIR_SCHED_NUMA_NONE) {
+    int32_t *devices = cluster->target_devices + cluster->tasks[task].first_spot;
+    int32_t n_devices = cluster_demand(cluster, task)->n_devices, span;
+    uint32_t zones = 0;
+    if (cluster->profile->like_kai || !zones_concern(cluster, task)) {
         return 0;
     }
-    int32_t best = 0;
-    int64_t best_free = INT64_MIN;
-    for (int32_t i = 0; i < node->n_zones; i++) {
-        int64_t used = cluster->zones[cluster->nodes[at].first_zone + i].cpu_now;
-        if (node->zones[i].cpu_milli - used > best_free) {
-            best = i;
-            best_free = node->zones[i].cpu_milli - used;
-        }
+    if (n_devices > 0 && cluster->zones_have_devices) {
+        return zones_of_devices(&cluster->snapshot->nodes[at], devices, n_devices);
     }
-    return 1U << best;
+    return zones_find(cluster, task, at, false, devices, &zones, &span) ? zones : 0;
+}
+
+static void put_in_zones(struct cluster *cluster, int32_t task, int32_t at)
+{
+    const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
+    struct task_state *state = &cluster->tasks[task];
+    bool is_policy = cluster->snapshot->nodes[at].numa_policy != WEIR_SCHED_NUMA_NONE;
+    state->zones = !is_policy          ? 0
+                   : given->zones != 0 ? given->zones
+                                       : guess_zones(cluster, task, at);
+    state->held_zones = state->zones;
+    if (state->zones != 0) {
+        struct zone_draw *draws = cluster_target_draws(cluster, task);
+        zones_draw(cluster, task, at, state->zones, false, draws);
+        memcpy(cluster_held_draws(cluster, task), draws,
+               (size_t)cluster->max_zones * sizeof *draws);
+    }
 }
 
 /** What a task is by itself and in its groups; where it lies is counted later. */
@@ -163,11 +179,11 @@ static void put_on_node(struct cluster *cluster, int32_t at, const struct seat *
         struct task_state *state = &cluster->tasks[task];
         __builtin_prefetch(&cluster->tasks[seats[i + PUT_AHEAD].task]);
         __builtin_prefetch(&cluster->jobs[cluster->tasks[seats[i + PUT_AHEAD / 2].task].job]);
-        state->held_zones = state->zones = guess_zone(cluster, task, at);
         if (!seats[i].has_devices) {
             guess_devices(cluster, task, at);
             set_devices(cluster, task, cluster->target_devices + state->first_spot);
         }
+        put_in_zones(cluster, task, at);
         cluster_count_in_place(cluster, task, 1);
     }
 }

@@ -257,9 +257,11 @@ static void find_for_share(const struct cluster *cluster, int32_t task, struct f
     if (!choose_in_order(cluster, task, spot, &is_now)) {
         return;
     }
-    if (is_now && zones_find(cluster, task, spot->node, true, spot->devices, &spot->zones)) {
+    if (is_now &&
+        zones_find(cluster, task, spot->node, true, spot->devices, &spot->zones, &spot->span)) {
         spot->when = FITS_NOW;
-    } else if (zones_find(cluster, task, spot->node, false, spot->devices, &spot->zones)) {
+    } else if (zones_find(cluster, task, spot->node, false, spot->devices, &spot->zones,
+                          &spot->span)) {
         spot->when = FITS_FUTURE;
     }
 }
@@ -306,6 +308,7 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
     spot->when = FITS_NO;
     spot->is_ready = false;
     spot->zones = 0;
+    spot->span = 0;
     if (cluster->is_shut[spot->node] || !has_room(cluster, task, spot->node, false)) {
         return;
     }
@@ -325,7 +328,8 @@ void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *sp
         bool is_now = turn % 2 == 0, must_share = turn < 2;
         if ((!is_now || can_start(cluster, task, spot->node)) &&
             devices_fit(cluster, task, is_now, must_share, spot) &&
-            zones_find(cluster, task, spot->node, is_now, spot->devices, &spot->zones)) {
+            zones_find(cluster, task, spot->node, is_now, spot->devices, &spot->zones,
+                       &spot->span)) {
             spot->when = is_now ? FITS_NOW : FITS_FUTURE;
             spot->is_ready = is_now;
             return;
@@ -341,6 +345,7 @@ void fits_find_within_shares(const struct cluster *cluster, int32_t task, struct
         spot->when = FITS_NO;
         spot->is_ready = false;
         spot->zones = 0;
+        spot->span = 0;
     }
 }
 
@@ -353,6 +358,8 @@ bool fits_back(const struct cluster *cluster, int32_t task)
         !has_room_beside(cluster, task, state->held, node->cpu_future - held->cpu,
                          node->memory_future - held->memory, node->tasks_future - held->tasks) ||
         !extras_fit(cluster, task, state->held, 1) ||
+        !zones_hold(cluster, state->held, state->held_zones, cluster_held_draws(cluster, task),
+                    false) ||
         !shares_admit_at(cluster, task, state->held, NULL)) {
         return false;
     }
@@ -393,7 +400,9 @@ bool fits_now_where_targeted(const struct cluster *cluster, int32_t task)
             return false;
         }
     }
-    return affinity_allows(cluster, task, state->target, true) && state->zones == 0 &&
+    return affinity_allows(cluster, task, state->target, true) &&
+           zones_hold(cluster, state->target, state->zones, cluster_target_draws(cluster, task),
+                      true) &&
            node->cpu_now + demand->cpu_milli <= given->cpu_milli &&
            node->memory_now + demand->memory_bytes <= given->memory_bytes &&
            (given->n_tasks_max < 0 || node->tasks_now < given->n_tasks_max);

@@ -18,6 +18,7 @@ struct fits_spot {
     bool is_ready;  /**< The node has now what is asked for, if not on these devices. */
     bool is_shared; /**< It joins others on a device. */
     uint32_t zones;
+    int32_t span; /**< Zones that it is taken to lie in; 0: they do not matter (zones.h). */
     int32_t *devices;
 };
 

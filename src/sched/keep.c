@@ -3,12 +3,12 @@
 #include "base/macros.h"
 #include "sched/chunk.h"
 #include "sched/fits.h"
+#include "sched/zones.h"
 
 static bool is_leaving(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
-    return cluster->tasks[task].phase == PHASE_RELEASING && given->promise != NULL &&
-           !given->demand.numa_aligned;
+    return cluster->tasks[task].phase == PHASE_RELEASING && given->promise != NULL;
 }
 
 void keep_take_promises(struct cluster *cluster)
@@ -17,7 +17,8 @@ void keep_take_promises(struct cluster *cluster)
     for (int32_t t = 0; t < cluster->snapshot->n_tasks && cluster->profile->keep_places; t++) {
         if (is_leaving(cluster, t)) {
             const struct weir_sched_promise *promise = cluster->snapshot->tasks[t].promise;
-            cluster_place(cluster, t, PHASE_PIPELINED, promise->node, promise->devices, 0);
+            cluster_place(cluster, t, PHASE_PIPELINED, promise->node, promise->devices,
+                          promise->zones);
         }
     }
     cluster->n_decisions = n_decisions;
@@ -30,8 +31,9 @@ static bool has_room(const struct cluster *cluster, int32_t task)
     const struct task_state *state = &cluster->tasks[task];
     const struct weir_sched_node *given = &cluster->snapshot->nodes[state->target];
     const struct node_state *node = &cluster->nodes[state->target];
-    if (state->zones != 0 || !fits_ever(cluster, task, state->target) ||
-        node->cpu_future > given->cpu_milli || node->memory_future > given->memory_bytes ||
+    if (!zones_hold(cluster, state->target, state->zones, NULL, false) ||
+        !fits_ever(cluster, task, state->target) || node->cpu_future > given->cpu_milli ||
+        node->memory_future > given->memory_bytes ||
         (given->n_tasks_max >= 0 && node->tasks_future > given->n_tasks_max)) {
         return false;
     }

@@ -25,7 +25,6 @@ weir_status placer_init(struct placer *placer, struct cluster *cluster)
     *placer = (struct placer){.cluster = cluster, .max_devices = 1};
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         placer->max_devices = WEIR_MAX(placer->max_devices, snapshot->nodes[i].n_devices);
-        placer->max_zones = WEIR_MAX(placer->max_zones, snapshot->nodes[i].n_zones);
     }
     placer->devices = calloc(2 * (size_t)placer->max_devices, sizeof(int32_t));
     if (placer->devices == NULL) {

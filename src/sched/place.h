@@ -21,7 +21,6 @@ struct placer {
     struct topology *topologies;
     int32_t *devices; /**< Two spots' worth of the largest node. */
     int32_t max_devices;
-    int32_t max_zones;       /**< Of any node; 0: none says. */
     struct place_nodes only; /**< Where to place; empty: anywhere. */
     bool future_only;        /**< Do not look for what is free already now. */
     bool pipeline_only; /**< Bind nothing: what is placed waits for what is being worked out. */

@@ -4,6 +4,7 @@
 #include "base/macros.h"
 #include "sched/fgd_index.h"
 #include "sched/shares.h"
+#include "sched/zones.h"
 
 #include <string.h>
 
@@ -84,13 +85,13 @@ static int32_t count_zones(const struct placer *placer, int32_t task, const stru
 {
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     int32_t n_zones = placer->cluster->snapshot->nodes[spot->node].n_zones;
-    if (!demand->numa_aligned || is_fgd(placer, demand)) {
+    if (!zones_concern(placer->cluster, task) || is_fgd(placer, demand)) {
         return 0;
     }
-    if (spot->zones != 0) {
-        return __builtin_popcount(spot->zones);
+    if (spot->span > 0) {
+        return spot->span;
     }
-    return n_zones > 0 ? n_zones : placer->max_zones;
+    return n_zones > 0 ? n_zones : placer->cluster->max_zones;
 }
 
 static void keep(struct fits_spot *best, const struct fits_spot *found)
@@ -224,7 +225,7 @@ void placer_find(struct placer *placer, int32_t task, const struct place_nodes *
     spot->devices = placer->devices;
     spot->when = FITS_NO;
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
-    bool zones_matter = placer->max_zones > 0 && demand->numa_aligned && !is_fgd(placer, demand);
+    bool zones_matter = zones_concern(placer->cluster, task) && !is_fgd(placer, demand);
     if (nodes->list != NULL || zones_matter) { /* No index knows of zones. */
         find_in_list(placer, task, nodes, spot);
         return;

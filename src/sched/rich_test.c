@@ -60,6 +60,27 @@ struct use {
     int64_t cpu, memory, extras, n_tasks, devices[16];
 };
 
+/** No set of zones holds more than it has of those who lie in no others. */
+static void check_zones(const struct test_cluster *cluster, const struct fate *fates, int32_t n,
+                        bool is_now)
+{
+    const struct weir_sched_node *node = &cluster->nodes[n];
+    for (uint32_t set = 1; set < 1U << node->n_zones; set++) {
+        int64_t size = 0, used = 0;
+        for (int32_t z = 0; z < node->n_zones; z++) {
+            size += (set >> z & 1) != 0 ? node->zones[z].cpu_milli : 0;
+        }
+        for (int32_t t = 0; t < cluster->snapshot.n_tasks; t++) {
+            uint32_t zones = is_now ? fates[t].now_zones : fates[t].future_zones;
+            bool is_there = (is_now ? fates[t].now : fates[t].future) == n;
+            used += is_there && zones != 0 && (zones & ~set) == 0
+                        ? cluster->tasks[t].demand.cpu_milli
+                        : 0;
+        }
+        ck_assert_int_le(used, size);
+    }
+}
+
 static void check_node(const struct test_cluster *cluster, const struct fate *fates, int32_t n,
                        bool is_now)
 {
@@ -352,6 +373,8 @@ static void check_plan(struct test_cluster *cluster, const struct weir_sched_pla
     for (int32_t n = 0; n < cluster->snapshot.n_nodes; n++) {
         check_node(cluster, fates, n, true);
         check_node(cluster, fates, n, false);
+        check_zones(cluster, fates, n, true);
+        check_zones(cluster, fates, n, false);
     }
     check_queues(cluster, plan, accounts);
     for (int32_t i = 0; i < plan->n_actions; i++) {

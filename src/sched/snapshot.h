@@ -62,9 +62,10 @@ struct weir_sched_numa_zone {
 };
 
 enum weir_sched_numa_policy {
-    WEIR_SCHED_NUMA_NONE,       /**< Zones do not matter. */
-    WEIR_SCHED_NUMA_RESTRICTED, /**< No more zones than the least that could hold the task. */
-    WEIR_SCHED_NUMA_SINGLE,     /**< A task with numa_aligned lies in one zone. */
+    WEIR_SCHED_NUMA_NONE,        /**< Zones do not matter. */
+    WEIR_SCHED_NUMA_RESTRICTED,  /**< No more zones than the least that could hold the task. */
+    WEIR_SCHED_NUMA_SINGLE,      /**< A task with numa_aligned lies in one zone. */
+    WEIR_SCHED_NUMA_BEST_EFFORT, /**< In as few as can be had, but nobody is refused. */
 };
 
 struct weir_sched_node {
@@ -186,6 +187,7 @@ static inline bool weir_sched_task_has_node(enum weir_sched_task_state state)
 struct weir_sched_promise {
     int32_t node;
     const int32_t *devices; /**< demand.n_devices of the node's. */
+    uint32_t zones;         /**< NUMA zones of it, a bit each; 0: not known. */
 };
 
 struct weir_sched_task {
@@ -196,6 +198,7 @@ struct weir_sched_task {
     int32_t order; /**< Within the group, higher first, and lost last. */
     /** Indices of its devices on its node, demand.n_devices of them; NULL: any that fit. */
     const int32_t *devices;
+    uint32_t zones;  /**< NUMA zones of its node that it takes, a bit each; 0: not known. */
     bool is_leaving; /**< RUNNING, and asked to save its state: counts as if RELEASING. */
     const struct weir_sched_promise *promise; /**< Where it goes when it has left; NULL. */
     struct weir_sched_demand demand;

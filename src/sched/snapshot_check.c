@@ -87,8 +87,10 @@ static weir_status check_zones(const struct check *check, const struct weir_sche
     }
     for (int32_t i = 0; i < node->n_zones; i++) {
         if (!is_bound(node->zones[i].cpu_milli) || !is_bound(node->zones[i].memory_bytes) ||
-            node->zones[i].n_devices < WEIR_SCHED_UNLIMITED) {
-            return refuse(check, "node", node->name, "a NUMA zone has a negative amount");
+            node->zones[i].n_devices < WEIR_SCHED_UNLIMITED ||
+            node->zones[i].n_devices > DEVICES_MAX) {
+            return refuse(check, "node", node->name,
+                          "a NUMA zone has a negative amount or more than 4096 devices");
         }
     }
     return WEIR_OK;
@@ -294,6 +296,9 @@ static weir_status check_promise(const struct check *check, const struct weir_sc
         (task->demand.n_devices > 0 && task->promise->devices == NULL)) {
         return refuse(check, "task", task->name, "is promised devices that the node has not");
     }
+    if (task->promise->zones >> check->snapshot->nodes[task->promise->node].n_zones != 0) {
+        return refuse(check, "task", task->name, "is promised a NUMA zone that the node has not");
+    }
     return check_devices(check, task, task->promise->devices, n_devices);
 }
 
@@ -311,6 +316,9 @@ static weir_status check_spot(const struct check *check, const struct weir_sched
     int32_t n_devices = check->snapshot->nodes[task->node].n_devices;
     if (task->demand.n_devices > n_devices) {
         return refuse(check, "task", task->name, "runs on more devices than its node has");
+    }
+    if (task->zones >> check->snapshot->nodes[task->node].n_zones != 0) {
+        return refuse(check, "task", task->name, "runs in a NUMA zone that its node has not");
     }
     return check_devices(check, task, task->devices, n_devices);
 }

@@ -13,7 +13,7 @@
 #define NEED(strct, member, kind)     { .name = #member, .type = JSON_FIELD_##kind, .offset = offsetof(struct strct, member), .is_required = true }
 #define OTHER(key)                    { .name = (key), .type = JSON_FIELD_OTHER }
 
-static const char *const numa_words[] = {"none", "restricted", "single", NULL};
+static const char *const numa_words[] = {"none", "restricted", "single", "best-effort", NULL};
 static const char *const preemptibility_words[] = {"preemptible", "non-preemptible", "semi-preemptible", NULL};
 static const char *const state_words[] = {"pending", "running", "releasing", "stuck", "pipelined", "held", "done", "failed", NULL};
 
@@ -90,7 +90,7 @@ static const struct json_field task_fields[] = {
     { .name = "memory_bytes", .type = JSON_FIELD_I64, .offset = offsetof(struct weir_sched_task, demand.memory_bytes) },
     { .name = "numa_aligned", .type = JSON_FIELD_BOOL, .offset = offsetof(struct weir_sched_task, demand.numa_aligned) },
     F(weir_sched_task, is_leaving, BOOL, 0), OTHER("promise"),
-    OTHER("node"), OTHER("devices"), OTHER("extras"), OTHER("selector"), OTHER("tolerations"),
+    OTHER("node"), OTHER("devices"), OTHER("zones"), OTHER("extras"), OTHER("selector"), OTHER("tolerations"),
     OTHER("labels"), OTHER("affinity_labels"),
 };
 static const struct json_field document_fields[] = {

@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/snapshot_fields.h"
+#include "sched/zones.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -304,6 +305,22 @@ static weir_status read_devices(const struct reader *reader, const json_t *from,
     return WEIR_OK;
 }
 
+static weir_status read_zones(const struct reader *reader, const json_t *from, const char *where,
+                              uint32_t *out)
+{
+    const json_t *array;
+    size_t n;
+    WEIR_TRY(get_array(reader, from, "zones", where, &array, &n));
+    for (size_t i = 0; i < n; i++) {
+        json_int_t zone = json_integer_value(json_array_get(array, i));
+        if (zone < 0 || zone >= ZONES_MAX || !json_is_integer(json_array_get(array, i))) {
+            return refuse(reader, where, "zones", "indices of the node's NUMA zones");
+        }
+        *out |= 1U << zone;
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_promise(const struct reader *reader, const json_t *from, const char *where,
                                 struct weir_sched_task *out)
 {
@@ -317,6 +334,7 @@ static weir_status read_promise(const struct reader *reader, const json_t *from,
     struct weir_sched_promise *made = WEIR_ARENA_ARRAY(reader->arena, 1, struct weir_sched_promise);
     made->node = node;
     out->promise = made;
+    WEIR_TRY(read_zones(reader, promise, where, &made->zones));
     return read_devices(reader, promise, where, out->demand.n_devices, &made->devices);
 }
 
@@ -331,6 +349,7 @@ static weir_status read_task(const struct reader *reader, const json_t *from,
     WEIR_TRY(read_name(reader, json_object_get(from, "node"), where, "node", &reader->nodes, false,
                        &task->node));
     WEIR_TRY(read_devices(reader, from, where, task->demand.n_devices, &task->devices));
+    WEIR_TRY(read_zones(reader, from, where, &task->zones));
     WEIR_TRY(read_promise(reader, from, where, task));
     WEIR_TRY(read_labels(reader, from, "selector", where, &task->selector, &task->n_selector));
     WEIR_TRY(read_labels(reader, from, "labels", where, &task->labels, &task->n_labels));

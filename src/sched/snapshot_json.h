@@ -9,7 +9,7 @@
  *        "taints": [{"key": "", "value": ""}],
  *        "extras": [{"name": "", "count": 1, "device_milli": 0}],
  *        "zones": [{"cpu_milli": -1, "memory_bytes": -1, "n_devices": -1}],
- *        "numa_policy": "none | restricted | single", "is_whole_only": false,
+ *        "numa_policy": "none | restricted | single | best-effort", "is_whole_only": false,
  *        "is_cordoned": false, "closed_from_ms": 0, "closed_until_ms": 0}],
  *      "queues": [{"name": "vision", "parent": "all", "priority": 100,
  *        "accelerator": {"quota": 8000, "weight": 1, "limit": -1}, "cpu": …, "memory": …,
@@ -30,7 +30,7 @@
  *          "extras": [], "numa_aligned": false, "selector": {"kind": null}, "tolerations": [],
  *          "labels": {}, "affinity_key": "zone", "anti_affinity_key": null,
  *          "affinity_labels": {}, "is_leaving": false,
- *          "promise": {"node": "n1", "devices": [0]}}]}],
+ *          "promise": {"node": "n1", "devices": [0], "zones": []}}]}],
  *      "reservations": [{"name": "r", "queue": "vision", "job": "j", "from_ms": 0, "until_ms": 0,
  *                        "nodes": ["n1"]}]}
  *

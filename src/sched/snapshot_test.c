@@ -69,13 +69,14 @@ static const char everything[] =
     " \"can_checkpoint\": true, \"idle_since_ms\": 12, \"groups\": [{\"name\": \"g\","
     " \"min_member\": 1, \"topology\": \"t\", \"required_level\": \"zone\","
     " \"preferred_level\": \"rack\"}], \"tasks\": [{\"name\": \"j-0\", \"state\": \"running\","
-    " \"node\": \"n1\", \"order\": 3, \"devices\": [0, 2], \"n_devices\": 2, \"device_milli\": 500,"
+    " \"node\": \"n1\", \"order\": 3, \"devices\": [0, 2], \"zones\": [0], \"n_devices\": 2, "
+    "\"device_milli\": 500,"
     " \"cpu_milli\": 100, \"memory_bytes\": 10, \"numa_aligned\": true, \"is_leaving\": true,"
     " \"extras\": [{\"name\": \"mig\"}], \"selector\": {\"zone\": null, \"rack\": \"r\"},"
     " \"tolerations\": [{\"key\": \"k\", \"value\": \"v\"}], \"labels\": {\"app\": \"x\"},"
     " \"affinity_key\": \"zone\", \"anti_affinity_key\": \"rack\", \"affinity_labels\": {\"a\": "
     "\"b\"},"
-    " \"promise\": {\"node\": \"n1\", \"devices\": [1, 3]}}]}],"
+    " \"promise\": {\"node\": \"n1\", \"devices\": [1, 3], \"zones\": [0]}}]}],"
     " \"reservations\": [{\"name\": \"r\", \"queue\": \"q\", \"job\": \"j\", \"from_ms\": 6000,"
     " \"until_ms\": 9000, \"nodes\": [\"n1\"]}]}";
 

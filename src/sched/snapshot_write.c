@@ -147,6 +147,17 @@ static json_t *write_indices(const int32_t *indices, int32_t n)
     return out;
 }
 
+static json_t *write_zones(uint32_t zones)
+{
+    json_t *out = json_array();
+    for (int32_t i = 0; zones >> i != 0; i++) {
+        if ((zones >> i & 1) != 0) {
+            json_array_append_new(out, json_integer(i));
+        }
+    }
+    return out;
+}
+
 static json_t *write_task(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_task *task)
 {
@@ -157,12 +168,18 @@ static json_t *write_task(const struct weir_sched_snapshot *snapshot,
         if (task->devices != NULL && task->demand.n_devices > 0) {
             add(out, "devices", write_indices(task->devices, task->demand.n_devices));
         }
+        if (task->zones != 0) {
+            add(out, "zones", write_zones(task->zones));
+        }
     }
     if (task->promise != NULL) {
         json_t *promise = json_object();
         add(promise, "node", json_string(snapshot->nodes[task->promise->node].name));
         if (task->promise->devices != NULL) {
             add(promise, "devices", write_indices(task->promise->devices, task->demand.n_devices));
+        }
+        if (task->promise->zones != 0) {
+            add(promise, "zones", write_zones(task->promise->zones));
         }
         add(out, "promise", promise);
     }
@@ -256,6 +273,9 @@ static json_t *write_action(const struct weir_sched_snapshot *snapshot,
     add(out, "task", json_string(snapshot->tasks[action->task].name));
     add(out, "node", json_string(snapshot->nodes[action->node].name));
     add(out, "devices", write_indices(action->devices, action->n_devices));
+    if (action->zones != 0) {
+        add(out, "zones", write_zones(action->zones));
+    }
     if (action->kind == WEIR_SCHED_EVICT || action->kind == WEIR_SCHED_ASK_CHECKPOINT) {
         add(out, "reason", json_string(reasons[action->reason]));
         add(out, "by",

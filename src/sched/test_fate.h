@@ -14,6 +14,7 @@ struct fate {
     bool was_going; /**< An earlier plan evicted or asked it. */
     enum weir_sched_evict_reason reason;
     const int32_t *now_devices, *future_devices;
+    uint32_t now_zones, future_zones; /**< 0: not known. */
 };
 
 static inline struct fate *fates_of(struct test_cluster *cluster,
@@ -29,13 +30,16 @@ static inline struct fate *fates_of(struct test_cluster *cluster,
         if (task->state == WEIR_SCHED_RUNNING || fate->was_going) {
             fate->now = task->node;
             fate->now_devices = task->devices;
+            fate->now_zones = task->zones;
         }
         if (fate->was_going && task->promise != NULL) {
             fate->future = task->promise->node;
             fate->future_devices = task->promise->devices;
+            fate->future_zones = task->promise->zones;
         } else if (weir_sched_task_has_node(task->state) && !fate->was_going) {
             fate->future = task->node;
             fate->future_devices = task->devices;
+            fate->future_zones = task->zones;
         }
     }
     for (int32_t i = 0; i < plan->n_actions; i++) {
@@ -54,10 +58,12 @@ static inline struct fate *fates_of(struct test_cluster *cluster,
             ck_assert_int_eq(fate->future, is_kept ? action->node : -1);
             fate->future = action->node;
             fate->future_devices = action->devices;
+            fate->future_zones = action->zones;
             fate->is_placed = true;
             if (action->kind == WEIR_SCHED_BIND) {
                 fate->now = action->node;
                 fate->now_devices = action->devices;
+                fate->now_zones = action->zones;
             }
         }
     }

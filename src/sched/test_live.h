@@ -44,16 +44,18 @@ static inline void test_live_act(struct test_cluster *cluster,
         task->state = WEIR_SCHED_RUNNING;
         task->node = action->node;
         task->devices = action->n_devices > 0 ? devices : NULL;
+        task->zones = action->zones;
         job->started_ms = job->started_ms > 0 ? job->started_ms : cluster->snapshot.now_ms;
     } else if (task->is_leaving || task->state == WEIR_SCHED_RELEASING) {
         struct weir_sched_promise *promise =
             WEIR_ARENA_ARRAY(&cluster->arena, 1, struct weir_sched_promise);
-        *promise = (struct weir_sched_promise){action->node, devices};
+        *promise = (struct weir_sched_promise){action->node, devices, action->zones};
         task->promise = promise;
     } else {
         task->state = WEIR_SCHED_PIPELINED;
         task->node = action->node;
         task->devices = action->n_devices > 0 ? devices : NULL;
+        task->zones = action->zones;
     }
 }
 
@@ -72,6 +74,7 @@ static inline void test_live_pass(struct test_cluster *cluster, struct weir_rng 
                 task->node = promise != NULL ? promise->node : WEIR_SCHED_NONE;
                 task->devices =
                     promise != NULL && task->demand.n_devices > 0 ? promise->devices : NULL;
+                task->zones = promise != NULL ? promise->zones : 0;
                 task->promise = NULL;
             }
             is_asked = is_asked || task->is_leaving;

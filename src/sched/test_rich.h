@@ -44,6 +44,31 @@ static inline void rich_nodes(struct test_cluster *cluster, struct weir_rng *rng
     }
 }
 
+/** Some of the nodes have two NUMA zones with half the devices and too few CPUs for all tasks. */
+static inline void rich_zones(struct test_cluster *cluster, struct weir_rng *rng)
+{
+    for (int32_t i = 0; i < cluster->snapshot.n_nodes; i++) {
+        struct weir_sched_node *node = &cluster->nodes[i];
+        struct weir_sched_numa_zone *zones =
+            WEIR_ARENA_ARRAY(&cluster->arena, 2, struct weir_sched_numa_zone);
+        int32_t half = node->n_devices / 2;
+        zones[0] = (struct weir_sched_numa_zone){3000, -1, half};
+        zones[1] = (struct weir_sched_numa_zone){2000, -1, node->n_devices - half};
+        if (weir_rng_below(rng, 3) == 0) {
+            node->zones = zones;
+            node->n_zones = 2;
+            node->numa_policy = (enum weir_sched_numa_policy)weir_rng_below(rng, 4);
+        }
+    }
+    for (int32_t j = 0; j < cluster->snapshot.n_jobs; j++) {
+        const struct weir_sched_job *job = &cluster->jobs[j];
+        bool is_aligned = weir_rng_below(rng, 3) == 0;
+        for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+            cluster->tasks[t].demand.numa_aligned = is_aligned;
+        }
+    }
+}
+
 static inline void rich_queues(struct test_cluster *cluster, struct weir_rng *rng)
 {
     for (int32_t q = 0; q < cluster->snapshot.n_queues; q++) {
@@ -174,6 +199,7 @@ static inline void test_rich_random(struct test_cluster *cluster, struct weir_rn
     rich_queues(cluster, rng);
     rich_jobs(cluster, rng);
     rich_reservations(cluster, rng);
+    rich_zones(cluster, rng);
 }
 
 #endif

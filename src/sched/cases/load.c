@@ -47,10 +47,15 @@ struct weir_sched_extra *load_extras(struct world *world, const json_t *object, 
     return extras;
 }
 
-static int64_t zone_cpu(const json_t *zone)
+static void load_zone(const json_t *zone, struct weir_sched_numa_zone *out)
 {
-    const char *cpu = text(json_object_get(zone, "allocatable"), "ResourceCPU");
-    return cpu == NULL ? WEIR_SCHED_UNLIMITED : quantity_milli(cpu);
+    const json_t *has = json_object_get(zone, "allocatable");
+    const char *cpu = text(has, "ResourceCPU"), *memory = text(has, "ResourceMemory");
+    const char *devices = text(has, "nvidia.com/gpu");
+    *out = (struct weir_sched_numa_zone){
+        .cpu_milli = cpu == NULL ? WEIR_SCHED_UNLIMITED : quantity_milli(cpu),
+        .memory_bytes = memory == NULL ? WEIR_SCHED_UNLIMITED : quantity_bytes(memory),
+        .n_devices = devices == NULL ? WEIR_SCHED_UNLIMITED : (int32_t)strtol(devices, NULL, 10)};
 }
 
 static void load_numa(struct world *world, const json_t *numa, struct weir_sched_node *out)
@@ -59,15 +64,14 @@ static void load_numa(struct world *world, const json_t *numa, struct weir_sched
     struct weir_sched_numa_zone *list =
         WEIR_ARENA_ARRAY(world->arena, json_array_size(zones) + 1, struct weir_sched_numa_zone);
     for (size_t i = 0; i < json_array_size(zones); i++) {
-        list[i] = (struct weir_sched_numa_zone){.cpu_milli = zone_cpu(json_array_get(zones, i)),
-                                                .memory_bytes = WEIR_SCHED_UNLIMITED,
-                                                .n_devices = WEIR_SCHED_UNLIMITED};
+        load_zone(json_array_get(zones, i), &list[i]);
     }
     out->zones = list;
     out->n_zones = (int32_t)json_array_size(zones);
     const char *policy = text(numa, "policy");
     out->numa_policy = is_same(policy, "single-numa-node") ? WEIR_SCHED_NUMA_SINGLE
                        : is_same(policy, "restricted")     ? WEIR_SCHED_NUMA_RESTRICTED
+                       : is_same(policy, "best-effort")    ? WEIR_SCHED_NUMA_BEST_EFFORT
                                                            : WEIR_SCHED_NUMA_NONE;
 }
 

@@ -37,6 +37,19 @@ static inline int64_t quantity_milli(const char *quantity)
     return (int64_t)llround(*end == 'm' ? value : value * WEIR_SCHED_DEVICE);
 }
 
+/** "4", "8G", "8Gi". */
+static inline int64_t quantity_bytes(const char *quantity)
+{
+    static const char suffixes[] = "kMGT";
+    char *end = NULL;
+    double value = strtod(quantity, &end);
+    const char *suffix = *end == '\0' ? NULL : strchr(suffixes, *end == 'K' ? 'k' : *end);
+    for (const char *at = suffixes; suffix != NULL && at <= suffix; at++) {
+        value *= end[1] == 'i' ? 1024 : 1000;
+    }
+    return (int64_t)llround(value);
+}
+
 static inline const char *text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));

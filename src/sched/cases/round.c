@@ -49,6 +49,7 @@ void world_settle(struct world *world)
             task->state = WEIR_SCHED_RUNNING;
             task->node = state->node;
             task->devices = task->demand.n_devices > 0 ? state->devices : NULL;
+            task->zones = state->zones;
         } else if (is_state(state, "Pipelined") ||
                    (is_state(state, "Releasing") && !state->is_deleted_in_test)) {
             state->state = "Pending";
