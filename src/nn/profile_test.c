@@ -179,6 +179,27 @@ START_TEST(what_has_no_room_is_counted_and_what_came_before_is_forgotten)
 
 END_TEST
 
+/** Rates by processor time; a window in which a thread had to share its processor only counts if
+ *  all are such. */
+START_TEST(the_peak_is_that_of_the_best_window_in_which_no_processor_was_missing)
+{
+    const uint64_t ms = 1000000;
+    struct weir_peak_window windows[2][3] = {
+        {{10, 50 * ms, 50 * ms}, {12, 60 * ms, 20 * ms}, {11, 50 * ms, 50 * ms}},
+        {{10, 40 * ms, 40 * ms}, {12, 60 * ms, 60 * ms}, {0, 0, 0}}};
+    bool is_good = false;
+    ck_assert_double_eq_tol(weir_peak_best(windows[0], 2, 3, &is_good), 200 + 250, 1e-9);
+    ck_assert(is_good);
+    windows[1][0].cpu_ns = 30 * ms;
+    ck_assert_double_eq_tol(weir_peak_best(windows[0], 2, 3, &is_good), 600 + 200, 1e-9);
+    ck_assert(!is_good);
+    windows[1][2] = (struct weir_peak_window){4, 50 * ms, 46 * ms};
+    ck_assert_double_eq_tol(weir_peak_best(windows[0], 2, 3, &is_good), 220 + 4e3 / 46, 1e-9);
+    ck_assert(is_good);
+}
+
+END_TEST
+
 START_TEST(the_peak_is_more_than_plain_c_can_do_and_less_than_any_processor)
 {
     double flops = 0;
@@ -197,4 +218,5 @@ END_TEST
 WEIR_TEST_MAIN("profile", a_trace_counts_the_multiply_adds_of_the_graph,
                operations_of_a_thread_follow_each_other_inside_the_step,
                what_has_no_room_is_counted_and_what_came_before_is_forgotten,
+               the_peak_is_that_of_the_best_window_in_which_no_processor_was_missing,
                the_peak_is_more_than_plain_c_can_do_and_less_than_any_processor)
