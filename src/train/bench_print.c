@@ -135,7 +135,7 @@ static json_t *numbers_json(const struct bench_result *result)
     const double scale = result->scale;
     double needed = passes_of(result->plan) * result->flop_per_image * result->total;
     return json_pack(
-        "{s:f,s:f,s:f,s:f,s:f,s:{s:f,s:f,s:f,s:f,s:f,s:f},s:I,s:f,s:f,s:I,s:I,s:f}",
+        "{s:f,s:f,s:f,s:f,s:f,s:{s:f,s:f,s:f,s:f,s:f,s:f},s:I,s:f,s:f,s:I,s:I,s:f,s:f}",
         "images_per_second", result->total, "images_per_second_mean", scale * timing.mean,
         "images_per_second_stddev", scale * timing.stddev, "images_per_second_uncertainty",
         scale * timing.uncertainty, "images_per_second_jitter", scale * timing.jitter, "step_ms",
@@ -144,7 +144,8 @@ static json_t *numbers_json(const struct bench_result *result)
         result->peak_flops / 1e9, "peak_fraction",
         result->peak_flops > 0 ? needed / result->peak_flops : 0, "peak_rss_bytes",
         (json_int_t)result->peak_rss_bytes, "total_rss_bytes", (json_int_t)result->total_rss_bytes,
-        "page_faults_per_step", result->page_faults / (double)result->n_times);
+        "page_faults_per_step", result->page_faults / (double)result->n_times, "cpu_ms_per_step",
+        1e3 * result->cpu_s / (double)result->n_times);
 }
 
 json_t *bench_result_json(const struct bench_result *result)

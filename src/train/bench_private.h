@@ -114,6 +114,7 @@ struct bench_result {
     double flop_per_image;
     double peak_rss_bytes, total_rss_bytes; /**< Of the largest worker, of all. */
     double page_faults;                     /**< Minor, of all workers, during all steps. */
+    double cpu_s;                           /**< The same of the processors' time. */
     /* With an imagined network: */
     double alone_step_s; /**< A step without exchange; 0: not measured. */
     double ratio;        /**< Of communication to computation. */

@@ -16,7 +16,7 @@
 #define ALONE_STEPS     5 /* to know how fast a step is without exchange; after as many to warm up */
 
 /** What a worker tells worker 0. */
-enum { TOLD_SPEED, TOLD_FAULTS, TOLD_RSS, TOLD_PEAK, N_TOLD };
+enum { TOLD_SPEED, TOLD_FAULTS, TOLD_CPU, TOLD_RSS, TOLD_PEAK, N_TOLD };
 
 /* ---- the group ---------------------------------------------------------------------------------
  */
@@ -117,11 +117,18 @@ static weir_status take_shown_steps(struct bench_worker *bench, struct bench_res
     return WEIR_OK;
 }
 
-static double minor_faults(void)
+static double seconds_of(const struct timeval *time)
+{
+    return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
+/** What all threads of this process have used so far. */
+static void read_usage(double *out_faults, double *out_cpu_s)
 {
     struct rusage usage = {0};
     (void)getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_minflt;
+    *out_faults = (double)usage.ru_minflt;
+    *out_cpu_s = seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
 }
 
 static weir_status measure(struct bench_worker *bench, struct bench_result *result, bool is_shown,
@@ -138,11 +145,14 @@ static weir_status measure(struct bench_worker *bench, struct bench_result *resu
     if (is_shown) {
         bench_print_titles(stdout);
     }
-    double faults_before = minor_faults();
+    double faults_before, cpu_s_before;
+    read_usage(&faults_before, &cpu_s_before);
     uint64_t begin_ns = weir_mono_ns();
     WEIR_TRY(take_shown_steps(bench, result, is_shown, err));
     own[TOLD_SPEED] = images / ((double)(weir_mono_ns() - begin_ns) / 1e9);
-    own[TOLD_FAULTS] = minor_faults() - faults_before;
+    read_usage(&own[TOLD_FAULTS], &own[TOLD_CPU]);
+    own[TOLD_FAULTS] -= faults_before;
+    own[TOLD_CPU] -= cpu_s_before;
     own[TOLD_RSS] = (double)weir_peak_rss_bytes();
     WEIR_TRY(meet(bench, err)); /* all at once, as the steps were */
     enum weir_peak_type type = bench->plan->options.uses_bf16 ? WEIR_PEAK_BF16 : WEIR_PEAK_F32;
@@ -158,6 +168,7 @@ static weir_status measure(struct bench_worker *bench, struct bench_result *resu
         const double *told = all + r * N_TOLD;
         result->total += told[TOLD_SPEED];
         result->page_faults += told[TOLD_FAULTS];
+        result->cpu_s += told[TOLD_CPU];
         result->peak_flops += told[TOLD_PEAK];
         result->total_rss_bytes += told[TOLD_RSS];
         result->peak_rss_bytes = WEIR_MAX(result->peak_rss_bytes, told[TOLD_RSS]);

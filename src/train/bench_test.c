@@ -327,6 +327,11 @@ static void assert_consistent(const json_t *out, double batch, double n_workers)
                             1e-6 * gflop_s);
     ck_assert_double_gt(number(out, "peak_rss_bytes"), 1 << 20);
     ck_assert_double_ge(number(out, "page_faults_per_step"), 0);
+    /* No more than all processors give, and a tick of each process. */
+    double cpu_ms = number(out, "cpu_ms_per_step");
+    ck_assert_double_gt(cpu_ms, 0);
+    ck_assert_double_le(cpu_ms, (double)sysconf(_SC_NPROCESSORS_ONLN) * 2 * number(ms, "mean") +
+                                    10 * n_workers);
     ck_assert(isfinite(number(out, "loss")));
 }
 

@@ -35,7 +35,7 @@ def check_lines():
 def check_json(*words, **how):
     out = json.loads(bench("train", *SMALL, *words, "-o", "json", **how))
     for key in ("images_per_second", "images_per_second_stddev", "peak_fraction", "peak_rss_bytes",
-                "page_faults_per_step"):
+                "page_faults_per_step", "cpu_ms_per_step"):
         assert isinstance(out[key], (int, float)) and out[key] >= 0, (key, out)
     assert 0 < out["step_ms"]["p50"] <= out["step_ms"]["p99"], out
     return out
