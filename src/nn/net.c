@@ -297,6 +297,11 @@ int32_t weir_net_batch(const struct weir_net *net)
     return net->plan->batch;
 }
 
+void weir_net_set_n_labelled(struct weir_net *net, int64_t n)
+{
+    net->n_labelled = n;
+}
+
 void weir_net_set_first_image(struct weir_net *net, uint32_t first_image)
 {
     net->first_image = first_image;

@@ -44,6 +44,7 @@ struct weir_net {
     int32_t n_threads;
     uint64_t seed;
     uint32_t first_image;
+    int64_t n_labelled; /**< Over which gradients are a mean; 0: the batch's own. */
     double label_smoothing;
 
     struct weir_param *params;

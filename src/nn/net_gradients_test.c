@@ -103,9 +103,10 @@ START_TEST(announced_gradients_are_final)
 
 END_TEST
 
-/* Gradients of the images first .. first + n of eight, as one of several workers has them. */
+/* Gradients of the images first .. first + n of eight, as one of several workers has them.
+ * n_labelled: over which they are a mean; 0: n. */
 static float *share_gradients(const struct weir_graph *graph, int i_backend, int32_t first,
-                              int32_t n, int32_t n_parts, size_t *out_n)
+                              int32_t n, int32_t n_parts, int64_t n_labelled, size_t *out_n)
 {
     struct weir_net *net = make_net(
         graph,
@@ -127,7 +128,10 @@ static float *share_gradients(const struct weir_graph *graph, int i_backend, int
     for (int32_t i = 0; i < n; i++) {
         weir_net_labels(share)[i] = (first + i) % RANDOM_GRAPH_CLASSES;
     }
-    ck_assert_int_eq(weir_net_step(share, 3, NULL, NULL, NULL), WEIR_OK);
+    weir_net_set_n_labelled(share, n_labelled);
+    struct weir_step_result result;
+    ck_assert_int_eq(weir_net_step(share, 3, NULL, NULL, &result), WEIR_OK);
+    ck_assert_int_eq(result.n_labelled, n);
     const float *gradients = weir_net_gradients(share, out_n);
     float *copy = malloc(*out_n * sizeof *copy);
     ck_assert_ptr_nonnull(copy);
@@ -140,19 +144,21 @@ static float *share_gradients(const struct weir_graph *graph, int i_backend, int
 START_TEST(gradients_made_of_parts_have_the_bits_of_the_sum_over_workers)
 {
     struct weir_graph *graph = plain_graph();
-    for (int i_backend = 0; i_backend < N_BACKENDS; i_backend++) {
+    for (int i = 0; i < 2 * N_BACKENDS; i++) {
+        const int i_backend = i / 2;
+        const int64_t n_all = i % 2 == 0 ? 0 : 8;
         size_t n;
-        float *whole = share_gradients(graph, i_backend, 0, 8, 4, &n);
-        float *sum = share_gradients(graph, i_backend, 0, 2, 1, &n);
+        float *whole = share_gradients(graph, i_backend, 0, 8, 4, n_all, &n);
+        float *sum = share_gradients(graph, i_backend, 0, 2, 1, n_all, &n);
         for (int32_t first = 2; first < 8; first += 2) {
-            float *share = share_gradients(graph, i_backend, first, 2, 1, &n);
-            for (size_t i = 0; i < n; i++) {
-                sum[i] += share[i];
+            float *share = share_gradients(graph, i_backend, first, 2, 1, n_all, &n);
+            for (size_t e = 0; e < n; e++) {
+                sum[e] += share[e];
             }
             free(share);
         }
-        for (size_t i = 0; i < n; i++) { /* each share is a mean over a quarter of the batch */
-            ck_assert_float_eq(whole[i], sum[i] / 4);
+        for (size_t e = 0; e < n; e++) { /* 0: each share is a mean over a quarter of the batch */
+            ck_assert_float_eq(whole[e], n_all == 0 ? sum[e] / 4 : sum[e]);
         }
         free(whole);
         free(sum);

@@ -491,12 +491,13 @@ static bool begin_step(const struct weir_net *net, uint64_t step, struct net_run
     if (!net->plan->is_training || !count_labels(net, net->plan->batch, &n_labelled)) {
         return false;
     }
+    int64_t n_mean = net->n_labelled > 0 ? net->n_labelled : n_labelled;
     *out = (struct net_run){.schedule = &net->plan->training,
                             .is_training = true,
                             .has_loss = true,
                             .n_images = net->plan->batch,
                             .step = step,
-                            .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
+                            .inv_n_labelled = n_mean > 0 ? 1.0 / (double)n_mean : 0};
     return true;
 }
 

@@ -330,6 +330,11 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n,
  *  workers: for a batch that is computed in several runs. Between steps. */
 void weir_net_set_first_image(struct weir_net *net, uint32_t first_image);
 
+/** Gradients of the steps from now on are those of the sum of the losses over n, the labelled
+ * images of all workers and runs, so that theirs only have to be added up; 0, as at first: over the
+ * net's own, of the mean. Losses are told as ever. Between steps. */
+void weir_net_set_n_labelled(struct weir_net *net, int64_t n);
+
 /** Size the ready ranges: a range is closed when it holds at least this many bytes. Default 1 MiB.
  */
 void weir_net_set_bucket_bytes(struct weir_net *net, size_t bucket_bytes);

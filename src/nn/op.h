@@ -138,7 +138,7 @@ struct op_tile {
     bool is_training;
     uint64_t step;         /**< Dropout. */
     const int32_t *labels; /**< Losses: of these images. */
-    double inv_n_labelled; /**< Losses: 1 / labelled images of the whole batch. */
+    double inv_n_labelled; /**< Losses: 1 / labelled images over which gradients are a mean. */
     struct op_loss *loss;  /**< Losses: row of the slice. */
     void *derived;         /**< What derive has written for this pass, if op->derived_bytes. */
     void *scratch;         /**< Of this thread, as many bytes as any op's prepare asked for. */

@@ -16,28 +16,21 @@ weir_status worker_comm_error(const struct worker *worker, weir_status status,
                           weir_status_text(status));
 }
 
-/** A run's gradients, weighted by its part of the batch, into the step's: over the others', or the
- *  first. */
+/** Add a run's gradients to the step's. A single run's lie there already. */
 static void take_gradients(const struct worker *worker, size_t first_elem, size_t n)
 {
     float *restrict step = worker->gradients + first_elem;
-    const float share = worker->share;
-    if (worker->run_gradients == NULL) {
-        /* They lie in the step's. A lone worker's are the step already, bit for bit. */
-        for (size_t i = 0; share != 1 && i < n; i++) {
-            step[i] *= share;
-        }
+    const float *restrict run = worker->run_gradients;
+    if (run == NULL) {
         return;
     }
-    const float *restrict run = worker->run_gradients + first_elem;
+    run += first_elem;
     if (worker->is_first_run) {
-        for (size_t i = 0; i < n; i++) {
-            step[i] = share * run[i];
-        }
+        memcpy(step, run, n * sizeof *step);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        step[i] += share * run[i];
+        step[i] += run[i];
     }
 }
 
@@ -67,8 +60,8 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
 {
     struct weir_step_result result = {0};
     uint32_t size = (uint32_t)weir_net_batch(worker->net);
-    uint32_t n = train_fill(worker->net, batch, worker->state.input.shape, first);
-    worker->share = (float)((double)n / (double)n_labelled);
+    (void)train_fill(worker->net, batch, worker->state.input.shape, first);
+    weir_net_set_n_labelled(worker->net, n_labelled);
     worker->is_first_run = first == 0;
     worker->is_last_run = first + size >= batch->n_slots;
     weir_net_set_first_image(worker->net, worker->first_image + first);

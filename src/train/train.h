@@ -10,8 +10,8 @@
  *     weir-worker train --model lenet --data fashion-mnist --workers 2
  *
  * What a step is: the batch of B pictures is shared by the workers; each computes gradients of the
- * mean loss over its share, weighted by its share of the pictures with a label, so that their sum
- * is the gradient of the mean over the whole batch. Sums are taken in rank order and every worker
+ * sum of its losses over the number of pictures with a label in the whole batch, so that their sum
+ * is the gradient of the mean over it. Sums are taken in rank order and every worker
  * (or the parameter servers) makes the same update, so that weights stay equal bit for bit. A net
  * without batch norm learns the same with any number of workers, up to rounding. Dropout masks are
  * a function of (seed, step, place in the batch). Batch norm normalises over a worker's own share,

@@ -74,7 +74,6 @@ struct worker {
     uint64_t step_begin_ns;
 
     /* Between worker_step and the net's threads. */
-    float share; /**< The run's part of the batch's labelled pictures. */
     bool is_first_run, is_last_run;
     _Atomic int post_status; /**< First failure of posting. */
 
