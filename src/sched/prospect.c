@@ -177,7 +177,8 @@ void prospect_update(struct prospect *prospect)
     for (int32_t shape = 0; shape < cluster->n_shapes; shape++) {
         prospect->is_movable[shape] = fits_somewhere(prospect, shape);
     }
-    memset(prospect->is_loose, 0, (size_t)snapshot->n_nodes * sizeof *prospect->is_loose);
+    memset(prospect->is_loose, cluster->profile->like_kai,
+           (size_t)snapshot->n_nodes * sizeof *prospect->is_loose);
     for (int32_t i = 0; i < prospect->n_gangs; i++) {
         note_gang(prospect, &snapshot->jobs[prospect->gangs[i]]);
     }
