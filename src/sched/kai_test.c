@@ -338,8 +338,8 @@ START_TEST(shares_are_rounded)
     ck_assert_int_eq(count_bound(335, 0, 3, 100, 1), 2);   /* of a limit of 1 it is 0.34 */
     ck_assert_int_eq(count_bound(344, 0, 3, 100, 1), 2);   /* 34 each; 1.02 of 1 */
     ck_assert_int_eq(count_bound(334, 0, 3, 100, 1), 3);   /* 0.33 */
-    ck_assert_int_eq(count_bound(290, 0, 4, 100, -1), 3);
-    ck_assert_int_eq(count_bound(0, 100, 2, 199, -1), 1); /* The device has 100 MiB. */
+    ck_assert_int_eq(count_bound(145, 0, 8, 200, -1), 7);  /* 28 MiB: 0.145 * 200 in binary. */
+    ck_assert_int_eq(count_bound(0, 100, 2, 199, -1), 1);  /* The device has 100 MiB. */
     ck_assert_int_eq(count_bound(0, 101, 1, 199, -1), 0);
     ck_assert_int_eq(count_bound(0, 251, 3, 1000, 1), 3); /* 0.26 of it where it is, 0.251 before */
     ck_assert_int_eq(count_bound(0, 251, 4, 1099, 1), 3);

@@ -20,7 +20,7 @@ int64_t portion_device_size(const struct weir_sched_profile *profile, int64_t me
     return mib >= KAI_PARTS ? (mib - mib % KAI_PARTS) * MIB : KAI_PARTS;
 }
 
-/** Its binary fractions are kept with what they round to: 0.29 of 100 MiB are 28 MiB. */
+/** Its binary fractions are kept with what they round to: 0.145 of 200 MiB are 28 MiB. */
 static int64_t kai_units(const struct weir_sched_demand *demand, int64_t size)
 {
     int64_t unit = size > KAI_PARTS ? MIB : 1;
