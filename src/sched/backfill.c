@@ -282,8 +282,9 @@ void backfill_add(struct backfill *backfill, int32_t job)
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_profile *profile = cluster->profile;
     struct weir_sched_wait *wait = cluster_wait(cluster, job);
-    bool is_hopeless =
-        wait->code == WEIR_SCHED_WAIT_TOO_LARGE || wait->code == WEIR_SCHED_WAIT_NO_NODE;
+    bool is_hopeless = wait->code == WEIR_SCHED_WAIT_TOO_LARGE ||
+                       wait->code == WEIR_SCHED_WAIT_NO_NODE ||
+                       (wait->code == WEIR_SCHED_WAIT_ZONES && wait->have == 0);
     if (backfill->slots_cap == 0 || is_hopeless || chunk_rank(cluster, job) != CHUNK_BELOW) {
         return;
     }

@@ -3,6 +3,7 @@
 #include "base/macros.h"
 #include "sched/fits.h"
 #include "sched/shares.h"
+#include "sched/zones.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ static const char *const wait_names[] = {
     [WEIR_SCHED_WAIT_GANG] = "gang",
     [WEIR_SCHED_WAIT_NO_NODE] = "no_node",
     [WEIR_SCHED_WAIT_TOO_LARGE] = "too_large",
+    [WEIR_SCHED_WAIT_ZONES] = "zones",
     [WEIR_SCHED_WAIT_FULL] = "full",
     [WEIR_SCHED_WAIT_TOPOLOGY] = "topology",
     [WEIR_SCHED_WAIT_MEMBERS] = "members",
@@ -118,6 +120,23 @@ static void measure_all(const struct cluster *cluster, int32_t task, struct room
     }
 }
 
+/** Whether it is the NUMA zones that keep a task from nodes: from all that would do but for them
+ *  (`is_any` fits on none), or from some that have enough of everything. */
+static bool are_zones_to_blame(const struct cluster *cluster, int32_t task, bool is_any)
+{
+    for (int32_t i = 0; zones_concern(cluster, task) && i < cluster->snapshot->n_nodes; i++) {
+        struct room need, free_here;
+        measure_need(cluster, task, i, &need);
+        measure_free(cluster, task, i, &free_here);
+        if (!is_any ? fits_but_for_zones(cluster, task, i)
+                    : is_enough(&need, &free_here) && fits_ever(cluster, task, i) &&
+                          !zones_fit_future(cluster, task, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct shape_reason find_reason(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
@@ -143,6 +162,12 @@ static struct shape_reason find_reason(const struct cluster *cluster, int32_t ta
         }
         raise(&most, &free_here);
         is_any = true;
+    }
+    if (are_zones_to_blame(cluster, task, is_any)) {
+        return (struct shape_reason){.is_known = true,
+                                     .code = WEIR_SCHED_WAIT_ZONES,
+                                     .have = is_any,
+                                     .queue = WEIR_SCHED_NONE};
     }
     if (!is_any) {
         measure_all(cluster, task, &need, &most);
@@ -182,7 +207,8 @@ void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, 
     wait->resource = known->resource;
     wait->need = known->need;
     wait->have = known->have;
-    wait->object = known->code == WEIR_SCHED_WAIT_NO_NODE ? task : known->queue;
+    bool is_task = known->code == WEIR_SCHED_WAIT_NO_NODE || known->code == WEIR_SCHED_WAIT_ZONES;
+    wait->object = is_task ? task : known->queue;
     if (known->code == WEIR_SCHED_WAIT_FULL && n_placed > 0) {
         wait->code = WEIR_SCHED_WAIT_GANG;
         wait->need = n_tasks;
@@ -257,6 +283,15 @@ static void explain_why(const struct cluster *cluster, struct weir_sched_wait *w
     case WEIR_SCHED_WAIT_FULL:
         snprintf(out, size, "A task needs %s on one node; the most that is free on one is %s.",
                  need, have);
+        break;
+    case WEIR_SCHED_WAIT_ZONES:
+        name = snapshot->tasks[wait->object].name;
+        snprintf(out, size,
+                 wait->have > 0 ? "The NUMA zones of nodes that have enough for task %.60s are too "
+                                  "full to hold it as their policy wants."
+                                : "No node could hold task %.60s in its NUMA zones as its policy "
+                                  "wants, even if it were empty.",
+                 name);
         break;
     case WEIR_SCHED_WAIT_TOPOLOGY:
         snprintf(out, size, "No domain has room for all %" PRId64 " tasks that must lie together.",

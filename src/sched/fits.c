@@ -80,7 +80,8 @@ bool fits_allows(const struct cluster *cluster, int32_t task, int32_t at)
     return is_selected(wants, node);
 }
 
-bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
+/** All of fits_ever but the zones. */
+static bool fits_whole(const struct cluster *cluster, int32_t task, int32_t at)
 {
     const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
     const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
@@ -98,8 +99,17 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
     if (!calendar_allows(cluster, cluster->tasks[task].job, at)) {
         return false;
     }
-    return fits_allows(cluster, task, at) && extras_fit(cluster, task, at, 0) &&
-           zones_fit_empty(cluster, task, at);
+    return fits_allows(cluster, task, at) && extras_fit(cluster, task, at, 0);
+}
+
+bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    return fits_whole(cluster, task, at) && zones_fit_empty(cluster, task, at);
+}
+
+bool fits_but_for_zones(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    return !zones_fit_empty(cluster, task, at) && fits_whole(cluster, task, at);
 }
 
 static bool has_room_beside(const struct cluster *cluster, int32_t task, int32_t at, int64_t cpu,

@@ -25,6 +25,9 @@ struct fits_spot {
 /** Whether selector, taints, the node's state and its whole size allow the task at all. */
 bool fits_ever(const struct cluster *cluster, int32_t task, int32_t node);
 
+/** Whether they do but for its NUMA zones, which could not hold the task (zones.h). */
+bool fits_but_for_zones(const struct cluster *cluster, int32_t task, int32_t node);
+
 /** Whether the node's labels and taints allow the task. */
 bool fits_allows(const struct cluster *cluster, int32_t task, int32_t node);
 

@@ -25,7 +25,7 @@
  *                    "required_level": "zone", "preferred_level": "rack"}],
  *        "tasks": [{"name": "j-0",
  *          "state": "pending | running | releasing | stuck | pipelined | held | done | failed",
- *          "node": "n1", "group": 0, "order": 0, "devices": [0], "n_devices": 1,
+ *          "node": "n1", "group": 0, "order": 0, "devices": [0], "zones": [], "n_devices": 1,
  *          "device_milli": 1000, "device_memory_bytes": 0, "cpu_milli": 0, "memory_bytes": 0,
  *          "extras": [], "numa_aligned": false, "selector": {"kind": null}, "tolerations": [],
  *          "labels": {}, "affinity_key": "zone", "anti_affinity_key": null,

@@ -299,6 +299,7 @@ static json_t *write_object(const struct weir_sched_snapshot *snapshot,
         return json_string(snapshot->queues[wait->object].name);
     case WEIR_SCHED_WAIT_GANG:
     case WEIR_SCHED_WAIT_NO_NODE:
+    case WEIR_SCHED_WAIT_ZONES:
         return json_string(snapshot->tasks[wait->object].name);
     case WEIR_SCHED_WAIT_RESERVED:
         return json_string(snapshot->jobs[wait->object].name);

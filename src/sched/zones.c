@@ -282,15 +282,25 @@ static void choose_devices(const struct cluster *cluster, int32_t at, const stru
     }
 }
 
-bool zones_fit_empty(const struct cluster *cluster, int32_t task, int32_t at)
+static bool do_fit(const struct cluster *cluster, int32_t task, int32_t at, enum view view)
 {
     struct asking asking;
     uint32_t mask;
     if (!do_matter(cluster, task, at)) {
         return true;
     }
-    ask(cluster, task, at, VIEW_EMPTY, &asking);
+    ask(cluster, task, at, view, &asking);
     return asking.node->numa_policy == WEIR_SCHED_NUMA_BEST_EFFORT || find(&asking, &mask);
+}
+
+bool zones_fit_empty(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    return do_fit(cluster, task, at, VIEW_EMPTY);
+}
+
+bool zones_fit_future(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    return do_fit(cluster, task, at, VIEW_FUTURE);
 }
 
 bool zones_find(const struct cluster *cluster, int32_t task, int32_t at, bool is_now,

@@ -34,6 +34,9 @@ uint32_t zones_of_devices(const struct weir_sched_node *node, const int32_t *dev
 /** Whether the zones could hold the task if nothing else were there. */
 bool zones_fit_empty(const struct cluster *cluster, int32_t task, int32_t node);
 
+/** Whether they will when what leaves has left, wherever devices lie that it shares. */
+bool zones_fit_future(const struct cluster *cluster, int32_t task, int32_t node);
+
 /**
  * Choose zones, and whole devices in them.
  *

@@ -71,6 +71,23 @@ static const struct weir_sched_action *bind_of(const struct test_cluster *cluste
 
 static const char *const profiles[] = {"default", "kai"};
 
+static void expect_zones_to_blame(const struct test_cluster *cluster,
+                                  const struct weir_sched_plan *plan,
+                                  const struct weir_sched_task *task, int could_if_empty)
+{
+    for (int32_t i = 0; i < plan->n_waits; i++) {
+        const struct weir_sched_wait *wait = &plan->waits[i];
+        if (cluster->jobs[wait->job].first_task == task - cluster->tasks) {
+            ck_assert_int_eq(wait->code, WEIR_SCHED_WAIT_ZONES);
+            ck_assert_int_eq(wait->have, could_if_empty);
+            ck_assert_int_eq(wait->object, task - cluster->tasks);
+            ck_assert_ptr_nonnull(strstr(wait->text, "NUMA"));
+            return;
+        }
+    }
+    ck_abort_msg("the task's job does not wait");
+}
+
 /** The first two free devices lie in different zones, the next two in one. */
 START_TEST(devices_are_chosen_within_a_zone)
 {
@@ -101,6 +118,7 @@ START_TEST(the_lowest_zone_is_used_up_first)
     struct weir_sched_plan *plan = plan_by(&cluster, profiles[_i]);
     ck_assert_uint_eq(bind_of(&cluster, plan, wide)->zones, 3);
     ck_assert_ptr_null(bind_of(&cluster, plan, large));
+    expect_zones_to_blame(&cluster, plan, large, 1);
     ck_assert_uint_eq(bind_of(&cluster, plan, small)->zones, 2);
     weir_sched_plan_destroy(plan);
     test_cluster_fini(&cluster);
@@ -137,6 +155,9 @@ START_TEST(all_resources_need_the_same_number_of_zones)
         struct weir_sched_plan *plan = plan_by(&cluster, profiles[_i]);
         const struct weir_sched_action *action = bind_of(&cluster, plan, task);
         ck_assert(has_cpus ? action == NULL : action != NULL && action->zones == 3);
+        if (has_cpus) {
+            expect_zones_to_blame(&cluster, plan, task, 0);
+        }
         weir_sched_plan_destroy(plan);
         test_cluster_fini(&cluster);
     }
