@@ -72,7 +72,8 @@ static void change_device(struct solver *solver, int32_t task, int32_t node, int
     cluster_move(cluster, task, changed);
 }
 
-/** Devices are alike: whoever was given one of a victim's that stays takes a free one. */
+/** Devices of a NUMA zone are alike: whoever was given one of a victim's that stays takes a free
+ *  one. */
 static void make_way(struct solver *solver, int32_t victim)
 {
     const struct job_state *job = &solver->cluster->jobs[solver->job];
@@ -82,11 +83,8 @@ static void make_way(struct solver *solver, int32_t victim)
     const int32_t *held = cluster->held_devices + state->first_spot;
     const struct device_state *devices = cluster->devices + cluster->nodes[node].first_device;
     for (int32_t i = 0; i < n; i++) {
-        int32_t to = 0, n_devices = cluster->snapshot->nodes[node].n_devices;
-        while (to < n_devices && (devices[to].future != 0 || holds(held, n, to))) {
-            to++;
-        }
-        if (devices[held[i]].future == 0 || to == n_devices) {
+        int32_t to = settle_find_free(cluster, victim, held[i]);
+        if (devices[held[i]].future == 0 || to < 0) {
             continue;
         }
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {

@@ -60,11 +60,31 @@ struct use {
     int64_t cpu, memory, extras, n_tasks, devices[16];
 };
 
+/** Whole devices of a task whose zones are known lie in these. */
+static void check_devices_in_zones(const struct weir_sched_node *node,
+                                   const struct weir_sched_demand *demand, const int32_t *devices,
+                                   uint32_t zones)
+{
+    bool is_whole = demand->n_devices > 0 && demand->device_milli == 1000;
+    for (int32_t i = 0; is_whole && demand->numa_aligned && zones != 0 && i < demand->n_devices;
+         i++) {
+        int32_t zone = devices[i] < node->zones[0].n_devices ? 0 : 1;
+        ck_assert((zones >> zone & 1) != 0);
+    }
+}
+
 /** No set of zones holds more than it has of those who lie in no others. */
 static void check_zones(const struct test_cluster *cluster, const struct fate *fates, int32_t n,
                         bool is_now)
 {
     const struct weir_sched_node *node = &cluster->nodes[n];
+    for (int32_t t = 0; t < cluster->snapshot.n_tasks && node->n_zones > 0; t++) {
+        if ((is_now ? fates[t].now : fates[t].future) == n) {
+            check_devices_in_zones(node, &cluster->tasks[t].demand,
+                                   is_now ? fates[t].now_devices : fates[t].future_devices,
+                                   is_now ? fates[t].now_zones : fates[t].future_zones);
+        }
+    }
     for (uint32_t set = 1; set < 1U << node->n_zones; set++) {
         int64_t size = 0, used = 0;
         for (int32_t z = 0; z < node->n_zones; z++) {

@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "sched/chunk.h"
+#include "sched/zones.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +34,15 @@ static bool holds(const int32_t *devices, int32_t n, int32_t device)
     return false;
 }
 
-/** A device of the node that is free in the future and not among these; -1. */
-static int32_t find_free(const struct cluster *cluster, int32_t node, const int32_t *devices,
-                         int32_t n)
+int32_t settle_find_free(const struct cluster *cluster, int32_t victim, int32_t device)
 {
+    const int32_t *held = cluster->held_devices + cluster->tasks[victim].first_spot;
+    int32_t node = cluster->tasks[victim].held, n = cluster_demand(cluster, victim)->n_devices;
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[node];
     const struct device_state *states = cluster->devices + cluster->nodes[node].first_device;
-    for (int32_t d = 0; d < cluster->snapshot->nodes[node].n_devices; d++) {
-        if (states[d].future == 0 && !holds(devices, n, d)) {
+    uint32_t zone = zones_of_devices(given, &device, 1);
+    for (int32_t d = 0; d < given->n_devices; d++) {
+        if (states[d].future == 0 && !holds(held, n, d) && zones_of_devices(given, &d, 1) == zone) {
             return d;
         }
     }
@@ -58,8 +61,7 @@ static bool swap_device(struct solver *solver, int32_t victim, int32_t device, i
         !holds(target, n, device)) {
         return false;
     }
-    int32_t to = find_free(cluster, node, cluster->held_devices + cluster->tasks[victim].first_spot,
-                           cluster_demand(cluster, victim)->n_devices);
+    int32_t to = settle_find_free(cluster, victim, device);
     if (to < 0) {
         return false;
     }
