@@ -137,23 +137,6 @@ static void count_zones(struct cluster *cluster, int32_t at, uint32_t mask,
     }
 }
 
-/** Count a task of which is only supposed that it comes or goes: what it has drawn if it lies
- *  there, else an equal part of each zone, so that as much is taken back as was counted. */
-static void suppose_zones(struct cluster *cluster, int32_t task, int32_t at, uint32_t mask,
-                          int64_t future)
-{
-    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    const struct task_state *state = &cluster->tasks[task];
-    struct zone_draw parts[ZONES_MAX];
-    int64_t n = __builtin_popcount(mask);
-    for (int32_t i = 0; n > 0 && i < cluster->max_zones; i++) {
-        parts[i] = (struct zone_draw){demand->cpu_milli / n, demand->memory_bytes / n};
-    }
-    bool lies_there = state->target == at && state->zones == mask;
-    count_zones(cluster, at, mask, lies_there ? cluster_target_draws(cluster, task) : parts, 0,
-                future);
-}
-
 /** Add (1) or take away (-1) what a task takes of a node. */
 static void count_at(struct cluster *cluster, int32_t task, int32_t at, const int32_t *spots,
                      int64_t now, int64_t future)
@@ -269,19 +252,31 @@ static void count_held(struct cluster *cluster, int32_t task, int32_t at, const 
     }
 }
 
+static void hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
+                 uint32_t zones, const struct zone_draw *draws, int sign)
+{
+    count_at(cluster, task, node, devices, 0, sign);
+    count_zones(cluster, node, zones, draws, 0, sign);
+    count_held(cluster, task, node, devices, sign);
+}
+
 void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
                   uint32_t zones, int sign)
 {
-    count_at(cluster, task, node, devices, 0, sign);
-    suppose_zones(cluster, task, node, zones, sign);
-    count_held(cluster, task, node, devices, sign);
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    struct zone_draw parts[ZONES_MAX] = {{0}};
+    int64_t n_zones = __builtin_popcount(zones);
+    for (int32_t i = 0; n_zones > 0 && i < cluster->max_zones; i++) {
+        parts[i] = (struct zone_draw){demand->cpu_milli / n_zones, demand->memory_bytes / n_zones};
+    }
+    hold(cluster, task, node, devices, zones, parts, sign);
 }
 
 void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign)
 {
     const struct task_state *state = &cluster->tasks[task];
-    cluster_hold(cluster, task, state->target, cluster->target_devices + state->first_spot,
-                 state->zones, -sign);
+    hold(cluster, task, state->target, cluster->target_devices + state->first_spot, state->zones,
+         cluster_target_draws(cluster, task), -sign);
     count_queues(cluster, state, task, -sign);
 }
 

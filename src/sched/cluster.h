@@ -297,8 +297,8 @@ void cluster_bind(struct cluster *cluster, int32_t task);
 void cluster_defer(struct cluster *cluster, int32_t task);
 
 /** Count the room of a place as taken in the future (sign 1) by a task that has none, or no more
- *  (-1). Not undone by a rollback: whoever holds lets go. The caller calls cluster_index_node
- *  before anything is placed. */
+ *  (-1), an equal part of each zone. Not undone by a rollback: whoever holds lets go. The caller
+ * calls cluster_index_node before anything is placed. */
 void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
                   uint32_t zones, int sign);
 
