@@ -120,21 +120,25 @@ static void measure_all(const struct cluster *cluster, int32_t task, struct room
     }
 }
 
-/** Whether it is the NUMA zones that keep a task from nodes: from all that would do but for them
- *  (`is_any` fits on none), or from some that have enough of everything. */
+/** Whether it is the NUMA zones that keep a task from nodes: from some that it would fit but for
+ *  them, if it fits none (!is_any), else from all that have enough of everything. */
 static bool are_zones_to_blame(const struct cluster *cluster, int32_t task, bool is_any)
 {
+    bool are_to_blame = false;
     for (int32_t i = 0; zones_concern(cluster, task) && i < cluster->snapshot->n_nodes; i++) {
         struct room need, free_here;
         measure_need(cluster, task, i, &need);
         measure_free(cluster, task, i, &free_here);
-        if (!is_any ? fits_but_for_zones(cluster, task, i)
-                    : is_enough(&need, &free_here) && fits_ever(cluster, task, i) &&
-                          !zones_fit_future(cluster, task, i)) {
-            return true;
+        if (!is_any) {
+            are_to_blame = are_to_blame || fits_but_for_zones(cluster, task, i);
+        } else if (is_enough(&need, &free_here) && fits_ever(cluster, task, i)) {
+            if (zones_fit_future(cluster, task, i)) {
+                return false;
+            }
+            are_to_blame = true;
         }
     }
-    return false;
+    return are_to_blame;
 }
 
 static struct shape_reason find_reason(const struct cluster *cluster, int32_t task)

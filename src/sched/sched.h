@@ -128,12 +128,12 @@ enum weir_sched_wait_code {
     WEIR_SCHED_WAIT_NO_NODE,     /**< No node matches selector, taints, affinity. object: task. */
     WEIR_SCHED_WAIT_TOO_LARGE,   /**< No node is that big, even empty. need, have: of resource. */
     WEIR_SCHED_WAIT_FULL,        /**< need: of resource on one node; have: largest free. */
-    WEIR_SCHED_WAIT_ZONES,       /**< The NUMA zones of nodes that would do otherwise. object: task;
-                                      have: 1 if some could hold it were they empty. */
     WEIR_SCHED_WAIT_TOPOLOGY,    /**< No domain holds it. object: group; need, have: tasks. */
     WEIR_SCHED_WAIT_MEMBERS,     /**< Fewer tasks exist than its minimum. need, have: tasks. */
     WEIR_SCHED_WAIT_RESERVED,    /**< What is free is held for jobs before it. object: the first, or
                                       who took the place that it had in this plan. */
+    WEIR_SCHED_WAIT_ZONES,       /**< The NUMA zones of nodes that would do otherwise. object: task;
+                                      have: 1 if some could hold it were they empty. */
     WEIR_SCHED_N_WAIT_CODES,
 };
 
