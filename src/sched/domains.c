@@ -140,8 +140,7 @@ static int64_t shared_room(const struct cluster *cluster, int32_t at)
     int64_t room = 0;
     for (int32_t d = 0; d < cluster->snapshot->nodes[at].n_devices; d++) {
         const struct device_state *device = &cluster->devices[cluster->nodes[at].first_device + d];
-        int64_t size = cluster->nodes[at].device_size, left = WEIR_MAX(size - device->future, 0);
-        room += device->future > 0 ? (int64_t)((__int128)left * WEIR_SCHED_DEVICE / size) : 0;
+        room += device->future > 0 ? device->room_milli : 0;
     }
     return room;
 }

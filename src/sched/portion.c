@@ -17,7 +17,10 @@ int64_t portion_device_size(const struct weir_sched_profile *profile, int64_t me
         return memory_bytes > 0 ? memory_bytes : WEIR_SCHED_DEVICE;
     }
     int64_t mib = memory_bytes / MIB;
-    return mib >= KAI_PARTS ? (mib - mib % KAI_PARTS) * MIB : KAI_PARTS;
+    if (mib >= KAI_PARTS) {
+        return (mib - mib % KAI_PARTS) * MIB;
+    }
+    return memory_bytes > 0 ? WEIR_MAX(mib, 1) * MIB : KAI_PARTS;
 }
 
 /** Its binary fractions are kept with what they round to: 0.145 of 200 MiB are 28 MiB. */

@@ -1,9 +1,10 @@
 /**
  * Parts of a device: how much of it a task takes and counts as, and how much is left.
  *
- * Profile like_kai rounds as KAI-Scheduler does: a device's memory down to 100 MiB, what a share
- * takes of it down to 1 MiB, and what counts of a queue's accelerators to hundredths of a device, a
- * share to the nearest and memory up. So three tasks of 0.335 fit one device of 100 MiB there.
+ * Profile like_kai rounds as KAI-Scheduler does: a device's memory down to hundreds of MiB, what a
+ * share takes of it down to 1 MiB, and what counts of a queue's accelerators to hundredths of a
+ * device, a share to the nearest and memory up. So three tasks of 0.335 fit one device of 100 MiB
+ * there.
  */
 #ifndef WEIR_SCHED_PORTION_H
 #define WEIR_SCHED_PORTION_H
