@@ -110,19 +110,27 @@ static bool map_small(struct weir_net *net)
     return true;
 }
 
-static weir_status map_gradients(struct weir_net *net, const struct weir_net_config *config)
+/* The caller's memory if it gives any, else the net's. A net without parameters needs none. */
+static weir_status map_array(void *(*alloc)(void *context, size_t size_bytes), void *context,
+                             struct slab *own, size_t n_elems, float **out)
 {
-    size_t size = net->gradient_bytes;
-    if (!config->is_training) {
-        return WEIR_OK;
+    size_t size = n_elems * sizeof(float);
+    if (alloc && size > 0) {
+        *out = alloc(context, size);
+    } else if (slab_map(own, size)) {
+        *out = (float *)(void *)own->base;
     }
-    if (config->alloc_gradients) {
-        net->gradients = config->alloc_gradients(config->alloc_context, size);
-    } else if (slab_map(&net->own_gradients, size)) {
-        net->gradients = (float *)(void *)net->own_gradients.base;
-    }
-    /* A net without parameters has nothing to allocate. */
-    return net->gradients || size == 0 ? WEIR_OK : WEIR_ERR_NOMEM;
+    return *out || size == 0 ? WEIR_OK : WEIR_ERR_NOMEM;
+}
+
+static weir_status map_params(struct weir_net *net, const struct weir_net_config *config)
+{
+    WEIR_TRY(map_array(config->alloc_weights, config->alloc_context, &net->own_weights,
+                       net->n_weight_elems, &net->weights));
+    return config->is_training
+               ? map_array(config->alloc_gradients, config->alloc_context, &net->own_gradients,
+                           net->gradient_bytes / sizeof(float), &net->gradients)
+               : WEIR_OK;
 }
 
 /* Slices differ by one image at most, and so do joined ones but for the last, which may be fewer.
@@ -191,9 +199,7 @@ static weir_status build(struct weir_net *net, const struct weir_net_config *con
                          struct weir_error *err)
 {
     WEIR_TRY(net_make_params(net));
-    WEIR_TRY(slab_map(&net->weights, net->n_weight_elems * sizeof(float)) ? WEIR_OK
-                                                                          : WEIR_ERR_NOMEM);
-    WEIR_TRY(map_gradients(net, config));
+    WEIR_TRY(map_params(net, config));
     net_bind_params(net);
     WEIR_TRY(map_small(net) ? WEIR_OK : WEIR_ERR_NOMEM);
     WEIR_TRY(prepare_ops(net, err));
@@ -259,7 +265,7 @@ void weir_net_destroy(struct weir_net *net)
     if (net->backend_context) {
         net->backend->close(net->backend_context);
     }
-    slab_unmap(&net->weights);
+    slab_unmap(&net->own_weights);
     slab_unmap(&net->own_gradients);
     slab_unmap(&net->activations);
     slab_unmap(&net->small);
@@ -312,6 +318,6 @@ void weir_net_set_first_image(struct weir_net *net, uint32_t first_image)
 
 size_t weir_net_memory_bytes(const struct weir_net *net)
 {
-    return net->weights.size_bytes + net->gradient_bytes + net->activations.size_bytes +
+    return net->n_weight_elems * sizeof(float) + net->gradient_bytes + net->activations.size_bytes +
            net->small.size_bytes + net->threads.size_bytes;
 }

@@ -51,8 +51,8 @@ struct weir_net {
     char (*param_names)[LAYER_NAME_MAX_BYTES + 16];
     size_t n_params, n_trainable_params;
 
-    struct slab weights, own_gradients, activations, small, threads;
-    float *gradients;
+    struct slab own_weights, own_gradients, activations, small, threads;
+    float *weights, *gradients;
     size_t n_weight_elems, n_trainable_elems;
     size_t gradient_bytes; /**< Of those gradients that are kept whole. */
     float *input, *output;

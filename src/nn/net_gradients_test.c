@@ -206,7 +206,54 @@ START_TEST(gradients_lie_in_the_memory_the_caller_gave)
 
 END_TEST
 
+/* Two steps' losses, the second with weights that somebody else has written. */
+static void step_twice(struct weir_net *net, float *weights, struct weir_step_result out[2])
+{
+    size_t n = 0;
+    weir_net_init_weights(net, 3);
+    weir_net_weights_changed(net);
+    ck_assert_ptr_eq(weir_net_weights(net, &n), weights);
+    ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, &out[0]), WEIR_OK);
+    for (size_t i = 0; i < weir_net_n_trainable_elems(net); i++) {
+        weights[i] *= 0.5f;
+    }
+    weir_net_weights_changed(net);
+    ck_assert_int_eq(weir_net_step(net, 1, NULL, NULL, &out[1]), WEIR_OK);
+}
+
+START_TEST(weights_lie_in_the_memory_the_caller_gave)
+{
+    void *memory = NULL;
+    struct weir_step_result given[2], own[2];
+    struct weir_graph *graph = small_graph();
+    struct weir_net_config config = {.batch = 4,
+                                     .n_threads = 2,
+                                     .is_training = true,
+                                     .backend = backends[N_BACKENDS - 1],
+                                     .alloc_weights = count_and_give,
+                                     .alloc_context = &memory};
+    struct weir_net *net = make_net(graph, config);
+    ck_assert_ptr_nonnull(memory);
+    step_twice(net, memory, given);
+    weir_net_destroy(net);
+    free(memory);
+    config.alloc_weights = NULL;
+    net = make_net(graph, config);
+    step_twice(net, weir_net_weights(net, NULL), own);
+    weir_net_destroy(net);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_double_eq(given[i].loss, own[i].loss);
+    }
+    ck_assert_double_ne(own[0].loss, own[1].loss);
+    config.alloc_weights = give_nothing;
+    ck_assert_int_eq(weir_net_create(graph, &config, &net, NULL), WEIR_ERR_NOMEM);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("net gradients", ready_ranges_cover_the_gradients_once_and_in_order,
                announced_gradients_are_final,
                gradients_made_of_parts_have_the_bits_of_the_sum_over_workers,
-               gradients_lie_in_the_memory_the_caller_gave)
+               gradients_lie_in_the_memory_the_caller_gave,
+               weights_lie_in_the_memory_the_caller_gave)

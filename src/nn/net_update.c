@@ -19,13 +19,18 @@ static weir_status run_update(void *context, int32_t i_thread, int32_t i_filler)
     return WEIR_OK;
 }
 
-void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
+void weir_net_run_ranges(struct weir_net *net, weir_net_update_fn fn, void *context)
 {
     net_enter(net);
     net->update_fn = fn;
     net->update_context = context;
     weir_status status = workers_run(net->workers, &net->update);
     (void)status; /* run_update does not fail */
+}
+
+void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
+{
+    weir_net_run_ranges(net, fn, context);
     weir_net_weights_changed(net);
 }
 

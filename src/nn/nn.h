@@ -231,6 +231,9 @@ struct weir_net_config {
      * the net.
      */
     void *(*alloc_gradients)(void *context, size_t size_bytes);
+    /** The same for the weights, running statistics included: others may write them between steps.
+     */
+    void *(*alloc_weights)(void *context, size_t size_bytes);
     void *alloc_context;
 };
 
@@ -243,8 +246,8 @@ struct weir_net;
  * batch, n_slices, n_threads or label_smoothing out of range), UNSUPPORTED (label_smoothing with
  * a loss that is no softmax; n_bands in training or of the reference; bf16 on a processor without
  * it, or of a layer that has no fast kernel in it; WEIR_CONVOLUTION_WINOGRAD with bf16, the
- * reference, or a processor without AVX-512), LIMIT, NOMEM (also if alloc_gradients gave
- * NULL). Cost: milliseconds (the first in a process 30 more), and the memory of
+ * reference, or a processor without AVX-512), LIMIT, NOMEM (also if alloc_gradients or
+ * alloc_weights gave NULL). Cost: milliseconds (the first in a process 30 more), and the memory of
  * weir_net_memory_bytes.
  */
 weir_status weir_net_create(const struct weir_graph *graph, const struct weir_net_config *config,
@@ -375,8 +378,12 @@ typedef void (*weir_net_update_fn)(void *context, size_t first_elem, size_t n_el
 
 /**
  * Calls fn for ranges that together are the trainable part of the slab (which may be cut inside a
- * parameter), by all of the net's threads at the same time, then does as weir_net_weights_changed.
+ * parameter), by all of the net's threads at the same time. Whoever wrote weights calls
+ * weir_net_weights_changed when all are written.
  */
+void weir_net_run_ranges(struct weir_net *net, weir_net_update_fn fn, void *context);
+
+/** weir_net_run_ranges, then weir_net_weights_changed. */
 void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context);
 
 /** One layer's new weights are wanted: write weights [first_elem, first_elem + n_elems), as soon as

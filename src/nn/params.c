@@ -128,7 +128,7 @@ void net_bind_params(struct weir_net *net)
             struct op_param *p = &net->plan->ops[i].op.params[place];
             if (p->index >= 0) {
                 const struct weir_param *row = &net->params[p->index];
-                p->value = (float *)(void *)net->weights.base + row->first_elem;
+                p->value = net->weights + row->first_elem;
             }
         }
     }
@@ -206,7 +206,7 @@ float *weir_net_weights(struct weir_net *net, size_t *out_n_elems)
     if (out_n_elems) {
         *out_n_elems = net->n_weight_elems;
     }
-    return (float *)(void *)net->weights.base;
+    return net->weights;
 }
 
 float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems)
