@@ -44,6 +44,10 @@ struct comm_transport {
     weir_status (*broadcast)(struct weir_comm *comm, void *buf, size_t bytes, int root);
     weir_status (*barrier)(struct weir_comm *comm);
 
+    /** Every worker's part of memory that `alloc` gave, as this process sees it, by rank. Waits for
+     *  nobody. @return false: it is not such memory. NULL: workers do not see each other's. */
+    bool (*see)(const struct weir_comm *comm, const void *buf, size_t bytes, void **out_parts);
+
     const struct ps_transport *ps; /**< Parameter servers (ps_private.h). */
 
     /** Which other ranks are known to be dead; and, where there is such a thing, a descriptor that

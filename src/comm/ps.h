@@ -218,6 +218,40 @@ struct weir_ps_work {
 weir_status weir_ps_shared_post(struct weir_comm *comm,
                                 const struct weir_ps_work *work) WEIR_MUST_CHECK;
 
+/**
+ * Joint steps: of workers that see each other's memory, which those of one host do (without a link
+ * that is pretended, weir_comm_emulate_link). When all gradients are there each worker makes the
+ * new weights of its slice on all workers: tile by tile, in cache, it sums the workers' gradients
+ * in rank order, renews its own weights, and copies them to the others. The state lives as in a
+ * shared step. Of N floats and two workers 4 N pass through memory for each, where an all-reduce
+ * and an update on each pass 7 N.
+ */
+struct weir_ps_joint {
+    const float *gradients; /**< Element 0 of all, read on all workers. Like the weights
+                                 weir_comm_alloc memory, at the same place of it on all. */
+    float *weights;         /**< Element 0 of all, equal on all workers. */
+    size_t n_elems;
+    struct weir_ps_step step;
+    /** Called for tiles of the caller's slice, by whoever calls weir_ps_joint_renew. */
+    weir_ps_update_fn update;
+    void *context;
+};
+
+/** Can this group take joint steps? The same answer on all workers. */
+bool weir_ps_sees_workers(const struct weir_comm *comm);
+
+/**
+ * What of [first_elem, first_elem + n_elems) is in the caller's slice of all (weir_comm_slice):
+ * new weights on every worker. Waits for nobody: a collective must lie between any worker's last
+ * gradient and the first of these calls, and another between the last of them and whatever next
+ * reads weights or writes gradients on any worker. Several threads may call, for ranges that do not
+ * overlap.
+ * @return What `update` returned: the range is then done in part. UNSUPPORTED where workers do not
+ * see each other's memory, or not this; nothing was done.
+ */
+weir_status weir_ps_joint_renew(const struct weir_comm *comm, const struct weir_ps_joint *joint,
+                                size_t first_elem, size_t n_elems) WEIR_MUST_CHECK;
+
 /** Workers, collectively: end the servers' weir_ps_serve. */
 weir_status weir_ps_stop(struct weir_comm *comm) WEIR_MUST_CHECK;
 

@@ -35,6 +35,24 @@ static weir_status allreduce_staged(struct shm_state *shm, uint8_t *buf, size_t 
     return WEIR_OK;
 }
 
+static void list_parts(const struct shm_state *shm, const struct shm_region *region, size_t offset,
+                       void **out_parts)
+{
+    for (int r = 0; r < shm->comm->n_workers; r++) {
+        out_parts[r] = region->base + region->stride * (size_t)r + offset;
+    }
+}
+
+bool shm_see(const struct weir_comm *comm, const void *buf, size_t bytes, void **out_parts)
+{
+    size_t offset = 0;
+    const struct shm_region *region = shm_region_find(comm->state, buf, bytes, &offset);
+    if (region != NULL) {
+        list_parts(comm->state, region, offset, out_parts);
+    }
+    return region != NULL;
+}
+
 /* Rank i sums slice i of all parts, and writes it into all parts, or only into rank 0's or its own.
  */
 static weir_status sum_in_place(struct shm_state *shm, const struct shm_region *region,
@@ -48,14 +66,10 @@ static weir_status sum_in_place(struct shm_state *shm, const struct shm_region *
                                              .b = n_elems}));
     struct comm_slice slice = comm_slice(n_elems, comm->n_workers, comm->rank);
     void *parts[WEIR_COMM_MAX_RANKS];
-    const void *sources[WEIR_COMM_MAX_RANKS];
-    for (int r = 0; r < comm->n_workers; r++) {
-        parts[r] =
-            region->base + region->stride * (size_t)r + offset + slice.first * comm_type_size(type);
-        sources[r] = parts[r];
-    }
+    list_parts(shm, region, offset + slice.first * comm_type_size(type), parts);
     void **targets = op == SHM_SUM_TO_OWNERS ? &parts[comm->rank] : parts;
-    comm_sum(type, targets, op == SHM_SUM ? comm->n_workers : 1, sources, comm->n_workers, slice.n);
+    comm_sum(type, targets, op == SHM_SUM ? comm->n_workers : 1, (const void *const *)parts,
+             comm->n_workers, slice.n);
     return meet_end(shm);
 }
 

@@ -149,6 +149,7 @@ const struct comm_transport comm_shm_transport = {
     .allgather = shm_allgather,
     .broadcast = shm_broadcast,
     .barrier = shm_barrier,
+    .see = shm_see,
     .watch = shm_watch_look,
     .ps = &shm_ps_transport,
     .event_fd = shm_event_fd,

@@ -221,6 +221,7 @@ weir_status shm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
                           enum weir_comm_type type);
 weir_status shm_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root);
 weir_status shm_barrier(struct weir_comm *comm);
+bool shm_see(const struct weir_comm *comm, const void *buf, size_t bytes, void **out_parts);
 extern const struct ps_transport shm_ps_transport;
 void shm_ps_close(struct shm_state *shm);
 
