@@ -5,6 +5,7 @@
 #include "nn/zoo.h"
 #include "train/fill.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,6 +218,10 @@ weir_status bench_worker_open(struct bench_worker *bench, struct weir_error *err
     if (bench->plan->options.is_forward_only) {
         WEIR_TRY(make_forward_net(bench, err));
     } else {
+        if (bench->plan->options.emulate_fabric > 0) {
+            /* Its speed is set when it is known: from now on there is a network between workers. */
+            weir_comm_emulate_link(bench->group, INFINITY);
+        }
         WEIR_TRY(worker_prepare(worker, err));
         WEIR_TRY(bench_worker_set_alone(bench, bench->plan->options.emulate_fabric > 0, err));
     }

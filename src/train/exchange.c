@@ -9,6 +9,7 @@ enum way {
     WAY_ALONE,   /**< This worker, where it makes the gradients. */
     WAY_ALL,     /**< Every worker, all of them, from the sum. */
     WAY_SHARED,  /**< Every worker a part, which the others then get. */
+    WAY_JOINT,   /**< Every worker a part, of everybody's weights. */
     WAY_SERVERS, /**< Others. */
 };
 
@@ -20,7 +21,13 @@ static enum way way_of(const struct worker *worker)
     if (worker->optimizer == NULL) {
         return WAY_SERVERS;
     }
-    return worker->task->config->shard_update && worker->n_workers > 1 ? WAY_SHARED : WAY_ALL;
+    if (worker->n_workers == 1) {
+        return WAY_ALL;
+    }
+    if (worker->is_joint) {
+        return WAY_JOINT;
+    }
+    return worker->task->config->shard_update ? WAY_SHARED : WAY_ALL;
 }
 
 /** Must a shared update be measured before it is made? */
@@ -42,7 +49,8 @@ void worker_exchange_begin(struct worker *worker, int64_t n_labelled)
         .n_samples = (double)n_labelled};
 }
 
-/** This worker's part of a range, by the progress thread. */
+/** This worker's part of a range: shared, by the progress thread; jointly, by a thread of the net.
+ */
 static weir_status renew(void *context, const struct weir_ps_step *step, float *weights,
                          const float *gradient_sum, size_t first_elem, size_t n_elems)
 {
@@ -105,7 +113,7 @@ weir_status worker_exchange_post(struct worker *worker, size_t first_elem, size_
     if (way == WAY_SERVERS) {
         return post_to_servers(worker, first_elem, n_elems);
     }
-    if (worker->n_workers == 1) {
+    if (worker->n_workers == 1 || way == WAY_JOINT) {
         return WEIR_OK;
     }
     if (way == WAY_ALL) {
@@ -196,6 +204,41 @@ static weir_status renew_measured(const struct worker *worker)
     return WEIR_OK;
 }
 
+struct joint_update {
+    const struct worker *worker;
+    struct weir_ps_joint joint;
+    _Atomic int status; /**< The first that is not WEIR_OK. */
+};
+
+/** A range of all weights, by a thread of the net. */
+static void renew_range(void *context, size_t first_elem, size_t n_elems)
+{
+    struct joint_update *update = context;
+    weir_status status =
+        weir_ps_joint_renew(update->worker->comm, &update->joint, first_elem, n_elems);
+    int expected = WEIR_OK;
+    (void)atomic_compare_exchange_strong(&update->status, &expected, (int)status);
+}
+
+/** Every worker has made its gradients, or the step's sums would not be there. */
+static weir_status renew_jointly(struct worker *worker)
+{
+    struct joint_update update = {.worker = worker,
+                                  .joint = {.gradients = worker->gradients,
+                                            .weights = weir_net_weights(worker->net, NULL),
+                                            .n_elems = worker->n_gradients,
+                                            .step = worker->ps_step,
+                                            .update = renew,
+                                            .context = worker->optimizer}};
+    atomic_init(&update.status, WEIR_OK);
+    note_bucket(worker, 0, worker->n_gradients, false);
+    weir_net_run_ranges(worker->net, renew_range, &update);
+    WEIR_TRY(atomic_load(&update.status));
+    WEIR_TRY(weir_comm_barrier(worker->comm));
+    weir_net_weights_changed(worker->net);
+    return WEIR_OK;
+}
+
 struct train_renewal worker_exchange_renewal(struct worker *worker)
 {
     return (struct train_renewal){.optimizer = worker->optimizer,
@@ -231,6 +274,8 @@ weir_status worker_exchange_finish(struct worker *worker)
     if (way_of(worker) == WAY_ALL) {
         weir_optimizer_update_net(worker->optimizer, worker->net, worker->gradients,
                                   step->learning_rate, step->step);
+    } else if (way_of(worker) == WAY_JOINT) {
+        WEIR_TRY(renew_jointly(worker));
     } else {
         WEIR_TRY(is_measured(worker) ? renew_measured(worker) : WEIR_OK);
         weir_net_update(worker->net, take_weights, worker);
@@ -323,7 +368,7 @@ static weir_status gather(const struct worker *worker, const struct weir_optimiz
 weir_status worker_gather_states(struct worker *worker, struct weir_error *err)
 {
     size_t n_states = 0;
-    if (way_of(worker) != WAY_SHARED) {
+    if (way_of(worker) != WAY_SHARED && way_of(worker) != WAY_JOINT) {
         return WEIR_OK;
     }
     const struct weir_optimizer_state *states = weir_optimizer_states(worker->optimizer, &n_states);

@@ -9,23 +9,33 @@
 /* Ranges that workers renew in turns: four meetings each instead of two, so they are larger. */
 #define SHARED_BUCKET_BYTES ((size_t)4 << 20)
 
-struct gradient_source {
+struct comm_memory {
     struct weir_comm *comm;
     weir_status status;
 };
 
-static void *alloc_gradients(void *context, size_t size_bytes)
+static void *alloc_shared(void *context, size_t size_bytes)
 {
-    struct gradient_source *source = context;
+    struct comm_memory *source = context;
     void *memory = NULL;
     source->status = weir_comm_alloc(source->comm, size_bytes, &memory);
     return source->status == WEIR_OK ? memory : NULL;
 }
 
+/** An elastic group's weights must outlive any worker, and norms need a step's last gradient before
+ *  the first weight is renewed. */
+static bool can_be_joint(const struct worker *worker)
+{
+    return worker->n_workers > 1 && worker->task->config->parameter_servers == 0 &&
+           !train_is_elastic(worker->task->config) &&
+           !weir_optimizer_needs_all(&worker->task->optimizer) &&
+           weir_ps_sees_workers(worker->comm);
+}
+
 weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
 {
     const struct train_task *task = worker->task;
-    struct gradient_source source = {.comm = worker->comm};
+    struct comm_memory source = {.comm = worker->comm};
     struct weir_net_config config =
         train_net_config(task, (uint32_t)worker->rank, (uint32_t)worker->n_workers);
     worker->first_image = config.first_image;
@@ -33,9 +43,13 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     worker->updates_in_backward = train_updates_in_backward(task, worker->n_workers);
     config.updates_in_backward = worker->updates_in_backward;
     if (!has_runs && !worker->updates_in_backward) {
-        config.alloc_gradients = alloc_gradients;
-        config.alloc_context = &source;
+        config.alloc_gradients = alloc_shared;
     }
+    worker->is_joint = can_be_joint(worker);
+    if (worker->is_joint) {
+        config.alloc_weights = alloc_shared;
+    }
+    config.alloc_context = &source;
     weir_status status = weir_net_create(task->graph, &config, &worker->net, err);
     if (source.status != WEIR_OK) {
         return worker_comm_error(worker, source.status, err);
@@ -48,7 +62,7 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     worker->run_gradients = NULL;
     if (has_runs) {
         worker->run_gradients = worker->gradients;
-        worker->gradients = alloc_gradients(&source, worker->n_gradients * sizeof(float));
+        worker->gradients = alloc_shared(&source, worker->n_gradients * sizeof(float));
         if (source.status != WEIR_OK) {
             return worker_comm_error(worker, source.status, err);
         }

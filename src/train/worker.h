@@ -55,6 +55,7 @@ struct worker {
     /** Nobody else has a part in the step: weights and average are new when the backward pass is
      *  over. There are no gradients then. */
     bool updates_in_backward;
+    bool is_joint;        /**< The workers see each other's weights and gradients (ps.h). */
     float *gradients;     /**< Of the step. */
     float *run_gradients; /**< Of one of its several runs, the net's; NULL: one run is the step. */
     float *statistics;    /**< Running statistics in the weight slab. */
@@ -153,6 +154,13 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
  *
  * A loss that is no number ends the training before its step's finish: the weights that it would
  * have made are under way then, nobody takes them, and no checkpoint is written.
+ */
+
+/*
+ * Workers of one host renew each other's weights jointly (ps.h, joint steps) when the backward pass
+ * is over, unless the group is elastic, or norms are needed: nothing is posted then. A worker that
+ * is lost meanwhile leaves weights that are partly new, and the training starts again from its
+ * checkpoint.
  */
 
 /*
