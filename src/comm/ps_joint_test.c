@@ -130,8 +130,8 @@ static int step_jointly(struct weir_comm *comm, void *context)
 
 START_TEST(all_weights_are_the_serial_programs_and_each_worker_keeps_its_slice_of_the_state)
 {
-    static const struct layout layouts[] = {
-        {1, 1000}, {2, N_MOST}, {2, 1}, {3, 50000}, {4, 100}, {4, N_MOST}};
+    static const struct layout layouts[] = {{1, 1000},  {2, N_MOST}, {2, 1},
+                                            {3, 50000}, {4, 100},    {4, N_MOST}};
     struct layout layout = layouts[_i];
     ck_assert_int_eq(test_group_try("shm", layout.n_workers, 0, 1, step_jointly, &layout), 0);
 }
@@ -139,7 +139,7 @@ START_TEST(all_weights_are_the_serial_programs_and_each_worker_keeps_its_slice_o
 END_TEST
 
 static weir_status refuse(void *context, const struct weir_ps_step *step, float *weights,
-                        const float *gradient_sum, size_t first_elem, size_t n_elems)
+                          const float *gradient_sum, size_t first_elem, size_t n_elems)
 {
     (void)step, (void)weights, (void)gradient_sum, (void)first_elem, (void)n_elems;
     return *(weir_status *)context;
