@@ -223,8 +223,8 @@ weir_status weir_ps_shared_post(struct weir_comm *comm,
  * that is pretended, weir_comm_emulate_link). When all gradients are there each worker makes the
  * new weights of its slice on all workers: tile by tile, in cache, it sums the workers' gradients
  * in rank order, renews its own weights, and copies them to the others. The state lives as in a
- * shared step. Of N floats and two workers 4 N pass through memory for each, where an all-reduce
- * and an update on each pass 7 N.
+ * shared step. With N parameters, two workers and a momentum 4 N floats pass through memory for
+ * each worker, where an all-reduce and an update on each pass 7 N.
  */
 struct weir_ps_joint {
     const float *gradients; /**< Element 0 of all, read on all workers. Like the weights

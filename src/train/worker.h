@@ -106,7 +106,8 @@ weir_status worker_prepare(struct worker *worker, struct weir_error *err) WEIR_M
 /** Everybody takes over worker 0's state, weights and optimiser. */
 weir_status worker_share_start(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The net for this worker's share, gradients in the communicator's memory. Collective. */
+/** The net for this worker's share, gradients and, for joint steps, weights in the communicator's
+ *  memory. Collective. */
 weir_status worker_plan_net(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What lives as long as the worker, however often the net is planned: initial weights, an average
