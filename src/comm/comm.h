@@ -194,7 +194,8 @@ weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorith
  * reduce-scatter or an all-gather: half of them). All workers' pieces go over a parameter server's
  * link there, one after the other, and over it back, at the same time. What is posted still
  * overlaps with what the caller computes. All ranks make the same
- * call between the same collectives; 0: no more. For measuring.
+ * call between the same collectives; 0: no more; INFINITY: a network that takes no time, between
+ * workers that do not see each other's memory (ps.h, joint steps). For measuring.
  */
 void weir_comm_emulate_link(struct weir_comm *comm, double bytes_per_s);
 
