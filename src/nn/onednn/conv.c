@@ -284,7 +284,7 @@ int32_t conv_gradient_rows(const struct op *op)
         return rows_for(ELEMS_OF_FEW, len, ROWS_OF_FEW);
     }
     bool is_large = len * (size_t)op->conv.k >= MIN_ELEMS_OF_MANY;
-    if (!is_large || !product_can(op) || !product_kernels(op->type)) {
+    if (!is_large || !product_choose(op)) {
         return 0;
     }
     return rows_for(ELEMS_OF_MANY, len, ROWS_OF_MANY);

@@ -343,7 +343,7 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
     if (linear_is_small(op, n)) {
         return WEIR_OK;
     }
-    state->product = product_can(op) ? product_kernels(op->type) : NULL;
+    state->product = product_choose(op);
     if (state->product) {
         return WEIR_OK;
     }
@@ -406,7 +406,7 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
         most = WEIR_MAX(most, conv_dx_bytes(op, t->n) + t->backward.scratch_bytes);
         most = WEIR_MAX(most, rows + t->own_weights.reorder.scratch_bytes);
     }
-    most = WEIR_MAX(most, state->product ? product_scratch_bytes(op) : 0);
+    most = WEIR_MAX(most, state->product ? state->product->scratch_bytes(op) : 0);
     most = WEIR_MAX(most, state->gradient_bytes + state->picked_bytes +
                               state->weight_gradient.scratch_bytes);
     most = WEIR_MAX(most, state->gradient_bytes + state->gradient_reorder.scratch_bytes);

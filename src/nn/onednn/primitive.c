@@ -37,6 +37,12 @@ static bool has_bf16(void)
            dnnl_cpu_isa_avx512_core_bf16;
 }
 
+bool dnn_has_tiles(void)
+{
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_amx) ==
+           dnnl_cpu_isa_avx512_core_amx;
+}
+
 weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
                      struct weir_error *err)
 {

@@ -38,6 +38,10 @@ void *dnn_take(struct dnn_context *context, size_t n_bytes);
 /** One OpenMP thread for oneDNN's calls from this thread: parallelism is the net's own affair. */
 void dnn_enter_thread(void);
 
+/** May this process use the processor's matrix registers (AMX, in bf16)? oneDNN has then asked the
+ * system for them. */
+bool dnn_has_tiles(void);
+
 /** oneDNN's status as ours, with a sentence. */
 weir_status dnn_check(dnnl_status_t status, const char *what, struct weir_error *err);
 

@@ -1,3 +1,4 @@
+#include "primitive.h"
 #include "product_private.h"
 
 #define ALIGN_BYTES 64
@@ -49,14 +50,15 @@ struct op product_form(const struct op *op)
  */
 #define LINEAR_MAX_IMAGES_F32 64
 
-bool product_can(const struct op *op)
+/* Can any of the tables do it? */
+static bool can_do(const struct op *op)
 {
     if (op->kind == LAYER_LINEAR) {
         return op->type == WEIR_PRECISION_BF16 || op->gradient_batch <= LINEAR_MAX_IMAGES_F32;
     }
     return op->kind == LAYER_CONV && op->conv.groups == 1 && !op->conv.has_bias &&
            op->in[0].c >= MIN_CHANNELS && op->conv.k >= MIN_CHANNELS &&
-           n_cells(op) <= PRODUCT_MAX_CELLS && !is_onednn_faster(op);
+           n_cells(op) <= PRODUCT_MAX_CELLS;
 }
 
 /* The outputs i of n for which i * stride + shift is inside 0 .. n_in. */
@@ -122,7 +124,7 @@ size_t product_zeros_bytes(const struct op *op)
     return PRODUCT_ROUND_UP(most * elem_bytes(op), (size_t)ALIGN_BYTES);
 }
 
-size_t product_scratch_bytes(const struct op *given)
+size_t product_vector_scratch_bytes(const struct op *given)
 {
     const struct op op = product_form(given);
     size_t n_all = (size_t)op.gradient_batch * (size_t)op.out.h * (size_t)op.out.w;
@@ -145,17 +147,35 @@ void product_unravel(const struct op *op, const float *sums)
     }
 }
 
-const struct product_kernels *product_kernels(enum weir_precision type)
+bool product_is_there(const struct product_kernels *kernels)
 {
 #if defined(__x86_64__)
     bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (type == WEIR_PRECISION_F32) {
-        return has_v4 ? &product_kernels_v4 : NULL;
-    }
-    return has_v4 && __builtin_cpu_supports("avx512bf16") ? &product_kernels_bf16 : NULL;
+    bool has_bf16 = has_v4 && __builtin_cpu_supports("avx512bf16");
+    return kernels == &product_kernels_v4     ? has_v4
+           : kernels == &product_kernels_bf16 ? has_bf16
+                                              : has_bf16 && dnn_has_tiles();
 #else
-    (void)type;
+    (void)kernels;
+    return false;
+#endif
+}
+
+const struct product_kernels *product_choose(const struct op *op)
+{
+#if defined(__x86_64__)
+    bool is_f32 = op->type == WEIR_PRECISION_F32;
+    const struct product_kernels *vectors = is_f32 ? &product_kernels_v4 : &product_kernels_bf16;
+    if (!can_do(op)) {
+        return NULL;
+    }
+    if (!is_f32 && op->kind == LAYER_CONV && product_is_there(&product_kernels_tiles)) {
+        return &product_kernels_tiles;
+    }
+    return product_is_there(vectors) && !is_onednn_faster(op) ? vectors : NULL;
+#else
+    (void)op;
     return NULL;
 #endif
 }

@@ -3,14 +3,16 @@
  * the kernel, the sum over pixels of dy's channels times those of the pixel of x that the cell
  * meets there. An image that a linear reads is one pixel of all its elements.
  *
- *     const struct product_kernels *kernels = product_kernels(op->type);   // NULL: none here
- *     if (kernels && product_can(op)) { scratch = product_scratch_bytes(op); … kernels->run(…); }
+ *     const struct product_kernels *kernels = product_choose(op);   // NULL: none is worth it
+ *     if (kernels) { scratch = kernels->scratch_bytes(op); … kernels->run(op, tile); }
  *
- * Pixels are taken in panels, packed so that the inner loop reads straight on whatever the number
+ * With vectors, pixels are taken in panels, packed so that the inner loop reads straight on whatever the number
  * of channels: oneDNN's loops read channels-last tensors with strides that fill a few sets of the
  * first cache over and over (bf16, 64 -> 256 channels at 56 x 56, one Zen 4 core: 134 GFLOP/s by
- * oneDNN, see bench/README.md). Pixels whose cell lies in the padding are left out. Sums of a panel
- * are in f32, panels are added in order: the same bits whatever thread runs it.
+ * oneDNN, see bench/README.md). Pixels whose cell lies in the padding are left out. With the
+ * processor's matrix registers (product_tiles.c) pixels are packed once for all cells. Either way
+ * sums of what is packed together are in f32 and added in order: the same bits whatever thread runs
+ * it, but not whatever processor.
  */
 #ifndef WEIR_NN_ONEDNN_PRODUCT_H
 #define WEIR_NN_ONEDNN_PRODUCT_H
@@ -25,19 +27,20 @@ struct product_kernels {
     /**
      * The gradient of op.gradient_batch images into op.params[OP_WEIGHT].gradient, row-major, and
      * that of a bias if the op has one. The tile's x[0], dy and scratch are used; scratch is of
-     * product_scratch_bytes, 64-byte aligned.
+     * scratch_bytes, 64-byte aligned.
      */
     void (*run)(const struct op *op, const struct op_tile *tile);
+    size_t (*scratch_bytes)(const struct op *op);
 };
 
-/** For this machine and type; NULL where it has no AVX-512, or none for bf16. */
-const struct product_kernels *product_kernels(enum weir_precision type);
+/** What makes the op's gradient best on this machine; NULL: none of these can, or oneDNN is faster.
+ */
+const struct product_kernels *product_choose(const struct op *op);
 
-/** Is the op one of those that run can do, and worth it? */
-bool product_can(const struct op *op);
+/** For f32 with AVX-512; bf16 with its instructions for that; convolutions in bf16 with AMX. */
+extern const struct product_kernels product_kernels_v4, product_kernels_bf16, product_kernels_tiles;
 
-size_t product_scratch_bytes(const struct op *op);
-
-extern const struct product_kernels product_kernels_v4, product_kernels_bf16;
+/** Has this machine the instructions of one of these? Asks the system for AMX, if it is that. */
+bool product_is_there(const struct product_kernels *kernels);
 
 #endif

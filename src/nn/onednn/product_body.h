@@ -315,4 +315,5 @@ static void run(const struct op *op, const struct op_tile *tile)
     }
 }
 
-const struct product_kernels PRODUCT_TABLE = {.run = run};
+const struct product_kernels PRODUCT_TABLE = {.run = run,
+                                              .scratch_bytes = product_vector_scratch_bytes};

@@ -36,6 +36,9 @@ struct product_cell product_cell(const struct op *op, int32_t i_cell);
 size_t product_count_rows(const struct op *op, const struct product_cell *cell,
                           struct product_rows rows);
 
+/** What the tables for vectors want as scratch. */
+size_t product_vector_scratch_bytes(const struct op *op);
+
 /** So many that x and dy stay in the second cache while the cells take turns. */
 int32_t product_rows_at_once(const struct op *op);
 

@@ -114,15 +114,14 @@ static void expect(const float *got, const float *expected, size_t n, int i_form
     }
 }
 
-static void compare(struct op op, int i_form)
+static void compare(const struct product_kernels *kernels, struct op op, int i_form)
 {
     enum weir_precision type = op.type;
-    const struct product_kernels *kernels = product_kernels(type);
     struct weir_rng rng;
     weir_rng_init(&rng, 11, (uint64_t)i_form);
     size_t n_weights = op.params[OP_WEIGHT].n_elems, n = n_weights + op.params[OP_BIAS].n_elems;
     size_t batch = (size_t)op.batch;
-    size_t scratch_bytes = product_scratch_bytes(&op);
+    size_t scratch_bytes = kernels->scratch_bytes(&op);
     uint16_t *short_x, *short_dy;
     float *x = make_tensor(&rng, batch * op_elems(op.in[0]), &short_x);
     float *dy = make_tensor(&rng, batch * op_elems(op.out), &short_dy);
@@ -160,8 +159,8 @@ static void compare(struct op op, int i_form)
 
 START_TEST(gradients_are_the_references_in_f32)
 {
-    if (product_kernels(WEIR_PRECISION_F32)) {
-        compare(make_op(&forms[_i], WEIR_PRECISION_F32), _i);
+    if (product_is_there(&product_kernels_v4)) {
+        compare(&product_kernels_v4, make_op(&forms[_i], WEIR_PRECISION_F32), _i);
     }
 }
 
@@ -169,8 +168,8 @@ END_TEST
 
 START_TEST(linears_gradients_are_the_references_in_f32)
 {
-    if (product_kernels(WEIR_PRECISION_F32)) {
-        compare(make_linear(&linears[_i], WEIR_PRECISION_F32), _i);
+    if (product_is_there(&product_kernels_v4)) {
+        compare(&product_kernels_v4, make_linear(&linears[_i], WEIR_PRECISION_F32), _i);
     }
 }
 
@@ -178,8 +177,8 @@ END_TEST
 
 START_TEST(gradients_are_the_references_in_bf16)
 {
-    if (product_kernels(WEIR_PRECISION_BF16)) {
-        compare(make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    if (product_is_there(&product_kernels_bf16)) {
+        compare(&product_kernels_bf16, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
     }
 }
 
@@ -187,36 +186,50 @@ END_TEST
 
 START_TEST(linears_gradients_are_the_references_in_bf16)
 {
-    if (product_kernels(WEIR_PRECISION_BF16)) {
-        compare(make_linear(&linears[_i], WEIR_PRECISION_BF16), _i);
+    if (product_is_there(&product_kernels_bf16)) {
+        compare(&product_kernels_bf16, make_linear(&linears[_i], WEIR_PRECISION_BF16), _i);
     }
 }
 
 END_TEST
 
-START_TEST(what_it_cannot_do_is_left_to_others)
+START_TEST(gradients_are_the_references_in_bf16_with_tiles)
+{
+    if (product_is_there(&product_kernels_tiles)) {
+        compare(&product_kernels_tiles, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    }
+}
+
+END_TEST
+
+START_TEST(what_they_cannot_do_is_left_to_others)
 {
     struct op op = make_op(&forms[0], WEIR_PRECISION_F32);
-    ck_assert(product_can(&op));
+    ck_assert_ptr_eq(product_choose(&op), &product_kernels_v4);
     op.conv.groups = 2;
-    ck_assert(!product_can(&op));
+    ck_assert_ptr_null(product_choose(&op));
     op.conv.groups = 1;
     op.conv.has_bias = true;
-    ck_assert(!product_can(&op));
+    ck_assert_ptr_null(product_choose(&op));
     op.conv.has_bias = false;
     op.in[0].c = 3;
-    ck_assert(!product_can(&op));
+    ck_assert_ptr_null(product_choose(&op));
     op.in[0].c = 64;
     op.kind = LAYER_PRELU;
-    ck_assert(!product_can(&op));
+    ck_assert_ptr_null(product_choose(&op));
     op = make_linear(&linears[4], WEIR_PRECISION_F32); /* many images */
-    ck_assert(!product_can(&op));
-    op.type = WEIR_PRECISION_BF16;
-    ck_assert(product_can(&op));
-    op = make_op(&forms[6], WEIR_PRECISION_F32); /* 3x3 of few channels */
-    ck_assert(product_can(&op));
-    op.type = WEIR_PRECISION_BF16;
-    ck_assert(!product_can(&op));
+    ck_assert_ptr_null(product_choose(&op));
+}
+
+END_TEST
+
+START_TEST(in_bf16_the_machine_decides)
+{
+    struct op few = make_op(&forms[6], WEIR_PRECISION_BF16); /* 3x3 of few channels */
+    struct op linear = make_linear(&linears[4], WEIR_PRECISION_BF16);
+    const struct product_kernels *bf16 = &product_kernels_bf16, *tiles = &product_kernels_tiles;
+    ck_assert_ptr_eq(product_choose(&few), product_is_there(tiles) ? tiles : NULL);
+    ck_assert_ptr_eq(product_choose(&linear), product_is_there(bf16) ? bf16 : NULL);
 }
 
 END_TEST
@@ -227,15 +240,17 @@ int main(void)
     TCase *tests = tcase_create("product");
     int n = (int)WEIR_ARRAY_LEN(forms);
     tcase_set_timeout(tests, 60); /* the reference in a sanitizer's build */
-    if (!product_kernels(WEIR_PRECISION_F32)) {
+    if (!product_is_there(&product_kernels_v4)) {
         return 77; /* no AVX-512: oneDNN makes all weight gradients */
     }
     tcase_add_loop_test(tests, gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16, 0, n);
+    tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_with_tiles, 0, n);
     n = (int)WEIR_ARRAY_LEN(linears);
     tcase_add_loop_test(tests, linears_gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, linears_gradients_are_the_references_in_bf16, 0, n);
-    tcase_add_test(tests, what_it_cannot_do_is_left_to_others);
+    tcase_add_test(tests, what_they_cannot_do_is_left_to_others);
+    tcase_add_test(tests, in_bf16_the_machine_decides);
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);
 }
