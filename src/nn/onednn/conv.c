@@ -177,6 +177,31 @@ weir_status conv_forward(const struct op *op, const struct op_tile *tile)
     return primitive_run(state->context, &t->forward, tile->i_thread, addresses, tile->scratch);
 }
 
+/* dx of a 1x1 with a stride, from the pixels that its kernel meets; all others are 0. */
+static void spread_pixels(const struct op *op, const struct op_tile *tile, const char *from)
+{
+    const struct vector_kernels *vectors = vector_kernels(op->type);
+    size_t c = (size_t)op->in[0].c, pixel_bytes = c * conv_elem_bytes(op);
+    char *to = (char *)(void *)tile->dx[0];
+    int32_t stride = op->conv.stride, n_rows = tile->n * op->in[0].h;
+    for (int32_t row = 0; row < n_rows; row++) {
+        bool is_row_met = row % op->in[0].h % stride == 0;
+        for (int32_t w = 0; w < op->in[0].w; w++, to += pixel_bytes) {
+            real *pixel = (real *)(void *)to;
+            if (!is_row_met || w % stride != 0) {
+                memset(to, 0, tile->dx_adds[0] ? 0 : pixel_bytes);
+                continue;
+            }
+            if (tile->dx_adds[0]) {
+                vectors->add(pixel, (const real *)(const void *)from, pixel, c);
+            } else {
+                memcpy(to, from, pixel_bytes);
+            }
+            from += pixel_bytes;
+        }
+    }
+}
+
 weir_status conv_backward(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
@@ -193,14 +218,17 @@ weir_status conv_backward(const struct op *op, const struct op_tile *tile)
                                       : REF(linear_backward)(op, tile);
     }
     size_t n_elems = (size_t)tile->n * op_elems(op->in[0]);
-    bool is_beside = tile->dx_adds[0];
+    bool is_spread = state->is_backward_turned && op->conv.stride > 1;
+    bool is_beside = is_spread || tile->dx_adds[0];
     real *dx = is_beside ? tile->scratch : tile->dx[0];
     char *scratch = (char *)tile->scratch + (is_beside ? conv_dx_bytes(op, tile->n) : 0);
     bool is_shared = state->is_backward_shared || state->is_backward_in_place;
     const struct weight_copy *copy = is_shared ? &state->forward_weights : &state->backward_weights;
     void *addresses[] = {dx, weights_for(state, op, copy), address(tile->dy)};
     WEIR_TRY(primitive_run(state->context, &t->backward, tile->i_thread, addresses, scratch));
-    if (is_beside) {
+    if (is_spread) {
+        spread_pixels(op, tile, (const char *)(const void *)dx);
+    } else if (is_beside) {
         vector_kernels(op->type)->add(tile->dx[0], dx, tile->dx[0], n_elems);
     }
     return WEIR_OK;

@@ -1,14 +1,6 @@
 #include "conv_private.h"
 #include "linear.h"
 
-/* What oneDNN is told about n images of an op. */
-struct conv_shapes {
-    dnnl_memory_desc_t src, weights, dst;
-    dnnl_dims_t strides, dilates, pads, end_pads;
-};
-
-enum direction { FORWARD, BACKWARD, WEIGHTS };
-
 static weir_status describe(dnnl_memory_desc_t *out, int n_dims, const dnnl_dims_t dims,
                             dnnl_data_type_t type, dnnl_format_tag_t tag, struct weir_error *err)
 {
@@ -22,9 +14,9 @@ static dnnl_data_type_t type_of(const struct op *op)
 }
 
 /* Gradients of weights are f32 whatever the tensors are. */
-static dnnl_data_type_t weights_type(const struct op *op, enum direction direction)
+static dnnl_data_type_t weights_type(const struct op *op, enum conv_direction direction)
 {
-    return direction == WEIGHTS ? dnnl_f32 : type_of(op);
+    return direction == CONV_WEIGHTS ? dnnl_f32 : type_of(op);
 }
 
 /* Rows from which a linear's forward product is worth blocked weights. */
@@ -36,7 +28,7 @@ static dnnl_data_type_t weights_type(const struct op *op, enum direction directi
  * (measured for 3136 -> 512, 16 rows: 0.49 ms blocked, 1.6 row-major; 4 rows: 0.13 and 0.19;
  * backward row-major always wins).
  */
-static weir_status make_linear_shapes(const struct op *op, int32_t n, enum direction direction,
+static weir_status make_linear_shapes(const struct op *op, int32_t n, enum conv_direction direction,
                                       struct conv_shapes *out, struct weir_error *err)
 {
     const dnnl_dim_t n_features = (dnnl_dim_t)op_elems(op->in[0]);
@@ -44,13 +36,13 @@ static weir_status make_linear_shapes(const struct op *op, int32_t n, enum direc
     const dnnl_dims_t weights = {op->conv.k, n_features};
     WEIR_TRY(describe(&out->src, 2, src, type_of(op), dnnl_nc, err));
     WEIR_TRY(describe(&out->dst, 2, dst, type_of(op), dnnl_nc, err));
-    bool is_blocked = direction == FORWARD && n >= BLOCKED_MIN_ROWS;
+    bool is_blocked = direction == CONV_FORWARD && n >= BLOCKED_MIN_ROWS;
     return describe(&out->weights, 2, weights, weights_type(op, direction),
                     is_blocked ? dnnl_format_tag_any : dnnl_oi, err);
 }
 
-static weir_status make_shapes(const struct op *op, int32_t n, enum direction direction,
-                               struct conv_shapes *out, struct weir_error *err)
+weir_status conv_make_shapes(const struct op *op, int32_t n, enum conv_direction direction,
+                             struct conv_shapes *out, struct weir_error *err)
 {
     if (op->kind == LAYER_LINEAR) {
         return make_linear_shapes(op, n, direction, out, err);
@@ -84,16 +76,16 @@ union op_desc {
 };
 
 static dnnl_status_t init_conv(const struct conv_state *state, const struct op *op,
-                               const struct conv_shapes *s, enum direction direction,
+                               const struct conv_shapes *s, enum conv_direction direction,
                                dnnl_convolution_desc_t *desc)
 {
     const dnnl_memory_desc_t *bias = conv_has_bias(op) ? &state->bias : NULL;
     switch (direction) {
-    case FORWARD:
+    case CONV_FORWARD:
         return dnnl_dilated_convolution_forward_desc_init(
             desc, dnnl_forward_training, dnnl_convolution_direct, &s->src, &s->weights, bias,
             &s->dst, s->strides, s->dilates, s->pads, s->end_pads);
-    case BACKWARD:
+    case CONV_BACKWARD:
         return dnnl_dilated_convolution_backward_data_desc_init(
             desc, dnnl_convolution_direct, &s->src, &s->weights, &s->dst, s->strides, s->dilates,
             s->pads, s->end_pads);
@@ -105,15 +97,15 @@ static dnnl_status_t init_conv(const struct conv_state *state, const struct op *
 }
 
 static dnnl_status_t init_linear(const struct conv_state *state, const struct op *op,
-                                 const struct conv_shapes *s, enum direction direction,
+                                 const struct conv_shapes *s, enum conv_direction direction,
                                  dnnl_inner_product_desc_t *desc)
 {
     const dnnl_memory_desc_t *bias = conv_has_bias(op) ? &state->bias : NULL;
     switch (direction) {
-    case FORWARD:
+    case CONV_FORWARD:
         return dnnl_inner_product_forward_desc_init(desc, dnnl_forward_training, &s->src,
                                                     &s->weights, bias, &s->dst);
-    case BACKWARD:
+    case CONV_BACKWARD:
         return dnnl_inner_product_backward_data_desc_init(desc, &s->src, &s->weights, &s->dst);
     default:
         return dnnl_inner_product_backward_weights_desc_init(desc, &s->src, &s->weights, bias,
@@ -121,16 +113,16 @@ static dnnl_status_t init_linear(const struct conv_state *state, const struct op
     }
 }
 
-static weir_status create(const struct conv_state *state, const struct op *op,
-                          const struct conv_shapes *shapes, enum direction direction,
-                          const struct primitive *hint, struct primitive *p, struct weir_error *err)
+weir_status conv_create(const struct conv_state *state, const struct op *op,
+                        const struct conv_shapes *shapes, enum conv_direction direction,
+                        const struct primitive *hint, struct primitive *p, struct weir_error *err)
 {
     union op_desc desc;
     dnnl_status_t status = op->kind == LAYER_CONV
                                ? init_conv(state, op, shapes, direction, &desc.conv)
                                : init_linear(state, op, shapes, direction, &desc.linear);
     WEIR_TRY(dnn_check(status, "describing a convolution", err));
-    bool is_forward = direction == FORWARD;
+    bool is_forward = direction == CONV_FORWARD;
     const struct primitive_tail tail = {.has_sum = is_forward && op->has_residual,
                                         .has_relu = is_forward && op->has_relu};
     return primitive_create(state->context, &desc, hint, tail, p, err);
@@ -141,6 +133,15 @@ static bool has_blocks(const dnnl_blocking_desc_t *blocks, int n, int first, int
 {
     return blocks->inner_nblks == n && blocks->inner_idxs[0] == first &&
            (n == 1 || blocks->inner_idxs[1] == second);
+}
+
+/* … three, of which the outer and the inner part 32 input channels, as matrix registers want them.
+ */
+static bool has_tile_blocks(const dnnl_blocking_desc_t *blocks)
+{
+    return blocks->inner_nblks == 3 && blocks->inner_idxs[0] == 1 && blocks->inner_idxs[1] == 0 &&
+           blocks->inner_idxs[2] == 1 && blocks->inner_blks[0] == 16 &&
+           blocks->inner_blks[2] == 2 && blocks->strides[1] == 32 * blocks->inner_blks[1];
 }
 
 /* A layout of 4 sides whose blocks are of output channels, in bf16 with pairs of input channels, in
@@ -164,6 +165,12 @@ static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout 
                              .w_stride = (size_t)blocks->strides[3],
                              .k_block = (size_t)blocks->inner_blks[0],
                              .is_bf16 = is_bf16};
+    if (is_bf16 && has_tile_blocks(blocks)) {
+        out->k_block = (size_t)blocks->inner_blks[1];
+        out->c_stride = 2 * out->k_block;
+        out->c_block_stride = 8 * out->c_stride;
+        return true;
+    }
     if (is_bf16) {
         out->c_stride = c_stride;
         out->c_block_stride = 8 * c_stride;
@@ -181,15 +188,18 @@ static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout 
            blocks->inner_blks[1] == 16;
 }
 
-static relayout_fn find_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
+relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_turned,
+                               struct relayout *out)
 {
-    return describe_relayout(layout, out) ? relayout_for(out) : NULL;
+    bool is_known = describe_relayout(layout, out);
+    out->is_turned = is_turned;
+    return is_known ? relayout_for(out) : NULL;
 }
 
-static weir_status make_reorder(const struct conv_state *state, struct weight_copy *copy,
-                                struct weir_error *err)
+weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy *copy,
+                              struct weir_error *err)
 {
-    copy->relayout = find_relayout(&copy->layout, &copy->relayout_layout);
+    copy->relayout = conv_find_relayout(&copy->layout, copy->is_turned, &copy->relayout_layout);
     if (copy->relayout) {
         return WEIR_OK;
     }
@@ -201,8 +211,8 @@ static weir_status make_reorder(const struct conv_state *state, struct weight_co
 }
 
 /* Row-major weights into the layout a primitive asked for, if it is another. */
-static weir_status make_copy(const struct conv_state *state, const dnnl_memory_desc_t *layout,
-                             struct weight_copy *copy, struct weir_error *err)
+weir_status conv_make_copy(const struct conv_state *state, const dnnl_memory_desc_t *layout,
+                           struct weight_copy *copy, struct weir_error *err)
 {
     copy->layout = *layout;
     copy->is_wanted = true;
@@ -214,88 +224,42 @@ static weir_status make_copy(const struct conv_state *state, const dnnl_memory_d
     if (!copy->memory) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
-    return make_reorder(state, copy, err);
+    return conv_make_reorder(state, copy, err);
 }
 
-/* What backward reads; it lies where forward's copy does if it is renewed before every backward. */
-static weir_status make_backward_copy(struct conv_state *state, const struct op *op,
-                                      const dnnl_memory_desc_t *layout, struct weir_error *err)
-{
-    const struct weight_copy *forward = &state->forward_weights;
-    size_t dense_bytes =
-        dnnl_memory_desc_get_size(&state->plain_weights) / sizeof(float) * conv_elem_bytes(op);
-    /* Not every copy writes what pads a layout. */
-    bool is_dense =
-        forward->n_bytes == dense_bytes && dnnl_memory_desc_get_size(layout) == dense_bytes;
-    if (!op->refreshes_backward || !forward->memory || !is_dense ||
-        dnnl_memory_desc_equal(layout, &state->plain_weights)) {
-        return make_copy(state, layout, &state->backward_weights, err);
-    }
-    state->is_backward_in_place = true;
-    state->backward_weights.layout = *layout;
-    state->backward_weights.is_wanted = true;
-    return make_reorder(state, &state->backward_weights, err);
-}
-
-/* Forward and backward primitives of the first size choose the weights' layout, later ones take it.
- */
+/* The forward primitive of the first size chooses the weights' layout, later ones take it. */
 static weir_status prepare_tile(struct conv_state *state, const struct op *op, int32_t n,
-                                bool is_training, struct tile_primitives *t, struct weir_error *err)
+                                struct tile_primitives *t, struct weir_error *err)
 {
     struct conv_shapes s;
     t->n = n;
     if (linear_is_small(op, n)) {
         return WEIR_OK;
     }
-    WEIR_TRY(make_shapes(op, n, FORWARD, &s, err));
+    WEIR_TRY(conv_make_shapes(op, n, CONV_FORWARD, &s, err));
     if (state->forward_weights.is_wanted) {
         s.weights = state->forward_weights.layout;
     }
-    WEIR_TRY(create(state, op, &s, FORWARD, NULL, &t->forward, err));
+    WEIR_TRY(conv_create(state, op, &s, CONV_FORWARD, NULL, &t->forward, err));
     bool is_other = !t->forward.primitive && state->forward_weights.is_wanted;
     if (is_other) {
         primitive_destroy(&t->forward);
-        WEIR_TRY(make_shapes(op, n, FORWARD, &s, err));
-        WEIR_TRY(create(state, op, &s, FORWARD, NULL, &t->forward, err));
+        WEIR_TRY(conv_make_shapes(op, n, CONV_FORWARD, &s, err));
+        WEIR_TRY(conv_create(state, op, &s, CONV_FORWARD, NULL, &t->forward, err));
     }
-    if (t->forward.primitive) {
-        const dnnl_memory_desc_t *layout = primitive_layout(&t->forward, dnnl_query_weights_md);
-        if (is_other || !state->forward_weights.is_wanted) {
-            WEIR_TRY(make_copy(state, layout, is_other ? &t->own_weights : &state->forward_weights,
-                               err));
-        }
-        const struct primitive_arg args[] = {{DNNL_ARG_SRC, &s.src},
-                                             {DNNL_ARG_WEIGHTS, layout},
-                                             {DNNL_ARG_DST, &s.dst},
-                                             {DNNL_ARG_BIAS, &state->bias}};
-        WEIR_TRY(
-            primitive_attach(state->context, &t->forward, args, conv_has_bias(op) ? 4 : 3, err));
-    }
-    if (!is_training || !t->forward.desc) {
+    if (!t->forward.primitive) {
         return WEIR_OK;
     }
-    WEIR_TRY(make_shapes(op, n, BACKWARD, &s, err));
-    if (state->backward_weights.is_wanted) {
-        s.weights = state->backward_weights.layout;
+    const dnnl_memory_desc_t *layout = primitive_layout(&t->forward, dnnl_query_weights_md);
+    if (is_other || !state->forward_weights.is_wanted) {
+        WEIR_TRY(conv_make_copy(state, layout, is_other ? &t->own_weights : &state->forward_weights,
+                                err));
     }
-    WEIR_TRY(create(state, op, &s, BACKWARD, &t->forward, &t->backward, err));
-    if (!t->backward.primitive) {
-        return WEIR_OK;
-    }
-    const dnnl_memory_desc_t *layout = primitive_layout(&t->backward, dnnl_query_weights_md);
-    if (!state->backward_weights.is_wanted) {
-        state->is_backward_shared = state->forward_weights.is_wanted &&
-                                    dnnl_memory_desc_equal(layout, &state->forward_weights.layout);
-        if (state->is_backward_shared) {
-            state->backward_weights.layout = *layout;
-            state->backward_weights.is_wanted = true;
-        } else {
-            WEIR_TRY(make_backward_copy(state, op, layout, err));
-        }
-    }
-    const struct primitive_arg args[] = {
-        {DNNL_ARG_DIFF_SRC, &s.src}, {DNNL_ARG_WEIGHTS, layout}, {DNNL_ARG_DIFF_DST, &s.dst}};
-    return primitive_attach(state->context, &t->backward, args, 3, err);
+    const struct primitive_arg args[] = {{DNNL_ARG_SRC, &s.src},
+                                         {DNNL_ARG_WEIGHTS, layout},
+                                         {DNNL_ARG_DST, &s.dst},
+                                         {DNNL_ARG_BIAS, &state->bias}};
+    return primitive_attach(state->context, &t->forward, args, conv_has_bias(op) ? 4 : 3, err);
 }
 
 /*
@@ -328,9 +292,9 @@ static weir_status prepare_tiles(struct conv_state *state, const struct op *op,
         const struct op part = op->n_bands > 0 ? op_of_band(op, i) : *op;
         int32_t n_images = op->n_bands > 0 ? 1 : tile_sizes[i];
         state->n_tiles = i + 1;
-        WEIR_TRY(prepare_tile(state, &part, n_images, is_training, &state->tiles[i], err));
+        WEIR_TRY(prepare_tile(state, &part, n_images, &state->tiles[i], err));
     }
-    return WEIR_OK;
+    return is_training ? conv_prepare_backward(state, op, err) : WEIR_OK;
 }
 
 static weir_status prepare_weight_gradient(struct conv_state *state, const struct op *op,
@@ -357,13 +321,14 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
                 conv_round_up((size_t)n * (size_t)op->in[0].c * conv_elem_bytes(op));
         }
     }
-    WEIR_TRY(make_shapes(&product, n, FORWARD, &s, err));
-    weir_status status = create(state, &product, &s, FORWARD, NULL, &forward, err);
+    WEIR_TRY(conv_make_shapes(&product, n, CONV_FORWARD, &s, err));
+    weir_status status = conv_create(state, &product, &s, CONV_FORWARD, NULL, &forward, err);
     if (status == WEIR_OK && forward.desc) {
-        status = make_shapes(&product, n, WEIGHTS, &s, err);
+        status = conv_make_shapes(&product, n, CONV_WEIGHTS, &s, err);
     }
     if (status == WEIR_OK && forward.desc) {
-        status = create(state, &product, &s, WEIGHTS, &forward, &state->weight_gradient, err);
+        status =
+            conv_create(state, &product, &s, CONV_WEIGHTS, &forward, &state->weight_gradient, err);
     }
     primitive_destroy(&forward);
     if (status != WEIR_OK || !state->weight_gradient.primitive) {
@@ -490,7 +455,7 @@ weir_status conv_prepare(void *context, struct op *op, const int32_t *tile_sizes
                                      out_scratch_bytes, err);
     }
     struct conv_shapes s;
-    WEIR_TRY(make_shapes(op, 1, FORWARD, &s, err));
+    WEIR_TRY(conv_make_shapes(op, 1, CONV_FORWARD, &s, err));
     WEIR_TRY(describe(&state->plain_weights, s.weights.ndims, s.weights.dims, dnnl_f32,
                       plain_tag(op), err));
     WEIR_TRY(describe(&state->bias, 1, (dnnl_dims_t){op->conv.k}, dnnl_f32, dnnl_x, err));

@@ -19,6 +19,7 @@ struct weight_copy {
     size_t n_bytes;
     dnnl_memory_desc_t layout;
     bool is_wanted;
+    bool is_turned; /* of kernels turned round; there is a relayout then */
 };
 
 /* The primitives of one size of tile, or of one band. A missing one (NULL inside) is Weir's
@@ -29,6 +30,14 @@ struct tile_primitives {
     /* Of forward, where its shape wants another layout than the first tile's. */
     struct weight_copy own_weights;
 };
+
+/* What oneDNN is told about n images of an op. */
+struct conv_shapes {
+    dnnl_memory_desc_t src, weights, dst;
+    dnnl_dims_t strides, dilates, pads, end_pads;
+};
+
+enum conv_direction { CONV_FORWARD, CONV_BACKWARD, CONV_WEIGHTS };
 
 struct conv_state {
     struct dnn_context *context;
@@ -46,6 +55,9 @@ struct conv_state {
     bool is_backward_shared; /* backward reads forward_weights */
     /* … which refresh_backward has written for it, in its own layout. */
     bool is_backward_in_place;
+    /* backward is a forward primitive of the turned kernels (conv_backward.c); of a 1x1 with a
+     * stride it makes the pixels of dx that the kernel meets. */
+    bool is_backward_turned;
     /* An op with a batch norm has its weights multiplied with the norm's scale: row-major, where no
      * reorder takes them from scratch at once. */
     struct slab rows;
@@ -78,6 +90,27 @@ static inline size_t conv_elem_bytes(const struct op *op)
 {
     return vector_kernels(op->type)->elem_bytes;
 }
+
+/* conv_prepare.c: the parts that conv_backward.c needs too. */
+weir_status conv_make_shapes(const struct op *op, int32_t n, enum conv_direction direction,
+                             struct conv_shapes *out, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status conv_create(const struct conv_state *state, const struct op *op,
+                        const struct conv_shapes *shapes, enum conv_direction direction,
+                        const struct primitive *hint, struct primitive *p,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+/* Row-major weights into the layout a primitive asked for, if it is another. */
+weir_status conv_make_copy(const struct conv_state *state, const dnnl_memory_desc_t *layout,
+                           struct weight_copy *copy, struct weir_error *err) WEIR_MUST_CHECK;
+/* … where memory is there already. */
+weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy *copy,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+/* The copy of ours into the layout; NULL: none. */
+relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_turned,
+                               struct relayout *out);
+
+/* conv_backward.c: the primitives of dx for all tiles, whose forward ones are there. */
+weir_status conv_prepare_backward(struct conv_state *state, const struct op *op,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /* conv_winograd.c: is this op one for Winograd, and what it then does instead. */
 weir_status conv_winograd_choose(struct conv_state *state, const struct op *op,

@@ -4,10 +4,10 @@
  * of 32 products each of two tiles to a third.
  *
  * The 32 are 16 places of the picture in two images. Two neighbours would do for a kernel of one
- * cell only, as the next cell would want them paired another way; so x is packed once for all cells,
- * each of which reads it from another place on. For that the rows of x and dy are laid out with the
- * same pitch, which leaves room for the padding, and zeros of dy meet what does not belong to a
- * pixel of it. With a stride, x is packed in as many parts (phases) as the cells' pixels leave
+ * cell only, as the next cell would want them paired another way; so x is packed once for all
+ * cells, each of which reads it from another place on. For that the rows of x and dy are laid out
+ * with the same pitch, which leaves room for the padding, and zeros of dy meet what does not belong
+ * to a pixel of it. With a stride, x is packed in as many parts (phases) as the cells' pixels leave
  * different remainders.
  *
  * CMakeLists.txt has the flags.
@@ -28,8 +28,8 @@ enum { SLAB = 512 };
  * is not written too often. */
 enum { CHUNK_PLACES = 512 };
 
-/* One direction of the picture. Tap t of the kernel meets input i * stride + phase + offset * stride
- * in output i. */
+/* One direction of the picture. Tap t of the kernel meets input i * stride + phase + offset *
+ * stride in output i. */
 struct axis {
     int32_t n_in, n_out, n_taps, stride, dilation, pad;
     int32_t low, high; /* least and largest offset */
@@ -117,8 +117,8 @@ static struct grid make_grid(const struct op *op)
     grid.n_right = (size_t)WEIR_MAX(grid.w.high, 0);
     /* Where both sides are zeros, those after a row are those before the next. */
     bool is_shared = (int64_t)op->out.w * p->stride >= op->in[0].w;
-    grid.pitch = (size_t)op->out.w + (is_shared ? WEIR_MAX(grid.n_left, grid.n_right)
-                                                : grid.n_left + grid.n_right);
+    grid.pitch = (size_t)op->out.w +
+                 (is_shared ? WEIR_MAX(grid.n_left, grid.n_right) : grid.n_left + grid.n_right);
     grid.is_dense = p->kernel_h == 1 && p->kernel_w == 1 && p->pad_h == 0 && p->pad_w == 0;
     return grid;
 }
@@ -158,7 +158,8 @@ static struct chunk make_chunk(const struct op *op, const struct grid *grid, siz
     return chunk;
 }
 
-/* ---- packing ----------------------------------------------------------------------------------- */
+/* ---- packing -----------------------------------------------------------------------------------
+ */
 
 /* 16 channels of a place from `at` on, of which n > 0 are there: one dword each, of both images. */
 static inline __m512i pair_up(const elem *first, const elem *second, size_t at, size_t n)
@@ -266,8 +267,8 @@ static void pack_x(const struct op *op, const struct op_tile *tile, const struct
             continue;
         }
         for (size_t p = 0; p < chunk->n_pairs; p++, to += chunk->x_len * 64) {
-            struct pair image = find_pair(op, tile->x[0], chunk->first_pair + p,
-                                          op_elems(op->in[0]), zeros);
+            struct pair image =
+                find_pair(op, tile->x[0], chunk->first_pair + p, op_elems(op->in[0]), zeros);
             pack_pair(op, grid, chunk, image, part, to, strip_bytes);
         }
         size_t n_rest = chunk->x_total - chunk->n_pairs * chunk->x_len;
@@ -324,8 +325,7 @@ static void pack_step(const elem *const *rows, size_t n_channels, char *to, size
 
 /* Channels first .. first + n of dy; zeros where a place is not one of its pixels. */
 static void pack_dy(const struct op *op, const struct op_tile *tile, const struct grid *grid,
-                    const struct chunk *chunk, size_t first, size_t n, char *to,
-                    const elem *zeros)
+                    const struct chunk *chunk, size_t first, size_t n, char *to, const elem *zeros)
 {
     size_t n_w = (size_t)op->out.w, k = (size_t)op->conv.k, n_rows = 0;
     size_t strip_bytes = chunk->n_steps * TILE_BYTES;
@@ -358,7 +358,8 @@ static void pack_dy(const struct op *op, const struct op_tile *tile, const struc
     }
 }
 
-/* ---- adding up --------------------------------------------------------------------------------- */
+/* ---- adding up ---------------------------------------------------------------------------------
+ */
 
 /* As the instruction wants it: palette 1, eight tiles of 16 rows of 64 bytes. */
 static void configure(void)
@@ -448,8 +449,8 @@ static void sum_slabs(const struct op *op, const struct grid *grid, const struct
         for (size_t i_k = 0; i_k < to.n_rows; i_k += BLOCK) {
             strips.dy = dy + i_k / TILE * strips.dy_bytes;
             for (int32_t cell = 0; cell < n_cells; cell++) {
-                size_t skip = cell_bytes(grid, chunk, cell / op->conv.kernel_w,
-                                         cell % op->conv.kernel_w);
+                size_t skip =
+                    cell_bytes(grid, chunk, cell / op->conv.kernel_w, cell % op->conv.kernel_w);
                 struct product_place block = {
                     .at = to.at + i_k * to.stride + (size_t)cell * (size_t)op->in[0].c + i_c,
                     .stride = to.stride,
@@ -532,8 +533,7 @@ static size_t scratch_bytes(const struct op *op)
     size_t n_k = PRODUCT_ROUND_UP(WEIR_MIN((size_t)op->conv.k, (size_t)SLAB), (size_t)BLOCK);
     size_t n_c = PRODUCT_ROUND_UP(WEIR_MIN((size_t)op->in[0].c, (size_t)SLAB), (size_t)BLOCK);
     return product_sums_bytes(op) + product_zeros_bytes(op) +
-           n_k / TILE * largest.n_steps * TILE_BYTES +
-           n_c / TILE * largest.x_total * 64 * n_phases;
+           n_k / TILE * largest.n_steps * TILE_BYTES + n_c / TILE * largest.x_total * 64 * n_phases;
 }
 
 const struct product_kernels product_kernels_tiles = {.run = run, .scratch_bytes = scratch_bytes};

@@ -6,7 +6,8 @@ static bool has_kernels(const struct relayout *layout)
     bool is_known = layout->k % 16 == 0 && layout->c % 16 == 0 && layout->k_block > 0 &&
                     layout->k_block % 16 == 0 &&
                     layout->kernel_h * layout->kernel_w <= RELAYOUT_MAX_CELLS &&
-                    (!layout->is_c_inner || (!layout->is_bf16 && layout->k_block == 16));
+                    (!layout->is_c_inner || (!layout->is_bf16 && layout->k_block == 16)) &&
+                    (!layout->is_turned || layout->is_bf16);
     bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     return is_known && has_v4;

@@ -77,11 +77,28 @@ static uint32_t at(const struct relayout *r, const void *to, size_t i)
     return r->is_bf16 ? ((const uint16_t *)to)[i] : ((const uint32_t *)to)[i];
 }
 
-/* Four layouts of each form: f32, bf16, squares of either order. */
+/* Five layouts of each form: f32, bf16, squares of either order, and bf16 turned round. */
+enum { LAYOUTS = 5, TURNED = 4 };
+
 static struct relayout layout_of(int i)
 {
-    const struct form *form = &forms[i / 4];
-    return i % 4 < 2 ? make_layout(form, i % 4 == 1) : make_squares(form, i % 4 == 3);
+    const struct form *form = &forms[i / LAYOUTS];
+    int which = i % LAYOUTS;
+    struct relayout r =
+        which == 2 || which == 3 ? make_squares(form, which == 3) : make_layout(form, which != 0);
+    r.is_turned = which == TURNED;
+    return r;
+}
+
+/* Where element i of the row-major kernels goes. */
+static size_t place_of(const struct relayout *r, size_t i)
+{
+    size_t w = i % r->kernel_w, h = i / r->kernel_w % r->kernel_h;
+    size_t rest = i / (r->kernel_w * r->kernel_h);
+    if (r->is_turned) {
+        return place(r, rest % r->k, rest / r->k, r->kernel_h - 1 - h, r->kernel_w - 1 - w);
+    }
+    return place(r, rest / r->c, rest % r->c, h, w);
 }
 
 START_TEST(elements_go_where_the_strides_say)
@@ -103,9 +120,7 @@ START_TEST(elements_go_where_the_strides_say)
     ck_assert(relayout_for(&r) == relayout_v4);
     relayout_v4(&r, from, to);
     for (size_t i = 0; i < n; i++) {
-        size_t w = i % r.kernel_w, h = i / r.kernel_w % r.kernel_h;
-        size_t c = i / (r.kernel_w * r.kernel_h) % r.c, k = i / (r.kernel_w * r.kernel_h * r.c);
-        size_t where = place(&r, k, c, h, w);
+        size_t where = place_of(&r, i);
         ck_assert_uint_eq(at(&r, to, where), r.is_bf16 ? bf16_from_f32(from[i]) : bits_of(from[i]));
         memset(to + where * elem_bytes, 0x5a, elem_bytes);
         n_padding--;
@@ -160,6 +175,9 @@ START_TEST(other_layouts_are_left_to_onednn)
     r.kernel_h = r.kernel_w = 1;
     r.k_block = 8;
     ck_assert(relayout_for(&r) == NULL);
+    r = make_layout(&forms[0], false);
+    r.is_turned = true;
+    ck_assert(relayout_for(&r) == NULL);
 }
 
 END_TEST
@@ -174,9 +192,9 @@ int main(void)
     }
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, elements_go_where_the_strides_say, 0,
-                        4 * (int)WEIR_ARRAY_LEN(forms));
+                        LAYOUTS * (int)WEIR_ARRAY_LEN(forms));
     tcase_add_loop_test(tests, what_comes_back_is_what_went_there, 0,
-                        4 * (int)WEIR_ARRAY_LEN(forms));
+                        LAYOUTS * (int)WEIR_ARRAY_LEN(forms));
     tcase_add_test(tests, other_layouts_are_left_to_onednn);
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);

@@ -105,10 +105,46 @@ static void relayout_c_inner(const struct relayout *layout, const float *from, s
     }
 }
 
+/* 16 output channels of 16 input channels, as columns, of kernels that are to be turned round: of
+ * each input channel the outputs are rows one after the other. */
+static inline void load_turned(const float *from, size_t row, size_t n_cells, vec *columns)
+{
+    for (size_t c = 0; c < LANES; c++, from += row, columns += n_cells) {
+        if (n_cells == 1) {
+            columns[0] = load_floats(from, LANES);
+            continue;
+        }
+        for (size_t first = 0; first < n_cells; first += LANES) {
+            size_t n = WEIR_MIN(n_cells - first, (size_t)LANES);
+            vec cells[LANES];
+            load_columns(from + first, n_cells, n, cells);
+            for (size_t i = 0; i < n; i++) {
+                columns[n_cells - 1 - first - i] = cells[i];
+            }
+        }
+    }
+}
+
+static void relayout_turned(const struct relayout *layout, const float *from, uint16_t *to)
+{
+    vec columns[RELAYOUT_MAX_CELLS * LANES];
+    size_t n_cells = layout->kernel_h * layout->kernel_w, row = layout->k * n_cells;
+    for (size_t k = 0; k < layout->k; k += LANES) {
+        for (size_t c = 0; c < layout->c; c += LANES) {
+            load_turned(from + c * row + k * n_cells, row, n_cells, columns);
+            store_columns(layout, columns, (char *)(to + block_at(layout, k, c)));
+        }
+    }
+}
+
 void relayout_v4(const struct relayout *layout, const float *from, void *to)
 {
     vec columns[RELAYOUT_MAX_CELLS * LANES];
     size_t n_cells = layout->kernel_h * layout->kernel_w, row = layout->c * n_cells;
+    if (layout->is_turned) {
+        relayout_turned(layout, from, to);
+        return;
+    }
     size_t elem_bytes = layout->is_bf16 ? sizeof(uint16_t) : sizeof(float);
     for (size_t k = 0; k < layout->k; k += LANES) {
         for (size_t c = 0; c < layout->c; c += LANES) {
