@@ -170,9 +170,9 @@ struct weir_backend {
     bool is_channels_last;
     bool can_fuse;     /**< Understands has_relu, has_residual, norm and bands. */
     bool has_winograd; /**< Understands convolution. */
-    /** Linears of at least so many weights take several slices at a time (op.n_joined), as reading
-     *  their weights is most of their work; 0: none do. */
-    size_t joined_min_weights;
+    /** Is reading its weights so much of a linear's or convolution's work that it should take
+     *  several slices at a time (op.n_joined)? NULL: none does. */
+    bool (*is_joined)(const struct op *op);
     /** Tensors of bf16 lie in memory as f32: kernels need not know them, the net rounds what they
      *  have written. */
     bool keeps_f32;

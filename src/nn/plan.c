@@ -113,13 +113,13 @@ static weir_status check_config(const struct weir_graph *graph,
     return WEIR_OK;
 }
 
-static void join(struct plan *plan, size_t min_weights)
+static void join(struct plan *plan, bool (*is_joined)(const struct op *op))
 {
-    for (int32_t i = 0; min_weights > 0 && plan->n_bands == 1 && i < plan->n_ops; i++) {
+    bool can_join = is_joined && plan->n_bands == 1 && plan->n_slices > 1;
+    for (int32_t i = 0; can_join && i < plan->n_ops; i++) {
         struct op *op = &plan->ops[i].op;
-        if (op->kind == LAYER_LINEAR && op_elems(op->in[0]) * (size_t)op->conv.k >= min_weights) {
-            op->n_joined = PLAN_JOINED;
-        }
+        bool has_weights = op->kind == LAYER_LINEAR || op->kind == LAYER_CONV;
+        op->n_joined = has_weights && is_joined(op) ? PLAN_JOINED : 0;
     }
 }
 
@@ -175,7 +175,7 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
                                config->backend->kernels[LAYER_CONV].refresh_backward;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
     WEIR_TRY(plan_make_bands(plan));
-    join(plan, config->backend->joined_min_weights);
+    join(plan, config->backend->is_joined);
     choose_updates(plan, config->backend);
     for (int32_t i = 0; plan->is_training && config->backend->derived_bytes && i < plan->n_ops;
          i++) {

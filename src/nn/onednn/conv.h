@@ -20,6 +20,8 @@ size_t conv_derived_bytes(const struct op *op);
 weir_status conv_forward(const struct op *op, const struct op_tile *tile);
 weir_status conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile);
+/** Linears of 4 M weights; where multiplying is fast and memory is far, convolutions of 1 M. */
+bool conv_is_joined(const struct op *op);
 /** Of linears whose gradients are made by kernels of our own. */
 int32_t conv_gradient_rows(const struct op *op);
 
