@@ -30,7 +30,7 @@ struct relayout {
     /** f32: k_block is 16, and of its 16 x 16 channels those that lie beside each other are input
      *  channels: c_stride is that of output channels. As kernels of backward like it. */
     bool is_c_inner;
-    /** bf16: turned round. All above is of the layout: `from` is (c, k, h, w). */
+    /** Turned round, unless is_c_inner. All above is of the layout: `from` is (c, k, h, w). */
     bool is_turned;
 };
 
@@ -40,7 +40,8 @@ typedef void (*relayout_fn)(const struct relayout *layout, const float *from, vo
 /** For this machine, and this layout; NULL: neither. */
 relayout_fn relayout_for(const struct relayout *layout);
 
-/** The other way, of what is not is_c_inner nor bf16: blocked to row-major, as gradients go. */
+/** The other way, of what is not is_c_inner, turned round nor bf16: blocked to row-major, as
+ * gradients go. */
 relayout_fn relayout_back_for(const struct relayout *layout);
 
 void relayout_v4(const struct relayout *layout, const float *from, void *to);

@@ -77,16 +77,16 @@ static uint32_t at(const struct relayout *r, const void *to, size_t i)
     return r->is_bf16 ? ((const uint16_t *)to)[i] : ((const uint32_t *)to)[i];
 }
 
-/* Five layouts of each form: f32, bf16, squares of either order, and bf16 turned round. */
-enum { LAYOUTS = 5, TURNED = 4 };
+/* Six layouts of each form: f32, bf16, squares of either order, and the first two turned round. */
+enum { LAYOUTS = 6, FIRST_TURNED = 4 };
 
 static struct relayout layout_of(int i)
 {
     const struct form *form = &forms[i / LAYOUTS];
     int which = i % LAYOUTS;
-    struct relayout r =
-        which == 2 || which == 3 ? make_squares(form, which == 3) : make_layout(form, which != 0);
-    r.is_turned = which == TURNED;
+    struct relayout r = which == 2 || which == 3 ? make_squares(form, which == 3)
+                                                 : make_layout(form, which % 4 == 1);
+    r.is_turned = which >= FIRST_TURNED;
     return r;
 }
 
@@ -145,7 +145,7 @@ START_TEST(what_comes_back_is_what_went_there)
     for (size_t i = 0; i < n; i++) {
         from[i] = (float)i;
     }
-    if (!r.is_bf16 && !r.is_c_inner) {
+    if (!r.is_bf16 && !r.is_c_inner && !r.is_turned) {
         ck_assert(relayout_back_for(&r) == relayout_back_v4);
         relayout_v4(&r, from, to);
         relayout_back_v4(&r, to, back);
@@ -175,7 +175,7 @@ START_TEST(other_layouts_are_left_to_onednn)
     r.kernel_h = r.kernel_w = 1;
     r.k_block = 8;
     ck_assert(relayout_for(&r) == NULL);
-    r = make_layout(&forms[0], false);
+    r = make_squares(&forms[0], true);
     r.is_turned = true;
     ck_assert(relayout_for(&r) == NULL);
 }

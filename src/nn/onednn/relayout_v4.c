@@ -125,14 +125,15 @@ static inline void load_turned(const float *from, size_t row, size_t n_cells, ve
     }
 }
 
-static void relayout_turned(const struct relayout *layout, const float *from, uint16_t *to)
+static void relayout_turned(const struct relayout *layout, const float *from, char *to)
 {
     vec columns[RELAYOUT_MAX_CELLS * LANES];
     size_t n_cells = layout->kernel_h * layout->kernel_w, row = layout->k * n_cells;
+    size_t elem_bytes = layout->is_bf16 ? sizeof(uint16_t) : sizeof(float);
     for (size_t k = 0; k < layout->k; k += LANES) {
         for (size_t c = 0; c < layout->c; c += LANES) {
             load_turned(from + c * row + k * n_cells, row, n_cells, columns);
-            store_columns(layout, columns, (char *)(to + block_at(layout, k, c)));
+            store_columns(layout, columns, to + block_at(layout, k, c) * elem_bytes);
         }
     }
 }
