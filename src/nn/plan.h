@@ -19,8 +19,8 @@
  * In a net with bands, a slice is one image and a tile one band of its rows. An op that reads rows
  * of other bands, or that has none, waits for them at a stage's end; all tensors are in the slab.
  *
- * Linears and convolutions of many weights are joined: every PLAN_JOINED slices' inputs are one tile
- * of theirs, in a stage between those that make and use them.
+ * Linears and convolutions of many weights are joined: every PLAN_JOINED slices' inputs are one
+ * tile of theirs, in a stage between those that make and use them.
  *
  * Of a net that updates in backward, convolutions' and linears' parameters are updated by the
  * fillers that make their gradients, which open when nobody reads the parameters any more. A linear

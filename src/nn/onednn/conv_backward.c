@@ -73,7 +73,7 @@ static bool can_turn(const struct op *op)
     int32_t reach_h = (p->kernel_h - 1) * p->dilation, reach_w = (p->kernel_w - 1) * p->dilation;
     bool is_pixel = p->kernel_h == 1 && p->kernel_w == 1 && p->pad_h == 0 && p->pad_w == 0;
     return op->kind == LAYER_CONV && p->groups == 1 && op->n_bands == 0 && p->pad_h <= reach_h &&
-           p->pad_w <= reach_w && (p->stride == 1 || is_pixel) && dnn_has_tiles();
+           p->pad_w <= reach_w && (p->stride == 1 || is_pixel) && dnn_is_memory_far();
 }
 
 static struct op turn(const struct op *op)

@@ -43,6 +43,11 @@ bool dnn_has_tiles(void)
            dnnl_cpu_isa_avx512_core_amx;
 }
 
+bool dnn_is_memory_far(void)
+{
+    return dnn_has_tiles();
+}
+
 weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
                      struct weir_error *err)
 {

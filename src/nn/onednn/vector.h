@@ -23,14 +23,15 @@
 /**
  * g = dy where y > 0 (y NULL: everywhere); dx (+)= scale * g + x_factor * x + shift, and
  * residual_dx (+)= g. dx and residual_dx may be NULL or be the memory of dy; `adds` and
- * `residual_adds` choose between = and +=.
+ * `residual_adds` choose between = and +=. `is_past` as norm_apply's, where = does not write over
+ * dy.
  */
 struct norm_gradient {
     const void *dy, *y, *x;
     size_t n_pixels, c;
     const float *scale, *x_factor, *shift;
     void *dx, *residual_dx;
-    bool adds, residual_adds;
+    bool adds, residual_adds, is_past;
 };
 
 struct vector_kernels {
@@ -43,9 +44,11 @@ struct vector_kernels {
 
     /** sum[c] and squares[c] of x. */
     void (*norm_sums)(const void *x, size_t n_pixels, size_t c, double *sum, double *squares);
-    /** y = scale * x + shift (+ residual, if not NULL), then ReLU if asked for. */
+    /** y = scale * x + shift (+ residual, if not NULL), then ReLU if asked for. is_past: y, which
+     * is neither x nor residual, is written past the caches, where it can be: they would have to
+     * read it first, and forget it before anybody reads it. */
     void (*norm_apply)(const void *x, const void *residual, void *y, size_t n_pixels, size_t c,
-                       const float *scale, const float *shift, bool has_relu);
+                       const float *scale, const float *shift, bool has_relu, bool is_past);
     /** g = dy where y > 0 (y NULL: everywhere): sum[c] of g and of g * (x - mean). */
     void (*norm_backward_sums)(const void *dy, const void *y, const void *x, size_t n_pixels,
                                size_t c, const float *mean, double *sum, double *products);

@@ -70,17 +70,26 @@ static void norm_sums(const void *x_, size_t n_pixels, size_t c, double *sum, do
 }
 
 static void norm_apply(const void *x_, const void *residual_, void *y_, size_t n_pixels, size_t c,
-                       const float *scale, const float *shift, bool has_relu)
+                       const float *scale, const float *shift, bool has_relu, bool is_past)
 {
     const elem *x = x_, *residual = residual_;
     elem *y = y_;
+    is_past = is_past && can_pass(y, c);
     for (size_t first = 0; first < n_pixels * c; first += c) {
         for (size_t k = 0; k < c; k += LANES) {
             size_t n = c - k, at = first + k;
             vec v = load(x + at, n) * load_floats(scale + k, n) + load_floats(shift + k, n);
             v = residual ? v + load(residual + at, n) : v;
-            store(y + at, has_relu ? keep(~(v < 0), v) : v, n);
+            v = has_relu ? keep(~(v < 0), v) : v;
+            if (is_past) {
+                store_past(y + at, v);
+            } else {
+                store(y + at, v, n);
+            }
         }
+    }
+    if (is_past) {
+        end_past();
     }
 }
 
@@ -139,10 +148,22 @@ static void norm_backward_sums(const void *dy_, const void *y_, const void *x_, 
     }
 }
 
+static inline void give_past(elem *to, vec v, bool is_past, bool adds, size_t n)
+{
+    if (is_past) {
+        store_past(to, v);
+    } else {
+        give(to, v, adds, n);
+    }
+}
+
 static void norm_backward(const struct norm_gradient *job)
 {
     const elem *dy = job->dy, *y = job->y, *x = job->x;
     elem *dx = job->dx, *residual_dx = job->residual_dx;
+    bool is_dx_past = job->is_past && !job->adds && dx != dy && can_pass(dx, job->c);
+    bool is_residual_past =
+        job->is_past && !job->residual_adds && residual_dx != dy && can_pass(residual_dx, job->c);
     for (size_t first = 0; first < job->n_pixels * job->c; first += job->c) {
         for (size_t k = 0; k < job->c; k += LANES) {
             size_t n = job->c - k, at = first + k;
@@ -154,12 +175,15 @@ static void norm_backward(const struct norm_gradient *job)
                 vec v = load_floats(job->scale + k, n) * g +
                         load_floats(job->x_factor + k, n) * load(x + at, n) +
                         load_floats(job->shift + k, n);
-                give(dx + at, v, job->adds, n);
+                give_past(dx + at, v, is_dx_past, job->adds, n);
             }
             if (residual_dx) {
-                give(residual_dx + at, g, job->residual_adds, n);
+                give_past(residual_dx + at, g, is_residual_past, job->residual_adds, n);
             }
         }
+    }
+    if (is_dx_past || is_residual_past) {
+        end_past();
     }
 }
 

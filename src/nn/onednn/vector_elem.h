@@ -2,7 +2,7 @@
  * VECTOR_IS_BF16. */
 #include "vector.h"
 
-#if defined(__AVX512BF16__)
+#if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
@@ -133,6 +133,49 @@ static inline vec keep(veci mask, vec v)
 {
     return (vec)((veci)v & mask);
 }
+
+/* Whether whole vectors of rows of c elements can be written past the caches, and how; `end_past`
+ * puts them before all that is written later. */
+#if defined(__AVX512F__)
+
+static inline bool can_pass(const elem *p, size_t c)
+{
+    return c % LANES == 0 && (uintptr_t)p % (LANES * sizeof(elem)) == 0;
+}
+
+static inline void store_past(elem *p, vec v)
+{
+#if defined(VECTOR_IS_BF16)
+    _mm256_stream_si256((__m256i *)(void *)p, (__m256i)narrow(v));
+#else
+    _mm512_stream_ps(p, (__m512)v);
+#endif
+}
+
+static inline void end_past(void)
+{
+    _mm_sfence();
+}
+
+#else
+
+static inline bool can_pass(const elem *p, size_t c)
+{
+    (void)p;
+    (void)c;
+    return false;
+}
+
+static inline void store_past(elem *p, vec v)
+{
+    store(p, v, LANES);
+}
+
+static inline void end_past(void)
+{
+}
+
+#endif
 
 /* to = v, or to += v. */
 static inline void give(elem *to, vec v, bool adds, size_t n)

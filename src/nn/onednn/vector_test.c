@@ -24,7 +24,7 @@ struct data {
 
 /* Tensors in the type of the table under test. */
 static union {
-    float f32[N];
+    _Alignas(64) float f32[N]; /* so that whole vectors may be written past the caches */
     uint16_t bf16[N];
 } slots[6];
 
@@ -125,15 +125,15 @@ static void check_sums(const struct vector_kernels *v, struct data *d, size_t c)
 
 static void check_norm(const struct vector_kernels *v, struct data *d, size_t c)
 {
-    for (int form = 0; form < 4; form++) {
-        bool has_relu = form & 1, has_residual = form & 2;
+    for (int form = 0; form < 8; form++) {
+        bool has_relu = form & 1, has_residual = form & 2, is_past = form & 4;
         d->x[5] = NAN;
         for (size_t i = 0; i < c * N_PIXELS; i++) {
             float y = d->x[i] * d->scale[i % c] + d->shift[i % c] + (has_residual ? d->a[i] : 0);
             d->expected[i] = has_relu && y < 0 ? 0 : y;
         }
         v->norm_apply(pack(v, d->x, X), has_residual ? pack(v, d->a, A) : NULL, &slots[OUT],
-                      N_PIXELS, c, d->scale, d->shift, has_relu);
+                      N_PIXELS, c, d->scale, d->shift, has_relu, is_past);
         expect_equal(v, OUT, d->expected, c * N_PIXELS, "norm_apply");
         d->x[5] = 0.5f;
     }
@@ -143,7 +143,7 @@ static void check_norm(const struct vector_kernels *v, struct data *d, size_t c)
 static void check_norm_backward(const struct vector_kernels *v, struct data *d, size_t c)
 {
     size_t n = c * N_PIXELS;
-    for (int form = 0; form < 32; form++) {
+    for (int form = 0; form < 64; form++) {
         bool has_relu = form & 1, has_residual = form & 2, is_over_dy = form & 4;
         bool adds = (form & 8) && !(is_over_dy && !has_residual);
         bool residual_adds = (form & 16) && has_residual && !is_over_dy;
@@ -169,7 +169,8 @@ static void check_norm_backward(const struct vector_kernels *v, struct data *d, 
                                                  .dx = dx,
                                                  .residual_dx = residual_dx,
                                                  .adds = adds,
-                                                 .residual_adds = residual_adds});
+                                                 .residual_adds = residual_adds,
+                                                 .is_past = form & 32});
         expect_equal(v, dx == dy ? DY : OUT, d->expected, n, "norm_backward");
         if (residual_dx) {
             expect_equal(v, residual_dx == dy ? DY : RESIDUAL, expected_residual, n,
