@@ -135,6 +135,33 @@ static void derive(const struct bench *b, bool is_backward)
     }
 }
 
+/* dx added to itself is twice dx, in either type: of convolutions to the last bit; linears of few
+ * images add each product to what is there. */
+static void expect_doubled(struct bench *b, struct op_tile tile, const char *what)
+{
+    float *once = calloc(b->n_x, sizeof(float));
+    bool is_short = b->op.type == WEIR_PRECISION_BF16;
+    double largest = 0;
+    for (size_t i = 0; i < b->n_x; i++) {
+        once[i] = is_short ? bf16_to_f32(b->short_dx[i]) : b->got_dx[i];
+        largest = fmax(largest, fabs((double)once[i]));
+    }
+    double tolerance = b->op.kind == LAYER_LINEAR ? 4e-6 * largest : 0;
+    tile.dx_adds[0] = true;
+    ck_assert_int_eq(weir_onednn_backend.kernels[b->op.kind].backward(&b->op, &tile), WEIR_OK);
+    for (size_t i = 0; i < b->n_x; i++) {
+        float twice = is_short ? bf16_to_f32(b->short_dx[i]) : b->got_dx[i];
+        ck_assert_msg(fabs((double)twice - 2 * (double)once[i]) <= tolerance,
+                      "%s, dx %zu: %.9g, added %.9g", what, i, (double)once[i], (double)twice);
+        if (is_short) {
+            b->short_dx[i] = bf16_from_f32(once[i]);
+        } else {
+            b->got_dx[i] = once[i];
+        }
+    }
+    free(once);
+}
+
 static void run_onednn(struct bench *b, const char *what)
 {
     const struct weir_backend *backend = &weir_onednn_backend;
@@ -157,12 +184,15 @@ static void run_onednn(struct bench *b, const char *what)
                                  .is_training = true,
                                  .derived = b->derived,
                                  .scratch = b->scratch};
+    memset(b->got_dx, 0xff, b->n_x * sizeof(float));
+    memset(b->short_dx, 0xff, b->n_x * sizeof(uint16_t));
     bind_gradients(b, b->gradients);
     ck_assert_int_eq(kernels->refresh(&b->op, 0, b->scratch), WEIR_OK);
     derive(b, false);
     ck_assert_int_eq(kernels->forward(&b->op, &tile), WEIR_OK);
     derive(b, true);
     ck_assert_int_eq(kernels->backward(&b->op, &tile), WEIR_OK);
+    expect_doubled(b, tile, what);
     ck_assert_int_eq(kernels->weight_gradient(&b->op, &tile), WEIR_OK);
     backend->release(&b->op);
     backend->close(b->context);
@@ -228,11 +258,11 @@ static void compare(struct op form, const char *what)
     compare_form(form, WEIR_PRECISION_F32, other_convolution(), what);
 }
 
-static void compare_conv(int32_t c, int32_t k, int32_t kernel, int32_t stride, int32_t groups,
-                         int32_t dilation)
+static void compare_padded(int32_t c, int32_t k, int32_t kernel, int32_t stride, int32_t groups,
+                           int32_t dilation, int32_t pad)
 {
     char what[96];
-    int32_t reach = (kernel - 1) * dilation + 1, pad = reach / 2;
+    int32_t reach = (kernel - 1) * dilation + 1;
     struct op op = {
         .kind = LAYER_CONV,
         .in = {{c, 13, 11}},
@@ -246,9 +276,15 @@ static void compare_conv(int32_t c, int32_t k, int32_t kernel, int32_t stride, i
                  .has_bias = (c + k) % 2 == 0,
                  .groups = groups,
                  .dilation = dilation}};
-    snprintf(what, sizeof(what), "%d -> %d, kernel %d, stride %d, %d groups, dilation %d", c, k,
-             kernel, stride, groups, dilation);
+    snprintf(what, sizeof(what), "%d -> %d, kernel %d, stride %d, %d groups, dilation %d, pad %d",
+             c, k, kernel, stride, groups, dilation, pad);
     compare(op, what);
+}
+
+static void compare_conv(int32_t c, int32_t k, int32_t kernel, int32_t stride, int32_t groups,
+                         int32_t dilation)
+{
+    compare_padded(c, k, kernel, stride, groups, dilation, ((kernel - 1) * dilation + 1) / 2);
 }
 
 static const int32_t odd_channels[] = {1, 2, 3, 17, 19, 33};
@@ -266,6 +302,21 @@ START_TEST(convolutions_of_odd_shapes)
                              1 + (int32_t)(i + j + s) % 2, 1, 1);
             }
         }
+    }
+}
+
+END_TEST
+
+/* Where kernels of our own lay out weights, and turn them round where memory is far. */
+START_TEST(convolutions_of_whole_vectors_of_channels)
+{
+    static const int32_t forms[][5] = {/* c, k, kernel, stride, pad */
+                                       {32, 48, 1, 1, 0}, {64, 16, 1, 2, 0}, {16, 80, 1, 3, 0},
+                                       {32, 32, 3, 1, 1}, {48, 32, 3, 1, 0}, {16, 64, 5, 1, 1},
+                                       {64, 32, 3, 2, 1}, {32, 16, 1, 1, 1}, {80, 96, 3, 1, 2},
+                                       {32, 16, 7, 1, 3}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(forms); i++) {
+        compare_padded(forms[i][0], forms[i][1], forms[i][2], forms[i][3], 1, 1, forms[i][4]);
     }
 }
 
@@ -317,9 +368,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {convolutions_of_odd_shapes, convolutions_in_groups_and_with_gaps,
-                                  linears_of_vectors_and_of_grey_pictures,
-                                  a_processor_without_bf16_is_told_so};
+    const TTest *const tests[] = {
+        convolutions_of_odd_shapes, convolutions_of_whole_vectors_of_channels,
+        convolutions_in_groups_and_with_gaps, linears_of_vectors_and_of_grey_pictures,
+        a_processor_without_bf16_is_told_so};
     size_t n = IS_THREAD_SANITIZED ? 0 : WEIR_ARRAY_LEN(tests);
     return n == 0 ? 77 : weir_test_run(weir_test_suite("conv", tests, n));
 }
