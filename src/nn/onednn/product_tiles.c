@@ -4,7 +4,7 @@
  * of 32 products each of two tiles to a third.
  *
  * The 32 are 16 places of the picture in two images. Two neighbours would do for a kernel of one
- * cell only, as the next cell would want them paired another way; so x is packed once for all
+ * cell only, as the next one would want them paired another way; so x is packed once for all
  * cells, each of which reads it from another place on. For that the rows of x and dy are laid out
  * with the same pitch, which leaves room for the padding, and zeros of dy meet what does not belong
  * to a pixel of it. With a stride, x is packed in as many parts (phases) as the cells' pixels leave
@@ -31,7 +31,7 @@ enum { CHUNK_PLACES = 512 };
 /* One direction of the picture. Tap t of the kernel meets input i * stride + phase + offset *
  * stride in output i. */
 struct axis {
-    int32_t n_in, n_out, n_taps, stride, dilation, pad;
+    int32_t n_taps, stride, dilation, pad;
     int32_t low, high; /* least and largest offset */
     int32_t n_phases;
 };
@@ -93,15 +93,10 @@ static int32_t count_phases(const struct axis *axis, int32_t phase)
     return n;
 }
 
-static struct axis make_axis(int32_t n_in, int32_t n_out, int32_t n_taps, int32_t pad,
-                             const struct weir_conv_params *conv)
+static struct axis make_axis(int32_t n_taps, int32_t pad, const struct weir_conv_params *conv)
 {
-    struct axis axis = {.n_in = n_in,
-                        .n_out = n_out,
-                        .n_taps = n_taps,
-                        .stride = conv->stride,
-                        .dilation = conv->dilation,
-                        .pad = pad};
+    struct axis axis = {
+        .n_taps = n_taps, .stride = conv->stride, .dilation = conv->dilation, .pad = pad};
     axis.low = tap_offset(&axis, 0);
     axis.high = tap_offset(&axis, n_taps - 1);
     axis.n_phases = count_phases(&axis, axis.stride);
@@ -111,8 +106,8 @@ static struct axis make_axis(int32_t n_in, int32_t n_out, int32_t n_taps, int32_
 static struct grid make_grid(const struct op *op)
 {
     const struct weir_conv_params *p = &op->conv;
-    struct grid grid = {.h = make_axis(op->in[0].h, op->out.h, p->kernel_h, p->pad_h, p),
-                        .w = make_axis(op->in[0].w, op->out.w, p->kernel_w, p->pad_w, p)};
+    struct grid grid = {.h = make_axis(p->kernel_h, p->pad_h, p),
+                        .w = make_axis(p->kernel_w, p->pad_w, p)};
     grid.n_left = (size_t)-grid.w.low;
     grid.n_right = (size_t)WEIR_MAX(grid.w.high, 0);
     /* Where both sides are zeros, those after a row are those before the next. */
