@@ -187,17 +187,15 @@ static void spread_pixels(const struct op *op, const struct op_tile *tile, const
     for (int32_t row = 0; row < n_rows; row++) {
         bool is_row_met = row % op->in[0].h % stride == 0;
         for (int32_t w = 0; w < op->in[0].w; w++, to += pixel_bytes) {
-            real *pixel = (real *)(void *)to;
-            if (!is_row_met || w % stride != 0) {
-                memset(to, 0, tile->dx_adds[0] ? 0 : pixel_bytes);
-                continue;
-            }
-            if (tile->dx_adds[0]) {
-                vectors->add(pixel, (const real *)(const void *)from, pixel, c);
-            } else {
+            bool is_met = is_row_met && w % stride == 0;
+            if (is_met && tile->dx_adds[0]) {
+                vectors->add(to, from, to, c);
+            } else if (is_met) {
                 memcpy(to, from, pixel_bytes);
+            } else if (!tile->dx_adds[0]) {
+                memset(to, 0, pixel_bytes);
             }
-            from += pixel_bytes;
+            from += is_met ? pixel_bytes : 0;
         }
     }
 }
