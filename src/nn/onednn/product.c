@@ -19,14 +19,6 @@ static size_t elem_bytes(const struct op *op)
     return op->type == WEIR_PRECISION_BF16 ? sizeof(uint16_t) : sizeof(float);
 }
 
-/* Of few channels in bf16, packing each cell's pixels costs more than oneDNN's strides do (64
- * channels, 3x3, at 56 x 56: 20.1 ms for 16 images, oneDNN 18.3; 128 at 28 x 28: 17.8 and 16.9). */
-static bool is_onednn_faster(const struct op *op)
-{
-    return op->type == WEIR_PRECISION_BF16 && n_cells(op) > 1 && op->conv.stride == 1 &&
-           op->in[0].c <= 128 && op->conv.k <= 128;
-}
-
 struct op product_form(const struct op *op)
 {
     struct op form = *op;
@@ -153,27 +145,39 @@ bool product_is_there(const struct product_kernels *kernels)
     bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     bool has_bf16 = has_v4 && __builtin_cpu_supports("avx512bf16");
-    return kernels == &product_kernels_v4     ? has_v4
-           : kernels == &product_kernels_bf16 ? has_bf16
-                                              : has_bf16 && dnn_has_tiles();
+    return kernels == &product_kernels_v4      ? has_v4
+           : kernels == &product_kernels_bf16  ? has_bf16
+           : kernels == &product_kernels_pairs ? has_bf16
+                                               : has_bf16 && dnn_has_tiles();
 #else
     (void)kernels;
     return false;
 #endif
 }
 
+/* With a stride few of the cells read the same pixels of x, and it is no faster to pack them once
+ * (3x3 to half the size, one Zen 5 core, 16 images, by pairs and by panels: 128 channels at 56 x 56
+ * 8.9 and 9.4 ms, 256 at 28 8.4 and 8.2, 512 at 14 8.6 and 8.2). */
+static bool has_neighbouring_cells(const struct op *op)
+{
+    return op->kind == LAYER_CONV && n_cells(op) > 1 && op->conv.stride == 1;
+}
+
 const struct product_kernels *product_choose(const struct op *op)
 {
 #if defined(__x86_64__)
-    bool is_f32 = op->type == WEIR_PRECISION_F32;
-    const struct product_kernels *vectors = is_f32 ? &product_kernels_v4 : &product_kernels_bf16;
+    const struct product_kernels *kernels = &product_kernels_bf16;
     if (!can_do(op)) {
         return NULL;
     }
-    if (!is_f32 && op->kind == LAYER_CONV && product_is_there(&product_kernels_tiles)) {
-        return &product_kernels_tiles;
+    if (op->type == WEIR_PRECISION_F32) {
+        kernels = &product_kernels_v4;
+    } else if (op->kind == LAYER_CONV && product_is_there(&product_kernels_tiles)) {
+        kernels = &product_kernels_tiles;
+    } else if (has_neighbouring_cells(op) && op->gradient_batch > 1) {
+        kernels = &product_kernels_pairs;
     }
-    return product_is_there(vectors) && !is_onednn_faster(op) ? vectors : NULL;
+    return product_is_there(kernels) ? kernels : NULL;
 #else
     (void)op;
     return NULL;

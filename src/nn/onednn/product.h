@@ -37,8 +37,10 @@ struct product_kernels {
  */
 const struct product_kernels *product_choose(const struct op *op);
 
-/** For f32 with AVX-512; bf16 with its instructions for that; convolutions in bf16 with AMX. */
-extern const struct product_kernels product_kernels_v4, product_kernels_bf16, product_kernels_tiles;
+/** For f32 with AVX-512; bf16 with its instructions for that; convolutions in bf16 of two images
+ * and more with those, and with AMX. */
+extern const struct product_kernels product_kernels_v4, product_kernels_bf16, product_kernels_pairs,
+    product_kernels_tiles;
 
 /** Has this machine the instructions of one of these? Asks the system for AMX, if it is that. */
 bool product_is_there(const struct product_kernels *kernels);

@@ -1,6 +1,9 @@
 /* The bodies of product.h: included by one file per type, which names the table (PRODUCT_TABLE). */
 #include "product_private.h"
 #include "vector_elem.h"
+#if defined(VECTOR_IS_BF16)
+#include "bf16_pair.h"
+#endif
 
 /* One channel of the pixels that one step of the inner loop takes: two of bf16, one of f32. */
 #if defined(VECTOR_IS_BF16)
@@ -28,15 +31,19 @@ struct panel {
 
 static inline vecu pack16(const elem *const *rows, size_t at, size_t n)
 {
-    vech low = {0}, high = {0};
-    if (n >= LANES) {
-        memcpy(&low, rows[0] + at, sizeof(low));
-        memcpy(&high, rows[1] + at, sizeof(high));
-    } else {
-        memcpy(&low, rows[0] + at, n * sizeof(elem));
-        memcpy(&high, rows[1] + at, n * sizeof(elem));
+    return (vecu)bf16_pair_some(rows[0] + at, rows[1] + at, n);
+}
+
+/* The channels that go two vectors at a time, and how many those are. */
+static inline size_t pack_twos(const elem *const *rows, size_t n_steps, size_t n_channels,
+                               size_t block, packed *step)
+{
+    size_t at = 0, to_next = block > LANES ? LANES : block * n_steps;
+    for (; at + 2 * LANES <= n_channels; at += 2 * LANES) {
+        packed *to = step + at / block * block * n_steps;
+        bf16_pair_two(rows[0] + at, rows[1] + at, to, to + to_next);
     }
-    return __builtin_convertvector(low, vecu) | __builtin_convertvector(high, vecu) << 16;
+    return at;
 }
 
 static inline vec multiply_add(vec sum, packed k, vecu c)
@@ -51,6 +58,13 @@ typedef vecu packed_vec;
 static inline vec pack16(const elem *const *rows, size_t at, size_t n)
 {
     return load_floats(rows[0] + at, n);
+}
+
+static inline size_t pack_twos(const elem *const *rows, size_t n_steps, size_t n_channels,
+                               size_t block, packed *step)
+{
+    (void)rows, (void)n_steps, (void)n_channels, (void)block, (void)step;
+    return 0; /* nothing is to be paired */
 }
 
 static inline vec multiply_add(vec sum, packed k, vec c)
@@ -68,7 +82,8 @@ static inline void pack(const elem *const *rows, size_t n_steps, size_t n_channe
 {
     for (size_t i = 0; i < n_steps; i++) {
         packed *step = to + i * block;
-        for (size_t at = 0; at < n_channels; at += LANES) {
+        size_t at = pack_twos(rows + i * STEP, n_steps, n_channels, block, step);
+        for (; at < n_channels; at += LANES) {
             packed_vec v = pack16(rows + i * STEP, at, n_channels - at);
             memcpy(step + at / block * block * n_steps + at % block, &v, sizeof(v));
         }

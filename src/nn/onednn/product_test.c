@@ -36,8 +36,13 @@ static const struct form forms[] = {
     {24, 16, 2, 2, 3, 3, 1, 1, 1, 7},
     {16, 24, 1, 1, 5, 5, 1, 1, 2, 4}, /* all cells but one lie in the padding */
     {16, 16, 7, 7, 3, 3, 1, 1, 0, 2},
-    /* images that do not fit in the cache together */
+    /* images that do not fit in the cache together, and pairs of them */
     {64, 48, 20, 20, 3, 3, 1, 1, 1, 5},
+    {32, 16, 40, 44, 3, 3, 1, 1, 1, 3},
+    /* more channels than are packed at once: of dy, of x, of x's phases */
+    {16, 530, 4, 4, 3, 3, 1, 1, 1, 3},
+    {530, 16, 4, 5, 3, 3, 1, 1, 1, 2},
+    {140, 20, 9, 9, 3, 3, 2, 1, 1, 3},
 };
 
 static struct op make_op(const struct form *f, enum weir_precision type)
@@ -193,11 +198,30 @@ START_TEST(linears_gradients_are_the_references_in_bf16)
 
 END_TEST
 
+START_TEST(gradients_are_the_references_in_bf16_by_pairs)
+{
+    if (product_is_there(&product_kernels_pairs)) {
+        compare(&product_kernels_pairs, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    }
+}
+
+END_TEST
+
 START_TEST(gradients_are_the_references_in_bf16_with_tiles)
 {
     if (product_is_there(&product_kernels_tiles)) {
         compare(&product_kernels_tiles, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
     }
+}
+
+END_TEST
+
+/* product_tiles_emulated.c */
+extern const struct product_kernels product_kernels_tiles_emulated;
+
+START_TEST(gradients_are_the_references_with_emulated_tiles)
+{
+    compare(&product_kernels_tiles_emulated, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
 }
 
 END_TEST
@@ -228,7 +252,14 @@ START_TEST(in_bf16_the_machine_decides)
     struct op few = make_op(&forms[6], WEIR_PRECISION_BF16); /* 3x3 of few channels */
     struct op linear = make_linear(&linears[4], WEIR_PRECISION_BF16);
     const struct product_kernels *bf16 = &product_kernels_bf16, *tiles = &product_kernels_tiles;
-    ck_assert_ptr_eq(product_choose(&few), product_is_there(tiles) ? tiles : NULL);
+    const struct product_kernels *pairs = &product_kernels_pairs;
+    ck_assert_ptr_eq(product_choose(&few), product_is_there(tiles)   ? tiles
+                                           : product_is_there(pairs) ? pairs
+                                                                     : NULL);
+    few.gradient_batch = 1; /* nothing to pair it with */
+    ck_assert_ptr_eq(product_choose(&few), product_is_there(tiles)  ? tiles
+                                           : product_is_there(bf16) ? bf16
+                                                                    : NULL);
     ck_assert_ptr_eq(product_choose(&linear), product_is_there(bf16) ? bf16 : NULL);
 }
 
@@ -245,7 +276,9 @@ int main(void)
     }
     tcase_add_loop_test(tests, gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16, 0, n);
+    tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_by_pairs, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_with_tiles, 0, n);
+    tcase_add_loop_test(tests, gradients_are_the_references_with_emulated_tiles, 0, n);
     n = (int)WEIR_ARRAY_LEN(linears);
     tcase_add_loop_test(tests, linears_gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, linears_gradients_are_the_references_in_bf16, 0, n);
