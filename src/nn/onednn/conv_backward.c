@@ -61,19 +61,33 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op,
     return primitive_attach(state->context, &t->backward, args, 3, err);
 }
 
-/*
- * dx is a convolution too: of dy, by the kernels turned round, with what is left of their reach as
- * padding; and with a stride, for a 1x1, the pixels of dx that it meets. oneDNN 2.6 uses matrix
- * registers better forward (one Sapphire Rapids core, one image: 1024 -> 256 at 14 x 14 0.07
- * instead of 0.13 ms, 3x3 of 256 there 0.13 and 0.19, 1024 -> 2048 with a stride 0.17 and 0.92).
- */
+/* dx is a convolution too: of dy, by the kernels turned round, with what is left of their reach as
+ * padding; and with a stride, for a 1x1, the pixels of dx that it meets. */
 static bool can_turn(const struct op *op)
 {
     const struct weir_conv_params *p = &op->conv;
     int32_t reach_h = (p->kernel_h - 1) * p->dilation, reach_w = (p->kernel_w - 1) * p->dilation;
     bool is_pixel = p->kernel_h == 1 && p->kernel_w == 1 && p->pad_h == 0 && p->pad_w == 0;
     return op->kind == LAYER_CONV && p->groups == 1 && op->n_bands == 0 && p->pad_h <= reach_h &&
-           p->pad_w <= reach_w && (p->stride == 1 || is_pixel) && dnn_is_memory_far();
+           p->pad_w <= reach_w && (p->stride == 1 || is_pixel);
+}
+
+/* Without matrix registers, the fewest weights for which turning pays. */
+enum { TURNED_WEIGHTS = 3 << 17 };
+
+/*
+ * oneDNN 2.6 uses matrix registers better forward (one Sapphire Rapids core, one image: 1024 -> 256
+ * at 14 x 14 0.07 instead of 0.13 ms, 3x3 of 256 there 0.13 and 0.19, 1024 -> 2048 with a stride
+ * 0.17 and 0.92). Vectors are as fast backward, but for large kernels in bf16 (one Zen 5 core, 16
+ * images, turned and not: 3x3 of 512 at 7 x 7 7.4 and 9.3 ms, of 256 at 14 x 14 7.2 and 7.8, but of
+ * 128 at 28 x 28 7.3 and 7.1; 1x1 alike).
+ */
+static bool pays_to_turn(const struct op *op)
+{
+    size_t n_cells = (size_t)op->conv.kernel_h * (size_t)op->conv.kernel_w;
+    size_t n_weights = (size_t)op->conv.k * (size_t)op->in[0].c * n_cells;
+    bool is_large = n_cells > 1 && n_weights >= TURNED_WEIGHTS;
+    return dnn_is_memory_far() || (op->type == WEIR_PRECISION_BF16 && is_large);
 }
 
 static struct op turn(const struct op *op)
@@ -144,7 +158,7 @@ static weir_status try_turned(struct conv_state *state, const struct op *op, str
 weir_status conv_prepare_backward(struct conv_state *state, const struct op *op,
                                   struct weir_error *err)
 {
-    if (can_turn(op)) {
+    if (can_turn(op) && pays_to_turn(op)) {
         WEIR_TRY(try_turned(state, op, err));
     }
     for (int32_t i = 0; i < state->n_tiles && !state->is_backward_turned; i++) {

@@ -307,14 +307,15 @@ START_TEST(convolutions_of_odd_shapes)
 
 END_TEST
 
-/* Where kernels of our own lay out weights, and turn them round where memory is far. */
+/* Where kernels of our own lay out weights, and turn them round where that pays. */
 START_TEST(convolutions_of_whole_vectors_of_channels)
 {
-    static const int32_t forms[][5] = {/* c, k, kernel, stride, pad */
-                                       {32, 48, 1, 1, 0}, {64, 16, 1, 2, 0}, {16, 80, 1, 3, 0},
-                                       {32, 32, 3, 1, 1}, {48, 32, 3, 1, 0}, {16, 64, 5, 1, 1},
-                                       {64, 32, 3, 2, 1}, {32, 16, 1, 1, 1}, {80, 96, 3, 1, 2},
-                                       {32, 16, 7, 1, 3}};
+    static const int32_t forms[][5] = {
+        /* c, k, kernel, stride, pad */
+        {32, 48, 1, 1, 0},  {64, 16, 1, 2, 0}, {16, 80, 1, 3, 0},   {32, 32, 3, 1, 1},
+        {48, 32, 3, 1, 0},  {16, 64, 5, 1, 1}, {64, 32, 3, 2, 1},   {32, 16, 1, 1, 1},
+        {80, 96, 3, 1, 2},  {32, 16, 7, 1, 3}, {208, 224, 3, 1, 1}, /* turned round everywhere */
+        {224, 208, 3, 1, 0}};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(forms); i++) {
         compare_padded(forms[i][0], forms[i][1], forms[i][2], forms[i][3], 1, 1, forms[i][4]);
     }
