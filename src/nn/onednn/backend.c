@@ -1,6 +1,6 @@
 /*
  * The oneDNN back-end: channels last; convolutions and linears by oneDNN, one thread per call, the
- * rest by Weir's own vector kernels. What is small (vectors of a loss) is left to the reference.
+ * rest by Weir's own vector kernels. What is small (embeddings) is left to the reference.
  */
 #include "../reference/kernels.h"
 #include "conv.h"
@@ -44,8 +44,8 @@ static const struct op_kernels kernels[LAYER_KIND_COUNT] = {
     [LAYER_FLATTEN] = {.forward = fast_flatten_forward, .backward = fast_flatten_backward},
     [LAYER_SCALE] = {.forward = fast_scale_forward, .backward = fast_scale_backward},
     [LAYER_LAYER_NORM] = {.forward = REF(layer_norm_forward), .backward = REF(layer_norm_backward)},
-    [LAYER_SOFTMAX_LOSS] = {.forward = REF(softmax_loss_forward),
-                            .backward = REF(softmax_loss_backward)},
+    [LAYER_SOFTMAX_LOSS] = {.forward = fast_softmax_loss_forward,
+                            .backward = fast_softmax_loss_backward},
     [LAYER_MARGIN_LOSS] = {.forward = REF(margin_loss_forward),
                            .backward = REF(margin_loss_backward),
                            .weight_gradient = REF(margin_loss_weight_gradient),

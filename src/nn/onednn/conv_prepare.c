@@ -144,13 +144,13 @@ static bool has_tile_blocks(const dnnl_blocking_desc_t *blocks)
            blocks->inner_blks[2] == 2 && blocks->strides[1] == 32 * blocks->inner_blks[1];
 }
 
-/* A layout of 4 sides whose blocks are of output channels, in bf16 with pairs of input channels, in
- * f32 maybe with 16 of them, on either side. */
+/* A convolution's layout whose blocks are of output channels, in bf16 with pairs of input channels,
+ * in f32 maybe with 16 of them, on either side; or a linear's in f32 like the last. */
 static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
 {
     const dnnl_blocking_desc_t *blocks = &layout->format_desc.blocking;
-    bool is_bf16 = layout->data_type == dnnl_bf16;
-    if (layout->ndims != 4 || layout->format_kind != dnnl_blocked ||
+    bool is_bf16 = layout->data_type == dnnl_bf16, is_linear = layout->ndims == 2;
+    if ((layout->ndims != 4 && !is_linear) || layout->format_kind != dnnl_blocked ||
         layout->extra.flags != dnnl_memory_extra_flag_none || layout->offset0 != 0 ||
         (!is_bf16 && layout->data_type != dnnl_f32)) {
         return false;
@@ -158,13 +158,18 @@ static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout 
     size_t c_stride = (size_t)blocks->strides[1];
     *out = (struct relayout){.k = (size_t)layout->dims[0],
                              .c = (size_t)layout->dims[1],
-                             .kernel_h = (size_t)layout->dims[2],
-                             .kernel_w = (size_t)layout->dims[3],
+                             .kernel_h = is_linear ? 1 : (size_t)layout->dims[2],
+                             .kernel_w = is_linear ? 1 : (size_t)layout->dims[3],
                              .k_stride = (size_t)blocks->strides[0],
-                             .h_stride = (size_t)blocks->strides[2],
-                             .w_stride = (size_t)blocks->strides[3],
+                             .h_stride = is_linear ? 0 : (size_t)blocks->strides[2],
+                             .w_stride = is_linear ? 0 : (size_t)blocks->strides[3],
                              .k_block = (size_t)blocks->inner_blks[0],
                              .is_bf16 = is_bf16};
+    if (is_linear) {
+        out->k_block = out->c_stride = (size_t)blocks->inner_blks[1];
+        out->c_block_stride = c_stride;
+        return !is_bf16 && has_blocks(blocks, 2, 1, 0) && blocks->inner_blks[0] == 16;
+    }
     if (is_bf16 && has_tile_blocks(blocks)) {
         out->k_block = (size_t)blocks->inner_blks[1];
         out->c_stride = 2 * out->k_block;

@@ -33,5 +33,7 @@ weir_status fast_flatten_forward(const struct op *op, const struct op_tile *tile
 weir_status fast_flatten_backward(const struct op *op, const struct op_tile *tile);
 weir_status fast_scale_forward(const struct op *op, const struct op_tile *tile);
 weir_status fast_scale_backward(const struct op *op, const struct op_tile *tile);
+weir_status fast_softmax_loss_forward(const struct op *op, const struct op_tile *tile);
+weir_status fast_softmax_loss_backward(const struct op *op, const struct op_tile *tile);
 
 #endif

@@ -3,10 +3,7 @@
 #include "vector_elem.h"
 
 #include "vector_pool_body.h"
-
-/* An element-wise loop: `body` for every LANES elements from `at` on, of which n are left. */
-#define FOR_LANES(total, at, n)                                                                    \
-    for (size_t at = 0, n = (total); at < (total); at += LANES, n -= WEIR_MIN(n, (size_t)LANES))
+#include "vector_softmax_body.h"
 
 static void input(const float *x, size_t c, size_t hw, void *y_)
 {
@@ -322,4 +319,6 @@ const struct vector_kernels VECTOR_TABLE = {
     .avg_pool_backward = avg_pool_backward,
     .global_pool = global_pool,
     .global_pool_backward = global_pool_backward,
+    .log_sum_exp = log_sum_exp,
+    .softmax_backward = softmax_backward,
 };

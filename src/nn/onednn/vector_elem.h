@@ -15,14 +15,19 @@ typedef uint16_t vech __attribute__((vector_size(32)));
 
 #define LANES 16
 
+/* Of a whole vector memcpy is one instruction; of fewer elements, without AVX-512, a call. */
 static inline vec load_floats(const float *p, size_t n)
 {
     vec v = {0};
     if (n >= LANES) {
-        memcpy(&v, p, sizeof(v)); /* of constant size: one instruction */
-    } else {
-        memcpy(&v, p, n * sizeof(*p));
+        memcpy(&v, p, sizeof(v));
+        return v;
     }
+#if defined(__AVX512F__)
+    v = (vec)_mm512_maskz_loadu_ps((__mmask16)((1U << n) - 1), p);
+#else
+    memcpy(&v, p, n * sizeof(*p));
+#endif
     return v;
 }
 
@@ -30,9 +35,13 @@ static inline void store_floats(float *p, vec v, size_t n)
 {
     if (n >= LANES) {
         memcpy(p, &v, sizeof(v));
-    } else {
-        memcpy(p, &v, n * sizeof(*p));
+        return;
     }
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(p, (__mmask16)((1U << n) - 1), (__m512)v);
+#else
+    memcpy(p, &v, n * sizeof(*p));
+#endif
 }
 
 #if defined(VECTOR_IS_BF16)
@@ -134,6 +143,12 @@ static inline vec keep(veci mask, vec v)
     return (vec)((veci)v & mask);
 }
 
+/* Where `mask` is not zero, a; else b. */
+static inline vec choose(veci mask, vec a, vec b)
+{
+    return (vec)(((veci)a & mask) | ((veci)b & ~mask));
+}
+
 /* Whether whole vectors of rows of c elements can be written past the caches, and how; `end_past`
  * puts them before all that is written later. */
 #if defined(__AVX512F__)
@@ -182,3 +197,7 @@ static inline void give(elem *to, vec v, bool adds, size_t n)
 {
     store(to, adds ? load(to, n) + v : v, n);
 }
+
+/* An element-wise loop: `body` for every LANES elements from `at` on, of which n are left. */
+#define FOR_LANES(total, at, n)                                                                    \
+    for (size_t at = 0, n = (total); at < (total); at += LANES, n -= WEIR_MIN(n, (size_t)LANES))

@@ -43,12 +43,6 @@ static void max_pool_few(const elem *x, size_t c, int32_t width, struct span row
     }
 }
 
-/* Where `mask` is not zero, a; else b. */
-static inline vec choose(veci mask, vec a, vec b)
-{
-    return (vec)(((veci)a & mask) | ((veci)b & ~mask));
-}
-
 /* LANES channels; `x` is at the first of them. */
 static inline __attribute__((always_inline)) void max_pool_lanes(const elem *x, size_t c,
                                                                  int32_t width, struct span rows,

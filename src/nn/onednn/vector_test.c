@@ -359,6 +359,56 @@ static void check_avg_pool(const struct vector_kernels *v, struct data *d, size_
     }
 }
 
+/* Against sums in double; the softmax may be off by 4e-7 of itself and by what is rounded in 1. */
+static void check_softmax_of(const struct vector_kernels *v, const struct data *d, const float *x,
+                             size_t n)
+{
+    static float got[N];
+    double largest = -INFINITY, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, (double)x[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += exp((double)x[i] - largest);
+    }
+    double log_sum = v->log_sum_exp(x, n);
+    ck_assert_double_eq_tol(log_sum, largest + log(sum), 4e-7);
+    for (int adds = 0; adds < 2; adds++) {
+        memcpy(got, d->a, sizeof(got));
+        v->softmax_backward(x, n, 0.25f, 1.5f, got, adds);
+        for (size_t i = 0; i < n; i++) {
+            double p = exp((double)x[i] - largest) / sum;
+            double expected = (p - 0.25) * 1.5 + (adds ? (double)d->a[i] : 0);
+            ck_assert_double_eq_tol((double)got[i], expected, 4e-7 + 2e-7 * fabs(expected));
+        }
+        ck_assert(got[n] == d->a[n]);
+    }
+}
+
+static void check_softmax(const struct vector_kernels *v, struct data *d, size_t n)
+{
+    static float x[N];
+    const float scales[] = {1, 30, 1e4f, 1e-3f};
+    for (size_t s = 0; s < WEIR_ARRAY_LEN(scales); s++) {
+        for (size_t i = 0; i < n; i++) {
+            x[i] = d->x[i] * scales[s];
+        }
+        check_softmax_of(v, d, x, n);
+    }
+    x[n / 2] = -INFINITY;
+    if (n > 1) {
+        check_softmax_of(v, d, x, n);
+    }
+    const float bad[] = {NAN, INFINITY}; /* inf - inf is not a number */
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
+        static float dx[N];
+        x[n - 1] = bad[i];
+        ck_assert(isnan(v->log_sum_exp(x, n)));
+        v->softmax_backward(x, n, 0, 1, dx, false);
+        ck_assert(isnan(dx[n - 1]));
+    }
+}
+
 static void check_table(const struct vector_kernels *v)
 {
     struct data *d = make_data();
@@ -371,7 +421,9 @@ static void check_table(const struct vector_kernels *v)
         check_types(v, d, channels[i]);
         check_max_pool(v, d, channels[i]);
         check_avg_pool(v, d, channels[i]);
+        check_softmax(v, d, channels[i]);
     }
+    check_softmax(v, d, N - 1); /* more than are added up in f32 */
     free(d);
 }
 

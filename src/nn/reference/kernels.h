@@ -14,6 +14,8 @@
 
 #include "../op.h"
 
+#include <math.h>
+
 #ifdef WEIR_REAL_IS_DOUBLE
 #define REF(name) ref_##name##_f64
 #else
@@ -93,6 +95,20 @@ static inline void ref_put(const struct op_tile *tile, int32_t i_in, size_t at, 
 {
     real *dx = tile->dx[i_in];
     dx[at] = (real)(tile->dx_adds[i_in] ? (double)dx[at] + value : value);
+}
+
+/** Largest of n scores, the first of equals; -1 if one is not a number, so that NaN is never right.
+ */
+static inline int32_t ref_argmax(const real *scores, int32_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (isnan(scores[i])) {
+            return -1;
+        }
+        best = scores[i] > scores[best] ? i : best;
+    }
+    return best;
 }
 
 #endif

@@ -2,20 +2,6 @@
 
 #include <math.h>
 
-/* Largest of n scores, the first of equals; -1 if it is not a number, so that NaN is never right.
- */
-static int32_t argmax(const real *scores, int32_t n)
-{
-    int32_t best = 0;
-    for (int32_t i = 0; i < n; i++) {
-        if (isnan(scores[i])) {
-            return -1;
-        }
-        best = scores[i] > scores[best] ? i : best;
-    }
-    return best;
-}
-
 /* log(sum(exp(scale * scores))), stable; NaN stays NaN. */
 static double log_sum_exp(const real *scores, int32_t n, double scale)
 {
@@ -52,7 +38,7 @@ weir_status REF(softmax_loss_forward)(const struct op *op, const struct op_tile 
             bool is_smooth = tile->is_training && op->smoothing > 0;
             tile->loss->loss += log_sum_exp(logits, n_classes, 1) -
                                 (is_smooth ? smoothed(op, logits, label) : (double)logits[label]);
-            tile->loss->n_correct += argmax(logits, n_classes) == label;
+            tile->loss->n_correct += ref_argmax(logits, n_classes) == label;
             tile->loss->n_labelled++;
         }
     }
@@ -148,7 +134,7 @@ weir_status REF(margin_loss_forward)(const struct op *op, const struct op_tile *
             scores[k] = (real)dot;
         }
         if (tile->labels[n] >= 0) {
-            tile->loss->n_correct += argmax(scores, op->n_classes) == tile->labels[n];
+            tile->loss->n_correct += ref_argmax(scores, op->n_classes) == tile->labels[n];
             tile->loss->n_labelled++;
             tile->loss->loss += margin_one(op, scores, tile->labels[n], tile->inv_n_labelled);
         } else {
