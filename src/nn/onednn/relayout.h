@@ -1,8 +1,8 @@
 /**
- * Weights of a convolution from their row-major order (k, c, h, w; f32) into the blocked one that
- * oneDNN's kernels like on AVX-512: blocks of some output channels, of which each lies beside the
- * same input channel of its neighbours (f32), or beside two of them (bf16). Gradients come back
- * from such an order.
+ * Weights of a convolution or linear from their row-major order (k, c, h, w; f32) into the blocked
+ * one that oneDNN's kernels like on AVX-512: blocks of some output channels, of which each lies
+ * beside the same input channel of its neighbours (f32), or beside two of them (bf16). Gradients
+ * come back from such an order.
  *
  * Turned round, for a backward pass that is done as a forward one: the layout's outputs are the
  * convolution's inputs, and its cells are taken from the last to the first.
