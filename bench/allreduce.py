@@ -15,7 +15,8 @@ All peers sum floats in place, measured alike: a sample is a barrier and then al
 that of the slowest rank; a run's time is the median of up to 20 samples. The peers take turns for some rounds; printed is the
 median over the rounds, and the median of the rounds' ratios to Weir. For shaped links there is the share of the limit: the time
 in which 2(N-1)/N of the bytes pass through a link at its rate. --peers weir,bare: beside a program that only moves the bytes of
-a direct all-reduce between the ranks (move_bytes.c), to see what the machine carries.
+a direct all-reduce between the ranks (move_bytes.c), or on this host reads every rank's memory once and writes it once (move_memory.c), to
+see what the machine carries.
 
 Needs mpicc and mpirun (Debian: openmpi-bin, libopenmpi-dev) and torch in /usr/bin/python3 (python3-torch); a peer that is not
 there is left out.
@@ -139,13 +140,18 @@ class Peers:
             if not is_there:
                 say(f"{name} is not here: left out")
 
-    def bare(self, kind, n, sizes, network):
-        program = self.folder / "move_bytes"
+    def build(self, name):
+        program = self.folder / name
         if not program.exists():
-            run("cc", "-O2", "-o", program, ROOT / "bench/move_bytes.c")
+            run("cc", "-O2", "-march=native", "-o", program, ROOT / f"bench/{name}.c", "-lpthread")
+        return program
+
+    def bare(self, kind, n, sizes, network):
+        if kind in ("shm", "ucx"):
+            return self.numbers(self.together([[self.build("move_memory"), n, *sizes]]))
         self.port += n
         return self.numbers(self.together([self.at(network, r, [
-            program, r, n, f"{NETWORK}." if network else "127.0.0.", self.port, *sizes]) for r in range(n)]))
+            self.build("move_bytes"), r, n, f"{NETWORK}." if network else "127.0.0.", self.port, *sizes]) for r in range(n)]))
 
     def build_mpi(self):
         if not shutil.which("mpicc") or not shutil.which("mpirun"):
