@@ -64,9 +64,11 @@ struct places_kernels {
     size_t fewest, most;
     /** Around a whole gradient. */
     void (*begin)(void), (*end)(void);
-    /** Channels first .. first + n of the chunk's dy; strips follow at dy_total places. */
+    /** Channels first .. first + n of the chunk's dy; strips follow at dy_total places. `to` lies
+     * on a cache line. */
     void (*pack_dy)(const struct places *places, size_t first, size_t n, char *to);
-    /** PLACES_BLOCK x PLACES_BLOCK sums = or += over all places, rows of dy and columns of x. */
+    /** PLACES_BLOCK x PLACES_BLOCK sums = or += over all places, rows of dy and columns of x; a row
+     * of sums follows after `stride` floats, anywhere. */
     void (*sum_block)(const struct strips *strips, float *to, size_t stride, bool is_first);
 };
 
@@ -86,7 +88,8 @@ static inline struct place place_at(struct place from, size_t elems)
 struct place places_find(const struct places *places, const real *tensor, size_t i_pair,
                          size_t elems);
 
-/** A place's n channels to one line of each strip; what is missing of the last block is zeros. */
+/** A place's n channels to one line of each strip; what is missing of the last block is zeros. `to`
+ * and strip_bytes are multiples of PLACE_BYTES. */
 void places_pack(struct place place, size_t n, char *to, size_t strip_bytes);
 
 /** As product.h says of run and scratch_bytes, for ops of one group without a bias. */

@@ -80,7 +80,7 @@ struct vector_kernels {
     void (*global_pool)(const void *x, size_t hw, size_t c, void *y);
     void (*global_pool_backward)(const void *dy, size_t hw, size_t c, void *dx, bool adds);
 
-    /** log(sum(exp(x))) of n floats, stable; NaN if one of them is. */
+    /** log(sum(exp(x))) of n >= 1 floats, stable; NaN if one of them is, or is +infinity. */
     double (*log_sum_exp)(const float *x, size_t n);
     /** dx (+)= (exp(x) / sum(exp(x)) - rest) * factor. */
     void (*softmax_backward)(const float *x, size_t n, float rest, float factor, float *dx,
