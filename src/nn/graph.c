@@ -148,6 +148,12 @@ static bool grow(struct weir_graph *graph)
     return true;
 }
 
+static bool has_parameters(enum layer_kind kind)
+{
+    return kind == LAYER_CONV || kind == LAYER_LINEAR || kind == LAYER_BATCH_NORM ||
+           kind == LAYER_PRELU || kind == LAYER_MARGIN_LOSS;
+}
+
 /* New layer with its inputs set and everything else zero, or NULL with the failure kept. */
 static struct graph_layer *append(struct weir_graph *graph, enum layer_kind kind, const char *name,
                                   const weir_value_t *in, int32_t n_in, struct weir_shape out)
@@ -167,8 +173,10 @@ static struct graph_layer *append(struct weir_graph *graph, enum layer_kind kind
     layer->kind = kind;
     memcpy(layer->name, name, strlen(name) + 1);
     layer->n_in = n_in;
+    layer->is_trained = has_parameters(kind);
     for (int32_t i = 0; i < n_in; i++) {
         layer->in[i] = in[i];
+        layer->is_trained = layer->is_trained || graph->layers[in[i]].is_trained;
     }
     layer->out = out;
     return layer;

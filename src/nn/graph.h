@@ -42,6 +42,7 @@ struct graph_layer {
     char name[LAYER_NAME_MAX_BYTES];
     int32_t n_in;
     weir_value_t in[LAYER_MAX_INPUTS];
+    bool is_trained;              /**< Has parameters, or one that it reads is trained. */
     struct weir_shape out;        /**< Of a loss: its input's. */
     struct weir_conv_params conv; /**< CONV (groups, dilation > 0), LINEAR (k, has_bias). */
     struct weir_pool_params pool;

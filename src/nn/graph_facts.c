@@ -60,17 +60,34 @@ int64_t weir_graph_n_parameters(const struct weir_graph *graph)
     return n;
 }
 
+static int64_t count_macs(const struct graph_layer *l, const struct graph_layer *in)
+{
+    switch (l->kind) {
+    case LAYER_CONV:
+        return shape_elems(l->out) * (in->out.c / l->conv.groups) * l->conv.kernel_h *
+               l->conv.kernel_w;
+    case LAYER_LINEAR:
+        return l->conv.k * shape_elems(in->out);
+    default:
+        return 0;
+    }
+}
+
 int64_t weir_graph_n_macs(const struct weir_graph *graph)
 {
     int64_t n = 0;
     for (int32_t i = 0; i < graph->n_layers; i++) {
-        const struct graph_layer *l = &graph->layers[i];
-        if (l->kind == LAYER_CONV) {
-            n += shape_elems(l->out) * (graph->layers[l->in[0]].out.c / l->conv.groups) *
-                 l->conv.kernel_h * l->conv.kernel_w;
-        } else if (l->kind == LAYER_LINEAR) {
-            n += l->conv.k * shape_elems(graph->layers[l->in[0]].out);
-        }
+        n += count_macs(&graph->layers[i], &graph->layers[graph->layers[i].in[0]]);
+    }
+    return n;
+}
+
+int64_t weir_graph_n_step_macs(const struct weir_graph *graph)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < graph->n_layers; i++) {
+        const struct graph_layer *l = &graph->layers[i], *in = &graph->layers[l->in[0]];
+        n += count_macs(l, in) * (in->is_trained ? 3 : 2);
     }
     return n;
 }

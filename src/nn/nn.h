@@ -146,9 +146,12 @@ struct weir_shape weir_graph_input_shape(const struct weir_graph *graph);
 bool weir_graph_is_embedding(const struct weir_graph *graph);
 /** Classes the loss knows (columns of logits, or rows of the margin weights). */
 int32_t weir_graph_n_classes(const struct weir_graph *graph);
-/** Trainable parameters / multiply-adds of one forward pass of one image. */
+/** Trainable parameters / multiply-adds of convolutions and linear layers for one image: of one
+ * forward pass / of a training step, which are as many again for the gradients of weights, and for
+ * those of inputs but where no parameter stands before the layer. */
 int64_t weir_graph_n_parameters(const struct weir_graph *graph);
 int64_t weir_graph_n_macs(const struct weir_graph *graph);
+int64_t weir_graph_n_step_macs(const struct weir_graph *graph);
 
 /* ---- net --------------------------------------------------------------------------------- */
 

@@ -253,15 +253,13 @@ bool plan_has_filler(const struct op *op)
            op->kind == LAYER_MARGIN_LOSS;
 }
 
-static void mark_gradients(struct plan *plan)
+/* A value in no graph is another one in another form. */
+static void mark_gradients(struct plan *plan, const struct weir_graph *graph)
 {
     for (int32_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *o = &plan->ops[i];
-        bool needs = plan_has_filler(&o->op) || o->op.kind == LAYER_BATCH_NORM;
-        for (int32_t j = 0; j < o->op.n_in && o->op.kind != LAYER_INPUT; j++) {
-            needs = needs || plan->needs_gradient[o->in[j]];
-        }
-        plan->needs_gradient[o->out] = needs;
+        plan->needs_gradient[o->out] = o->out < graph->n_layers ? graph->layers[o->out].is_trained
+                                                                : plan->needs_gradient[o->in[0]];
     }
 }
 
@@ -302,7 +300,7 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, boo
             fuse_one(plan, graph, &fusion, i);
         }
         list_ops(plan, graph, &fusion);
-        mark_gradients(plan);
+        mark_gradients(plan, graph);
         status = WEIR_OK;
     }
     free(fusion.swallowed_by);

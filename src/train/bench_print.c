@@ -104,11 +104,6 @@ void bench_print_total(const struct bench_result *result, FILE *file)
     (void)fflush(file);
 }
 
-static double passes_of(const struct bench_plan *plan)
-{
-    return plan->options.is_forward_only ? 1 : 3;
-}
-
 static json_t *plan_json(const struct bench_result *result)
 {
     const struct bench_plan *plan = result->plan;
@@ -133,16 +128,16 @@ static json_t *numbers_json(const struct bench_result *result)
     const struct bench_step_ms ms =
         bench_step_ms_of(result->times, result->n_times, result->scratch);
     const double scale = result->scale;
-    double needed = passes_of(result->plan) * result->flop_per_image * result->total;
+    double needed = result->step_flop_per_image * result->total;
     return json_pack(
-        "{s:f,s:f,s:f,s:f,s:f,s:{s:f,s:f,s:f,s:f,s:f,s:f},s:I,s:f,s:f,s:I,s:I,s:f,s:f}",
+        "{s:f,s:f,s:f,s:f,s:f,s:{s:f,s:f,s:f,s:f,s:f,s:f},s:I,s:I,s:f,s:f,s:I,s:I,s:f,s:f}",
         "images_per_second", result->total, "images_per_second_mean", scale * timing.mean,
         "images_per_second_stddev", scale * timing.stddev, "images_per_second_uncertainty",
         scale * timing.uncertainty, "images_per_second_jitter", scale * timing.jitter, "step_ms",
         "mean", ms.mean, "p50", ms.p50, "p90", ms.p90, "p99", ms.p99, "min", ms.least, "max",
-        ms.most, "flop_per_image", (json_int_t)result->flop_per_image, "peak_gflop_s",
-        result->peak_flops / 1e9, "peak_fraction",
-        result->peak_flops > 0 ? needed / result->peak_flops : 0, "peak_rss_bytes",
+        ms.most, "flop_per_image", (json_int_t)result->flop_per_image, "step_flop_per_image",
+        (json_int_t)result->step_flop_per_image, "peak_gflop_s", result->peak_flops / 1e9,
+        "peak_fraction", result->peak_flops > 0 ? needed / result->peak_flops : 0, "peak_rss_bytes",
         (json_int_t)result->peak_rss_bytes, "total_rss_bytes", (json_int_t)result->total_rss_bytes,
         "page_faults_per_step", result->page_faults / (double)result->n_times, "cpu_ms_per_step",
         1e3 * result->cpu_s / (double)result->n_times);

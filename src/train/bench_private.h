@@ -111,10 +111,10 @@ struct bench_result {
     double loss;
     double total;      /**< Images per second, all workers, by the clock around all steps. */
     double peak_flops; /**< Of all workers' threads together, measured after the steps. */
-    double flop_per_image;
-    double peak_rss_bytes, total_rss_bytes; /**< Of the largest worker, of all. */
-    double page_faults;                     /**< Minor, of all workers, during all steps. */
-    double cpu_s;                           /**< The same of the processors' time. */
+    double flop_per_image, step_flop_per_image; /**< Of a forward pass; of what a step is here. */
+    double peak_rss_bytes, total_rss_bytes;     /**< Of the largest worker, of all. */
+    double page_faults;                         /**< Minor, of all workers, during all steps. */
+    double cpu_s;                               /**< The same of the processors' time. */
     /* With an imagined network: */
     double alone_step_s; /**< A step without exchange; 0: not measured. */
     double ratio;        /**< Of communication to computation. */

@@ -266,6 +266,7 @@ static size_t count_steps(const struct bench_plan *plan, const struct train_task
 static weir_status run_worker(struct bench_worker *bench, struct weir_error *err)
 {
     const struct bench_plan *plan = bench->plan;
+    const struct weir_graph *graph = bench->task.graph;
     bool is_independent = plan->exchange == BENCH_INDEPENDENT;
     bool is_printing = weir_comm_rank(bench->group) == 0, is_shown = is_printing && !plan->is_json;
     struct bench_result result = {
@@ -274,7 +275,10 @@ static weir_status run_worker(struct bench_worker *bench, struct weir_error *err
         .transport = weir_comm_transport(bench->group),
         .global_batch = (double)bench->task.order.batch * (is_independent ? plan->n_workers : 1),
         .scale = is_independent ? plan->n_workers : 1,
-        .flop_per_image = 2 * (double)weir_graph_n_macs(bench->task.graph),
+        .flop_per_image = 2 * (double)weir_graph_n_macs(graph),
+        .step_flop_per_image =
+            2 * (double)(plan->options.is_forward_only ? weir_graph_n_macs(graph)
+                                                       : weir_graph_n_step_macs(graph)),
         .n_times = count_steps(plan, &bench->task)};
     result.times = calloc(2 * result.n_times, sizeof *result.times);
     if (result.times == NULL) {
