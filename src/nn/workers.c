@@ -6,10 +6,16 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPIN_NS 50000
+#define SPIN_NS        50000
+#define SPIN_IN_RUN_NS 1000000
+
+/* On a quiet machine it is 20 a second and thread, beside one busy process on two processors 95. */
+#define MOST_ASIDE_PER_S 50
+#define LOOK_NS          20000000
 
 /* Bit of `joined` that lets threads in; the bits below count those inside. */
 #define RUN_OPEN (1u << 31)
@@ -31,6 +37,8 @@ struct workers {
     struct worker *workers;
     void (*enter_thread)(void);
 
+    uint64_t looked_ns; /* when n_put_aside was looked up last: by the caller alone */
+    int64_t n_put_aside;
     const struct program *program; /* written before RUN_OPEN is set, read by joined threads */
     _Atomic uint64_t claim;        /* open stage << 32 | next tile of it */
     _Atomic int32_t n_tiles_done;
@@ -41,6 +49,7 @@ struct workers {
 
     _Atomic uint32_t epoch; /* futex: changes whenever there may be something new to do */
     _Atomic int32_t n_sleeping;
+    _Atomic uint64_t spin_in_run_ns;
     _Atomic uint32_t joined;
     _Atomic bool is_stopping;
 };
@@ -60,15 +69,49 @@ static void wake_all(struct workers *pool)
     }
 }
 
+uint64_t workers_spin_ns(int64_t n_put_aside, uint64_t elapsed_ns, int32_t n_threads)
+{
+    double most = (double)n_threads * MOST_ASIDE_PER_S * (double)elapsed_ns / 1e9;
+    return (double)n_put_aside > most ? SPIN_NS : SPIN_IN_RUN_NS;
+}
+
+/* How often the kernel has put threads of this process aside for others. */
+static int64_t count_put_aside(void)
+{
+    struct rusage usage = {0};
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+}
+
+/* Do others want the processors? Now and then, as asking costs as much as a small run. */
+static void look_around(struct workers *pool)
+{
+    uint64_t now_ns = weir_mono_ns(), elapsed_ns = now_ns - pool->looked_ns;
+    if (pool->n_threads == 1 || elapsed_ns < LOOK_NS) {
+        return;
+    }
+    int64_t n = count_put_aside();
+    atomic_store(&pool->spin_in_run_ns,
+                 workers_spin_ns(n - pool->n_put_aside, elapsed_ns, pool->n_threads));
+    pool->n_put_aside = n;
+    pool->looked_ns = now_ns;
+}
+
+static uint64_t spin_ns(struct workers *pool)
+{
+    bool is_run = (atomic_load(&pool->joined) & RUN_OPEN) != 0;
+    return is_run ? atomic_load(&pool->spin_in_run_ns) : SPIN_NS;
+}
+
 /* Spin, then sleep, until epoch is no longer `seen`. */
 static void wait_for_news(struct workers *pool, uint32_t seen)
 {
-    uint64_t deadline_ns = weir_mono_ns() + SPIN_NS;
+    uint64_t begin_ns = weir_mono_ns();
     while (atomic_load(&pool->epoch) == seen) {
         for (int i = 0; i < 32; i++) {
             cpu_relax();
         }
-        if (weir_mono_ns() < deadline_ns) {
+        if (weir_mono_ns() - begin_ns < spin_ns(pool)) {
             continue;
         }
         atomic_fetch_add(&pool->n_sleeping, 1);
@@ -214,6 +257,7 @@ weir_status workers_run(struct workers *pool, const struct program *program)
     if (program->n_stages + program->n_fillers == 0) {
         return WEIR_OK;
     }
+    look_around(pool);
     open_run(pool, program);
     while (atomic_load(&pool->n_left) > 0) {
         uint32_t seen = atomic_load(&pool->epoch);
@@ -240,6 +284,9 @@ weir_status workers_create(int32_t n_threads, int32_t max_stages, void (*enter_t
         return WEIR_ERR_NOMEM;
     }
     pool->n_threads = n_threads;
+    pool->spin_in_run_ns = SPIN_NS; /* until it has looked around */
+    pool->n_put_aside = count_put_aside();
+    pool->looked_ns = weir_mono_ns();
     pool->max_stages = max_stages;
     pool->enter_thread = enter_thread;
     pool->workers = calloc((size_t)n_threads, sizeof(*pool->workers));

@@ -8,9 +8,12 @@
  * not open before it is done (it overwrites memory the filler reads). Which thread runs what is
  * decided as it happens; what is computed does not depend on it.
  *
- * Threads without work spin for 50 us, then wait in the kernel: an engine that shares its cores
- * with others must not burn them. The thread that calls workers_run works too, as thread 0; a pool
- * of one has no thread of its own. A run allocates nothing.
+ * Threads without work spin, then wait in the kernel. Between runs they spin for 50 us; in a run,
+ * in which more is about to come, for 1 ms, as a processor that has gone to sleep may take
+ * milliseconds to come back, above all a virtual one. But an engine that shares its cores with
+ * others must not burn them: while the kernel puts its threads aside for others, it is 50 us in a
+ * run too. The thread that calls workers_run works too, as thread 0; a pool of one has no thread of
+ * its own. A run allocates nothing.
  */
 #ifndef WEIR_NN_WORKERS_H
 #define WEIR_NN_WORKERS_H
@@ -53,6 +56,10 @@ struct workers;
 weir_status workers_create(int32_t n_threads, int32_t max_stages, void (*enter_thread)(void),
                            struct workers **out) WEIR_MUST_CHECK;
 void workers_destroy(struct workers *workers);
+
+/** How long to spin in a run after elapsed_ns in which threads of this process were put aside
+ * n_put_aside times, by how many threads it computes with. Pure. */
+uint64_t workers_spin_ns(int64_t n_put_aside, uint64_t elapsed_ns, int32_t n_threads);
 
 /** Run a program to its end. A program without stages opens all its fillers at once. */
 weir_status workers_run(struct workers *workers, const struct program *program) WEIR_MUST_CHECK;

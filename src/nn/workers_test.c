@@ -165,6 +165,21 @@ START_TEST(idle_workers_can_be_destroyed_at_once)
 
 END_TEST
 
+/* Two threads on two processors, as counted by the kernel: 37 a second alone, 190 beside a process
+ * that takes one of them. */
+START_TEST(who_shares_processors_spins_less)
+{
+    const uint64_t second = 1000000000;
+    uint64_t alone = workers_spin_ns(37, second, 2), beside = workers_spin_ns(190, second, 2);
+    ck_assert_uint_gt(alone, 5 * beside);
+    ck_assert_uint_eq(workers_spin_ns(0, second, 2), alone);
+    ck_assert_uint_eq(workers_spin_ns(19, second / 10, 2), beside);
+    ck_assert_uint_eq(workers_spin_ns(190, second, 16), alone);
+    ck_assert_uint_eq(workers_spin_ns(1, 0, 2), beside); /* no time, no quotient */
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("workers", every_task_runs_once_after_what_it_waits_for,
                a_failing_task_is_reported_and_the_program_still_ends,
-               idle_workers_can_be_destroyed_at_once)
+               idle_workers_can_be_destroyed_at_once, who_shares_processors_spins_less)
