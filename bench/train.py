@@ -9,8 +9,9 @@ memory and kernels tuned ("best": huge pages and no trimming in malloc, AVX-512 
 the reference BLAS that torch's package is content with: without it a linear layer takes ten times as long). With
 --venv the newest torch (also "compiled": best, through torch.compile, which wants a C++ compiler), and TensorFlow, of
 a virtual environment too; --peer takes only those whose names contain a text. Each round runs ours and every peer once,
-beginning with another one each time. Prints raw times, medians over the rounds and ratios; -o keeps everything as
-JSON. Ends with 1 if a peer is missing or a run fails: nothing is left out silently.
+beginning with another one each time; beside inference also steps of nothing but multiplications (steady_work.c), whose
+p99 over median is the machine's own. Prints raw times, medians over the rounds and ratios; -o keeps everything as JSON.
+Ends with 1 if a peer is missing or a run fails: nothing is left out silently.
 
 The machine should do nothing else: each run notes how busy the processors were before it, and runs that began
 with more than a tenth of them busy are marked.
@@ -20,6 +21,7 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -136,6 +138,11 @@ class Ours:
                     p99_s=out["step_ms"]["p99"] / 1e3, mean_s=out["step_ms"]["mean"] / 1e3)
 
 
+def p99_of(ordered):
+    """Nearest rank."""
+    return ordered[-(-99 * len(ordered) // 100) - 1]
+
+
 class Peer:
     def __init__(self, name, python, framework, env, is_compiled=False):
         self.name, self.python, self.framework, self.env = name, str(python), framework, env
@@ -155,8 +162,22 @@ class Peer:
         self.versions = out["versions"]
         ordered = sorted(out["times"])
         return {"median_s": statistics.median(ordered), "mean_s": statistics.fmean(ordered),
-                "p99_s": ordered[-(-99 * len(ordered) // 100) - 1], "peak_rss_bytes": out["peak_rss_bytes"],
+                "p99_s": p99_of(ordered), "peak_rss_bytes": out["peak_rss_bytes"],
                 "page_faults_per_step": out["page_faults_per_step"], "times": out["times"]}
+
+
+class Bare:
+    """Steps of a fixed number of multiplications: how uneven they are is the machine's doing alone."""
+    name = "multiplications"
+    STEP_MS = 10
+
+    def __init__(self, folder):
+        self.versions, self.program = {}, folder / "steady_work"
+        subprocess.run(["cc", "-O2", "-o", self.program, ROOT / "bench/steady_work.c", "-lpthread"], check=True)
+
+    def run(self, c):
+        ordered = sorted(run([str(self.program), str(c["threads"]), str(c["steps"]), str(self.STEP_MS)], {}, self.name)["times"])
+        return {"median_s": statistics.median(ordered), "mean_s": statistics.fmean(ordered), "p99_s": p99_of(ordered)}
 
 
 def peers_of(args):
@@ -194,12 +215,13 @@ def measure(name, c, programs, rounds):
             results[program.name].append(result)
             mark = f"   ({busy:.0%} of the processors were busy before)" if busy > BUSY else ""
             print(f"  {name:24} round {i + 1}  {program.name:24} {result['median_s'] * 1e3:10.3f} ms "
-                  f"{c['batch'] * c['workers'] / result['mean_s']:10.1f} images/s{mark}", flush=True)
+                  f"(p99 {result['p99_s'] * 1e3:10.3f}){mark}", flush=True)
     return results
 
 
 def over_rounds(results, key):
-    return statistics.median(result[key] for result in results)
+    """None where a program has no such number."""
+    return statistics.median(result[key] for result in results) if key in results[0] else None
 
 
 def summary(name, c, results, ours):
@@ -208,23 +230,29 @@ def summary(name, c, results, ours):
     for program, runs in results.items():
         step_s, rss = over_rounds(runs, "median_s"), over_rounds(runs, "peak_rss_bytes")
         rows.append({"case": name, "program": program, "median_ms": step_s * 1e3,
+                     "p99_over_median": statistics.median(run["p99_s"] / run["median_s"] for run in runs),
                      "least_ms": min(run["median_s"] for run in runs) * 1e3,
                      "most_ms": max(run["median_s"] for run in runs) * 1e3, "p99_ms": over_rounds(runs, "p99_s") * 1e3,
-                     "images_per_second": c["batch"] * c["workers"] / step_s, "ours_is_faster_by": step_s / own_s,
-                     "peak_rss_mib": rss / 2**20, "ours_takes_of_memory": own_rss / rss,
+                     "images_per_second": rss and c["batch"] * c["workers"] / step_s,
+                     "ours_is_faster_by": rss and step_s / own_s, "peak_rss_mib": rss and rss / 2**20,
+                     "ours_takes_of_memory": rss and own_rss / rss,
                      "page_faults_per_step": over_rounds(runs, "page_faults_per_step"),
-                     "peak_fraction": over_rounds(runs, "peak_fraction") if "peak_fraction" in runs[0] else None})
+                     "peak_fraction": over_rounds(runs, "peak_fraction")})
     return rows
 
 
+COLUMNS = (("median ms", "median_ms", "10.3f"), ("least", "least_ms", "10.3f"), ("p99", "p99_ms", "10.3f"),
+           ("p99/p50", "p99_over_median", "8.2f"), ("images/s", "images_per_second", "9.1f"),
+           ("ours is", "ours_is_faster_by", "8.2f"), ("MiB", "peak_rss_mib", "6.0f"),
+           ("faults", "page_faults_per_step", "8.1f"), ("of peak", "peak_fraction", "8.1%"))
+
+
 def print_summary(rows):
-    print(f"\n{'case':24} {'program':24} {'median ms':>10} {'least':>10} {'p99':>10} {'images/s':>10} {'ours is':>9} "
-          f"{'MiB':>7} {'faults':>8} {'of peak':>8}")
+    width = {title: int(form.split(".")[0]) for title, _, form in COLUMNS}
+    print(f"\n{'case':24} {'program':24} " + " ".join(f"{title:>{width[title]}}" for title, _, _ in COLUMNS))
     for row in rows:
-        faster = "" if row["ours_is_faster_by"] == 1 else f"{row['ours_is_faster_by']:8.2f}x"
-        peak = "" if row["peak_fraction"] is None else f"{row['peak_fraction']:7.1%}"
-        print(f"{row['case']:24} {row['program']:24} {row['median_ms']:10.3f} {row['least_ms']:10.3f} {row['p99_ms']:10.3f} "
-              f"{row['images_per_second']:10.1f} {faster:>9} {row['peak_rss_mib']:7.0f} {row['page_faults_per_step']:8.1f} {peak:>8}")
+        cells = (f"{'':{width[title]}}" if row[key] is None else f"{row[key]:{form}}" for title, key, form in COLUMNS)
+        print(f"{row['case']:24} {row['program']:24} " + " ".join(cells))
 
 
 def main():
@@ -245,20 +273,21 @@ def main():
     folder.mkdir()
     ours = Ours(find_worker(args.weir_worker), folder)
     peers = peers_of(args)
+    bare = Bare(folder)
     everything, rows = {}, []
     neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if args.neighbour else None
     try:
         for name in args.case or CASES:
             c = dict(CASES[name], **({"steps": QUICK_STEPS, "warmup": 1} if args.quick else {}))
             c["threads"] = args.threads or c["threads"]
-            everything[name] = {"case": c, "command": ours.words(c), "rounds": measure(name, c, [ours, *peers], rounds)}
+            programs = [ours, *peers, *[bare] * c["forward_only"]]
+            everything[name] = {"case": c, "command": ours.words(c), "rounds": measure(name, c, programs, rounds)}
             rows += summary(name, c, everything[name]["rounds"], ours.name)
     finally:
         if neighbour:
             neighbour.kill()
             neighbour.wait()
-        ours.mlp.unlink()
-        folder.rmdir()
+        shutil.rmtree(folder)
     print_summary(rows)
     versions = {peer.name: peer.versions for peer in peers}
     print("\nversions:", json.dumps(versions))
