@@ -15,8 +15,8 @@ All peers sum floats in place, measured alike: a sample is a barrier and then al
 that of the slowest rank; a run's time is the median of up to 20 samples. The peers take turns for some rounds; printed is the
 median over the rounds, and the median of the rounds' ratios to Weir. For shaped links there is the share of the limit: the time
 in which 2(N-1)/N of the bytes pass through a link at its rate. --peers weir,bare: beside a program that only moves the bytes of
-a direct all-reduce between the ranks (move_bytes.c), or on this host reads every rank's memory once and writes it once (move_memory.c), to
-see what the machine carries.
+a direct all-reduce between the ranks (move_bytes.c), or in shared memory reads every rank's array once and writes it once
+(move_memory.c), to see what the machine carries.
 
 Needs mpicc and mpirun (Debian: openmpi-bin, libopenmpi-dev) and torch in /usr/bin/python3 (python3-torch); a peer that is not
 there is left out.

@@ -8,11 +8,13 @@
  * Prints a line of JSON: bytes to the median time in microseconds, of the slowest rank.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,6 +119,7 @@ static double measure(struct meeting *meeting, size_t bytes, int n_ranks)
             fail("fork");
         }
         if (child == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody meets a dead rank for ever */
             (void)run_rank(meeting, arrays, n_vecs, rank, n_ranks);
             _exit(0);
         }
