@@ -350,7 +350,7 @@ START_TEST(laws_hold_on_random_traces)
         size_t len = strlen(text);
         struct weir_rng rng;
         weir_rng_init(&rng, seed, 0);
-        for (int j = 0; j < 150; j++) {
+        for (int j = 0; j < WEIR_TEST_TIMES(150, 90); j++) {
             int tasks = 1 + (int)weir_rng_below(&rng, 3);
             len += (size_t)snprintf(
                 text + len, sizeof text - len, "%d,%d,%d,%d,%d,q%d,%d\n",

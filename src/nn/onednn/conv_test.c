@@ -258,33 +258,34 @@ static void compare(struct op form, const char *what)
     compare_form(form, WEIR_PRECISION_F32, other_convolution(), what);
 }
 
-static void compare_padded(int32_t c, int32_t k, int32_t kernel, int32_t stride, int32_t groups,
-                           int32_t dilation, int32_t pad)
+static void compare_padded(struct weir_shape in, int32_t k, int32_t kernel, int32_t stride,
+                           int32_t groups, int32_t dilation, int32_t pad)
 {
     char what[96];
     int32_t reach = (kernel - 1) * dilation + 1;
     struct op op = {
         .kind = LAYER_CONV,
-        .in = {{c, 13, 11}},
-        .out = {k, (13 + 2 * pad - reach) / stride + 1, (11 + 2 * pad - reach) / stride + 1},
+        .in = {in},
+        .out = {k, (in.h + 2 * pad - reach) / stride + 1, (in.w + 2 * pad - reach) / stride + 1},
         .conv = {.k = k,
                  .kernel_h = kernel,
                  .kernel_w = kernel,
                  .stride = stride,
                  .pad_h = pad,
                  .pad_w = pad,
-                 .has_bias = (c + k) % 2 == 0,
+                 .has_bias = (in.c + k) % 2 == 0,
                  .groups = groups,
                  .dilation = dilation}};
     snprintf(what, sizeof(what), "%d -> %d, kernel %d, stride %d, %d groups, dilation %d, pad %d",
-             c, k, kernel, stride, groups, dilation, pad);
+             in.c, k, kernel, stride, groups, dilation, pad);
     compare(op, what);
 }
 
 static void compare_conv(int32_t c, int32_t k, int32_t kernel, int32_t stride, int32_t groups,
                          int32_t dilation)
 {
-    compare_padded(c, k, kernel, stride, groups, dilation, ((kernel - 1) * dilation + 1) / 2);
+    compare_padded((struct weir_shape){c, 13, 11}, k, kernel, stride, groups, dilation,
+                   ((kernel - 1) * dilation + 1) / 2);
 }
 
 static const int32_t odd_channels[] = {1, 2, 3, 17, 19, 33};
@@ -310,15 +311,24 @@ END_TEST
 /* Where kernels of our own lay out weights, and turn them round where that pays. */
 START_TEST(convolutions_of_whole_vectors_of_channels)
 {
-    static const int32_t forms[][5] = {
-        /* c, k, kernel, stride, pad */
-        {32, 48, 1, 1, 0},  {64, 16, 1, 2, 0}, {16, 80, 1, 3, 0},   {32, 32, 3, 1, 1},
-        {48, 32, 3, 1, 0},  {16, 64, 5, 1, 1}, {64, 32, 3, 2, 1},   {32, 16, 1, 1, 1},
-        {80, 96, 3, 1, 2},  {32, 16, 7, 1, 3}, {208, 224, 3, 1, 1}, /* turned round everywhere */
-        {224, 208, 3, 1, 0}};
+    static const int32_t forms[][5] = {/* c, k, kernel, stride, pad */
+                                       {32, 48, 1, 1, 0}, {64, 16, 1, 2, 0}, {16, 80, 1, 3, 0},
+                                       {32, 32, 3, 1, 1}, {48, 32, 3, 1, 0}, {16, 64, 5, 1, 1},
+                                       {64, 32, 3, 2, 1}, {32, 16, 1, 1, 1}, {80, 96, 3, 1, 2},
+                                       {32, 16, 7, 1, 3}};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(forms); i++) {
-        compare_padded(forms[i][0], forms[i][1], forms[i][2], forms[i][3], 1, 1, forms[i][4]);
+        compare_padded((struct weir_shape){forms[i][0], 13, 11}, forms[i][1], forms[i][2],
+                       forms[i][3], 1, 1, forms[i][4]);
     }
+}
+
+END_TEST
+
+/* Turned round on every processor; the pictures are small, as the reference is slow. */
+START_TEST(convolutions_of_many_weights)
+{
+    compare_padded((struct weir_shape){208, 5, 3}, 224, 3, 1, 1, 1, 1);
+    compare_padded((struct weir_shape){224, 4, 6}, 208, 3, 1, 1, 1, 0);
 }
 
 END_TEST
@@ -369,10 +379,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        convolutions_of_odd_shapes, convolutions_of_whole_vectors_of_channels,
-        convolutions_in_groups_and_with_gaps, linears_of_vectors_and_of_grey_pictures,
-        a_processor_without_bf16_is_told_so};
+    const TTest *const tests[] = {convolutions_of_odd_shapes,
+                                  convolutions_of_whole_vectors_of_channels,
+                                  convolutions_of_many_weights,
+                                  convolutions_in_groups_and_with_gaps,
+                                  linears_of_vectors_and_of_grey_pictures,
+                                  a_processor_without_bf16_is_told_so};
     size_t n = IS_THREAD_SANITIZED ? 0 : WEIR_ARRAY_LEN(tests);
     return n == 0 ? 77 : weir_test_run(weir_test_suite("conv", tests, n));
 }
