@@ -135,17 +135,52 @@ static bool has_blocks(const dnnl_blocking_desc_t *blocks, int n, int first, int
            (n == 1 || blocks->inner_idxs[1] == second);
 }
 
-/* … three, of which the outer and the inner part 32 input channels, as matrix registers want them.
- */
-static bool has_tile_blocks(const dnnl_blocking_desc_t *blocks)
+/* … three, of which the outer and the inner part the channels of one side into pairs: 16 pairs
+ * beside outputs, as matrix registers want them, or 8 beside inputs, as backward by vectors does.
+ * Elements from 16 such channels to the next; 0: other blocks. */
+static size_t stride_of_paired(const dnnl_blocking_desc_t *blocks, int paired)
 {
-    return blocks->inner_nblks == 3 && blocks->inner_idxs[0] == 1 && blocks->inner_idxs[1] == 0 &&
-           blocks->inner_idxs[2] == 1 && blocks->inner_blks[0] == 16 &&
-           blocks->inner_blks[2] == 2 && blocks->strides[1] == 32 * blocks->inner_blks[1];
+    const dnnl_dim_t *sizes = blocks->inner_blks;
+    if (blocks->inner_nblks != 3 || blocks->inner_idxs[0] != paired ||
+        blocks->inner_idxs[1] != 1 - paired || blocks->inner_idxs[2] != paired || sizes[2] != 2) {
+        return 0;
+    }
+    if (sizes[0] == 16 && blocks->strides[paired] == 32 * sizes[1]) {
+        return 16 * (size_t)sizes[1];
+    }
+    return sizes[0] == 8 ? (size_t)blocks->strides[paired] : 0;
 }
 
-/* A convolution's layout whose blocks are of output channels, in bf16 with pairs of input channels,
- * in f32 maybe with 16 of them, on either side; or a linear's in f32 like the last. */
+/* In bf16: blocks of output channels with pairs of input channels, or for backward of inputs with
+ * pairs of outputs. */
+static bool describe_pairs(const dnnl_blocking_desc_t *blocks, struct relayout *out)
+{
+    size_t c_stride = (size_t)blocks->strides[1];
+    if (has_blocks(blocks, 2, 0, 1) && blocks->inner_blks[1] == 2) {
+        out->c_stride = c_stride;
+        out->c_block_stride = 8 * c_stride;
+        return true;
+    }
+    for (int paired = 0; paired < 2; paired++) {
+        out->c_block_stride = stride_of_paired(blocks, paired);
+        out->k_block = (size_t)blocks->inner_blks[1];
+        out->c_stride = 2 * out->k_block;
+        if (out->c_block_stride > 0 && paired == 0) {
+            size_t k = out->k;
+            out->is_transposed = true;
+            out->k_stride = c_stride;
+            out->k = out->c;
+            out->c = k;
+        }
+        if (out->c_block_stride > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A convolution's layout whose blocks are of output channels, in bf16 as above, in f32 maybe with
+ * 16 input channels, on either side; or a linear's in f32 like the last. */
 static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
 {
     const dnnl_blocking_desc_t *blocks = &layout->format_desc.blocking;
@@ -170,16 +205,8 @@ static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout 
         out->c_block_stride = c_stride;
         return !is_bf16 && has_blocks(blocks, 2, 1, 0) && blocks->inner_blks[0] == 16;
     }
-    if (is_bf16 && has_tile_blocks(blocks)) {
-        out->k_block = (size_t)blocks->inner_blks[1];
-        out->c_stride = 2 * out->k_block;
-        out->c_block_stride = 8 * out->c_stride;
-        return true;
-    }
     if (is_bf16) {
-        out->c_stride = c_stride;
-        out->c_block_stride = 8 * c_stride;
-        return has_blocks(blocks, 2, 0, 1) && blocks->inner_blks[1] == 2;
+        return describe_pairs(blocks, out);
     }
     if (has_blocks(blocks, 1, 0, 0)) {
         out->c_stride = c_stride;
@@ -196,8 +223,10 @@ static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout 
 relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_turned,
                                struct relayout *out)
 {
-    bool is_known = describe_relayout(layout, out);
-    out->is_turned = is_turned;
+    bool is_known = describe_relayout(layout, out) && !(is_turned && out->is_transposed);
+    if (is_turned) {
+        out->is_transposed = out->is_mirrored = true;
+    }
     return is_known ? relayout_for(out) : NULL;
 }
 
