@@ -1,28 +1,6 @@
 /* Shared steps: every worker is the parameter server of its slices. */
 #include "comm/comm_private.h"
 
-weir_status weir_ps_shared_step(struct weir_comm *comm, float *gradients, float *weights,
-                                size_t n_elems, const struct weir_ps_step *step,
-                                weir_ps_update_fn update, void *context)
-{
-    size_t first = 0, n = 0;
-    weir_status own = WEIR_OK;
-    WEIR_TRY(weir_comm_reduce_scatter(comm, gradients, n_elems, WEIR_COMM_F32));
-    weir_comm_slice(comm, n_elems, comm->rank, &first, &n);
-    if (n > 0) {
-        own = update(context, step, weights + first, gradients + first, first, n);
-    }
-    int64_t n_failed = own != WEIR_OK;
-    WEIR_TRY(weir_comm_allreduce(comm, &n_failed, 1, WEIR_COMM_I64));
-    if (n_failed > 0) {
-        return own != WEIR_OK ? own : WEIR_ERR_CANCELLED;
-    }
-    return weir_comm_allgather(comm, weights, n_elems, WEIR_COMM_F32);
-}
-
-/* ---- shared steps, posted --------------------------------------------------------------------
- */
-
 static bool make_room(struct weir_comm *comm, size_t n_elems)
 {
     if (n_elems > comm->ps_room_elems) {

@@ -44,9 +44,8 @@
  * the bytes each way. Servers add gradients as f32, and renew and keep weights as f32; the workers
  * compute with rounded ones, all with the same.
  *
- * Without servers every worker serves a shard (weir_ps_shared_step, weir_ps_shared_post): as an
- * all-reduce with the update in its middle, each worker holding the optimiser's state of its own
- * shard alone.
+ * Without servers every worker serves a shard (weir_ps_shared_post): as an all-reduce with the
+ * update in its middle, each worker holding the optimiser's state of its own shard alone.
  *
  * Failure and deadlines are the communicator's (comm.h): a dead worker or server is WEIR_ERR_PEER
  * on every other rank, relaxed or not. Workers' collectives (weir_comm_allreduce, …) do not include
@@ -181,22 +180,7 @@ bool weir_ps_is_narrow(const struct weir_comm *comm);
  *  step. Returns when all have. */
 weir_status weir_ps_tell(struct weir_comm *comm, const struct weir_ps_step *step) WEIR_MUST_CHECK;
 
-/**
- * The same step without servers: every worker serves a shard, its slice (weir_comm_slice). Workers
- * must hold the same weights before. The busiest link carries 2(P-1)/P of the bytes each way, where
- * one server's carries P times them.
- * @param gradients  n_elems floats; undefined after it.
- * @param weights    n_elems floats, in/out.
- * @param update     Called once, on the caller's thread, for the caller's slice; not for none.
- * @return What `update` returned, and CANCELLED on the workers whose own succeeded: then weights
- * are as far updated as each got, and the communicator stays good. Cost: two halves of an
- * all-reduce and a short one. No copy if both lie in weir_comm_alloc memory.
- */
-weir_status weir_ps_shared_step(struct weir_comm *comm, float *gradients, float *weights,
-                                size_t n_elems, const struct weir_ps_step *step,
-                                weir_ps_update_fn update, void *context) WEIR_MUST_CHECK;
-
-/** A range of a shared step, for weir_ps_shared_post. */
+/** A range of a step without servers (a shared step), for weir_ps_shared_post. */
 struct weir_ps_work {
     float *gradients;     /**< Element 0 of all. The range becomes its new weights, here. */
     const float *weights; /**< Element 0 of all, equal on all workers. Read only. */
@@ -208,12 +192,14 @@ struct weir_ps_work {
 
 /**
  * Ask for a shared step of one range, carried out by the progress thread in posting order, beside
- * what the caller computes. `update` is called there, for the caller's slice of the range, on a
- * copy of the weights: those that the caller computes with stay until it copies the new ones.
- * weir_comm_wait_all waits for it.
+ * what the caller computes. `update` is called there, for the caller's slice (weir_comm_slice) of
+ * the range, on a copy of the weights: those that the caller computes with stay until it copies the
+ * new ones. weir_comm_wait_all waits for it. The busiest link carries 2(P-1)/P of the bytes each
+ * way, where one server's carries P times them.
  * @param work  Copied. The gradients are borrowed until weir_comm_wait_all returned.
  * @return As weir_comm_allreduce_post. If `update` fails the communicator fails with its status;
- * the others hear when this rank leaves. Cost: as weir_ps_shared_step, and a copy of a slice.
+ * the others hear when this rank leaves. Cost: two halves of an all-reduce, and a copy of a slice.
+ * No other copy if the gradients lie in weir_comm_alloc memory.
  */
 weir_status weir_ps_shared_post(struct weir_comm *comm,
                                 const struct weir_ps_work *work) WEIR_MUST_CHECK;

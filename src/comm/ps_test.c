@@ -220,59 +220,6 @@ START_TEST(an_update_that_fails_ends_the_group)
 
 END_TEST
 
-/* Every worker serves its slice: the serial program's weights again, without a server. */
-static int share_steps(struct weir_comm *comm, void *context)
-{
-    const struct layout *layout = context;
-    size_t n = layout->n_elems;
-    int rank = weir_comm_rank(comm);
-    float *gradients = malloc((n + 1) * sizeof(float)), *plain = gradients;
-    float *weights = malloc((n + 1) * sizeof(float)), *expected = malloc((n + 1) * sizeof(float));
-    float *momentum = calloc(n + 1, sizeof(float));
-    struct optimizer *optimizer = calloc(1, sizeof *optimizer);
-    if (layout->is_shared) {
-        RANK_CHECK(weir_comm_alloc(comm, (n + 5) * sizeof(float), (void **)&gradients) == WEIR_OK);
-        gradients += 3;
-    }
-    for (size_t i = 0; i < n; i++) {
-        weights[i] = expected[i] = test_value(1, 0, i);
-    }
-    for (uint64_t s = 0; s < STEPS; s++) {
-        for (size_t i = 0; i < n; i++) {
-            gradients[i] = test_value(10 + s, rank, i);
-            update_one(&expected[i], &momentum[i], test_sum(10 + s, layout->n_workers, i) / 32.0f,
-                       rate_of(s));
-        }
-        struct weir_ps_step step = {.step = s, .learning_rate = rate_of(s), .n_samples = 32};
-        RANK_CHECK(weir_ps_shared_step(comm, gradients, weights, n, &step, update, optimizer) ==
-                   WEIR_OK);
-        RANK_CHECK(memcmp(weights, expected, n * sizeof *weights) == 0);
-    }
-    free(optimizer);
-    free(plain);
-    free(weights);
-    free(expected);
-    free(momentum);
-    return 0;
-}
-
-START_TEST(shared_weights_are_those_of_the_serial_program)
-{
-    static const struct layout layouts[] = {{1, 0, 1000, true},
-                                            {2, 0, N_MOST, true},
-                                            {3, 0, 100003, false},
-                                            {4, 0, 7, true},
-                                            {5, 0, 33, false}};
-    struct layout layout = layouts[_i / N_KINDS];
-    /* The third kind: on two hosts, that hold several ranks. */
-    const bool is_apart = _i % N_KINDS == N_SWEPT;
-    ck_assert_int_eq(test_group_try(is_apart ? "auto" : transports[_i % N_KINDS], layout.n_workers,
-                                    0, is_apart ? 2 : 1, share_steps, &layout),
-                     0);
-}
-
-END_TEST
-
 /* ---- relaxed ---- */
 
 enum { RELAXED_STEPS = 60, N_RELAXED = 20000 };
@@ -449,9 +396,13 @@ static int share_ranges(struct weir_comm *comm, void *context)
 
 START_TEST(posted_ranges_become_the_serial_programs_weights_where_the_gradients_were)
 {
-    static const struct layout layouts[] = {
-        {1, 0, 1000, true}, {2, 0, N_MOST, true}, {3, 0, 100003, false}, {4, 0, 7, true}};
+    static const struct layout layouts[] = {{1, 0, 1000, true},
+                                            {2, 0, N_MOST, true},
+                                            {3, 0, 100003, false},
+                                            {4, 0, 7, true},
+                                            {5, 0, 33, false}};
     struct layout layout = layouts[_i / N_KINDS];
+    /* The third kind: on two hosts, that hold several ranks. */
     const bool is_apart = _i % N_KINDS == N_SWEPT;
     ck_assert_int_eq(test_group_try(is_apart ? "auto" : transports[_i % N_KINDS], layout.n_workers,
                                     0, is_apart ? 2 : 1, share_ranges, &layout),
@@ -509,32 +460,6 @@ START_TEST(a_posted_update_that_fails_ends_the_group)
 
 END_TEST
 
-static weir_status fail_on_second(void *context, const struct weir_ps_step *step, float *weights,
-                                  const float *gradient_sum, size_t first_elem, size_t n_elems)
-{
-    (void)step, (void)weights, (void)gradient_sum, (void)first_elem, (void)n_elems;
-    return weir_comm_rank(context) == 1 ? WEIR_ERR_NOSPACE : WEIR_OK;
-}
-
-static int fail_shared(struct weir_comm *comm, void *context)
-{
-    (void)context;
-    float weights[100] = {0}, gradients[100] = {0};
-    struct weir_ps_step step = {.step = 0};
-    weir_status expected = weir_comm_rank(comm) == 1 ? WEIR_ERR_NOSPACE : WEIR_ERR_CANCELLED;
-    RANK_CHECK(weir_ps_shared_step(comm, gradients, weights, 100, &step, fail_on_second, comm) ==
-               expected);
-    RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
-    return 0;
-}
-
-START_TEST(a_shared_update_that_fails_is_known_to_all_and_the_group_goes_on)
-{
-    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, fail_shared, NULL), 0);
-}
-
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("ps");
@@ -542,12 +467,9 @@ int main(void)
     tcase_add_loop_test(tcase, weights_are_those_of_the_serial_program, 0, 7 * N_SWEPT);
     tcase_add_loop_test(tcase, a_dead_worker_or_server_is_named_to_all, 0, 2 * N_TRANSPORTS);
     tcase_add_loop_test(tcase, an_update_that_fails_ends_the_group, 0, N_TRANSPORTS);
-    tcase_add_loop_test(tcase, shared_weights_are_those_of_the_serial_program, 0, 5 * N_KINDS);
-    tcase_add_loop_test(tcase, a_shared_update_that_fails_is_known_to_all_and_the_group_goes_on, 0,
-                        N_TRANSPORTS);
     tcase_add_loop_test(tcase,
                         posted_ranges_become_the_serial_programs_weights_where_the_gradients_were,
-                        0, 4 * N_KINDS);
+                        0, 5 * N_KINDS);
     tcase_add_loop_test(tcase,
                         relaxed_workers_see_their_own_gradients_and_all_but_the_last_few_of_others,
                         0, 3 * N_TRANSPORTS);
