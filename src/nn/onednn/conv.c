@@ -251,7 +251,7 @@ static void pick_pixels(const struct op *op, const struct op_tile *tile, char *t
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
-    if (linear_is_small(op, tile->n)) {
+    if (linear_has_small_gradient(op, tile->n)) {
         return linear_weight_gradient(op, tile);
     }
     if (state->winograd) {
@@ -321,7 +321,7 @@ static int32_t rows_for(size_t n_elems, size_t len, size_t multiple)
 int32_t conv_gradient_rows(const struct op *op)
 {
     size_t len = op_elems(op->in[0]);
-    if (linear_is_small(op, op->gradient_batch)) {
+    if (linear_has_small_gradient(op, op->gradient_batch)) {
         return rows_for(ELEMS_OF_FEW, len, ROWS_OF_FEW);
     }
     bool is_large = len * (size_t)op->conv.k >= MIN_ELEMS_OF_MANY;

@@ -338,7 +338,7 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
     struct primitive forward = {0};
     struct op product = *op;
     int32_t n = op->gradient_batch;
-    if (linear_is_small(op, n)) {
+    if (linear_has_small_gradient(op, n)) {
         return WEIR_OK;
     }
     state->product = product_choose(op);

@@ -18,10 +18,21 @@ const struct linear_kernels *linear_kernels(void)
     return &linear_kernels_v1;
 }
 
+static bool is_done_here(const struct op *op)
+{
+    return op->kind == LAYER_LINEAR && op->type == WEIR_PRECISION_F32 && !op->norm;
+}
+
 bool linear_is_small(const struct op *op, int32_t n)
 {
-    return op->kind == LAYER_LINEAR && op->type == WEIR_PRECISION_F32 && !op->norm &&
-           n <= LINEAR_MAX_IMAGES;
+    bool has_few_weights = op->params[OP_WEIGHT].n_elems <= LINEAR_FEW_WEIGHTS;
+    return is_done_here(op) &&
+           n <= (has_few_weights ? LINEAR_MAX_IMAGES_OF_FEW : LINEAR_MAX_IMAGES);
+}
+
+bool linear_has_small_gradient(const struct op *op, int32_t n)
+{
+    return is_done_here(op) && n <= LINEAR_MAX_IMAGES;
 }
 
 static struct linear_shape shape_of(const struct op *op, const struct op_tile *tile)
