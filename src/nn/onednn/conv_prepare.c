@@ -128,108 +128,6 @@ weir_status conv_create(const struct conv_state *state, const struct op *op,
     return primitive_create(state->context, &desc, hint, tail, p, err);
 }
 
-/* Are the inner blocks of a layout these, from the outermost to the innermost? */
-static bool has_blocks(const dnnl_blocking_desc_t *blocks, int n, int first, int second)
-{
-    return blocks->inner_nblks == n && blocks->inner_idxs[0] == first &&
-           (n == 1 || blocks->inner_idxs[1] == second);
-}
-
-/* … three, of which the outer and the inner part the channels of one side into pairs: 16 pairs
- * beside outputs, as matrix registers want them, or 8 beside inputs, as backward by vectors does.
- * Elements from 16 such channels to the next; 0: other blocks. */
-static size_t stride_of_paired(const dnnl_blocking_desc_t *blocks, int paired)
-{
-    const dnnl_dim_t *sizes = blocks->inner_blks;
-    if (blocks->inner_nblks != 3 || blocks->inner_idxs[0] != paired ||
-        blocks->inner_idxs[1] != 1 - paired || blocks->inner_idxs[2] != paired || sizes[2] != 2) {
-        return 0;
-    }
-    if (sizes[0] == 16 && blocks->strides[paired] == 32 * sizes[1]) {
-        return 16 * (size_t)sizes[1];
-    }
-    return sizes[0] == 8 ? (size_t)blocks->strides[paired] : 0;
-}
-
-/* In bf16: blocks of output channels with pairs of input channels, or for backward of inputs with
- * pairs of outputs. */
-static bool describe_pairs(const dnnl_blocking_desc_t *blocks, struct relayout *out)
-{
-    size_t c_stride = (size_t)blocks->strides[1];
-    if (has_blocks(blocks, 2, 0, 1) && blocks->inner_blks[1] == 2) {
-        out->c_stride = c_stride;
-        out->c_block_stride = 8 * c_stride;
-        return true;
-    }
-    for (int paired = 0; paired < 2; paired++) {
-        out->c_block_stride = stride_of_paired(blocks, paired);
-        out->k_block = (size_t)blocks->inner_blks[1];
-        out->c_stride = 2 * out->k_block;
-        if (out->c_block_stride > 0 && paired == 0) {
-            size_t k = out->k;
-            out->is_transposed = true;
-            out->k_stride = c_stride;
-            out->k = out->c;
-            out->c = k;
-        }
-        if (out->c_block_stride > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A convolution's layout whose blocks are of output channels, in bf16 as above, in f32 maybe with
- * 16 input channels, on either side; or a linear's in f32 like the last. */
-static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
-{
-    const dnnl_blocking_desc_t *blocks = &layout->format_desc.blocking;
-    bool is_bf16 = layout->data_type == dnnl_bf16, is_linear = layout->ndims == 2;
-    if ((layout->ndims != 4 && !is_linear) || layout->format_kind != dnnl_blocked ||
-        layout->extra.flags != dnnl_memory_extra_flag_none || layout->offset0 != 0 ||
-        (!is_bf16 && layout->data_type != dnnl_f32)) {
-        return false;
-    }
-    size_t c_stride = (size_t)blocks->strides[1];
-    *out = (struct relayout){.k = (size_t)layout->dims[0],
-                             .c = (size_t)layout->dims[1],
-                             .kernel_h = is_linear ? 1 : (size_t)layout->dims[2],
-                             .kernel_w = is_linear ? 1 : (size_t)layout->dims[3],
-                             .k_stride = (size_t)blocks->strides[0],
-                             .h_stride = is_linear ? 0 : (size_t)blocks->strides[2],
-                             .w_stride = is_linear ? 0 : (size_t)blocks->strides[3],
-                             .k_block = (size_t)blocks->inner_blks[0],
-                             .is_bf16 = is_bf16};
-    if (is_linear) {
-        out->k_block = out->c_stride = (size_t)blocks->inner_blks[1];
-        out->c_block_stride = c_stride;
-        return !is_bf16 && has_blocks(blocks, 2, 1, 0) && blocks->inner_blks[0] == 16;
-    }
-    if (is_bf16) {
-        return describe_pairs(blocks, out);
-    }
-    if (has_blocks(blocks, 1, 0, 0)) {
-        out->c_stride = c_stride;
-        out->c_block_stride = 16 * c_stride;
-        return true;
-    }
-    out->c_stride = 16;
-    out->c_block_stride = c_stride;
-    out->is_c_inner = has_blocks(blocks, 2, 0, 1);
-    return (out->is_c_inner || has_blocks(blocks, 2, 1, 0)) && blocks->inner_blks[0] == 16 &&
-           blocks->inner_blks[1] == 16;
-}
-
-relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_turned,
-                               struct relayout *out)
-{
-    bool is_known = describe_relayout(layout, out) && !(is_turned && out->is_transposed);
-    if (is_turned) {
-        out->is_transposed = out->is_mirrored = true;
-    }
-    return is_known ? relayout_for(out) : NULL;
-}
-
 weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy *copy,
                               struct weir_error *err)
 {
@@ -378,8 +276,8 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
                               op->conv.has_bias ? 4 : 3, err));
     bool is_plain = is_product(op) || dnnl_memory_desc_equal(layout, &state->plain_weights);
     state->gradient_bytes = is_plain ? 0 : conv_round_up(dnnl_memory_desc_get_size(layout));
-    if (!is_plain && describe_relayout(layout, &state->gradient_layout)) {
-        state->gradient_relayout = relayout_back_for(&state->gradient_layout);
+    if (!is_plain) {
+        state->gradient_relayout = conv_find_relayout_back(layout, &state->gradient_layout);
     }
     if (is_plain || state->gradient_relayout) {
         return WEIR_OK;

@@ -1,4 +1,4 @@
-/** What conv_prepare.c makes and conv.c runs. For these two files. */
+/** What conv_prepare.c makes and conv.c runs. For conv*.c. */
 #ifndef WEIR_NN_ONEDNN_CONV_PRIVATE_H
 #define WEIR_NN_ONEDNN_CONV_PRIVATE_H
 
@@ -104,9 +104,10 @@ weir_status conv_make_copy(const struct conv_state *state, const dnnl_memory_des
 /* … where memory is there already. */
 weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy *copy,
                               struct weir_error *err) WEIR_MUST_CHECK;
-/* The copy of ours into the layout; NULL: none. */
+/* conv_layout.c: the copy of ours into the layout, or of gradients from it; NULL: none. */
 relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_turned,
                                struct relayout *out);
+relayout_fn conv_find_relayout_back(const dnnl_memory_desc_t *layout, struct relayout *out);
 
 /* conv_backward.c: the primitives of dx for all tiles, whose forward ones are there. */
 weir_status conv_prepare_backward(struct conv_state *state, const struct op *op,
