@@ -37,7 +37,9 @@ struct relayout {
     bool is_mirrored; /**< What is_transposed: the last cell first. */
 };
 
-/** The blocked copy is 64-byte aligned; what pads its last block is left as it is. */
+/** The blocked copy is 64-byte aligned, as are the places of its blocks; what pads its last block
+ * is left as it is. Threads may copy different weights at once; on return other threads may be told
+ * of the copy, what went past the caches included. */
 typedef void (*relayout_fn)(const struct relayout *layout, const float *from, void *to);
 
 /** For this machine, and this layout; NULL: neither. */

@@ -116,8 +116,8 @@ static void relayout_c_inner(const struct relayout *layout, const float *from, s
     }
 }
 
-/* Blocks from the one that is read to the one that is fetched: a processor does not follow 16 rows
- * of which it reads a few lines each by itself. */
+/* Blocks from the one that is read to the one that is fetched, which may lie behind the end: a
+ * processor does not follow 16 rows of which it reads a few lines each by itself. */
 enum { AHEAD = 2 };
 
 /* 16 output channels of 16 input channels, as columns, of transposed kernels: of each input channel
