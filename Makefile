@@ -3,13 +3,18 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 JOBS    ?= $(shell nproc)
 
-.PHONY: all run check check-long install clean build-deps format
+.PHONY: all run measuring check check-long install clean build-deps format
 
-all: build-deps ## Build the optimised programs: weir, weir-worker; sched-cases, fgd-allocation, sched-bench to measure
+all: build-deps ## Build the optimised programs: weir, weir-worker
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target weir weir-worker sched-cases fgd-allocation sched-bench
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
+
+measuring: build-deps ## Build what only measures: sched-cases, fgd-allocation, sched-bench
+	@packaging/install-deps.sh packaging/measuring-deps.txt
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target sched-cases fgd-allocation sched-bench
 	@ln -sf release/src/sched/sched-cases build/sched-cases
 	@ln -sf release/src/sched/fgd-allocation build/fgd-allocation
 	@ln -sf release/src/sched/sched-bench build/sched-bench
@@ -21,7 +26,7 @@ build-deps:
 run: all ## Start Weir and play the reference use case until interrupted
 	@packaging/run.sh
 
-check: build-deps ## Every test (under 20 minutes on 2 cores)
+check: build-deps ## Every test (under 30 minutes on 2 cores)
 	@packaging/install-deps.sh packaging/check-deps.txt
 	@tests/check.sh
 

@@ -3,7 +3,7 @@
 
     bench/sched.py [--profiles default,kai] [--cycles 120] [--nodes 10000] [-o json]
 
-Runs `sched-bench` once for each scenario and profile; times are CPU time of one core, in milliseconds,
+Runs `sched-bench` (of `make measuring`) once for each scenario and profile; times are CPU time of one core, in milliseconds,
 of one plan. Theirs are those of its scale tests (500 simulated nodes of eight accelerators) and include
 the API server, binding and the life of pods; ours are the decisions alone, nothing is sent or stored.
 So the columns are beside each other, not against each other. How their gangs of 250 and 500 came to run
