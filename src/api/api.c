@@ -150,6 +150,17 @@ weir_status api_body_int(const struct api_call *call, const char *name, int64_t 
     return WEIR_OK;
 }
 
+weir_status api_body_bool(const struct api_call *call, const char *name, bool fallback, bool *out,
+                          struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, name);
+    if (value != NULL && !json_is_null(value) && !json_is_boolean(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected true or false", name);
+    }
+    *out = json_is_boolean(value) ? json_is_true(value) : fallback;
+    return WEIR_OK;
+}
+
 weir_status api_body_only(const struct api_call *call, const char *const *names,
                           struct weir_error *err)
 {

@@ -151,16 +151,28 @@ void api_answer_record(struct api_call *call, const struct weir_resource *resour
 void api_answer_list(struct api_call *call, const struct weir_resource *resource, const void *items,
                      size_t n_items, const char *next);
 
+/** The records of the path's ION, newest first by order_by (NULL: by key, ascending). */
+weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn,
+                            const struct weir_resource *resource, const char *order_by,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The path's ION. A deleted one is gone for readers; its history stays in events and decisions. */
+struct weir_ion_state;
+weir_status api_ion_load(struct api_call *call, struct weir_txn *txn, struct weir_ion_state *out,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Integer query parameter within [lo, hi]; `fallback` if absent. */
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
                           int64_t lo, int64_t hi, int64_t *out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Member of the JSON body: text (NULL if absent or null) or integer. */
+/** Member of the JSON body: text (NULL if absent or null), integer, true or false. */
 weir_status api_body_text(const struct api_call *call, const char *name, const char **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 weir_status api_body_int(const struct api_call *call, const char *name, int64_t fallback,
                          int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status api_body_bool(const struct api_call *call, const char *name, bool fallback, bool *out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Refuse members of the body that are not among `names` (ended by NULL). */
 weir_status api_body_only(const struct api_call *call, const char *const *names,

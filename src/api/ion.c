@@ -102,9 +102,8 @@ weir_status api_ion_list(struct api_call *call, struct weir_txn *txn, struct wei
     return WEIR_OK;
 }
 
-/* A deleted ION is gone for readers; its history stays in events and decisions. */
-static weir_status load_active(struct api_call *call, struct weir_txn *txn,
-                               struct weir_ion_state *out, struct weir_error *err)
+weir_status api_ion_load(struct api_call *call, struct weir_txn *txn, struct weir_ion_state *out,
+                         struct weir_error *err)
 {
     WEIR_TRY(weir_ion_load(txn, call->params[0], call->arena, out, err));
     if (strcmp(out->ion.state, "DELETED") == 0) {
@@ -116,7 +115,7 @@ static weir_status load_active(struct api_call *call, struct weir_txn *txn,
 weir_status api_ion_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_ion_state state;
-    WEIR_TRY(load_active(call, txn, &state, err));
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
     api_answer(call, ion_view(&state));
     return WEIR_OK;
 }
@@ -261,7 +260,7 @@ weir_status api_ion_rollback(struct api_call *call, struct weir_txn *txn, struct
 weir_status api_ion_candidates(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_ion_state state;
-    WEIR_TRY(load_active(call, txn, &state, err));
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
     json_t *items = json_array();
     for (size_t i = state.n_candidates; i > 0; i--) {
         const struct weir_ion_candidate *candidate = &state.candidates[i - 1];
@@ -277,10 +276,9 @@ weir_status api_ion_candidates(struct api_call *call, struct weir_txn *txn, stru
     return WEIR_OK;
 }
 
-/* The records of one ION, newest first where they have a time. */
-static weir_status list_of_ion(struct api_call *call, struct weir_txn *txn,
-                               const struct weir_resource *resource, const char *order_by,
-                               struct weir_error *err)
+weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn,
+                            const struct weir_resource *resource, const char *order_by,
+                            struct weir_error *err)
 {
     struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0])),
                                .order_by = order_by, .is_descending = order_by != NULL,
@@ -297,57 +295,7 @@ static weir_status list_of_ion(struct api_call *call, struct weir_txn *txn,
 weir_status api_policy_decisions(struct api_call *call, struct weir_txn *txn,
                                  struct weir_error *err)
 {
-    return list_of_ion(call, txn, &weir_policy_decision_resource, "time_ms", err);
-}
-
-weir_status api_members_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    return list_of_ion(call, txn, &weir_ion_member_resource, NULL, err);
-}
-
-static weir_status set_member(struct api_call *call, struct weir_txn *txn, const char *list,
-                              struct weir_error *err)
-{
-    struct control control = api_control(call);
-    struct weir_ion_state state;
-    bool has_changed;
-    WEIR_TRY(load_active(call, txn, &state, err));
-    WEIR_TRY(weir_ion_member_set(txn, call->params[0], call->params[1], list, call->actor,
-                                 call->now_ms, &has_changed, err));
-    if (has_changed) {
-        struct weir_ion_event event = {.type = WEIR_ION_EVENT_LISTS, .actor = call->actor};
-        WEIR_TRY(control_ion_event(&control, txn, call->params[0], &event, err));
-        WEIR_TRY(
-            control_log(&control, txn, "ions", "list_changed",
-                        weir_arena_printf(call->arena, "ion/%s", call->params[0]),
-                        weir_arena_printf(call->arena, "%s is %s%s", call->params[1],
-                                          list != NULL ? "on the list: " : "on no list any more",
-                                          list != NULL ? list : ""),
-                        err));
-    }
-    return WEIR_OK;
-}
-
-weir_status api_member_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    static const char *const fields[] = {"list", NULL};
-    const char *list;
-    WEIR_TRY(api_body_only(call, fields, err));
-    WEIR_TRY(api_body_text(call, "list", &list, err));
-    if (list == NULL || (strcmp(list, "allow") != 0 && strcmp(list, "deny") != 0)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.list: expected \"allow\" or \"deny\"");
-    }
-    WEIR_TRY(set_member(call, txn, list, err));
-    api_answer(call, json_pack("{s:s,s:s,s:s}", "ion", call->params[0], "person", call->params[1],
-                               "list", list));
-    return WEIR_OK;
-}
-
-weir_status api_member_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    WEIR_TRY(set_member(call, txn, NULL, err));
-    weir_http_response_empty(call->response);
-    return WEIR_OK;
+    return api_list_of_ion(call, txn, &weir_policy_decision_resource, "time_ms", err);
 }
 
 weir_status api_threshold_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -21,4 +21,23 @@ struct weir_names {
 
 void weir_names_add(struct weir_names *names, const char *name, size_t len);
 
+/**
+ * The name that somebody probably meant, for "did you mean": the one that the fewest changed, added
+ * or left out bytes turn a word into (Levenshtein's distance), the first of equals. More than two
+ * changes, or as many as the word has bytes, are another word.
+ *
+ *     struct weir_nearest nearest = {0};
+ *     for (size_t i = 0; i < n; i++) {
+ *         weir_nearest_see(&nearest, word, strlen(word), names[i]);
+ *     }
+ *     if (nearest.name != NULL) { … did you mean nearest.name … }
+ */
+struct weir_nearest {
+    const char *name; /**< Borrowed; NULL: none is near. */
+    size_t distance;
+};
+
+/** Words and names of more than 128 bytes are near to nothing. */
+void weir_nearest_see(struct weir_nearest *nearest, const char *word, size_t len, const char *name);
+
 #endif

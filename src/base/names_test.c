@@ -33,4 +33,42 @@ START_TEST(what_has_no_room_is_told_once)
 
 END_TEST
 
-WEIR_TEST_MAIN("names", names_stand_behind_each_other_with_commas, what_has_no_room_is_told_once)
+static const char *nearest_of(const char *word, const char *const *names)
+{
+    struct weir_nearest nearest = {0};
+    for (; *names != NULL; names++) {
+        weir_nearest_see(&nearest, word, strlen(word), *names);
+    }
+    return nearest.name;
+}
+
+START_TEST(the_name_with_the_fewest_changes_is_meant)
+{
+    const char *const people[] = {"ann", "anne", "hannah", "bo", "Émile", NULL};
+    ck_assert_str_eq(nearest_of("anne", people), "anne");
+    ck_assert_str_eq(nearest_of("annn", people), "ann"); /* the first of equals */
+    ck_assert_str_eq(nearest_of("hanna", people), "hannah");
+    ck_assert_str_eq(nearest_of("Emile", people), "Émile");
+    ck_assert_ptr_null(nearest_of("gertrude", people));
+    ck_assert_ptr_null(nearest_of("x", people)); /* every letter changed is another word */
+    ck_assert_ptr_null(nearest_of("", people));
+}
+
+END_TEST
+
+START_TEST(long_words_are_near_to_nothing)
+{
+    char word[300], name[300];
+    memset(word, 'a', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    memcpy(name, word, sizeof name);
+    const char *const names[] = {name, NULL};
+    ck_assert_ptr_null(nearest_of(word, names));
+    word[128] = name[127] = '\0';
+    ck_assert_str_eq(nearest_of(word, names), name);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("names", names_stand_behind_each_other_with_commas, what_has_no_room_is_told_once,
+               the_name_with_the_fewest_changes_is_meant, long_words_are_near_to_nothing)

@@ -1,5 +1,8 @@
 #include "base/options.h"
 
+#include "base/macros.h"
+#include "base/names.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -119,47 +122,17 @@ static weir_status set_from_environment(const struct options_parser *parser)
     return WEIR_OK;
 }
 
-/* Levenshtein distance, for "did you mean"; long words are simply far apart. */
-static size_t distance(const char *a, size_t a_len, const char *b)
-{
-    enum { LEN_MAX = 40 };
-
-    size_t b_len = strlen(b), row[LEN_MAX + 1];
-    if (a_len > LEN_MAX || b_len > LEN_MAX) {
-        return LEN_MAX;
-    }
-    for (size_t j = 0; j <= b_len; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= a_len; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_len; j++) {
-            size_t above = row[j];
-            size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-            row[j] = WEIR_MIN(replace, WEIR_MIN(above, row[j - 1]) + 1);
-            diagonal = above;
-        }
-    }
-    return row[b_len];
-}
-
 static weir_status unknown_flag(const struct options_parser *parser, const char *word,
                                 size_t name_len)
 {
-    const char *nearest = NULL;
-    size_t best = 3;
+    struct weir_nearest nearest = {0};
     for (size_t i = 0; i < parser->n_options; i++) {
-        size_t d = distance(word + 2, name_len, parser->options[i].name);
-        if (d < best) {
-            best = d;
-            nearest = parser->options[i].name;
-        }
+        weir_nearest_see(&nearest, word + 2, name_len, parser->options[i].name);
     }
-    if (nearest != NULL) {
+    if (nearest.name != NULL) {
         return weir_error_set(parser->err, WEIR_ERR_INVALID,
                               "unknown option %.*s; did you mean --%s?", (int)(name_len + 2), word,
-                              nearest);
+                              nearest.name);
     }
     return weir_error_set(parser->err, WEIR_ERR_INVALID, "unknown option %.60s; --help lists them",
                           word);

@@ -241,14 +241,27 @@ const struct cli_command cli_delete = {
     .run = run_delete,
 };
 
+struct member_options {
+    struct cli_common common;
+    bool not_enrolled;
+};
+
+static const struct weir_option member_options[] = {
+    CLI_COMMON_OPTIONS(member_options),
+    WEIR_OPT(member_options, not_enrolled, "not-enrolled", 0, BOOL, NULL, 0, 0, NULL,
+             "Also take a name that the gallery does not know"),
+};
+
 static weir_status run_member(struct cli_call *call, struct weir_error *err)
 {
+    const struct member_options *options = call->options;
     const char *verb = call->words[0], *ion = call->words[1], *person = call->words[2];
     char *path = cli_path2(call, "/api/v1/ions/{}/members/{}", ion, person);
     if (strcmp(verb, "remove") == 0) {
         WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
     } else if (strcmp(verb, "allow") == 0 || strcmp(verb, "deny") == 0) {
-        json_t *body = json_pack("{s:s}", "list", verb);
+        json_t *body =
+            json_pack("{s:s,s:b}", "list", verb, "not_enrolled", (int)options->not_enrolled);
         weir_status status = cli_rest(call, "PUT", path, body, NULL, err);
         json_decref(body);
         WEIR_TRY(status);
@@ -263,10 +276,10 @@ static weir_status run_member(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_member = {
     .name = "member",
-    .usage = "allow|deny|remove ION PERSON",
+    .usage = "allow|deny|remove ION PERSON [--not-enrolled]",
     .summary = "Put a person on an ION's allow or deny list, or off both",
     .min_words = 3,
     .max_words = 3,
-    CLI_OPTIONS(plain_options, plain_options),
+    CLI_OPTIONS(member_options, member_options),
     .run = run_member,
 };
