@@ -247,10 +247,12 @@ static weir_status check_role(const struct api_call *call, struct weir_error *er
         (call->route->also != WEIR_ROLE_VIEWER && weir_role_covers(role, call->route->also))) {
         return WEIR_OK;
     }
-    return weir_error_set(err, WEIR_ERR_DENIED,
-                          "%s %s needs the role \"%s\"; \"%s\" has the role \"%s\": ask an admin",
-                          call->route->method, call->route->pattern,
-                          weir_role_text(call->route->role), call->actor, weir_role_text(role));
+    return weir_error_set(
+        err, WEIR_ERR_DENIED,
+        "%s %s needs the role \"%s\"; this %s of \"%s\" has the role \"%s\": "
+        "use another one, or ask an admin",
+        call->route->method, call->route->pattern, weir_role_text(call->route->role),
+        call->identity.session != NULL ? "session" : "token", call->actor, weir_role_text(role));
 }
 
 static weir_status parse_body(struct api_call *call, struct weir_error *err)

@@ -99,6 +99,8 @@ weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct
     weir_uuid_make(id);
     struct weir_login_link link = {.id = id,
                                    .user = call->identity.user.name,
+                                   .role = (char *)weir_role_text(call->identity.role),
+                                   .token = call->identity.token,
                                    .secret_hash = hash,
                                    .created_ms = call->now_ms,
                                    .expires_ms = call->now_ms + LOGIN_LINK_MS};
@@ -123,6 +125,27 @@ static void refuse_link(struct api_call *call, const char *why)
     weir_http_response_text(call->response, 401, "text/html; charset=utf-8", page);
 }
 
+static weir_status begin_session(struct api_call *call, struct weir_txn *txn,
+                                 const struct weir_login_link *link, char secret[WEIR_SECRET_BYTES],
+                                 struct weir_error *err)
+{
+    char csrf[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
+    weir_secret_make(secret);
+    weir_secret_make(csrf);
+    weir_secret_hash(secret, hash);
+    weir_uuid_make(id);
+    struct weir_session session = {.id = id,
+                                   .user = link->user,
+                                   .role = link->role,
+                                   .token = link->token,
+                                   .address = (char *)call->request->remote,
+                                   .secret_hash = hash,
+                                   .csrf = csrf,
+                                   .created_ms = call->now_ms,
+                                   .expires_ms = call->now_ms + SESSION_MS};
+    return weir_txn_insert(txn, &weir_session_resource, &session, err);
+}
+
 weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const char *secret = weir_http_request_query(call->request, "link");
@@ -132,23 +155,17 @@ weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_e
         refuse_link(call, "This page opens with a one-time link.");
         return WEIR_OK;
     }
+    if (strcmp(call->request->method, "HEAD") ==
+        0) { /* a mail scanner looks: the link stays good */
+        weir_http_response_empty(call->response);
+        return WEIR_OK;
+    }
     if (weir_login_link_take(txn, secret, call->now_ms, call->arena, &link, &reason) != WEIR_OK) {
         refuse_link(call, "This link was used before or is too old.");
         return WEIR_OK;
     }
-    char session_secret[WEIR_SECRET_BYTES], csrf[WEIR_SECRET_BYTES];
-    char hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
-    weir_secret_make(session_secret);
-    weir_secret_make(csrf);
-    weir_secret_hash(session_secret, hash);
-    weir_uuid_make(id);
-    struct weir_session session = {.id = id,
-                                   .user = link.user,
-                                   .secret_hash = hash,
-                                   .csrf = csrf,
-                                   .created_ms = call->now_ms,
-                                   .expires_ms = call->now_ms + SESSION_MS};
-    WEIR_TRY(weir_txn_insert(txn, &weir_session_resource, &session, err));
+    char session_secret[WEIR_SECRET_BYTES];
+    WEIR_TRY(begin_session(call, txn, &link, session_secret, err));
     weir_http_response_redirect(call->response, "/");
     weir_http_response_header(
         call->response, "Set-Cookie",
@@ -156,56 +173,5 @@ weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_e
                           "weir_session=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s",
                           session_secret, (long long)(SESSION_MS / 1000),
                           call->request->is_tls ? "; Secure" : ""));
-    return WEIR_OK;
-}
-
-weir_status api_project_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_project project = {0};
-    WEIR_TRY(weir_record_from_json(&weir_project_resource, call->body, WEIR_RECORD_CREATE,
-                                   call->arena, &project, err));
-    project.created_ms = call->now_ms;
-    WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
-    api_answer_record(call, &weir_project_resource, &project);
-    return WEIR_OK;
-}
-
-weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_user user = {.kind = "person"};
-    enum weir_role role;
-    WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_CREATE, call->arena,
-                                   &user, err));
-    WEIR_TRY(weir_role_from_text(user.role, &role, err));
-    user.created_ms = call->now_ms;
-    WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
-    api_answer_record(call, &weir_user_resource, &user);
-    return WEIR_OK;
-}
-
-weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_token token = {0};
-    char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
-    enum weir_role role;
-    if (json_object_get(call->body, "user") == NULL) { /* one's own, unless another's is wanted */
-        json_object_set_new(call->body, "user", json_string(call->actor));
-    }
-    WEIR_TRY(weir_record_from_json(&weir_token_resource, call->body, WEIR_RECORD_CREATE,
-                                   call->arena, &token, err));
-    if (token.role == NULL) {
-        token.role = weir_arena_strdup(call->arena, "viewer");
-    }
-    WEIR_TRY(weir_role_from_text(token.role, &role, err));
-    weir_secret_make(secret);
-    weir_secret_hash(secret, hash);
-    weir_uuid_make(id);
-    token.id = id;
-    token.secret_hash = hash;
-    token.created_ms = call->now_ms;
-    WEIR_TRY(weir_txn_insert(txn, &weir_token_resource, &token, err));
-    json_t *answer = weir_record_to_json(&weir_token_resource, &token);
-    json_object_set_new(answer, "secret", json_string(secret));
-    api_answer(call, answer);
     return WEIR_OK;
 }

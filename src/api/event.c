@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAM_BATCH 100
+#define STREAM_BATCH              100
+#define STREAM_IDENTITY_MAX_BYTES ((size_t)1 << 16)
 
 weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
@@ -40,6 +41,8 @@ static const struct numbered numbered_topics[N_NUMBERED] = {
 
 struct stream {
     struct weir_api *api;
+    struct weir_arena arena;       /**< Holds the identity's text. */
+    struct weir_identity identity; /**< Of the reader: checked with each pull. */
     unsigned feed_mask;
     bool wants[N_NUMBERED];
     int64_t seqs[N_NUMBERED]; /**< Last sent. */
@@ -92,7 +95,8 @@ static weir_status pull_in(struct weir_txn *txn, void *context, struct weir_erro
     struct stream *stream = context;
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = WEIR_OK;
+    weir_status status = weir_identity_check(txn, &stream->identity,
+                                             weir_clock_now_ms(stream->api->clock), &arena, err);
     for (int i = 0; i < N_NUMBERED && status == WEIR_OK; i++) {
         if (stream->wants[i]) {
             status = send_numbered(stream, txn, i, &arena, err);
@@ -110,6 +114,13 @@ static weir_status stream_next(void *state, struct weir_buf *out)
     WEIR_TRY(weir_store_read(stream->api->store, pull_in, stream, &err));
     return feed_read(stream->api->feed, &stream->feed_position, stream->feed_mask, STREAM_BATCH,
                      out);
+}
+
+static void stream_free(void *state)
+{
+    struct stream *stream = state;
+    weir_arena_fini(&stream->arena);
+    free(stream);
 }
 
 static weir_status read_topics(struct stream *stream, const char *topics, struct weir_error *err)
@@ -151,6 +162,13 @@ weir_status api_stream(struct api_call *call, struct weir_txn *txn, struct weir_
     }
     struct stream *stream = weir_xalloc(sizeof *stream);
     *stream = wanted;
-    weir_http_response_events(call->response, WEIR_HTTP_ALL_TOPICS, stream_next, free, stream);
+    weir_arena_init(&stream->arena, STREAM_IDENTITY_MAX_BYTES);
+    stream->identity = (struct weir_identity){
+        .role = call->identity.role,
+        .token = weir_arena_strdup(&stream->arena, call->identity.token),
+        .session = weir_arena_strdup(&stream->arena, call->identity.session),
+    };
+    weir_http_response_events(call->response, WEIR_HTTP_ALL_TOPICS, stream_next, stream_free,
+                              stream);
     return WEIR_OK;
 }

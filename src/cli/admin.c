@@ -1,4 +1,4 @@
-/** weir login, project, user, token, job: who may do what, and jobs by hand. */
+/** weir login, project, user, token, session, job: who may do what, and jobs by hand. */
 #include "cli/cli_private.h"
 
 #include "base/file.h"
@@ -13,12 +13,12 @@ struct plain_options {
 
 static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
 
-/* POST a body (its reference is taken) and print the answer. */
-static weir_status post_and_print(struct cli_call *call, const char *path, json_t *body,
-                                  struct weir_error *err)
+/* Send a body (its reference is taken) and print the answer. */
+static weir_status send_and_print(struct cli_call *call, const char *method, const char *path,
+                                  json_t *body, struct weir_error *err)
 {
     json_t *answer;
-    weir_status status = cli_rest(call, "POST", path, body, &answer, err);
+    weir_status status = cli_rest(call, method, path, body, &answer, err);
     json_decref(body);
     WEIR_TRY(status);
     cli_print_object(call, answer);
@@ -26,12 +26,45 @@ static weir_status post_and_print(struct cli_call *call, const char *path, json_
     return WEIR_OK;
 }
 
-static weir_status check_create(const struct cli_call *call, struct weir_error *err)
+static weir_status post_and_print(struct cli_call *call, const char *path, json_t *body,
+                                  struct weir_error *err)
 {
-    return strcmp(call->words[0], "create") == 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                                call->command->usage);
+    return send_and_print(call, "POST", path, body, err);
+}
+
+/* DELETE what the second word names, and say what became of it. */
+static weir_status delete_and_say(struct cli_call *call, const char *pattern, const char *what,
+                                  struct weir_error *err)
+{
+    const char *name = call->words[1];
+    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, name), NULL, NULL, err));
+    if (cli_is_json(call)) {
+        json_t *answer = json_pack("{s:s,s:b}", "name", name, what, true);
+        cli_print_json(answer);
+        json_decref(answer);
+    } else {
+        printf("%s: %s\n", name, what);
+    }
+    return WEIR_OK;
+}
+
+/** A command's first word: how many words belong to it, itself included, and what it does. */
+struct verb {
+    const char *name;
+    size_t n_words;
+    cli_fn run;
+};
+
+static weir_status run_verb(struct cli_call *call, const struct verb *verbs, size_t n_verbs,
+                            struct weir_error *err)
+{
+    for (size_t i = 0; i < n_verbs; i++) {
+        if (strcmp(verbs[i].name, call->words[0]) == 0 && verbs[i].n_words == call->n_words) {
+            return verbs[i].run(call, err);
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                          call->command->usage);
 }
 
 static weir_status run_login(struct cli_call *call, struct weir_error *err)
@@ -69,13 +102,18 @@ static const struct weir_option project_options[] = {
              "What it is for"),
 };
 
-static weir_status run_project(struct cli_call *call, struct weir_error *err)
+static weir_status create_project(struct cli_call *call, struct weir_error *err)
 {
     const struct project_options *options = call->options;
-    WEIR_TRY(check_create(call, err));
     return post_and_print(
         call, "/api/v1/projects",
         json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
+}
+
+static weir_status run_project(struct cli_call *call, struct weir_error *err)
+{
+    static const struct verb verbs[] = {{"create", 2, create_project}};
+    return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
 }
 
 const struct cli_command cli_project = {
@@ -101,22 +139,58 @@ static const struct weir_option user_options[] = {
              "Who stands behind it"),
 };
 
-static weir_status run_user(struct cli_call *call, struct weir_error *err)
+static weir_status create_user(struct cli_call *call, struct weir_error *err)
 {
     const struct user_options *options = call->options;
-    WEIR_TRY(check_create(call, err));
-    return post_and_print(call, "/api/v1/users",
+    return send_and_print(call, "POST", "/api/v1/users",
                           json_pack("{s:s,s:s,s:s}", "name", call->words[1], "role", options->role,
                                     "kind", options->kind),
                           err);
 }
 
+static weir_status change_user(struct cli_call *call, json_t *change, struct weir_error *err)
+{
+    return send_and_print(call, "PATCH", cli_path1(call, "/api/v1/users/{}", call->words[1]),
+                          change, err);
+}
+
+static weir_status disable_user(struct cli_call *call, struct weir_error *err)
+{
+    return change_user(call, json_pack("{s:b}", "is_disabled", true), err);
+}
+
+static weir_status enable_user(struct cli_call *call, struct weir_error *err)
+{
+    return change_user(call, json_pack("{s:b}", "is_disabled", false), err);
+}
+
+static weir_status set_role(struct cli_call *call, struct weir_error *err)
+{
+    return change_user(call, json_pack("{s:s}", "role", call->words[2]), err);
+}
+
+static weir_status delete_user(struct cli_call *call, struct weir_error *err)
+{
+    return delete_and_say(call, "/api/v1/users/{}", "deleted", err);
+}
+
+static const struct verb user_verbs[] = {
+    {"create", 2, create_user}, {"role", 3, set_role},      {"disable", 2, disable_user},
+    {"enable", 2, enable_user}, {"delete", 2, delete_user},
+};
+
+static weir_status run_user(struct cli_call *call, struct weir_error *err)
+{
+    return run_verb(call, user_verbs, WEIR_ARRAY_LEN(user_verbs), err);
+}
+
 const struct cli_command cli_user = {
     .name = "user",
-    .usage = "create NAME [--role ROLE] [--kind person|service]",
-    .summary = "Create a user",
+    .usage = "create NAME [--role ROLE] [--kind person|service] | role NAME ROLE | disable NAME | "
+             "enable NAME | delete NAME",
+    .summary = "Create, change, disable or delete a user",
     .min_words = 2,
-    .max_words = 2,
+    .max_words = 3,
     CLI_OPTIONS(user_options, user_options),
     .run = run_user,
 };
@@ -133,24 +207,56 @@ static const struct weir_option token_options[] = {
     WEIR_OPT(token_options, user, "user", 0, TEXT, NULL, 0, 0, "USER", "Whose it is (else yours)"),
 };
 
-static weir_status run_token(struct cli_call *call, struct weir_error *err)
+static weir_status create_token(struct cli_call *call, struct weir_error *err)
 {
     const struct token_options *options = call->options;
-    WEIR_TRY(check_create(call, err));
-    return post_and_print(call, "/api/v1/tokens",
+    return send_and_print(call, "POST", "/api/v1/tokens",
                           json_pack("{s:s,s:s,s:s*}", "name", call->words[1], "role", options->role,
                                     "user", options->user),
                           err);
 }
 
+static weir_status revoke_token(struct cli_call *call, struct weir_error *err)
+{
+    return delete_and_say(call, "/api/v1/tokens/{}", "revoked", err);
+}
+
+static const struct verb token_verbs[] = {{"create", 2, create_token}, {"revoke", 2, revoke_token}};
+
+static weir_status run_token(struct cli_call *call, struct weir_error *err)
+{
+    return run_verb(call, token_verbs, WEIR_ARRAY_LEN(token_verbs), err);
+}
+
 const struct cli_command cli_token = {
     .name = "token",
-    .usage = "create NAME [--role ROLE] [--user USER]",
-    .summary = "Create a token for a program; its secret is shown once",
+    .usage = "create NAME [--role ROLE] [--user USER] | revoke ID",
+    .summary = "Create a token for a program, its secret is shown once; or revoke one",
     .min_words = 2,
     .max_words = 2,
     CLI_OPTIONS(token_options, token_options),
     .run = run_token,
+};
+
+static weir_status end_session(struct cli_call *call, struct weir_error *err)
+{
+    return delete_and_say(call, "/api/v1/sessions/{}", "ended", err);
+}
+
+static weir_status run_session(struct cli_call *call, struct weir_error *err)
+{
+    static const struct verb verbs[] = {{"end", 2, end_session}};
+    return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
+}
+
+const struct cli_command cli_session = {
+    .name = "session",
+    .usage = "end ID",
+    .summary = "End a browser session (weir get sessions lists them)",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_session,
 };
 
 /* ---- jobs ------------------------------------------------------------------------------------ */

@@ -45,9 +45,14 @@ static const struct noun nouns[] = {
     {"projects", "project", "/api/v1/projects", NULL,
      COLUMNS({"name", "NAME"}, {"description", "DESCRIPTION"})},
     {"users", "user", "/api/v1/users", NULL,
-     COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"role", "ROLE"})},
+     COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"role", "ROLE"}, {"is_disabled", "DISABLED"},
+             {"created_ms", "CREATED"})},
     {"tokens", "token", "/api/v1/tokens", NULL,
-     COLUMNS({"id", "ID"}, {"user", "USER"}, {"name", "NAME"}, {"role", "ROLE"})},
+     COLUMNS({"id", "ID"}, {"user", "USER"}, {"name", "NAME"}, {"role", "ROLE"},
+             {"created_ms", "CREATED"}, {"expires_ms", "EXPIRES"})},
+    {"sessions", "session", "/api/v1/sessions", NULL,
+     COLUMNS({"id", "ID"}, {"user", "USER"}, {"role", "ROLE"}, {"address", "FROM"},
+             {"created_ms", "BEGAN"}, {"expires_ms", "EXPIRES"})},
 };
 
 static const struct noun part_nouns[] = {
@@ -126,7 +131,7 @@ static weir_status run_get(struct cli_call *call, struct weir_error *err)
         return weir_error_set(
             err, WEIR_ERR_INVALID,
             "there is no \"%.40s\"; known: ions jobs runs models datasets nodes decisions "
-            "events alerts projects users tokens versions dataset-versions tasks "
+            "events alerts projects users tokens sessions versions dataset-versions tasks "
             "candidates policy-decisions members",
             call->words[0]);
     }
@@ -147,7 +152,8 @@ const struct cli_command cli_get = {
     .usage = "NOUN [NAME] [-o json]",
     .summary = "List records, or look at one",
     .help = "Nouns: ions jobs runs models datasets nodes decisions events alerts projects users "
-            "tokens;\n"
+            "tokens\n"
+            "sessions;\n"
             "with the name of what they belong to: versions MODEL, dataset-versions DATASET, tasks "
             "JOB,\n"
             "candidates ION, policy-decisions ION, members ION.",

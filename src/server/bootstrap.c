@@ -45,28 +45,32 @@ static weir_status ensure_identity(struct weir_txn *txn, void *context, struct w
                              .kind = weir_arena_strdup(boot->arena, boot->builtin->kind),
                              .role = weir_arena_strdup(boot->arena, boot->builtin->role),
                              .created_ms = boot->now_ms};
-    struct weir_identity identity;
-    struct weir_error ignored;
+    struct weir_token token;
     WEIR_TRY(ensure_project(txn, boot, err));
     weir_status status = weir_txn_insert(txn, &weir_user_resource, &user, err);
     if (status != WEIR_OK && status != WEIR_ERR_EXISTS) {
         return status;
     }
-    boot->is_known =
-        boot->secret != NULL && weir_token_identify(txn, boot->secret, boot->now_ms, boot->arena,
-                                                    &identity, &ignored) == WEIR_OK;
+    /* Known is enough: a user that was disabled must not come back by a new token. */
+    boot->is_known = false;
+    if (boot->secret != NULL) {
+        char known[WEIR_SHA256_TEXT_BYTES];
+        weir_secret_hash(boot->secret, known);
+        boot->is_known = weir_txn_get_by(txn, &weir_token_resource, "secret_hash", known,
+                                         boot->arena, &token, NULL) == WEIR_OK;
+    }
     if (boot->is_known) {
         return WEIR_OK;
     }
     char hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     weir_secret_hash(boot->new_secret, hash);
     weir_uuid_make(id);
-    struct weir_token token = {.id = id,
-                               .user = name,
-                               .name = "built-in",
-                               .role = user.role,
-                               .secret_hash = hash,
-                               .created_ms = boot->now_ms};
+    token = (struct weir_token){.id = id,
+                                .user = name,
+                                .name = "built-in",
+                                .role = user.role,
+                                .secret_hash = hash,
+                                .created_ms = boot->now_ms};
     return weir_txn_insert(txn, &weir_token_resource, &token, err);
 }
 

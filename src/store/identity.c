@@ -31,14 +31,19 @@ static const struct weir_field token_fields[] = {
 static const struct weir_field session_fields[] = {
     WEIR_FIELD(weir_session, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
     WEIR_FIELD(weir_session, user,        TEXT, WEIR_FIELD_READ_ONLY, "", "Who is logged in"),
+    WEIR_FIELD(weir_session, role,        TEXT, WEIR_FIELD_READ_ONLY, "", "At most this role"),
+    WEIR_FIELD(weir_session, token,       TEXT, WEIR_FIELD_READ_ONLY, "", "Token that its login link was made with; it ends with it"),
+    WEIR_FIELD(weir_session, address,     TEXT, WEIR_FIELD_READ_ONLY, "", "From where it was opened"),
     WEIR_FIELD(weir_session, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the cookie"),
-    WEIR_FIELD(weir_session, csrf,        TEXT, WEIR_FIELD_READ_ONLY, "", "What changing requests must repeat in a header"),
+    WEIR_FIELD(weir_session, csrf,        TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "What changing requests must repeat in a header"),
     WEIR_FIELD(weir_session, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it began"),
     WEIR_FIELD(weir_session, expires_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it ends"),
 };
 static const struct weir_field login_link_fields[] = {
     WEIR_FIELD(weir_login_link, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
     WEIR_FIELD(weir_login_link, user,        TEXT, WEIR_FIELD_READ_ONLY, "", "Whom it logs in"),
+    WEIR_FIELD(weir_login_link, role,        TEXT, WEIR_FIELD_READ_ONLY, "", "At most with this role"),
+    WEIR_FIELD(weir_login_link, token,       TEXT, WEIR_FIELD_READ_ONLY, "", "Token that it was made with"),
     WEIR_FIELD(weir_login_link, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
     WEIR_FIELD(weir_login_link, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
     WEIR_FIELD(weir_login_link, expires_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it ends"),
@@ -137,27 +142,72 @@ static weir_status find_by_secret(struct weir_txn *txn, const struct weir_resour
                : weir_error_set(err, WEIR_ERR_UNAUTH, "this %s is not valid", resource->name);
 }
 
+/** Lower the role to what `limit` may; UNAUTH if neither covers the other (agent and viewer). */
+static weir_status limit_role(struct weir_identity *identity, const char *limit_text,
+                              struct weir_error *err)
+{
+    enum weir_role limit;
+    WEIR_TRY(weir_role_from_text(limit_text, &limit, err));
+    if (weir_role_covers(identity->role, limit)) {
+        identity->role = limit;
+    } else if (!weir_role_covers(limit, identity->role)) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "this is for the role %s, which the user \"%s\" does not have",
+                              limit_text, identity->user.name);
+    }
+    return WEIR_OK;
+}
+
+static weir_status identify_token(struct weir_txn *txn, const struct weir_token *token,
+                                  int64_t now_ms, struct weir_arena *arena,
+                                  struct weir_identity *out, struct weir_error *err)
+{
+    if (token->expires_ms != 0 && token->expires_ms <= now_ms) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "token \"%s\" has expired", token->name);
+    }
+    struct weir_identity identity = {.token = token->id};
+    WEIR_TRY(load_user(txn, token->user, arena, &identity, err));
+    WEIR_TRY(limit_role(&identity, token->role, err));
+    *out = identity;
+    return WEIR_OK;
+}
+
 weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_identity *out,
                                 struct weir_error *err)
 {
     struct weir_token token;
     WEIR_TRY(find_by_secret(txn, &weir_token_resource, secret, arena, &token, err));
-    if (token.expires_ms != 0 && token.expires_ms <= now_ms) {
-        return weir_error_set(err, WEIR_ERR_UNAUTH, "token \"%s\" has expired", token.name);
-    }
-    struct weir_identity identity = {0};
-    WEIR_TRY(load_user(txn, token.user, arena, &identity, err));
-    enum weir_role limit;
-    WEIR_TRY(weir_role_from_text(token.role, &limit, err));
-    if (weir_role_covers(identity.role, limit)) {
-        identity.role = limit;
-    } else if (!weir_role_covers(limit, identity.role)) {
+    return identify_token(txn, &token, now_ms, arena, out, err);
+}
+
+/** A session or a link may no more than the token it was made with, and ends with it. */
+static weir_status limit_by_token(struct weir_txn *txn, const char *id, int64_t now_ms,
+                                  struct weir_arena *arena, struct weir_identity *identity,
+                                  struct weir_error *err)
+{
+    struct weir_token token;
+    struct weir_identity maker;
+    if (id == NULL || weir_txn_get(txn, &weir_token_resource, id, arena, &token, NULL) != WEIR_OK ||
+        identify_token(txn, &token, now_ms, arena, &maker, NULL) != WEIR_OK) {
         return weir_error_set(err, WEIR_ERR_UNAUTH,
-                              "token \"%s\" is for role %s, which its user "
-                              "does not have",
-                              token.name, token.role);
+                              "the token this was made with has ended: log in again");
     }
+    identity->token = token.id;
+    return limit_role(identity, weir_role_text(maker.role), err);
+}
+
+static weir_status identify_session(struct weir_txn *txn, const struct weir_session *session,
+                                    int64_t now_ms, struct weir_arena *arena,
+                                    struct weir_identity *out, struct weir_error *err)
+{
+    if (session->expires_ms <= now_ms) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "the session has expired: log in again");
+    }
+    struct weir_identity identity = {.csrf = session->csrf, .session = session->id};
+    WEIR_TRY(load_user(txn, session->user, arena, &identity, err));
+    WEIR_TRY(limit_role(&identity, session->role, err));
+    WEIR_TRY(limit_by_token(txn, session->token, now_ms, arena, &identity, err));
     *out = identity;
     return WEIR_OK;
 }
@@ -168,12 +218,28 @@ weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int6
 {
     struct weir_session session;
     WEIR_TRY(find_by_secret(txn, &weir_session_resource, secret, arena, &session, err));
-    if (session.expires_ms <= now_ms) {
-        return weir_error_set(err, WEIR_ERR_UNAUTH, "the session has expired: log in again");
+    return identify_session(txn, &session, now_ms, arena, out, err);
+}
+
+weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity *identity,
+                                int64_t now_ms, struct weir_arena *arena, struct weir_error *err)
+{
+    struct weir_session session;
+    struct weir_token token;
+    struct weir_identity now;
+    weir_status status;
+    if (identity->session != NULL) {
+        status = weir_txn_get(txn, &weir_session_resource, identity->session, arena, &session, err);
+        status = status == WEIR_OK ? identify_session(txn, &session, now_ms, arena, &now, err)
+                                   : WEIR_ERR_UNAUTH;
+    } else {
+        status = weir_txn_get(txn, &weir_token_resource, identity->token, arena, &token, err);
+        status = status == WEIR_OK ? identify_token(txn, &token, now_ms, arena, &now, err)
+                                   : WEIR_ERR_UNAUTH;
     }
-    struct weir_identity identity = {.csrf = session.csrf};
-    WEIR_TRY(load_user(txn, session.user, arena, &identity, err));
-    *out = identity;
+    if (status != WEIR_OK || now.role != identity->role) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "what proved who you are has ended or changed");
+    }
     return WEIR_OK;
 }
 
@@ -190,10 +256,36 @@ weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64
     if (link.expires_ms <= now_ms) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "the login link has expired: make a new one");
     }
+    struct weir_identity identity = {0};
+    WEIR_TRY(load_user(txn, link.user, arena, &identity, err));
+    WEIR_TRY(limit_by_token(txn, link.token, now_ms, arena, &identity, err));
     link.used_ms = now_ms;
     WEIR_TRY(weir_txn_update(txn, &weir_login_link_resource, &link, WEIR_FIELDS("used_ms"), err));
     *out = link;
     return WEIR_OK;
+}
+
+static const char sql_end_sessions[] = "DELETE FROM sessions WHERE \"user\" = :user";
+static const char sql_end_links[] = "DELETE FROM login_links WHERE \"user\" = :user";
+
+weir_status weir_user_end_sessions(struct weir_txn *txn, const char *user, struct weir_error *err)
+{
+    WEIR_TRY(
+        weir_txn_exec(txn, sql_end_sessions, WEIR_BINDS(WEIR_BIND_TEXT("user", user)), NULL, err));
+    return weir_txn_exec(txn, sql_end_links, WEIR_BINDS(WEIR_BIND_TEXT("user", user)), NULL, err);
+}
+
+weir_status weir_user_check_other_admin(struct weir_txn *txn, const char *user,
+                                        struct weir_error *err)
+{
+    int64_t n;
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("role", EQ, "admin"),
+                                                  WEIR_FILTER_INT("is_disabled", EQ, 0),
+                                                  WEIR_FILTER_TEXT("name", NE, user))};
+    WEIR_TRY(weir_txn_count(txn, &weir_user_resource, &query, &n, err));
+    return n > 0 ? WEIR_OK
+                 : weir_error_set(err, WEIR_ERR_CONFLICT,
+                                  "\"%s\" is the last admin: make another one first", user);
 }
 
 static const char sql_expire_sessions[] = "DELETE FROM sessions WHERE expires_ms <= :now";

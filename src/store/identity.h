@@ -4,6 +4,11 @@
  * Secrets are made by weir_secret_make, shown once and stored only as SHA-256 (they hold 256 random
  * bits, so a plain hash is enough). Whoever shows a valid secret is the token's user, with the
  * lesser of the token's and the user's role.
+ *
+ * A login link, and the session it opens, carry the role of who made the link, and name the token
+ * that was shown for it: they never may more than that token, and end with it. What a user may is
+ * looked up with every request, so a user that is disabled or gets another role has lost or gained
+ * at once.
  */
 #ifndef WEIR_STORE_IDENTITY_H
 #define WEIR_STORE_IDENTITY_H
@@ -59,6 +64,9 @@ struct weir_token {
 struct weir_session {
     char *id;
     char *user;
+    char *role;    /**< At most this one. */
+    char *token;   /**< That the login link was made with. */
+    char *address; /**< From where it was opened; may be NULL. */
     char *secret_hash;
     char *csrf;
     int64_t created_ms;
@@ -68,6 +76,8 @@ struct weir_session {
 struct weir_login_link {
     char *id;
     char *user;
+    char *role;  /**< At most this one. */
+    char *token; /**< That it was made with. */
     char *secret_hash;
     int64_t created_ms;
     int64_t expires_ms;
@@ -85,11 +95,13 @@ extern const struct weir_resource weir_login_link_resource;
 void weir_secret_make(char out[WEIR_SECRET_BYTES]);
 void weir_secret_hash(const char *secret, char out[WEIR_SHA256_TEXT_BYTES]);
 
-/** What a shown secret proves. */
+/** What a shown secret proves. Text lies in the caller's arena. */
 struct weir_identity {
     struct weir_user user;
-    enum weir_role role;
-    char *csrf; /**< Of a session; NULL for a token. */
+    enum weir_role role; /**< The least of the user's, the token's and the session's. */
+    char *token;         /**< Identifier of the token that was shown, or that began the session. */
+    char *session;       /**< Identifier of the session; NULL for a token. */
+    char *csrf;          /**< Of a session; NULL for a token. */
 };
 
 /** @return UNAUTH if no token has this secret, or it has expired, or its user is disabled. */
@@ -97,15 +109,28 @@ weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_
                                 struct weir_arena *arena, struct weir_identity *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The same for a browser session. */
+/** The same for a browser session; UNAUTH too if the token that began it is gone or has expired. */
 weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                   struct weir_arena *arena, struct weir_identity *out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Would the secret behind this identity still be good, for the same role? UNAUTH if it is not. */
+weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity *identity,
+                                int64_t now_ms, struct weir_arena *arena,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Use up a login link: write transaction. @return UNAUTH if unknown, used or expired. */
 weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                  struct weir_arena *arena, struct weir_login_link *out,
                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** End the user's sessions and login links. */
+weir_status weir_user_end_sessions(struct weir_txn *txn, const char *user,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** CONFLICT unless there is an admin, not disabled, beside this user. */
+weir_status weir_user_check_other_admin(struct weir_txn *txn, const char *user,
+                                        struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Delete sessions and login links that expired before now_ms. */
 weir_status weir_identity_expire(struct weir_txn *txn, int64_t now_ms,

@@ -35,17 +35,24 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
     }
     char hash[WEIR_SHA256_TEXT_BYTES];
     weir_secret_hash("cookie", hash);
-    MUST(weir_txn_insert(
-        txn, &weir_session_resource,
-        &(struct weir_session){
-            .id = "s", .user = "bob", .secret_hash = hash, .csrf = "c", .expires_ms = NOW + 1},
-        err));
+    MUST(weir_txn_insert(txn, &weir_session_resource,
+                         &(struct weir_session){.id = "s",
+                                                .user = "bob",
+                                                .role = "operator",
+                                                .token = "t1",
+                                                .secret_hash = hash,
+                                                .csrf = "c",
+                                                .expires_ms = NOW + 1},
+                         err));
     weir_secret_hash("link", hash);
-    return weir_txn_insert(
-        txn, &weir_login_link_resource,
-        &(struct weir_login_link){
-            .id = "l", .user = "bob", .secret_hash = hash, .expires_ms = NOW + 1},
-        err);
+    return weir_txn_insert(txn, &weir_login_link_resource,
+                           &(struct weir_login_link){.id = "l",
+                                                     .user = "bob",
+                                                     .role = "operator",
+                                                     .token = "t1",
+                                                     .secret_hash = hash,
+                                                     .expires_ms = NOW + 1},
+                           err);
 }
 
 static void set_up(void)
@@ -153,6 +160,129 @@ START_TEST(a_login_link_works_once_and_a_session_until_it_expires)
 
 END_TEST
 
+/* A session "c" of ann, who is an admin, from a token of hers with the role and the end given. */
+static weir_status session_of(struct weir_txn *txn, char *token_role, int64_t token_ends_ms,
+                              struct weir_error *err)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    weir_secret_hash("of c", hash);
+    MUST(weir_txn_insert(txn, &weir_token_resource,
+                         &(struct weir_token){.id = "tc",
+                                              .user = "ann",
+                                              .name = "c",
+                                              .role = token_role,
+                                              .secret_hash = hash,
+                                              .expires_ms = token_ends_ms},
+                         err));
+    weir_secret_hash("c", hash);
+    return weir_txn_insert(txn, &weir_session_resource,
+                           &(struct weir_session){.id = "c",
+                                                  .user = "ann",
+                                                  .role = token_role,
+                                                  .token = "tc",
+                                                  .secret_hash = hash,
+                                                  .csrf = "c",
+                                                  .expires_ms = NOW + 1000},
+                           err);
+}
+
+static weir_status lesser(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_identity who;
+    MUST(session_of(txn, "viewer", NOW + 10, err));
+    MUST(weir_session_identify(txn, "c", NOW, &fixture.arena, &who, err));
+    ck_assert_int_eq(who.role, WEIR_ROLE_VIEWER);
+    ck_assert_str_eq(who.session, "c");
+    ck_assert_str_eq(who.token, "tc");
+    MUST(weir_identity_check(txn, &who, NOW, &fixture.arena, err));
+    /* The token expires before the session would. */
+    ck_assert_int_eq(weir_session_identify(txn, "c", NOW + 10, &fixture.arena, &who, err),
+                     WEIR_ERR_UNAUTH);
+    ck_assert_int_eq(weir_identity_check(txn, &who, NOW + 10, &fixture.arena, err),
+                     WEIR_ERR_UNAUTH);
+    return WEIR_OK;
+}
+
+START_TEST(a_session_has_its_tokens_role_and_not_its_users)
+{
+    fixture_write(&fixture, lesser, NULL);
+}
+
+END_TEST
+
+static weir_status revoked(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_identity who;
+    struct weir_login_link link;
+    MUST(weir_session_identify(txn, "cookie", NOW, &fixture.arena, &who, err));
+    MUST(weir_txn_delete(txn, &weir_token_resource, "t1", err));
+    ck_assert_int_eq(weir_session_identify(txn, "cookie", NOW, &fixture.arena, &who, err),
+                     WEIR_ERR_UNAUTH);
+    ck_assert_int_eq(weir_login_link_take(txn, "link", NOW, &fixture.arena, &link, err),
+                     WEIR_ERR_UNAUTH);
+    return WEIR_OK;
+}
+
+START_TEST(a_session_and_a_link_die_with_their_token)
+{
+    fixture_write(&fixture, revoked, NULL);
+}
+
+END_TEST
+
+static weir_status user_changes(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_identity who, before;
+    struct weir_user bob = {.name = "bob", .role = "viewer"};
+    MUST(weir_session_identify(txn, "cookie", NOW, &fixture.arena, &before, err));
+    ck_assert_int_eq(before.role, WEIR_ROLE_OPERATOR);
+    MUST(weir_txn_update(txn, &weir_user_resource, &bob, WEIR_FIELDS("role"), err));
+    MUST(weir_session_identify(txn, "cookie", NOW, &fixture.arena, &who, err));
+    ck_assert_int_eq(who.role, WEIR_ROLE_VIEWER);
+    ck_assert_int_eq(weir_identity_check(txn, &before, NOW, &fixture.arena, err), WEIR_ERR_UNAUTH);
+    bob.is_disabled = true;
+    MUST(weir_txn_update(txn, &weir_user_resource, &bob, WEIR_FIELDS("is_disabled"), err));
+    ck_assert_int_eq(weir_session_identify(txn, "cookie", NOW, &fixture.arena, &who, err),
+                     WEIR_ERR_UNAUTH);
+    ck_assert_int_eq(weir_token_identify(txn, secrets[1], NOW, &fixture.arena, &who, err),
+                     WEIR_ERR_UNAUTH);
+    MUST(weir_user_end_sessions(txn, "bob", err));
+    bob.is_disabled = false;
+    MUST(weir_txn_update(txn, &weir_user_resource, &bob, WEIR_FIELDS("is_disabled"), err));
+    ck_assert_int_eq(weir_session_identify(txn, "cookie", NOW, &fixture.arena, &who, err),
+                     WEIR_ERR_UNAUTH);
+    MUST(weir_token_identify(txn, secrets[1], NOW, &fixture.arena, &who, err));
+    return WEIR_OK;
+}
+
+START_TEST(a_user_that_changes_has_lost_at_once)
+{
+    fixture_write(&fixture, user_changes, NULL);
+}
+
+END_TEST
+
+/* eve is an admin too, but disabled. */
+static weir_status admins(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_user eve = {.name = "eve", .role = "admin"};
+    ck_assert_int_eq(weir_user_check_other_admin(txn, "ann", err), WEIR_ERR_CONFLICT);
+    MUST(weir_user_check_other_admin(txn, "bob", err));
+    MUST(weir_txn_update(txn, &weir_user_resource, &eve, WEIR_FIELDS("is_disabled"), err));
+    return weir_user_check_other_admin(txn, "ann", err);
+}
+
+START_TEST(a_disabled_admin_is_no_other_admin)
+{
+    fixture_write(&fixture, admins, NULL);
+}
+
+END_TEST
+
 START_TEST(secrets_never_leave_as_json)
 {
     struct weir_token token = {.id = "t", .secret_hash = "hash"};
@@ -167,4 +297,6 @@ END_TEST
 WEIR_TEST_MAIN_WITH("identity", set_up, tear_down, secrets_have_their_form_and_differ,
                     roles_cover_what_is_below_them, a_token_gives_the_lesser_role_until_it_expires,
                     a_login_link_works_once_and_a_session_until_it_expires,
-                    secrets_never_leave_as_json)
+                    a_session_has_its_tokens_role_and_not_its_users,
+                    a_session_and_a_link_die_with_their_token, a_user_that_changes_has_lost_at_once,
+                    a_disabled_admin_is_no_other_admin, secrets_never_leave_as_json)

@@ -1,0 +1,171 @@
+/** Users, their tokens and sessions, and projects: made, changed, ended. */
+#include "api/api_private.h"
+
+#include "base/uuid.h"
+#include "ion/ion.h"
+#include "job/job.h"
+#include "track/track.h"
+
+#include <string.h>
+
+weir_status api_project_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_project project = {0};
+    WEIR_TRY(weir_record_from_json(&weir_project_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &project, err));
+    project.created_ms = call->now_ms;
+    WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
+    api_answer_record(call, &weir_project_resource, &project);
+    return WEIR_OK;
+}
+
+/* ---- users ----------------------------------------------------------------------------------- */
+
+weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_user user = {.kind = "person"};
+    enum weir_role role;
+    WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_CREATE, call->arena,
+                                   &user, err));
+    WEIR_TRY(weir_role_from_text(user.role, &role, err));
+    user.created_ms = call->now_ms;
+    WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
+    api_answer_record(call, &weir_user_resource, &user);
+    return WEIR_OK;
+}
+
+static bool is_active_admin(const struct weir_user *user)
+{
+    return !user->is_disabled && strcmp(user->role, weir_role_text(WEIR_ROLE_ADMIN)) == 0;
+}
+
+weir_status api_user_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_user user;
+    enum weir_role role;
+    WEIR_TRY(weir_txn_get(txn, &weir_user_resource, call->params[0], call->arena, &user, err));
+    bool was_admin = is_active_admin(&user);
+    WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_UPDATE, call->arena,
+                                   &user, err));
+    WEIR_TRY(weir_role_from_text(user.role, &role, err));
+    if (was_admin && !is_active_admin(&user)) {
+        WEIR_TRY(weir_user_check_other_admin(txn, user.name, err));
+    }
+    if (user.is_disabled) {
+        WEIR_TRY(weir_user_end_sessions(txn, user.name, err));
+    }
+    WEIR_TRY(
+        weir_txn_update(txn, &weir_user_resource, &user, WEIR_FIELDS("role", "is_disabled"), err));
+    api_answer_record(call, &weir_user_resource, &user);
+    return WEIR_OK;
+}
+
+/* Where records name a user. One who is named stays: a new user of that name would be taken for
+ * who did it. */
+static const struct reference {
+    const struct weir_resource *resource;
+    const char *field, *what;
+} references[] = {
+    {&weir_token_resource, "user", "tokens"},
+    {&weir_job_resource, "created_by", "jobs"},
+    {&weir_run_resource, "created_by", "runs"},
+    {&weir_dataset_resource, "created_by", "datasets"},
+    {&weir_model_version_resource, "created_by", "model versions"},
+    {&weir_ion_resource, "created_by", "IONs"},
+    {&weir_policy_decision_resource, "actor", "reviews"},
+    {&weir_ion_member_resource, "actor", "entries of allow and deny lists"},
+};
+
+weir_status api_user_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_user user;
+    WEIR_TRY(weir_txn_get(txn, &weir_user_resource, call->params[0], call->arena, &user, err));
+    if (is_active_admin(&user)) {
+        WEIR_TRY(weir_user_check_other_admin(txn, user.name, err));
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(references); i++) {
+        int64_t n;
+        const struct weir_query query = {
+            WEIR_FILTERS(WEIR_FILTER_TEXT(references[i].field, EQ, user.name))};
+        WEIR_TRY(weir_txn_count(txn, references[i].resource, &query, &n, err));
+        if (n > 0) {
+            return weir_error_set(err, WEIR_ERR_CONFLICT,
+                                  "\"%s\" is named by %s (%lld): disable it instead with "
+                                  "`weir user disable %s`%s",
+                                  user.name, references[i].what, (long long)n, user.name,
+                                  i == 0 ? ", or revoke them first" : "");
+        }
+    }
+    WEIR_TRY(weir_user_end_sessions(txn, user.name, err));
+    WEIR_TRY(weir_txn_delete(txn, &weir_user_resource, user.name, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_token token = {0};
+    char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
+    enum weir_role role;
+    if (json_object_get(call->body, "user") == NULL) { /* one's own, unless another's is wanted */
+        json_object_set_new(call->body, "user", json_string(call->actor));
+    }
+    if (json_object_get(call->body, "role") == NULL) {
+        json_object_set_new(call->body, "role", json_string(weir_role_text(WEIR_ROLE_VIEWER)));
+    }
+    WEIR_TRY(weir_record_from_json(&weir_token_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &token, err));
+    WEIR_TRY(weir_role_from_text(token.role, &role, err));
+    weir_secret_make(secret);
+    weir_secret_hash(secret, hash);
+    weir_uuid_make(id);
+    token.id = id;
+    token.secret_hash = hash;
+    token.created_ms = call->now_ms;
+    WEIR_TRY(weir_txn_insert(txn, &weir_token_resource, &token, err));
+    json_t *answer = weir_record_to_json(&weir_token_resource, &token);
+    json_object_set_new(answer, "secret", json_string(secret));
+    api_answer(call, answer);
+    return WEIR_OK;
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+/* One's own; an admin's are all. */
+weir_status api_session_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    void *items;
+    size_t n;
+    char *next;
+    int64_t limit;
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("user", EQ, call->actor)),
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
+    query.limit = (size_t)limit;
+    query.n_filters = call->identity.role == WEIR_ROLE_ADMIN ? 0 : 1;
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_session_resource, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, &weir_session_resource, items, n, next);
+    return WEIR_OK;
+}
+
+/* A session that may more than its caller is not there for it: a viewer's token does not throw its
+ * owner out. */
+weir_status api_session_end(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_session session;
+    enum weir_role role;
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_session_resource, call->params[0], call->arena, &session, err));
+    WEIR_TRY(weir_role_from_text(session.role, &role, err));
+    bool is_own = strcmp(session.user, call->actor) == 0;
+    if ((!is_own && call->identity.role != WEIR_ROLE_ADMIN) ||
+        !weir_role_covers(call->identity.role, role)) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "session \"%s\" not found", call->params[0]);
+    }
+    WEIR_TRY(weir_txn_delete(txn, &weir_session_resource, session.id, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
