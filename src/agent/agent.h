@@ -34,8 +34,12 @@
  * A task is told how this node reaches the server: WEIR_SERVER is the address the agent uses
  * itself, WEIR_CA_FILE its ca_file. Variables of the task's own definition win.
  *
- * Maximums: a log holds log_max_bytes (default 64 MiB): its beginning, one line that counts what
- * was left out, and its last 64 KiB. 1024 attempts per node; more are refused and logged.
+ * Privileges: a task has no capabilities, and no program it executes gains any (no_new_privs), also
+ * where the agent is root.
+ *
+ * Maximums: an attempt has at most pids_max (default 4096) processes and threads; a log holds
+ * log_max_bytes (default 64 MiB): its beginning, one line that counts what was left out, and its
+ * last 64 KiB. 1024 attempts per node; more are refused and logged.
  *
  * A service manager must not kill supervisors with the agent: systemd needs KillMode=process.
  */
@@ -64,6 +68,7 @@ struct weir_agent_config {
     int64_t heartbeat_ms;   /**< Default 5000. */
     int64_t poll_wait_s;    /**< How long the server may hold the wish back; default 20. */
     int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */
+    int64_t pids_max;       /**< Processes and threads of an attempt; default 4096. */
     int stop_fd;            /**< Readable: return. Must be given. */
 };
 

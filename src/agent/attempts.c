@@ -88,6 +88,14 @@ static void add_way_to_server(const struct agent *agent, json_t *task)
     offer_variable(env, "WEIR_CA_FILE", agent->ca_path);
 }
 
+/* The task's own limit on processes, if it is tighter than this node's. */
+static int64_t pids_max(const struct agent *agent, const json_t *task)
+{
+    int64_t most = agent->config->pids_max > 0 ? agent->config->pids_max : TASK_PIDS_MAX;
+    int64_t wanted = json_integer_value(json_object_get(task, "pids_max"));
+    return wanted > 0 ? WEIR_MIN(wanted, most) : most;
+}
+
 /* Make the folder and its task.json, unless they are there. */
 static weir_status write_task(const struct agent *agent, const struct attempt *a,
                               const json_t *task, struct weir_error *err)
@@ -101,6 +109,7 @@ static weir_status write_task(const struct agent *agent, const struct attempt *a
     json_t *copy = json_deep_copy(task);
     json_object_set_new(copy, "isolation",
                         json_string(config->isolation != NULL ? config->isolation : "auto"));
+    json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
     add_way_to_server(agent, copy);
     if (config->log_max_bytes > 0) {
         json_object_set_new(copy, "log_max_bytes", json_integer(config->log_max_bytes));

@@ -13,11 +13,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PARENT_NAME    "weir"       /* folder of all groups, inside the agent's own group */
 #define LEAF_NAME      "weir-agent" /* where weir_isolation_prepare puts the agent */
 #define TEXT_MAX_BYTES 65536
+#define GROUP_OLD_S    60 /* a group is given its first process within seconds */
 
 /* Write a whole small file of a control group; errno on failure, else 0. */
 static int write_file(const char *dir, const char *name, const char *text)
@@ -183,8 +185,8 @@ static void probe_v2(struct weir_isolation *out)
         return;
     }
     /* A child has a controller if its parent hands it down; from the top to the groups. */
-    static const char *const wanted[] = {"cpu", "memory"};
-    bool *has[] = {&out->v2_cpu, &out->v2_memory};
+    static const char *const wanted[] = {"cpu", "memory", "pids"};
+    bool *has[] = {&out->v2_cpu, &out->v2_memory, &out->v2_pids};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(wanted); i++) {
         char enable[16];
         (void)snprintf(enable, sizeof enable, "+%s", wanted[i]);
@@ -221,29 +223,45 @@ void weir_isolation_probe(struct weir_isolation *out)
     if (!out->v2_memory) {
         probe_v1("memory", out->v1_memory);
     }
+    if (!out->v2_pids) {
+        probe_v1("pids", out->v1_pids);
+    }
 }
 
 void weir_isolation_describe(const struct weir_isolation *isolation, char *out, size_t size)
 {
-    (void)snprintf(out, size, "processor weight: %s · memory limit: %s · kill: %s",
+    (void)snprintf(out, size, "processor weight: %s · memory limit: %s · processes: %s · kill: %s",
                    isolation->v2_cpu              ? "cgroup v2"
                    : isolation->v1_cpu[0] != '\0' ? "cgroup v1"
                                                   : "nice value",
                    isolation->v2_memory              ? "cgroup v2"
                    : isolation->v1_memory[0] != '\0' ? "cgroup v1"
                                                      : "RLIMIT_DATA",
+                   isolation->v2_pids              ? "cgroup v2"
+                   : isolation->v1_pids[0] != '\0' ? "cgroup v1"
+                                                   : "RLIMIT_NPROC",
                    isolation->v2_kill ? "cgroup v2" : "process by process");
 }
 
-/* Groups of probes whose process was killed before it could remove them. */
-static void remove_old_probes(const char *parent)
+/* A group's name is "<task>.<attempt>@<agent>" (task_mark). */
+static bool is_old_group(int parent_fd, const char *name)
+{
+    struct stat info;
+    return strchr(name, '@') != NULL && fstatat(parent_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           time(NULL) - info.st_mtim.tv_sec > GROUP_OLD_S;
+}
+
+/* Groups of probes whose process was killed before it could remove them, and of attempts that
+ * nobody watches any more. One with processes cannot be removed: the kernel refuses. */
+static void remove_old_groups(const char *parent)
 {
     DIR *dir = parent[0] != '\0' ? opendir(parent) : NULL;
     for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
          entry = readdir(dir)) {
         long pid =
             strncmp(entry->d_name, "probe-", 6) == 0 ? strtol(entry->d_name + 6, NULL, 10) : 0;
-        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+        if ((pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) ||
+            is_old_group(dirfd(dir), entry->d_name)) {
             (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
         }
     }
@@ -256,9 +274,10 @@ static void clean_up(void)
 {
     struct weir_isolation isolation;
     weir_isolation_probe(&isolation);
-    remove_old_probes(isolation.v2);
-    remove_old_probes(isolation.v1_cpu);
-    remove_old_probes(isolation.v1_memory);
+    remove_old_groups(isolation.v2);
+    remove_old_groups(isolation.v1_cpu);
+    remove_old_groups(isolation.v1_memory);
+    remove_old_groups(isolation.v1_pids);
 }
 
 void weir_isolation_prepare(void)
@@ -273,10 +292,12 @@ void weir_isolation_prepare(void)
     }
     read_group_file(own, "cgroup.controllers", available, sizeof available);
     read_group_file(own, "cgroup.subtree_control", enabled, sizeof enabled);
-    bool is_needed = (has_word(available, "cpu", " \n") && !has_word(enabled, "cpu", " \n")) ||
-                     (has_word(available, "memory", " \n") && !has_word(enabled, "memory", " \n"));
+    bool is_needed =
+        (has_word(available, "cpu", " \n") && !has_word(enabled, "cpu", " \n")) ||
+        (has_word(available, "memory", " \n") && !has_word(enabled, "memory", " \n")) ||
+        (has_word(available, "pids", " \n") && !has_word(enabled, "pids", " \n"));
     /* The root group may have processes and children; any other must be emptied first. */
-    if (!is_needed || write_file(own, "cgroup.subtree_control", "+cpu +memory") != EBUSY) {
+    if (!is_needed || write_file(own, "cgroup.subtree_control", "+cpu +memory +pids") != EBUSY) {
         return;
     }
     (void)snprintf(leaf, sizeof leaf, "%s/" LEAF_NAME, own);
@@ -308,23 +329,29 @@ static bool set_number(const char *dir, const char *file, int64_t value)
     return dir != NULL && write_file(dir, file, text) == 0;
 }
 
-void weir_group_create(const struct weir_isolation *isolation, const char *name, int64_t cpu_weight,
-                       int64_t memory_max_bytes, struct weir_group *out)
+void weir_group_create(const struct weir_isolation *isolation, const char *name,
+                       const struct weir_limits *limits, struct weir_group *out)
 {
     memset(out, 0, sizeof *out);
     const char *v2 = add_dir(out, isolation->v2, name);
     const char *v1_cpu = add_dir(out, isolation->v1_cpu, name);
     const char *v1_memory = add_dir(out, isolation->v1_memory, name);
-    if (cpu_weight > 0) {
+    const char *v1_pids = add_dir(out, isolation->v1_pids, name);
+    if (limits->cpu_weight > 0) {
         out->has_cpu_limit =
-            isolation->v2_cpu
-                ? set_number(v2, "cpu.weight", cpu_weight)
-                : set_number(v1_cpu, "cpu.shares", WEIR_MAX((int64_t)2, cpu_weight * 1024 / 100));
+            isolation->v2_cpu ? set_number(v2, "cpu.weight", limits->cpu_weight)
+                              : set_number(v1_cpu, "cpu.shares",
+                                           WEIR_MAX((int64_t)2, limits->cpu_weight * 1024 / 100));
     }
-    if (memory_max_bytes > 0) {
+    if (limits->memory_max_bytes > 0) {
         out->has_memory_limit =
-            isolation->v2_memory ? set_number(v2, "memory.max", memory_max_bytes)
-                                 : set_number(v1_memory, "memory.limit_in_bytes", memory_max_bytes);
+            isolation->v2_memory
+                ? set_number(v2, "memory.max", limits->memory_max_bytes)
+                : set_number(v1_memory, "memory.limit_in_bytes", limits->memory_max_bytes);
+    }
+    if (limits->pids_max > 0) {
+        out->has_pids_limit =
+            set_number(isolation->v2_pids ? v2 : v1_pids, "pids.max", limits->pids_max);
     }
 }
 
@@ -423,6 +450,15 @@ int64_t weir_group_oom_kills(const struct weir_group *group)
     return n;
 }
 
+int64_t weir_group_pids_refused(const struct weir_group *group)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < group->n_dirs; i++) {
+        n += read_count(group->dirs[i], "pids.events", "max");
+    }
+    return n;
+}
+
 void weir_group_remove(const struct weir_group *group)
 {
     for (size_t i = 0; i < group->n_dirs; i++) {
@@ -437,13 +473,19 @@ int weir_isolation_nice(int64_t cpu_weight)
     return (int)WEIR_MAX(-20.0, WEIR_MIN(19.0, round(levels)));
 }
 
-void weir_isolation_limit_self(int64_t cpu_weight, int64_t memory_max_bytes)
+static void limit_self(int resource, int64_t value)
 {
-    if (cpu_weight > 0) {
-        (void)setpriority(PRIO_PROCESS, 0, weir_isolation_nice(cpu_weight));
+    struct rlimit limit = {(rlim_t)value, (rlim_t)value};
+    if (value > 0) {
+        (void)setrlimit((__rlimit_resource_t)resource, &limit);
     }
-    if (memory_max_bytes > 0) {
-        struct rlimit limit = {(rlim_t)memory_max_bytes, (rlim_t)memory_max_bytes};
-        (void)setrlimit(RLIMIT_DATA, &limit);
+}
+
+void weir_isolation_limit_self(const struct weir_limits *limits)
+{
+    if (limits->cpu_weight > 0) {
+        (void)setpriority(PRIO_PROCESS, 0, weir_isolation_nice(limits->cpu_weight));
     }
+    limit_self(RLIMIT_DATA, limits->memory_max_bytes);
+    limit_self(RLIMIT_NPROC, limits->pids_max);
 }

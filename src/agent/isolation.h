@@ -2,12 +2,14 @@
  * Isolation: control groups, version 2 and version 1, behind one small interface.
  *
  * A *group* holds the processes of one task attempt: they share the processors by weight, have a
- * memory limit, and can be killed together. Version 2 is used for what its controllers offer, and
- * version 1 hierarchies for the rest; where neither can be written, a task gets a nice value and
- * RLIMIT_DATA instead (weir_isolation_limit_self), and its processes are found by descent.
+ * memory limit and a limit on their number, and can be killed together. Version 2 is used for what
+ * its controllers offer, and version 1 hierarchies for the rest; where neither can be written, a
+ * task gets a nice value, RLIMIT_DATA and RLIMIT_NPROC instead (weir_isolation_limit_self), and its
+ * processes are found by descent.
  *
  *   weight w (1…10000, 100 = normal)   v2 cpu.weight = w · v1 cpu.shares = w·1024/100 · nice by w
  *   memory limit                       v2 memory.max · v1 memory.limit_in_bytes · RLIMIT_DATA
+ *   processes and threads              v2 pids.max · v1 pids.max · RLIMIT_NPROC
  */
 #ifndef WEIR_AGENT_ISOLATION_H
 #define WEIR_AGENT_ISOLATION_H
@@ -23,10 +25,16 @@
 
 /** Where groups can be made here. A folder is "" where there is none that can be used. */
 struct weir_isolation {
-    char v2[WEIR_GROUP_PATH_BYTES];     /**< Parent folder for groups of version 2. */
-    bool v2_cpu, v2_memory, v2_kill;    /**< What such a group can do. */
-    char v1_cpu[WEIR_GROUP_PATH_BYTES]; /**< Parent folders in the version 1 hierarchies. */
+    char v2[WEIR_GROUP_PATH_BYTES];           /**< Parent folder for groups of version 2. */
+    bool v2_cpu, v2_memory, v2_pids, v2_kill; /**< What such a group can do. */
+    char v1_cpu[WEIR_GROUP_PATH_BYTES];       /**< Parent folders in the version 1 hierarchies. */
     char v1_memory[WEIR_GROUP_PATH_BYTES];
+    char v1_pids[WEIR_GROUP_PATH_BYTES];
+};
+
+/** Limits of a task; 0 sets none. */
+struct weir_limits {
+    int64_t cpu_weight, memory_max_bytes, pids_max;
 };
 
 /**
@@ -34,29 +42,29 @@ struct weir_isolation {
  */
 void weir_isolation_probe(struct weir_isolation *out);
 
-/** "cpu weight: cgroup v1 · memory limit: cgroup v1 · kill: cgroup v2": for `weir doctor`. */
+/** "processor weight: cgroup v1 · memory limit: … · processes: … · kill: …": for `weir doctor`. */
 void weir_isolation_describe(const struct weir_isolation *isolation, char *out, size_t size);
 
 /**
  * Move this process into a leaf of its own, so that its version 2 group may have children with
  * controllers ("no internal processes"). Does nothing where that is not needed or not allowed.
- * Also removes what killed probes left behind.
+ * Also removes what killed probes left behind, and groups without a process that are older than a
+ * minute: their supervisor and their agent died together, and the agent's folder is gone.
  */
 void weir_isolation_prepare(void);
 
-#define WEIR_GROUP_DIRS_MAX 3
+#define WEIR_GROUP_DIRS_MAX 4
 
 /** One group: up to one folder per hierarchy. n_dirs 0: no control groups here. */
 struct weir_group {
     char dirs[WEIR_GROUP_DIRS_MAX][WEIR_GROUP_PATH_BYTES];
     size_t n_dirs;
-    bool has_cpu_limit, has_memory_limit;
+    bool has_cpu_limit, has_memory_limit, has_pids_limit;
 };
 
-/** Make the group `name` and set its limits; 0 sets none. Folders that cannot be made are left out.
- */
-void weir_group_create(const struct weir_isolation *isolation, const char *name, int64_t cpu_weight,
-                       int64_t memory_max_bytes, struct weir_group *out);
+/** Make the group `name` and set its limits. Folders that cannot be made are left out. */
+void weir_group_create(const struct weir_isolation *isolation, const char *name,
+                       const struct weir_limits *limits, struct weir_group *out);
 
 /** Put a process into all folders of the group. */
 weir_status weir_group_add(const struct weir_group *group, pid_t pid,
@@ -74,11 +82,15 @@ void weir_group_kill(const struct weir_group *group);
 /** How many processes the kernel killed because of the memory limit. */
 int64_t weir_group_oom_kills(const struct weir_group *group);
 
+/** How often a process or thread was refused because of the limit on their number. */
+int64_t weir_group_pids_refused(const struct weir_group *group);
+
 /** Remove the (empty) folders. */
 void weir_group_remove(const struct weir_group *group);
 
-/** Without control groups: nice value and RLIMIT_DATA of this process and its children. */
-void weir_isolation_limit_self(int64_t cpu_weight, int64_t memory_max_bytes);
+/** Without control groups: nice value, RLIMIT_DATA and RLIMIT_NPROC of this process and its
+ *  children. The kernel counts RLIMIT_NPROC over all processes of the user. */
+void weir_isolation_limit_self(const struct weir_limits *limits);
 
 /** The nice value for a weight: 0 for 100, 19 for 1; weights over 100 need privileges: down to -20.
  */

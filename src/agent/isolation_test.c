@@ -3,8 +3,10 @@
 #include "agent/process.h"
 #include "base/test_main.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,7 +87,8 @@ START_TEST(a_group_holds_limits_and_kills_its_members)
     weir_isolation_describe(&isolation, text, sizeof text);
     printf("%s\n", text);
     (void)snprintf(name, sizeof name, "test.%d", (int)getpid());
-    weir_group_create(&isolation, name, 50, 64 << 20, &group);
+    struct weir_limits limits = {.cpu_weight = 50, .memory_max_bytes = 64 << 20, .pids_max = 20};
+    weir_group_create(&isolation, name, &limits, &group);
     if (group.n_dirs == 0) {
         printf("no control groups can be made here: not tested\n");
         return;
@@ -95,6 +98,8 @@ START_TEST(a_group_holds_limits_and_kills_its_members)
         int64_t limit = read_number(group.dirs[i], "memory.limit_in_bytes");
         ck_assert(shares == -1 || shares == 512);
         ck_assert(limit == -1 || limit == 64 << 20);
+        int64_t pids_max = read_number(group.dirs[i], "pids.max");
+        ck_assert(pids_max == -1 || pids_max == 20 || !group.has_pids_limit);
     }
     pid_t pids[3];
     pid_t members[8];
@@ -114,6 +119,45 @@ START_TEST(a_group_holds_limits_and_kills_its_members)
     ck_assert_uint_eq(weir_group_members(&group, members, 8), 0);
     weir_group_remove(&group);
     ck_assert_int_ne(access(group.dirs[0], F_OK), 0);
+}
+
+END_TEST
+
+/* Sets the time of a folder of a control group back, where the kernel lets it. */
+static bool make_old(const char *dir)
+{
+    struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    struct stat info;
+    return utimensat(AT_FDCWD, dir, times, 0) == 0 && stat(dir, &info) == 0 &&
+           info.st_mtim.tv_sec == 1000;
+}
+
+START_TEST(groups_that_nobody_watches_any_more_are_removed)
+{
+    struct weir_isolation isolation;
+    struct weir_limits limits = {.cpu_weight = 50};
+    struct weir_group old, young;
+    char name[64];
+    weir_isolation_probe(&isolation);
+    (void)snprintf(name, sizeof name, "old.%d@1-2", (int)getpid());
+    weir_group_create(&isolation, name, &limits, &old);
+    (void)snprintf(name, sizeof name, "young.%d@1-2", (int)getpid());
+    weir_group_create(&isolation, name, &limits, &young);
+    bool is_old = old.n_dirs > 0;
+    for (size_t i = 0; i < old.n_dirs; i++) {
+        is_old = is_old && make_old(old.dirs[i]);
+    }
+    if (is_old) {
+        weir_isolation_prepare();
+    } else {
+        printf("no control group can be made old here: not tested\n");
+    }
+    for (size_t i = 0; is_old && i < old.n_dirs; i++) {
+        ck_assert_int_ne(access(old.dirs[i], F_OK), 0);
+        ck_assert_int_eq(access(young.dirs[i], F_OK), 0);
+    }
+    weir_group_remove(&old);
+    weir_group_remove(&young);
 }
 
 END_TEST
@@ -166,5 +210,6 @@ END_TEST
 
 WEIR_TEST_MAIN("agent isolation", a_process_finds_its_own_group_in_each_hierarchy,
                weights_become_nice_values, a_group_holds_limits_and_kills_its_members,
+               groups_that_nobody_watches_any_more_are_removed,
                an_identity_does_not_match_another_process_with_the_same_pid,
                descendants_are_found_through_generations)

@@ -1,5 +1,6 @@
 #include "agent/launch.h"
 
+#include "agent/privileges.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -12,8 +13,6 @@
 #include <unistd.h>
 
 extern char **environ;
-
-enum { LIMIT_CPU = 1, LIMIT_MEMORY = 2 };
 
 weir_status launch_prepare(const char *dir, const struct task *task, struct weir_arena *arena,
                            struct weir_error *err)
@@ -115,27 +114,29 @@ struct child_plan {
     int null_fd, log_fd, barrier_fd, status_fd;
 };
 
+/* False: errno says why. */
+static bool give_up_privileges(const struct task *task)
+{
+    errno = task->is_isolated ? privileges_drop(0, 0) : privileges_freeze();
+    return errno == 0;
+}
+
 /* In the child: wait for the word to go, then become the program. */
 static _Noreturn void child_main(const struct child_plan *plan)
 {
-    unsigned char limits;
+    struct weir_limits limits;
     sigset_t none;
     (void)setsid();
-    if (read(plan->barrier_fd, &limits, 1) != 1) {
+    if (read(plan->barrier_fd, &limits, sizeof limits) != (ssize_t)sizeof limits) {
         _exit(0); /* the supervisor ended, or thought better of it */
     }
-    if ((limits & LIMIT_CPU) != 0) {
-        weir_isolation_limit_self(plan->task->cpu_weight, 0);
-    }
-    if ((limits & LIMIT_MEMORY) != 0) {
-        weir_isolation_limit_self(0, plan->task->memory_max_bytes);
-    }
+    weir_isolation_limit_self(&limits);
     write_score("0"); /* unlike its supervisor, it may be chosen when memory is out */
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     if (dup2(plan->null_fd, 0) == 0 && dup2(plan->log_fd, 1) == 1 && dup2(plan->log_fd, 2) == 2 &&
-        chdir(plan->work) == 0) {
+        chdir(plan->work) == 0 && give_up_privileges(plan->task)) {
         /* Whatever the agent inherited from elsewhere is not the task's. */
         (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         environ = plan->env;
@@ -199,11 +200,9 @@ weir_status launch_fork(const char *dir, const struct task *task, struct weir_ar
     return WEIR_OK;
 }
 
-int launch_release(struct launch *launch, bool limit_cpu, bool limit_memory)
+int launch_release(struct launch *launch, const struct weir_limits *limits)
 {
-    unsigned char limits =
-        (unsigned char)((limit_cpu ? LIMIT_CPU : 0) | (limit_memory ? LIMIT_MEMORY : 0));
-    (void)!write(launch->barrier_fd, &limits, 1);
+    (void)!write(launch->barrier_fd, limits, sizeof *limits);
     close(launch->barrier_fd);
     int errno_value = 0;
     ssize_t n;

@@ -21,10 +21,10 @@ weir_status launch_fork(const char *dir, const struct task *task, struct weir_ar
                         struct launch *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Let it execute the program, with the limits that its group does not give.
+ * Let it execute the program, under limits of its own: those that its group does not set.
  * @return the errno of a failed exec (the process has then ended), or 0.
  */
-int launch_release(struct launch *launch, bool limit_cpu, bool limit_memory);
+int launch_release(struct launch *launch, const struct weir_limits *limits);
 
 /** It exits without having executed anything. */
 void launch_abandon(struct launch *launch);

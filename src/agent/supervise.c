@@ -199,9 +199,16 @@ static void explain_exit(const struct supervisor *s, size_t n_left, struct task_
 {
     char *out = record->message;
     size_t size = sizeof record->message;
+    bool is_failure = !s->is_stopping && (record->signal != 0 || record->exit_code != 0);
     if (weir_group_oom_kills(&s->group) > 0 && record->signal == SIGKILL) {
         (void)snprintf(out, size, "killed: over its memory limit of %lld bytes",
-                       (long long)s->task.memory_max_bytes);
+                       (long long)s->task.limits.memory_max_bytes);
+    } else if (weir_group_pids_refused(&s->group) > 0 && is_failure) {
+        (void)snprintf(out, size,
+                       "over its limit of %lld processes and threads: %lld times it was refused "
+                       "another one (weir agent --pids-max)",
+                       (long long)s->task.limits.pids_max,
+                       (long long)weir_group_pids_refused(&s->group));
     } else if (s->is_killing) {
         (void)snprintf(out, size, "%s; killed after %lld ms of grace", s->stop_reason,
                        (long long)s->grace_ms);
@@ -330,6 +337,7 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
                  WEIR_KV_STR("error", why.message));
         s->group.has_cpu_limit = false;
         s->group.has_memory_limit = false;
+        s->group.has_pids_limit = false;
     }
     run.group = s->group;
     process_boot_id(run.boot_id);
@@ -348,8 +356,7 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
     if (s->task.is_isolated) {
         weir_isolation_probe(&isolation);
     }
-    weir_group_create(&isolation, task_mark(mark, s->dir), s->task.cpu_weight,
-                      s->task.memory_max_bytes, &s->group);
+    weir_group_create(&isolation, task_mark(mark, s->dir), &s->task.limits, &s->group);
     WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
     weir_status status = launch_fork(s->dir, &s->task, &s->arena, launch, err);
     if (status == WEIR_OK) {
@@ -377,7 +384,11 @@ static weir_status run_task(struct supervisor *s)
         weir_group_remove(&s->group);
         return write_not_started(s, 126, 0, err.message);
     }
-    int errno_value = launch_release(&launch, !s->group.has_cpu_limit, !s->group.has_memory_limit);
+    const struct weir_limits *wanted = &s->task.limits;
+    struct weir_limits own = {s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
+                              s->group.has_memory_limit ? 0 : wanted->memory_max_bytes,
+                              s->group.has_pids_limit ? 0 : wanted->pids_max};
+    int errno_value = launch_release(&launch, &own);
     watch(s);
     size_t n_left = kill_leftovers(s);
     log_sink_close(&s->log);

@@ -385,6 +385,39 @@ START_TEST(a_task_over_its_memory_limit_ends_and_says_so)
 
 END_TEST
 
+START_TEST(a_task_has_no_capabilities_and_gains_none)
+{
+    write_script("grep -E '^(Cap|NoNewPrivs)' /proc/self/status", with_isolation(_i));
+    ck_assert_int_eq(run().exit_code, 0);
+    const char *text = read_text("log");
+    ck_assert_msg(strstr(text, "NoNewPrivs:\t1\n") != NULL, "%s", text);
+    static const char *const sets[] = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"};
+    for (size_t i = 0; _i == 0 && geteuid() == 0 && i < WEIR_ARRAY_LEN(sets); i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "%s:\t0000000000000000\n", sets[i]);
+        ck_assert_msg(strstr(text, line) != NULL, "%s", text);
+    }
+}
+
+END_TEST
+
+START_TEST(a_task_over_its_limit_of_processes_is_refused_more_and_says_so)
+{
+    struct weir_isolation isolation;
+    weir_isolation_probe(&isolation);
+    if (!isolation.v2_pids && isolation.v1_pids[0] == '\0') {
+        printf("no control group counts processes here: not tested\n");
+        return;
+    }
+    write_script("i=0; while [ $i -lt 40 ]; do sleep 100 & i=$((i+1)); done; exit 0",
+                 json_pack("{s:i}", "pids_max", 20));
+    struct task_exit end = run();
+    ck_assert_int_ne(end.exit_code, 0);
+    ck_assert_msg(strstr(end.message, "its limit of 20 processes") != NULL, "%s", end.message);
+}
+
+END_TEST
+
 START_TEST(a_supervisor_that_is_told_to_end_stops_its_task_in_good_order)
 {
     write_script("trap 'exit 6' TERM; echo > ../ready; while :; do sleep 0.05; done",
@@ -437,6 +470,8 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, a_task_stopped_before_its_start_never_runs);
     tcase_add_test(tcase, a_long_log_keeps_its_beginning_its_end_and_the_count);
     tcase_add_loop_test(tcase, a_task_over_its_memory_limit_ends_and_says_so, 0, 2);
+    tcase_add_loop_test(tcase, a_task_has_no_capabilities_and_gains_none, 0, 2);
+    tcase_add_test(tcase, a_task_over_its_limit_of_processes_is_refused_more_and_says_so);
     tcase_add_test(tcase, a_supervisor_that_is_told_to_end_stops_its_task_in_good_order);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

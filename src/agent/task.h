@@ -17,6 +17,7 @@
 #define TASK_RECORD_MAX_BYTES ((size_t)8 << 20)
 #define TASK_ID_MAX_BYTES     64
 #define TASK_STOP_GRACE_MS    5000
+#define TASK_PIDS_MAX         4096
 
 struct task_pair {
     const char *name, *value;
@@ -31,7 +32,8 @@ struct task {
     size_t n_env;
     struct task_pair *files; /**< Name (relative, without "..") and content. */
     size_t n_files;
-    int64_t cpu_weight, memory_max_bytes, stop_grace_ms, log_max_bytes;
+    struct weir_limits limits;
+    int64_t stop_grace_ms, log_max_bytes;
     bool is_wanted;   /**< "desired" is "running". */
     bool is_isolated; /**< "isolation" is not "none". */
 };

@@ -35,8 +35,8 @@ START_TEST(a_desired_task_is_read_whole)
     ck_assert_ptr_null(task.argv[2]);
     ck_assert_str_eq(task.env[0].value, "b c");
     ck_assert_uint_eq(task.n_files, 2);
-    ck_assert_int_eq(task.cpu_weight, 50);
-    ck_assert_int_eq(task.memory_max_bytes, 1 << 20);
+    ck_assert_int_eq(task.limits.cpu_weight, 50);
+    ck_assert_int_eq(task.limits.memory_max_bytes, 1 << 20);
     ck_assert_int_eq(task.stop_grace_ms, 10);
     ck_assert(task.is_wanted);
     ck_assert(task.is_isolated);

@@ -13,7 +13,7 @@
 struct agent_options {
     struct cli_common common;
     char *dir, *node, *token_file, *isolation, *driver, *supervise;
-    int64_t cpu_slots;
+    int64_t cpu_slots, pids_max;
 };
 
 static const struct weir_option agent_options[] = {
@@ -35,6 +35,8 @@ static const struct weir_option agent_options[] = {
              "Name of this node [host name]"),
     WEIR_OPT(agent_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
              "Tasks that fit here at once; 0: one per CPU, at least 2"),
+    WEIR_OPT(agent_options, pids_max, "pids-max", 0, INT, "4096", 16, 4194304, "N",
+             "Processes and threads that a task may have"),
     WEIR_OPT(agent_options, isolation, "isolation", 0, TEXT, "auto", 0, 0, "auto|none",
              "Control groups where they can be used, or none"),
     WEIR_OPT(agent_options, driver, "driver", 0, TEXT, "local", 0, 0, "NAME",
@@ -81,6 +83,7 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .node = options->node != NULL ? options->node : weir_cluster_node_name(call->arena),
         .inventory = inventory,
         .isolation = options->isolation,
+        .pids_max = options->pids_max,
         .stop_fd = stop_fd,
     };
     weir_status status = weir_agent_run(&config, err);
