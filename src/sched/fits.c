@@ -155,15 +155,33 @@ static int64_t taken_of(const struct cluster *cluster, const struct device_state
     return device->waiting + (device->future > device->waiting ? device->now : 0);
 }
 
-/** Which device shares choose: the fullest, or the emptiest; but whole ones last. Of those who
- *  starts takes what is free already, and who must wait leaves it to others. */
+/** What a device on which nobody stays counts for shares that pack: less than any company. Of those
+ *  the one who starts takes what is free already, and who must wait leaves it to others. */
+static int64_t score_of_free_for_packing(const struct device_state *device, bool starts)
+{
+    return INT64_MIN + ((device->now == 0) == starts);
+}
+
+/** The same for shares that spread: more than any company; but who could start does not wait for a
+ *  device that somebody leaves. */
+static int64_t score_of_free_for_spreading(const struct device_state *device, bool starts)
+{
+    if (starts && device->now > 0) {
+        return INT64_MIN;
+    }
+    return INT64_MAX - ((device->now == 0) != starts);
+}
+
+/** Which device shares choose: the highest score. Packing takes the fullest, spreading the
+ *  emptiest. */
 static int64_t device_score(const struct cluster *cluster, const struct device_state *device,
                             bool starts)
 {
-    if (device->future == 0) {
-        return INT64_MIN + ((device->now == 0) == starts);
-    }
     bool is_pack = cluster->profile->placement_gpu[0] == 'p';
+    if (device->future == 0) {
+        return is_pack ? score_of_free_for_packing(device, starts)
+                       : score_of_free_for_spreading(device, starts);
+    }
     return is_pack ? taken_of(cluster, device) : -taken_of(cluster, device);
 }
 

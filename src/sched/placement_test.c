@@ -110,7 +110,14 @@ static const struct row rows[] = {
       BINDS(1, 1000, 1, 1, ANY)}},
     {"where devices are spread, company draws nobody to a node", "g", {{2, 64}, {1, 64}}, 0,
      {RUNS(0, 0, 1, 500, 1), RUNS(1, 0, 1, 1000, 1), LEAVES(1, 0, 0, 0, 1),
-      BINDS(1, 200, 1, 0, 0)}},
+      BINDS(1, 200, 1, 0, 1)}},
+    {"where devices are spread, a share takes a free device before company", "g", {{3, 64}}, 0,
+     {RUNS(0, 0, 1, 500, 1), RUNS(0, 1, 1, 200, 1), BINDS(1, 200, 1, 0, 2)}},
+    {"then the emptiest", "g", {{2, 64}}, 0,
+     {RUNS(0, 0, 1, 500, 1), RUNS(0, 1, 1, 200, 1), BINDS(1, 200, 1, 0, 1)}},
+    {"and starts beside somebody before it waits for a device that somebody leaves", "g",
+     {{2, 64}}, 0,
+     {RUNS(0, 0, 1, 500, 1), LEAVES(0, 1, 1, 1000, 1), BINDS(1, 200, 1, 0, 0)}},
 };
 
 // clang-format on
