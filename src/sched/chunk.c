@@ -110,34 +110,9 @@ static int32_t fill(const struct cluster *cluster, int32_t g)
     return n;
 }
 
-/** How many tasks of a group ran before the cycle, and still do. */
-static int32_t count_running(const struct cluster *cluster, int32_t g)
-{
-    const struct group_state *group = &cluster->groups[g];
-    int32_t n = 0;
-    for (int32_t i = 0; i < group->n_tasks; i++) {
-        n += cluster->tasks[cluster->task_order[group->first_task + i]].phase == PHASE_RUNNING;
-    }
-    for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        n += count_running(cluster, c);
-    }
-    return n;
-}
-
-/** Of equally full siblings the first; but that inner group grows first that began with less. */
-static bool is_before_equal(const struct cluster *cluster, int32_t l, int32_t r, bool grows)
-{
-    if (!grows || cluster->groups[l].first_child < 0 || cluster->groups[r].first_child < 0) {
-        return l < r;
-    }
-    int64_t l_part = (int64_t)count_running(cluster, l) * WEIR_MAX(minimum(cluster, r), 1);
-    int64_t r_part = (int64_t)count_running(cluster, r) * WEIR_MAX(minimum(cluster, l), 1);
-    return l_part != r_part ? l_part < r_part : l < r;
-}
-
 /** Which of two siblings is to grow first, or to shrink last: one below its minimum, then whoever
- * is emptier measured by it, who needs none last. */
-static bool is_before(const struct cluster *cluster, int32_t l, int32_t r, bool grows)
+ * is emptier measured by it, who needs none last; of equals the first. */
+static bool is_before(const struct cluster *cluster, int32_t l, int32_t r)
 {
     int64_t l_min = cluster->groups[l].min_member, r_min = cluster->groups[r].min_member;
     int64_t l_fill = fill(cluster, l), r_fill = fill(cluster, r);
@@ -149,7 +124,7 @@ static bool is_before(const struct cluster *cluster, int32_t l, int32_t r, bool 
         return r_min == 0;
     }
     int64_t l_part = l_fill * WEIR_MAX(r_min, 1), r_part = r_fill * WEIR_MAX(l_min, 1);
-    return l_part != r_part ? l_part < r_part : is_before_equal(cluster, l, r, grows);
+    return l_part != r_part ? l_part < r_part : l < r;
 }
 
 static bool has_waiting(const struct cluster *cluster, const uint8_t *turns, int32_t g)
@@ -172,9 +147,9 @@ static int32_t next_child(const struct cluster *cluster, const uint8_t *turns, i
     int32_t best = -1;
     for (int32_t c = cluster->groups[g].first_child; c >= 0; c = cluster->groups[c].next_sibling) {
         const struct group_state *child = &cluster->groups[c];
-        bool is_past = last < 0 || (c != last && is_before(cluster, last, c, grows) == grows);
+        bool is_past = last < 0 || (c != last && is_before(cluster, last, c) == grows);
         bool is_any = grows ? has_waiting(cluster, turns, c) : child->n_alive > 0;
-        if (is_any && is_past && (best < 0 || is_before(cluster, c, best, grows) == grows)) {
+        if (is_any && is_past && (best < 0 || is_before(cluster, c, best) == grows)) {
             best = c;
         }
     }

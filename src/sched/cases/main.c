@@ -20,24 +20,6 @@
 
 #define EXIT_NO_FILE 77 /**< What ctest counts as skipped. */
 
-/** Cases that the files do not state in full. */
-static const struct {
-    const char *id, *reason;
-} left_out[] = {
-    {"allocate/allocate_subgroups#9",
-     "it turns on a minimum of sub-groups that only its title mentions, not the file"},
-};
-
-static const char *why_left_out(const char *id)
-{
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(left_out); i++) {
-        if (id != NULL && strcmp(left_out[i].id, id) == 0) {
-            return left_out[i].reason;
-        }
-    }
-    return NULL;
-}
-
 struct tally {
     int n_passed, n_failed, n_skipped;
 };
@@ -95,10 +77,7 @@ static void run_case(const json_t *document, const json_t *defaults, struct tall
     const char *name = json_string_value(json_object_get(document, "name"));
     weir_status status = WEIR_OK;
     int32_t n_wrong = 0;
-    const char *reason = why_left_out(id);
-    if (reason != NULL) {
-        status = weir_error_set(&err, WEIR_ERR_UNSUPPORTED, "%s", reason);
-    } else if (json_object_get(document, "phase") != NULL) {
+    if (json_object_get(document, "phase") != NULL) {
         n_wrong = fairshare_run(document, &out);
     } else {
         status = run_scenario(document, defaults, &out, &n_wrong, &err);
