@@ -15,20 +15,24 @@ void action_list_waiting(struct cycle *cycle)
     }
 }
 
-/** Place the job's next tasks. @return Whether there is something left of it to place. */
-static bool allocate_job(struct cycle *cycle, int32_t job)
+/** Place the job's next tasks. *out_is_owed: the queues admit them, but there is no room.
+ *  @return Whether there is something left of it to place. */
+static bool allocate_job(struct cycle *cycle, int32_t job, bool *out_is_owed)
 {
     struct cluster *cluster = &cycle->cluster;
     struct weir_sched_amount amount, fixed;
     struct weir_sched_wait *wait = cluster_wait(cluster, job);
     int32_t n = chunk_next(cluster, job, cycle->tasks);
     chunk_amount_at_least(cluster, cycle->tasks, n, &amount, &fixed);
+    *out_is_owed = false;
     if (n == 0) {
         return false;
     }
     backfill_hold_against(&cycle->backfill, job);
-    if (!shares_admit(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed, wait) ||
-        !placer_place(&cycle->placer, job, cycle->tasks, n, wait)) {
+    bool is_admitted =
+        shares_admit(cluster, cluster->snapshot->jobs[job].queue, &amount, &fixed, wait);
+    if (!is_admitted || !placer_place(&cycle->placer, job, cycle->tasks, n, wait)) {
+        *out_is_owed = is_admitted;
         backfill_add(&cycle->backfill, job);
         return false;
     }
@@ -36,20 +40,52 @@ static bool allocate_job(struct cycle *cycle, int32_t job)
     return cluster->groups[cluster->jobs[job].first_group].n_pending > 0;
 }
 
-/** Whether the job's next tasks are within what its queues are guaranteed. */
-static bool is_guaranteed(struct cycle *cycle, int32_t job)
+/** Whether the job's next tasks, and `more` beside them, are within what its queues are
+ *  guaranteed. */
+static bool is_guaranteed(struct cycle *cycle, int32_t job, const struct weir_sched_amount *more)
 {
     const struct cluster *cluster = &cycle->cluster;
     struct weir_sched_amount amount, fixed;
     int32_t n = chunk_next(cluster, job, cycle->tasks);
     chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    amount_add(&amount, more);
     return shares_is_guaranteed(cluster, cluster->snapshot->jobs[job].queue, &amount, false);
+}
+
+/** The job's queue owes it its next tasks. */
+static void note_owed(struct cycle *cycle, int32_t job)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    struct owed *owed = &cycle->owed[cluster->snapshot->jobs[job].queue];
+    struct weir_sched_amount amount, fixed;
+    int32_t n = chunk_next(cluster, job, cycle->tasks);
+    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    amount_add(&owed->amount, &amount);
+    owed->job = owed->job >= 0 ? owed->job : job;
+}
+
+/** Whether the job would start in place of what its queue owes an earlier one: with it the queue
+ *  would have too much for that one to be guaranteed its room, and to get it from those that
+ *  borrow. Then it waits until that was tried. */
+static bool withhold(struct cycle *cycle, int32_t job)
+{
+    struct cluster *cluster = &cycle->cluster;
+    const struct owed *owed = &cycle->owed[cluster->snapshot->jobs[job].queue];
+    if (owed->job < 0 || owed->job == job || is_guaranteed(cycle, job, &owed->amount)) {
+        return false;
+    }
+    struct weir_sched_wait *wait = cluster_wait(cluster, job);
+    wait->code = WEIR_SCHED_WAIT_RESERVED;
+    wait->object = owed->job;
+    cycle->is_withheld[job] = true;
+    return true;
 }
 
 /** Give what is free to the listed jobs, or to those of them that only take what is guaranteed; who
  *  has had its turn is no longer listed. */
 static weir_status allocate_listed(struct cycle *cycle, bool only_guaranteed)
 {
+    static const struct weir_sched_amount nothing;
     struct order order;
     weir_status status = order_init(&order, &cycle->cluster, cycle->is_listed, false);
     while (status == WEIR_OK) {
@@ -57,12 +93,15 @@ static weir_status allocate_listed(struct cycle *cycle, bool only_guaranteed)
         if (job < 0) {
             break;
         }
-        if (only_guaranteed && !is_guaranteed(cycle, job)) {
+        if ((only_guaranteed && !is_guaranteed(cycle, job, &nothing)) || withhold(cycle, job)) {
             continue;
         }
-        cycle->is_listed[job] = allocate_job(cycle, job);
+        bool is_owed;
+        cycle->is_listed[job] = allocate_job(cycle, job, &is_owed);
         if (cycle->is_listed[job]) {
             order_push(&order, job);
+        } else if (is_owed && only_guaranteed) {
+            note_owed(cycle, job);
         }
         status = cycle->cluster.status;
     }
@@ -75,6 +114,9 @@ static weir_status allocate_listed(struct cycle *cycle, bool only_guaranteed)
 weir_status action_allocate(struct cycle *cycle)
 {
     action_list_waiting(cycle);
+    for (int32_t q = 0; q < cycle->cluster.snapshot->n_queues; q++) {
+        cycle->owed[q] = (struct owed){.job = -1};
+    }
     weir_status status =
         cycle->cluster.profile->guarantee_first ? allocate_listed(cycle, true) : WEIR_OK;
     if (status == WEIR_OK) {
@@ -85,6 +127,18 @@ weir_status action_allocate(struct cycle *cycle)
         status = cycle->cluster.status;
     }
     return status;
+}
+
+weir_status action_allocate_withheld(struct cycle *cycle)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    bool is_any = false;
+    for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
+        cycle->is_listed[j] = cycle->is_withheld[j] && chunk_next(cluster, j, cycle->tasks) > 0;
+        cycle->owed[cluster->snapshot->jobs[j].queue].job = -1;
+        is_any = is_any || cycle->is_listed[j];
+    }
+    return is_any ? allocate_listed(cycle, false) : cluster->status;
 }
 
 bool action_give_rest_to(struct cycle *cycle, int32_t job)

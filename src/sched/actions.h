@@ -6,6 +6,13 @@
 #include "sched/place.h"
 #include "sched/solver.h"
 
+/** What a queue is owed after action_allocate: the tasks of those of its jobs that ask for no more
+ *  than its quota, and for which there was no room. */
+struct owed {
+    int32_t job; /**< The first of them; -1: none. */
+    struct weir_sched_amount amount;
+};
+
 /** What the actions of one cycle share. */
 struct cycle {
     struct cluster cluster;
@@ -14,6 +21,8 @@ struct cycle {
     struct backfill backfill;
     int32_t *tasks;         /**< Room for one job's tasks. */
     bool *is_listed;        /**< Per job. */
+    bool *is_withheld;      /**< Per job: it would take what its queue owes an earlier one. */
+    struct owed *owed;      /**< Per queue. */
     int32_t *first_waiting; /**< Per leaf queue: its first waiting job; -1. */
     uint8_t *runs;          /**< Per job: enum solver_victim, whoever asks, */
     int64_t runs_version;   /**< in the state of cluster.n_commits; -1: not known. */
@@ -46,6 +55,10 @@ action_fn action_end_idle;
 /** Place a job's next tasks in what evictions have freed beyond their need, now or when it is free,
  *  if they are guaranteed to it. @return Whether they have a place. */
 bool action_give_rest_to(struct cycle *cycle, int32_t job);
+
+/** At the end: give what is still free to those that were withheld while room was made for an
+ *  earlier job of their queue. */
+action_fn action_allocate_withheld;
 
 /** At the end, if anything was evicted: the same for all that wait, in their order. */
 action_fn action_give_rest;

@@ -6,6 +6,7 @@
  */
 #include "sched/sched.h"
 
+#include "base/macros.h"
 #include "base/test_main.h"
 #include "sched/test_live.h"
 
@@ -14,11 +15,17 @@
 
 #define FIRST_SEED  1701 /**< Some of these need each of the rules in README.md. */
 #define SEEDS       400
-#define HARD_SEED   5541 /**< A gang too large to go stands beside those of whom some may. */
 #define DEPARTMENTS 3
 #define USERS       3
 #define LEAVES      (DEPARTMENTS * USERS)
 #define HOUR_MS     INT64_C(3600000)
+
+static const uint64_t hard_seeds[] = {
+    5541,  /**< A gang too large to go stands beside those of whom some may. */
+    23931, /**< A small job stands behind a gang of its queue to which the same room is owed. */
+};
+
+#define N_HARD_SEEDS ((int)WEIR_ARRAY_LEN(hard_seeds))
 
 struct shared {
     struct test_cluster cluster;
@@ -372,14 +379,46 @@ START_TEST(what_a_gang_leaves_that_has_not_started_is_given_in_the_same_cycle)
 
 END_TEST
 
+/** A gang is owed five of eight devices, of which one is free and four are lent. A job behind it in
+ *  its queue would fit the free one, and with that the queue would have too much to be owed the
+ *  other four: it starts only if they cannot be had. */
+START_TEST(a_small_job_does_not_take_what_is_owed_to_a_gang_before_it)
+{
+    for (int is_stuck = 0; is_stuck <= 1; is_stuck++) {
+        struct test_cluster cluster;
+        int used = 0;
+        test_cluster_init(&cluster, 1, 2, 4, 16);
+        test_node(&cluster, 8);
+        int32_t owner = test_queue(&cluster, -1, 5, 1, -1);
+        int32_t borrower = test_queue(&cluster, -1, 3, 1, -1);
+        run_on(&cluster, borrower, 3, &used);
+        run_on(&cluster, borrower, 4, &used);
+        for (int j = 0; j < 2 && is_stuck; j++) {
+            cluster.jobs[j].preemptibility = WEIR_SCHED_NON_PREEMPTIBLE;
+        }
+        const struct weir_sched_job *gang = test_job(&cluster, owner, 50, 5, 1);
+        const struct weir_sched_job *small = test_job(&cluster, owner, 50, 1, 1);
+        struct weir_sched_profile profile = test_profile_default();
+        profile.backfill_depth = 0;
+        struct weir_sched_plan *plan = test_plan(&cluster, &profile);
+        ck_assert_ptr_nonnull(plan);
+        ck_assert_int_eq(count_placed(plan, gang), is_stuck ? 0 : 5);
+        ck_assert_int_eq(count_placed(plan, small), is_stuck ? 1 : 0);
+        weir_sched_plan_destroy(plan);
+        test_cluster_fini(&cluster);
+    }
+}
+
+END_TEST
+
 START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 {
     struct weir_sched_profile profile = test_profile_default();
     int n_asked = 0, n_missing = 0, n_wronged = 0;
     const char *only = getenv("WEIR_SCHED_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : FIRST_SEED;
-    for (int round = 0; round < (only != NULL ? 1 : SEEDS + 1); round++) {
-        uint64_t seed = round < SEEDS ? first + (uint64_t)round : HARD_SEED;
+    for (int round = 0; round < (only != NULL ? 1 : SEEDS + N_HARD_SEEDS); round++) {
+        uint64_t seed = round < SEEDS ? first + (uint64_t)round : hard_seeds[round - SEEDS];
         struct shared shared = {0};
         weir_rng_init(&shared.rng, seed, 23);
         make_nodes(&shared);
@@ -424,4 +463,5 @@ WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_s
                what_is_lost_to_who_waited_too_long_is_taken_back_in_the_same_cycle,
                what_is_taken_back_is_not_taken_from_who_waited_too_long,
                what_a_gang_leaves_that_has_not_started_is_given_in_the_same_cycle,
+               a_small_job_does_not_take_what_is_owed_to_a_gang_before_it,
                whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)

@@ -19,11 +19,13 @@ static weir_status cycle_init(struct cycle *cycle, const struct weir_sched_snaps
     WEIR_TRY(backfill_init(&cycle->backfill, &cycle->cluster, &cycle->placer));
     cycle->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *cycle->tasks);
     cycle->is_listed = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->is_listed);
+    cycle->is_withheld = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->is_withheld);
+    cycle->owed = calloc((size_t)snapshot->n_queues + 1, sizeof *cycle->owed);
     cycle->first_waiting = calloc((size_t)snapshot->n_queues + 1, sizeof *cycle->first_waiting);
     cycle->runs = calloc((size_t)snapshot->n_jobs + 1, sizeof *cycle->runs);
     cycle->runs_version = -1;
     if (cycle->first_waiting == NULL || cycle->runs == NULL || cycle->tasks == NULL ||
-        cycle->is_listed == NULL) {
+        cycle->is_listed == NULL || cycle->is_withheld == NULL || cycle->owed == NULL) {
         return WEIR_ERR_NOMEM;
     }
     return shares_divide(&cycle->cluster);
@@ -33,6 +35,8 @@ static void cycle_fini(struct cycle *cycle)
 {
     free(cycle->tasks);
     free(cycle->is_listed);
+    free(cycle->is_withheld);
+    free(cycle->owed);
     free(cycle->first_waiting);
     free(cycle->runs);
     backfill_fini(&cycle->backfill);
@@ -207,6 +211,7 @@ static weir_status run_actions(struct cycle *cycle)
     if (binds && cycle->cluster.profile->guarantee_first && cycle->cluster.has_freed) {
         WEIR_TRY(action_give_rest(cycle));
     }
+    WEIR_TRY(action_allocate_withheld(cycle));
     return binds ? action_bind_ready(cycle) : cycle->cluster.status;
 }
 
