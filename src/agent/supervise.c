@@ -1,6 +1,7 @@
 /* The supervisor: parent of one task attempt; see agent.h for what it promises. */
 #include "agent/agent.h"
 
+#include "agent/last_words.h"
 #include "agent/launch.h"
 #include "agent/log_sink.h"
 #include "agent/task.h"
@@ -219,6 +220,9 @@ static void explain_exit(const struct supervisor *s, size_t n_left, struct task_
                        strsignal(record->signal));
     } else if (n_left > 0) {
         (void)snprintf(out, size, "%zu of its processes could not be killed", n_left);
+    } else if (record->exit_code != 0) {
+        char path[TASK_PATH_BYTES];
+        last_words_read(task_path(path, s->dir, "log"), s->task.argv, out);
     }
 }
 

@@ -133,7 +133,7 @@ START_TEST(exit_status_and_output_are_recorded)
     ck_assert_int_eq(end.exit_code, 3);
     ck_assert_int_eq(end.signal, 0);
     ck_assert(!end.is_lost);
-    ck_assert_str_eq(end.message, "");
+    ck_assert_str_eq(end.message, "err"); /* its last words */
     ck_assert_str_eq(read_text("log"), "out\nerr\n");
     ck_assert_int_eq(end.log_bytes, 8);
     ck_assert_int_gt(end.max_rss_bytes, 100000);

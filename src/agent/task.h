@@ -65,7 +65,7 @@ struct task_exit {
     int64_t pid;                            /**< 0: it was never started. */
     int exit_code;                          /**< -1: killed by a signal, or lost. */
     int signal;                             /**< 0: none. */
-    char message[WEIR_ERROR_MESSAGE_BYTES]; /**< "" if there is nothing to say. */
+    char message[WEIR_ERROR_MESSAGE_BYTES]; /**< Why it ended so, or its last words; "" if none. */
     int64_t time_ms;
     int64_t log_bytes, max_rss_bytes, cpu_ms;
 };

@@ -16,6 +16,8 @@
 #define LOG_TAIL_MAX_LINES 1000000
 #define LOG_MAX_BYTES      ((int64_t)256 << 20)
 #define WAIT_MAX_S         60
+#define TRAIN_RESTARTS     3 /* of a command: none, what it did in part may not be done twice */
+#define RESTARTS_MAX       1000
 
 weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
@@ -27,7 +29,6 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(api_body_text(call, "name", &wanted.name, err));
     WEIR_TRY(api_body_text(call, "kind", &wanted.kind, err));
     WEIR_TRY(api_body_text(call, "project", &wanted.project, err));
-    WEIR_TRY(api_body_int(call, "max_restarts", 3, &wanted.max_restarts, err));
     wanted.spec = json_object_get(call->body, "spec");
     if (wanted.name == NULL || !weir_name_is_valid(wanted.name)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.name: expected a name (a-z 0-9 . _ -)");
@@ -36,6 +37,13 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.kind (train, predict or command) and $.spec (an "
                               "object) are needed");
+    }
+    bool is_command = strcmp(wanted.kind, "command") == 0;
+    WEIR_TRY(api_body_int(call, "max_restarts", is_command ? 0 : TRAIN_RESTARTS,
+                          &wanted.max_restarts, err));
+    if (wanted.max_restarts < 0 || wanted.max_restarts > RESTARTS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.max_restarts: expected an integer from 0 to %d", RESTARTS_MAX);
     }
     wanted.project = wanted.project != NULL ? wanted.project : "default";
     WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));

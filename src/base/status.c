@@ -8,17 +8,19 @@
 struct status_row {
     const char *name, *text;
     int http, exit;
+    bool may_retry;
 };
 
 static const struct status_row rows[WEIR_STATUS_COUNT] = {
-#define X(row_name, row_text, row_http, row_exit) {#row_name, row_text, row_http, row_exit},
+#define X(row_name, row_text, row_http, row_exit, row_retry)                                       \
+    {#row_name, row_text, row_http, row_exit, row_retry},
 #include "base/status.def"
 #undef X
 };
 
 static const struct status_row *row_of(weir_status status)
 {
-    static const struct status_row unknown = {"UNKNOWN", "unknown status", 500, 70};
+    static const struct status_row unknown = {"UNKNOWN", "unknown status", 500, 70, true};
     return status <= 0 && status > -WEIR_STATUS_COUNT ? &rows[-status] : &unknown;
 }
 
@@ -50,6 +52,20 @@ int weir_status_http(weir_status status)
 int weir_status_exit(weir_status status)
 {
     return row_of(status)->exit;
+}
+
+bool weir_exit_is_permanent(int64_t exit_code)
+{
+    bool is_known = false;
+    for (int i = 0; i < WEIR_STATUS_COUNT; i++) {
+        if (exit_code != 0 && rows[i].exit == exit_code) {
+            is_known = true;
+            if (rows[i].may_retry) {
+                return false;
+            }
+        }
+    }
+    return is_known;
 }
 
 weir_status weir_status_from_errno(int errno_value)

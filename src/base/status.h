@@ -14,11 +14,14 @@
 
 #include "base/macros.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 typedef int weir_status;
 
 enum weir_status_index {
 
-#define X(name, text, http, exit) WEIR_STATUS_INDEX_##name,
+#define X(name, text, http, exit, retry) WEIR_STATUS_INDEX_##name,
 #include "base/status.def"
 #undef X
     WEIR_STATUS_COUNT
@@ -26,7 +29,7 @@ enum weir_status_index {
 
 enum {
 
-#define X(name, text, http, exit) WEIR_STATUS_##name = -(int)WEIR_STATUS_INDEX_##name,
+#define X(name, text, http, exit, retry) WEIR_STATUS_##name = -(int)WEIR_STATUS_INDEX_##name,
 #include "base/status.def"
 #undef X
 };
@@ -72,6 +75,12 @@ int weir_status_http(weir_status status);
 
 /** The exit status of a command that ends with this status (70 for a value outside the list). */
 int weir_status_exit(weir_status status);
+
+/**
+ * Would a second try of the same end alike: does every status with this exit status say so? For
+ * programs of ours; false for 0 and for an exit status outside the list.
+ */
+bool weir_exit_is_permanent(int64_t exit_code);
 
 /** The status that fits an errno value (ENOENT → NOT_FOUND, ENOSPC → NOSPACE …, else IO). */
 weir_status weir_status_from_errno(int errno_value);

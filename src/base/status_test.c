@@ -20,6 +20,20 @@ START_TEST(every_status_survives_the_way_over_its_name)
 
 END_TEST
 
+START_TEST(only_what_a_second_try_cannot_mend_is_permanent)
+{
+    static const int permanent[] = {2, 3, 4, 7};
+    static const int passing[] = {0, 5, 6, 8, 9, 10, 70, -1, 1, 127, 143};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(permanent); i++) {
+        ck_assert_msg(weir_exit_is_permanent(permanent[i]), "%d", permanent[i]);
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(passing); i++) {
+        ck_assert_msg(!weir_exit_is_permanent(passing[i]), "%d", passing[i]);
+    }
+}
+
+END_TEST
+
 START_TEST(a_message_that_does_not_fit_says_so)
 {
     char text[2 * WEIR_ERROR_MESSAGE_BYTES];
@@ -46,4 +60,5 @@ START_TEST(errno_and_prefix_build_one_sentence)
 END_TEST
 
 WEIR_TEST_MAIN("status", every_status_survives_the_way_over_its_name,
-               a_message_that_does_not_fit_says_so, errno_and_prefix_build_one_sentence)
+               only_what_a_second_try_cannot_mend_is_permanent, a_message_that_does_not_fit_says_so,
+               errno_and_prefix_build_one_sentence)

@@ -153,7 +153,7 @@ START_TEST(a_call_sends_json_with_the_token_and_gets_json)
 END_TEST
 
 static const char *const statuses[] = {
-#define X(name, text, http, exit) #name,
+#define X(name, text, http, exit, retry) #name,
 #include "base/status.def"
 #undef X
 };

@@ -32,7 +32,7 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, reason,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Why it waits, restarts or failed"),
     WEIR_FIELD(weir_job, outcome,      TEXT, WEIR_FIELD_READ_ONLY, "", "While STOPPING: what it will be"),
     WEIR_FIELD(weir_job, attempt,      INT,  WEIR_FIELD_READ_ONLY, "", "Start of the gang, 1 = first"),
-    WEIR_FIELD(weir_job, max_restarts, INT,  0, "", "How often a failed gang starts again"),
+    WEIR_FIELD(weir_job, max_restarts, INT,  0, "", "How often a failed gang starts again; after a loss of its node 3 times at least"),
     WEIR_FIELD(weir_job, n_restarts,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How often it has"),
     WEIR_FIELD(weir_job, due_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When it restarts"),
     WEIR_FIELD(weir_job, ion,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "ION it works for"),

@@ -1,10 +1,9 @@
 #include "job/job_step.h"
 
+#include "job/restart.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-#define BACKOFF_FIRST_MS 1000
-#define BACKOFF_MAX_MS   60000
 
 static const char *const job_phase_texts[] = {
     [WEIR_JOB_PENDING] = "PENDING",   [WEIR_JOB_STARTING] = "STARTING",
@@ -59,19 +58,14 @@ bool weir_job_is_service(const struct weir_job_state *state)
     return strcmp(state->job.kind, "predict") == 0;
 }
 
-int64_t weir_job_backoff_ms(int64_t n_restarts)
+static int64_t gang_due_ms(const struct weir_job *job, int64_t now_ms)
 {
-    int64_t backoff_ms = BACKOFF_FIRST_MS;
-    for (int64_t i = 1; i < n_restarts && backoff_ms < BACKOFF_MAX_MS; i++) {
-        backoff_ms *= 2;
-    }
-    return WEIR_MIN(backoff_ms, BACKOFF_MAX_MS);
+    return weir_backoff_end_ms(job->due_ms, weir_job_backoff_ms(job->n_restarts), now_ms);
 }
 
-/** When a back-off ends. A wall clock that was set back meanwhile does not make it longer. */
-static int64_t backoff_end(int64_t due_ms, int64_t n_restarts, int64_t now_ms)
+static int64_t replica_due_ms(const struct weir_task *task, int64_t now_ms)
 {
-    return due_ms - now_ms > weir_job_backoff_ms(n_restarts) ? now_ms : due_ms;
+    return weir_backoff_end_ms(task->due_ms, weir_replica_backoff_ms(task), now_ms);
 }
 
 /** What one call of weir_job_step works with. */
@@ -201,7 +195,7 @@ static void go_on_if_all_ended(struct step *step)
         int outcome = weir_job_phase_from_text(job->outcome);
         finish(step, outcome < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)outcome);
     } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
-               step->now_ms >= backoff_end(job->due_ms, job->n_restarts, step->now_ms)) {
+               step->now_ms >= gang_due_ms(job, step->now_ms)) {
         restart_gang(step);
     }
 }
@@ -227,12 +221,12 @@ static void stop_job(struct step *step, enum weir_job_phase outcome)
     go_on_if_all_ended(step);
 }
 
-/** A task of the gang has failed: all stop; restart if there is a restart left. */
-static void fail_gang(struct step *step, char *reason)
+/** A task of the gang has failed: all stop; restart if the rules allow it. */
+static void fail_gang(struct step *step, const struct weir_task *task, char *reason)
 {
     struct weir_job *job = &step->state->job;
     job->reason = reason;
-    if (job->n_restarts >= job->max_restarts) {
+    if (!weir_job_may_restart(job, task)) {
         stop_job(step, WEIR_JOB_FAILED);
         return;
     }
@@ -241,9 +235,10 @@ static void fail_gang(struct step *step, char *reason)
     job->due_ms = step->now_ms + backoff_ms;
     set_phase(step, WEIR_JOB_RESTARTING);
     tell(step, "job_restarting",
-         weir_arena_printf(
-             step->arena, "Job %s restarts (%" PRId64 " of %" PRId64 ") in %" PRId64 " s: %s.",
-             job->name, job->n_restarts, job->max_restarts, backoff_ms / 1000, reason));
+         weir_arena_printf(step->arena,
+                           "Job %s restarts (%" PRId64 " of %" PRId64 ") in %" PRId64 " s: %s.",
+                           job->name, job->n_restarts, WEIR_MAX(job->max_restarts, job->n_restarts),
+                           backoff_ms / 1000, reason));
     stop_alive(step);
     go_on_if_all_ended(step);
 }
@@ -299,7 +294,7 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
 {
     bool was_stable = step->now_ms - task->started_ms >= WEIR_JOB_STABLE_MS;
     task->n_restarts = was_stable ? 1 : task->n_restarts + 1;
-    int64_t backoff_ms = weir_job_backoff_ms(task->n_restarts);
+    int64_t backoff_ms = weir_replica_backoff_ms(task);
     task->due_ms = step->now_ms + backoff_ms;
     wake(step, task->node);
     task->node = NULL;
@@ -307,10 +302,11 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     set_task_phase(task, WEIR_TASK_WAITING);
     step->state->job.reason =
         weir_arena_printf(step->arena, "replica %" PRId64 " restarts: %s", task->rank, why);
-    tell(step, "replica_restarting",
-         weir_arena_printf(step->arena,
-                           "Replica %" PRId64 " of job %s restarts in %" PRId64 " s: %s.",
-                           task->rank, step->state->job.name, backoff_ms / 1000, why));
+    if (weir_replica_restart_is_told(task->n_restarts)) {
+        tell(step, "replica_restarting",
+             weir_arena_printf(step->arena, "Replica %" PRId64 " of job %s restarts in %.1f s: %s.",
+                               task->rank, step->state->job.name, (double)backoff_ms / 1000, why));
+    }
 }
 
 /** Have all tasks that do the work ended well? Parameter servers only serve them. */
@@ -338,8 +334,12 @@ static char *describe_end(struct step *step, const struct weir_task *task)
         return weir_arena_printf(step->arena, "%s %" PRId64 " was killed by signal %" PRId64 "%s%s",
                                  task->role, task->rank, task->signal, colon, detail);
     }
-    return weir_arena_printf(step->arena, "%s %" PRId64 " exited with %" PRId64 "%s%s", task->role,
-                             task->rank, task->exit_code, colon, detail);
+    if (detail[0] != '\0') {
+        return weir_arena_printf(step->arena, "%s %" PRId64 ": %s (exit %" PRId64 ")", task->role,
+                                 task->rank, detail, task->exit_code);
+    }
+    return weir_arena_printf(step->arena, "%s %" PRId64 " exited with %" PRId64, task->role,
+                             task->rank, task->exit_code);
 }
 
 /** What follows for the job from tasks that have just ended; `task` is the one to name. */
@@ -349,13 +349,18 @@ static void after_end(struct step *step, struct weir_task *task)
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
     bool has_succeeded =
         task_phase(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
-    if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_service(step->state))) {
+    if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
+        weir_task_is_beyond_repair(&step->state->job, task)) {
+        /* The others' end was told first, but this one is why they ended. */
+        step->state->job.reason = describe_end(step, task);
+        stop_job(step, WEIR_JOB_FAILED);
+    } else if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_service(step->state))) {
         go_on_if_all_ended(step);
     } else if (weir_job_is_service(step->state)) {
         restart_replica(step, task, describe_end(step, task));
         refresh_service(step);
     } else if (!has_succeeded) {
-        fail_gang(step, describe_end(step, task));
+        fail_gang(step, task, describe_end(step, task));
     } else {
         refresh_gang(step);
         if (is_work_done(step->state)) {
@@ -472,7 +477,7 @@ size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
-        bool is_due = backoff_end(task->due_ms, task->n_restarts, now_ms) <= now_ms;
+        bool is_due = replica_due_ms(task, now_ms) <= now_ms;
         if (task_phase(task) == WEIR_TASK_WAITING && (!is_service || is_due)) {
             out_tasks[n++] = i;
         }
@@ -489,11 +494,11 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
     }
     if (!weir_job_is_service(state)) {
         bool waits = phase == WEIR_JOB_RESTARTING && none_is_alive(state);
-        return waits ? backoff_end(state->job.due_ms, state->job.n_restarts, now_ms) : next_ms;
+        return waits ? gang_due_ms(&state->job, now_ms) : next_ms;
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
-        int64_t due_ms = backoff_end(task->due_ms, task->n_restarts, now_ms);
+        int64_t due_ms = replica_due_ms(task, now_ms);
         if (task_phase(task) == WEIR_TASK_WAITING && due_ms > now_ms) {
             next_ms = WEIR_MIN(next_ms, due_ms);
         }

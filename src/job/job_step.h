@@ -7,10 +7,10 @@
  *
  * Two kinds of job. A *gang* (train, command): all tasks are placed together; when one fails or is
  * lost the others are stopped, and when all have ended the whole gang starts again as the next
- * attempt (training goes on from its last checkpoint), after a back-off, at most max_restarts
- * times. It succeeds when every worker has exited with 0; parameter servers are then stopped. A
+ * attempt (training goes on from its last checkpoint), after a back-off, as long as restart.h
+ * allows. It succeeds when every worker has exited with 0; parameter servers are then stopped. A
  * *service* (predict): every replica is placed, restarted and backed off on its own, for ever,
- * until cancelled.
+ * until cancelled. The reason of a failure is what the task said of its end: its last words.
  *
  * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped
  * or has a later attempt and stops the old process; its reports are ignored by attempt.
@@ -92,7 +92,7 @@ struct weir_task {
     int64_t exit_code; /**< -1: none (killed by a signal, or not ended). */
     int64_t signal;    /**< 0: none. */
     char *message;
-    int64_t n_restarts; /**< Of a replica: since it last ran for a minute. */
+    int64_t n_restarts; /**< Of a replica: since it last ran for WEIR_JOB_STABLE_MS. */
     int64_t due_ms;     /**< WAITING replica: not before. */
     int64_t started_ms;
     int64_t finished_ms;
@@ -149,12 +149,6 @@ struct weir_job_actions {
     size_t n;
     size_t cap;
 };
-
-/** Back-off before restart number n (1, 2 …): 1 s, 2 s, 4 s … 60 s. */
-int64_t weir_job_backoff_ms(int64_t n_restarts);
-
-/** A replica that ran this long starts its back-off anew. */
-#define WEIR_JOB_STABLE_MS 60000
 
 /**
  * Which tasks want a node now. For a gang: all or none; for a service: each replica whose back-off

@@ -1,4 +1,5 @@
 #include "job/job_step.h"
+#include "job/restart.h"
 
 #include "base/rng.h"
 #include "base/test_main.h"
@@ -143,9 +144,9 @@ START_TEST(a_failing_worker_stops_the_gang_and_the_next_attempt_starts_after_the
     struct weir_job_state state = make_job("train", 2, 0, 1);
     place(&state, "a", 10);
     run_all(&state, 20);
-    end(&state, 1, 3, 100);
+    end(&state, 1, 8, 100);
     ck_assert_str_eq(state.job.state, "RESTARTING");
-    ck_assert_str_eq(state.job.reason, "worker 1 exited with 3");
+    ck_assert_str_eq(state.job.reason, "worker 1 exited with 8");
     ck_assert_str_eq(state.tasks[0].state, "STOPPING");
     ck_assert_int_eq(weir_job_next_tick_ms(&state, 100), INT64_MAX); /* First the other must end. */
     end(&state, 0, 143, 150);
@@ -195,6 +196,72 @@ START_TEST(a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_stra
 
 END_TEST
 
+/** As `end`, with the task's last words. */
+static void end_saying(struct weir_job_state *state, size_t i_task, int64_t code, const char *text)
+{
+    must(state,
+         (struct weir_job_event){.type = WEIR_JOB_EVENT_TASK_EXITED,
+                                 .task = state->tasks[i_task].id,
+                                 .attempt = state->tasks[i_task].attempt,
+                                 .exit_code = code,
+                                 .text = text},
+         500);
+}
+
+START_TEST(what_a_second_try_cannot_mend_is_not_tried_again)
+{
+    struct weir_job_state state = make_job("train", 1, 0, 3);
+    place(&state, "a", 10);
+    run(&state, 0, 20);
+    end_saying(&state, 0, 4, "dataset \"x\" has no pictures");
+    ck_assert_str_eq(state.job.state, "FAILED");
+    ck_assert_str_eq(state.job.reason, "worker 0: dataset \"x\" has no pictures (exit 4)");
+    ck_assert_int_eq(state.job.n_restarts, 0);
+}
+
+END_TEST
+
+START_TEST(the_worker_that_cannot_be_mended_is_the_reason_even_if_another_told_its_end_first)
+{
+    struct weir_job_state state = make_job("train", 2, 0, 3);
+    place(&state, "a", 10);
+    run_all(&state, 20);
+    end_saying(&state, 0, 9, "worker 1 is gone");
+    ck_assert_str_eq(state.job.state, "RESTARTING");
+    end_saying(&state, 1, 2, "epochs: expected a number");
+    ck_assert_str_eq(state.job.state, "FAILED");
+    ck_assert_str_eq(state.job.reason, "worker 1: epochs: expected a number (exit 2)");
+}
+
+END_TEST
+
+START_TEST(a_command_is_restarted_after_an_error_only_if_asked_but_always_after_a_loss)
+{
+    struct weir_job_state state = make_job("command", 1, 0, 0);
+    place(&state, "a", 10);
+    end(&state, 0, 1, 20);
+    ck_assert_str_eq(state.job.state, "FAILED");
+    state = make_job("command", 1, 0, 1); /* asked: whatever the exit status means to it */
+    place(&state, "a", 10);
+    end(&state, 0, 2, 20);
+    ck_assert_str_eq(state.job.state, "RESTARTING");
+    state = make_job("command", 1, 0, 0);
+    int64_t now_ms = 0;
+    for (int i = 0; i < WEIR_JOB_LOSSES_MIN; i++) {
+        place(&state, "a", now_ms);
+        must(&state, (struct weir_job_event){.type = WEIR_JOB_EVENT_NODE_LOST, .node = "a"},
+             now_ms);
+        ck_assert_str_eq(state.job.state, "RESTARTING");
+        now_ms += 60000;
+        must(&state, (struct weir_job_event){.type = WEIR_JOB_EVENT_TICK}, now_ms);
+    }
+    place(&state, "a", now_ms);
+    must(&state, (struct weir_job_event){.type = WEIR_JOB_EVENT_NODE_LOST, .node = "a"}, now_ms);
+    ck_assert_str_eq(state.job.state, "FAILED");
+}
+
+END_TEST
+
 START_TEST(cancelling_stops_the_tasks_and_a_second_time_is_refused)
 {
     struct weir_job_state state = make_job("train", 2, 0, 3);
@@ -222,8 +289,8 @@ START_TEST(a_replica_restarts_alone_with_a_growing_back_off)
     place(&state, "a", 0);
     run_all(&state, 0);
     ck_assert_str_eq(state.job.state, "RUNNING");
-    int64_t now_ms = 10, backoff_ms = 1000;
-    for (int i = 0; i < 10; i++) {
+    int64_t now_ms = 10, backoff_ms = 500;
+    for (int i = 0; i < 200; i++) {
         end(&state, 1, 1, now_ms);
         ck_assert_str_eq(state.job.state, "RUNNING");
         ck_assert_str_eq(state.tasks[0].state, "RUNNING");
@@ -234,14 +301,36 @@ START_TEST(a_replica_restarts_alone_with_a_growing_back_off)
         place(&state, "a", now_ms);
         ck_assert_int_eq(state.tasks[1].attempt, i + 2);
         run(&state, 1, now_ms);
-        backoff_ms = WEIR_MIN(backoff_ms * 2, 60000);
+        backoff_ms = WEIR_MIN(backoff_ms * 2, 4000);
     }
     ck_assert_ptr_null(state.job.reason);
     now_ms += WEIR_JOB_STABLE_MS;
     end(&state, 1, 0, now_ms); /* Also when it ends well: a service never ends. */
-    ck_assert_int_eq(state.tasks[1].due_ms, now_ms + 1000);
+    ck_assert_int_eq(state.tasks[1].due_ms, now_ms + 500);
     end(&state, 0, 0, now_ms);
     ck_assert_str_eq(state.job.state, "RESTARTING");
+}
+
+END_TEST
+
+START_TEST(a_replica_that_cannot_start_is_tried_less_and_less_and_told_now_and_then)
+{
+    struct weir_job_state state = make_job("predict", 1, 0, 0);
+    int64_t now_ms = 0, longest_ms = 0;
+    size_t n_told = 0;
+    for (int i = 0; i < 40; i++) {
+        place(&state, "a", now_ms);
+        actions = (struct weir_job_actions){0};
+        end(&state, 0, 2, now_ms);
+        for (size_t k = 0; k < actions.n; k++) {
+            n_told += actions.items[k].type == WEIR_JOB_ACTION_EVENT;
+        }
+        int64_t next_ms = weir_job_next_tick_ms(&state, now_ms);
+        longest_ms = WEIR_MAX(longest_ms, next_ms - now_ms);
+        now_ms = next_ms;
+    }
+    ck_assert_int_eq(longest_ms, 60000);
+    ck_assert_uint_eq(n_told, 7); /* 1 to 5, 20, 40 */
 }
 
 END_TEST
@@ -382,7 +471,8 @@ static void check_invariants(const struct weir_job_state *state)
     REQUIRE(!(phase == WEIR_JOB_PENDING && n_alive > 0));
     REQUIRE((phase == WEIR_JOB_STOPPING) == (state->job.outcome != NULL));
     REQUIRE((state->job.finished_ms != 0) == weir_job_phase_is_final((enum weir_job_phase)phase));
-    REQUIRE(is_service || state->job.n_restarts <= state->job.max_restarts);
+    REQUIRE(is_service || state->job.n_restarts <=
+                              WEIR_MAX(state->job.max_restarts, (int64_t)WEIR_JOB_LOSSES_MIN));
     REQUIRE(is_service || state->job.attempt <= state->job.n_restarts + 1);
 }
 
@@ -503,13 +593,17 @@ START_TEST(random_histories_keep_the_rules_end_and_replay_the_same)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("job_step", set_up, tear_down,
-                    a_gang_runs_when_all_run_and_succeeds_when_all_workers_have,
-                    a_task_that_ends_before_it_was_seen_running_still_counts,
-                    a_failing_worker_stops_the_gang_and_the_next_attempt_starts_after_the_back_off,
-                    a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_straight_on,
-                    cancelling_stops_the_tasks_and_a_second_time_is_refused,
-                    a_replica_restarts_alone_with_a_growing_back_off,
-                    a_clock_that_is_set_back_does_not_lengthen_a_back_off,
-                    a_placement_that_does_not_fit_is_refused_and_changes_nothing,
-                    random_histories_keep_the_rules_end_and_replay_the_same)
+WEIR_TEST_MAIN_WITH(
+    "job_step", set_up, tear_down, a_gang_runs_when_all_run_and_succeeds_when_all_workers_have,
+    a_task_that_ends_before_it_was_seen_running_still_counts,
+    a_failing_worker_stops_the_gang_and_the_next_attempt_starts_after_the_back_off,
+    a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_straight_on,
+    what_a_second_try_cannot_mend_is_not_tried_again,
+    the_worker_that_cannot_be_mended_is_the_reason_even_if_another_told_its_end_first,
+    a_command_is_restarted_after_an_error_only_if_asked_but_always_after_a_loss,
+    a_replica_that_cannot_start_is_tried_less_and_less_and_told_now_and_then,
+    cancelling_stops_the_tasks_and_a_second_time_is_refused,
+    a_replica_restarts_alone_with_a_growing_back_off,
+    a_clock_that_is_set_back_does_not_lengthen_a_back_off,
+    a_placement_that_does_not_fit_is_refused_and_changes_nothing,
+    random_histories_keep_the_rules_end_and_replay_the_same)

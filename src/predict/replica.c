@@ -174,7 +174,8 @@ static const struct weir_option options[] = {
 
 static int fail(const struct weir_error *err)
 {
-    weir_log(WEIR_LOG_ERROR, "replica_failed", WEIR_KV_STR("reason", err->message));
+    /* Its last words: what the job's reason says. */
+    (void)fprintf(stderr, "weir-worker predict: %s\n", err->message);
     return weir_status_exit(err->status);
 }
 

@@ -83,8 +83,8 @@ def sources(folder, pattern="**/*.c"):
 # ---- the tables --------------------------------------------------------------------------------
 
 def load_statuses():
-    rows = re.findall(r'^X\((\w+),\s*"([^"]+)",\s*(\d+),\s*(\d+)\)', read("src/base/status.def"), re.M)
-    return [(name, text, int(http), int(code)) for name, text, http, code in rows]
+    rows = re.findall(r'^X\((\w+),\s*"([^"]+)",\s*(\d+),\s*(\d+),\s*(\w+)\)', read("src/base/status.def"), re.M)
+    return [(name, text, int(http), int(code), retry == "true") for name, text, http, code, retry in rows]
 
 
 def load_routes():
@@ -265,8 +265,8 @@ def models_part():
 def generated(statuses, routes, records, worker):
     return {
         "docs/reference/errors.md": {"statuses": table(
-            ("status", "meaning", "HTTP", "exit"),
-            [(f"`{name}`", text, http, code) for name, text, http, code in statuses])},
+            ("status", "meaning", "HTTP", "exit", "tried again"),
+            [(f"`{name}`", text, http, code, "yes" if retry else "") for name, text, http, code, retry in statuses])},
         "docs/reference/rest.md": {"routes": routes_part(routes, records),
                                    "records": records_part(routes, records)},
         "docs/reference/training.md": {

@@ -1,0 +1,130 @@
+#include "agent/last_words.h"
+
+#include "base/json.h"
+#include "base/macros.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TAIL_BYTES 4096
+#define ELLIPSIS   "…"
+
+/* Behind an escape sequence that begins at `i`: "ESC [ … letter", or ESC and one character. */
+static size_t skip_escape(const char *line, size_t i, size_t len)
+{
+    i++;
+    if (i >= len || (line[i] != '[' && line[i] != ']')) {
+        return i + 1;
+    }
+    bool is_text = line[i] == ']'; /* up to BEL or ESC */
+    for (i++; i < len; i++) {
+        unsigned char c = (unsigned char)line[i];
+        if (is_text ? c == 0x07 || c == 0x1b : c >= 0x40 && c <= 0x7e) {
+            return i + 1;
+        }
+    }
+    return len;
+}
+
+/* Bytes of the character that begins at `i`; 0 if it is no UTF-8. */
+static size_t character_bytes(const char *line, size_t i, size_t len)
+{
+    unsigned char c = (unsigned char)line[i];
+    size_t n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 0;
+    char one[5] = {0};
+    if (n == 0 || n > len - i) {
+        return 0;
+    }
+    memcpy(one, line + i, n);
+    return weir_text_is_utf8(one) ? n : 0;
+}
+
+/* A line without what steers a terminal, and without blanks at its ends. */
+static void clean(const char *line, size_t len, char *out)
+{
+    size_t n = 0, n_kept = 0, i = 0;
+    while (i < len) {
+        if (line[i] == 0x1b) {
+            i = skip_escape(line, i, len);
+            continue;
+        }
+        size_t n_bytes = character_bytes(line, i, len);
+        const char *from = n_bytes == 0 ? "?" : line + i;
+        bool is_control = n_bytes == 1 && ((unsigned char)line[i] < 0x20 || line[i] == 0x7f);
+        bool is_c1 =
+            n_bytes == 2 && (unsigned char)line[i] == 0xc2 && (unsigned char)line[i + 1] < 0xa0;
+        i += WEIR_MAX(n_bytes, (size_t)1);
+        if (is_c1 || is_control) {
+            from = " ";
+            n_bytes = 1;
+        }
+        n_bytes = WEIR_MAX(n_bytes, (size_t)1);
+        if (n + n_bytes + sizeof ELLIPSIS > LAST_WORDS_BYTES) {
+            memcpy(out + n, ELLIPSIS, sizeof ELLIPSIS);
+            return;
+        }
+        if (n == 0 && *from == ' ') {
+            continue;
+        }
+        memcpy(out + n, from, n_bytes);
+        n += n_bytes;
+        n_kept = *from == ' ' ? n_kept : n;
+    }
+    out[n_kept] = '\0';
+}
+
+/* Length of "prog: " or "prog word: " at the beginning of a line; 0 if it does not begin so. */
+static size_t own_name(const char *line, char *const *argv)
+{
+    if (argv == NULL || argv[0] == NULL) {
+        return 0;
+    }
+    const char *slash = strrchr(argv[0], '/');
+    const char *program = slash != NULL ? slash + 1 : argv[0];
+    size_t n = strlen(program);
+    if (n == 0 || strncmp(line, program, n) != 0) {
+        return 0;
+    }
+    size_t n_word = argv[1] != NULL ? strlen(argv[1]) : 0;
+    if (n_word > 0 && line[n] == ' ' && strncmp(line + n + 1, argv[1], n_word) == 0) {
+        n += 1 + n_word;
+    }
+    return strncmp(line + n, ": ", 2) == 0 ? n + 2 : 0;
+}
+
+void last_words_of(const char *text, size_t len, char *const *argv, char *out)
+{
+    out[0] = '\0';
+    while (len > 0 && out[0] == '\0') {
+        const char *newline = memrchr(text, '\n', len);
+        const char *line = newline != NULL ? newline + 1 : text;
+        clean(line, (size_t)(text + len - line), out);
+        len = newline != NULL ? (size_t)(newline - text) : 0;
+    }
+    size_t n = own_name(out, argv);
+    memmove(out, out + n, strlen(out + n) + 1);
+}
+
+void last_words_read(const char *path, char *const *argv, char *out)
+{
+    char tail[TAIL_BYTES];
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = -1;
+    out[0] = '\0';
+    if (fd < 0) {
+        return;
+    }
+    if (fstat(fd, &info) == 0) {
+        off_t offset = info.st_size > (off_t)sizeof tail ? info.st_size - (off_t)sizeof tail : 0;
+        n = pread(fd, tail, sizeof tail, offset);
+    }
+    close(fd);
+    if (n > 0) {
+        last_words_of(tail, (size_t)n, argv, out);
+    }
+}
