@@ -165,6 +165,10 @@ struct weir_ion_state;
 weir_status api_ion_load(struct api_call *call, struct weir_txn *txn, struct weir_ion_state *out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Answer an ION with its pipelines and links, and with warnings (an array; NULL: without). */
+weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
+                           json_t *warnings, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Integer query parameter within [lo, hi]; `fallback` if absent. */
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
                           int64_t lo, int64_t hi, int64_t *out,

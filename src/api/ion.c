@@ -74,12 +74,16 @@ static json_t *ion_view(const struct weir_ion_state *state)
     return view;
 }
 
-static weir_status answer_ion(struct api_call *call, struct weir_txn *txn, const char *name,
-                              struct weir_error *err)
+weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
+                           json_t *warnings, struct weir_error *err)
 {
     struct weir_ion_state state;
     WEIR_TRY(weir_ion_load(txn, name, call->arena, &state, err));
-    api_answer(call, ion_view(&state));
+    json_t *view = ion_view(&state);
+    if (warnings != NULL) {
+        json_object_set_new(view, "warnings", json_copy(warnings));
+    }
+    api_answer(call, view);
     return WEIR_OK;
 }
 
@@ -122,88 +126,12 @@ weir_status api_ion_get(struct api_call *call, struct weir_txn *txn, struct weir
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-/* Add the latest version of a dataset, if it has one. The dataset must exist. */
-static weir_status add_dataset(struct api_call *call, struct weir_txn *txn, const char *place,
-                               const char *name, struct weir_ion_dataset *datasets, size_t *n,
-                               struct weir_error *err)
-{
-    struct weir_dataset dataset;
-    struct weir_dataset_version version;
-    struct weir_error ignored;
-    if (name == NULL) {
-        return WEIR_OK;
-    }
-    if (weir_txn_get(txn, &weir_dataset_resource, name, call->arena, &dataset, err) != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: there is no dataset \"%s\": create it first with "
-                              "`weir dataset create %s`",
-                              place, name, name);
-    }
-    if (weir_dataset_version_get(txn, name, 0, call->arena, &version, &ignored) == WEIR_OK) {
-        datasets[(*n)++] = (struct weir_ion_dataset){dataset.name, version.version, dataset.path,
-                                                     version.digest, version.blob};
-    }
-    return WEIR_OK;
-}
-
-/* The latest version of each dataset that the document names; all must exist. */
-static weir_status datasets_of(struct api_call *call, struct weir_txn *txn,
-                               const struct weir_ion_doc *doc, struct weir_ion_dataset **out,
-                               size_t *out_n, struct weir_error *err)
-{
-    struct weir_ion_dataset *datasets =
-        WEIR_ARENA_ARRAY(call->arena, 2 * doc->n_pipelines + 1, struct weir_ion_dataset);
-    size_t n = 0;
-    for (size_t i = 0; i < doc->n_pipelines; i++) {
-        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
-        const char *name =
-            pipeline->dataset != NULL ? pipeline->dataset : pipeline->gallery_dataset;
-        char *place = weir_arena_printf(call->arena, "$.pipelines[%zu]", i);
-        WEIR_TRY(add_dataset(call, txn, place, name, datasets, &n, err));
-        place = weir_arena_printf(call->arena, "$.pipelines[%zu].gallery.strangers", i);
-        WEIR_TRY(add_dataset(call, txn, place, pipeline->strangers, datasets, &n, err));
-    }
-    *out = datasets;
-    *out_n = n;
-    return WEIR_OK;
-}
-
-weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_ion_doc doc;
-    struct weir_ion_dataset *datasets = NULL;
-    struct weir_ion_state state;
-    struct weir_ion_actions actions = {0};
-    struct weir_error missing;
-    size_t n_datasets = 0;
-    WEIR_TRY(weir_ion_doc_parse(call->body, call->arena, &doc, err));
-    WEIR_TRY(weir_ion_doc_check(&doc, err));
-    WEIR_TRY(datasets_of(call, txn, &doc, &datasets, &n_datasets, err));
-    weir_status status = weir_ion_load(txn, doc.name, call->arena, &state, &missing);
-    if (status == WEIR_ERR_NOT_FOUND) {
-        weir_ion_state_new(doc.name, call->arena, &state);
-    } else if (status != WEIR_OK) {
-        return weir_error_set(err, status, "%s", missing.message);
-    }
-    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED,
-                                   .actor = call->actor,
-                                   .document = weir_json_text(call->body, call->arena),
-                                   .doc = &doc,
-                                   .datasets = datasets,
-                                   .n_datasets = n_datasets};
-    WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));
-    WEIR_TRY(weir_ion_save(txn, &state, &actions, call->now_ms, err));
-    struct control control = api_control(call);
-    control_publish(&control, "ions", json_pack("{s:s}", "name", doc.name));
-    return answer_ion(call, txn, doc.name, err);
-}
-
 static weir_status step_and_answer(struct api_call *call, struct weir_txn *txn,
                                    const struct weir_ion_event *event, struct weir_error *err)
 {
     struct control control = api_control(call);
     WEIR_TRY(control_ion_event(&control, txn, call->params[0], event, err));
-    return answer_ion(call, txn, call->params[0], err);
+    return api_ion_answer(call, txn, call->params[0], NULL, err);
 }
 
 weir_status api_ion_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

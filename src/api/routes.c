@@ -130,7 +130,7 @@ const struct api_route api_routes[] = {
     {"GET", API "/ions", "List IONs with pipelines and links", VIEWER, VIEWER, API_READ, API_LIST,
      NULL, &weir_ion_resource, NULL, 0, api_ion_list},
     {"POST", API "/ions", "Apply an ION document: create it, or change what differs", SCIENTIST,
-     SCIENTIST, API_WRITE, API_POKE, NULL, &weir_ion_resource, NULL, 0, api_ion_apply},
+     SCIENTIST, API_NONE, API_POKE, NULL, &weir_ion_resource, NULL, 0, api_ion_apply},
     {"GET", API "/ions/{name}", "Look at an ION", VIEWER, VIEWER, API_READ, 0, NULL,
      &weir_ion_resource, NULL, 0, api_ion_get},
     {"DELETE", API "/ions/{name}", "Delete an ION and stop what it runs", SCIENTIST, SCIENTIST,

@@ -53,6 +53,12 @@ static weir_status apply_one(struct cli_call *call, const char *path, const json
         (void)weir_error_prefix(err, "%s: ", path);
         return status;
     }
+    size_t i;
+    json_t *warning;
+    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
+    {
+        (void)fprintf(stderr, "warning: %s: %s\n", path, json_string_value(warning));
+    }
     if (cli_is_json(call)) {
         cli_print_json(answer);
     } else {

@@ -481,21 +481,6 @@ weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
     return WEIR_OK;
 }
 
-weir_status weir_ion_doc_check(const struct weir_ion_doc *doc, struct weir_error *err)
-{
-    for (size_t i = 0; i < doc->n_pipelines; i++) {
-        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
-        if (pipeline->type == WEIR_PIPELINE_PREDICTION && pipeline->gallery_dataset == NULL) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                  "$.pipelines[%zu].gallery: missing: replicas of this version "
-                                  "recognise people by a gallery; add the dataset of \"%s\" that "
-                                  "has a class per person: gallery: {dataset: NAME}",
-                                  i, pipeline->name);
-        }
-    }
-    return WEIR_OK;
-}
-
 const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_doc *doc,
                                                           const char *name)
 {

@@ -77,7 +77,8 @@ weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
 /**
  * Can this version serve what the document describes? For documents that are applied; a stored one
  * is read as it is.
- * @return UNSUPPORTED with the path: a prediction pipeline without a gallery.
+ * @return With the place: UNSUPPORTED: a prediction pipeline without a gallery; INVALID: a path of
+ * a source or sink that is relative or still holds a template's mark ("@WORK@").
  */
 weir_status weir_ion_doc_check(const struct weir_ion_doc *doc,
                                struct weir_error *err) WEIR_MUST_CHECK;

@@ -207,6 +207,41 @@ START_TEST(a_replica_without_a_gallery_is_refused_when_it_is_applied)
 
 END_TEST
 
+static const struct {
+    const char *source, *sinks;
+    const char *said; /**< NULL: it is fine. */
+} paths[] = {
+    {"{kind: directory, path: /srv/frames}", "[{kind: jsonl, path: /srv/out.jsonl}]", NULL},
+    {"{kind: directory, path: /srv/me@home/A@B}", "[]", NULL},
+    {"{kind: directory, path: '@WORK@/frames'}", "[]",
+     "$.pipelines[1].source.path: \"@WORK@/frames\" still holds the mark @WORK@ of a template"},
+    {"{kind: directory, path: '/srv/@DIR_1@/x'}", "[]", "holds the mark @DIR_1@"},
+    {"{kind: directory, path: frames}", "[]",
+     "$.pipelines[1].source.path: \"frames\" is a relative"},
+    {"{kind: directory, path: ./frames}", "[]", "write an absolute one"},
+    {"{kind: http}", "[{kind: jsonl, path: /a}, {kind: jsonl, path: out.jsonl}]",
+     "$.pipelines[1].sinks[1].path: \"out.jsonl\" is a relative path"},
+};
+
+START_TEST(a_path_that_means_something_else_on_a_node_is_refused)
+{
+    struct weir_ion_doc doc;
+    char text[1024];
+    (void)snprintf(text, sizeof text,
+                   DOC(TRAINING ", {name: p, type: prediction, source: %s, sinks: %s, "
+                                "gallery: {dataset: g}}",
+                       LINK),
+                   paths[_i].source, paths[_i].sinks);
+    ck_assert_int_eq(parse(text, &doc), WEIR_OK);
+    weir_status status = weir_ion_doc_check(&doc, &err);
+    ck_assert_int_eq(status, paths[_i].said == NULL ? WEIR_OK : WEIR_ERR_INVALID);
+    if (paths[_i].said != NULL) {
+        ck_assert_msg(strstr(err.message, paths[_i].said) != NULL, "%s", err.message);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ion_doc");
@@ -215,6 +250,8 @@ int main(void)
     tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
     tcase_add_test(tcase, what_is_left_out_has_its_default);
     tcase_add_test(tcase, a_replica_without_a_gallery_is_refused_when_it_is_applied);
+    tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
+                        sizeof(paths) / sizeof(paths[0]));
     tcase_add_loop_test(tcase, what_is_wrong_is_named_by_its_place, 0,
                         sizeof(wrong) / sizeof(wrong[0]));
     suite_add_tcase(suite, tcase);

@@ -75,8 +75,8 @@ static weir_status read_gallery(const json_t *json, struct weir_arena *arena,
     if (!json_is_object(gallery)) {
         return weir_error_set(
             err, WEIR_ERR_UNSUPPORTED,
-            "deployment: $.gallery: there is none; a replica recognises people by "
-            "a gallery");
+            "the gallery has no version yet, and a replica recognises people by it: freeze its "
+            "dataset");
     }
     if (!is_blob(blob)) {
         return weir_error_set(err, WEIR_ERR_INVALID,

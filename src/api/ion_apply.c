@@ -1,0 +1,296 @@
+/** Applying an ION document. What cannot work is refused with a sentence that says what to change;
+ *  what looks wrong from here, but may be right on another node, is a warning in the answer. */
+#include "api/api_private.h"
+#include "api/control.h"
+#include "base/file.h"
+#include "framework/model_names.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define MODEL_FILE_MAX_BYTES ((size_t)1 << 20)
+
+/** One document on its way: read and checked first, then stored in a transaction that may run
+ *  twice. */
+struct apply {
+    struct api_call *call;
+    struct weir_ion_doc doc;
+    json_t *warnings; /**< Sentences: of the document, and behind n_of_doc those of the store. */
+    size_t n_of_doc;
+    struct weir_ion_dataset *datasets; /**< The latest version of each dataset it names. */
+    size_t n_datasets;
+};
+
+static void warn(struct apply *apply, const char *sentence)
+{
+    json_t *text = json_string(sentence);
+    if (text != NULL) {
+        json_array_append_new(apply->warnings, text);
+    }
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/** A training's model, and what is known of it before it is trained. */
+enum model_kind { MODEL_CLASSIFIER, MODEL_EMBEDDING, MODEL_UNSEEN };
+
+/** A regular file that is not too long for a model file, and whose reading does not wait. */
+static bool is_plain_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+           st.st_size <= (off_t)MODEL_FILE_MAX_BYTES;
+}
+
+/** What a model is. A file may lie on the nodes only: then nothing is known. */
+static enum model_kind kind_of_model(const char *model)
+{
+    const struct weir_model_name *known = weir_model_name_find(model);
+    json_t *file;
+    struct weir_error ignored;
+    if (known != NULL) {
+        return known->is_embedding ? MODEL_EMBEDDING : MODEL_CLASSIFIER;
+    }
+    if (!is_plain_file(model) ||
+        weir_json_load(model, MODEL_FILE_MAX_BYTES, &file, &ignored) != WEIR_OK) {
+        return MODEL_UNSEEN;
+    }
+    const char *loss = json_string_value(json_object_get(json_object_get(file, "loss"), "type"));
+    bool is_embedding = loss != NULL && strcmp(loss, "margin") == 0;
+    json_decref(file);
+    return is_embedding ? MODEL_EMBEDDING : MODEL_CLASSIFIER;
+}
+
+static size_t index_of(const struct weir_ion_doc *doc, const struct weir_ion_doc_pipeline *pipeline)
+{
+    return (size_t)(pipeline - doc->pipelines);
+}
+
+static weir_status check_models(struct apply *apply, struct weir_error *err)
+{
+    const struct weir_ion_doc *doc = &apply->doc;
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
+        if (pipeline->type != WEIR_PIPELINE_TRAINING) {
+            continue;
+        }
+        char *place = weir_arena_printf(apply->call->arena, "$.pipelines[%zu].model", i);
+        WEIR_TRY(weir_model_name_check(pipeline->model, place, err));
+        if (weir_model_is_file(pipeline->model) && !weir_path_exists(pipeline->model)) {
+            warn(apply,
+                 weir_arena_printf(apply->call->arena,
+                                   "%s: %s is not on the server's machine: it must be on the "
+                                   "nodes that train",
+                                   place, pipeline->model));
+        }
+    }
+    return WEIR_OK;
+}
+
+/** A gallery compares embeddings: a classifier's models could be trained and never served. */
+static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error *err)
+{
+    for (size_t i = 0; i < doc->n_links; i++) {
+        const struct weir_ion_doc_pipeline *from = weir_ion_doc_pipeline(doc, doc->links[i].from);
+        const struct weir_ion_doc_pipeline *to = weir_ion_doc_pipeline(doc, doc->links[i].to);
+        if (to->gallery_dataset == NULL || kind_of_model(from->model) != MODEL_CLASSIFIER) {
+            continue;
+        }
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "$.links[%zu]: pipeline \"%s\" recognises people by a gallery, which "
+                              "needs a model that gives embeddings, and \"%s\" trains %s, a "
+                              "classifier: write model: face-embed in $.pipelines[%zu] (or a model "
+                              "file whose loss is margin), or take the link and \"%s\" out",
+                              i, to->name, from->name, from->model, index_of(doc, from), to->name);
+    }
+    return WEIR_OK;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/** The folder that a file lies in. */
+static char *folder_of(struct apply *apply, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = weir_arena_strdup(apply->call->arena, path);
+    folder[slash > path ? slash - path : 1] = '\0';
+    return folder;
+}
+
+static void look_at_source(struct apply *apply, size_t i_pipeline, const json_t *source)
+{
+    const char *path = json_string_value(json_object_get(source, "path"));
+    if (path != NULL && !weir_path_is_dir(path)) {
+        warn(apply,
+             weir_arena_printf(apply->call->arena,
+                               "$.pipelines[%zu].source.path: %s is no folder on the server's "
+                               "machine: the replica makes it where it runs, and frames must "
+                               "come there",
+                               i_pipeline, path));
+    }
+}
+
+static void look_at_sink(struct apply *apply, size_t i_pipeline, size_t i_sink, const json_t *sink)
+{
+    const char *path = json_string_value(json_object_get(sink, "path"));
+    if (path != NULL && !weir_path_is_dir(folder_of(apply, path))) {
+        warn(apply,
+             weir_arena_printf(apply->call->arena,
+                               "$.pipelines[%zu].sinks[%zu].path: the folder of %s is not on "
+                               "the server's machine: make it where the replica runs",
+                               i_pipeline, i_sink, path));
+    }
+}
+
+/** Source and sinks may be on other nodes: what is not here is said, not refused. */
+static void look_at_paths(struct apply *apply)
+{
+    for (size_t i = 0; i < apply->doc.n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+        if (pipeline->type != WEIR_PIPELINE_PREDICTION) {
+            continue;
+        }
+        json_t *source = json_loads(pipeline->source, 0, NULL);
+        json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
+        look_at_source(apply, i, source);
+        for (size_t k = 0; k < json_array_size(sinks); k++) {
+            look_at_sink(apply, i, k, json_array_get(sinks, k));
+        }
+        json_decref(source);
+        json_decref(sinks);
+    }
+}
+
+/* ---- datasets -------------------------------------------------------------------------------- */
+
+/** A gallery's classes are its people. */
+static weir_status check_gallery(struct apply *apply, const char *place,
+                                 const struct weir_dataset *dataset,
+                                 const struct weir_dataset_version *version, struct weir_error *err)
+{
+    if (strcmp(dataset->kind, "folder") != 0) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "%s: dataset \"%s\" is of kind %s: a gallery needs a folder of photos "
+            "for each person",
+            place, dataset->name, dataset->kind);
+    }
+    if (version->version > 0 && version->n_classes == 0) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "%s: version %lld of dataset \"%s\" has no classes: put each person's "
+            "photos into a folder of their own and freeze it again",
+            place, (long long)version->version, dataset->name);
+    }
+    if (version->version == 0) {
+        warn(apply,
+             weir_arena_printf(apply->call->arena,
+                               "%s: dataset \"%s\" has no version yet: its people count once it "
+                               "is frozen (weir dataset freeze %s)",
+                               place, dataset->name, dataset->name));
+    }
+    return WEIR_OK;
+}
+
+/** Add the latest version of a dataset, if it has one. The dataset must exist. */
+static weir_status add_dataset(struct apply *apply, struct weir_txn *txn, const char *place,
+                               const char *name, bool is_gallery, struct weir_error *err)
+{
+    struct weir_dataset dataset;
+    struct weir_dataset_version version;
+    struct weir_error ignored;
+    if (name == NULL) {
+        return WEIR_OK;
+    }
+    if (weir_txn_get(txn, &weir_dataset_resource, name, apply->call->arena, &dataset, err) !=
+        WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: there is no dataset \"%s\": create it first with "
+                              "`weir dataset create %s`",
+                              place, name, name);
+    }
+    if (weir_dataset_version_get(txn, name, 0, apply->call->arena, &version, &ignored) != WEIR_OK) {
+        version = (struct weir_dataset_version){0};
+    }
+    if (is_gallery) {
+        WEIR_TRY(check_gallery(apply, place, &dataset, &version, err));
+    }
+    if (version.version > 0) {
+        apply->datasets[apply->n_datasets++] = (struct weir_ion_dataset){
+            dataset.name, version.version, dataset.path, version.digest, version.blob};
+    }
+    return WEIR_OK;
+}
+
+/** The latest version of each dataset that the document names; all must exist. */
+static weir_status find_datasets(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
+{
+    const struct weir_ion_doc *doc = &apply->doc;
+    struct weir_arena *arena = apply->call->arena;
+    apply->datasets = WEIR_ARENA_ARRAY(arena, 2 * doc->n_pipelines + 1, struct weir_ion_dataset);
+    apply->n_datasets = 0;
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
+        char *place = weir_arena_printf(arena, "$.pipelines[%zu].dataset", i);
+        WEIR_TRY(add_dataset(apply, txn, place, pipeline->dataset, false, err));
+        place = weir_arena_printf(arena, "$.pipelines[%zu].gallery.dataset", i);
+        WEIR_TRY(add_dataset(apply, txn, place, pipeline->gallery_dataset, true, err));
+        place = weir_arena_printf(arena, "$.pipelines[%zu].gallery.strangers", i);
+        WEIR_TRY(add_dataset(apply, txn, place, pipeline->strangers, true, err));
+    }
+    return WEIR_OK;
+}
+
+/* ---- apply ----------------------------------------------------------------------------------- */
+
+static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct apply *apply = context;
+    struct api_call *call = apply->call;
+    struct weir_ion_state state;
+    struct weir_ion_actions actions = {0};
+    struct weir_error missing;
+    json_array_clear(call->publish);
+    while (json_array_size(apply->warnings) > apply->n_of_doc) {
+        json_array_remove(apply->warnings, apply->n_of_doc);
+    }
+    WEIR_TRY(find_datasets(apply, txn, err));
+    weir_status status = weir_ion_load(txn, apply->doc.name, call->arena, &state, &missing);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        weir_ion_state_new(apply->doc.name, call->arena, &state);
+    } else if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", missing.message);
+    }
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED,
+                                   .actor = call->actor,
+                                   .document = weir_json_text(call->body, call->arena),
+                                   .doc = &apply->doc,
+                                   .datasets = apply->datasets,
+                                   .n_datasets = apply->n_datasets};
+    WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));
+    WEIR_TRY(weir_ion_save(txn, &state, &actions, call->now_ms, err));
+    struct control control = api_control(call);
+    control_publish(&control, "ions", json_pack("{s:s}", "name", apply->doc.name));
+    return api_ion_answer(call, txn, apply->doc.name, apply->warnings, err);
+}
+
+/** Check all that needs no transaction, then store. */
+static weir_status check_and_store(struct apply *apply, struct weir_error *err)
+{
+    WEIR_TRY(weir_ion_doc_parse(apply->call->body, apply->call->arena, &apply->doc, err));
+    WEIR_TRY(weir_ion_doc_check(&apply->doc, err));
+    WEIR_TRY(check_models(apply, err));
+    WEIR_TRY(check_pairs(&apply->doc, err));
+    look_at_paths(apply);
+    apply->n_of_doc = json_array_size(apply->warnings);
+    return weir_store_write(apply->call->api->store, apply_in, apply, err);
+}
+
+weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct apply apply = {.call = call, .warnings = json_array()};
+    (void)txn;
+    weir_status status = check_and_store(&apply, err);
+    json_decref(apply.warnings);
+    return status;
+}

@@ -1,0 +1,83 @@
+/* What a document must not say when it is applied, though it can be read. */
+#include "ion/ion_doc.h"
+
+#include <string.h>
+
+/** "@WORK@" in a text: a mark that somebody should have replaced. NULL if there is none. */
+static const char *find_mark(const char *text, size_t *out_len)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    for (const char *p = strchr(text, '@'); p != NULL; p = strchr(p + 1, '@')) {
+        size_t len = strspn(p + 1, letters);
+        if (len > 0 && p[1 + len] == '@') {
+            *out_len = len + 2;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/** A path that processes on any node and in any folder understand alike. */
+static weir_status check_path(const char *place, const char *path, struct weir_error *err)
+{
+    size_t mark_len;
+    const char *mark = find_mark(path, &mark_len);
+    if (mark != NULL) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "%s.path: \"%.200s\" still holds the mark %.*s of a template: write an "
+            "absolute path in its place",
+            place, path, (int)mark_len, mark);
+    }
+    if (path[0] != '/') {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s.path: \"%.200s\" is a relative path, and a replica works in a "
+                              "folder of its own: write an absolute one",
+                              place, path);
+    }
+    return WEIR_OK;
+}
+
+/** The endpoint's path, if it has one. */
+static weir_status check_endpoint(const json_t *endpoint, const char *place, struct weir_error *err)
+{
+    const char *path = json_string_value(json_object_get(endpoint, "path"));
+    return path != NULL ? check_path(place, path, err) : WEIR_OK;
+}
+
+/** Source and sinks of pipeline i. */
+static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline, size_t i_pipeline,
+                                   struct weir_error *err)
+{
+    char place[64];
+    json_t *source = json_loads(pipeline->source, 0, NULL);
+    json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
+    (void)snprintf(place, sizeof place, "$.pipelines[%zu].source", i_pipeline);
+    weir_status status = check_endpoint(source, place, err);
+    for (size_t i = 0; i < json_array_size(sinks) && status == WEIR_OK; i++) {
+        (void)snprintf(place, sizeof place, "$.pipelines[%zu].sinks[%zu]", i_pipeline, i);
+        status = check_endpoint(json_array_get(sinks, i), place, err);
+    }
+    json_decref(source);
+    json_decref(sinks);
+    return status;
+}
+
+weir_status weir_ion_doc_check(const struct weir_ion_doc *doc, struct weir_error *err)
+{
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
+        if (pipeline->type != WEIR_PIPELINE_PREDICTION) {
+            continue;
+        }
+        if (pipeline->gallery_dataset == NULL) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "$.pipelines[%zu].gallery: missing: replicas of this version "
+                                  "recognise people by a gallery; add the dataset of \"%s\" that "
+                                  "has a class per person: gallery: {dataset: NAME}",
+                                  i, pipeline->name);
+        }
+        WEIR_TRY(check_endpoints(pipeline, i, err));
+    }
+    return WEIR_OK;
+}
