@@ -43,10 +43,8 @@ void weir_arena_fini(struct weir_arena *arena)
 static struct weir_arena_block *block_add(struct weir_arena *arena, size_t size)
 {
     size_t cap = WEIR_MAX(size, ARENA_BLOCK_BYTES);
-    if (arena->used_bytes > arena->max_bytes || cap > arena->max_bytes - arena->used_bytes) {
-        die("arena is full", size);
-    }
-    struct weir_arena_block *block = malloc(sizeof *block + cap);
+    struct weir_arena_block *block =
+        cap <= SIZE_MAX - sizeof *block ? malloc(sizeof *block + cap) : NULL;
     if (block == NULL) {
         die("out of memory", size);
     }
@@ -62,6 +60,18 @@ static struct weir_arena_block *block_add(struct weir_arena *arena, size_t size)
         arena->head = block;
     }
     return block;
+}
+
+weir_status weir_arena_check(const struct weir_arena *arena, const char *what,
+                             struct weir_error *err)
+{
+    if (arena->used_bytes <= arena->max_bytes) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_LIMIT,
+                          "%s: more data than one step may hold in memory (%zu MiB): ask for less "
+                          "at a time",
+                          what, arena->max_bytes >> 20);
 }
 
 void *weir_arena_alloc(struct weir_arena *arena, size_t size)

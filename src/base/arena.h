@@ -2,22 +2,27 @@
  * Arena: memory of one request, one parse or one job, freed whole.
  *
  * Strings and records that a control-plane function returns live in the arena its caller passed.
- * Nothing is freed singly. An arena has a maximum; beyond it, and when memory is out, the program
- * aborts with a message (a program's arena holds bounded input). Libraries that must survive lack
- * of memory (nn, comm, data, sched, store) use malloc and WEIR_ERR_NOMEM for bulk data instead. Not
- * thread-safe: an arena belongs to one thread at a time.
+ * Nothing is freed singly. Not thread-safe: an arena belongs to one thread at a time.
+ *
+ * An arena has a maximum that is checked where data enters it: who copies input of unknown size
+ * into an arena (rows of the store, fields of a body) calls weir_arena_check after each piece and
+ * fails with LIMIT. So a request that needs too much fails, and the process goes on. A single
+ * allocation never fails and never looks at the maximum; its size follows from input that was
+ * bounded before. The program aborts only when malloc itself finds no memory. Libraries that must
+ * survive that (nn, comm, data, sched, store) use malloc and WEIR_ERR_NOMEM for bulk data.
  */
 #ifndef WEIR_BASE_ARENA_H
 #define WEIR_BASE_ARENA_H
 
 #include "base/macros.h"
+#include "base/status.h"
 
 #include <stdarg.h>
 #include <stddef.h>
 
 struct weir_arena {
     struct weir_arena_block *head;
-    size_t used_bytes; /**< Sum over all blocks; compared with max_bytes. */
+    size_t used_bytes; /**< Sum over all blocks; weir_arena_check compares it with max_bytes. */
     size_t max_bytes;
 };
 
@@ -26,6 +31,14 @@ void weir_arena_init(struct weir_arena *arena, size_t max_bytes);
 
 /** Free all memory. The arena can be used again. NULL is accepted. */
 void weir_arena_fini(struct weir_arena *arena);
+
+/**
+ * Does the arena hold at most max_bytes? To be asked after each piece of input copied into it.
+ * @param what  What was being read, for the message: "job".
+ * @return LIMIT with a sentence if not. What the arena holds stays valid.
+ */
+weir_status weir_arena_check(const struct weir_arena *arena, const char *what,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** `size` zeroed bytes aligned to 16. Never NULL. */
 void *weir_arena_alloc(struct weir_arena *arena, size_t size);

@@ -47,6 +47,22 @@ weir_status weir_json_parse(const char *text, size_t len, const char *what, json
     return WEIR_OK;
 }
 
+size_t weir_json_count(const char *text, size_t len)
+{
+    size_t n = 1;
+    bool is_in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"') {
+            is_in_string = !is_in_string;
+        } else if (is_in_string) {
+            i += text[i] == '\\'; /* what is escaped ends no string */
+        } else {
+            n += text[i] == ',' || text[i] == ':' || text[i] == '[' || text[i] == '{';
+        }
+    }
+    return n;
+}
+
 weir_status weir_json_load(const char *path, size_t max_bytes, json_t **out, struct weir_error *err)
 {
     struct weir_arena arena;

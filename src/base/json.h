@@ -17,6 +17,12 @@
 weir_status weir_json_parse(const char *text, size_t len, const char *what, json_t **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * At least as many as the JSON values (and keys) in this text, whether it is well-formed or not:
+ * each takes memory, however few bytes it is written with ("[[],[],…]").
+ */
+size_t weir_json_count(const char *text, size_t len);
+
 /** Read and parse a file of at most max_bytes. */
 weir_status weir_json_load(const char *path, size_t max_bytes, json_t **out,
                            struct weir_error *err) WEIR_MUST_CHECK;

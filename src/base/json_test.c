@@ -67,6 +67,49 @@ START_TEST(what_we_do_not_read_is_refused_with_its_line)
 
 END_TEST
 
+/* Values and keys of a tree, counted one by one. */
+static size_t n_values(const json_t *value)
+{
+    size_t n = 1, i;
+    const char *key;
+    json_t *child;
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, child)
+        {
+            n += n_values(child);
+        }
+    }
+    json_object_foreach((json_t *)value, key, child)
+    {
+        n += 1 + n_values(child);
+    }
+    return n;
+}
+
+START_TEST(the_count_is_never_less_than_the_values)
+{
+    static const char *const texts[] = {
+        "1",
+        "[]",
+        "[[],[],[]]",
+        "{\"a\":1,\"b\":[1,2,{\"c\":null}]}",
+        "[\"a,b:[{\",\"\\\"[,\\\\\",{}]",
+    };
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
+        json_t *value;
+        ck_assert_int_eq(weir_json_parse(texts[i], strlen(texts[i]), "test", &value, NULL),
+                         WEIR_OK);
+        size_t n = n_values(value), count = weir_json_count(texts[i], strlen(texts[i]));
+        ck_assert_uint_ge(count, n);
+        ck_assert_uint_le(count, 2 * n + 1); /* and of that order: text is not counted */
+        json_decref(value);
+    }
+    ck_assert_uint_ge(weir_json_count("[[[[", 4), 4);
+    ck_assert_uint_ge(weir_json_count("\"\\", 2), 1); /* cut within an escape */
+}
+
+END_TEST
+
 START_TEST(depth_is_bounded_in_both)
 {
     char deep[401];
@@ -104,6 +147,6 @@ START_TEST(json_errors_name_source_line_and_column)
 
 END_TEST
 
-WEIR_TEST_MAIN("json", yaml_means_the_same_as_its_json,
+WEIR_TEST_MAIN("json", yaml_means_the_same_as_its_json, the_count_is_never_less_than_the_values,
                what_we_do_not_read_is_refused_with_its_line, depth_is_bounded_in_both,
                many_documents_come_as_an_array, json_errors_name_source_line_and_column)

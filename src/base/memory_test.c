@@ -50,6 +50,24 @@ START_TEST(arena_memory_is_zeroed_aligned_and_never_overlaps)
 
 END_TEST
 
+START_TEST(an_arena_over_its_maximum_says_so_and_goes_on)
+{
+    struct weir_arena arena;
+    struct weir_error err;
+    weir_arena_init(&arena, 1 << 20);
+    char *first = weir_arena_strdup(&arena, "kept");
+    ck_assert_int_eq(weir_arena_check(&arena, "job", &err), WEIR_OK);
+    memset(weir_arena_alloc(&arena, 3 << 20), 7, 3 << 20);
+    ck_assert_int_eq(weir_arena_check(&arena, "job", &err), WEIR_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "job"));
+    ck_assert_ptr_nonnull(strstr(err.message, "1 MiB"));
+    ck_assert_str_eq(first, "kept");
+    weir_arena_fini(&arena);
+    ck_assert_int_eq(weir_arena_check(&arena, "job", &err), WEIR_OK);
+}
+
+END_TEST
+
 START_TEST(buffer_equals_a_plain_string_until_its_limit)
 {
     char expected[301] = "";
@@ -98,5 +116,6 @@ START_TEST(the_peak_is_what_was_touched_at_once_and_stays)
 END_TEST
 
 WEIR_TEST_MAIN("memory", arena_memory_is_zeroed_aligned_and_never_overlaps,
+               an_arena_over_its_maximum_says_so_and_goes_on,
                buffer_equals_a_plain_string_until_its_limit,
                the_peak_is_what_was_touched_at_once_and_stays)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_LEN 63
+/* What jansson takes for one value: header, slot in its parent, share of the allocator. */
+#define JSON_VALUE_BYTES 128
 
 const struct weir_field *weir_resource_field(const struct weir_resource *resource, const char *name)
 {
@@ -32,10 +33,33 @@ const struct weir_field *weir_resource_key(const struct weir_resource *resource)
 bool weir_name_is_valid(const char *text)
 {
     size_t len = strlen(text);
-    if (len == 0 || len > NAME_MAX_LEN || strchr("._-", text[0]) != NULL) {
+    if (len == 0 || len > WEIR_FIELD_NAME_MAX_BYTES || strchr("._-", text[0]) != NULL) {
         return false;
     }
     return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789._-") == len;
+}
+
+size_t weir_field_max_bytes(const struct weir_field *field)
+{
+    if (field->type != WEIR_FIELD_TYPE_TEXT && field->type != WEIR_FIELD_TYPE_JSON) {
+        return 0;
+    }
+    if (field->max_bytes != 0) {
+        return field->max_bytes;
+    }
+    if (field->type == WEIR_FIELD_TYPE_JSON) {
+        return WEIR_FIELD_JSON_MAX_BYTES;
+    }
+    return field->flags & WEIR_FIELD_NAME ? WEIR_FIELD_NAME_MAX_BYTES : WEIR_FIELD_TEXT_MAX_BYTES;
+}
+
+static weir_status check_size(const struct weir_field *field, size_t len, struct weir_error *err)
+{
+    size_t max_bytes = weir_field_max_bytes(field);
+    return len <= max_bytes
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT, "$.%s: %zu bytes; at most %zu are allowed",
+                                field->name, len, max_bytes);
 }
 
 static const char *json_type_text(const json_t *value)
@@ -86,8 +110,22 @@ static weir_status read_text(const struct weir_field *field, const json_t *value
                               "letter or digit)",
                               field->name, text);
     }
+    WEIR_TRY(check_size(field, json_string_length(value), err));
     *out = weir_arena_strdup(arena, text);
-    return WEIR_OK;
+    return weir_arena_check(arena, field->name, err);
+}
+
+static weir_status read_json(const struct weir_field *field, const json_t *value,
+                             struct weir_arena *arena, char **out, struct weir_error *err)
+{
+    if (json_is_null(value)) {
+        *out = NULL;
+        return WEIR_OK;
+    }
+    char *text = weir_json_text(value, arena);
+    WEIR_TRY(check_size(field, strlen(text), err));
+    *out = text;
+    return weir_arena_check(arena, field->name, err);
 }
 
 static weir_status read_time(const struct weir_field *field, const json_t *value, int64_t *out,
@@ -135,8 +173,7 @@ static weir_status read_field(const struct weir_field *field, const json_t *valu
     case WEIR_FIELD_TYPE_TIME:
         return read_time(field, value, member, err);
     case WEIR_FIELD_TYPE_JSON:
-        *(char **)member = json_is_null(value) ? NULL : weir_json_text(value, arena);
-        return WEIR_OK;
+        return read_json(field, value, arena, member, err);
     }
     return WEIR_ERR_INTERNAL;
 }
@@ -236,6 +273,24 @@ static json_t *field_to_json(const struct weir_field *field, const void *record)
     }
     }
     return json_null();
+}
+
+size_t weir_record_weight(const struct weir_resource *resource, const void *record)
+{
+    size_t weight = resource->n_fields * JSON_VALUE_BYTES;
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        const struct weir_field *field = &resource->fields[i];
+        if (field->type != WEIR_FIELD_TYPE_TEXT && field->type != WEIR_FIELD_TYPE_JSON) {
+            continue;
+        }
+        const char *text = *(char *const *)weir_field_cptr(field, record);
+        size_t len = text != NULL ? strlen(text) : 0;
+        weight += 2 * len;
+        if (field->type == WEIR_FIELD_TYPE_JSON && len > 0) {
+            weight += weir_json_count(text, len) * JSON_VALUE_BYTES;
+        }
+    }
+    return weight;
 }
 
 json_t *weir_record_to_json(const struct weir_resource *resource, const void *record)

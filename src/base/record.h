@@ -55,6 +55,7 @@ struct weir_field {
     unsigned flags;
     const char *unit; /**< "" if none. */
     const char *doc;  /**< One sentence. */
+    size_t max_bytes; /**< Of TEXT and JSON; 0: the type's, see weir_field_max_bytes. */
 };
 
 struct weir_resource {
@@ -72,6 +73,15 @@ struct weir_resource {
         .doc = (field_doc)                                                                         \
     }
 
+/** A text or JSON field with a maximum of its own. */
+#define WEIR_FIELD_SIZED(strct, member, field_type, field_flags, field_max_bytes, field_unit,      \
+                         field_doc)                                                                \
+    {                                                                                              \
+        .name = #member, .type = WEIR_FIELD_TYPE_##field_type,                                     \
+        .offset = offsetof(struct strct, member), .flags = (field_flags), .unit = (field_unit),    \
+        .doc = (field_doc), .max_bytes = (field_max_bytes)                                         \
+    }
+
 #define WEIR_RESOURCE(noun, nouns, strct, table)                                                   \
     {                                                                                              \
         .name = (noun), .plural = (nouns), .size = sizeof(struct strct), .fields = (table),        \
@@ -81,6 +91,13 @@ struct weir_resource {
 const struct weir_field *weir_resource_field(const struct weir_resource *resource,
                                              const char *name);
 const struct weir_field *weir_resource_key(const struct weir_resource *resource);
+
+#define WEIR_FIELD_NAME_MAX_BYTES 63
+#define WEIR_FIELD_TEXT_MAX_BYTES ((size_t)4 << 10)
+#define WEIR_FIELD_JSON_MAX_BYTES ((size_t)1 << 20)
+
+/** Most bytes of the field's text (UTF-8; of JSON in its compact form); 0 for other types. */
+size_t weir_field_max_bytes(const struct weir_field *field);
 
 /** Where a field of a record lies, by type. */
 static inline void *weir_field_ptr(const struct weir_field *field, void *record)
@@ -104,7 +121,8 @@ enum weir_record_mode {
  * Fill *record (zeroed or with defaults; absent keys leave a member as it is) from a JSON object.
  * Text is copied into `arena`. Unknown keys, wrong types and missing fields are INVALID with a
  * path:
- * "$.workers: expected integer, got string". `record` is undefined on error.
+ * "$.workers: expected integer, got string"; text over its field's maximum, or more than the arena
+ * may hold, is LIMIT. `record` is undefined on error.
  */
 weir_status weir_record_from_json(const struct weir_resource *resource, const json_t *object,
                                   enum weir_record_mode mode, struct weir_arena *arena,
@@ -113,6 +131,9 @@ weir_status weir_record_from_json(const struct weir_resource *resource, const js
 /** A new JSON object with every field that is not SECRET; absent text is null. Aborts if no memory.
  */
 json_t *weir_record_to_json(const struct weir_resource *resource, const void *record);
+
+/** About the most memory, in bytes, that weir_record_to_json and its text take for this record. */
+size_t weir_record_weight(const struct weir_resource *resource, const void *record);
 
 /** Does text have a name's form (lower case, digits, ".", "_", "-"; 1 to 63 bytes)? */
 bool weir_name_is_valid(const char *text);

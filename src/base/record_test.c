@@ -15,7 +15,7 @@ struct sample {
 static const struct weir_field sample_fields[] = {
     WEIR_FIELD(sample, id, TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
     WEIR_FIELD(sample, name, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "Unique name"),
-    WEIR_FIELD(sample, spec, JSON, WEIR_FIELD_MUTABLE, "", "Any JSON"),
+    WEIR_FIELD_SIZED(sample, spec, JSON, WEIR_FIELD_MUTABLE, 20, "", "Any JSON"),
     WEIR_FIELD(sample, secret, TEXT, WEIR_FIELD_SECRET, "", "Never shown"),
     WEIR_FIELD(sample, count, INT, WEIR_FIELD_MUTABLE, "", "How many"),
     WEIR_FIELD(sample, made_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When"),
@@ -121,6 +121,32 @@ START_TEST(wrong_input_is_refused_with_its_path)
 
 END_TEST
 
+START_TEST(text_over_its_fields_maximum_is_refused)
+{
+    struct weir_arena arena;
+    struct sample s = {0};
+    weir_arena_init(&arena, 0);
+    char *secret = weir_arena_alloc(&arena, WEIR_FIELD_TEXT_MAX_BYTES + 2);
+    memset(secret, 'x', WEIR_FIELD_TEXT_MAX_BYTES);
+    char *text = weir_arena_printf(&arena, "{\"secret\":\"%s\"}", secret);
+    ck_assert_int_eq(from_text(text, WEIR_RECORD_TRUSTED, &arena, &s), WEIR_OK);
+    secret[WEIR_FIELD_TEXT_MAX_BYTES] = 'x';
+    text = weir_arena_printf(&arena, "{\"secret\":\"%s\"}", secret);
+    ck_assert_int_eq(from_text(text, WEIR_RECORD_TRUSTED, &arena, &s), WEIR_ERR_LIMIT);
+    ck_assert_str_eq(err.message, "$.secret: 4097 bytes; at most 4096 are allowed");
+    text = "{\"spec\":[1,2,3,4,5,6,7,8, 9]}"; /* 19 bytes without the blank */
+    ck_assert_int_eq(from_text(text, WEIR_RECORD_UPDATE, &arena, &s), WEIR_OK);
+    text = "{\"spec\":[1,2,3,4,5,6,7,8,910]}";
+    ck_assert_int_eq(from_text(text, WEIR_RECORD_UPDATE, &arena, &s), WEIR_ERR_LIMIT);
+    weir_arena_fini(&arena);
+    weir_arena_init(&arena, 1);
+    ck_assert_int_eq(from_text("{\"secret\":\"a\"}", WEIR_RECORD_TRUSTED, &arena, &s),
+                     WEIR_ERR_LIMIT); /* the arena's maximum */
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 START_TEST(names_have_their_form)
 {
     char longest[65];
@@ -137,4 +163,5 @@ START_TEST(names_have_their_form)
 END_TEST
 
 WEIR_TEST_MAIN("record", a_record_survives_the_way_over_json, nan_and_absence_are_null,
-               wrong_input_is_refused_with_its_path, names_have_their_form)
+               text_over_its_fields_maximum_is_refused, wrong_input_is_refused_with_its_path,
+               names_have_their_form)

@@ -12,11 +12,11 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, ion,             TEXT, WEIR_FIELD_COLUMN, "", "ION"),
     WEIR_FIELD(weir_decision, pipeline,        TEXT, 0, "", "Pipeline"),
     WEIR_FIELD(weir_decision, replica,         TEXT, 0, "", "Replica that decided"),
-    WEIR_FIELD(weir_decision, camera,          TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Camera"),
+    WEIR_FIELD_SIZED(weir_decision, camera, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, 256, "", "Camera"),
     WEIR_FIELD(weir_decision, frame,           INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Number of the frame"),
     WEIR_FIELD(weir_decision, time_ms,         TIME, WEIR_FIELD_COLUMN, "ms", "When"),
     WEIR_FIELD(weir_decision, verdict,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "grant, deny, unknown or error"),
-    WEIR_FIELD(weir_decision, person,          TEXT, WEIR_FIELD_COLUMN, "", "Who was recognised"),
+    WEIR_FIELD_SIZED(weir_decision, person, TEXT, WEIR_FIELD_COLUMN, 256, "", "Who was recognised"),
     WEIR_FIELD(weir_decision, score,           F64,  WEIR_FIELD_COLUMN, "", "Similarity to the nearest person"),
     WEIR_FIELD(weir_decision, threshold,       F64,  0, "", "Similarity that was needed"),
     WEIR_FIELD(weir_decision, model_version,   INT,  WEIR_FIELD_COLUMN, "", "Model version that decided"),
@@ -25,7 +25,7 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, latency_us,      INT,  WEIR_FIELD_COLUMN, "us", "From frame to decision"),
     WEIR_FIELD(weir_decision, durable_us,      INT,  0, "us", "From frame to decision on disk"),
     WEIR_FIELD(weir_decision, brightness,      F64,  0, "", "Mean brightness of the frame"),
-    WEIR_FIELD(weir_decision, error,           TEXT, 0, "", "What went wrong"),
+    WEIR_FIELD_SIZED(weir_decision, error, TEXT, 0, 1024, "", "What went wrong"),
     WEIR_FIELD(weir_decision, image,           TEXT, 0, "", "SHA-256 of the face"),
 };
 static const struct weir_field health_report_fields[] = {
@@ -41,7 +41,7 @@ static const struct weir_field health_report_fields[] = {
     WEIR_FIELD(weir_health_report, drifted,       BOOL, WEIR_FIELD_COLUMN, "", "Taken as drift"),
     WEIR_FIELD(weir_health_report, n_samples,     INT,  WEIR_FIELD_COLUMN, "", "Samples in the window"),
     WEIR_FIELD(weir_health_report, model_version, INT,  0, "", "Model version that served"),
-    WEIR_FIELD(weir_health_report, detail,        JSON, 0, "", "Histograms and more"),
+    WEIR_FIELD_SIZED(weir_health_report, detail, JSON, 0, 64 << 10, "", "Histograms and more"),
     WEIR_FIELD(weir_health_report, time_ms,       TIME, WEIR_FIELD_COLUMN, "ms", "When"),
 };
 // clang-format on

@@ -98,7 +98,8 @@ weir_status weir_txn_query_int(struct weir_txn *txn, const char *sql, const stru
                                size_t n_binds, int64_t fallback, int64_t *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The text in the first column of all rows, in the arena; NULL where it is NULL. */
+/** The text in the first column of all rows, in the arena; NULL where it is NULL. LIMIT if that is
+ *  more than the arena may hold. */
 weir_status weir_txn_query_texts(struct weir_txn *txn, const char *sql,
                                  const struct weir_bind *binds, size_t n_binds,
                                  struct weir_arena *arena, char ***out, size_t *out_n,

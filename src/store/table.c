@@ -242,7 +242,7 @@ static weir_status get_where(struct weir_txn *txn, const struct weir_resource *r
                               value);
     }
     read_record(stmt, resource, arena, out);
-    return WEIR_OK;
+    return weir_arena_check(arena, resource->name, err);
 }
 
 weir_status weir_txn_get(struct weir_txn *txn, const struct weir_resource *resource,
@@ -513,15 +513,16 @@ static char *cursor_after(const struct plan *plan, const void *record, struct we
 
 /** Read all rows into one array that doubles in the arena. */
 static weir_status read_rows(struct weir_stmt *stmt, const struct weir_resource *resource,
-                             size_t limit, struct weir_arena *arena, char **out_items,
+                             const struct plan *plan, struct weir_arena *arena, char **out_items,
                              size_t *out_n, bool *out_has_more, struct weir_error *err)
 {
     char *items = NULL;
-    size_t n = 0, cap = 0;
+    size_t n = 0, cap = 0, weight = 0;
+    size_t max_weight = plan->query->max_bytes != 0 ? plan->query->max_bytes : SIZE_MAX;
     for (;;) {
         bool has_row;
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row || n == limit) {
+        if (!has_row || n == plan->limit || weight > max_weight) {
             *out_has_more = has_row;
             break;
         }
@@ -535,6 +536,9 @@ static weir_status read_rows(struct weir_stmt *stmt, const struct weir_resource 
             cap = new_cap;
         }
         read_record(stmt, resource, arena, items + n * resource->size);
+        WEIR_TRY(weir_arena_check(arena, resource->plural, err));
+        weight +=
+            max_weight < SIZE_MAX ? weir_record_weight(resource, items + n * resource->size) : 0;
         n++;
     }
     *out_items = items;
@@ -565,7 +569,7 @@ weir_status weir_txn_list(struct weir_txn *txn, const struct weir_resource *reso
     char *items;
     size_t n;
     bool has_more;
-    WEIR_TRY(read_rows(stmt, resource, plan.limit, arena, &items, &n, &has_more, err));
+    WEIR_TRY(read_rows(stmt, resource, &plan, arena, &items, &n, &has_more, err));
     *out_items = items;
     *out_n = n;
     if (out_next != NULL) {

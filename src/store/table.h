@@ -24,7 +24,8 @@
 weir_status weir_txn_insert(struct weir_txn *txn, const struct weir_resource *resource,
                             const void *record, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The record with this key (as text, also for integer keys). @return NOT_FOUND. */
+/** The record with this key (as text, also for integer keys). @return NOT_FOUND; LIMIT if it is
+ *  more than the arena may hold. */
 weir_status weir_txn_get(struct weir_txn *txn, const struct weir_resource *resource,
                          const char *key, struct weir_arena *arena, void *out,
                          struct weir_error *err) WEIR_MUST_CHECK;
@@ -78,6 +79,8 @@ struct weir_query {
     bool is_descending;
     const char *cursor; /**< out_next of the page before; NULL = from the start. */
     size_t limit;       /**< 0 = 100; at most WEIR_QUERY_LIMIT_MAX. */
+    size_t max_bytes;   /**< 0 = none. End the page after the record with which the sum of
+                           weir_record_weight passes this. */
 };
 
 #define WEIR_FILTERS(...)                                                                          \
@@ -89,7 +92,8 @@ struct weir_query {
  *
  * @param query     NULL = all, by key, the first 100.
  * @param out_next  May be NULL. The cursor of the next page; NULL after the last.
- * @return INVALID for an unknown field or a cursor that is none.
+ * @return INVALID for an unknown field or a cursor that is none; LIMIT if the records are more than
+ *         the arena may hold.
  */
 weir_status weir_txn_list(struct weir_txn *txn, const struct weir_resource *resource,
                           const struct weir_query *query, struct weir_arena *arena,

@@ -349,7 +349,65 @@ START_TEST(queries_that_make_no_sense_are_refused)
 
 END_TEST
 
+/* Rows of 1000 bytes, which no arena of this test can hold all. */
+static weir_status fill_with_text(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    char data[1001] = "\"";
+    memset(data + 1, 'x', sizeof data - 3);
+    data[sizeof data - 2] = '"';
+    for (size_t i = 0; i < N_THINGS; i++) {
+        const struct weir_thing thing = {.id = weir_arena_printf(&fixture.arena, "%03zu", i),
+                                         .data = data};
+        MUST(weir_txn_insert(txn, &thing_resource, &thing, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_in_pages(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    size_t n_seen = 0, n_pages = 0, n;
+    char *next = NULL, cursor[64];
+    void *items;
+    struct weir_arena arena;
+    struct weir_query query = {.limit = N_THINGS, .max_bytes = 20000};
+    do {
+        weir_arena_init(&arena, (size_t)128 << 10);
+        MUST(weir_txn_list(txn, &thing_resource, &query, &arena, &items, &n, &next, err));
+        ck_assert_uint_ge(n, 1);
+        ck_assert_uint_lt(n, 20000 / 1000 + 1);
+        for (size_t i = 0; i < n; i++) {
+            ck_assert_int_eq((int)strtol(((struct weir_thing *)items)[i].id, NULL, 10),
+                             (int)n_seen++);
+        }
+        if (next != NULL) {
+            (void)snprintf(cursor, sizeof cursor, "%s", next);
+            query.cursor = cursor;
+        }
+        n_pages++;
+        weir_arena_fini(&arena);
+    } while (next != NULL);
+    ck_assert_uint_eq(n_seen, N_THINGS);
+    ck_assert_uint_gt(n_pages, 5);
+    query = (struct weir_query){.limit = N_THINGS}; /* without a bound of its own: the arena's */
+    weir_arena_init(&arena, (size_t)64 << 10);
+    ck_assert_int_eq(weir_txn_list(txn, &thing_resource, &query, &arena, &items, &n, NULL, err),
+                     WEIR_ERR_LIMIT);
+    weir_arena_fini(&arena);
+    return WEIR_OK;
+}
+
+START_TEST(a_page_ends_at_its_bytes_and_a_full_arena_is_an_error)
+{
+    fixture_write(&fixture, fill_with_text, NULL);
+    fixture_read(&fixture, read_in_pages, NULL);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("table", set_up, tear_down, a_record_comes_back_as_it_was_put,
+                    a_page_ends_at_its_bytes_and_a_full_arena_is_an_error,
                     what_cannot_be_is_refused_with_the_reason_and_the_transaction_goes_on,
                     pages_of_random_queries_equal_a_sorted_array,
                     queries_that_make_no_sense_are_refused)

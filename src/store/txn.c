@@ -79,6 +79,7 @@ weir_status weir_txn_query_texts(struct weir_txn *txn, const char *sql,
             texts = grown;
         }
         texts[n++] = weir_stmt_text(stmt, 0, arena);
+        WEIR_TRY(weir_arena_check(arena, "a list", err));
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     }
     *out = texts;

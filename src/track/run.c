@@ -26,7 +26,7 @@ static const struct weir_field run_fields[] = {
 };
 static const struct weir_field metric_fields[] = {
     WEIR_FIELD(weir_metric, run,     TEXT, WEIR_FIELD_READ_ONLY, "", "Run"),
-    WEIR_FIELD(weir_metric, key,     TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "What was measured"),
+    WEIR_FIELD_SIZED(weir_metric, key, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, 256, "", "What was measured"),
     WEIR_FIELD(weir_metric, step,    INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At which step"),
     WEIR_FIELD(weir_metric, value,   F64,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Value; null = not a number"),
     WEIR_FIELD(weir_metric, time_ms, TIME, WEIR_FIELD_COLUMN, "ms", "When"),
@@ -48,7 +48,8 @@ static const char sql_list_key[] = "SELECT key, step, value, time_ms FROM metric
                                    "= 1) ORDER BY step LIMIT :limit";
 static const char sql_latest[] =
     "SELECT key, step, value, time_ms FROM metrics AS m WHERE run = :run AND step ="
-    " (SELECT max(step) FROM metrics WHERE run = m.run AND key = m.key) ORDER BY key";
+    " (SELECT max(step) FROM metrics WHERE run = m.run AND key = m.key) ORDER BY key"
+    " LIMIT 256";
 
 #define METRICS_MAX 1000000
 
@@ -99,6 +100,7 @@ static weir_status read_all(struct weir_stmt *stmt, const char *run, struct weir
         metrics[n++] =
             (struct weir_metric){run_copy, weir_stmt_text(stmt, 0, arena), weir_stmt_int(stmt, 1),
                                  weir_stmt_f64(stmt, 2), weir_stmt_int(stmt, 3)};
+        WEIR_TRY(weir_arena_check(arena, "metrics", err));
     }
     *out = metrics;
     *out_n = n;

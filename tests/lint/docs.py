@@ -102,12 +102,20 @@ def load_routes():
     return routes
 
 
+def bytes_text(limit):
+    """A maximum of a field, "256" or "64 << 10" in C, in words; a named one as its name."""
+    number, _, shift = limit.partition(" << ")
+    return f"{number} {({'': 'bytes', '10': 'KiB', '20': 'MiB'})[shift]}" if number.isdigit() else limit
+
+
 def load_fields(text, table):
     fields = []
     for row in parts(braces_after(text, text.index(f"{table}[]"))):
-        if row.startswith("WEIR_FIELD("):
-            _, name, kind, flags, unit, doc = parts(row[len("WEIR_FIELD("):-1])
-            fields.append((name, kind, flags, string(unit) or "", string(doc) or ""))
+        macro, _, rest = row.partition("(")
+        if macro in ("WEIR_FIELD", "WEIR_FIELD_SIZED"):
+            _, name, kind, flags, *limit, unit, doc = parts(rest[:-1])
+            note = f" (at most {bytes_text(limit[0])})" if limit else ""
+            fields.append((name, kind, flags, string(unit) or "", (string(doc) or "") + note))
     return fields
 
 
