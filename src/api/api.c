@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define API_UPLOAD_MAX_BYTES ((uint64_t)4 << 30)
-#define CALL_MAX_BYTES       ((size_t)256 << 20) /* of the arena of one turn */
+#define CALL_MAX_BYTES       ((size_t)64 << 20) /* of the arena of one turn */
 
 const char weir_api_content_security_policy[] =
     "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; "
@@ -101,9 +101,18 @@ void api_answer_list(struct api_call *call, const struct weir_resource *resource
                      size_t n_items, const char *next)
 {
     json_t *array = json_array();
+    size_t weight = 0;
     for (size_t i = 0; i < n_items; i++) {
-        json_array_append_new(
-            array, weir_record_to_json(resource, (const char *)items + i * resource->size));
+        const void *item = (const char *)items + i * resource->size;
+        if (weight > API_ANSWER_MAX_BYTES) {
+            json_decref(array);
+            weir_http_response_errorf(call->response, WEIR_ERR_LIMIT,
+                                      "the %zu %s are more than one answer may hold (%zu MiB)",
+                                      n_items, resource->plural, API_ANSWER_MAX_BYTES >> 20);
+            return;
+        }
+        weight += weir_record_weight(resource, item);
+        json_array_append_new(array, weir_record_to_json(resource, item));
     }
     api_answer(call, json_pack("{s:o,s:s?}", "items", array, "next", next));
 }
@@ -134,6 +143,10 @@ weir_status api_body_text(const struct api_call *call, const char *name, const c
     const json_t *value = json_object_get(call->body, name);
     if (value != NULL && !json_is_null(value) && !json_is_string(value)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected string", name);
+    }
+    if (json_string_length(value) > API_TEXT_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.%s: %zu bytes; at most %zu are allowed", name,
+                              json_string_length(value), API_TEXT_MAX_BYTES);
     }
     *out = json_string_value(value);
     return WEIR_OK;
@@ -268,6 +281,11 @@ static weir_status parse_body(struct api_call *call, struct weir_error *err)
     if (call->request->body_len == 0) {
         call->body = json_object();
         return WEIR_OK;
+    }
+    if (weir_json_count(call->request->body, call->request->body_len) > API_BODY_MAX_VALUES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "request body: more than %zu values: send it in parts",
+                              API_BODY_MAX_VALUES);
     }
     WEIR_TRY(weir_json_parse(call->request->body, call->request->body_len, "request body",
                              &call->body, err));

@@ -12,6 +12,15 @@
 
 #define API_MAX_PARAMS 4
 
+/** Of weir_record_weight, in one answer: a list ends its page there. */
+#define API_ANSWER_MAX_BYTES ((size_t)32 << 20)
+
+/** Values in the JSON of one body, each of which takes memory however short it is written. */
+#define API_BODY_MAX_VALUES ((size_t)256 << 10)
+
+/** Text in a body that belongs to no record: as a record's. */
+#define API_TEXT_MAX_BYTES WEIR_FIELD_TEXT_MAX_BYTES
+
 struct weir_api {
     struct weir_store *store;
     struct weir_blobs *blobs;
@@ -151,7 +160,8 @@ void api_answer(struct api_call *call, json_t *value);
 void api_answer_record(struct api_call *call, const struct weir_resource *resource,
                        const void *record);
 
-/** Answer {"items": […], "next": …} from an array of records. */
+/** Answer {"items": […], "next": …} from an array of records; LIMIT if they weigh more than
+ *  API_ANSWER_MAX_BYTES and one more record (give that as max_bytes of the query). */
 void api_answer_list(struct api_call *call, const struct weir_resource *resource, const void *items,
                      size_t n_items, const char *next);
 
@@ -174,7 +184,8 @@ weir_status api_query_int(const struct api_call *call, const char *name, int64_t
                           int64_t lo, int64_t hi, int64_t *out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Member of the JSON body: text (NULL if absent or null), integer, true or false. */
+/** Member of the JSON body: text (NULL if absent or null; at most API_TEXT_MAX_BYTES), integer,
+ * true or false. */
 weir_status api_body_text(const struct api_call *call, const char *name, const char **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 weir_status api_body_int(const struct api_call *call, const char *name, int64_t fallback,

@@ -112,6 +112,64 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
     return WEIR_OK;
 }
 
+bool control_is_unreadable(weir_status status)
+{
+    return status == WEIR_ERR_LIMIT || status == WEIR_ERR_CORRUPT;
+}
+
+static char *unreadable_key(struct control *control, const char *subject)
+{
+    return weir_arena_printf(control->arena, "unreadable:%s", subject);
+}
+
+weir_status control_raise_unreadable(struct control *control, struct weir_txn *txn,
+                                     const char *subject, const char *problem,
+                                     struct weir_error *err)
+{
+    const char *id = strchr(subject, '/') + 1;
+    bool is_job = strncmp(subject, "job/", 4) == 0;
+    char alert_id[WEIR_UUID_BYTES];
+    weir_uuid_make(alert_id);
+    const struct weir_alert alert = {
+        .id = alert_id,
+        .key = unreadable_key(control, subject),
+        .severity = "critical",
+        .kind = "unreadable",
+        .subject = weir_arena_strdup(control->arena, subject),
+        .message = weir_arena_printf(
+            control->arena,
+            "%s %s cannot be loaded and is left as it is: %s. `weir %s %s` gives it up",
+            is_job ? "Job" : "ION", id, problem, is_job ? "job cancel" : "delete", id)};
+    WEIR_TRY(weir_alert_raise(txn, &alert, control->now_ms, NULL, err));
+    control_publish(control, "alerts", json_pack("{s:s}", "kind", alert.kind));
+    return WEIR_OK;
+}
+
+weir_status control_resolve_unreadable(struct control *control, struct weir_txn *txn,
+                                       const char *subject, struct weir_error *err)
+{
+    return weir_alert_resolve(txn, unreadable_key(control, subject), control->now_ms, err);
+}
+
+weir_status control_ion_abandon(struct control *control, struct weir_txn *txn, const char *ion,
+                                struct weir_error *err)
+{
+    char **jobs;
+    size_t n;
+    WEIR_TRY(weir_ion_abandon(txn, ion, control->now_ms, err));
+    WEIR_TRY(weir_job_list_open_of(txn, ion, control->arena, &jobs, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(weir_job_abandon(txn, jobs[i], "its ION was deleted", control->actor,
+                                  control->now_ms, err));
+    }
+    char *subject = weir_arena_printf(control->arena, "ion/%s", ion);
+    WEIR_TRY(control_resolve_unreadable(control, txn, subject, err));
+    return control_log(control, txn, "ions", "ion_deleted", subject,
+                       weir_arena_printf(control->arena,
+                                         "ION %s, whose state could not be read, was deleted", ion),
+                       err);
+}
+
 /* ---- models and datasets --------------------------------------------------------------------- */
 
 weir_status control_model_register(struct control *control, struct weir_txn *txn,

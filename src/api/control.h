@@ -36,6 +36,23 @@ weir_status control_ion_event(struct control *control, struct weir_txn *txn, con
                               const struct weir_ion_event *event,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Does this status of an event say that the state it is for cannot be read: too large, damaged, or
+ *  of a form that this program does not know? Such a job or ION can still be given up. */
+bool control_is_unreadable(weir_status status);
+
+/** Say that `subject` ("job/ID", "ion/NAME") cannot be loaded and is left alone: an alert, with the
+ *  command that removes it; or that it is over. */
+weir_status control_raise_unreadable(struct control *control, struct weir_txn *txn,
+                                     const char *subject, const char *problem,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+weir_status control_resolve_unreadable(struct control *control, struct weir_txn *txn,
+                                       const char *subject, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Delete an ION whose state cannot be read: it is marked as deleted, and its open jobs are
+ *  cancelled. @return NOT_FOUND. */
+weir_status control_ion_abandon(struct control *control, struct weir_txn *txn, const char *ion,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /** What a new job is made from. Text is borrowed. */
 struct control_job {
     const char *name, *project, *kind;

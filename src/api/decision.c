@@ -23,10 +23,11 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     json_array_foreach(list, i, item)
     {
         decisions[i].score = decisions[i].threshold = decisions[i].brightness = NAN;
+        struct weir_error why;
         weir_status status = weir_record_from_json(
-            &weir_decision_resource, item, WEIR_RECORD_TRUSTED, call->arena, &decisions[i], err);
+            &weir_decision_resource, item, WEIR_RECORD_TRUSTED, call->arena, &decisions[i], &why);
         if (status != WEIR_OK) {
-            return weir_error_set(err, status, "$.decisions[%zu]%s", i, err->message + 1);
+            return weir_error_set(err, status, "$.decisions[%zu]%s", i, why.message + 1);
         }
     }
     WEIR_TRY(weir_decisions_store(txn, decisions, n, &n_stored, err));

@@ -72,7 +72,8 @@ static weir_status send_numbered(struct stream *stream, struct weir_txn *txn, in
 {
     const struct numbered *topic = &numbered_topics[i_topic];
     struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_INT("seq", GT, stream->seqs[i_topic])),
-                               .order_by = "seq", .limit = STREAM_BATCH};
+                               .order_by = "seq", .limit = STREAM_BATCH,
+                               .max_bytes = WEIR_HTTP_EVENTS_MAX_BYTES};
     void *items;
     size_t n;
     WEIR_TRY(weir_txn_list(txn, topic->resource, &query, arena, &items, &n, NULL, err));

@@ -9,7 +9,7 @@
 
 struct feed_entry {
     enum feed_topic topic;
-    char *data;
+    char *data; /**< NULL: it was too large. */
 };
 
 struct feed {
@@ -59,7 +59,7 @@ void feed_destroy(struct feed *feed)
 
 void feed_publish(struct feed *feed, enum feed_topic topic, const char *data)
 {
-    char *copy = weir_xstrdup(data);
+    char *copy = strlen(data) <= FEED_MAX_ENTRY_BYTES ? weir_xstrdup(data) : NULL;
     pthread_mutex_lock(&feed->lock);
     struct feed_entry *entry = &feed->entries[feed->n_published % FEED_MAX_ENTRIES];
     char *old = entry->data;
@@ -89,7 +89,9 @@ weir_status feed_read(struct feed *feed, uint64_t *position, unsigned mask, int 
     for (; status == WEIR_OK && *position < feed->n_published && max_events > 0; ++*position) {
         const struct feed_entry *entry = &feed->entries[*position % FEED_MAX_ENTRIES];
         if (mask & (1u << entry->topic)) {
-            status = weir_http_event_append(out, topic_texts[entry->topic], NULL, entry->data);
+            status = entry->data != NULL
+                         ? weir_http_event_append(out, topic_texts[entry->topic], NULL, entry->data)
+                         : weir_http_event_append(out, "resync", NULL, "{}");
             max_events--;
         }
     }

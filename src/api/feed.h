@@ -1,6 +1,7 @@
 /**
  * Feed: the newest changes, for live streams. A bounded ring in memory; a reader that falls behind
- * is told so ("resync") and reads the records again through the API. Any thread.
+ * is told so ("resync") and reads the records again through the API. A change too large for the
+ * feed is a "resync" too. Any thread.
  */
 #ifndef WEIR_API_FEED_H
 #define WEIR_API_FEED_H
@@ -10,7 +11,8 @@
 
 #include <stdint.h>
 
-#define FEED_MAX_ENTRIES 2048
+#define FEED_MAX_ENTRIES     2048
+#define FEED_MAX_ENTRY_BYTES ((size_t)16 << 10) /* 32 MiB in all */
 
 enum feed_topic {
     FEED_RUNS,
@@ -31,7 +33,8 @@ struct feed;
 struct feed *feed_create(void);
 void feed_destroy(struct feed *feed);
 
-/** Append; the oldest entry makes room. `data` is copied. */
+/** Append; the oldest entry makes room. `data` is copied, if it has at most FEED_MAX_ENTRY_BYTES;
+ *  else the topic's readers get "resync" in its place. */
 void feed_publish(struct feed *feed, enum feed_topic topic, const char *data);
 
 /** Where a new reader starts: behind the newest entry. */

@@ -1,5 +1,6 @@
 #include "api/feed.h"
 
+#include "base/arena.h"
 #include "base/test_main.h"
 
 #include <stdio.h>
@@ -28,6 +29,27 @@ START_TEST(a_reader_gets_its_topics_once_and_in_order)
     ck_assert_str_eq(out.data, "event: runs\ndata: {\"n\":1}\n\nevent: runs\ndata: {\"n\":3}\n\n");
     weir_buf_reset(&out);
     ck_assert_int_eq(feed_read(feed, &position, ~0u, 100, &out), WEIR_OK);
+    ck_assert_uint_eq(out.len, 0);
+    weir_buf_fini(&out);
+    feed_destroy(feed);
+}
+
+END_TEST
+
+START_TEST(a_change_too_large_to_keep_is_a_resync_for_its_topic)
+{
+    struct feed *feed = feed_create();
+    struct weir_buf out;
+    weir_buf_init(&out, 1 << 20);
+    uint64_t position = feed_position(feed), other = position;
+    char *large = weir_xalloc(FEED_MAX_ENTRY_BYTES + 2);
+    memset(large, 'x', FEED_MAX_ENTRY_BYTES + 1);
+    feed_publish(feed, FEED_JOBS, large);
+    free(large);
+    ck_assert_int_eq(feed_read(feed, &position, 1u << FEED_JOBS, 100, &out), WEIR_OK);
+    ck_assert_str_eq(out.data, "event: resync\ndata: {}\n\n");
+    weir_buf_reset(&out);
+    ck_assert_int_eq(feed_read(feed, &other, 1u << FEED_RUNS, 100, &out), WEIR_OK);
     ck_assert_uint_eq(out.len, 0);
     weir_buf_fini(&out);
     feed_destroy(feed);
@@ -72,5 +94,6 @@ START_TEST(topics_survive_the_way_over_their_text)
 END_TEST
 
 WEIR_TEST_MAIN("feed", a_reader_gets_its_topics_once_and_in_order,
+               a_change_too_large_to_keep_is_a_resync_for_its_topic,
                a_reader_that_fell_behind_is_told_and_gets_the_newest,
                topics_survive_the_way_over_their_text)

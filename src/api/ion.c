@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define DEPLOYMENT_WAIT_MAX_S 60
+#define ION_MAX_BYTES         ((size_t)64 << 20) /* in memory */
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
@@ -87,22 +88,39 @@ weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const ch
     return WEIR_OK;
 }
 
+/* Its view, or of one that cannot be read its name and why: it must not hide the others. */
+static json_t *ion_view_by_name(struct weir_txn *txn, const char *name, size_t *weight)
+{
+    struct weir_arena arena;
+    struct weir_ion_state state;
+    struct weir_error reason = {0};
+    json_t *view;
+    weir_arena_init(&arena, ION_MAX_BYTES);
+    if (weir_ion_load(txn, name, &arena, &state, &reason) == WEIR_OK) {
+        view = ion_view(&state);
+    } else {
+        view = json_pack("{s:s,s:s,s:s,s:[],s:[]}", "name", name, "state", "ACTIVE", "problem",
+                         reason.message, "pipelines", "links");
+    }
+    *weight += arena.used_bytes;
+    weir_arena_fini(&arena);
+    return view;
+}
+
 weir_status api_ion_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     char **names;
-    size_t n;
+    const char *next = NULL, *cursor = weir_http_request_query(call->request, "cursor");
+    size_t n, weight = 0;
     WEIR_TRY(weir_ion_list_active(txn, call->arena, &names, &n, err));
     json_t *items = json_array();
-    for (size_t i = 0; i < n; i++) {
-        struct weir_ion_state state;
-        weir_status status = weir_ion_load(txn, names[i], call->arena, &state, err);
-        if (status != WEIR_OK) {
-            json_decref(items);
-            return status;
+    for (size_t i = 0; i < n && next == NULL; i++) {
+        if (cursor == NULL || strcmp(names[i], cursor) > 0) {
+            json_array_append_new(items, ion_view_by_name(txn, names[i], &weight));
+            next = weight > API_ANSWER_MAX_BYTES && i + 1 < n ? names[i] : NULL;
         }
-        json_array_append_new(items, ion_view(&state));
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
     return WEIR_OK;
 }
 
@@ -138,7 +156,11 @@ weir_status api_ion_delete(struct api_call *call, struct weir_txn *txn, struct w
 {
     struct control control = api_control(call);
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_DELETED, .actor = call->actor};
-    WEIR_TRY(control_ion_event(&control, txn, call->params[0], &event, err));
+    weir_status status = control_ion_event(&control, txn, call->params[0], &event, err);
+    if (control_is_unreadable(status)) {
+        status = control_ion_abandon(&control, txn, call->params[0], err);
+    }
+    WEIR_TRY(status);
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }
@@ -209,8 +231,10 @@ weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn,
                             struct weir_error *err)
 {
     struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0])),
-                               .order_by = order_by, .is_descending = order_by != NULL,
+                               .order_by = order_by,
+                               .is_descending = order_by != NULL,
                                .limit = 1000,
+                               .max_bytes = API_ANSWER_MAX_BYTES,
                                .cursor = weir_http_request_query(call->request, "cursor")};
     void *items;
     size_t n;

@@ -2,11 +2,13 @@
 #include "api/api_private.h"
 #include "api/control.h"
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/uuid.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #define WAIT_MAX_S         60
 #define TRAIN_RESTARTS     3 /* of a command: none, what it did in part may not be done twice */
 #define RESTARTS_MAX       1000
+#define DESIRED_MAX_BYTES  ((size_t)64 << 20)
 
 weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
@@ -59,7 +62,16 @@ weir_status api_job_cancel(struct api_call *call, struct weir_txn *txn, struct w
         .type = WEIR_JOB_EVENT_CANCEL,
         .text = weir_arena_printf(call->arena, "cancelled by %s", call->actor),
     };
-    WEIR_TRY(control_job_event(&control, txn, call->params[0], &event, err));
+    weir_status status = control_job_event(&control, txn, call->params[0], &event, err);
+    if (control_is_unreadable(status)) {
+        WEIR_TRY(
+            weir_job_abandon(txn, call->params[0], event.text, call->actor, call->now_ms, err));
+        WEIR_TRY(control_resolve_unreadable(
+            &control, txn, weir_arena_printf(call->arena, "job/%s", call->params[0]), err));
+        weir_http_response_empty(call->response);
+        return WEIR_OK;
+    }
+    WEIR_TRY(status);
     WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
     api_answer_record(call, &weir_job_resource, &job);
     return WEIR_OK;
@@ -269,6 +281,11 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
     }
     node.agent_version = weir_arena_strdup(call->arena, version);
     node.inventory = inventory != NULL ? weir_json_text(inventory, call->arena) : NULL;
+    const struct weir_field *field = weir_resource_field(&weir_node_resource, "inventory");
+    if (node.inventory != NULL && strlen(node.inventory) > weir_field_max_bytes(field)) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.inventory: at most %zu bytes are allowed",
+                              weir_field_max_bytes(field));
+    }
     WEIR_TRY(weir_node_heartbeat(txn, &node, call->now_ms, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
@@ -317,11 +334,20 @@ weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct
     struct weir_task *tasks;
     size_t n;
     WEIR_TRY(weir_task_list_on_node(txn, node.name, call->arena, &tasks, &n, err));
-    json_t *list = json_array();
+    struct weir_buf
+        text; /* one task after the other: parsed, all would take many times their text */
+    weir_buf_init(&text, DESIRED_MAX_BYTES);
+    (void)weir_buf_printf(&text, "{\"revision\":%lld,\"tasks\":[",
+                          (long long)node.desired_revision);
     for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, desired_task(call, &tasks[i]));
+        json_t *task = desired_task(call, &tasks[i]);
+        char *one = json_dumps(task, JSON_COMPACT);
+        json_decref(task);
+        (void)weir_buf_puts(&text, i > 0 ? "," : "");
+        (void)weir_buf_puts(&text, one != NULL ? one : "null");
+        free(one);
     }
-    api_answer(
-        call, json_pack("{s:I,s:o}", "revision", (json_int_t)node.desired_revision, "tasks", list));
+    (void)weir_buf_puts(&text, "]}");
+    weir_http_response_buf(call->response, 200, "application/json", &text);
     return WEIR_OK;
 }

@@ -15,6 +15,10 @@ static json_t *field_schema(const struct weir_field *field)
     if (field->type != WEIR_FIELD_TYPE_JSON) {
         json_object_set_new(schema, "type", json_string(types[field->type]));
     }
+    if (field->type == WEIR_FIELD_TYPE_TEXT) {
+        json_object_set_new(schema, "maxLength",
+                            json_integer((json_int_t)weir_field_max_bytes(field)));
+    }
     if (field->type == WEIR_FIELD_TYPE_TIME) {
         json_object_set_new(schema, "format", json_string("date-time"));
     }

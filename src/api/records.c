@@ -45,6 +45,7 @@ weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_er
     int64_t limit;
     WEIR_TRY(api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, &limit, err));
     query.limit = (size_t)limit;
+    query.max_bytes = API_ANSWER_MAX_BYTES;
     if (query.is_descending && weir_resource_field(call->route->out, "created_ms") != NULL) {
         query.order_by = "created_ms";
     }
@@ -63,6 +64,7 @@ weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struc
                                .order_by = "seq",
                                .is_descending = after < 0,
                                .limit = (size_t)limit,
+                               .max_bytes = API_ANSWER_MAX_BYTES,
                                .cursor = weir_http_request_query(call->request, "cursor")};
     if (after >= 0) {
         filters[query.n_filters++] = WEIR_FILTER_INT("seq", GT, after);

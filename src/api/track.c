@@ -62,6 +62,7 @@ weir_status api_run_list(struct api_call *call, struct weir_txn *txn, struct wei
                                .order_by = "created_ms",
                                .is_descending = true,
                                .limit = (size_t)limit,
+                               .max_bytes = API_ANSWER_MAX_BYTES,
                                .cursor = weir_http_request_query(call->request, "cursor")};
     void *items;
     char *next;
@@ -147,11 +148,14 @@ weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct 
     struct weir_metric *metrics = WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_metric);
     json_array_foreach(list, i, item)
     {
+        struct weir_error why;
         weir_status status = weir_record_from_json(&weir_metric_resource, item, WEIR_RECORD_TRUSTED,
-                                                   call->arena, &metrics[i], err);
-        if (status != WEIR_OK || metrics[i].key == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "$.metrics[%zu]: %s", i,
-                                  status != WEIR_OK ? err->message : "key is missing");
+                                                   call->arena, &metrics[i], &why);
+        if (status != WEIR_OK) {
+            return weir_error_set(err, status, "$.metrics[%zu]%s", i, why.message + 1);
+        }
+        if (metrics[i].key == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.metrics[%zu]: key is missing", i);
         }
         metrics[i].run = weir_arena_strdup(call->arena, call->params[0]);
         metrics[i].time_ms = metrics[i].time_ms != 0 ? metrics[i].time_ms : call->now_ms;
@@ -175,12 +179,17 @@ weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, stru
     struct weir_model model;
     WEIR_TRY(weir_txn_get(txn, &weir_model_resource, call->params[0], call->arena, &model, err));
     struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name)),
-                               .order_by = "version", .is_descending = true, .limit = 1000};
+                               .order_by = "version",
+                               .is_descending = true,
+                               .limit = 1000,
+                               .max_bytes = API_ANSWER_MAX_BYTES,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
     void *items;
     size_t n;
-    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n, NULL,
-                           err));
-    api_answer_list(call, &weir_model_version_resource, items, n, NULL);
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n,
+                           &next, err));
+    api_answer_list(call, &weir_model_version_resource, items, n, next);
     return WEIR_OK;
 }
 

@@ -48,6 +48,13 @@ static weir_status plan_room(struct plan *plan, int64_t n_tasks, struct weir_err
                               "the job has %lld tasks; at most %d are supported",
                               (long long)n_tasks, WEIR_FRAMEWORK_TASKS_MAX);
     }
+    size_t text_bytes = json_dumpb(plan->job->spec, NULL, 0, JSON_COMPACT);
+    if ((size_t)n_tasks * text_bytes > WEIR_FRAMEWORK_TEXT_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "$.spec: %zu bytes for each of %lld tasks: together at most %zu MiB; "
+                              "put large files into a folder that the tasks' nodes can read",
+                              text_bytes, (long long)n_tasks, WEIR_FRAMEWORK_TEXT_MAX_BYTES >> 20);
+    }
     plan->launches = WEIR_ARENA_ARRAY(plan->arena, (size_t)n_tasks, struct weir_launch);
     return WEIR_OK;
 }

@@ -25,6 +25,9 @@
 
 #define WEIR_FRAMEWORK_TASKS_MAX 1024
 
+/** Each task gets its own copy of what the specification says: text of all copies together. */
+#define WEIR_FRAMEWORK_TEXT_MAX_BYTES ((size_t)8 << 20)
+
 /** One task to start. */
 struct weir_launch {
     const char *role; /**< "worker", "parameter_server", "replica" or "command". */
@@ -47,7 +50,8 @@ struct weir_launch_job {
 /**
  * The tasks of a job, by rank.
  * @return INVALID with the path of what is wrong in the specification; UNSUPPORTED for a kind that
- *         is not there; LIMIT for more than WEIR_FRAMEWORK_TASKS_MAX tasks.
+ *         is not there; LIMIT for more than WEIR_FRAMEWORK_TASKS_MAX tasks, or if tasks times the
+ *         length of the specification is over WEIR_FRAMEWORK_TEXT_MAX_BYTES.
  */
 weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_arena *arena,
                                 struct weir_launch **out, size_t *out_n,

@@ -56,6 +56,29 @@ START_TEST(a_training_is_a_gang_of_workers_then_servers)
 
 END_TEST
 
+/* A command whose one file has this many bytes. */
+static weir_status plan_with_file(size_t file_bytes, int n_tasks)
+{
+    char *file = weir_arena_alloc(&arena, file_bytes + 1);
+    memset(file, 'x', file_bytes);
+    return plan("command", weir_arena_printf(
+                               &arena, "{\"argv\":[\"a\"],\"tasks\":%d,\"files\":{\"f\":\"%s\"}}",
+                               n_tasks, file));
+}
+
+START_TEST(tasks_times_text_is_bounded)
+{
+    weir_arena_init(&arena, 0);
+    size_t most = WEIR_FRAMEWORK_TEXT_MAX_BYTES / 64 - 256;
+    ck_assert_int_eq(plan_with_file(most, 64), WEIR_OK);
+    ck_assert_uint_eq(n_launches, 64);
+    ck_assert_int_eq(plan_with_file(most, 66), WEIR_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "66 tasks"));
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 START_TEST(an_elastic_training_is_one_task_that_starts_its_workers)
 {
     weir_arena_init(&arena, 0);
@@ -115,4 +138,4 @@ END_TEST
 
 WEIR_TEST_MAIN("framework", a_training_is_a_gang_of_workers_then_servers,
                an_elastic_training_is_one_task_that_starts_its_workers, a_command_keeps_its_words,
-               what_cannot_be_started_says_why)
+               what_cannot_be_started_says_why, tasks_times_text_is_bounded)

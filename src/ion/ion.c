@@ -100,6 +100,8 @@ const struct weir_resource weir_ion_member_resource =
     WEIR_RESOURCE("member", "ion_members", weir_ion_member, member_fields);
 
 static const char sql_active[] = "SELECT name FROM ions WHERE state = 'ACTIVE' ORDER BY name";
+static const char sql_abandon[] =
+    "UPDATE ions SET state = 'DELETED', updated_ms = :now WHERE name = :name AND state = 'ACTIVE'";
 static const char sql_lists_changed[] =
     "UPDATE ions SET list_revision = list_revision + 1 WHERE name = :name";
 static const char sql_same_list[] =
@@ -127,10 +129,17 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
     void *pipelines, *candidates, *members;
     json_t *document = NULL;
     WEIR_TRY(weir_txn_get(txn, &weir_ion_resource, name, arena, &state.ion, err));
-    WEIR_TRY(weir_json_parse(state.ion.document, strlen(state.ion.document), name, &document, err));
-    weir_status status = weir_ion_doc_parse(document, arena, &state.doc, err);
+    const char *text = state.ion.document != NULL ? state.ion.document : "";
+    struct weir_error reason;
+    weir_status status = weir_json_parse(text, strlen(text), name, &document, &reason);
+    if (status == WEIR_OK) {
+        status = weir_ion_doc_parse(document, arena, &state.doc, &reason);
+    }
     json_decref(document);
-    WEIR_TRY(status);
+    if (status != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "the stored document of ION \"%s\": %s", name,
+                              reason.message);
+    }
     WEIR_TRY(load_all(txn, &weir_ion_pipeline_resource, name, NULL, arena, &pipelines,
                       &state.n_pipelines, err));
     WEIR_TRY(load_all(txn, &weir_ion_candidate_resource, name, "created_ms", arena, &candidates,
@@ -280,6 +289,17 @@ weir_status weir_ion_member_set(struct weir_txn *txn, const char *ion, const cha
     }
     *out_changed = has_changed;
     return WEIR_OK;
+}
+
+weir_status weir_ion_abandon(struct weir_txn *txn, const char *name, int64_t now_ms,
+                             struct weir_error *err)
+{
+    int64_t n_changed;
+    WEIR_TRY(weir_txn_exec(txn, sql_abandon,
+                           WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("name", name)),
+                           &n_changed, err));
+    return n_changed > 0 ? WEIR_OK
+                         : weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no ION \"%s\"", name);
 }
 
 weir_status weir_ion_list_active(struct weir_txn *txn, struct weir_arena *arena, char ***out_names,

@@ -46,6 +46,10 @@ weir_status weir_ion_member_set(struct weir_txn *txn, const char *ion, const cha
                                 const char *list, const char *actor, int64_t now_ms,
                                 bool *out_changed, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Mark an ION whose state cannot be loaded as DELETED. @return NOT_FOUND. */
+weir_status weir_ion_abandon(struct weir_txn *txn, const char *name, int64_t now_ms,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Names of the IONs that are not deleted, in order. */
 weir_status weir_ion_list_active(struct weir_txn *txn, struct weir_arena *arena, char ***out_names,
                                  size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;

@@ -293,6 +293,34 @@ static weir_status report_thresholds(struct weir_txn *txn, void *context, struct
     return WEIR_OK;
 }
 
+static weir_status damage_and_delete(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_ion_state state;
+    struct weir_ion ion = {.name = "broken",
+                           .project = "default",
+                           .document = "{\"kind\":",
+                           .state = "ACTIVE",
+                           .created_by = "ann"};
+    char **names;
+    size_t n;
+    MUST(weir_txn_insert(txn, &weir_ion_resource, &ion, err));
+    ck_assert_int_eq(weir_ion_load(txn, "broken", &fixture.arena, &state, err), WEIR_ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(err->message, "\"broken\""));
+    MUST(weir_ion_abandon(txn, "broken", 5, err));
+    MUST(weir_ion_list_active(txn, &fixture.arena, &names, &n, err));
+    ck_assert_uint_eq(n, 0);
+    ck_assert_int_eq(weir_ion_abandon(txn, "broken", 6, err), WEIR_ERR_NOT_FOUND);
+    return WEIR_OK;
+}
+
+START_TEST(a_damaged_document_is_named_and_its_ion_can_be_deleted)
+{
+    fixture_write(&fixture, damage_and_delete, NULL);
+}
+
+END_TEST
+
 START_TEST(the_threshold_of_the_newest_deployment_is_kept)
 {
     struct turn turn = {.event = applied(&fixture.arena, "manual", "{}", 1), .now_ms = 1};
@@ -309,6 +337,7 @@ START_TEST(the_threshold_of_the_newest_deployment_is_kept)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("ion", set_up, tear_down,
+                    a_damaged_document_is_named_and_its_ion_can_be_deleted,
                     a_history_in_the_store_with_failures_equals_one_in_memory_without,
                     actions_are_in_the_outbox_and_the_event_log,
                     a_person_is_on_one_list_and_changes_are_counted,

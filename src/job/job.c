@@ -9,13 +9,19 @@
 /* How far the wall clock and the monotonic one may drift apart from one look to the next. */
 #define CLOCK_JUMP_MS 1000
 
+#define TASK_TEXT_MAX_BYTES ((size_t)4 << 20)
+
+/* Of the definitions of the tasks on a node, before it gets no more: its agent is told all of them
+ * in one answer. A job adds at most WEIR_FRAMEWORK_TEXT_MAX_BYTES. */
+#define NODE_TEXT_MAX_BYTES ((int64_t)16 << 20)
+
 // clang-format off
 static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, name,             TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Host name"),
     WEIR_FIELD(weir_node, cpu_slots,        INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "CPU slots for tasks"),
     WEIR_FIELD(weir_node, memory_bytes,     INT,  WEIR_FIELD_COLUMN, "bytes", "Memory"),
     WEIR_FIELD(weir_node, n_accelerators,   INT,  WEIR_FIELD_COLUMN, "", "Accelerators"),
-    WEIR_FIELD(weir_node, inventory,        JSON, 0, "", "What the agent found"),
+    WEIR_FIELD_SIZED(weir_node, inventory, JSON, 0, 256 << 10, "", "What the agent found"),
     WEIR_FIELD(weir_node, agent_version,    TEXT, WEIR_FIELD_COLUMN, "", "Version of the agent"),
     WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Takes no new tasks"),
     WEIR_FIELD(weir_node, desired_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what should run there"),
@@ -50,7 +56,6 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, rank,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number in the gang, from 0"),
     WEIR_FIELD(weir_task, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "worker, parameter_server, replica or command"),
     WEIR_FIELD(weir_task, cpu_slots,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "CPU slots it takes"),
-    WEIR_FIELD(weir_task, definition,  JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, "", "For the agent: command, environment, files"),
     WEIR_FIELD(weir_task, node,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Where it runs"),
     WEIR_FIELD(weir_task, attempt,     INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Start, 1 = first"),
     WEIR_FIELD(weir_task, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST"),
@@ -63,6 +68,8 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, due_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "Of a waiting replica: not before"),
     WEIR_FIELD(weir_task, started_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt was placed"),
     WEIR_FIELD(weir_task, finished_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt ended"),
+    /* Last, so that task_state_resource can leave it out. */
+    WEIR_FIELD_SIZED(weir_task, definition, JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, TASK_TEXT_MAX_BYTES, "", "For the agent: command, environment, files"),
 };
 // clang-format on
 
@@ -72,13 +79,37 @@ const struct weir_resource weir_job_resource = WEIR_RESOURCE("job", "jobs", weir
 const struct weir_resource weir_task_resource =
     WEIR_RESOURCE("task", "tasks", weir_task, task_fields);
 
+/* What the state machine needs of a task: all but its definition. */
+static const struct weir_resource task_state_resource = {
+    .name = "task",
+    .plural = "tasks",
+    .size = sizeof(struct weir_task),
+    .fields = task_fields,
+    .n_fields = WEIR_ARRAY_LEN(task_fields) - 1,
+};
+
 #define TASKS_MAX 4096
 
 static const char sql_open_jobs[] =
     "SELECT id FROM jobs WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
     " ORDER BY created_ms, id";
+static const char sql_open_jobs_of[] =
+    "SELECT id FROM jobs WHERE ion = :ion AND state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+    " ORDER BY created_ms, id";
+static const char sql_abandon_job[] =
+    "UPDATE jobs SET state = 'CANCELLED', outcome = NULL, reason = :reason, finished_ms = :now"
+    " WHERE id = :id AND state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')";
+static const char sql_abandon_wake[] =
+    "UPDATE nodes SET desired_revision = desired_revision + 1 WHERE name IN"
+    " (SELECT node FROM tasks WHERE job = :id)";
+static const char sql_abandon_tasks[] =
+    "UPDATE tasks SET state = 'LOST', desired = 'stopped', message = :reason, finished_ms = :now"
+    " WHERE job = :id AND state NOT IN ('EXITED', 'LOST')";
 static const char sql_wake[] =
     "UPDATE nodes SET desired_revision = desired_revision + 1 WHERE name = :name";
+static const char sql_text[] =
+    "SELECT sum(length(CAST(definition AS BLOB))) FROM tasks"
+    " WHERE node = :node AND state IN ('STARTING', 'RUNNING', 'STOPPING')";
 static const char sql_used[] = "SELECT sum(cpu_slots) FROM tasks WHERE node = :node"
                                " AND state IN ('STARTING', 'RUNNING', 'STOPPING')";
 
@@ -179,7 +210,7 @@ weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_aren
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("job", EQ, id)),
                                      .order_by = "rank", .limit = TASKS_MAX};
     WEIR_TRY(
-        weir_txn_list(txn, &weir_task_resource, &query, arena, &tasks, &state.n_tasks, NULL, err));
+        weir_txn_list(txn, &task_state_resource, &query, arena, &tasks, &state.n_tasks, NULL, err));
     state.tasks = tasks;
     *out = state;
     return WEIR_OK;
@@ -195,8 +226,8 @@ weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *sta
                              err));
     for (size_t i = 0; i < state->n_tasks; i++) {
         WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
-                                 WEIR_FIELDS("definition", "node", "attempt", "state", "desired",
-                                             "pid", "exit_code", "signal", "message", "n_restarts",
+                                 WEIR_FIELDS("node", "attempt", "state", "desired", "pid",
+                                             "exit_code", "signal", "message", "n_restarts",
                                              "due_ms", "started_ms", "finished_ms"),
                                  err));
     }
@@ -211,6 +242,33 @@ weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *sta
         }
     }
     return WEIR_OK;
+}
+
+weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *reason,
+                             const char *actor, int64_t now_ms, struct weir_error *err)
+{
+    int64_t n_changed, n_there;
+    const struct weir_bind binds[] = {WEIR_BIND_TEXT("id", id), WEIR_BIND_TEXT("reason", reason),
+                                      WEIR_BIND_INT("now", now_ms)};
+    WEIR_TRY(weir_txn_exec(txn, sql_abandon_job, binds, WEIR_ARRAY_LEN(binds), &n_changed, err));
+    if (n_changed == 0) {
+        const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("id", EQ, id))};
+        WEIR_TRY(weir_txn_count(txn, &weir_job_resource, &query, &n_there, err));
+        return n_there == 0
+                   ? weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no job \"%s\"", id)
+                   : weir_error_set(err, WEIR_ERR_CONFLICT, "job \"%s\" is over already", id);
+    }
+    WEIR_TRY(weir_txn_exec(txn, sql_abandon_wake, binds, 1, NULL, err));
+    WEIR_TRY(weir_txn_exec(txn, sql_abandon_tasks, binds, WEIR_ARRAY_LEN(binds), NULL, err));
+    return append_event(txn, &(struct weir_job){.id = (char *)id}, actor, "job_cancelled", reason,
+                        now_ms, err);
+}
+
+weir_status weir_job_list_open_of(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
+                                  char ***out_ids, size_t *out_n, struct weir_error *err)
+{
+    return weir_txn_query_texts(txn, sql_open_jobs_of, WEIR_BINDS(WEIR_BIND_TEXT("ion", ion)),
+                                arena, out_ids, out_n, err);
 }
 
 weir_status weir_job_list_open(struct weir_txn *txn, struct weir_arena *arena, char ***out_ids,
@@ -245,13 +303,16 @@ weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t 
     const struct weir_node *nodes = items;
     struct weir_place_node *places = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_place_node);
     for (size_t i = 0; i < n; i++) {
-        int64_t used;
+        int64_t used, text_bytes;
         WEIR_TRY(weir_txn_query_int(
             txn, sql_used, WEIR_BINDS(WEIR_BIND_TEXT("node", nodes[i].name)), 0, &used, err));
+        WEIR_TRY(weir_txn_query_int(
+            txn, sql_text, WEIR_BINDS(WEIR_BIND_TEXT("node", nodes[i].name)), 0, &text_bytes, err));
         places[i] = (struct weir_place_node){
             .name = nodes[i].name,
             .is_live = !nodes[i].is_draining &&
                        !weir_node_is_lost(&nodes[i], now_ms, since_ms, timeout_ms),
+            .is_full = text_bytes >= NODE_TEXT_MAX_BYTES,
             .cpu_slots = nodes[i].cpu_slots,
             .cpu_free = WEIR_MAX(nodes[i].cpu_slots - used, 0)};
     }

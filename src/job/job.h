@@ -77,7 +77,11 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                             const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Load a job and its tasks, by rank. @return NOT_FOUND. */
+/**
+ * Load a job and its tasks, by rank. The tasks' definitions stay NULL: they are for their nodes
+ * (weir_task_list_on_node), and a job may have megabytes of them.
+ * @return NOT_FOUND; LIMIT if it is more than the arena may hold.
+ */
 weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_arena *arena,
                           struct weir_job_state *out, struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -88,6 +92,19 @@ weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_aren
 weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *state,
                           const struct weir_job_actions *actions, int64_t now_ms,
                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Give up a job that cannot be loaded: CANCELLED, its tasks LOST and no longer wanted by their
+ * nodes; with an event by `actor`. @return NOT_FOUND; CONFLICT if it is over.
+ */
+weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *reason,
+                             const char *actor, int64_t now_ms,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Identifiers of the jobs of an ION that are not over. */
+weir_status weir_job_list_open_of(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
+                                  char ***out_ids, size_t *out_n,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Identifiers of the jobs that are not over (PENDING … STOPPING), oldest first. */
 weir_status weir_job_list_open(struct weir_txn *txn, struct weir_arena *arena, char ***out_ids,

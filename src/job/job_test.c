@@ -130,6 +130,45 @@ START_TEST(a_job_is_stored_placed_seen_by_agents_and_ended)
 
 END_TEST
 
+static weir_status give_up(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    struct weir_node node = {.name = "a", .cpu_slots = 2};
+    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    node.name = "b";
+    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    MUST(place_all(txn, err));
+
+    struct weir_job_state state;
+    MUST(weir_job_load(txn, "j", &fixture.arena, &state, err));
+    ck_assert_ptr_null(state.tasks[0].definition); /* for the node, not for the state machine */
+    struct weir_arena small;
+    weir_arena_init(&small, 1);
+    ck_assert_int_eq(weir_job_load(txn, "j", &small, &state, err), WEIR_ERR_LIMIT);
+    weir_arena_fini(&small);
+
+    struct weir_task *tasks;
+    size_t n;
+    MUST(weir_job_abandon(txn, "j", "given up", "ann", 9000, err));
+    MUST(weir_task_list_on_node(txn, "a", &fixture.arena, &tasks, &n, err));
+    ck_assert_uint_eq(n, 0);
+    MUST(weir_txn_get(txn, &weir_node_resource, "a", &fixture.arena, &node, err));
+    ck_assert_int_eq(node.desired_revision, 3); /* registered, placed, given up */
+    MUST(weir_job_load(txn, "j", &fixture.arena, &state, err));
+    ck_assert_str_eq(state.job.state, "CANCELLED");
+    ck_assert_str_eq(state.tasks[1].state, "LOST");
+    ck_assert_int_eq(weir_job_abandon(txn, "j", "again", "ann", 9001, err), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(weir_job_abandon(txn, "k", "x", "ann", 9001, err), WEIR_ERR_NOT_FOUND);
+    return WEIR_OK;
+}
+
+START_TEST(a_job_that_cannot_be_loaded_can_be_given_up)
+{
+    fixture_write(&fixture, give_up, NULL);
+}
+
+END_TEST
+
 START_TEST(a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does)
 {
     const int64_t hour_ms = 3600000, timeout_ms = 15000;
@@ -163,4 +202,5 @@ START_TEST(a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_do
 END_TEST
 
 WEIR_TEST_MAIN_WITH("job", set_up, tear_down, a_job_is_stored_placed_seen_by_agents_and_ended,
+                    a_job_that_cannot_be_loaded_can_be_given_up,
                     a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does)

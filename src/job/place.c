@@ -51,7 +51,8 @@ static void explain(const int64_t *slots, size_t n_tasks, const struct weir_plac
         if (nodes[i].is_live) {
             say(reason, ", ", nodes[i].cpu_free, " free on ");
             size_t len = strlen(reason);
-            (void)snprintf(reason + len, WEIR_PLACE_REASON_BYTES - len, "%s", nodes[i].name);
+            (void)snprintf(reason + len, WEIR_PLACE_REASON_BYTES - len, "%s%s", nodes[i].name,
+                           nodes[i].is_full ? " (no room for more tasks' files)" : "");
         }
     }
 }
@@ -62,8 +63,8 @@ bool weir_place(const int64_t *slots, size_t n_tasks, struct weir_place_node *no
     size_t n_placed = 0;
     for (; n_placed < n_tasks; n_placed++) {
         size_t i_node = 0;
-        while (i_node < n_nodes &&
-               !(nodes[i_node].is_live && nodes[i_node].cpu_free >= slots[n_placed])) {
+        while (i_node < n_nodes && !(nodes[i_node].is_live && !nodes[i_node].is_full &&
+                                     nodes[i_node].cpu_free >= slots[n_placed])) {
             i_node++;
         }
         if (i_node == n_nodes) {

@@ -19,6 +19,7 @@ struct weir_place_node {
     bool is_live; /**< Heartbeats arrive and it is not draining. */
     int64_t cpu_slots;
     int64_t cpu_free; /**< weir_place takes from it what it gives out. */
+    bool is_full;     /**< Its tasks have as much text (files, environment) as it is told of. */
 };
 
 #define WEIR_PLACE_REASON_BYTES 256

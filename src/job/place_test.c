@@ -8,8 +8,9 @@
 
 START_TEST(the_first_node_with_room_takes_the_task)
 {
-    struct weir_place_node nodes[] = {
-        {"node-a", true, 4, 1}, {"node-b", false, 8, 8}, {"node-c", true, 4, 4}};
+    struct weir_place_node nodes[] = {{"node-a", true, 4, 1, false},
+                                      {"node-b", false, 8, 8, false},
+                                      {"node-c", true, 4, 4, false}};
     int64_t slots[] = {2, 1, 2};
     size_t where[3];
     char reason[WEIR_PLACE_REASON_BYTES];
@@ -23,12 +24,25 @@ START_TEST(the_first_node_with_room_takes_the_task)
 
 END_TEST
 
+START_TEST(a_node_without_room_for_text_takes_no_task)
+{
+    struct weir_place_node nodes[] = {
+        {.name = "node-a", .is_live = true, .cpu_slots = 4, .cpu_free = 4, .is_full = true}};
+    int64_t none = 0;
+    size_t where;
+    char reason[WEIR_PLACE_REASON_BYTES];
+    ck_assert(!weir_place(&none, 1, nodes, 1, &where, reason));
+    ck_assert_str_eq(reason, "needs 0 CPU slots, 4 free on node-a (no room for more tasks' files)");
+}
+
+END_TEST
+
 START_TEST(why_not_is_said_in_words)
 {
     char reason[WEIR_PLACE_REASON_BYTES];
     size_t where[4];
     int64_t two = 2, many = 64, ones[] = {1, 1, 1};
-    struct weir_place_node nodes[] = {{"node-a", true, 4, 1}, {"node-b", true, 2, 0}};
+    struct weir_place_node nodes[] = {{"node-a", true, 4, 1, false}, {"node-b", true, 2, 0, false}};
     ck_assert(!weir_place(&two, 1, nodes, 1, where, reason));
     ck_assert_str_eq(reason, "needs 2 CPU slots, 1 free on node-a");
     ck_assert(!weir_place(&two, 1, nodes, 2, where, reason));
@@ -55,7 +69,7 @@ START_TEST(a_long_list_of_nodes_is_cut_not_overrun)
     size_t where;
     int64_t two = 2;
     for (size_t i = 0; i < 100; i++) {
-        nodes[i] = (struct weir_place_node){"a-node-with-a-rather-long-name", true, 2, 1};
+        nodes[i] = (struct weir_place_node){"a-node-with-a-rather-long-name", true, 2, 1, false};
     }
     ck_assert(!weir_place(&two, 1, nodes, 100, &where, reason));
     ck_assert_uint_eq(strlen(reason), WEIR_PLACE_REASON_BYTES - 1);
@@ -75,9 +89,9 @@ START_TEST(random_gangs_of_equal_tasks_are_placed_exactly_when_they_fit)
         int64_t size = 1 + (int64_t)weir_rng_below(&rng, 3), room = 0, slots[10];
         for (size_t i = 0; i < n_nodes; i++) {
             int64_t n_slots = (int64_t)weir_rng_below(&rng, 9);
-            nodes[i] =
-                (struct weir_place_node){"n", weir_rng_below(&rng, 4) != 0, n_slots,
-                                         (int64_t)weir_rng_below(&rng, (uint64_t)n_slots + 1)};
+            nodes[i] = (struct weir_place_node){
+                "n", weir_rng_below(&rng, 4) != 0, n_slots,
+                (int64_t)weir_rng_below(&rng, (uint64_t)n_slots + 1), false};
             room += nodes[i].is_live ? nodes[i].cpu_free / size : 0;
         }
         for (size_t i = 0; i < n_tasks; i++) {
@@ -102,6 +116,7 @@ START_TEST(random_gangs_of_equal_tasks_are_placed_exactly_when_they_fit)
 
 END_TEST
 
-WEIR_TEST_MAIN("place", the_first_node_with_room_takes_the_task, why_not_is_said_in_words,
+WEIR_TEST_MAIN("place", the_first_node_with_room_takes_the_task,
+               a_node_without_room_for_text_takes_no_task, why_not_is_said_in_words,
                a_long_list_of_nodes_is_cut_not_overrun,
                random_gangs_of_equal_tasks_are_placed_exactly_when_they_fit)

@@ -4,6 +4,7 @@
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "server/aside.h"
 #include "store/identity.h"
 #include "store/table.h"
 
@@ -19,6 +20,7 @@
 #define OUTBOX_BATCH     32
 #define IDLE_MAX_MS      1000
 #define EXPIRE_EVERY_MS  600000
+#define UNIT_MAX_BYTES   ((size_t)256 << 20) /* of one job or ION in memory */
 
 struct engine {
     struct engine_config config;
@@ -29,13 +31,18 @@ struct engine {
     bool is_poked, is_stopping;
     struct weir_node_watch watch;
     int64_t next_expire_mono_ms;
+    struct aside aside;
 };
 
-/* One unit of work: a control transaction with its own arena and list of publications. */
+struct work;
+typedef weir_status (*work_fn)(struct work *work, struct weir_txn *txn, struct weir_error *err);
+
+/* One round: control transactions with a list of publications. What a round lists lies in its
+ * arena; what one job, ION or action needs, in one of its own (run_unit). */
 struct work {
     struct engine *engine;
     struct control control;
-    weir_status (*fn)(struct work *work, struct weir_txn *txn, struct weir_error *err);
+    work_fn fn;
     const char *job; /**< For job work. */
     const struct weir_job_event *job_event;
     const char *ion;                  /**< For ION work. */
@@ -44,7 +51,9 @@ struct work {
     size_t n_actions;
     char **ids;
     size_t n_ids;
-    int64_t next_ms; /**< Out: when to look again. */
+    int64_t next_ms;     /**< Out: when to look again. */
+    char subject[128];   /**< Of the unit: "job/ID", "ion/NAME".  */
+    const char *problem; /**< Why it cannot be loaded. */
 };
 
 static weir_status run_work_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -66,18 +75,79 @@ static void publish_all(struct work *work)
     json_array_clear(work->control.publish);
 }
 
-static weir_status run_write(struct work *work, weir_status (*fn)(struct work *, struct weir_txn *,
-                                                                  struct weir_error *))
+static weir_status run_write_quietly(struct work *work, work_fn fn, struct weir_error *err)
+{
+    work->fn = fn;
+    WEIR_TRY(weir_store_write(work->engine->config.store, run_work_in, work, err));
+    publish_all(work);
+    return WEIR_OK;
+}
+
+static weir_status run_write(struct work *work, work_fn fn)
 {
     struct weir_error err = {0};
-    work->fn = fn;
-    weir_status status = weir_store_write(work->engine->config.store, run_work_in, work, &err);
-    if (status == WEIR_OK) {
-        publish_all(work);
-    } else if (status != WEIR_ERR_NOT_FOUND) {
+    weir_status status = run_write_quietly(work, fn, &err);
+    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
         weir_log(WEIR_LOG_ERROR, "engine_step_failed", WEIR_KV_STR("error", err.message));
     }
     return status;
+}
+
+/* ---- units: one job, ION or action ----------------------------------------------------------- */
+
+static weir_status raise_unreadable(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return control_raise_unreadable(&work->control, txn, work->subject, work->problem, err);
+}
+
+static weir_status resolve_unreadable(struct work *work, struct weir_txn *txn,
+                                      struct weir_error *err)
+{
+    return control_resolve_unreadable(&work->control, txn, work->subject, err);
+}
+
+/* Name the one that cannot be loaded, once; the others go on. */
+static void set_aside(struct work *work, const struct weir_error *why)
+{
+    if (aside_put(&work->engine->aside, work->subject, weir_mono_ms())) {
+        weir_log(WEIR_LOG_ERROR, "engine_set_aside", WEIR_KV_STR("subject", work->subject),
+                 WEIR_KV_STR("error", why->message));
+        work->problem = why->message;
+        (void)run_write(work, raise_unreadable);
+    }
+}
+
+/* Run one step of the unit `work->subject` with an arena of its own: what it needs is free again
+ * before the next, and one that is too large fails alone. */
+static weir_status run_unit(struct work *work, work_fn fn, bool is_write)
+{
+    struct weir_error err = {0};
+    struct weir_arena *round = work->control.arena, unit;
+    weir_arena_init(&unit, UNIT_MAX_BYTES);
+    work->control.arena = &unit;
+    work->fn = fn;
+    weir_status status = is_write
+                             ? run_write_quietly(work, fn, &err)
+                             : weir_store_read(work->engine->config.store, run_work_in, work, &err);
+    if (control_is_unreadable(status)) {
+        set_aside(work, &err);
+    } else if (status == WEIR_OK && aside_take(&work->engine->aside, work->subject)) {
+        (void)run_write(work, resolve_unreadable);
+    } else if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
+        weir_log(WEIR_LOG_ERROR, "engine_step_failed", WEIR_KV_STR("subject", work->subject),
+                 WEIR_KV_STR("error", err.message));
+    }
+    work->control.arena = round;
+    weir_arena_fini(&unit);
+    return status;
+}
+
+/* Begin with the next unit; false if it is set aside for now. */
+static bool take_unit(struct work *work, const char *kind, const char *id)
+{
+    (void)snprintf(work->subject, sizeof work->subject, "%s/%s", kind, id);
+    work->next_ms = INT64_MAX;
+    return !aside_has(&work->engine->aside, work->subject, weir_mono_ms());
 }
 
 /* ---- outbox ---------------------------------------------------------------------------------- */
@@ -107,6 +177,18 @@ static weir_status is_outbox_due(struct work *work, struct weir_txn *txn, struct
     return weir_outbox_next_due(txn, work->control.now_ms, &work->next_ms, err);
 }
 
+/* In an arena of its own, too. What fails is tried again by the outbox's own rule. */
+static weir_status run_action(struct work *work)
+{
+    struct weir_arena *round = work->control.arena, unit;
+    weir_arena_init(&unit, UNIT_MAX_BYTES);
+    work->control.arena = &unit;
+    weir_status status = run_write(work, do_action);
+    work->control.arena = round;
+    weir_arena_fini(&unit);
+    return status;
+}
+
 static int64_t run_outbox(struct work *work)
 {
     struct weir_error err;
@@ -122,7 +204,7 @@ static int64_t run_outbox(struct work *work)
     }
     for (size_t i = 0; i < work->n_actions; i++) {
         work->action = &work->actions[i];
-        if (run_write(work, do_action) != WEIR_OK) {
+        if (run_action(work) != WEIR_OK) {
             (void)run_write(work, retry_action);
         }
     }
@@ -244,11 +326,9 @@ static int64_t run_jobs(struct work *work)
     }
     for (size_t i = 0; i < work->n_ids; i++) {
         work->job = work->ids[i];
-        work->next_ms = INT64_MAX;
-        work->fn = peek_job;
-        weir_status status = weir_store_read(work->engine->config.store, run_work_in, work, &err);
-        if (status == WEIR_OK && work->next_ms <= work->control.now_ms) {
-            (void)run_write(work, step_job);
+        if (take_unit(work, "job", work->job) && run_unit(work, peek_job, false) == WEIR_OK &&
+            work->next_ms <= work->control.now_ms) {
+            (void)run_unit(work, step_job, true);
         }
         next_ms = WEIR_MIN(next_ms, work->next_ms);
     }
@@ -284,7 +364,9 @@ static void run_lost_nodes(struct work *work)
         work->job_event = &event;
         for (size_t k = 0; k < work->n_ids; k++) {
             work->job = work->ids[k];
-            (void)run_write(work, lose_node_of_job);
+            if (take_unit(work, "job", work->job)) {
+                (void)run_unit(work, lose_node_of_job, true);
+            }
         }
     }
 }
@@ -320,11 +402,9 @@ static int64_t run_ions(struct work *work)
     }
     for (size_t i = 0; i < work->n_ids; i++) {
         work->ion = work->ids[i];
-        work->next_ms = INT64_MAX;
-        work->fn = peek_ion;
-        weir_status status = weir_store_read(work->engine->config.store, run_work_in, work, &err);
-        if (status == WEIR_OK && work->next_ms <= work->control.now_ms) {
-            (void)run_write(work, tick_ion);
+        if (take_unit(work, "ion", work->ion) && run_unit(work, peek_ion, false) == WEIR_OK &&
+            work->next_ms <= work->control.now_ms) {
+            (void)run_unit(work, tick_ion, true);
         }
         next_ms = WEIR_MIN(next_ms, work->next_ms);
     }
@@ -361,6 +441,7 @@ static int64_t run_round(struct engine *engine)
     int64_t jobs_due = run_jobs(&work);
     if (weir_mono_ms() >= engine->next_expire_mono_ms) {
         (void)run_write(&work, expire_identities);
+        aside_sweep(&engine->aside, weir_mono_ms());
         engine->next_expire_mono_ms = weir_mono_ms() + EXPIRE_EVERY_MS;
     }
     json_decref(work.control.publish);
@@ -450,6 +531,7 @@ void engine_stop(struct engine *engine)
     pthread_cond_signal(&engine->woken);
     pthread_mutex_unlock(&engine->lock);
     pthread_join(engine->thread, NULL);
+    aside_fini(&engine->aside);
     pthread_cond_destroy(&engine->woken);
     pthread_mutex_destroy(&engine->lock);
     free(engine->state_dir);

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Hostile requests: none may end the server, take memory without a bound, or keep others waiting.
+
+Each test plays an attack against the server that it started itself, and asks afterwards: is the
+attack refused or bounded, does /health answer at once, and how much memory does the server hold?
+"""
+import json
+import pathlib
+import time
+import urllib.request
+
+from harness import HttpError, Server, main, unittest, wait_until
+
+MIB = 1 << 20
+
+
+class AttackTest(unittest.TestCase):
+    def setUp(self):
+        self.server = Server("--no-agent").start()
+        self.addCleanup(self.server.stop)
+
+    def rss(self, field="VmRSS"):
+        text = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text()
+        return next(int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith(field + ":"))
+
+    def assert_well(self, rss_below):
+        """The server lives, answers at once, and its memory never was more than that."""
+        self.assertIsNone(self.server.process.poll(), self.server.log_text())
+        begin = time.monotonic()
+        with urllib.request.urlopen(self.server.url + "/health", timeout=10) as answer:
+            self.assertEqual(answer.status, 200)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(self.rss("VmHWM"), rss_below, "peak memory")
+
+    def assert_refused(self, code, call):
+        with self.assertRaises(HttpError) as caught:
+            call()
+        self.assertEqual(caught.exception.code, code, caught.exception.body[:300])
+        return caught.exception.error["message"]
+
+    def command(self, **spec):
+        return self.server.post("/jobs", {"name": "x", "kind": "command", "spec": {"argv": ["true"], **spec}})
+
+
+class TextTest(AttackTest):
+    """Much text in jobs and decisions."""
+
+    def test_tasks_times_text_is_refused(self):
+        message = self.assert_refused(413, lambda: self.command(tasks=1024, files={"d": "x" * 100_000}))
+        self.assertIn("1024 tasks", message)
+        self.assert_refused(413, lambda: self.command(tasks=1024, files={"d": "x" * 900_000}))
+        self.assertEqual(self.server.get("/jobs")["items"], [])
+        self.assert_well(200 * MIB)
+
+    def test_many_large_jobs_in_the_queue_survive_a_restart(self):
+        for _ in range(60):
+            self.command(files={"d": "x" * 1_000_000})
+        self.assertEqual(self.command(tasks=64, files={"d": "x" * 100_000})["state"], "PENDING")
+        self.assert_well(400 * MIB)
+        self.server.kill()
+        self.server.start()
+        # the engine comes round to all of them: each gets its reason
+        wait_until(lambda: self.n_with_reason() == 61, 60, "the engine's reason for each job")
+        self.assert_well(400 * MIB)
+
+    def pages(self, path):
+        """Items of all pages; and how many pages there were."""
+        items, n, cursor = [], 0, None
+        while n == 0 or cursor is not None:
+            page = self.server.get(path + (f"&cursor={cursor}" if cursor else ""))
+            items += page["items"]
+            n, cursor = n + 1, page["next"]
+        return items, n
+
+    def n_with_reason(self):
+        items, n_pages = self.pages("/jobs?limit=1000")
+        self.assertGreater(n_pages, 1)
+        return sum(1 for job in items if job["reason"] is not None)
+
+    def test_decisions_have_bounded_fields(self):
+        worker = (self.server.state / "worker.token").read_text().strip()
+
+        def ship(**fields):
+            body = {"decisions": [{"id": "d", "ion": "i", "pipeline": "p", "replica": "r", "camera": "c",
+                                   "frame": 1, "verdict": "grant", **fields}]}
+            return self.server.request("POST", "/api/v1/decisions", body, token=worker)
+
+        message = self.assert_refused(413, lambda: ship(person="x" * 3_900_000))
+        self.assertIn("$.decisions[0].person", message)
+        self.assert_refused(413, lambda: ship(id="x" * 5000))
+        self.assertEqual(ship(person="x" * 256)["stored"], 1)
+        self.assertEqual(len(self.server.get("/decisions?limit=1000")["items"]), 1)
+        self.assert_well(200 * MIB)
+
+    def test_a_body_of_many_values_is_refused(self):
+        body = b'{"name":"x","kind":"command","spec":[' + b"[]," * 300_000 + b"[]]}"
+        message = self.assert_refused(413, lambda: self.server.request("POST", "/api/v1/jobs", body))
+        self.assertIn("values", message)
+        self.assert_well(100 * MIB)
+
+
+class UnreadableTest(AttackTest):
+    """What is in the database already: one damaged ION must not stop the others, nor the server."""
+
+    def test_a_damaged_ion_is_named_and_can_be_deleted(self):
+        import sqlite3
+        self.server.kill()
+        with sqlite3.connect(self.server.state / "weir.db") as database:
+            database.execute("INSERT INTO ions (name, project, document, state, revision, list_revision, n_decisions,"
+                             " n_served, created_by, created_ms, updated_ms)"
+                             " VALUES ('broken', 'default', '{\"kind\":', 'ACTIVE', 1, 0, 0, 0, 'admin', 1, 1)")
+        database.close()
+        self.server.start()
+        job = self.command()
+        alert = wait_until(lambda: next(iter(self.server.get("/alerts?kind=unreadable")["items"]), None), 20, "alert")
+        self.assertIn("broken", alert["message"])
+        self.assertIn("weir delete broken", alert["message"])
+        shown = self.server.get("/ions")["items"]
+        self.assertEqual([ion["name"] for ion in shown], ["broken"])
+        self.assertIn("problem", shown[0])
+        wait_until(lambda: self.server.get(f"/jobs/{job['id']}")["reason"], 20, "the engine goes on with others")
+        self.server.weir("delete", "broken")
+        self.assertEqual(self.server.get("/ions")["items"], [])
+        self.assertEqual(self.server.get("/alerts?kind=unreadable")["items"][0]["state"], "resolved")
+        self.assert_well(100 * MIB)
+
+
+if __name__ == "__main__":
+    main()
