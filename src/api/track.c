@@ -2,7 +2,9 @@
 #include "api/api_private.h"
 #include "api/control.h"
 
+#include "base/clock.h"
 #include "base/uuid.h"
+#include "job/job.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,16 +13,50 @@
 #define METRICS_PER_CALL 10000
 #define METRICS_PER_READ 20000
 
-/* A run as people want to see it: its record, its last measurements, and how far it is. */
-static weir_status run_view(struct api_call *call, struct weir_txn *txn, const struct weir_run *run,
-                            json_t **out, struct weir_error *err)
+/* The model version that a run made: {"model", "version"}, or null. */
+static weir_status registered_view(struct api_call *call, struct weir_txn *txn, const char *run,
+                                   json_t **out, struct weir_error *err)
 {
-    static const char *const shown[] = {
-        "epoch", "epochs", "progress", "loss", "accuracy", "images_per_second", NULL};
-    struct weir_metric *latest;
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("run", EQ, run)),
+                               .order_by = "created_ms", .is_descending = true, .limit = 1};
+    void *items;
     size_t n;
-    WEIR_TRY(weir_metrics_latest(txn, run->id, call->arena, &latest, &n, err));
-    json_t *view = weir_record_to_json(&weir_run_resource, run);
+    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n, NULL,
+                           err));
+    const struct weir_model_version *made = items;
+    *out = n == 0
+               ? json_null()
+               : json_pack("{s:s,s:I}", "model", made->model, "version", (json_int_t)made->version);
+    return WEIR_OK;
+}
+
+/* When a run began to work: when its job did, not when that was handed in; null = not yet. */
+static weir_status started_view(struct weir_txn *txn, const struct weir_run *run, json_t **out,
+                                struct weir_error *err)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    int64_t started_ms = run->created_ms;
+    if (run->job != NULL) {
+        WEIR_TRY(weir_job_started_ms(txn, run->job, &started_ms, err));
+    }
+    weir_time_format(started_ms, text);
+    *out = started_ms == 0 ? json_null() : json_string(text);
+    return WEIR_OK;
+}
+
+/* The last measurements of a run: all of them as "metrics", those that people ask for beside the
+ * record too, null where there is none yet. */
+static void add_metrics(json_t *view, const struct weir_metric *latest, size_t n)
+{
+    static const char *const shown[] = {"epoch",
+                                        "epochs",
+                                        "progress",
+                                        "loss",
+                                        "accuracy",
+                                        "images_per_second",
+                                        "validation_loss",
+                                        "validation_accuracy",
+                                        NULL};
     json_t *metrics = json_object();
     for (const char *const *key = shown; *key != NULL; key++) {
         json_object_set_new(view, *key, json_null());
@@ -34,12 +70,29 @@ static weir_status run_view(struct api_call *call, struct weir_txn *txn, const s
         }
     }
     json_object_set_new(view, "metrics", metrics);
-    json_t *parameters = json_object_get(view, "parameters");
-    json_object_set(view, "model",
-                    json_object_get(parameters, "model") != NULL
-                        ? json_object_get(parameters, "model")
-                        : json_null());
-    json_object_set(view, "started_ms", json_object_get(view, "created_ms"));
+}
+
+/* A run as people want to see it: its record, its last measurements, how far it is, and what came
+ * of it. */
+static weir_status run_view(struct api_call *call, struct weir_txn *txn, const struct weir_run *run,
+                            json_t **out, struct weir_error *err)
+{
+    struct weir_metric *latest;
+    json_t *registered, *started;
+    size_t n;
+    WEIR_TRY(weir_metrics_latest(txn, run->id, call->arena, &latest, &n, err));
+    WEIR_TRY(started_view(txn, run, &started, err));
+    weir_status status = registered_view(call, txn, run->id, &registered, err);
+    if (status != WEIR_OK) {
+        json_decref(started);
+        return status;
+    }
+    json_t *view = weir_record_to_json(&weir_run_resource, run);
+    add_metrics(view, latest, n);
+    json_t *model = json_object_get(json_object_get(view, "parameters"), "model");
+    json_object_set(view, "model", model != NULL ? model : json_null());
+    json_object_set_new(view, "registered", registered);
+    json_object_set_new(view, "started_ms", started);
     *out = view;
     return WEIR_OK;
 }

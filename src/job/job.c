@@ -201,6 +201,14 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
     return append_event(txn, &created, created.created_by, "job_submitted", message, now_ms, err);
 }
 
+static const char sql_started[] = "SELECT started_ms FROM jobs WHERE id = :id";
+
+weir_status weir_job_started_ms(struct weir_txn *txn, const char *id, int64_t *out,
+                                struct weir_error *err)
+{
+    return weir_txn_query_int(txn, sql_started, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), 0, out, err);
+}
+
 weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_arena *arena,
                           struct weir_job_state *out, struct weir_error *err)
 {

@@ -85,6 +85,10 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
 weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_arena *arena,
                           struct weir_job_state *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** When a job's tasks all ran for the first time; 0 = not yet, or there is no such job. */
+weir_status weir_job_started_ms(struct weir_txn *txn, const char *id, int64_t *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Write the job, its tasks, and the events among the actions; count up desired_revision of the
  * nodes that the WAKE_NODE actions name.

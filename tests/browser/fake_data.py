@@ -12,7 +12,8 @@ PEOPLE = ["ada", "ben", "chen", "dora", "emil", "fatima", "georg", "hana"]
 CAMERAS = ["front-door", "garage", "loading-dock"]
 ION = "building-security"
 PIPELINE = "entrance"
-MODEL = "face-embed"
+MODEL = "building-security.training"  # in the registry: made by that pipeline
+ARCHITECTURE = "face-embed"
 
 
 def rfc3339(seconds):

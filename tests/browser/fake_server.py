@@ -48,6 +48,8 @@ class State:
         self.decisions, self.events, self.alerts = [], [], []
         self.runs, self.jobs, self.tasks, self.logs = [], [], {}, {}
         self.versions, self.candidates, self.nodes, self.ions = [], [], [], []
+        self.datasets = []
+        self.more_metrics = []  # of every run
         self.frame = 1000
         self.step = 150
         if not is_empty:
@@ -62,14 +64,16 @@ class State:
             is_last = number == 5
             run = {
                 "id": made.make_id(self.rng),
-                "name": "training",
+                "name": f"{made.ION}.training.{number}",
                 "project": "default",
                 "kind": "train",
                 "ion": made.ION,
                 "pipeline": "training",
                 "job": train_job if is_last else made.make_id(self.rng),
                 "status": "RUNNING" if is_last else "FAILED" if number == 2 else "FINISHED",
-                "model": made.MODEL,
+                "model": made.ARCHITECTURE,
+                "registered": None,
+                "parameters": {"model": made.ARCHITECTURE, "epochs": 20, "batch_size": 32, "learning_rate": 0.001},
                 "dataset": "faces",
                 "dataset_version": number + 2,
                 "progress": self.step / STEPS if is_last else 0.4 if number == 2 else 1.0,
@@ -78,15 +82,22 @@ class State:
                 "epochs": 20,
                 "loss": 0.31 - 0.04 * number,
                 "accuracy": 0.93 + 0.012 * number,
+                "validation_loss": 0.39 - 0.04 * number,
+                "validation_accuracy": 0.90 + 0.011 * number,
+                "created_ms": made.rfc3339(now - 86400 * (5 - number) - 170),
                 "started_ms": made.rfc3339(now - 86400 * (5 - number) - 160),
                 "finished_ms": None if is_last else made.rfc3339(now - 86400 * (5 - number)),
             }
             self.runs.append(run)
             if number not in (2, 5):
-                self.versions.append(made.version(self.rng, len(self.versions) + 1, now - 86400 * (5 - number), run["id"]))
+                run["registered"] = {"model": made.MODEL, "version": len(self.versions) + 1}
+                self.versions.append(made.version(self.rng, run["registered"]["version"], now - 86400 * (5 - number), run["id"]))
         self.candidates += [self.candidate(1, "RETIRED"), self.candidate(2, "SERVING"), self.candidate(3)]
         self.ions.append(self.ion(train_job, predict_job, now))
         self.fill_jobs(train_job, predict_job, now)
+        self.datasets += [{"name": name, "project": "default", "kind": "folder", "path": f"/var/lib/weir/datasets/{name}",
+                           "is_uploaded": True, "created_by": "admin", "created_ms": made.rfc3339(now - 500000)}
+                          for name in ("faces", "people", "passers-by")]
         self.nodes += [
             self.node("rack1-a", now, "AMD EPYC 9354", 32, 256, 2),
             self.node("edge-door", now, "Intel N100", 4, 16, 0),
@@ -96,15 +107,15 @@ class State:
             self.decisions.append(made.decision(self.rng, i + 1, self.next_frame(), now - 90 + 1.5 * i, 2))
         for kind, subject, message in (
             ("applied", f"ion/{made.ION}", "revision 4 applied"),
-            ("model_registered", "model/face-embed", "face-embed v2 registered by run training"),
-            ("model_promoted", f"ion/{made.ION}", "entrance serves face-embed v2"),
-            ("job_failed", "job/training", "training failed: worker 1 on rack1-b was lost"),
+            ("model_registered", f"model/{made.MODEL}", f"{made.MODEL} v2 registered by run {self.runs[2]['id']}"),
+            ("model_promoted", f"ion/{made.ION}", f"entrance serves {made.MODEL} v2"),
+            ("job_failed", f"job/{self.jobs[3]['id']}", "training failed: worker 1 on rack1-b was lost"),
             ("node_lost", "node/rack1-b", "rack1-b was not heard of for 60 s"),
             ("list_changed", f"ion/{made.ION}", "georg is on the list: deny"),
-            ("model_registered", "model/face-embed", "face-embed v3 registered by run training"),
-            ("review_wanted", f"ion/{made.ION}", "face-embed v3 waits for approval to go to entrance"),
+            ("model_registered", f"model/{made.MODEL}", f"{made.MODEL} v3 registered by run {self.runs[3]['id']}"),
+            ("review_wanted", f"ion/{made.ION}", f"{made.MODEL} v3 waits for approval to go to entrance"),
             ("drift", f"ion/{made.ION}", "brightness of entrance no longer looks like the training data"),
-            ("job_started", "job/training", "training started on rack1-a: 2 workers"),
+            ("job_started", f"job/{train_job}", "training started on rack1-a: 2 workers"),
         ):
             self.event(kind, subject, message)
         self.alerts += [
@@ -129,15 +140,15 @@ class State:
     def fill_jobs(self, train_job, predict_job, now):
         common = {"project": "default", "ion": made.ION, "reason": None, "n_restarts": 0, "run": None, "finished_ms": None}
         self.jobs += [
-            {**common, "id": train_job, "name": "training", "kind": "train", "state": "RUNNING", "pipeline": "training",
+            {**common, "id": train_job, "name": f"{made.ION}.training.5", "kind": "train", "state": "RUNNING", "pipeline": "training",
              "run": self.runs[-1]["id"],
              "created_ms": made.rfc3339(now - 170), "started_ms": made.rfc3339(now - 160)},
-            {**common, "id": predict_job, "name": "entrance", "kind": "predict", "state": "RUNNING", "pipeline": "entrance",
+            {**common, "id": predict_job, "name": f"{made.ION}.entrance", "kind": "predict", "state": "RUNNING", "pipeline": "entrance",
              "created_ms": made.rfc3339(now - 90000), "started_ms": made.rfc3339(now - 89990)},
             {**common, "id": made.make_id(self.rng), "name": "nightly-evaluation", "kind": "command", "state": "PENDING", "ion": None,
              "pipeline": None, "created_ms": made.rfc3339(now - 300), "started_ms": None,
              "reason": "needs 40 CPU slots on one node; rack1-a has 29 free, edge-door 3"},
-            {**common, "id": made.make_id(self.rng), "name": "training", "kind": "train", "state": "FAILED", "pipeline": "training",
+            {**common, "id": made.make_id(self.rng), "name": f"{made.ION}.training.2", "kind": "train", "state": "FAILED", "pipeline": "training",
              "created_ms": made.rfc3339(now - 259400), "started_ms": made.rfc3339(now - 259360),
              "finished_ms": made.rfc3339(now - 259200), "reason": "worker 1 on rack1-b was lost"},
         ]
@@ -159,12 +170,13 @@ class State:
             "pipelines": [
                 {"name": "training", "type": "training", "state": "TRAINING", "job": train_job, "run": self.runs[-1]["id"],
                  "cause": "schedule", "pending_cause": None, "next_fire_ms": made.rfc3339(now + 9000), "dataset": "faces",
-                 "model": made.MODEL, "workers": 2, "parameter_servers": 0, "schedule": "0 0 3 * * *"},
+                 "model": made.ARCHITECTURE, "workers": 2, "parameter_servers": 0, "schedule": "0 0 3 * * *", "new_data": True},
                 {"name": "entrance", "type": "prediction", "state": "SERVING", "job": predict_job, "replicas": 1, "dataset": "people",
+                 "strangers": "passers-by",
                  "deployment": {"revision": 9, "model": {"name": made.MODEL, "version": 2},
                                 "gallery": {"dataset": "people", "version": 7}}},
             ],
-            "links": [{"id": "training:entrance", "from": "training", "to": "entrance", "policy": "manual", "serving_version": 2, "pending_versions": [3]}],
+            "links": [{"id": "training:entrance", "from": "training", "to": "entrance", "policy": "manual", "serving_version": 2, "serving_model": made.MODEL, "pending_versions": [3]}],
         }
 
     def candidate(self, number, state="PENDING_REVIEW"):
@@ -347,6 +359,9 @@ class Handler(BaseHTTPRequestHandler):
         if parts[0] == "tasks" and parts[-1] == "log":
             self.log(parts[1], int(query.get("offset", 0)), float(query.get("wait_s", 0)))
             return
+        if parts[0] == "blobs":
+            self.answer(200, b"model " + parts[1].encode(), "application/octet-stream")
+            return
         if parts[0] == "decisions" and parts[-1] == "image":
             self.image(parts[1])
             return
@@ -382,11 +397,17 @@ class Handler(BaseHTTPRequestHandler):
             return state.candidates[::-1]
         if parts[0] == "ions":
             return next((one for one in state.ions if one["name"] == parts[1]), None)
+        if path == "datasets":
+            return state.datasets
+        if parts[0] == "datasets":
+            found = next((one for one in state.datasets if one["name"] == parts[1]), None)
+            return found and [{"id": f"{parts[1]}-{n}", "dataset": parts[1], "version": n, "digest": "%064x" % n, "n_files": 40 * n,
+                               "n_classes": 4 * n, "bytes": 123_456 * n, "created_ms": found["created_ms"]} for n in (2, 1)]
         if parts[0] == "models":
-            return list(state.versions)
+            return list(state.versions) if parts[1] == made.MODEL else None
         if parts[0] == "runs" and parts[-1] == "metrics":
             is_last = parts[1] == state.runs[-1]["id"]
-            return {"items": made.metrics(parts[1], state.step if is_last else STEPS), "next": None}
+            return {"items": made.metrics(parts[1], state.step if is_last else STEPS) + state.more_metrics, "next": None}
         if parts[0] == "jobs" and parts[-1] == "tasks":
             return list(state.tasks.get(parts[1], []))
         return None

@@ -47,6 +47,10 @@ class Demo(unittest.TestCase):
         self.check_threshold(server, ion, report)
         runs = server.get("/runs?ion=building-security")["items"]
         self.assertTrue(all(run["status"] == "FINISHED" for run in runs), runs)
+        for run in runs:
+            self.assertEqual(run["started_ms"], server.get(f"/jobs/{run['job']}")["started_ms"])
+            made = server.get(f"/models/{run['registered']['model']}/versions/{run['registered']['version']}")
+            self.assertEqual(made["run"], run["id"])
         history = server.get(f"/runs/{runs[0]['id']}/metrics?key=loss")["items"]
         self.assertGreater(len(history), 3)
         self.assertLess(history[-1]["value"], history[0]["value"])

@@ -51,11 +51,13 @@ export interface Pipeline {
     cause?: Opt<string> // why the running training runs
     pending_cause?: Opt<string> // a further training is wanted: why
     next_fire_ms?: Opt<Time>
-    dataset?: Opt<string>
+    dataset?: Opt<string> // of a prediction: its gallery
+    strangers?: Opt<string> // dataset of people who belong to nobody: sets the threshold
     model?: Opt<string>
     workers?: Opt<number>
     parameter_servers?: Opt<number>
     schedule?: Opt<string>
+    new_data?: Opt<boolean> // trains whenever its dataset gets a new version
     replicas?: Opt<number>
     deployment?: Opt<Deployment>
 }
@@ -71,6 +73,7 @@ export interface Link {
     to: string
     policy: string
     serving_version?: Opt<number>
+    serving_model?: Opt<string>
     pending_versions?: Opt<number[]>
 }
 
@@ -102,6 +105,7 @@ export interface Model {
 /** GET /models/{m}/versions, SSE "models" */
 export interface ModelVersion {
     id: string
+    blob?: Opt<string> // SHA-256 of the model file, GET /blobs/{sha256}
     model: string
     version: number
     state?: Opt<string> // absent: taken from the candidates
@@ -123,7 +127,9 @@ export interface Run {
     status: string // RUNNING, FINISHED, FAILED, KILLED
     ion?: Opt<string>
     pipeline?: Opt<string>
-    model?: Opt<string>
+    model?: Opt<string> // the architecture that is trained
+    registered?: Opt<{ model: string; version: number }> // what came of it, by its name in the registry
+    parameters?: Opt<Record<string, unknown>>
     dataset?: Opt<string>
     dataset_version?: Opt<string | number>
     code_version?: Opt<string>
@@ -131,9 +137,12 @@ export interface Run {
     images_per_second?: Opt<number>
     epoch?: Opt<number>
     epochs?: Opt<number>
-    loss?: Opt<number>
-    accuracy?: Opt<number>
-    started_ms?: Opt<Time>
+    loss?: Opt<number> // of the last mini-batches of training
+    accuracy?: Opt<number> // likewise
+    validation_loss?: Opt<number> // of data that is not trained with
+    validation_accuracy?: Opt<number>
+    created_ms?: Opt<Time> // when it was handed in
+    started_ms?: Opt<Time> // when its job's tasks ran; null: it waits
     finished_ms?: Opt<Time>
 }
 
@@ -143,6 +152,28 @@ export interface MetricPoint {
     step: number
     value: number | null // null: not a number
     time_ms?: Opt<Time>
+}
+
+/** GET /datasets/{name} */
+export interface Dataset {
+    name: string
+    project?: Opt<string>
+    kind?: Opt<string> // "folder" or "idx"
+    path?: Opt<string>
+    is_uploaded?: Opt<boolean>
+    created_by?: Opt<string>
+    created_ms?: Opt<Time>
+}
+
+/** GET /datasets/{name}/versions, newest first */
+export interface DatasetVersion {
+    id: string
+    version: number
+    digest?: Opt<string>
+    n_files?: Opt<number>
+    n_classes?: Opt<number>
+    bytes?: Opt<number>
+    created_ms?: Opt<Time>
 }
 
 // ------------------------------------------------------------------------------------------------ decisions
@@ -194,6 +225,7 @@ export interface Job {
     run?: Opt<string>
     reason?: Opt<string> // why it waits, restarts or failed: one sentence for people
     n_restarts?: Opt<number>
+    created_by?: Opt<string>
     created_ms?: Opt<Time>
     started_ms?: Opt<Time>
     finished_ms?: Opt<Time>

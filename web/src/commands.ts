@@ -2,8 +2,9 @@
 export const COMMANDS = {
     signIn: 'weir login',
     applyIon: 'weir apply -f ion.yaml',
-    demo: 'weir demo',
-    train: 'weir train --model face-embed --data DIR',
+    demo: 'weir demo building-security',
+    createDataset: 'weir dataset create NAME --path DIR',
+    train: 'weir job submit -f job.yaml',
     startAgent: `weir agent --server ${location.origin}`,
     submitJob: 'weir job run NAME -- COMMAND',
 } as const

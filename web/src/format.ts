@@ -11,11 +11,26 @@ export function millis(time: Opt<Time>): number {
 }
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
+const DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
+const YEAR = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' })
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hour12: false })
 
 export function clockTime(time: Opt<Time>): string {
     const ms = millis(time)
     return Number.isNaN(ms) ? NONE : CLOCK.format(ms)
+}
+
+/** The time of day, and the day unless it is today: "20:17:51", "Mon 23 Nov, 20:17:51". */
+export function dayTime(time: Opt<Time>, nowMs = Date.now()): string {
+    const ms = millis(time)
+    if (Number.isNaN(ms)) {
+        return NONE
+    }
+    const [then, today] = [new Date(ms), new Date(nowMs)]
+    if (then.toDateString() === today.toDateString()) {
+        return CLOCK.format(ms)
+    }
+    return `${(then.getFullYear() === today.getFullYear() ? DAY : YEAR).format(ms)}, ${CLOCK.format(ms)}`
 }
 
 export function fullTime(time: Opt<Time>): string {
@@ -126,6 +141,11 @@ export function plainValue(value: unknown): string {
 export function datasetText(from: { dataset?: Opt<string>; dataset_version?: Opt<string | number> }): string {
     const version = from.dataset_version ? (typeof from.dataset_version === 'number' ? `v${from.dataset_version}` : from.dataset_version) : ''
     return [from.dataset, version].filter(Boolean).join(' ') || NONE
+}
+
+/** "learning rate" → "Learning rate" */
+export function sentence(text: string): string {
+    return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** "images_per_second" → "images per second" */

@@ -2,10 +2,11 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import type { MetricPoint } from '../api'
-import { NONE, short, words } from '../format'
+import { NONE, sentence, short, words } from '../format'
 import { shade } from '../state/theme'
 
 const HEIGHT = 190
+const RIGHT_PX = 18 // half of the widest label of the x axis, which is centred under the last point
 const SERIES = 6 // colours --series-1 … --series-6
 
 const colour = (index: number): string => `--series-${(index % SERIES) + 1}`
@@ -37,7 +38,7 @@ function options(width: number, keys: string[], onCursor: (index: number | null)
     return {
         width,
         height: HEIGHT,
-        padding: [8, 8, 0, 0],
+        padding: [8, RIGHT_PX, 0, 0],
         cursor: { points: { size: 7 }, drag: { x: true, y: false } },
         legend: { show: false },
         scales: { x: { time: false }, y },
@@ -53,11 +54,13 @@ function options(width: number, keys: string[], onCursor: (index: number | null)
     }
 }
 
-/** In a chart called "Loss", "validation_loss" is "validation", and "loss" itself is "training". */
-function seriesName(key: string, title: string): string {
+const BY_PHASE = ['loss', 'accuracy'] // measured in training, and on validation data
+
+/** In a chart called "Loss", "validation_loss" is "validation", and "loss" itself is "training"; else by its words. */
+export function seriesName(key: string, title: string): string {
     const name = words(key)
     const rest = name.replace(title.toLowerCase(), '').trim()
-    return rest === '' ? 'training' : rest
+    return rest !== '' ? rest : BY_PHASE.includes(key) ? 'training' : name
 }
 
 /** The value at the cursor, or the latest one. */
@@ -105,13 +108,13 @@ export function Chart(props: { title: string; points: MetricPoint[]; keys: strin
     return (
         <figure class="chart">
             <figcaption>
-                {props.title} <small class="muted">step {step ?? NONE}</small>
+                {sentence(props.title)} <small class="muted">step {step ?? NONE}</small>
             </figcaption>
             <p class="legend">
                 {props.keys.map((key, i) => (
                     <span key={key}>
                         <span class="dot" style={{ background: `var(${colour(i)})` }} aria-hidden="true" />
-                        {props.keys.length > 1 ? seriesName(key, props.title) : 'value'} <b>{short(valueAt(data[i + 1] as (number | null)[], cursor))}</b>
+                        {seriesName(key, props.title)} <b>{short(valueAt(data[i + 1] as (number | null)[], cursor))}</b>
                     </span>
                 ))}
             </p>

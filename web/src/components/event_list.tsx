@@ -4,6 +4,7 @@ import { send, segment } from '../state/http'
 import { alerts } from '../state/store'
 import { words } from '../format'
 import { Ago } from './basics'
+import { Sentence, Subject } from './noun'
 import { is, StateChip } from './chip'
 import type { Question } from './dialog'
 import { Icon, type IconName } from './icon'
@@ -33,11 +34,16 @@ export function EventList({ events }: { events: WeirEvent[] }) {
                         <div>
                             <p>
                                 <span class="hidden">{severity.label}: </span>
-                                {event.message}
+                                <Sentence text={event.message} />
                             </p>
                             <small class="muted">
                                 {words(event.kind)}
-                                {event.subject ? ` · ${event.subject}` : ''}
+                                {event.subject && (
+                                    <>
+                                        {' · '}
+                                        <Subject subject={event.subject} />
+                                    </>
+                                )}
                                 {event.actor && event.actor !== 'system' ? ` · ${event.actor}` : ''}
                             </small>
                         </div>
@@ -71,10 +77,17 @@ export function AlertList({ items, onAsk }: { items: Alert[]; onAsk: (question: 
                 <li key={alert.id} class={`alert ${alert.state}`} data-alert={alert.id}>
                     <Icon name="warning" />
                     <div>
-                        <p>{alert.message}</p>
+                        <p>
+                            <Sentence text={alert.message} />
+                        </p>
                         <small class="muted">
                             {words(alert.kind)}
-                            {alert.subject ? ` · ${alert.subject}` : ''}
+                            {alert.subject && (
+                                <>
+                                    {' · '}
+                                    <Subject subject={alert.subject} />
+                                </>
+                            )}
                             {(alert.count ?? 1) > 1 ? ` · ${alert.count} times` : ''} · <Ago time={alert.raised_ms} />
                         </small>
                     </div>

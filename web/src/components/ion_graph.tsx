@@ -18,12 +18,17 @@ export function runOf(ion: string, pipeline: Pipeline, all: Run[]): Run | undefi
     return all.find((run) => run.id === pipeline.run || (run.job && run.job === pipeline.job)) ?? all.find(mine)
 }
 
+/** The validation figure where there is one: that of the last batches of training flatters. */
+function lastResult(run: Run): string {
+    return typeof run.validation_accuracy === 'number' ? `last validation ${percent(run.validation_accuracy)}` : `last training accuracy ${percent(run.accuracy)}`
+}
+
 function TrainingBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
     const run = runOf(ion.name, pipeline, runs.data.value ?? [])
     const servers = pipeline.parameter_servers ? ` + ${pipeline.parameter_servers} ps` : ''
     const isRunning = run !== undefined && toneOf(run.status) === 'busy'
     const job = jobs.data.value?.find((one) => one.id === pipeline.job)
-    const next = pipeline.next_fire_ms ? `next on schedule in ${duration(millis(pipeline.next_fire_ms) - now.value)}` : ''
+    const next = pipeline.next_fire_ms ? `next on schedule in ${duration(millis(pipeline.next_fire_ms) - now.value)}` : pipeline.new_data ? 'trains on new data' : 'trains when asked'
     return (
         <>
             <p class="node-line">
@@ -38,13 +43,13 @@ function TrainingBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                         epoch {run.epoch ?? '–'}/{run.epochs ?? '–'} <span class="muted">·</span> {short(run.images_per_second)} img/s
                     </p>
                     <p class="node-line small">
-                        loss {fixed(run.loss)} <span class="muted">·</span> accuracy {percent(run.accuracy)}
+                        loss {fixed(run.loss)} <span class="muted">·</span> training {percent(run.accuracy)}
                     </p>
                 </>
             ) : (
                 <>
                     <p class="node-line small muted">
-                        {(toneOf(pipeline.state) === 'busy' && job?.reason) || (run ? `last accuracy ${percent(run.accuracy)}` : 'not trained yet')}
+                        {(toneOf(pipeline.state) === 'busy' && job?.reason) || (run ? lastResult(run) : 'not trained yet')}
                     </p>
                     <p class="node-line small muted">{next}</p>
                 </>
@@ -58,7 +63,7 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
     const deployment = pipeline.deployment
     return (
         <>
-            <p class="node-line">
+            <p class="node-line" title={deployment?.model ? `${deployment.model.name} v${deployment.model.version}` : undefined}>
                 {deployment?.model ? (
                     <>
                         {deployment.model.name} <b>v{deployment.model.version}</b>
@@ -66,11 +71,11 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                 ) : (
                     <span class="muted">no model yet</span>
                 )}
-                <span class="muted"> · </span>
-                {pipeline.replicas ?? 1} {pipeline.replicas === 1 ? 'replica' : 'replicas'}
             </p>
             <p class="node-line small">
                 {deployment?.gallery ? `gallery ${deployment.gallery.dataset} v${deployment.gallery.version}` : <span class="muted">no gallery</span>}
+                <span class="muted"> · </span>
+                {pipeline.replicas ?? 1} {(pipeline.replicas ?? 1) === 1 ? 'replica' : 'replicas'}
             </p>
             <p class="node-rate">
                 <b>{perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</b> <span class="muted">decisions/s</span>
@@ -91,17 +96,18 @@ function place(box: Box) {
 function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     if (node.kind === 'data') {
         return (
-            <div class="node data" style={place(node)}>
+            <a class="node data" style={place(node)} href={href('datasets', node.name)} title={node.name} data-dataset={node.name}>
                 <Icon name="data" />
                 <span>
                     <b>{node.name}</b>
-                    <small class="muted">{node.detail}</small>
+                    <small class="muted">{node.roles.join(', ')}</small>
                 </span>
-            </div>
+            </a>
         )
     }
     const { pipeline } = node
-    const target = isPrediction(pipeline) ? href('decisions') : href('training')
+    const run = isPrediction(pipeline) ? undefined : runOf(ion.name, pipeline, runs.data.value ?? [])
+    const target = isPrediction(pipeline) ? `${href('decisions')}?ion=${encodeURIComponent(ion.name)}` : run ? href('training', run.id) : href('training')
     return (
         <article class={`node pipeline tone-${toneOf(pipeline.state)}`} style={place(node)} data-pipeline={pipeline.name}>
             <header>
@@ -122,9 +128,12 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
     const pending = link.pending_versions ?? []
     return (
         <div class="link-label" style={place(box)} data-link={`${link.from}>${link.to}`}>
-            <a class="policy" href={href('models')}>
-                {words(link.policy)}
-            </a>
+            <span class="above">
+                <a class="policy" href={link.serving_model ? href('models', link.serving_model) : href('models')}>
+                    {words(link.policy)}
+                </a>
+            </span>
+            <span class="below">
             {typeof link.serving_version === 'number' ? (
                 <span class={`chip tone-good ${isFresh && move.kind === 'serving' ? 'fresh' : ''}`}>
                     <Icon name="bolt" size={13} />v{link.serving_version} serving
@@ -138,6 +147,7 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
                 </span>
             ))}
             {pending.length > 2 && <span class="chip tone-warn">+{pending.length - 1} waiting</span>}
+            </span>
         </div>
     )
 }
@@ -187,7 +197,7 @@ export function IonGraph({ ion }: { ion: Ion }) {
     return (
         <div class="graph-host" ref={host} role="group" aria-label={`Pipelines and links of ${ion.name}`}>
             {placed && (
-                <div class="graph" style={{ width: `${placed.width}px`, height: `${placed.height}px` }}>
+                <div class={`graph ${placed.direction}`} style={{ width: `${placed.width}px`, height: `${placed.height}px` }}>
                     <svg width={placed.width} height={placed.height} aria-hidden="true">
                         <defs>
                             {['link', 'flow'].map((kind) => (

@@ -9,7 +9,13 @@ export interface Box {
     height: number
 }
 
-export type GraphNode = Box & ({ kind: 'pipeline'; pipeline: Pipeline } | { kind: 'data'; name: string; detail: string })
+export type GraphNode = Box & ({ kind: 'pipeline'; pipeline: Pipeline } | DataNode)
+
+export interface DataNode {
+    kind: 'data'
+    name: string
+    roles: string[] // "dataset", "gallery v7", "impostors": what it is to the pipelines that use it
+}
 
 export interface GraphEdge {
     key: string
@@ -24,17 +30,29 @@ export interface Layout {
     height: number
     nodes: GraphNode[]
     edges: GraphEdge[]
+    direction: 'LR' | 'TB'
 }
 
-const PIPELINE = { width: 240, height: 134 }
-const DATA = { width: 136, height: 46 }
+const PIPELINE_HEIGHT = 134
+const DATA = { width: 168, height: 46 }
 const LABEL_WIDTH = 150
 const MARGIN = 2
 
-type Node = { kind: 'pipeline'; pipeline: Pipeline } | { kind: 'data'; name: string; detail: string }
+type Node = { kind: 'pipeline'; pipeline: Pipeline } | DataNode
 
 function labelHeight(link: Link): number {
-    return 54 + 27 * Math.min(2, link.pending_versions?.length ?? 0)
+    return 2 * (28 + 29 * Math.min(2, link.pending_versions?.length ?? 0)) // the line passes through its middle
+}
+
+/** The datasets that flow into a pipeline, and as what. */
+function dataOf(pipeline: Pipeline): { name: string; role: string }[] {
+    const gallery = pipeline.deployment?.gallery
+    const main = gallery?.dataset ?? pipeline.dataset
+    const role = pipeline.type === 'training' ? 'dataset' : gallery ? `gallery v${gallery.version}` : 'gallery'
+    return [
+        ...(main ? [{ name: main, role }] : []),
+        ...(pipeline.strangers ? [{ name: pipeline.strangers, role: 'impostors' }] : []),
+    ]
 }
 
 type Point = { x: number; y: number }
@@ -63,7 +81,26 @@ function round(point: Point): string {
     return `${point.x.toFixed(1)},${point.y.toFixed(1)}`
 }
 
-function arrange(ion: Ion, direction: 'LR' | 'TB', ranksep: number, withData: boolean): Layout {
+/** Level through the label, so that the line crosses none of its words. */
+function throughLabel(points: Point[], label: Box): string {
+    const [start, end] = [points[0]!, points[points.length - 1]!]
+    const into = { x: label.x - label.width / 2, y: label.y }
+    const out = { x: label.x + label.width / 2, y: label.y }
+    const bend = (from: Point, to: Point) => {
+        const middle = (from.x + to.x) / 2
+        return `C${round({ x: middle, y: from.y })} ${round({ x: middle, y: to.y })} ${round(to)}`
+    }
+    return `M${round(start)}${bend(start, into)}L${round(out)}${bend(out, end)}`
+}
+
+interface Style {
+    direction: 'LR' | 'TB'
+    pipeline: number // width of its box
+    ranksep: number
+    withData: boolean
+}
+
+function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withData }: Style): Layout {
     const graph = new graphlib.Graph({ multigraph: true })
     graph.setGraph({ rankdir: direction, marginx: MARGIN, marginy: MARGIN, nodesep: 22, ranksep })
     const what = new Map<string, Node>()
@@ -75,13 +112,12 @@ function arrange(ion: Ion, direction: 'LR' | 'TB', ranksep: number, withData: bo
     const names = new Set(ion.pipelines.map((pipeline) => pipeline.name))
     for (const pipeline of ion.pipelines) {
         const id = 'p:' + pipeline.name
-        put(id, { kind: 'pipeline', pipeline }, PIPELINE)
-        const gallery = pipeline.deployment?.gallery
-        const data = gallery?.dataset ?? pipeline.dataset
-        if (withData && data) {
-            put('d:' + data, { kind: 'data', name: data, detail: pipeline.type === 'training' ? 'dataset' : gallery ? `gallery v${gallery.version}` : 'gallery' }, DATA)
-            links.set(`d:${data}>${id}`, null)
-            graph.setEdge('d:' + data, id, { width: 0, height: 0 }, `d:${data}>${id}`)
+        put(id, { kind: 'pipeline', pipeline }, { width: pipelineWidth, height: PIPELINE_HEIGHT })
+        for (const { name, role } of withData ? dataOf(pipeline) : []) {
+            const known = what.get('d:' + name)
+            put('d:' + name, { kind: 'data', name, roles: [...(known?.kind === 'data' ? known.roles : []), role] }, DATA)
+            links.set(`d:${name}>${id}`, null)
+            graph.setEdge('d:' + name, id, { width: 0, height: 0 }, `d:${name}>${id}`)
         }
     }
     for (const link of ion.links) {
@@ -99,6 +135,7 @@ function arrange(ion: Ion, direction: 'LR' | 'TB', ranksep: number, withData: bo
     layout(graph)
     const size = graph.graph() as { width?: number; height?: number }
     return {
+        direction,
         width: size.width ?? 0,
         height: size.height ?? 0,
         nodes: graph.nodes().map((id) => ({ ...(graph.node(id) as Box), ...what.get(id)! })),
@@ -107,24 +144,25 @@ function arrange(ion: Ion, direction: 'LR' | 'TB', ranksep: number, withData: bo
             const key = edge.name ?? ''
             const link = links.get(key) ?? null
             const label = link ? { x: placed.x, y: placed.y, width: LABEL_WIDTH, height: labelHeight(link) } : null
-            return { key, path: smooth(placed.points), link, to: edge.w.slice(2), label }
+            const path = label && direction === 'LR' ? throughLabel(placed.points, label) : smooth(placed.points)
+            return { key, path, link, to: edge.w.slice(2), label }
         }),
     }
 }
 
 /** Left to right, as airy as fits, else without the data boxes, else top to bottom. */
 export function layoutIon(ion: Ion, width: number): Layout {
-    const tries: [direction: 'LR' | 'TB', ranksep: number, withData: boolean][] = [
-        ['LR', 90, true],
-        ['LR', 64, true],
-        ['LR', 36, true],
-        ['LR', 36, false],
-        ['TB', 26, true],
-        ['TB', 26, false],
+    const tries: Style[] = [
+        { direction: 'LR', pipeline: 320, ranksep: 90, withData: true },
+        { direction: 'LR', pipeline: 280, ranksep: 64, withData: true },
+        { direction: 'LR', pipeline: 240, ranksep: 36, withData: true },
+        { direction: 'LR', pipeline: 240, ranksep: 36, withData: false },
+        { direction: 'TB', pipeline: 260, ranksep: 26, withData: true },
+        { direction: 'TB', pipeline: 260, ranksep: 26, withData: false },
     ]
     let result: Layout | undefined
-    for (const [direction, ranksep, withData] of tries) {
-        result = arrange(ion, direction, ranksep, withData)
+    for (const style of tries) {
+        result = arrange(ion, style)
         if (result.width <= width) {
             break
         }

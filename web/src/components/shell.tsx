@@ -1,6 +1,7 @@
 /** The frame: skip link, top bar, navigation, connection banner, and the screen that the route names. */
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { Datasets } from '../screens/datasets'
 import { Decisions } from '../screens/decisions'
 import { Events } from '../screens/events'
 import { Jobs } from '../screens/jobs'
@@ -26,6 +27,7 @@ const NAV: Record<Screen, { label: string; icon: IconName; screen: ComponentType
     jobs: { label: 'Jobs', icon: 'jobs', screen: Jobs },
     events: { label: 'Events', icon: 'events', screen: Events },
     nodes: { label: 'Nodes', icon: 'nodes', screen: Nodes },
+    datasets: { label: 'Datasets', icon: 'data', screen: Datasets },
 }
 
 function badgeOf(screen: Screen): { count: number; what: string } {

@@ -7,11 +7,13 @@ import { is, StateChip, toneOf } from '../components/chip'
 import { Confirm, type Question } from '../components/dialog'
 import { Icon } from '../components/icon'
 import { LogView } from '../components/log_view'
-import { clockTime, NONE, shortId, span, words } from '../format'
+import { Id, Sentence } from '../components/noun'
+import { Split } from '../components/split'
+import { dayTime, NONE, shortId, span, words } from '../format'
 import { getAll, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
-import { jobs, now } from '../state/store'
+import { jobs, now, runs } from '../state/store'
 import { canChange } from '../state/versions'
 
 const TASKS_REFRESH_S = 5
@@ -104,27 +106,30 @@ function JobDetail({ job, task }: { job: Job; task: string | undefined }) {
                     <p class="why">
                         <Icon name="clock" />
                         <span>
-                            <b>{job.state.charAt(0) + job.state.slice(1).toLowerCase()}:</b> {job.reason}
+                            <b>{job.state.charAt(0) + job.state.slice(1).toLowerCase()}:</b> <Sentence text={job.reason} />
                         </span>
                     </p>
                 )}
                 {job.reason && isOver(job.state) && !is(job.state, 'succeeded') && (
                     <p class="failed">
                         <Icon name="warning" />
-                        <span>{job.reason}</span>
+                        <span>
+                            <Sentence text={job.reason} />
+                        </span>
                     </p>
                 )}
                 <Facts
                     items={[
                         ['Kind', words(job.kind)],
                         ['Project', job.project ?? NONE],
-                        ['ION', job.ion ? `${job.ion}${job.pipeline ? ' / ' + job.pipeline : ''}` : NONE],
-                        ['Run', job.run ? <a href={href('training', job.run)}>{shortId(job.run)}</a> : NONE],
+                        ['ION', job.ion ? <><a href={href('overview', job.ion)}>{job.ion}</a>{job.pipeline ? ` / ${job.pipeline}` : ''}</> : NONE],
+                        ['Run', job.run ? <a href={href('training', job.run)}>{runs.data.value?.find((run) => run.id === job.run)?.name ?? shortId(job.run)}</a> : NONE],
                         ['Restarts', job.n_restarts ?? 0],
-                        ['Created', clockTime(job.created_ms)],
-                        ['Started', clockTime(job.started_ms)],
+                        ['Submitted', dayTime(job.created_ms)],
+                        ['Started', job.started_ms ? dayTime(job.started_ms) : isOver(job.state) ? 'never' : 'waits'],
                         ['Ran for', job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE],
-                        ['Job', <code>{shortId(job.id)}</code>],
+                        ['By', job.created_by ?? NONE],
+                        ['Job', <Id id={job.id} />],
                     ]}
                 />
                 <Tasks key={job.id} job={job} current={task} />
@@ -150,27 +155,29 @@ export function Jobs() {
                     }
                     const job = items.find((one) => one.id === wanted) ?? (wanted === undefined ? items[0] : undefined)
                     return (
-                        <div class="split">
-                            <nav class="panel list" aria-label="Jobs">
-                                <ul>
-                                    {items.map((one) => (
-                                        <li key={one.id}>
-                                            <a class="item" href={href('jobs', one.id)} aria-current={one.id === job?.id ? 'true' : undefined}>
-                                                <span class="item-top">
-                                                    <b>{one.name}</b>
-                                                    <StateChip state={one.state} />
-                                                </span>
-                                                <small class="muted">
-                                                    {toneOf(one.state) === 'warn' && one.reason ? one.reason : words(one.kind)} ·{' '}
-                                                    <Ago time={one.created_ms} />
-                                                </small>
-                                            </a>
-                                        </li>
-                                    ))}
-                                </ul>
-                            </nav>
+                        <Split
+                            label="Jobs"
+                            back={href('jobs')}
+                            chosen={wanted}
+                            list={items.map((one) => (
+                                <li key={one.id}>
+                                    <a class="item" href={href('jobs', one.id)} aria-current={one.id === job?.id ? 'true' : undefined}>
+                                        <span class="item-top">
+                                            <b title={one.name}>{one.name}</b>
+                                            <StateChip state={one.state} />
+                                        </span>
+                                        <small class="muted">
+                                            {toneOf(one.state) === 'warn' && one.reason ? <Sentence text={one.reason} /> : words(one.kind)} ·{' '}
+                                            <span class="nowrap">
+                                                <Ago time={one.created_ms} />
+                                            </span>
+                                        </small>
+                                    </a>
+                                </li>
+                            ))}
+                        >
                             {job ? <JobDetail key={job.id} job={job} task={task} /> : <Empty icon="question" title="No such job">Choose one from the list.</Empty>}
-                        </div>
+                        </Split>
                     )
                 }}
             </Loaded>

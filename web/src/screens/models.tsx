@@ -6,9 +6,11 @@ import { Ago, Empty, Facts, Loaded, PageHead, Panel } from '../components/basics
 import { is, StateChip } from '../components/chip'
 import { Confirm, type Question } from '../components/dialog'
 import { Icon } from '../components/icon'
-import { bytes, datasetText, fullTime, NONE, plainValue, shortId, words } from '../format'
+import { DatasetLink } from '../components/noun'
+import { Split } from '../components/split'
+import { bytes, fullTime, NONE, plainValue, shortId, words } from '../format'
 import { candidates, type IonCandidate } from '../state/candidates'
-import { getAll, segment } from '../state/http'
+import { apiUrl, getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
 import { candidatesVersion, ions, models, runs } from '../state/store'
@@ -39,7 +41,7 @@ function Lineage({ version, places }: { version: ModelVersion; places: string[] 
                 <Icon name="data" />
                 <span>
                     <small class="muted">dataset version</small>
-                    {datasetText(version)}
+                    <DatasetLink name={version.dataset} version={version.dataset_version} />
                 </span>
             </li>
             <li>
@@ -77,7 +79,7 @@ function VersionActions({ version, ask }: { version: ModelVersion; ask: Ask }) {
         return null
     }
     return (
-        <span class="actions">
+        <>
             {pending.map((one) => (
                 <span key={one.id} class="actions">
                     <button type="button" class="button small primary" onClick={() => ask(approveQuestion(one.ion, one))}>
@@ -101,7 +103,7 @@ function VersionActions({ version, ask }: { version: ModelVersion; ask: Ask }) {
                     )
                 )
             })}
-        </span>
+        </>
     )
 }
 
@@ -118,7 +120,15 @@ function VersionCard({ version, serving, ask }: { version: ModelVersion; serving
                 <small class="muted" title={fullTime(version.created_ms)}>
                     <Ago time={version.created_ms} /> · {bytes(version.bytes)}
                 </small>
-                <VersionActions version={version} ask={ask} />
+                <span class="actions">
+                    <VersionActions version={version} ask={ask} />
+                    {version.blob && (
+                        <a class="button small" href={apiUrl(`/blobs/${version.blob}`)} download={`${version.model}-v${version.version}.safetensors`}>
+                            <Icon name="download" size={14} />
+                            Download<span class="hidden"> version {version.version}</span>
+                        </a>
+                    )}
+                </span>
             </header>
             <Lineage version={version} places={places.map((one) => `${one.ion} / ${one.pipeline}`)} />
             {metrics.length > 0 && (
@@ -184,33 +194,34 @@ export function Models() {
             <Loaded resource={models}>
                 {(items) => {
                     const model = wanted ?? items[0]?.name
+                    if (items.length === 1 && (wanted ?? model) === items[0]!.name) {
+                        return <Versions model={items[0]!.name} />
+                    }
                     if (model === undefined) {
                         return (
                             <Empty icon="models" title="No models yet" command={COMMANDS.train}>
-                                Every training run registers the model it made. Start one from the overview, or:
+                                A training registers the model it made. One begins when a training pipeline of an ION trains, or when a job of kind train is submitted:
                             </Empty>
                         )
                     }
                     return (
-                        <div class={items.length > 1 ? 'split' : ''}>
-                            {items.length > 1 && (
-                                <nav class="panel list" aria-label="Models">
-                                    <ul>
-                                        {items.map((one) => (
-                                            <li key={one.name}>
-                                                <a class="item" href={href('models', one.name)} aria-current={one.name === model ? 'true' : undefined}>
-                                                    <b>{one.name}</b>
-                                                    <small class="muted">
-                                                        {one.project ?? ''} {one.description ?? ''}
-                                                    </small>
-                                                </a>
-                                            </li>
-                                        ))}
-                                    </ul>
-                                </nav>
-                            )}
+                        <Split
+                            label="Models"
+                            back={href('models')}
+                            chosen={wanted}
+                            list={items.map((one) => (
+                                <li key={one.name}>
+                                    <a class="item" href={href('models', one.name)} aria-current={one.name === model ? 'true' : undefined}>
+                                        <b>{one.name}</b>
+                                        <small class="muted">
+                                            {one.project ?? ''} {one.description ?? ''}
+                                        </small>
+                                    </a>
+                                </li>
+                            ))}
+                        >
                             <Versions key={model} model={model} />
-                        </div>
+                        </Split>
                     )
                 }}
             </Loaded>

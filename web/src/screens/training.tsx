@@ -5,11 +5,13 @@ import { COMMANDS } from '../commands'
 import { Ago, Empty, Facts, Loaded, PageHead, Panel, Progress } from '../components/basics'
 import { StateChip, toneOf } from '../components/chip'
 import { Chart } from '../components/chart'
-import { clockTime, datasetText, fixed, NONE, percent, shortId, short, span, words } from '../format'
+import { DatasetLink, Id } from '../components/noun'
+import { Split } from '../components/split'
+import { dayTime, fixed, NONE, percent, plainValue, short, span, words } from '../format'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
-import { freshMetrics, now, runs } from '../state/store'
+import { freshMetrics, jobs, now, runs } from '../state/store'
 import { connection } from '../state/stream'
 
 const METRIC_PAGES = 20
@@ -69,8 +71,22 @@ function Curves({ run }: { run: Run }) {
     )
 }
 
+const OF_LAST_BATCHES = 'Of the last mini-batches of training; validation is measured on data that is not trained with'
+
+function Registered({ run }: { run: Run }) {
+    const made = run.registered
+    return made ? (
+        <a href={href('models', made.model)}>
+            {made.model} v{made.version}
+        </a>
+    ) : (
+        <>{toneOf(run.status) === 'busy' ? 'nothing yet' : 'nothing'}</>
+    )
+}
+
 function RunDetail({ run }: { run: Run }) {
     const isRunning = toneOf(run.status) === 'busy'
+    const parameters = Object.entries(run.parameters ?? {})
     return (
         <Panel title={run.name} id="run-title" aside={<StateChip state={run.status} />}>
             <div class="panel-body">
@@ -82,18 +98,28 @@ function RunDetail({ run }: { run: Run }) {
                 )}
                 <Facts
                     items={[
-                        ['Model', run.model ? <a href={href('models', run.model)}>{run.model}</a> : NONE],
-                        ['Dataset', datasetText(run)],
+                        ['Architecture', run.model ?? NONE],
+                        ['Made', <Registered run={run} />],
+                        ['Dataset', <DatasetLink name={run.dataset} version={run.dataset_version} />],
                         ['Epoch', `${run.epoch ?? NONE} of ${run.epochs ?? NONE}`],
-                        ['Loss', fixed(run.loss, 4)],
-                        ['Accuracy', percent(run.accuracy, 2)],
+                        ['Validation accuracy', percent(run.validation_accuracy, 2)],
+                        ['Validation loss', fixed(run.validation_loss, 4)],
+                        ['Training accuracy', <span title={OF_LAST_BATCHES}>{percent(run.accuracy, 2)}</span>],
+                        ['Training loss', <span title={OF_LAST_BATCHES}>{fixed(run.loss, 4)}</span>],
                         ['Images/s', short(run.images_per_second)],
-                        ['Started', clockTime(run.started_ms)],
-                        ['Took', span(run.started_ms, run.finished_ms, now.value)],
-                        ['Job', run.job ? <a href={href('jobs', run.job)}>{shortId(run.job)}</a> : NONE],
-                        ['Run', <code>{shortId(run.id)}</code>],
+                        ['Submitted', dayTime(run.created_ms)],
+                        ['Started', run.started_ms ? dayTime(run.started_ms) : 'waits'],
+                        ['Took', run.started_ms ? span(run.started_ms, run.finished_ms, now.value) : NONE],
+                        ['Job', run.job ? <a href={href('jobs', run.job)}>{jobs.data.value?.find((job) => job.id === run.job)?.name ?? 'its tasks and logs'}</a> : NONE],
+                        ['Run', <Id id={run.id} />],
                     ]}
                 />
+                {parameters.length > 0 && (
+                    <details>
+                        <summary>Parameters ({parameters.length})</summary>
+                        <Facts items={parameters.map(([key, value]) => [words(key), plainValue(value)])} />
+                    </details>
+                )}
                 <Curves key={run.id} run={run} />
             </div>
         </Panel>
@@ -105,12 +131,18 @@ function RunItem({ run, isCurrent }: { run: Run; isCurrent: boolean }) {
         <li>
             <a class="item" href={href('training', run.id)} aria-current={isCurrent ? 'true' : undefined}>
                 <span class="item-top">
-                    <b>{run.name}</b>
+                    <b title={run.name}>{run.name}</b>
                     <StateChip state={run.status} />
                 </span>
                 {toneOf(run.status) === 'busy' && <Progress value={run.progress} label={`Progress of ${run.name}`} />}
                 <small class="muted">
-                    loss {fixed(run.loss)} · accuracy {percent(run.accuracy)} · {short(run.images_per_second)} img/s · <Ago time={run.started_ms} />
+                    {typeof run.validation_accuracy === 'number' && (
+                        <>
+                            <span class="nowrap">validation {percent(run.validation_accuracy)}</span> ·{' '}
+                        </>
+                    )}
+                    <span class="nowrap">training {percent(run.accuracy)}</span> · <span class="nowrap">loss {fixed(run.loss)}</span> ·{' '}
+                    <span class="nowrap">{run.started_ms ? <Ago time={run.started_ms} /> : 'waits'}</span>
                 </small>
             </a>
         </li>
@@ -127,22 +159,22 @@ export function Training() {
                     if (items.length === 0) {
                         return (
                             <Empty icon="training" title="No runs yet" command={COMMANDS.train}>
-                                Press “Train now” on the overview, or start one from a terminal:
+                                A run begins when a training pipeline of an ION trains, or when a job of kind train is submitted:
                             </Empty>
                         )
                     }
                     const run = items.find((one) => one.id === wanted) ?? (wanted === undefined ? items[0] : undefined)
                     return (
-                        <div class="split">
-                            <nav class="panel list" aria-label="Runs">
-                                <ul>
-                                    {items.map((one) => (
-                                        <RunItem key={one.id} run={one} isCurrent={one.id === run?.id} />
-                                    ))}
-                                </ul>
-                            </nav>
+                        <Split
+                            label="Runs"
+                            back={href('training')}
+                            chosen={wanted}
+                            list={items.map((one) => (
+                                <RunItem key={one.id} run={one} isCurrent={one.id === run?.id} />
+                            ))}
+                        >
                             {run ? <RunDetail run={run} /> : <Empty icon="question" title="No such run">It may have been removed. Choose one from the list.</Empty>}
-                        </div>
+                        </Split>
                     )
                 }}
             </Loaded>

@@ -7,8 +7,9 @@ export interface Route {
     query: URLSearchParams
 }
 
+/** What the navigation shows, in its order; datasets are reached from what was made of them. */
 export const SCREENS = ['overview', 'training', 'models', 'decisions', 'jobs', 'events', 'nodes'] as const
-export type Screen = (typeof SCREENS)[number]
+export type Screen = (typeof SCREENS)[number] | 'datasets'
 
 function parse(hash: string): Route {
     const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2)

@@ -1,0 +1,51 @@
+"""What the page's tests stand on: one browser for all of them, and a stand-in server for each."""
+
+import unittest
+
+import page as browser
+from fake_server import FakeServer
+
+SCREENS = ["overview", "training", "models", "decisions", "jobs", "events", "nodes", "datasets"]
+
+_page = None
+
+
+def shared():
+    """The one browser of all tests: starting one takes seconds."""
+    global _page
+    _page = _page or browser.Page()
+    return _page
+
+
+def close():
+    if _page:
+        _page.close()
+
+
+class WithPage(unittest.TestCase):
+    maxDiff = None
+    is_empty = False
+
+    def setUp(self):
+        self.page = shared()
+        self.page.resize(1280, 900)
+        self.page.media()
+        self.server = FakeServer(is_empty=self.is_empty)
+        self.state = self.server.state
+        self.page.driver.get(self.server.login)
+        self.page.one(".topbar")
+        self.page.js("localStorage.clear()")
+        self.page.until(lambda: self.page.text(".connection") == "Live", "the stream")
+        self.may_fail_requests = False
+
+    def tearDown(self):
+        errors = self.page.console_errors()
+        if self.may_fail_requests:  # the browser reports each refused request; scripts still must not fail
+            errors = [one for one in errors if one["source"] != "network"]
+        self.page.driver.get("about:blank")
+        self.server.close()
+        self.assertEqual(errors, [], "the console must stay clean")
+
+    def last_request(self):
+        self.page.until(lambda: self.state.requests, "a request that changes something")
+        return self.state.requests[-1]

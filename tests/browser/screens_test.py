@@ -1,0 +1,205 @@
+"""The screens one by one: links that lead somewhere, nothing cut off, figures that say what they are."""
+
+import unittest
+from pathlib import Path
+
+import fake_data as made
+from fixture import SCREENS, WithPage
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Elements whose text is wider than they are, although nothing marks it with an ellipsis; and what reaches out of its panel.
+CUT_JS = """const cut = []
+for (const e of document.querySelectorAll('main :is(.chip, b, h1, h2, h3, small, dd, dt, p, time, a, td, th, button)')) {
+    if (!e.checkVisibility() || e.closest('.hidden')) continue
+    const style = getComputedStyle(e)
+    if (e.scrollWidth > e.clientWidth + 1 && style.display !== 'inline' && style.overflowX !== 'visible' && style.textOverflow !== 'ellipsis')
+        cut.push(['hidden part', e.textContent.trim().slice(0, 50)])
+    const panel = e.closest('.panel')
+    if (panel && !e.closest('.table-scroll, .graph-host')) {
+        const [mine, its] = [e.getBoundingClientRect(), panel.getBoundingClientRect()]
+        if (mine.width > 0 && (mine.right > its.right + 1 || mine.left < its.left - 1)) cut.push(['out of its panel', e.textContent.trim().slice(0, 50)])
+    }
+}
+return cut"""
+
+
+def facts_of(page):
+    """What the detail of a run says, by its labels; what is folded away is not looked at."""
+    return dict(line.split("\n", 1) for line in page.texts(".panel-body > .facts > div"))
+
+
+class LinkTest(WithPage):
+    def test_a_run_leads_to_the_version_that_it_made_and_names_its_architecture(self):
+        page = self.page
+        run = self.state.runs[3]
+        page.go(f"training/{run['id']}")
+        page.has_text("#run-title", run["name"])
+        facts = facts_of(page)
+        self.assertEqual(facts["Architecture"], "face-embed")
+        self.assertEqual(page.all('a[href="#/models/face-embed"]'), [], "the registry has no such name")
+        page.js("arguments[0].click()", page.one(f'.facts a[href="#/models/{made.MODEL}"]'))
+        page.has_text("#model-title", made.MODEL)
+        self.assertEqual(page.texts(".failed"), [])
+
+    def test_datasets_open_from_runs_versions_and_the_graph(self):
+        page = self.page
+        page.go("overview")
+        page.one('[data-dataset="passers-by"]').click()
+        page.has_text("#dataset-title", "passers-by")
+        page.has_text(".facts", "impostors of entrance")
+        page.has_text(".table", "v2")
+        for screen in ("training", "models"):
+            page.go(screen)
+            page.js("arguments[0].click()", page.one('main a[href="#/datasets/faces"]'))
+            page.has_text("#dataset-title", "faces")
+
+    def test_alerts_and_events_lead_to_what_they_are_about(self):
+        page = self.page
+        failed = self.state.jobs[3]
+        page.go("events")
+        for subject, address, text in (
+            (f"job/{failed['id']}", f"#/jobs/{failed['id']}", f"job {failed['name']}"),
+            (f"ion/{made.ION}", f"#/overview/{made.ION}", f"ION {made.ION}"),
+            ("node/rack1-b", "#/nodes/rack1-b", "node rack1-b"),
+            (f"model/{made.MODEL}", f"#/models/{made.MODEL}", f"model {made.MODEL}"),
+        ):
+            link = page.one(f'.event-list a[title="{subject}"]')
+            self.assertEqual((link.get_attribute("href").split("/", 3)[3], link.text), (address, text))
+        self.assertEqual(len(page.all('.alert-list a[href="#/nodes/rack1-b"]')), 1)
+        page.one(f'.event-list a[title="job/{failed["id"]}"]').click()
+        page.has_text("#job-title", failed["name"])
+
+    def test_long_identifiers_are_cut_to_their_end_and_whole_on_hover(self):
+        page = self.page
+        run = self.state.runs[2]["id"]
+        page.go("events")
+        shown = page.one(f'.event-list abbr[title="{run}"]')
+        self.assertEqual(shown.text, run[-8:])
+        self.assertNotIn(run, page.text("main"))
+
+    def test_a_model_version_can_be_downloaded(self):
+        page = self.page
+        page.go("models")
+        version = self.state.versions[1]
+        link = page.one('[data-version="2"] a[download]')
+        self.assertEqual(link.get_attribute("download"), f"{made.MODEL}-v2.safetensors")
+        found = page.driver.execute_async_script(
+            "const done = arguments[1]; fetch(arguments[0].href).then((r) => r.text()).then(done)", link)
+        self.assertEqual(found, f"model {version['blob']}")
+
+
+class FigureTest(WithPage):
+    def test_validation_stands_beside_training_and_each_says_which_it_is(self):
+        page = self.page
+        run = self.state.runs[3]  # training 97.8 %, validation 94.4 %
+        page.go(f"training/{run['id']}")
+        item = page.text(f'.list a[href="#/training/{run["id"]}"]')
+        self.assertIn("validation 94.4%", item)
+        self.assertIn("training 97.8%", item)
+        facts = facts_of(page)
+        self.assertEqual(facts["Validation accuracy"], "94.40%")
+        self.assertEqual(facts["Training accuracy"], "97.80%")
+
+    def test_a_run_says_when_it_was_submitted_when_it_started_and_with_what(self):
+        page = self.page
+        waiting = dict(self.state.runs[3], id=made.make_id(self.state.rng), name="waits", status="RUNNING", started_ms=None, finished_ms=None)
+        self.state.runs.append(waiting)
+        self.state.publish("runs", {"id": waiting["id"], "status": "RUNNING"})
+        page.go("training")
+        page.has_text(".list", "waits")
+        page.go(f"training/{waiting['id']}")
+        page.has_text("#run-title", "waits")
+        facts = facts_of(page)
+        self.assertEqual((facts["Started"], facts["Took"]), ("waits", "–"))
+        page.one("details summary").click()
+        page.has_text("details .facts", "learning rate")
+        run = self.state.runs[0]  # four days ago
+        page.go(f"training/{run['id']}")
+        page.has_text("#run-title", run["name"])
+        facts = facts_of(page)
+        self.assertRegex(facts["Started"], r"^\w{3},? .*\d{2}:\d{2}:\d{2}$")
+        self.assertNotEqual(facts["Submitted"], facts["Started"])
+
+    def test_charts_name_their_series_and_cut_no_label(self):
+        page = self.page
+        run = self.state.runs[-1]["id"]
+        self.state.more_metrics = [{"key": "learning_rate", "step": step, "value": 0.1 / step, "time_ms": None} for step in range(1, 351)]
+        page.go(f"training/{run}")
+        page.until(lambda: len(page.all(".chart canvas")) == 4, "four charts")
+        titles = [text.split("step")[0].strip() for text in page.texts(".chart figcaption")]
+        self.assertEqual(titles, ["Loss", "Accuracy", "Images per second", "Learning rate"])
+        legends = page.texts(".chart .legend")
+        self.assertIn("training", legends[0])
+        self.assertIn("validation", legends[0])
+        self.assertNotIn("value", " ".join(legends))
+        # The ink of the last label ends before the canvas does: its right-most columns are empty.
+        ink = page.js("""return [...document.querySelectorAll('.chart canvas')].map((c) => {
+            const strip = c.getContext('2d').getImageData(c.width - 2, 0, 2, c.height).data
+            return strip.filter((_, i) => i % 4 === 3).reduce((a, b) => a + b, 0)
+        })""")
+        self.assertEqual(ink, [0, 0, 0, 0])
+
+
+class LookTest(WithPage):
+    def test_nothing_is_cut_off_at_any_width(self):
+        page = self.page
+        for width in (1440, 1100, 390):
+            page.resize(width, 900)
+            for screen in SCREENS:
+                page.go(screen)
+                self.assertEqual(page.js(CUT_JS), [], f"{screen} at {width} px")
+
+    def test_the_graph_shows_every_dataset_and_no_name_is_cut_at_1440(self):
+        page = self.page
+        page.resize(1440, 900)
+        page.go("overview")
+        page.has_text('[data-dataset="passers-by"]', "impostors")
+        page.has_text('[data-dataset="people"]', "gallery v7")
+        cut = page.js("""return [...document.querySelectorAll('.graph .node-line, .graph h3, .graph b, .graph small')]
+            .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)""")
+        self.assertEqual(cut, [])
+        crossed = page.js("""const label = document.querySelector('.link-label'), box = label.getBoundingClientRect()
+            const line = box.top + box.height / 2
+            return [...label.querySelectorAll('.policy, .chip')].filter((e) => {
+                const r = e.getBoundingClientRect(); return r.top < line - 1 && r.bottom > line + 1 }).map((e) => e.textContent)""")
+        self.assertEqual(crossed, [], "the line runs between the words")
+
+    def test_on_a_phone_a_list_gives_way_to_what_was_chosen(self):
+        page = self.page
+        page.resize(390, 844)
+        for screen in ("jobs", "training"):
+            page.go(screen)
+            inner = page.js("const u = document.querySelector('.list ul'); return u.scrollHeight - u.clientHeight")
+            self.assertLessEqual(inner, 0, "no box scrolls within the page")
+            self.assertFalse(page.one(".split-detail").is_displayed())
+            page.js("window.scrollTo(0, 500)")
+            page.js("arguments[0].click()", page.all(".list .item")[-1])
+            page.until(lambda: page.one(".split-detail h2").is_displayed(), "the detail")
+            top = page.js("return document.querySelector('.split-detail h2').getBoundingClientRect().top")
+            self.assertTrue(0 <= top < 500, f"the detail's title is at {top} px")
+            self.assertFalse(page.one(".list").is_displayed())
+            page.one(".back").click()
+            page.until(lambda: page.one(".list").is_displayed(), "the list again")
+
+    def test_rows_stay_within_the_rounded_corners_of_their_panel(self):
+        self.page.media("dark")
+        for screen in ("overview", "decisions", "jobs", "events", "models"):
+            self.page.go(screen)
+            loose = self.page.js("""return [...document.querySelectorAll('.panel')].filter((e) => getComputedStyle(e).overflowX === 'visible').length""")
+            self.assertEqual(loose, 0, screen)
+
+
+class CommandTest(unittest.TestCase):
+    def test_every_command_that_the_page_names_is_in_the_manual(self):
+        manual = (ROOT / "man" / "weir.1.scd").read_text().replace("*", "").replace("_", "")
+        source = (ROOT / "web" / "src" / "commands.ts").read_text()
+        commands = [line.split("'")[1] for line in source.splitlines() if ": 'weir " in line]
+        self.assertGreater(len(commands), 4)
+        for command in commands:
+            words = command.split(" -")[0].split()
+            stem = " ".join(word for word in words if not word.isupper())
+            self.assertIn(stem, manual, command)
+
+
+CASES = [LinkTest, FigureTest, LookTest, CommandTest]
