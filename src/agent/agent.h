@@ -16,7 +16,8 @@
  *   run.json    identity of the process: pid, start time, boot,  … before the program is executed
  *               control groups
  *   log         what the task wrote to standard output and error
- *   stop        {"grace_ms"}: please stop it                      written by the agent
+ *   stop        {"grace_ms"}: please stop it                      written by the agent; with
+ *               "interrupt": true by a shutdown (agent/shutdown.h)
  *   exit.json   how it ended                                      … after the log is complete
  *
  * Exactly once: whoever holds the lock looks for run.json first; where it is, the program is never

@@ -1,9 +1,12 @@
 #include "agent/process.h"
 
+#include "base/macros.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +15,7 @@
 #include <unistd.h>
 
 #define ENVIRONMENT_MAX_BYTES (256 * 1024)
+#define UNSEEN_WAIT_MS        50
 
 struct stat_line {
     char state;
@@ -88,6 +92,19 @@ bool process_signal(const struct process_id *id, int signal_number)
         process_is_alive(id) && syscall(SYS_pidfd_send_signal, fd, signal_number, NULL, 0) == 0;
     close(fd);
     return is_sent;
+}
+
+bool process_wait(const struct process_id *id, int64_t timeout_ms)
+{
+    int fd = id->pid > 0 ? (int)syscall(SYS_pidfd_open, id->pid, 0) : -1;
+    if (fd < 0) {
+        (void)poll(NULL, 0, (int)WEIR_MIN(timeout_ms, (int64_t)UNSEEN_WAIT_MS));
+        return !process_is_alive(id);
+    }
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    bool is_over = !process_is_alive(id) || poll(&end, 1, (int)timeout_ms) > 0;
+    close(fd);
+    return is_over;
 }
 
 void process_boot_id(char out[PROCESS_BOOT_ID_BYTES])

@@ -29,6 +29,12 @@ bool process_is_alive(const struct process_id *id);
 /** Signal this very process; false if it is gone. */
 bool process_signal(const struct process_id *id, int signal_number);
 
+/**
+ * Wait until this very process has ended, at most timeout_ms. Returns whether it has; a process
+ * that is not this user's or not there is waited for in short steps.
+ */
+bool process_wait(const struct process_id *id, int64_t timeout_ms);
+
 /** Identifier of this boot of the kernel ("" if unknown). */
 void process_boot_id(char out[PROCESS_BOOT_ID_BYTES]);
 

@@ -43,6 +43,7 @@ struct supervisor {
     bool is_stopping, is_killing;
     int64_t grace_ms, kill_at_ms;
     const char *stop_reason;
+    bool is_interrupted; /* stopped, but not because its end is wanted */
 };
 
 /* Signal every process of the task: members of its group, and descendants of this process. */
@@ -137,7 +138,8 @@ static void look_for_stop(struct supervisor *s)
     }
     int64_t grace_ms;
     if (!s->is_stopping && task_stop_read(s->dir, &grace_ms)) {
-        begin_stop(s, grace_ms, "stopped");
+        s->is_interrupted = task_is_interrupted(s->dir);
+        begin_stop(s, grace_ms, s->is_interrupted ? "stopped with its agent" : "stopped");
     }
 }
 
@@ -230,6 +232,7 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
 {
     bool is_signal = WIFSIGNALED(s->wait_status);
     *record = (struct task_exit){
+        .is_lost = s->is_interrupted,
         .pid = s->pid,
         .exit_code = is_signal ? -1 : WEXITSTATUS(s->wait_status),
         .signal = is_signal ? WTERMSIG(s->wait_status) : 0,
@@ -262,8 +265,10 @@ static weir_status write_exit(const struct supervisor *s, const struct task_exit
 static weir_status write_not_started(const struct supervisor *s, int exit_code, int signal_number,
                                      const char *message)
 {
-    struct task_exit record = {
-        .exit_code = exit_code, .signal = signal_number, .time_ms = weir_time_ms()};
+    struct task_exit record = {.is_lost = task_is_interrupted(s->dir),
+                               .exit_code = exit_code,
+                               .signal = signal_number,
+                               .time_ms = weir_time_ms()};
     (void)snprintf(record.message, sizeof record.message, "%s", message);
     return write_exit(s, &record);
 }

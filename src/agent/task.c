@@ -310,3 +310,21 @@ bool task_stop_read(const char *dir, int64_t *out_grace_ms)
     json_decref(record);
     return true;
 }
+
+weir_status task_interrupt_write(const char *dir, int64_t grace_ms, struct weir_error *err)
+{
+    return write_record(dir, "stop",
+                        json_pack("{s:I, s:b}", "grace_ms", (json_int_t)grace_ms, "interrupt", 1),
+                        err);
+}
+
+bool task_is_interrupted(const char *dir)
+{
+    json_t *record;
+    if (read_record(dir, "stop", &record, NULL) != WEIR_OK) {
+        return false;
+    }
+    bool is_interrupted = json_is_true(json_object_get(record, "interrupt"));
+    json_decref(record);
+    return is_interrupted;
+}

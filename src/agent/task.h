@@ -80,6 +80,12 @@ weir_status task_stop_write(const char *dir, int64_t grace_ms,
                             struct weir_error *err) WEIR_MUST_CHECK;
 bool task_stop_read(const char *dir, int64_t *out_grace_ms);
 
+/** The same request by somebody who does not want the task's end, only its pause: the attempt
+ *  counts as lost. */
+weir_status task_interrupt_write(const char *dir, int64_t grace_ms,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+bool task_is_interrupted(const char *dir);
+
 /**
  * "<id>.<attempt>@<agent>": what marks the processes of the attempt in `dir`: the name of their
  * control group, and WEIR_TASK_KEY in their environment. <agent> is the identity of the folder that

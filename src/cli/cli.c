@@ -14,7 +14,7 @@ static void print_commands(FILE *file)
                         "Usage: weir COMMAND [ARGUMENTS]\n\nCommands:\n");
     for (size_t i = 0; i < cli_n_commands; i++) {
         if ((cli_commands[i]->flags & CLI_HIDDEN) == 0) {
-            (void)fprintf(file, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+            (void)fprintf(file, "  %-12s  %s\n", cli_commands[i]->name, cli_commands[i]->summary);
         }
     }
     (void)fprintf(file, "\n`weir COMMAND --help` tells more; weir(1) tells all.\n");
@@ -41,6 +41,19 @@ static const struct cli_command *find_command(const char *name)
         }
     }
     return NULL;
+}
+
+/* Commands of two words ("server stop") come before those of one. */
+static const struct cli_command *match_command(int argc, char **argv, int *out_n_words)
+{
+    char both[80];
+    *out_n_words = 2;
+    if (argc > 1 && snprintf(both, sizeof both, "%s %s", argv[0], argv[1]) < (int)sizeof both &&
+        find_command(both) != NULL) {
+        return find_command(both);
+    }
+    *out_n_words = 1;
+    return argc > 0 ? find_command(argv[0]) : NULL;
 }
 
 static weir_status check_words(const struct cli_call *call, struct weir_error *err)
@@ -79,7 +92,8 @@ int weir_cli_main(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
         strcmp(argv[1], "-h") == 0) {
-        const struct cli_command *about = argc > 2 ? find_command(argv[2]) : NULL;
+        int ignored;
+        const struct cli_command *about = match_command(argc - 2, argv + 2, &ignored);
         if (about != NULL) {
             print_help(about, stdout);
         } else {
@@ -94,8 +108,12 @@ int weir_cli_main(int argc, char **argv)
     struct weir_arena arena;
     struct weir_error err = {0};
     weir_arena_init(&arena, 0);
-    struct cli_call call = {
-        .arena = &arena, .command = find_command(argv[1]), .argc = argc - 2, .argv = argv + 2};
+    int n_words;
+    const struct cli_command *command = match_command(argc - 1, argv + 1, &n_words);
+    struct cli_call call = {.arena = &arena,
+                            .command = command,
+                            .argc = argc - 1 - n_words,
+                            .argv = argv + 1 + n_words};
     weir_status status;
     if (call.command == NULL) {
         status = weir_error_set(&err, WEIR_ERR_INVALID,
@@ -124,7 +142,7 @@ int weir_cli_main(int argc, char **argv)
 char *cli_state_dir(struct weir_arena *arena, const char *given)
 {
     const char *home = getenv("HOME");
-    if (given != NULL) {
+    if (given != NULL && given[0] != '\0') { /* WEIR_STATE= is nothing given */
         return weir_arena_strdup(arena, given);
     }
     if (geteuid() == 0 || home == NULL) {

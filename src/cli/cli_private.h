@@ -62,7 +62,7 @@ enum cli_flags {
 };
 
 struct cli_command {
-    const char *name;
+    const char *name;    /**< One word, or two: "server stop". */
     const char *usage;   /**< What follows the name: "ION [--version N]". */
     const char *summary; /**< One line. */
     const char *help;    /**< More lines, or NULL. */
@@ -80,7 +80,7 @@ struct cli_command {
 extern const struct cli_command *const cli_commands[];
 extern const size_t cli_n_commands;
 
-/** The state folder: --state, $WEIR_STATE, or the default of this user. */
+/** The state folder: --state, $WEIR_STATE, or the default of this user; an empty one is none. */
 char *cli_state_dir(struct weir_arena *arena, const char *given);
 
 /** Open call->client. */

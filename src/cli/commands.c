@@ -1,17 +1,41 @@
 /** The list of commands, in the order help shows them. */
 #include "cli/cli_private.h"
 
-extern const struct cli_command cli_server, cli_agent, cli_doctor, cli_demo, cli_train,
-    cli_evaluate, cli_apply, cli_get, cli_describe, cli_approve, cli_reject, cli_rollback,
-    cli_trigger, cli_logs, cli_delete, cli_member, cli_dataset, cli_job, cli_login, cli_project,
-    cli_user, cli_token, cli_session, cli_simulate, cli_what_if, cli_bench;
+// clang-format off
+#define COMMANDS(X) \
+    X(cli_server) \
+    X(cli_server_stop) \
+    X(cli_demo) \
+    X(cli_doctor) \
+    X(cli_train) \
+    X(cli_evaluate) \
+    X(cli_dataset) \
+    X(cli_apply) \
+    X(cli_get) \
+    X(cli_describe) \
+    X(cli_approve) \
+    X(cli_reject) \
+    X(cli_rollback) \
+    X(cli_trigger) \
+    X(cli_member) \
+    X(cli_logs) \
+    X(cli_delete) \
+    X(cli_job) \
+    X(cli_login) \
+    X(cli_project) \
+    X(cli_user) \
+    X(cli_token) \
+    X(cli_session) \
+    X(cli_agent) \
+    X(cli_simulate) \
+    X(cli_what_if) \
+    X(cli_bench)
+// clang-format on
 
-const struct cli_command *const cli_commands[] = {
-    &cli_server,  &cli_demo,   &cli_doctor,   &cli_train,   &cli_evaluate, &cli_dataset,
-    &cli_apply,   &cli_get,    &cli_describe, &cli_approve, &cli_reject,   &cli_rollback,
-    &cli_trigger, &cli_member, &cli_logs,     &cli_delete,  &cli_job,      &cli_login,
-    &cli_project, &cli_user,   &cli_token,    &cli_session, &cli_agent,    &cli_simulate,
-    &cli_what_if, &cli_bench,
-};
+#define DECLARE(command) extern const struct cli_command command;
+COMMANDS(DECLARE)
+
+#define ADDRESS(command) &command,
+const struct cli_command *const cli_commands[] = {COMMANDS(ADDRESS)};
 
 const size_t cli_n_commands = WEIR_ARRAY_LEN(cli_commands);

@@ -30,6 +30,7 @@ struct server {
     char *url;
     char *worker_token;
     int lock_fd, signal_fd;
+    bool is_announced; /**< server.json is ours. */
     struct weir_store *store;
     struct weir_blobs *blobs;
     struct weir_api *api;
@@ -56,12 +57,17 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     }
     server->state = weir_arena_strdup(&server->arena, absolute);
     free(absolute);
-    if (weir_file_lock(path_in(server, "server.lock"), &server->lock_fd, err) != WEIR_OK) {
+    weir_status status = weir_file_lock(path_in(server, "server.lock"), &server->lock_fd, err);
+    if (status == WEIR_ERR_CONFLICT) {
         return weir_error_set(
             err, WEIR_ERR_CONFLICT,
-            "another server uses the state folder %s: stop it first, or choose another "
-            "folder with --state",
+            "another server uses the state folder %s: stop it first (`weir server stop`), or "
+            "choose another folder with --state",
             server->state);
+    }
+    if (status != WEIR_OK) {
+        (void)weir_error_prefix(err, "the state folder %s cannot be used: ", server->state);
+        return status;
     }
     struct weir_store_config store = {.path = path_in(server, "weir.db")};
     WEIR_TRY(weir_store_open(&store, &server->store, err));
@@ -107,7 +113,8 @@ static weir_status announce(struct server *server, struct weir_error *err)
                               WEIR_VERSION);
     char *text = weir_json_text(about, &server->arena);
     json_decref(about);
-    WEIR_TRY(weir_file_write_atomic(path_in(server, "server.json"), text, strlen(text), 0644, err));
+    WEIR_TRY(weir_file_write_atomic(path_in(server, "server.json"), text, strlen(text), 0600, err));
+    server->is_announced = true;
     weir_log(WEIR_LOG_INFO, "server_ready", WEIR_KV_STR("url", server->url),
              WEIR_KV_STR("state", server->state), WEIR_KV_STR("version", WEIR_VERSION));
     return WEIR_OK;
@@ -143,6 +150,10 @@ static weir_status start_all(struct server *server, struct weir_error *err)
 
 static void stop_all(struct server *server)
 {
+    if (server->is_announced) {
+        /* What it says is over: nobody is to call this address or signal this process any more. */
+        (void)unlink(path_in(server, "server.json"));
+    }
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_stop(server->engine);
     weir_api_destroy(server->api);

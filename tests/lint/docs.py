@@ -346,11 +346,11 @@ def check_built_commands(commands):
     if not program.exists() or program.stat().st_mtime < newest:
         return
     ask = lambda *words: subprocess.run([program, *words], capture_output=True, text=True).stdout
-    listed = re.findall(r"^  ([\w-]+) ", ask("help"), re.M)
+    listed = re.findall(r"^  (\S+(?: \S+)?)  ", ask("help"), re.M)
     for name in set(listed) ^ set(commands):
         complain("tests/lint/docs.py", f"reads the table of commands wrongly: {name}")
     for name, options in commands.items():
-        shown = re.findall(r"--(?!no-)([a-z][a-z-]+)", ask("help", name).partition("Options:")[2])
+        shown = re.findall(r"--(?!no-)([a-z][a-z-]+)", ask("help", *name.split()).partition("Options:")[2])
         for option in set(options) - set(shown):
             complain("tests/lint/docs.py", f"reads the options of {name} wrongly: {option}")
 

@@ -1,0 +1,229 @@
+#include "agent/shutdown.h"
+
+#include "agent/agent_private.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AGENT_PATIENCE_MS  10000
+#define GRACE_MARGIN_MS    2000  /* from the end of a task's grace until its folder says so */
+#define SETTLE_PATIENCE_MS 10000 /* after the kill */
+#define LOOK_MS            100
+#define KEY_MAX_BYTES      (TASK_ID_MAX_BYTES + 10)
+
+/* One attempt that had not ended when it was first looked at. */
+struct ending {
+    char dir[TASK_PATH_BYTES], lock[TASK_PATH_BYTES];
+    int64_t spawned_ms; /* a supervisor was started to settle it; 0: none */
+    bool is_over;
+};
+
+struct shutdown {
+    const struct weir_agent_shutdown *config;
+    const char *program;
+    struct ending *endings;
+    size_t n, cap;
+    int64_t give_up_ms;
+};
+
+/* A folder without task.json is one whose making was interrupted: nothing was started in it. */
+static void add(struct shutdown *s, const char *tasks_dir, const char *name)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap > 0 ? s->cap * 2 : 16;
+        struct ending *more = weir_xalloc(s->cap * sizeof *more);
+        if (s->n > 0) {
+            memcpy(more, s->endings, s->n * sizeof *more);
+        }
+        free(s->endings);
+        s->endings = more;
+    }
+    struct ending *ending = &s->endings[s->n++];
+    memset(ending, 0, sizeof *ending);
+    (void)snprintf(ending->dir, sizeof ending->dir, "%.900s/%.*s", tasks_dir, KEY_MAX_BYTES, name);
+    (void)task_path(ending->lock, ending->dir, "lock");
+    bool is_begun = task_has(ending->dir, "task.json");
+    bool has_ended = task_has(ending->dir, "exit.json") && !task_is_supervised(ending->dir);
+    s->n -= !is_begun || has_ended;
+}
+
+static weir_status list_endings(struct shutdown *s, struct weir_error *err)
+{
+    char real[PATH_MAX], tasks_dir[TASK_PATH_BYTES];
+    if (realpath(s->config->dir, real) == NULL || strlen(real) > TASK_PATH_BYTES / 2) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "cannot use the folder %s", s->config->dir);
+    }
+    DIR *dir = opendir(task_path(tasks_dir, real, "tasks"));
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        char id[TASK_ID_MAX_BYTES];
+        int64_t number;
+        if (task_key_parse(entry->d_name, id, &number)) {
+            add(s, tasks_dir, entry->d_name);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return WEIR_OK;
+}
+
+/* The task's own grace, but within our patience. */
+static int64_t grace_of(const struct shutdown *s, const struct ending *ending)
+{
+    char path[TASK_PATH_BYTES];
+    json_t *task = NULL;
+    int64_t grace_ms = TASK_STOP_GRACE_MS;
+    if (weir_json_load(task_path(path, ending->dir, "task.json"), TASK_RECORD_MAX_BYTES, &task,
+                       NULL) == WEIR_OK) {
+        const json_t *given = json_object_get(task, "stop_grace_ms");
+        grace_ms = json_is_integer(given) ? json_integer_value(given) : grace_ms;
+        json_decref(task);
+    }
+    int64_t left_ms = WEIR_MAX(s->config->patience_ms - GRACE_MARGIN_MS, (int64_t)0);
+    return WEIR_MIN(grace_ms, left_ms);
+}
+
+static weir_status ask_all(struct shutdown *s, struct weir_error *err)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct ending *ending = &s->endings[i];
+        if (!task_has(ending->dir, "exit.json")) {
+            WEIR_TRY(task_interrupt_write(ending->dir, grace_of(s, ending), err));
+        }
+    }
+    return WEIR_OK;
+}
+
+/* Has it ended? One that runs without a supervisor gets one, which ends it. */
+static bool look(struct shutdown *s, struct ending *ending)
+{
+    struct weir_error ignored;
+    pid_t pid;
+    if (task_is_supervised(ending->dir)) {
+        return false;
+    }
+    if (task_has(ending->dir, "exit.json")) {
+        return true;
+    }
+    /* Not even begun, and with the request to stop it never will be. But a supervisor that was
+     * just started may still be on its way to the lock: another one settles that too. */
+    if (ending->spawned_ms == 0 || weir_mono_ms() - ending->spawned_ms > SPAWN_PATIENCE_MS) {
+        ending->spawned_ms = weir_mono_ms();
+        (void)spawn_supervisor(s->program, ending->dir, &pid, &ignored);
+    }
+    return false;
+}
+
+static size_t look_at_all(struct shutdown *s)
+{
+    size_t n_left = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        struct ending *ending = &s->endings[i];
+        ending->is_over = ending->is_over || look(s, ending);
+        n_left += !ending->is_over;
+    }
+    return n_left;
+}
+
+/* Supervisors that do not answer: the next look settles what they leave. */
+static void kill_supervisors(struct shutdown *s)
+{
+    const char **paths = weir_xalloc((s->n + 1) * sizeof *paths);
+    struct process_id *holders = weir_xalloc((s->n + 1) * sizeof *holders);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->endings[i].is_over) {
+            paths[n++] = s->endings[i].lock;
+        }
+    }
+    weir_lock_holders(paths, n, holders);
+    for (size_t i = 0; i < n; i++) {
+        (void)process_signal(&holders[i], SIGKILL);
+    }
+    free(paths);
+    free(holders);
+}
+
+static weir_status wait_for_all(struct shutdown *s, struct weir_error *err)
+{
+    size_t n_told = SIZE_MAX;
+    bool has_killed = false;
+    for (;;) {
+        size_t n_left = look_at_all(s);
+        if (n_left != n_told && s->config->on_left != NULL) {
+            s->config->on_left(s->config->context, n_left);
+        }
+        n_told = n_left;
+        if (n_left == 0) {
+            return WEIR_OK;
+        }
+        if (weir_mono_ms() >= s->give_up_ms) {
+            if (has_killed) {
+                break;
+            }
+            kill_supervisors(s);
+            has_killed = true;
+            s->give_up_ms = weir_mono_ms() + SETTLE_PATIENCE_MS;
+        }
+        (void)poll(NULL, 0, LOOK_MS);
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->endings[i].is_over) {
+            return weir_error_set(err, WEIR_ERR_TIMEOUT,
+                                  "%zu tasks cannot be ended, the first in %s: see its "
+                                  "supervisor.log",
+                                  n_told, s->endings[i].dir);
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status end_tasks(const struct weir_agent_shutdown *config, size_t *out_n_tasks,
+                             struct weir_error *err)
+{
+    char self[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    struct shutdown s = {.config = config,
+                         .program = config->program != NULL ? config->program : self,
+                         .give_up_ms = weir_mono_ms() + config->patience_ms};
+    weir_status status = list_endings(&s, err);
+    if (status == WEIR_OK && s.n > 0) {
+        status = ask_all(&s, err);
+    }
+    if (status == WEIR_OK) {
+        status = wait_for_all(&s, err);
+    }
+    if (status == WEIR_OK) {
+        *out_n_tasks = s.n;
+    }
+    free(s.endings);
+    return status;
+}
+
+weir_status weir_agent_shutdown(const struct weir_agent_shutdown *config,
+                                enum weir_lock_end *out_agent, size_t *out_n_tasks,
+                                struct weir_error *err)
+{
+    char lock[TASK_PATH_BYTES];
+    int lock_fd;
+    if (!weir_path_is_dir(config->dir)) {
+        *out_agent = WEIR_LOCK_WAS_FREE;
+        *out_n_tasks = 0;
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_lock_take_over(task_path(lock, config->dir, "lock"), AGENT_PATIENCE_MS, &lock_fd,
+                                 out_agent, err));
+    weir_status status = end_tasks(config, out_n_tasks, err);
+    (void)close(lock_fd);
+    return status;
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""`weir server stop`: whatever was started, and whatever was killed before, nothing is left."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import harness
+from harness import WEIR, wait_until
+
+
+class Stop(unittest.TestCase):
+    def setUp(self):
+        self.server = harness.Server().start()
+        self.addCleanup(self.server.stop)
+
+    def submit(self, script, **spec):
+        body = {"name": "t", "kind": "command", "spec": {"argv": ["/bin/sh", "-c", script], **spec}}
+        job = self.server.post("/jobs", body)["id"]
+        wait_until(lambda: self.server.get(f"/jobs/{job}")["state"] == "RUNNING", 60, "job runs")
+        return job
+
+    def runs_as(self, job, attempt):
+        now = self.server.get(f"/jobs/{job}")
+        return now["state"] == "RUNNING" and now["attempt"] == attempt
+
+    def end(self, *flags, check=True):
+        done = subprocess.run([WEIR, "server", "stop", *flags, "--state", str(self.server.state)],
+                              capture_output=True, text=True, timeout=120)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def reap(self):
+        """The server is this test's child."""
+        self.server.process.wait(timeout=20)
+
+    def shell_pids(self):
+        return self.server.pids("/bin/sh")
+
+    def test_without_tasks_only_the_server_ends(self):
+        self.submit("while :; do sleep 0.1; done")
+        done = self.end()
+        self.reap()
+        self.assertIn("server: stopped", done.stdout)
+        self.assertEqual(self.server.process.returncode, 0)
+        self.assertFalse((self.server.state / "server.json").exists())
+        self.assertTrue(self.shell_pids(), "the task goes on")
+        self.assertTrue(self.server.pids("agent --dir"), "the agent goes on")
+        again = self.end("--tasks")
+        self.assertIn("server: not running", again.stdout)
+        self.assertEqual(self.server.pids(), [])
+
+    def test_with_tasks_nothing_is_left_and_jobs_go_on_at_the_next_start(self):
+        job = self.submit("while :; do sleep 0.1; done")
+        deaf = self.submit("trap '' TERM; (setsid sleep 1000 &); while :; do sleep 0.1; done", stop_grace_ms=300)
+        answer = json.loads(self.end("--tasks", "-o", "json").stdout)
+        self.reap()
+        self.assertEqual(self.server.pids(), [])
+        self.assertEqual((answer["server"], answer["agent"], answer["tasks"]), ("stopped", "stopped", 2))
+        self.server.start()
+        for each in (job, deaf):
+            wait_until(lambda: self.runs_as(each, 2), 60, "it runs again")
+
+    def test_what_was_killed_is_found_by_its_locks(self):
+        self.submit("while :; do sleep 0.1; done")
+        self.submit("while :; do sleep 0.1; done")
+        supervisors = self.server.pids("--supervise")
+        self.assertEqual(len(supervisors), 2)
+        self.server.kill()
+        for pid in self.server.pids("agent --dir") + supervisors[:1]:
+            os.kill(pid, signal.SIGKILL)
+        self.assertTrue((self.server.state / "server.json").exists())
+        self.assertTrue(self.shell_pids())
+        self.end("--tasks")
+        self.assertEqual(self.server.pids(), [])
+        self.assertFalse((self.server.state / "server.json").exists())
+
+    def test_a_number_in_a_file_is_nobody(self):
+        """server.json of a killed server may name the process of somebody else by now."""
+        self.server.kill()
+        stranger = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(stranger.kill)
+        about = self.server.state / "server.json"
+        about.write_text(json.dumps({**json.loads(about.read_text()), "pid": stranger.pid}))
+        self.end("--tasks")
+        self.assertIsNone(stranger.poll())
+
+    def test_killed_in_the_middle_it_can_be_done_again(self):
+        self.submit("trap '' TERM; while :; do sleep 0.1; done", stop_grace_ms=60000)
+        first = subprocess.Popen([WEIR, "server", "stop", "--tasks", "--state", str(self.server.state)],
+                                 stdout=subprocess.PIPE, text=True)
+        for line in first.stdout:
+            if line.startswith("tasks still running"):
+                break
+        first.kill()
+        first.communicate()
+        self.end("--tasks", "--timeout", "3")
+        self.reap()
+        self.assertEqual(self.server.pids(), [])
+
+    def test_a_folder_that_is_none(self):
+        done = subprocess.run([WEIR, "server", "stop", "--state", str(self.server.root / "no")],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("there is no state folder", done.stderr)
+        done = subprocess.run([WEIR, "server", "stop", "--state", str(self.server.root)], capture_output=True, text=True)
+        self.assertIn("no weir.db", done.stderr)
+        self.assertFalse((self.server.root / "server.lock").exists())
+
+
+if __name__ == "__main__":
+    harness.main()
