@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ION_FILE_MAX_BYTES ((size_t)1 << 20)
@@ -118,7 +119,7 @@ static weir_status make_stage(struct demo *demo, struct weir_error *err)
         demo->options->work != NULL
             ? demo->options->work
             : weir_arena_printf(arena, "%s/demo", cli_state_dir(arena, demo->call->common->state));
-    WEIR_TRY(weir_dir_make(wanted, 0755, err));
+    WEIR_TRY(weir_dir_make(wanted, 0700, err));
     char *absolute = realpath(wanted, NULL);
     if (absolute == NULL) {
         return weir_error_set_errno(err, errno, "cannot resolve %s", wanted);
@@ -129,7 +130,7 @@ static weir_status make_stage(struct demo *demo, struct weir_error *err)
     demo->ledger_path = weir_arena_printf(arena, "%s/sent.jsonl", demo->work_dir);
     demo->sink_path = weir_arena_printf(arena, "%s/decisions.jsonl", demo->work_dir);
     WEIR_TRY(weir_dir_remove(weir_arena_printf(arena, "%s/people", demo->work_dir), err));
-    return weir_dir_make(demo->frames_dir, 0755, err);
+    return weir_dir_make(demo->frames_dir, 0700, err);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------
@@ -487,6 +488,7 @@ static weir_status run_demo(struct cli_call *call, struct weir_error *err)
     }
     demo->call = call;
     demo->options = call->options;
+    (void)umask(077); /* what it makes lies in the state folder */
     demo->ledger_fd = -1;
     pthread_mutex_init(&demo->ledger_lock, NULL);
     (void)sigemptyset(&signals);

@@ -327,7 +327,8 @@ static weir_status print_report(struct report *report, struct weir_error *err)
                          ? (double)(report->first_time_ms - report->demo->started_ms) / 1000
                          : NAN;
     json_object_set_new(out, "time_to_first_decision_s", number(first_s));
-    weir_status status = add_models(report, out, err);
+    /* With all their parameters: for programs. People have `weir get versions`. */
+    weir_status status = cli_is_json(report->demo->call) ? add_models(report, out, err) : WEIR_OK;
     if (status == WEIR_OK) {
         cli_print_object(report->demo->call, out);
     }
