@@ -2,6 +2,7 @@
 
 #include "api/api_private.h"
 #include "api/control.h"
+#include "api/scope.h"
 
 #include "base/log.h"
 
@@ -24,7 +25,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->blobs = config->blobs;
     api->clock = config->clock != NULL ? config->clock : &weir_system_clock;
     api->state_dir = weir_xstrdup(config->state_dir);
-    api->worker_token = weir_xstrdup(config->worker_token != NULL ? config->worker_token : "");
+    memcpy(api->task_key, config->task_key, sizeof api->task_key);
     api->server_url = weir_xstrdup(config->server_url != NULL ? config->server_url : "");
     api->poke = config->poke;
     api->poke_context = config->poke_context;
@@ -44,7 +45,7 @@ void weir_api_destroy(struct weir_api *api)
     }
     feed_destroy(api->feed);
     free(api->state_dir);
-    free(api->worker_token);
+    explicit_bzero(api->task_key, sizeof api->task_key);
     free(api->server_url);
     free(api);
 }
@@ -380,6 +381,9 @@ static void handle(struct api_call *call)
     weir_status status = prepare(call, &err);
     if (status == WEIR_OK) {
         status = parse_body(call, &err);
+    }
+    if (status == WEIR_OK) {
+        status = api_check_scope(call, &err);
     }
     if (status == WEIR_OK) {
         status = run_route(call, &err);

@@ -30,7 +30,7 @@ struct weir_api_config {
     struct weir_blobs *blobs;
     const struct weir_clock *clock; /**< NULL = the system's. */
     const char *state_dir;          /**< Uploaded datasets and task logs live in it. Copied. */
-    const char *worker_token;       /**< Given to every task, so that it can report. Copied. */
+    const unsigned char *task_key;  /**< 32 bytes that make the tokens of tasks. Copied. */
     const char *server_url;         /**< What tasks call. Copied; may be set later by attach. */
     void (*poke)(void *context);    /**< Called after a write that the engine should look at. */
     void *poke_context;

@@ -3,6 +3,7 @@
 #define WEIR_API_API_PRIVATE_H
 
 #include "api/api.h"
+#include "api/attempt_token.h"
 #include "api/feed.h"
 #include "base/record.h"
 #include "store/identity.h"
@@ -25,7 +26,8 @@ struct weir_api {
     struct weir_store *store;
     struct weir_blobs *blobs;
     const struct weir_clock *clock;
-    char *state_dir, *worker_token, *server_url;
+    char *state_dir, *server_url;
+    unsigned char task_key[ATTEMPT_TOKEN_KEY_BYTES]; /**< Makes the tokens of attempts. */
     void (*poke)(void *context);
     void *poke_context;
     struct weir_http_server *http;
@@ -41,7 +43,8 @@ struct api_call {
     struct weir_http_response *response;
     struct weir_arena *arena; /**< Of this turn: freed when weir_api_handle returns. */
     struct weir_identity identity;
-    const char *actor; /**< identity.user.name */
+    const char *actor;                  /**< identity.user.name */
+    const struct weir_attempt *attempt; /**< Whose token was shown; NULL for people and agents. */
     const char *params[API_MAX_PARAMS];
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
@@ -65,6 +68,15 @@ enum api_flags {
     API_BYTES_OUT = 1 << 4, /**< Answers bytes, not JSON. */
     API_POKE = 1 << 5,      /**< The engine should look after it. */
     API_EVENTS = 1 << 6,    /**< Answers a stream of server-sent events. */
+    /* What of the request must be the task's or the agent's own: scope.h. */
+    API_FOR_TASKS = 1 << 8,      /**< Nothing: any task may call it. */
+    API_OWN_RUN = 1 << 9,        /**< First parameter: the run. */
+    API_OWN_MODEL = 1 << 10,     /**< $.run. */
+    API_OWN_PIPELINE = 1 << 11,  /**< First two parameters: ION and pipeline. */
+    API_OWN_REPORT = 1 << 12,    /**< $.ion and $.pipeline. */
+    API_OWN_DECISIONS = 1 << 13, /**< ion and pipeline of each decision. */
+    API_OWN_NODE = 1 << 14,      /**< First parameter: the agent's node. */
+    API_OWN_TASK = 1 << 15,      /**< First parameter and attempt: placed on the agent's node. */
 };
 
 /** Query parameters a route takes, for the document: "limit", "after" … separated by blanks. */

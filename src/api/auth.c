@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 
 #include "base/uuid.h"
+#include "job/attempt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +13,38 @@
 struct identify {
     struct api_call *call;
     const char *token, *session;
+    char *task; /**< Of an attempt's token, with its number. */
+    int64_t attempt;
 };
+
+/* The attempt must live: its token ends with it. */
+static weir_status identify_attempt(struct weir_txn *txn, struct identify *who,
+                                    struct weir_error *err)
+{
+    static char name[] = "worker", kind[] = "service";
+    struct api_call *call = who->call;
+    struct weir_attempt *attempt = WEIR_ARENA_ARRAY(call->arena, 1, struct weir_attempt);
+    weir_status status = weir_attempt_load(txn, who->task, who->attempt, call->arena, attempt, err);
+    if (status == WEIR_ERR_NOT_FOUND || status == WEIR_ERR_CONFLICT) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "this task's token has ended: attempt %lld of task %s is over",
+                              (long long)who->attempt, who->task);
+    }
+    WEIR_TRY(status);
+    call->attempt = attempt;
+    call->identity = (struct weir_identity){
+        .role = WEIR_ROLE_WORKER,
+        .user = {.name = name, .kind = kind, .role = (char *)weir_role_text(WEIR_ROLE_WORKER)}};
+    return WEIR_OK;
+}
 
 static weir_status identify_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct identify *who = context;
     struct api_call *call = who->call;
+    if (who->task != NULL) {
+        return identify_attempt(txn, who, err);
+    }
     if (who->token != NULL) {
         return weir_token_identify(txn, who->token, call->now_ms, call->arena, &call->identity,
                                    err);
@@ -58,6 +85,10 @@ weir_status api_identify(struct api_call *call, struct weir_error *err)
             err, WEIR_ERR_UNAUTH,
             "no token and no session: send \"Authorization: Bearer weir_…\", or log "
             "in with the link that `weir login` prints");
+    }
+    if (who.token != NULL && attempt_token_is(who.token)) {
+        WEIR_TRY(attempt_token_open(call->api->task_key, who.token, call->arena, &who.task,
+                                    &who.attempt, err));
     }
     WEIR_TRY(weir_store_read(call->api->store, identify_in, &who, err));
     call->actor = call->identity.user.name;

@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "api/control.h"
 
+#include "base/file.h"
 #include "base/uuid.h"
 #include "ion/decision.h"
 
@@ -9,6 +10,71 @@
 #include <string.h>
 
 #define DECISIONS_PER_CALL 1000
+
+/* Text that a person will read: no control characters, which could act on a terminal. */
+static bool is_plain(const char *text, size_t max_bytes)
+{
+    if (text == NULL) {
+        return true;
+    }
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        bool is_c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* U+0080 to U+009F */
+        if (*c < 0x20 || *c == 0x7F || is_c1) {
+            return false;
+        }
+    }
+    return strlen(text) <= max_bytes;
+}
+
+static bool is_verdict(const char *text)
+{
+    static const char *const known[] = {"grant", "deny", "unknown", "error"};
+    for (size_t i = 0; text != NULL && i < WEIR_ARRAY_LEN(known); i++) {
+        if (strcmp(known[i], text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_sha256(const char *text)
+{
+    return strlen(text) == WEIR_SHA256_TEXT_BYTES - 1 &&
+           strspn(text, "0123456789abcdef") == WEIR_SHA256_TEXT_BYTES - 1;
+}
+
+/* What a replica says is shown to people and used in paths: refuse what no replica of ours sends.
+ */
+static weir_status check_decision(const struct weir_decision *decision, struct weir_error *err)
+{
+    const struct {
+        const char *name, *text;
+        size_t max_bytes;
+    } texts[] = {
+        {"id", decision->id, 64},
+        {"ion", decision->ion, 63},
+        {"pipeline", decision->pipeline, 63},
+        {"replica", decision->replica, 128},
+        {"camera", decision->camera, 63},
+        {"person", decision->person, 255},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
+        if (!is_plain(texts[i].text, texts[i].max_bytes)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.%s: expected at most %zu bytes without control characters",
+                                  texts[i].name, texts[i].max_bytes);
+        }
+    }
+    if (!is_verdict(decision->verdict)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.verdict: expected grant, deny, unknown or error");
+    }
+    if (decision->image != NULL && !is_sha256(decision->image)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.image: expected a SHA-256 in hexadecimal");
+    }
+    return WEIR_OK;
+}
 
 weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
@@ -23,11 +89,14 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     json_array_foreach(list, i, item)
     {
         decisions[i].score = decisions[i].threshold = decisions[i].brightness = NAN;
-        struct weir_error why;
+        struct weir_error wrong = {0};
         weir_status status = weir_record_from_json(
-            &weir_decision_resource, item, WEIR_RECORD_TRUSTED, call->arena, &decisions[i], &why);
+            &weir_decision_resource, item, WEIR_RECORD_TRUSTED, call->arena, &decisions[i], &wrong);
+        if (status == WEIR_OK) {
+            status = check_decision(&decisions[i], &wrong);
+        }
         if (status != WEIR_OK) {
-            return weir_error_set(err, status, "$.decisions[%zu]%s", i, why.message + 1);
+            return weir_error_set(err, status, "$.decisions[%zu]%s", i, wrong.message + 1);
         }
     }
     WEIR_TRY(weir_decisions_store(txn, decisions, n, &n_stored, err));

@@ -265,15 +265,55 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+/* More than any machine has: what an agent says of itself decides what is placed on it. */
+#define NODE_SLOTS_MAX        ((int64_t)4096)
+#define NODE_MEMORY_MAX       ((int64_t)1 << 50)
+#define NODE_ACCELERATORS_MAX ((int64_t)1024)
+#define NODE_VERSION_MAX      ((size_t)64)
+
+static weir_status body_int_within(const struct api_call *call, const char *name, int64_t fallback,
+                                   int64_t lo, int64_t hi, int64_t *out, struct weir_error *err)
+{
+    int64_t value;
+    WEIR_TRY(api_body_int(call, name, fallback, &value, err));
+    if (value < lo || value > hi) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected %lld to %lld, got %lld", name,
+                              (long long)lo, (long long)hi, (long long)value);
+    }
+    *out = value;
+    return WEIR_OK;
+}
+
+/* A token of before is bound to the first node that its agent registers. */
+static weir_status bind_token(struct api_call *call, struct weir_txn *txn, const char *node,
+                              struct weir_error *err)
+{
+    if (call->identity.role != WEIR_ROLE_AGENT || call->identity.node != NULL) {
+        return WEIR_OK;
+    }
+    struct control control = api_control(call);
+    WEIR_TRY(weir_token_bind(txn, call->identity.token, node, err));
+    return control_log(
+        &control, txn, "system", "token_bound", weir_arena_printf(call->arena, "node/%s", node),
+        weir_arena_printf(call->arena, "The agent's token %s is now bound to node %s",
+                          call->identity.token, node),
+        err);
+}
+
 weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node = {0};
     const char *version;
     const json_t *inventory = json_object_get(call->body, "inventory");
-    WEIR_TRY(api_body_int(call, "cpu_slots", 1, &node.cpu_slots, err));
-    WEIR_TRY(api_body_int(call, "memory_bytes", 0, &node.memory_bytes, err));
-    WEIR_TRY(api_body_int(call, "n_accelerators", 0, &node.n_accelerators, err));
+    WEIR_TRY(body_int_within(call, "cpu_slots", 1, 1, NODE_SLOTS_MAX, &node.cpu_slots, err));
+    WEIR_TRY(body_int_within(call, "memory_bytes", 0, 0, NODE_MEMORY_MAX, &node.memory_bytes, err));
+    WEIR_TRY(body_int_within(call, "n_accelerators", 0, 0, NODE_ACCELERATORS_MAX,
+                             &node.n_accelerators, err));
     WEIR_TRY(api_body_text(call, "agent_version", &version, err));
+    if (version != NULL && strlen(version) > NODE_VERSION_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.agent_version: longer than %zu bytes",
+                              NODE_VERSION_MAX);
+    }
     node.name = weir_arena_strdup(call->arena, call->params[0]);
     if (!weir_name_is_valid(node.name)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "node \"%.60s\": not a name (a-z 0-9 . _ -)",
@@ -286,13 +326,14 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
         return weir_error_set(err, WEIR_ERR_LIMIT, "$.inventory: at most %zu bytes are allowed",
                               weir_field_max_bytes(field));
     }
+    WEIR_TRY(bind_token(call, txn, node.name, err));
     WEIR_TRY(weir_node_heartbeat(txn, &node, call->now_ms, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }
 
-/* What the agent is told of one task: its definition, and the worker's token as a file beside it,
- * which thus never lies in the database. */
+/* What the agent is told of one task: its definition, and the attempt's token as a file beside it,
+ * which is computed here and lies nowhere. */
 static json_t *desired_task(struct api_call *call, const struct weir_task *task)
 {
     json_t *desired = json_loads(task->definition != NULL ? task->definition : "{}", 0, NULL);
@@ -304,7 +345,9 @@ static json_t *desired_task(struct api_call *call, const struct weir_task *task)
         files = json_object();
         json_object_set_new(desired, "files", files);
     }
-    json_object_set_new(files, "token", json_string(call->api->worker_token));
+    json_object_set_new(
+        files, "token",
+        json_string(attempt_token_make(call->api->task_key, task->id, task->attempt, call->arena)));
     json_t *env = json_object_get(desired, "env");
     if (env == NULL) {
         env = json_object();

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const unsigned char bed_task_key[32] = "the key of the tests";
+
 struct request_bed {
     char dir[64];
     char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
@@ -74,7 +76,7 @@ static inline void request_bed_open(struct request_bed *bed)
     struct weir_api_config config = {.store = bed->store,
                                      .blobs = bed->blobs,
                                      .state_dir = bed->dir,
-                                     .worker_token = "w",
+                                     .task_key = bed_task_key,
                                      .server_url = "http://127.0.0.1:1"};
     must(weir_api_create(&config, &bed->api, &err), &err);
     weir_secret_make(secret);

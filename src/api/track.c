@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "job/job.h"
+#include "job/attempt.h"
 
 #include <math.h>
 #include <string.h>
@@ -261,12 +261,33 @@ weir_status api_model_version_get(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* A task registers under the name that its job was given, and no other. */
+static weir_status check_own_name(const struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct weir_job job;
+    if (call->attempt == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->attempt->job, call->arena, &job, err));
+    json_t *spec = job.spec != NULL ? json_loads(job.spec, 0, NULL) : NULL;
+    const char *name = json_string_value(json_object_get(spec, "model_name"));
+    bool is_own = name != NULL && strcmp(name, call->params[0]) == 0;
+    json_decref(spec);
+    return is_own ? WEIR_OK
+                  : weir_error_set(err, WEIR_ERR_DENIED,
+                                   "this task's token may register models under its job's "
+                                   "model_name only, not as \"%.60s\"",
+                                   call->params[0]);
+}
+
 weir_status api_model_register(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_model_version version = {0}, stored;
     struct control control = api_control(call);
     WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_TRUSTED,
                                    call->arena, &version, err));
+    WEIR_TRY(check_own_name(call, txn, err));
     version.model = weir_arena_strdup(call->arena, call->params[0]);
     version.created_by = weir_arena_strdup(call->arena, call->actor);
     if (!weir_name_is_valid(version.model)) {

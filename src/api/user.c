@@ -21,13 +21,23 @@ weir_status api_project_create(struct api_call *call, struct weir_txn *txn, stru
 
 /* ---- users ----------------------------------------------------------------------------------- */
 
+/* Tasks get a token for each attempt: nobody else has their role. */
+static weir_status check_role_of_user(const char *text, struct weir_error *err)
+{
+    enum weir_role role;
+    WEIR_TRY(weir_role_from_text(text, &role, err));
+    return role != WEIR_ROLE_WORKER
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.role: worker is the role of tasks, which get their own tokens");
+}
+
 weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_user user = {.kind = "person"};
-    enum weir_role role;
     WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_CREATE, call->arena,
                                    &user, err));
-    WEIR_TRY(weir_role_from_text(user.role, &role, err));
+    WEIR_TRY(check_role_of_user(user.role, err));
     user.created_ms = call->now_ms;
     WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
     api_answer_record(call, &weir_user_resource, &user);
@@ -42,12 +52,11 @@ static bool is_active_admin(const struct weir_user *user)
 weir_status api_user_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_user user;
-    enum weir_role role;
     WEIR_TRY(weir_txn_get(txn, &weir_user_resource, call->params[0], call->arena, &user, err));
     bool was_admin = is_active_admin(&user);
     WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_UPDATE, call->arena,
                                    &user, err));
-    WEIR_TRY(weir_role_from_text(user.role, &role, err));
+    WEIR_TRY(check_role_of_user(user.role, err));
     if (was_admin && !is_active_admin(&user)) {
         WEIR_TRY(weir_user_check_other_admin(txn, user.name, err));
     }
@@ -108,7 +117,6 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
 {
     struct weir_token token = {0};
     char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
-    enum weir_role role;
     if (json_object_get(call->body, "user") == NULL) { /* one's own, unless another's is wanted */
         json_object_set_new(call->body, "user", json_string(call->actor));
     }
@@ -117,7 +125,14 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     }
     WEIR_TRY(weir_record_from_json(&weir_token_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &token, err));
-    WEIR_TRY(weir_role_from_text(token.role, &role, err));
+    WEIR_TRY(check_role_of_user(token.role, err));
+    bool is_agents = strcmp(token.role, weir_role_text(WEIR_ROLE_AGENT)) == 0;
+    if (is_agents != (token.node != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              is_agents ? "$.node: an agent's token names the node it is for "
+                                          "(--node NAME)"
+                                        : "$.node: only a token of role agent has a node");
+    }
     weir_secret_make(secret);
     weir_secret_hash(secret, hash);
     weir_uuid_make(id);

@@ -197,22 +197,24 @@ const struct cli_command cli_user = {
 
 struct token_options {
     struct cli_common common;
-    char *role, *user;
+    char *role, *user, *node;
 };
 
 static const struct weir_option token_options[] = {
     CLI_COMMON_OPTIONS(token_options),
     WEIR_OPT(token_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
-             "viewer, operator, scientist, admin, agent or worker"),
+             "viewer, operator, scientist, admin or agent"),
     WEIR_OPT(token_options, user, "user", 0, TEXT, NULL, 0, 0, "USER", "Whose it is (else yours)"),
+    WEIR_OPT(token_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
+             "Of role agent: the node it is for"),
 };
 
 static weir_status create_token(struct cli_call *call, struct weir_error *err)
 {
     const struct token_options *options = call->options;
-    return send_and_print(call, "POST", "/api/v1/tokens",
-                          json_pack("{s:s,s:s,s:s*}", "name", call->words[1], "role", options->role,
-                                    "user", options->user),
+    return post_and_print(call, "/api/v1/tokens",
+                          json_pack("{s:s,s:s,s:s*,s:s*}", "name", call->words[1], "role",
+                                    options->role, "user", options->user, "node", options->node),
                           err);
 }
 
@@ -230,7 +232,7 @@ static weir_status run_token(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_token = {
     .name = "token",
-    .usage = "create NAME [--role ROLE] [--user USER] | revoke ID",
+    .usage = "create NAME [--role ROLE] [--user USER] [--node NODE] | revoke ID",
     .summary = "Create a token for a program, its secret is shown once; or revoke one",
     .min_words = 2,
     .max_words = 2,

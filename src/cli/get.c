@@ -48,7 +48,7 @@ static const struct noun nouns[] = {
      COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"role", "ROLE"}, {"is_disabled", "DISABLED"},
              {"created_ms", "CREATED"})},
     {"tokens", "token", "/api/v1/tokens", NULL,
-     COLUMNS({"id", "ID"}, {"user", "USER"}, {"name", "NAME"}, {"role", "ROLE"},
+     COLUMNS({"id", "ID"}, {"user", "USER"}, {"name", "NAME"}, {"role", "ROLE"}, {"node", "NODE"},
              {"created_ms", "CREATED"}, {"expires_ms", "EXPIRES"})},
     {"sessions", "session", "/api/v1/sessions", NULL,
      COLUMNS({"id", "ID"}, {"user", "USER"}, {"role", "ROLE"}, {"address", "FROM"},

@@ -1,5 +1,7 @@
 #include "job/job.h"
 
+#include "job/attempt.h"
+
 #include "store/event.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -239,6 +241,7 @@ weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *sta
                                              "due_ms", "started_ms", "finished_ms"),
                                  err));
     }
+    WEIR_TRY(weir_attempts_record(txn, state, now_ms, err));
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_job_action *action = &actions->items[i];
         if (action->type == WEIR_JOB_ACTION_WAKE_NODE) {

@@ -2,11 +2,16 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/rng.h"
 #include "base/uuid.h"
+#include "store/event.h"
 #include "store/identity.h"
 #include "store/table.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct builtin {
     const char *user, *kind, *role;
@@ -16,13 +21,13 @@ struct builtin {
 static const struct builtin builtins[] = {
     {"admin", "person", "admin", "admin.token"},
     {"agent", "service", "agent", "agent/token"},
-    {"worker", "service", "worker", "worker.token"},
 };
 
 struct bootstrap {
     struct weir_arena *arena;
     int64_t now_ms;
     const struct builtin *builtin;
+    char *node;       /**< For the agent's token; NULL for others. */
     char *secret;     /**< Of the token file; NULL if there is none. */
     bool is_known;    /**< Out: the database knows it. */
     char *new_secret; /**< Given out if it does not. */
@@ -59,8 +64,9 @@ static weir_status ensure_identity(struct weir_txn *txn, void *context, struct w
         boot->is_known = weir_txn_get_by(txn, &weir_token_resource, "secret_hash", known,
                                          boot->arena, &token, NULL) == WEIR_OK;
     }
-    if (boot->is_known) {
-        return WEIR_OK;
+    if (boot->is_known) { /* the machine may have got another name */
+        token.node = boot->node;
+        return weir_txn_update(txn, &weir_token_resource, &token, WEIR_FIELDS("node"), err);
     }
     char hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     weir_secret_hash(boot->new_secret, hash);
@@ -69,6 +75,7 @@ static weir_status ensure_identity(struct weir_txn *txn, void *context, struct w
                                 .user = name,
                                 .name = "built-in",
                                 .role = user.role,
+                                .node = boot->node,
                                 .secret_hash = hash,
                                 .created_ms = boot->now_ms};
     return weir_txn_insert(txn, &weir_token_resource, &token, err);
@@ -86,20 +93,21 @@ static char *read_token(const char *path, struct weir_arena *arena)
     return text;
 }
 
-static weir_status bootstrap_one(struct weir_store *store, const char *state_dir,
+static weir_status bootstrap_one(struct weir_store *store, const char *state_dir, const char *node,
                                  const struct builtin *builtin, struct weir_arena *arena,
-                                 char **out_secret, struct weir_error *err)
+                                 struct weir_error *err)
 {
+    bool is_agent = strcmp(builtin->role, weir_role_text(WEIR_ROLE_AGENT)) == 0;
     char *path = weir_arena_printf(arena, "%s/%s", state_dir, builtin->file);
     char new_secret[WEIR_SECRET_BYTES];
     weir_secret_make(new_secret);
     struct bootstrap boot = {.arena = arena,
                              .now_ms = weir_time_ms(),
                              .builtin = builtin,
+                             .node = is_agent ? weir_arena_strdup(arena, node) : NULL,
                              .secret = read_token(path, arena),
                              .new_secret = weir_arena_strdup(arena, new_secret)};
     WEIR_TRY(weir_store_write(store, ensure_identity, &boot, err));
-    *out_secret = boot.is_known ? boot.secret : boot.new_secret;
     if (!boot.is_known) {
         char *line = weir_arena_printf(arena, "%s\n", boot.new_secret);
         return weir_file_write_atomic(path, line, strlen(line), 0600, err);
@@ -107,16 +115,54 @@ static weir_status bootstrap_one(struct weir_store *store, const char *state_dir
     return WEIR_OK;
 }
 
-weir_status bootstrap(struct weir_store *store, const char *state_dir, struct weir_arena *arena,
-                      char **out_worker_token, struct weir_error *err)
+struct key_boot {
+    struct weir_arena *arena;
+    char *made; /**< In hexadecimal; taken if there is none. */
+    char *kept; /**< Out. */
+};
+
+static weir_status ensure_task_key(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char name[] = "task_token_key";
+    struct key_boot *boot = context;
+    char *value;
+    weir_status status = weir_setting_get(txn, name, boot->arena, &value, NULL);
+    if (status == WEIR_OK && strlen(value) == 2 * BOOTSTRAP_TASK_KEY_BYTES + 2) {
+        boot->kept = value + 1; /* between the quotes of JSON */
+        return WEIR_OK;
+    }
+    boot->kept = boot->made;
+    value = weir_arena_printf(boot->arena, "\"%s\"", boot->made);
+    return weir_setting_put(txn, name, value, weir_time_ms(), err);
+}
+
+static weir_status bootstrap_task_key(struct weir_store *store, struct weir_arena *arena,
+                                      unsigned char out[BOOTSTRAP_TASK_KEY_BYTES],
+                                      struct weir_error *err)
+{
+    unsigned char key[BOOTSTRAP_TASK_KEY_BYTES];
+    struct key_boot boot = {.arena = arena, .made = weir_arena_alloc(arena, 2 * sizeof key + 1)};
+    weir_random_bytes(key, sizeof key);
+    for (size_t i = 0; i < sizeof key; i++) {
+        (void)snprintf(boot.made + 2 * i, 3, "%02x", key[i]);
+    }
+    WEIR_TRY(weir_store_write(store, ensure_task_key, &boot, err));
+    for (size_t i = 0; i < sizeof key; i++) {
+        char digits[3] = {boot.kept[2 * i], boot.kept[2 * i + 1], '\0'};
+        out[i] = (unsigned char)strtoul(digits, NULL, 16);
+    }
+    return WEIR_OK;
+}
+
+weir_status bootstrap(struct weir_store *store, const char *state_dir, const char *node,
+                      struct weir_arena *arena,
+                      unsigned char out_task_key[BOOTSTRAP_TASK_KEY_BYTES], struct weir_error *err)
 {
     WEIR_TRY(weir_dir_make(weir_arena_printf(arena, "%s/agent", state_dir), 0700, err));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(builtins); i++) {
-        char *secret;
-        WEIR_TRY(bootstrap_one(store, state_dir, &builtins[i], arena, &secret, err));
-        if (strcmp(builtins[i].user, "worker") == 0) {
-            *out_worker_token = secret;
-        }
+        WEIR_TRY(bootstrap_one(store, state_dir, node, &builtins[i], arena, err));
     }
-    return WEIR_OK;
+    /* Tasks shared one token once. */
+    (void)unlink(weir_arena_printf(arena, "%s/worker.token", state_dir));
+    return bootstrap_task_key(store, arena, out_task_key, err);
 }

@@ -28,7 +28,7 @@ struct server {
     struct weir_arena arena;
     char *state; /**< Absolute. */
     char *url;
-    char *worker_token;
+    unsigned char task_key[BOOTSTRAP_TASK_KEY_BYTES];
     int lock_fd, signal_fd;
     bool is_announced; /**< server.json is ours. */
     struct weir_store *store;
@@ -73,7 +73,10 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     WEIR_TRY(weir_store_open(&store, &server->store, err));
     WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));
     WEIR_TRY(weir_dir_make(path_in(server, "uploads"), 0700, err));
-    return bootstrap(server->store, server->state, &server->arena, &server->worker_token, err);
+    const char *node = server->config->node;
+    return bootstrap(server->store, server->state,
+                     node != NULL ? node : weir_cluster_node_name(&server->arena), &server->arena,
+                     server->task_key, err);
 }
 
 static weir_status listen_http(struct server *server, struct weir_error *err)
@@ -81,7 +84,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
     struct weir_api_config api = {.store = server->store,
                                   .blobs = server->blobs,
                                   .state_dir = server->state,
-                                  .worker_token = server->worker_token,
+                                  .task_key = server->task_key,
                                   .poke = poke_engine,
                                   .poke_context = server};
     struct weir_http_config http = {.listen = server->config->listen,

@@ -2,7 +2,7 @@
  * The Weir server: store, blobs, API, engine and the local agent, composed into one process.
  *
  * State folder (docs/architecture.md lists it): weir.db, blobs/, datasets/, logs/, server.json
- * (where the server listens), admin.token, worker.token, agent/. A lock in it keeps a second server
+ * (where the server listens), admin.token, agent/. A lock in it keeps a second server
  * away. Agents and tasks outlive the server; a server that comes back finds them again through the
  * agents' heartbeats.
  */

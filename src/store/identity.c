@@ -24,6 +24,7 @@ static const struct weir_field token_fields[] = {
     WEIR_FIELD(weir_token, user,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Whose it is"),
     WEIR_FIELD(weir_token, name,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "What it is for"),
     WEIR_FIELD(weir_token, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At most this role"),
+    WEIR_FIELD(weir_token, node,        TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Of role agent: the node it speaks for"),
     WEIR_FIELD(weir_token, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
     WEIR_FIELD(weir_token, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
     WEIR_FIELD(weir_token, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent = never"),
@@ -165,7 +166,7 @@ static weir_status identify_token(struct weir_txn *txn, const struct weir_token 
     if (token->expires_ms != 0 && token->expires_ms <= now_ms) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "token \"%s\" has expired", token->name);
     }
-    struct weir_identity identity = {.token = token->id};
+    struct weir_identity identity = {.token = token->id, .node = token->node};
     WEIR_TRY(load_user(txn, token->user, arena, &identity, err));
     WEIR_TRY(limit_role(&identity, token->role, err));
     *out = identity;
@@ -179,6 +180,24 @@ weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_
     struct weir_token token;
     WEIR_TRY(find_by_secret(txn, &weir_token_resource, secret, arena, &token, err));
     return identify_token(txn, &token, now_ms, arena, out, err);
+}
+
+weir_status weir_token_bind(struct weir_txn *txn, const char *token, const char *node,
+                            struct weir_error *err)
+{
+    int64_t n;
+    const struct weir_query query = {
+        WEIR_FILTERS(WEIR_FILTER_TEXT("node", EQ, node), WEIR_FILTER_TEXT("id", NE, token))};
+    const struct weir_token bound = {.id = (char *)token, .node = (char *)node};
+    WEIR_TRY(weir_txn_count(txn, &weir_token_resource, &query, &n, err));
+    if (n > 0) {
+        return weir_error_set(
+            err, WEIR_ERR_CONFLICT,
+            "another token is bound to node \"%s\": this agent needs a name and a "
+            "token of its own",
+            node);
+    }
+    return weir_txn_update(txn, &weir_token_resource, &bound, WEIR_FIELDS("node"), err);
 }
 
 /** A session or a link may no more than the token it was made with, and ends with it. */

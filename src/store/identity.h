@@ -31,7 +31,8 @@ enum weir_role {
     WEIR_ROLE_SCIENTIST, /**< Datasets, jobs, IONs. */
     WEIR_ROLE_ADMIN,     /**< Everything. */
     WEIR_ROLE_AGENT,     /**< A node's agent: node, desired tasks, task status and logs. */
-    WEIR_ROLE_WORKER, /**< A task: metrics, blobs, model versions, deployment, decisions, health. */
+    WEIR_ROLE_WORKER,    /**< A task's attempt: its own run, model, pipeline, decisions, health. No
+                            stored token has it. */
 };
 
 /** "viewer", "operator", "scientist", "admin", "agent", "worker". */
@@ -56,6 +57,7 @@ struct weir_token {
     char *user;
     char *name;
     char *role;
+    char *node; /**< Of role agent: the node it may speak for. NULL: the first it registers. */
     char *secret_hash;
     int64_t created_ms;
     int64_t expires_ms; /**< 0 = never. */
@@ -102,12 +104,17 @@ struct weir_identity {
     char *token;         /**< Identifier of the token that was shown, or that began the session. */
     char *session;       /**< Identifier of the session; NULL for a token. */
     char *csrf;          /**< Of a session; NULL for a token. */
+    char *node;          /**< That an agent's token is bound to; NULL if it is to none. */
 };
 
 /** @return UNAUTH if no token has this secret, or it has expired, or its user is disabled. */
 weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_identity *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Bind an agent's token to its node. @return CONFLICT if another token is bound to that node. */
+weir_status weir_token_bind(struct weir_txn *txn, const char *token, const char *node,
+                            struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The same for a browser session; UNAUTH too if the token that began it is gone or has expired. */
 weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,

@@ -1,9 +1,12 @@
 """Who may do what, tried as an attacker would: tokens, login links, sessions and users."""
+import hashlib
 import http.cookiejar
 import json
+import sqlite3
 import unittest
 import urllib.error
 import urllib.request
+import uuid
 
 import harness
 from harness import HttpError, Server, wait_until
@@ -192,6 +195,219 @@ class Users(IdentityCase):
         self.assertNotIn("emil", self.server.weir("get", "users")[1])
         self.refused(404, "DELETE", "/users/emil")
         self.refused(403, "DELETE", "/users/dora", token=self.token()["secret"])
+
+
+class FakeNode:
+    """An agent of the test's own: it registers a node, and sees what should run there."""
+
+    def __init__(self, server, name, slots=8):
+        self.server, self.name = server, name
+        self.secret = server.post("/tokens", {"name": name, "role": "agent", "user": "agent", "node": name})["secret"]
+        self.beat(slots)
+
+    def request(self, method, path, body=None):
+        return self.server.request(method, "/api/v1" + path, body, token=self.secret)
+
+    def beat(self, slots=8):
+        self.request("PUT", f"/nodes/{self.name}", {"cpu_slots": slots})
+
+    def tasks(self):
+        self.beat()
+        return self.request("GET", f"/nodes/{self.name}/desired")["tasks"]
+
+    def task_of(self, job):
+        found = wait_until(lambda: [task for task in self.tasks() if task["job"] == job and
+                                    task["desired"] == "running"], 20, "a task of " + job)
+        return found[0]
+
+    def report(self, task, state, **more):
+        self.request("PUT", f"/tasks/{task['id']}/status", {"attempt": task["attempt"], "state": state, **more})
+
+
+def own_token(task):
+    return task["files"]["token"]
+
+
+class Agents(IdentityCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.node = FakeNode(cls.server, "node-a")
+
+    def submit(self, name, **spec):
+        body = {"name": name, "kind": "command", "spec": {"argv": ["true"], **spec}}
+        return self.server.post("/jobs", body)["id"]
+
+    def test_an_agent_speaks_for_its_own_node_only(self):
+        job = self.submit("hers")
+        task = self.node.task_of(job)
+        other = self.server.post("/tokens", {"name": "b", "role": "agent", "user": "agent", "node": "node-b"})["secret"]
+        self.assertIn('bound to node "node-b"', self.refused(403, "GET", "/nodes/node-a/desired", token=other))
+        self.refused(403, "PUT", "/nodes/node-a", {"cpu_slots": 999}, token=other)
+        self.refused(403, "PUT", "/nodes/a-first", {"cpu_slots": 999}, token=other)
+        done = {"attempt": task["attempt"], "state": "exited", "exit_code": 0}
+        self.refused(404, "PUT", f"/tasks/{task['id']}/status", done, token=other)
+        self.refused(404, "POST", f"/tasks/{task['id']}/log?offset=0&attempt=1", b"forged", token=other)
+        self.assertEqual(self.server.get("/jobs/" + job)["state"], "STARTING")
+        # Nor may it report an attempt of its own node that was never placed.
+        with self.assertRaises(HttpError):
+            self.node.report({**task, "attempt": 7}, "exited", exit_code=0)
+        self.node.request("POST", f"/tasks/{task['id']}/log?offset=0&attempt=1", b"mine")
+        self.node.report(task, "exited", exit_code=0)
+        wait_until(lambda: self.server.get("/jobs/" + job)["state"] == "SUCCEEDED", 10, "its end")
+
+    def test_what_no_machine_has_is_refused(self):
+        for body in ({"cpu_slots": -5}, {"cpu_slots": 0}, {"cpu_slots": 1 << 40},
+                     {"cpu_slots": 1, "memory_bytes": -1}, {"cpu_slots": 1, "memory_bytes": 1 << 60},
+                     {"cpu_slots": 1, "n_accelerators": -1}, {"cpu_slots": 1, "agent_version": "x" * 999}):
+            self.refused(400, "PUT", "/nodes/node-a", body, token=self.node.secret)
+        slots = {node["name"]: node["cpu_slots"] for node in self.server.get("/nodes")["items"]}
+        self.assertEqual(slots["node-a"], 8)
+
+    def test_a_token_is_made_for_a_node(self):
+        self.assertIn("--node", self.refused(400, "POST", "/tokens", {"name": "x", "role": "agent"}))
+        self.assertIn("role agent", self.refused(400, "POST", "/tokens", {"name": "x", "node": "n"}))
+        self.refused(400, "POST", "/tokens", {"name": "x", "role": "agent", "node": "No Name"})
+        self.assertIn("tasks", self.refused(400, "POST", "/tokens", {"name": "x", "role": "worker"}))
+        self.server.weir("token", "create", "c", "--role", "agent", "--user", "agent", "--node", "node-c")
+        self.assertIn("node-c", self.server.weir("get", "tokens")[1])
+
+    def test_an_agent_may_nothing_else(self):
+        for path in ("/jobs", "/nodes", "/runs", "/decisions", "/events", "/session", "/blobs/" + "0" * 64):
+            self.refused(403, "GET", path, token=self.node.secret)
+
+    def test_a_token_of_before_is_bound_by_its_first_registration(self):
+        made = self.server.post("/tokens", {"name": "old", "role": "agent", "user": "agent", "node": "node-old"})
+        self.server.kill(harness.signal.SIGTERM)
+        with sqlite3.connect(self.server.state / "weir.db") as database:
+            database.execute("UPDATE tokens SET node = NULL WHERE id = ?", (made["id"],))
+        database.close()
+        self.server.start("--no-agent")
+        self.assertIn("no node yet", self.refused(403, "GET", "/nodes/node-a/desired", token=made["secret"]))
+        # It cannot take a node that has a token.
+        self.assertIn("another token", self.refused(409, "PUT", "/nodes/node-a", {"cpu_slots": 1}, token=made["secret"]))
+        self.server.request("PUT", "/api/v1/nodes/node-old", {"cpu_slots": 1}, token=made["secret"])
+        self.refused(403, "PUT", "/nodes/node-other", {"cpu_slots": 1}, token=made["secret"])
+        events = self.server.get("/events?kind=token_bound")["items"]
+        self.assertEqual([event["subject"] for event in events], ["node/node-old"])
+
+
+class Tasks(IdentityCase):
+    """The token of a task's attempt: what it may, and when it ends."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        server = cls.server
+        cls.node = FakeNode(server, "node-a")
+        server.post("/datasets", {"name": "faces"})
+        for person in ("ann", "bob"):
+            server.request("PUT", f"/api/v1/datasets/faces/files/{person}/1.pgm", b"P5\n1 1\n255\n" + person[:1].encode())
+        server.post("/datasets/faces/versions")
+        for name in ("doors", "gates"):
+            frames = server.root / ("frames-" + name)
+            frames.mkdir()
+            server.post("/ions", {
+                "kind": "ion", "name": name, "pipelines": [
+                    {"name": "training", "type": "training", "dataset": "faces", "model": "face-embed"},
+                    {"name": "entrance", "type": "prediction", "source": {"kind": "directory", "path": str(frames)},
+                     "gallery": {"dataset": "faces"}}],
+                "links": [{"from": "training", "to": "entrance", "policy": "always-update"}]})
+        cls.training = cls.start_training("doors")
+        cls.run_id = server.get("/jobs/" + cls.training["job"])["run"]
+
+    @classmethod
+    def start_training(cls, ion):
+        cls.server.post(f"/ions/{ion}/trigger", {"pipeline": "training"})
+        job = wait_until(lambda: [job for job in cls.server.get("/jobs")["items"]
+                                  if job["ion"] == ion and job["kind"] == "train"], 20, "a training")[0]
+        return cls.node.task_of(job["id"])
+
+    def as_task(self, task, method, path, body=None):
+        return self.server.request(method, "/api/v1" + path, body, token=own_token(task))
+
+    def register(self, task, model, run, name=None):
+        blob = hashlib.sha256(model).hexdigest()
+        self.as_task(task, "PUT", "/blobs/" + blob, model)
+        body = {"id": str(uuid.uuid4()), "run": run, "blob": blob, "bytes": len(model), "dataset": "faces",
+                "dataset_version": 1}
+        return self.as_task(task, "POST", f"/models/{name or 'doors.training'}/versions", body)
+
+    def test_a_worker_reaches_its_own_run_and_model_only(self):
+        mine, other = self.training, self.start_training("gates")
+        others_run = self.server.get("/jobs/" + other["job"])["run"]
+        self.assertNotEqual(own_token(mine), own_token(other))
+        self.assertEqual(self.as_task(mine, "GET", "/session")["role"], "worker")
+        self.as_task(mine, "GET", "/runs/" + self.run_id)
+        metrics = {"metrics": [{"key": "loss", "step": 1, "value": 0.5}]}
+        self.as_task(mine, "POST", f"/runs/{self.run_id}/metrics", metrics)
+        for method, path, body in (("GET", "/runs/" + others_run, None), ("PATCH", "/runs/" + others_run, {"status": "FAILED"}),
+                                   ("POST", f"/runs/{others_run}/metrics", metrics), ("GET", f"/runs/{others_run}/metrics", None)):
+            self.assertIn("own run", self.refused(403, method, path, body, token=own_token(mine)))
+        for run, name in ((others_run, "doors.training"), (self.run_id, "gates.training"), (None, "doors.training")):
+            with self.assertRaises(HttpError) as caught:
+                self.register(mine, b"forged", run, name)
+            self.assertEqual(caught.exception.code, 403, caught.exception.body)
+        # Not what people may, nor what agents may, nor what replicas may.
+        for path in ("/jobs", "/models", "/datasets", "/users", "/events", "/decisions", "/nodes/node-a/desired",
+                     "/ions/doors/pipelines/entrance/deployment", "/stream"):
+            self.refused(403, "GET", path, token=own_token(mine))
+        forged = {"decisions": [{"id": str(uuid.uuid4()), "ion": "doors", "pipeline": "entrance", "camera": "door",
+                                 "frame": 1, "verdict": "grant", "person": "mallory"}]}
+        self.refused(403, "POST", "/decisions", forged, token=own_token(mine))
+        self.assertEqual(self.server.get("/decisions?person=mallory")["items"], [])
+
+    def test_a_replica_reaches_its_own_pipeline_only(self):
+        self.assertEqual(self.register(self.training, b"a model", self.run_id)["version"], 1)
+        job = wait_until(lambda: [job for job in self.server.get("/jobs")["items"] if job["kind"] == "predict"], 20,
+                         "the prediction's job")[0]
+        task = self.node.task_of(job["id"])
+        self.as_task(task, "GET", "/ions/doors/pipelines/entrance/deployment")
+        good = {"id": str(uuid.uuid4()), "ion": "doors", "pipeline": "entrance", "camera": "door", "frame": 1,
+                "verdict": "grant", "person": "ann"}
+        self.assertEqual(self.as_task(task, "POST", "/decisions", {"decisions": [good]})["stored"], 1)
+        for change in ({"ion": "gates"}, {"pipeline": "training"}, {"ion": None}):
+            self.refused(403, "POST", "/decisions", {"decisions": [good, {**good, **change}]}, token=own_token(task))
+        for change in ({"person": "x\u001b[2J"}, {"person": "x" * 300}, {"camera": "a\nb"}, {"camera": "\u009b1m"},
+                       {"verdict": "open"}, {"image": "../../etc"}, {"id": "x" * 99}):
+            self.refused(400, "POST", "/decisions", {"decisions": [{**good, **change}]}, token=own_token(task))
+        for path in ("/ions/gates/pipelines/entrance/deployment", "/ions/doors/pipelines/training/deployment",
+                     "/runs/" + self.run_id):
+            self.refused(403, "GET", path, token=own_token(task))
+        threshold = {"rule": "quantile", "deployment_revision": 1, "value": 0.0}
+        self.refused(403, "PUT", "/ions/gates/pipelines/entrance/threshold", threshold, token=own_token(task))
+        health = {"ion": "gates", "pipeline": "entrance", "signal": "score", "statistic": "ks", "drifted": True}
+        self.refused(403, "POST", "/health-reports", health, token=own_token(task))
+        self.as_task(task, "POST", "/health-reports", {**health, "ion": "doors"})
+
+    def test_a_token_dies_with_its_attempt(self):
+        job = self.server.post("/jobs", {"name": "short", "kind": "command", "max_restarts": 1,
+                                         "spec": {"argv": ["true"]}})["id"]
+        first = self.node.task_of(job)
+        self.as_task(first, "GET", "/session")
+        self.node.report(first, "exited", exit_code=1)
+        self.assertIn("over", self.refused(401, "GET", "/session", token=own_token(first)))
+        second = wait_until(lambda: next((task for task in self.node.tasks() if task["job"] == job and
+                                          task["attempt"] == 2), None), 20, "the second attempt")
+        self.assertNotEqual(own_token(first), own_token(second))
+        self.refused(401, "GET", "/session", token=own_token(first))
+        self.as_task(second, "GET", "/session")
+        self.server.post(f"/jobs/{job}/cancel")
+        self.as_task(second, "GET", "/session")  # it may hand in what it has until it has ended
+        self.node.report(second, "exited", exit_code=0)
+        self.refused(401, "GET", "/session", token=own_token(second))
+
+    def test_a_token_outlives_the_server_and_cannot_be_made_up(self):
+        good = own_token(self.training)
+        word, task, attempt, mac = good.split(".")
+        for forged in (f"{word}.{task}.2.{mac}", f"{word}.{task}.{attempt}.{'0' * 64}", f"{word}.{task}.0{attempt}.{mac}",
+                       f"{word}.{task}.{attempt}.{mac.upper()}", f"{word}.{task}.{attempt}", f"{word}.{'x' * 500}", word + ".",
+                       good + "0", good + "." + mac):
+            self.assertIn("not valid", self.refused(401, "GET", "/session", token=forged))
+        self.server.kill()
+        self.server.start("--no-agent")
+        self.as_task(self.training, "GET", "/session")
+        self.assertFalse((self.server.state / "worker.token").exists())
 
 
 if __name__ == "__main__":

@@ -52,7 +52,8 @@ class TwoMachines(unittest.TestCase):
     def start_agent(self):
         folder = self.server.root / "agent-b"
         folder.mkdir(mode=0o700)
-        made = json.loads(self.weir("token", "create", "node-b", "--role", "agent", "--user", "agent", "-o", "json"))
+        made = json.loads(self.weir("token", "create", "node-b", "--role", "agent", "--user", "agent",
+                                    "--node", "node-b", "-o", "json"))
         (folder / "token").write_text(made["secret"])
         with open(self.server.root / "agent.log", "ab") as log:
             self.agent = subprocess.Popen(

@@ -1,0 +1,147 @@
+#include "api/scope.h"
+
+#include "job/attempt.h"
+
+#include <string.h>
+
+static bool is_same(const char *own, const char *given)
+{
+    return own != NULL && given != NULL && strcmp(own, given) == 0;
+}
+
+static weir_status refuse(const struct api_call *call, const char *what, struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_DENIED, "%s %s: this token is for %s only",
+                          call->route->method, call->route->pattern, what);
+}
+
+static weir_status for_tasks(const struct api_call *call, struct weir_error *err)
+{
+    (void)call;
+    (void)err;
+    return WEIR_OK;
+}
+
+static weir_status own_run(const struct api_call *call, struct weir_error *err)
+{
+    return is_same(call->attempt->run, call->params[0]) ? WEIR_OK
+                                                        : refuse(call, "its task's own run", err);
+}
+
+/* The version is of its own run; that the name is the one the job was given, the route checks. */
+static weir_status own_model(const struct api_call *call, struct weir_error *err)
+{
+    const char *run = json_string_value(json_object_get(call->body, "run"));
+    return is_same(call->attempt->run, run)
+               ? WEIR_OK
+               : refuse(call, "models of its task's own run ($.run)", err);
+}
+
+static bool is_own_pipeline(const struct weir_attempt *attempt, const char *ion,
+                            const char *pipeline)
+{
+    return strcmp(attempt->kind, "predict") == 0 && is_same(attempt->ion, ion) &&
+           is_same(attempt->pipeline, pipeline);
+}
+
+static weir_status own_pipeline(const struct api_call *call, struct weir_error *err)
+{
+    return is_own_pipeline(call->attempt, call->params[0], call->params[1])
+               ? WEIR_OK
+               : refuse(call, "the pipeline its replica serves", err);
+}
+
+static bool names_own_pipeline(const struct api_call *call, const json_t *object)
+{
+    return is_own_pipeline(call->attempt, json_string_value(json_object_get(object, "ion")),
+                           json_string_value(json_object_get(object, "pipeline")));
+}
+
+static weir_status own_report(const struct api_call *call, struct weir_error *err)
+{
+    return names_own_pipeline(call, call->body)
+               ? WEIR_OK
+               : refuse(call, "reports ($.ion, $.pipeline) of the pipeline its replica serves",
+                        err);
+}
+
+static weir_status own_decisions(const struct api_call *call, struct weir_error *err)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(call->body, "decisions"), i, item)
+    {
+        if (!names_own_pipeline(call, item)) {
+            return refuse(call, "decisions ($.decisions[].ion, pipeline) of its own replica", err);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* A token from before tokens were bound is bound when its agent registers. */
+static weir_status own_node(const struct api_call *call, struct weir_error *err)
+{
+    bool may_bind = call->identity.node == NULL && strcmp(call->route->method, "PUT") == 0;
+    if (may_bind || is_same(call->identity.node, call->params[0])) {
+        return WEIR_OK;
+    }
+    return call->identity.node == NULL
+               ? weir_error_set(err, WEIR_ERR_DENIED,
+                                "this agent's token is bound to no node yet: register one first")
+               : weir_error_set(err, WEIR_ERR_DENIED,
+                                "this agent's token is bound to node \"%s\"; node \"%.60s\" needs "
+                                "one of its own (weir token create NAME --role agent --node NAME)",
+                                call->identity.node, call->params[0]);
+}
+
+struct placed {
+    const struct api_call *call;
+    int64_t attempt;
+};
+
+static weir_status check_placed(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct placed *placed = context;
+    return weir_attempt_check_node(txn, placed->call->params[0], placed->attempt,
+                                   placed->call->identity.node, err);
+}
+
+static weir_status own_task(const struct api_call *call, struct weir_error *err)
+{
+    struct placed placed = {.call = call};
+    if (call->identity.node == NULL) {
+        return own_node(call, err);
+    }
+    if (call->body != NULL) {
+        WEIR_TRY(api_body_int(call, "attempt", 0, &placed.attempt, err));
+    } else {
+        WEIR_TRY(api_query_int(call, "attempt", 1, 0, INT64_MAX, &placed.attempt, err));
+    }
+    return weir_store_read(call->api->store, check_placed, &placed, err);
+}
+
+static const struct {
+    unsigned flag;
+    bool is_agents; /* else tasks' */
+    weir_status (*check)(const struct api_call *call, struct weir_error *err);
+} scopes[] = {
+    {API_FOR_TASKS, false, for_tasks},   {API_OWN_RUN, false, own_run},
+    {API_OWN_MODEL, false, own_model},   {API_OWN_PIPELINE, false, own_pipeline},
+    {API_OWN_REPORT, false, own_report}, {API_OWN_DECISIONS, false, own_decisions},
+    {API_OWN_NODE, true, own_node},      {API_OWN_TASK, true, own_task},
+};
+
+weir_status api_check_scope(const struct api_call *call, struct weir_error *err)
+{
+    bool is_agent = call->identity.role == WEIR_ROLE_AGENT;
+    if (!is_agent && call->identity.role != WEIR_ROLE_WORKER) {
+        return WEIR_OK;
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(scopes); i++) {
+        if ((call->route->flags & scopes[i].flag) && scopes[i].is_agents == is_agent &&
+            (is_agent || call->attempt != NULL)) {
+            return scopes[i].check(call, err);
+        }
+    }
+    return refuse(call, is_agent ? "an agent's work" : "a task's work", err);
+}

@@ -1,0 +1,18 @@
+/**
+ * Scope: what the token of a task's attempt, or of a node's agent, may reach of what its role may
+ * call. People's tokens have no scope.
+ *
+ * A route says by a flag (API_FOR_TASKS, API_OWN_…) what of the request must be the caller's own. A
+ * route without such a flag is closed to tasks and agents, so that a new one is not open by
+ * mistake.
+ */
+#ifndef WEIR_API_SCOPE_H
+#define WEIR_API_SCOPE_H
+
+#include "api/api_private.h"
+
+/** After the role was checked and the body parsed. @return DENIED; NOT_FOUND for an attempt that
+ * was not placed on the agent's node. */
+weir_status api_check_scope(const struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,65 @@
+/* Which routes are open to tasks and agents, and the form of a task's token. The rest needs jobs
+ * and runs: tests/system/identity_test.py. */
+#include "api/api_private.h"
+
+#include "base/test_main.h"
+
+#include <string.h>
+
+#define TASK_FLAGS                                                                                 \
+    (API_FOR_TASKS | API_OWN_RUN | API_OWN_MODEL | API_OWN_PIPELINE | API_OWN_REPORT |             \
+     API_OWN_DECISIONS)
+#define AGENT_FLAGS (API_OWN_NODE | API_OWN_TASK)
+
+START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
+{
+    size_t n_tasks = 0, n_agents = 0;
+    for (size_t i = 0; i < api_n_routes; i++) {
+        const struct api_route *route = &api_routes[i];
+        bool is_for_tasks = route->role == WEIR_ROLE_WORKER || route->also == WEIR_ROLE_WORKER;
+        bool is_for_agents = route->role == WEIR_ROLE_AGENT || route->also == WEIR_ROLE_AGENT;
+        ck_assert_msg(is_for_tasks == ((route->flags & TASK_FLAGS) != 0), "%s %s", route->method,
+                      route->pattern);
+        ck_assert_msg(is_for_agents == ((route->flags & AGENT_FLAGS) != 0), "%s %s", route->method,
+                      route->pattern);
+        n_tasks += is_for_tasks;
+        n_agents += is_for_agents;
+    }
+    ck_assert_uint_eq(n_tasks, 13);
+    ck_assert_uint_eq(n_agents, 4);
+}
+
+END_TEST
+
+START_TEST(a_tasks_token_is_of_one_key_task_and_attempt)
+{
+    static const unsigned char key[ATTEMPT_TOKEN_KEY_BYTES] = "one", other[sizeof key] = "two";
+    struct weir_arena arena;
+    char *task;
+    int64_t attempt;
+    weir_arena_init(&arena, 0);
+    const char *token = attempt_token_make(key, "0192-ab", 12, &arena);
+    ck_assert(attempt_token_is(token));
+    ck_assert(!attempt_token_is("weir_AbC"));
+    ck_assert_int_eq(attempt_token_open(key, token, &arena, &task, &attempt, NULL), WEIR_OK);
+    ck_assert_str_eq(task, "0192-ab");
+    ck_assert_int_eq(attempt, 12);
+    ck_assert_int_eq(attempt_token_open(other, token, &arena, &task, &attempt, NULL),
+                     WEIR_ERR_UNAUTH);
+    ck_assert_str_ne(token, attempt_token_make(key, "0192-ab", 1, &arena));
+    for (size_t i = 0; i < strlen(token); i++) { /* not a bit of it may differ, and none be gone */
+        char *wrong = weir_arena_strdup(&arena, token);
+        wrong[i] ^= 1;
+        ck_assert_int_eq(attempt_token_open(key, wrong, &arena, &task, &attempt, NULL),
+                         WEIR_ERR_UNAUTH);
+        wrong[i] = '\0';
+        ck_assert_int_eq(attempt_token_open(key, wrong, &arena, &task, &attempt, NULL),
+                         WEIR_ERR_UNAUTH);
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("scope", a_route_for_tasks_or_agents_says_what_must_be_their_own,
+               a_tasks_token_is_of_one_key_task_and_attempt)

@@ -1,0 +1,91 @@
+#include "job/attempt.h"
+
+#include "store/stmt.h"
+
+#include <string.h>
+
+static const char sql_load[] =
+    "SELECT t.attempt, t.exit_code, t.signal, j.id, j.kind, j.state, j.run, j.ion, j.pipeline"
+    " FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :task";
+static const char sql_on_node[] = "SELECT count(*) FROM attempts WHERE task = :task"
+                                  " AND number = :number AND node = :node";
+static const char sql_record[] = "INSERT INTO attempts (task, number, node)"
+                                 " VALUES (:task, :number, :node) ON CONFLICT DO NOTHING";
+static const char sql_forget[] = "DELETE FROM attempts WHERE task = :task AND number <= :number";
+
+enum { ATTEMPT, EXIT_CODE, SIGNAL, JOB, KIND, JOB_STATE, RUN, ION, PIPELINE };
+
+/* A reported end has an exit code or a signal; a lost attempt has neither. */
+static bool is_over(const struct weir_stmt *row, int64_t number, struct weir_arena *arena)
+{
+    int phase = weir_job_phase_from_text(weir_stmt_text(row, JOB_STATE, arena));
+    return weir_stmt_int(row, ATTEMPT) != number || weir_stmt_int(row, EXIT_CODE) != -1 ||
+           weir_stmt_int(row, SIGNAL) != 0 || phase < 0 ||
+           weir_job_phase_is_final((enum weir_job_phase)phase);
+}
+
+weir_status weir_attempt_load(struct weir_txn *txn, const char *task, int64_t number,
+                              struct weir_arena *arena, struct weir_attempt *out,
+                              struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_load, WEIR_BINDS(WEIR_BIND_TEXT("task", task)), &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    if (!has_row || number < 1 || number > weir_stmt_int(row, ATTEMPT)) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "task \"%s\" has no attempt %lld", task,
+                              (long long)number);
+    }
+    if (is_over(row, number, arena)) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT, "attempt %lld of task \"%s\" is over",
+                              (long long)number, task);
+    }
+    *out = (struct weir_attempt){.task = weir_arena_strdup(arena, task),
+                                 .number = number,
+                                 .job = weir_stmt_text(row, JOB, arena),
+                                 .kind = weir_stmt_text(row, KIND, arena),
+                                 .run = weir_stmt_text(row, RUN, arena),
+                                 .ion = weir_stmt_text(row, ION, arena),
+                                 .pipeline = weir_stmt_text(row, PIPELINE, arena)};
+    return WEIR_OK;
+}
+
+weir_status weir_attempt_check_node(struct weir_txn *txn, const char *task, int64_t number,
+                                    const char *node, struct weir_error *err)
+{
+    int64_t n;
+    WEIR_TRY(
+        weir_txn_query_int(txn, sql_on_node,
+                           WEIR_BINDS(WEIR_BIND_TEXT("task", task), WEIR_BIND_INT("number", number),
+                                      WEIR_BIND_TEXT("node", node)),
+                           0, &n, err));
+    return n > 0 ? WEIR_OK
+                 : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                  "attempt %lld of task \"%.60s\" was not placed on node \"%s\"",
+                                  (long long)number, task, node);
+}
+
+weir_status weir_attempts_record(struct weir_txn *txn, const struct weir_job_state *state,
+                                 int64_t now_ms, struct weir_error *err)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        if (task->node == NULL || task->started_ms != now_ms ||
+            weir_task_phase_from_text(task->state) != WEIR_TASK_STARTING) {
+            continue;
+        }
+        WEIR_TRY(weir_txn_exec(txn, sql_record,
+                               WEIR_BINDS(WEIR_BIND_TEXT("task", task->id),
+                                          WEIR_BIND_INT("number", task->attempt),
+                                          WEIR_BIND_TEXT("node", task->node)),
+                               NULL, err));
+        if (task->attempt > WEIR_ATTEMPTS_KEPT) {
+            WEIR_TRY(weir_txn_exec(
+                txn, sql_forget,
+                WEIR_BINDS(WEIR_BIND_TEXT("task", task->id),
+                           WEIR_BIND_INT("number", task->attempt - WEIR_ATTEMPTS_KEPT)),
+                NULL, err));
+        }
+    }
+    return WEIR_OK;
+}
