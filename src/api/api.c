@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define API_UPLOAD_MAX_BYTES ((uint64_t)4 << 30)
-#define CALL_MAX_BYTES       ((size_t)64 << 20) /* of the arena of one turn */
+#define OPEN_MAX_BYTES       ((uint64_t)4 << 10) /* of a body from who need not say who it is */
+#define CALL_MAX_BYTES       ((size_t)64 << 20)  /* of the arena of one turn */
 
 const char weir_api_content_security_policy[] =
     "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; "
@@ -421,6 +422,8 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
     }
     if (route->max_body_bytes != 0) {
         rule->max_bytes = route->max_body_bytes;
+    } else if (route->flags & API_OPEN) {
+        rule->max_bytes = OPEN_MAX_BYTES;
     }
     if (route->flags & API_UPLOAD) {
         rule->to_file = true;

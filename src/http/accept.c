@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NO_FILES_RETRY_MS 100 /* when the system or the process has no descriptor left */
+#define RETRY_MS 100 /* when no descriptor is left, or no place */
 
 static bool take_place(struct weir_http_server *server)
 {
@@ -21,6 +21,39 @@ static bool take_place(struct weir_http_server *server)
     server->n_connections += has_place ? 1 : 0;
     pthread_mutex_unlock(&server->lock);
     return has_place;
+}
+
+/* No place is free: whoever waits in the backlog gets that of an idle connection, if one address
+ * has many. */
+static void make_room(struct weir_http_server *server)
+{
+    struct pollfd backlog = {.fd = server->acceptor.listen_fd, .events = POLLIN};
+    if (poll(&backlog, 1, 0) == 1) {
+        pthread_mutex_lock(&server->lock);
+        peer_make_room(server);
+        pthread_mutex_unlock(&server->lock);
+    }
+}
+
+/* Give a connection to an I/O thread, if its address may have one more. Closes it otherwise. */
+static bool hand_over(struct weir_http_server *server, int fd, const struct sockaddr *peer,
+                      socklen_t len)
+{
+    pthread_mutex_lock(&server->lock);
+    bool may_enter = peer_enter(server, peer);
+    pthread_mutex_unlock(&server->lock);
+    if (!may_enter) {
+        (void)close(fd);
+        return false;
+    }
+    size_t next = server->acceptor.n_accepted++ % server->n_io;
+    if (MHD_add_connection(server->io[next].daemon, fd, peer, len) == MHD_YES) {
+        return true;
+    }
+    pthread_mutex_lock(&server->lock); /* libmicrohttpd has closed what it did not take */
+    peer_leave(server, peer);
+    pthread_mutex_unlock(&server->lock);
+    return false;
 }
 
 /* Whether it was the last one. */
@@ -58,12 +91,10 @@ static enum accepted accept_waiting(struct weir_http_server *server)
         int fd = accept4(acceptor->listen_fd, (struct sockaddr *)&peer, &len,
                          SOCK_CLOEXEC | SOCK_NONBLOCK);
         int errno_value = errno;
-        size_t next = acceptor->n_accepted++ % server->n_io;
-        if (fd >= 0 && MHD_add_connection(server->io[next].daemon, fd, (struct sockaddr *)&peer,
-                                          len) == MHD_YES) {
+        if (fd >= 0 && hand_over(server, fd, (struct sockaddr *)&peer, len)) {
             continue;
         }
-        (void)give_place(server); /* libmicrohttpd has closed what it did not take */
+        (void)give_place(server);
         if (fd < 0 && is_shortage(errno_value)) {
             weir_log(WEIR_LOG_WARN, "http_accept_failed",
                      WEIR_KV_STR("because", strerror(errno_value)));
@@ -74,6 +105,7 @@ static enum accepted accept_waiting(struct weir_http_server *server)
         }
         /* Anything else is the fate of that one connection (accept(2)): go on with the next. */
     }
+    make_room(server);
     return ACCEPTED_TO_LIMIT;
 }
 
@@ -87,7 +119,7 @@ static void *acceptor_main(void *context)
             {.fd = acceptor->wake_fd, .events = POLLIN},
             {.fd = last == ACCEPTED_ALL ? acceptor->listen_fd : -1, .events = POLLIN},
         };
-        (void)poll(fds, WEIR_ARRAY_LEN(fds), last == ACCEPTED_NO_FILES ? NO_FILES_RETRY_MS : -1);
+        (void)poll(fds, WEIR_ARRAY_LEN(fds), last == ACCEPTED_ALL ? -1 : RETRY_MS);
         eventfd_t n_wakes;
         (void)eventfd_read(acceptor->wake_fd, &n_wakes);
         if (!acceptor->is_stopping) {

@@ -120,5 +120,101 @@ START_TEST(a_client_over_the_limit_is_served_when_another_leaves)
 
 END_TEST
 
+/* Waits for ever on /wait; answers the rest. */
+static void handle_or_wait(void *context, struct weir_http_request *request,
+                           struct weir_http_response *response)
+{
+    if (strcmp(request->path, "/wait") == 0 && !request->is_expired) {
+        weir_http_response_wait(response, 1, 600000);
+    } else {
+        handle(context, request, response);
+    }
+}
+
+START_TEST(an_address_over_its_limit_gives_its_oldest_idle_connection_for_a_new_one)
+{
+    const struct weir_http_config config = {.max_connections_per_address = 3};
+    struct weir_http_server *server = serve(&config, handle_or_wait, NULL);
+    const char *request = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
+    int fds[6];
+    char answer[2048];
+    fds[0] = connect_to(server);
+    send_text(fds[0], "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct weir_http_counts counts = {0};
+    while (counts.n_waiting == 0) {
+        sched_yield();
+        weir_http_server_counts(server, &counts);
+    }
+    for (size_t i = 1; i < WEIR_ARRAY_LEN(fds); i++) { /* 3, 4, 5 come in for 1, 2, 3 */
+        fds[i] = connect_to(server);
+        send_text(fds[i], request);
+        ck_assert_ptr_nonnull(strstr(read_until(fds[i], "/hello", answer, sizeof answer), "200"));
+    }
+    for (size_t i = 1; i <= 3; i++) { /* cut: the end, not silence for 20 s */
+        ck_assert_int_eq(recv(fds[i], answer, sizeof answer, 0), 0);
+    }
+    weir_http_wake(server, 1); /* the one with a request is still there */
+    weir_http_server_counts(server, &counts);
+    ck_assert_int_ge(counts.n_connections, 3);
+    send_text(fds[5], request);
+    ck_assert_ptr_nonnull(strstr(read_until(fds[5], "/hello", answer, sizeof answer), "200"));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
+        close(fds[i]);
+    }
+    weir_http_server_stop(server, 1000);
+}
+
+END_TEST
+
+START_TEST(an_address_without_an_idle_connection_gets_no_more)
+{
+    const struct weir_http_config config = {.max_connections_per_address = 2};
+    struct weir_http_server *server = serve(&config, handle_or_wait, NULL);
+    int fds[2];
+    char answer[2048];
+    struct weir_http_counts counts = {0};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
+        fds[i] = connect_to(server);
+        send_text(fds[i], "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    while (counts.n_waiting < 2) {
+        sched_yield();
+        weir_http_server_counts(server, &counts);
+    }
+    int late = connect_to(server);
+    ck_assert_int_le(recv(late, answer, sizeof answer, 0), 0);
+    close(late);
+    close(fds[0]);
+    close(fds[1]);
+    weir_http_server_stop(server, 1000);
+}
+
+END_TEST
+
+START_TEST(idle_connections_of_one_address_give_way_when_all_places_are_taken)
+{
+    const struct weir_http_config config = {.max_connections = 24,
+                                            .max_connections_per_address = 100};
+    struct weir_http_server *server = serve(&config, handle, NULL);
+    int idle[40];
+    char answer[2048];
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(idle); i++) {
+        idle[i] = connect_to(server); /* says nothing */
+    }
+    int late = connect_to(server);
+    send_text(late, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_ptr_nonnull(strstr(read_until(late, "/hello", answer, sizeof answer), "200"));
+    close(late);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(idle); i++) {
+        close(idle[i]);
+    }
+    weir_http_server_stop(server, 1000);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("http accept", stopping_while_clients_connect_ends_in_order,
-               a_client_over_the_limit_is_served_when_another_leaves)
+               a_client_over_the_limit_is_served_when_another_leaves,
+               an_address_over_its_limit_gives_its_oldest_idle_connection_for_a_new_one,
+               an_address_without_an_idle_connection_gets_no_more,
+               idle_connections_of_one_address_give_way_when_all_places_are_taken)

@@ -11,6 +11,13 @@
 #include <strings.h>
 #include <unistd.h>
 
+static const struct sockaddr *address_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info != NULL ? info->client_addr : NULL;
+}
+
 void connection_notify(void *context, struct MHD_Connection *connection, void **slot,
                        enum MHD_ConnectionNotificationCode code)
 {
@@ -29,6 +36,7 @@ void connection_notify(void *context, struct MHD_Connection *connection, void **
             server->watches->previous = watch;
         }
         server->watches = watch;
+        peer_add_watch(server, address_of(connection), watch);
         *slot = watch;
     } else if (watch != NULL) {
         if (watch->previous != NULL) {
@@ -39,8 +47,12 @@ void connection_notify(void *context, struct MHD_Connection *connection, void **
         if (watch->next != NULL) {
             watch->next->previous = watch->previous;
         }
+        peer_remove_watch(watch);
         free(watch);
         *slot = NULL;
+    }
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        peer_leave(server, address_of(connection));
     }
     pthread_mutex_unlock(&server->lock);
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -84,6 +96,7 @@ void *exchange_begin(void *context, const char *uri, struct MHD_Connection *conn
 
 static void exchange_destroy(struct http_exchange *x)
 {
+    body_release(x);
     if (x->upload_fd >= 0) {
         close(x->upload_fd);
     }
@@ -120,6 +133,15 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
     exchange_destroy(x);
 }
 
+/* An error after which the connection cannot go on: what follows may be no request. */
+static enum MHD_Result answer_error_and_close(struct http_exchange *x,
+                                              const struct weir_error *error)
+{
+    weir_http_response_error(&x->response, error);
+    weir_http_response_header(&x->response, "Connection", "close");
+    return response_queue(x);
+}
+
 static enum MHD_Result answer_error(struct http_exchange *x, const struct weir_error *error)
 {
     weir_http_response_error(&x->response, error);
@@ -133,6 +155,14 @@ static void refuse_body(struct http_exchange *x, weir_status status, uint64_t li
                    "the body of %s %s is longer than its limit of %" PRIu64 " bytes",
                    x->request.method, x->request.path, limit);
     weir_buf_fini(&x->body);
+}
+
+static void say_no_room(const struct http_exchange *x, struct weir_error *err)
+{
+    (void)weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                         "the server holds as many bytes of requests as it may (%" PRIu64
+                         " MiB, half of it for one address); try again",
+                         x->server->config.max_bodies_bytes >> 20);
 }
 
 static weir_status open_upload(struct http_exchange *x, struct weir_error *err)
@@ -159,13 +189,29 @@ static uint64_t declared_length(const struct http_exchange *x)
     return text != NULL ? strtoull(text, NULL, 10) : 0;
 }
 
+/* The body may come: make the file or the room for it. */
+static enum MHD_Result begin_body(struct http_exchange *x)
+{
+    struct weir_error error;
+    x->phase = PHASE_BODY;
+    watch_expect(x, true, true);
+    if (x->rule.to_file) {
+        return open_upload(x, &error) == WEIR_OK ? MHD_YES : answer_error(x, &error);
+    }
+    if (!body_reserve(x, declared_length(x))) {
+        say_no_room(x, &error);
+        return answer_error(x, &error);
+    }
+    return MHD_YES;
+}
+
 /* First call: the headers are whole. */
 static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
 {
     struct weir_http_server *server = x->server;
     struct weir_error error;
     if (request_fill(x, method, &error) != WEIR_OK) {
-        return answer_error(x, &error);
+        return answer_error_and_close(x, &error);
     }
     x->rule = (struct weir_http_body_rule){.max_bytes = server->config.max_body_bytes};
     if (server->config.body_rule != NULL) {
@@ -185,13 +231,15 @@ static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
     }
     bool has_body =
         length > 0 || weir_http_request_header(&x->request, "Transfer-Encoding") != NULL;
-    if (!x->rule.to_file || !has_body) {
+    if (!has_body) {
         return MHD_YES;
     }
-    if (server->config.admit != NULL) {
-        return pool_submit(x, JOB_ADMIT) ? MHD_YES : response_queue(x);
+    bool is_small = length > 0 && length <= ADMIT_FREE_BYTES && !x->rule.to_file;
+    if (server->config.admit == NULL || is_small) {
+        return begin_body(x);
     }
-    return open_upload(x, &error) == WEIR_OK ? MHD_YES : answer_error(x, &error);
+    watch_expect(x, false, false);
+    return pool_submit(x, JOB_ADMIT) ? MHD_YES : response_queue(x);
 }
 
 static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_t len)
@@ -210,7 +258,12 @@ static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_
         return x->n_discarded_bytes > 2 * DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
     }
     if (!x->rule.to_file) {
-        if (weir_buf_append(&x->body, bytes, len) != WEIR_OK) {
+        uint64_t n_after = x->body.len + len;
+        if (n_after > x->n_reserved_bytes && !body_reserve(x, n_after - x->n_reserved_bytes)) {
+            say_no_room(x, &x->body_error);
+            weir_buf_fini(&x->body);
+            body_release(x);
+        } else if (weir_buf_append(&x->body, bytes, len) != WEIR_OK) {
             weir_error_set(&x->body_error, x->body.status, "no memory for the request's body");
         }
     } else if (x->upload_fd >= 0 &&
@@ -256,10 +309,7 @@ enum MHD_Result exchange_access(void *server, struct MHD_Connection *connection,
         return response_queue(x);
     }
     if (x->phase == PHASE_ADMITTED) {
-        struct weir_error error;
-        x->phase = PHASE_BODY;
-        watch_expect(x, true, true);
-        return open_upload(x, &error) == WEIR_OK ? MHD_YES : answer_error(x, &error);
+        return begin_body(x);
     }
     if (*upload_len > 0) {
         size_t len = *upload_len;

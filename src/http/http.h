@@ -19,10 +19,18 @@
  * Maximums and what happens at them:
  *  - no descriptor left (EMFILE and its like): the acceptor tries again every 100 ms.
  *  - handler queue full: 503, Retry-After: 1. Waits and streams that are woken do not count.
- *  - body over its limit: 413. Headers over 32 KiB: 431. Connections over max_connections stay in
- *    the kernel's accept queue until one closes.
- *  - silence of idle_timeout_s, or headers not whole within twice that, or a body slower than
- *    4 KiB/s after the first 60 s: the connection is cut. Waits and quiet streams are not silence.
+ *  - body over its limit: 413. Headers over 32 KiB: 431. Bodies in memory over max_bodies_bytes, or
+ *    those of one address over half of it: 503.
+ *  - connections over max_connections stay in the kernel's accept queue until one closes. While
+ *    some wait there, the address with most connections loses idle ones, if it has over 1/32 of
+ * all.
+ *  - connections of one address over max_connections_per_address: the new one takes the place of
+ *    the address's oldest idle one; if none is idle it is closed. An IPv6 /64 is one address.
+ *  - silence of idle_timeout_s, or headers not whole within twice that, or a body of which less
+ * than 4 KiB/s came in any idle_timeout_s: the connection is cut. Waits and quiet streams are not
+ *    silence.
+ *  - a request whose body could be understood in two ways (two lengths, a length and chunks, a
+ *    header name with a space): 400, and the connection is closed.
  *  - a stream whose reader is slow is not pulled until its earlier bytes are in the socket (at most
  *    WEIR_HTTP_EVENTS_MAX_BYTES wait in memory), and is cut after idle_timeout_s without taking
  * any.
@@ -179,8 +187,9 @@ typedef void (*weir_http_body_rule_fn)(void *context, const struct weir_http_req
                                        struct weir_http_body_rule *rule);
 
 /**
- * May this upload to a file begin? Called on a handler thread before the first byte of the body is
- * read: leave `response` alone to go on, or answer to refuse (then the body is never read).
+ * May this body come? Called on a handler thread before the first byte of a body is read that goes
+ * to a file, is over 16 KiB or does not say its length: leave `response` alone to go on, or answer
+ * to refuse (then the body is never read).
  */
 typedef weir_http_handler_fn weir_http_admit_fn;
 
@@ -191,11 +200,13 @@ struct weir_http_config {
     int n_io_threads;    /**< Default 2. */
     int max_queued;      /**< Requests waiting for a handler thread; default 256. */
     int max_connections; /**< Default 4096; lowered (with a warning) to what open files allow. */
-    int idle_timeout_s;  /**< Default 30. */
-    int keep_alive_ms;   /**< Quiet of an event stream before a comment is sent; default 15000. */
+    int max_connections_per_address; /**< Default a quarter of these, at least 16. */
+    int idle_timeout_s;              /**< Default 30. */
+    int keep_alive_ms; /**< Quiet of an event stream before a comment is sent; default 15000. */
     uint64_t max_body_bytes;          /**< Default 1 MiB. */
+    uint64_t max_bodies_bytes;        /**< Of all bodies in memory; default 256 MiB. */
     weir_http_body_rule_fn body_rule; /**< May be NULL. */
-    weir_http_admit_fn admit;         /**< May be NULL: uploads begin unasked. */
+    weir_http_admit_fn admit;         /**< May be NULL: bodies come unasked. */
     const char *upload_dir; /**< Folder for temporary files; NULL: uploads to files answer 500. */
     const char *tls_cert_file, *tls_key_file; /**< PEM; both or neither. TLS 1.2 and 1.3. */
     const char *content_security_policy; /**< NULL: "default-src 'none'; frame-ancestors 'none'". */

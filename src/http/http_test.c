@@ -161,6 +161,35 @@ START_TEST(a_malformed_request_never_reaches_the_handler_and_the_server_lives)
 
 END_TEST
 
+/* What a proxy before the server may read as two requests. Each is followed by one that would be
+ * answered on the same connection if the server went on with it. */
+static const char *const smuggled[] = {
+    "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "Content-Length: 0\r\nContent-Length: 4\r\n\r\n",
+    "Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
+    "Content-Length: 0, 4\r\n\r\n",
+    "Content-Length: +0\r\n\r\n",
+    "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding: gzip\r\n\r\n",
+    "Content-Length : 4\r\n\r\n",
+    "Host: y\r\n\r\n",
+};
+
+START_TEST(a_request_with_two_meanings_is_400_and_ends_the_connection)
+{
+    char request[1024];
+    (void)snprintf(request, sizeof request,
+                   "POST /first HTTP/1.1\r\nHost: x\r\n%sGET /second HTTP/1.1\r\n" CLOSE "\r\n",
+                   smuggled[_i]);
+    ask(request);
+    expect_status(400);
+    ck_assert_ptr_null(strstr(f.answer, "/second"));
+    ck_assert_int_eq(f.n_called, 0);
+}
+
+END_TEST
+
 START_TEST(headers_over_the_limit_answer_431)
 {
     char *request = calloc(1, 80000);
@@ -300,6 +329,63 @@ START_TEST(an_upload_that_is_not_admitted_is_never_read)
 
 END_TEST
 
+START_TEST(a_large_body_is_not_read_before_its_sender_is_admitted)
+{
+    ask("PUT /x HTTP/1.1\r\n" CLOSE "X-Refuse: 1\r\nContent-Length: 900000\r\n\r\n");
+    expect_status(403);
+    ask("PUT /x HTTP/1.1\r\n" CLOSE "X-Refuse: 1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    expect_status(403);
+    ck_assert_int_eq(f.n_called, 0);
+    ask("PUT /length HTTP/1.1\r\n" CLOSE "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
+    expect_text("2 bytes");
+    ck_assert_int_eq(f.n_admitted, 1);
+    ask("PUT /length HTTP/1.1\r\n" CLOSE "Content-Length: 2\r\n\r\nab"); /* small: unasked */
+    expect_text("2 bytes");
+    ck_assert_int_eq(f.n_admitted, 1);
+}
+
+END_TEST
+
+START_TEST(bodies_in_flight_have_a_bound_for_all_and_for_each_address)
+{
+    struct weir_http_server *server = serve(
+        &(struct weir_http_config){.max_bodies_bytes = 4000, .max_body_bytes = 3000}, handle, &f);
+    char answer[4096], *body = calloc(1, 2001);
+    memset(body, 'x', 2000);
+    int first = connect_to(server), second = connect_to(server);
+    send_text(first, "PUT /length HTTP/1.1\r\n" CLOSE "Content-Length: 1500\r\n\r\nbegun");
+    exchange_text(server, "PUT /length HTTP/1.1\r\n" CLOSE "Content-Length: 2001\r\n\r\n", answer,
+                  sizeof answer); /* over the half of an address */
+    ck_assert_ptr_nonnull(strstr(answer, "HTTP/1.1 503"));
+    ck_assert_ptr_nonnull(strstr(answer, "try again"));
+    /* Until the first one's part is taken, which its connection's thread does when it likes. */
+    do {
+        exchange_text(server, "PUT /length HTTP/1.1\r\n" CLOSE "Content-Length: 600\r\n\r\n",
+                      answer, 13);
+    } while (strcmp(answer, "HTTP/1.1 503") != 0);
+    send_text(second, "PUT /length HTTP/1.1\r\n" CLOSE "Transfer-Encoding: chunked\r\n\r\n300\r\n");
+    body[0x300] = '\0';
+    send_text(second, body);
+    send_text(second, "\r\n0\r\n\r\n");
+    ck_assert_ptr_nonnull(strstr(read_until(second, NULL, answer, sizeof answer), "503"));
+    memset(body, 'x', 2000);
+    body[1495] = '\0';
+    send_text(first, body);
+    ck_assert_ptr_nonnull(strstr(read_until(first, NULL, answer, sizeof answer), "1500 bytes"));
+    close(first);
+    close(second);
+    second = connect_to(server); /* its part is free again */
+    body[1495] = 'x';
+    send_text(second, "PUT /length HTTP/1.1\r\n" CLOSE "Content-Length: 2000\r\n\r\n");
+    send_text(second, body);
+    ck_assert_ptr_nonnull(strstr(read_until(second, NULL, answer, sizeof answer), "2000 bytes"));
+    close(second);
+    free(body);
+    weir_http_server_stop(server, 1000);
+}
+
+END_TEST
+
 START_TEST(a_header_value_cannot_start_another_header)
 {
     ask("GET /inject HTTP/1.1\r\n" CLOSE "\r\n");
@@ -411,6 +497,29 @@ START_TEST(trickling_headers_are_cut)
 
 END_TEST
 
+/* A body that began fast and then trickles: what came before does not buy it time. */
+START_TEST(a_body_that_becomes_slow_is_cut)
+{
+    int fd = connect_to(f.server);
+    struct timeval pause = {.tv_usec = 300000};
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof pause), 0);
+    send_text(fd, "PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
+    char *head = calloc(1, 500001), answer[512];
+    memset(head, 'x', 500000);
+    send_text(fd, head);
+    free(head);
+    int64_t begin = weir_mono_ms();
+    ssize_t got;
+    do {
+        (void)send(fd, "x", 1, MSG_NOSIGNAL);
+        got = recv(fd, answer, sizeof answer, 0);
+    } while (got < 0 && errno == EAGAIN && weir_mono_ms() - begin < 15000);
+    ck_assert_int_lt(weir_mono_ms() - begin, 10000);
+    close(fd);
+}
+
+END_TEST
+
 START_TEST(a_port_in_use_says_what_to_do)
 {
     char address[32];
@@ -495,6 +604,11 @@ int main(void)
     tcase_add_test(tcase, a_full_queue_answers_503_with_retry_after);
     tcase_add_test(tcase, a_silent_connection_is_cut);
     tcase_add_test(tcase, trickling_headers_are_cut);
+    tcase_add_test(tcase, a_body_that_becomes_slow_is_cut);
+    tcase_add_test(tcase, a_large_body_is_not_read_before_its_sender_is_admitted);
+    tcase_add_test(tcase, bodies_in_flight_have_a_bound_for_all_and_for_each_address);
+    tcase_add_loop_test(tcase, a_request_with_two_meanings_is_400_and_ends_the_connection, 0,
+                        WEIR_ARRAY_LEN(smuggled));
     tcase_add_test(tcase, a_port_in_use_says_what_to_do);
     tcase_add_loop_test(tcase, a_bad_listen_address_is_invalid, 0, WEIR_ARRAY_LEN(bad_addresses));
     tcase_add_test(tcase, stop_lets_a_running_request_finish_and_leaks_no_descriptor);

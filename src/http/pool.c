@@ -293,15 +293,19 @@ static int64_t expire_due(struct weir_http_server *server, int64_t now)
 static void cut_slow(struct weir_http_server *server, int64_t now)
 {
     int64_t headers_ms = (int64_t)server->config.idle_timeout_s * 2000;
+    int64_t window_ms = (int64_t)server->config.idle_timeout_s * 1000;
     for (struct http_watch *watch = server->watches; watch != NULL; watch = watch->next) {
         int64_t age_ms = now - watch->since_ms;
-        int64_t allowed_ms =
-            watch->is_in_body
-                ? SLOW_BODY_GRACE_MS + (int64_t)(watch->n_body_bytes / SLOW_BODY_BYTES_S) * 1000
-                : headers_ms;
-        if (watch->is_reading && !watch->is_cut && age_ms > allowed_ms) {
-            watch->is_cut = true;
-            (void)shutdown(watch->fd, SHUT_RDWR); /* its I/O thread sees the end and closes */
+        if (!watch->is_reading || watch->is_cut ||
+            age_ms <= (watch->is_in_body ? window_ms : headers_ms)) {
+            continue;
+        }
+        if (watch->is_in_body &&
+            watch->n_body_bytes >= (uint64_t)(age_ms * SLOW_BODY_BYTES_S / 1000)) {
+            watch->since_ms = now; /* fast enough: what came before does not count any more */
+            watch->n_body_bytes = 0;
+        } else {
+            watch_cut(watch);
         }
     }
 }

@@ -167,6 +167,52 @@ weir_status request_read_target(struct http_exchange *x, struct weir_error *err)
     return target[path_len] == '?' ? fill_query(x, target + path_len + 1, err) : WEIR_OK;
 }
 
+/* A name of RFC 9110: visible characters but delimiters. "Transfer-Encoding " is none. */
+static bool is_token(const char *name)
+{
+    static const char delimiters[] = "\"(),/:;<=>?@[\\]{}";
+    for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++) {
+        if (*c <= ' ' || *c >= 0x7f || strchr(delimiters, *c) != NULL) {
+            return false;
+        }
+    }
+    return name[0] != '\0';
+}
+
+static bool is_number(const char *text)
+{
+    return text[0] != '\0' && strspn(text, "0123456789") == strlen(text);
+}
+
+/* What this server and a proxy before it could understand differently is refused (RFC 9112, 6.3).
+ */
+weir_status request_check_framing(const struct http_exchange *x, struct weir_error *err)
+{
+    int n_lengths = 0, n_codings = 0, n_hosts = 0;
+    bool is_good = true;
+    for (const struct http_pair *pair = x->headers.head; pair != NULL; pair = pair->next) {
+        if (!is_token(pair->name)) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "malformed name of a header");
+        }
+        if (strcasecmp(pair->name, "Content-Length") == 0) {
+            n_lengths++;
+            is_good = is_good && is_number(pair->value);
+        } else if (strcasecmp(pair->name, "Transfer-Encoding") == 0) {
+            n_codings++;
+            is_good = is_good && strcasecmp(pair->value, "chunked") == 0;
+        } else if (strcasecmp(pair->name, "Host") == 0) {
+            n_hosts++;
+        }
+    }
+    if (!is_good || n_lengths + n_codings > 1 || n_hosts > 1) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "the request's Content-Length, Transfer-Encoding or Host is malformed, "
+            "or there is more than one");
+    }
+    return WEIR_OK;
+}
+
 weir_status request_fill(struct http_exchange *x, const char *method, struct weir_error *err)
 {
     struct weir_http_request *request = &x->request;
@@ -174,6 +220,7 @@ weir_status request_fill(struct http_exchange *x, const char *method, struct wei
     request->remote = remote_address(x);
     request->is_tls = x->server->config.tls_cert_file != NULL;
     MHD_get_connection_values(x->connection, MHD_HEADER_KIND, copy_header, x);
+    WEIR_TRY(request_check_framing(x, err));
     return request_read_target(x, err);
 }
 

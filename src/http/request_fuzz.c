@@ -73,6 +73,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (rest != NULL) {
         add_header(x, strsep(&rest, "\n"));
     }
+    if (request_check_framing(x, &err) == WEIR_OK) {
+        const char *length = weir_http_request_header(&x->request, "Content-Length");
+        if (length != NULL &&
+            (strspn(length, "0123456789") != strlen(length) ||
+             weir_http_request_header(&x->request, "Transfer-Encoding") != NULL)) {
+            abort();
+        }
+    } else if (err.message[0] == '\0') {
+        abort();
+    }
     if (request_read_target(x, &err) == WEIR_OK) {
         check(x);
     } else if (err.message[0] == '\0') {

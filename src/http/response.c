@@ -258,6 +258,9 @@ enum MHD_Result response_queue(struct http_exchange *x)
             MHD_add_response_header(response->mhd, common[i].name, common[i].value);
         }
     }
+    if (config->tls_cert_file != NULL) {
+        MHD_add_response_header(response->mhd, "Strict-Transport-Security", "max-age=2592000");
+    }
     for (const struct http_pair *pair = response->headers; pair != NULL; pair = pair->next) {
         MHD_add_response_header(response->mhd, pair->name, pair->value);
     }

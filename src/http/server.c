@@ -30,6 +30,10 @@ static void copy_config(struct weir_http_config *to, const struct weir_http_conf
     to->max_queued = value_or(from->max_queued, 256);
     to->max_connections = listen_allowed_connections(value_or(from->max_connections, 4096));
     to->idle_timeout_s = value_or(from->idle_timeout_s, 30);
+    to->max_connections_per_address =
+        value_or(from->max_connections_per_address, WEIR_MAX(to->max_connections / 4, 16));
+    to->max_bodies_bytes =
+        from->max_bodies_bytes > 0 ? from->max_bodies_bytes : (uint64_t)256 << 20;
     to->keep_alive_ms = value_or(from->keep_alive_ms, 15000);
     to->max_body_bytes = from->max_body_bytes > 0 ? from->max_body_bytes : (uint64_t)1 << 20;
     to->listen = copy_or_null(from->listen);

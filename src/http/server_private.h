@@ -25,8 +25,10 @@
 #define REQUEST_ARENA_MAX_BYTES ((size_t)64 << 20)
 #define DISCARD_MAX_BYTES       ((uint64_t)16 << 20) /* read past a limit so that the 413 arrives */
 #define WAIT_MAX_MS             ((int64_t)10 * 60 * 1000)
-#define SLOW_BODY_GRACE_MS      60000
 #define SLOW_BODY_BYTES_S       4096
+#define ADMIT_FREE_BYTES        ((uint64_t)16 << 10) /* a body that is taken before anybody asks */
+#define PEER_KEY_BYTES          8
+#define PEER_BUCKETS            1024
 #define CONNECTION_MEMORY_BYTES 32768 /* libmicrohttpd's per connection: bounds the headers */
 
 enum exchange_phase {
@@ -83,6 +85,7 @@ struct http_exchange {
     char *upload_path;
     uint64_t n_discarded_bytes;
     struct weir_error body_error; /* why the body was discarded; status OK: it was not */
+    uint64_t n_reserved_bytes;    /* of the bodies in flight: this one's part */
 
     enum exchange_phase phase; /* server->lock, or its I/O thread while that owns it */
     enum exchange_job job;
@@ -102,10 +105,22 @@ struct http_watch {
     int fd;
     bool is_reading; /* headers or body are awaited */
     bool is_in_body;
-    int64_t since_ms; /* when that began */
-    uint64_t n_body_bytes;
+    int64_t since_ms;      /* when that began; of a body, when its current window did */
+    uint64_t n_body_bytes; /* in the window */
     bool is_cut;
     struct http_watch *next, *previous;
+    struct http_peer *peer;           /* NULL: not known */
+    struct http_watch *older, *newer; /* of the same peer */
+};
+
+/** An address, and what it holds. Lives as long as it has a connection; server->lock. */
+struct http_peer {
+    unsigned char key[PEER_KEY_BYTES];
+    size_t n_connections; /* accepted and not yet closed */
+    size_t n_cut;         /* of these: shut down, and about to be closed */
+    uint64_t n_body_bytes;
+    struct http_watch *oldest, *newest;
+    struct http_peer *next; /* in its bucket */
 };
 
 struct http_list {
@@ -144,6 +159,8 @@ struct weir_http_server {
     pthread_cond_t idle;        /* n_inflight became 0 */
     struct http_list queue, waiting;
     struct http_watch *watches;
+    struct http_peer *peers[PEER_BUCKETS];
+    uint64_t n_body_bytes; /* of all bodies in memory */
     size_t n_fresh, n_inflight, n_streams, n_connections, n_busy;
     int64_t n_requests, n_refused;
     uint64_t generation, topic_generation[64];
@@ -166,6 +183,23 @@ void pool_submit_pull(struct http_exchange *x);
 /** No more requests; waits expire, streams end. */
 void pool_begin_stop(struct weir_http_server *server);
 
+/* peer.c: what each address holds. All but body_… with server->lock held. */
+/** Count a connection of this address; one over its limit takes the place of the address's oldest
+ *  idle one. False: it has none, and may not come in. */
+bool peer_enter(struct weir_http_server *server, const struct sockaddr *address);
+void peer_leave(struct weir_http_server *server, const struct sockaddr *address);
+void peer_add_watch(struct weir_http_server *server, const struct sockaddr *address,
+                    struct http_watch *watch);
+void peer_remove_watch(struct http_watch *watch);
+/** All places are taken and somebody waits: the address with most connections loses an idle one. */
+void peer_make_room(struct weir_http_server *server);
+/** Shut a connection down; its I/O thread closes it. */
+void watch_cut(struct http_watch *watch);
+/** Take n_bytes more of the memory for bodies; false: the server's or the address's part is used
+ *  up. All of an exchange's part is given back at once. Takes the lock. */
+bool body_reserve(struct http_exchange *x, uint64_t n_bytes);
+void body_release(struct http_exchange *x);
+
 /* exchange.c: libmicrohttpd's callbacks */
 void *exchange_begin(void *server, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result exchange_access(void *server, struct MHD_Connection *connection, const char *url,
@@ -179,6 +213,8 @@ void connection_notify(void *server, struct MHD_Connection *connection, void **w
 /* request.c */
 /** Fill method, path, segments, query, headers from the connection. INVALID: a malformed target. */
 weir_status request_fill(struct http_exchange *x, const char *method, struct weir_error *err);
+/** Can the body be understood in one way only? By the headers added so far. */
+weir_status request_check_framing(const struct http_exchange *x, struct weir_error *err);
 /** Its parts that need no connection: path, segments and query from x->target; one more header. */
 weir_status request_read_target(struct http_exchange *x, struct weir_error *err);
 void request_add_header(struct http_exchange *x, const char *name, const char *value);

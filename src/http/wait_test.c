@@ -100,6 +100,7 @@ static void start(void)
     f.server = serve(&(struct weir_http_config){.n_handlers = 4,
                                                 .max_queued = 2 * N_MANY,
                                                 .max_connections = 3000,
+                                                .max_connections_per_address = 3000,
                                                 .idle_timeout_s = 2,
                                                 .keep_alive_ms = 200},
                      handle, NULL);

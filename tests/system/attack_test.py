@@ -4,8 +4,9 @@
 Each test plays an attack against the server that it started itself, and asks afterwards: is the
 attack refused or bounded, does /health answer at once, and how much memory does the server hold?
 """
-import json
 import pathlib
+import resource
+import socket
 import time
 import urllib.request
 
@@ -97,6 +98,67 @@ class TextTest(AttackTest):
         message = self.assert_refused(413, lambda: self.server.request("POST", "/api/v1/jobs", body))
         self.assertIn("values", message)
         self.assert_well(100 * MIB)
+
+
+class StrangerTest(AttackTest):
+    """Without a token: bodies, and connections that say nothing."""
+
+    def connect(self):
+        host, port = self.server.url.removeprefix("http://").split(":")
+        connection = socket.create_connection((host, int(port)), timeout=20)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_bodies_of_strangers_are_not_read(self):
+        before = self.rss()
+        head = "PUT /api/v1/datasets/x/files/a/b HTTP/1.1\r\nHost: x\r\n{}\r\n"
+        answers = []
+        for framing in ["Content-Length: 67108864\r\n"] * 12 + ["Transfer-Encoding: chunked\r\n"] * 12:
+            connection = self.connect()
+            connection.sendall(head.format(framing).encode())
+            try:  # as many of 63 MiB as it takes
+                if framing.startswith("T"):
+                    connection.sendall(b"3f00000\r\n")
+                for _ in range(63):
+                    connection.sendall(bytes(MIB))
+            except OSError:
+                pass
+            try:
+                answers.append(connection.recv(100))
+            except ConnectionResetError:
+                answers.append(b"")
+        self.assertLess(self.rss("VmHWM") - before, 40 * MIB)
+        for answer in answers:
+            self.assertIn(answer[:12], (b"HTTP/1.1 401", b""))
+        self.assertIn(b"HTTP/1.1 401", {answer[:12] for answer in answers})
+        self.assert_well(100 * MIB)
+
+    def test_who_may_not_call_the_route_is_not_read_either(self):
+        viewer = self.server.post("/tokens", {"name": "v", "role": "viewer"})["secret"]
+        connection = self.connect()
+        connection.sendall((f"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {viewer}\r\n"
+                            "Content-Length: 1000000\r\n\r\n").encode())
+        self.assertIn(b"HTTP/1.1 403", connection.recv(100))  # before a byte of the body
+
+    def test_idle_connections_keep_nobody_out(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for i in range(min(4300, hard - 200)):
+            self.connect()
+            if i % 500 == 0:
+                self.assert_well(200 * MIB)
+        self.assert_well(200 * MIB)
+
+    def test_a_request_with_two_meanings_is_400(self):
+        for framing in ("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", "Content-Length: 4\r\nContent-Length: 5\r\n",
+                        "Transfer-Encoding : chunked\r\n"):
+            connection = self.connect()
+            connection.sendall(f"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\n{framing}\r\n".encode())
+            answer = b""
+            while chunk := connection.recv(4096):
+                answer += chunk
+            self.assertTrue(answer.startswith(b"HTTP/1.1 400"), answer[:200])
 
 
 class UnreadableTest(AttackTest):
