@@ -107,6 +107,12 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                : weir_arena_printf(&server->arena, "%s://%.*s:%d", scheme, host_len,
                                    server->config->listen, weir_http_server_port(server->http));
     weir_api_attach(server->api, server->http, server->url);
+    if (is_any && server->config->tls_cert == NULL) {
+        weir_log(WEIR_LOG_WARN, "listening_without_tls",
+                 WEIR_KV_STR("listen", server->config->listen),
+                 WEIR_KV_STR("effect", "tokens and frames cross the network unencrypted: give "
+                                       "--tls-cert and --tls-key, or listen on 127.0.0.1"));
+    }
     return WEIR_OK;
 }
 
