@@ -70,6 +70,10 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
                                const struct control_job *wanted, struct weir_job *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The specification of a training of an ION, without the name of the model that it makes. A new
+ *  reference. */
+json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc);
+
 /** Carry out one outbox action ("start_training", "stop_training", "start_prediction",
  *  "stop_prediction"). An action that has become pointless is WEIR_OK. */
 weir_status control_execute(struct control *control, struct weir_txn *txn, const char *kind,

@@ -1,6 +1,7 @@
 /** Jobs come from people and from IONs; both are made here, with their run and their tasks. */
 #include "api/control.h"
 
+#include "base/names.h"
 #include "base/rng.h"
 #include "base/uuid.h"
 #include "framework/framework.h"
@@ -61,9 +62,64 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
-/* A dataset given by name becomes its folder and its latest version; a path stays as it is. */
-static weir_status resolve_dataset(struct control *control, struct weir_txn *txn, json_t *spec,
+/* The dataset that the key of the spec names, and its newest version. */
+static weir_status find_dataset(struct control *control, struct weir_txn *txn, const char *key,
+                                const char *name, struct weir_dataset *out,
+                                struct weir_dataset_version *out_version, struct weir_error *err)
+{
+    struct weir_query query = {.limit = WEIR_QUERY_LIMIT_MAX};
+    struct weir_nearest nearest = {0};
+    struct weir_error missing;
+    void *items;
+    size_t n;
+    if (weir_txn_get(txn, &weir_dataset_resource, name, control->arena, out, &missing) == WEIR_OK) {
+        weir_status status =
+            weir_dataset_version_get(txn, name, 0, control->arena, out_version, err);
+        return status == WEIR_OK ? WEIR_OK
+                                 : weir_error_set(err, WEIR_ERR_INVALID,
+                                                  "$.spec.%s: dataset \"%.60s\" has no version "
+                                                  "yet: `weir dataset freeze %.60s` makes one",
+                                                  key, name, name);
+    }
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_dataset_resource, &query, control->arena, &items, &n, NULL, err));
+    for (size_t i = 0; i < n; i++) {
+        weir_nearest_see(&nearest, name, strlen(name), ((struct weir_dataset *)items)[i].name);
+    }
+    if (nearest.name != NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "$.spec.%s: there is no dataset \"%.60s\"; did you mean \"%s\"?", key,
+                              name, nearest.name);
+    }
+    return weir_error_set(
+        err, WEIR_ERR_NOT_FOUND,
+        "$.spec.%s: there is no dataset \"%.60s\": `weir get datasets` lists "
+        "them%s",
+        key, name,
+        strcmp(key, "validation") == 0 ? "; a folder is given by its absolute path" : "");
+}
+
+/* One class is learnt without looking: people should know before they trust the figure. */
+static weir_status look_at_classes(struct control *control, struct weir_txn *txn,
+                                   const struct weir_job *job, const struct weir_dataset *dataset,
+                                   const struct weir_dataset_version *version,
                                    struct weir_error *err)
+{
+    if (version->n_classes != 1) {
+        return WEIR_OK;
+    }
+    return control_log(
+        control, txn, "jobs", "one_class", weir_arena_printf(control->arena, "job/%s", job->id),
+        weir_arena_printf(control->arena,
+                          "Job %s trains on dataset %s version %lld, which has one class: whatever "
+                          "it answers is right, and its accuracy says nothing.",
+                          job->name, dataset->name, (long long)version->version),
+        err);
+}
+
+/* A dataset given by name becomes its folder and its latest version; a path stays as it is. */
+static weir_status resolve_dataset(struct control *control, struct weir_txn *txn,
+                                   const struct weir_job *job, json_t *spec, struct weir_error *err)
 {
     const char *name = spec_text(spec, "dataset");
     struct weir_dataset dataset;
@@ -71,11 +127,48 @@ static weir_status resolve_dataset(struct control *control, struct weir_txn *txn
     if (name == NULL || json_object_get(spec, "data") != NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_txn_get(txn, &weir_dataset_resource, name, control->arena, &dataset, err));
-    WEIR_TRY(weir_dataset_version_get(txn, name, 0, control->arena, &version, err));
+    WEIR_TRY(find_dataset(control, txn, "dataset", name, &dataset, &version, err));
     json_object_set_new(spec, "data", json_string(dataset.path));
     json_object_set_new(spec, "dataset_version", json_integer(version.version));
+    return look_at_classes(control, txn, job, &dataset, &version, err);
+}
+
+/* So does what is named for validation; the run's parameters keep the name and the version. */
+static weir_status resolve_validation(struct control *control, struct weir_txn *txn, json_t *spec,
+                                      json_t *parameters, struct weir_error *err)
+{
+    const char *name = spec_text(spec, "validation");
+    struct weir_dataset dataset;
+    struct weir_dataset_version version;
+    if (name == NULL || strchr(name, '/') != NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(find_dataset(control, txn, "validation", name, &dataset, &version, err));
+    json_object_set_new(parameters, "validation_dataset", json_string(dataset.name));
+    json_object_set_new(parameters, "validation_dataset_version", json_integer(version.version));
+    json_object_set_new(spec, "validation", json_string(dataset.path));
     return WEIR_OK;
+}
+
+/* What a training is started with and, for people, its run's parameters. */
+static weir_status resolve_training(struct control *control, struct weir_txn *txn,
+                                    struct weir_job *job, json_t *spec, char **out_parameters,
+                                    struct weir_error *err)
+{
+    if (json_object_get(spec, "code_version") == NULL) {
+        json_object_set_new(spec, "code_version", json_string("weir " WEIR_VERSION));
+    }
+    WEIR_TRY(resolve_dataset(control, txn, job, spec, err));
+    json_t *names = json_object();
+    weir_status status = resolve_validation(control, txn, spec, names, err);
+    json_t *parameters = json_copy(spec);
+    json_object_update(parameters, names);
+    *out_parameters = weir_json_text(parameters, control->arena);
+    json_decref(parameters);
+    json_decref(names);
+    job->run = make_id(control->arena);
+    json_object_set_new(spec, "run", json_string(job->run)); /* workers report to it */
+    return status;
 }
 
 static weir_status insert_job(struct control *control, struct weir_txn *txn,
@@ -123,15 +216,9 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
     };
     json_t *spec = json_deep_copy(wanted->spec);
     char *run_parameters = NULL;
-    weir_status status = WEIR_OK;
-    if (strcmp(job.kind, "train") == 0) {
-        if (json_object_get(spec, "code_version") == NULL) {
-            json_object_set_new(spec, "code_version", json_string("weir " WEIR_VERSION));
-        }
-        status = resolve_dataset(control, txn, spec, err);
-        run_parameters = weir_json_text(spec, control->arena);
-        job.run = make_id(control->arena);
-        json_object_set_new(spec, "run", json_string(job.run)); /* workers report to it */
+    weir_status status = weir_framework_check(job.kind, spec, control->arena, err);
+    if (status == WEIR_OK && strcmp(job.kind, "train") == 0) {
+        status = resolve_training(control, txn, &job, spec, &run_parameters, err);
     }
     if (status == WEIR_OK) {
         job.spec = weir_json_text(spec, control->arena);
@@ -195,8 +282,7 @@ static weir_status report_failed(struct control *control, struct weir_txn *txn,
     return control_ion_event(control, txn, action->ion, &event, err);
 }
 
-static json_t *training_spec(const struct weir_ion_state *state,
-                             const struct weir_ion_doc_pipeline *doc, struct weir_arena *arena)
+json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc)
 {
     json_t *spec = doc->parameters != NULL ? json_loads(doc->parameters, 0, NULL) : NULL;
     if (spec == NULL) {
@@ -206,8 +292,6 @@ static json_t *training_spec(const struct weir_ion_state *state,
     json_object_set_new(spec, "dataset", json_string(doc->dataset));
     json_object_set_new(spec, "workers", json_integer(doc->workers));
     json_object_set_new(spec, "parameter_servers", json_integer(doc->parameter_servers));
-    json_object_set_new(spec, "model_name",
-                        json_string(weir_arena_printf(arena, "%s.%s", state->ion.name, doc->name)));
     return spec;
 }
 
@@ -221,7 +305,10 @@ static weir_status start_training(struct control *control, struct weir_txn *txn,
         strcmp(pipeline->state, "TRAINING") != 0 || pipeline->job != NULL) {
         return WEIR_OK; /* removed, superseded or started before */
     }
-    json_t *spec = training_spec(state, doc, control->arena);
+    json_t *spec = control_training_spec(doc);
+    json_object_set_new(
+        spec, "model_name",
+        json_string(weir_arena_printf(control->arena, "%s.%s", state->ion.name, doc->name)));
     struct control_job wanted = {
         .name = weir_arena_printf(control->arena, "%s.%s.%lld", action->ion, action->pipeline,
                                   (long long)action->training),

@@ -4,6 +4,7 @@
 #include "api/control.h"
 #include "base/file.h"
 #include "framework/model_names.h"
+#include "framework/training.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -82,6 +83,32 @@ static weir_status check_models(struct apply *apply, struct weir_error *err)
                                    "%s: %s is not on the server's machine: it must be on the "
                                    "nodes that train",
                                    place, pipeline->model));
+        }
+    }
+    return WEIR_OK;
+}
+
+/** A training's parameters are checked as those of a job, with what the document says beside them.
+ */
+static weir_status check_parameters(struct apply *apply, struct weir_error *err)
+{
+    static const char *const beside[] = {"model", "dataset", "workers", "parameter_servers"};
+    for (size_t i = 0; i < apply->doc.n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+        if (pipeline->type != WEIR_PIPELINE_TRAINING) {
+            continue;
+        }
+        json_t *spec = control_training_spec(pipeline);
+        weir_status status = weir_training_spec_check(spec, apply->call->arena, err);
+        json_decref(spec);
+        size_t n_key = status != WEIR_OK && err != NULL ? strcspn(err->message, ":") : 0;
+        bool is_beside = false;
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(beside); k++) {
+            is_beside = is_beside || (strlen(beside[k]) == n_key && err != NULL &&
+                                      strncmp(err->message, beside[k], n_key) == 0);
+        }
+        if (status != WEIR_OK) {
+            return weir_error_prefix(err, "$.pipelines[%zu].%s", i, is_beside ? "" : "parameters.");
         }
     }
     return WEIR_OK;
@@ -280,6 +307,7 @@ static weir_status check_and_store(struct apply *apply, struct weir_error *err)
     WEIR_TRY(weir_ion_doc_parse(apply->call->body, apply->call->arena, &apply->doc, err));
     WEIR_TRY(weir_ion_doc_check(&apply->doc, err));
     WEIR_TRY(check_models(apply, err));
+    WEIR_TRY(check_parameters(apply, err));
     WEIR_TRY(check_pairs(&apply->doc, err));
     look_at_paths(apply);
     apply->n_of_doc = json_array_size(apply->warnings);

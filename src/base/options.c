@@ -122,6 +122,26 @@ static weir_status set_from_environment(const struct options_parser *parser)
     return WEIR_OK;
 }
 
+/* `name` is the key with "-" for "_". */
+static weir_status unknown_key(const struct options_parser *parser, const char *source,
+                               const char *name)
+{
+    char meant[ENV_NAME_BYTES] = "";
+    struct weir_nearest nearest = {0};
+    for (size_t i = 0; i < parser->n_options; i++) {
+        weir_nearest_see(&nearest, name, strlen(name), parser->options[i].name);
+    }
+    if (nearest.name == NULL) {
+        return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option", source);
+    }
+    (void)snprintf(meant, sizeof meant, "%s", nearest.name);
+    for (char *p = meant; *p != '\0'; p++) {
+        *p = *p == '-' ? '_' : *p;
+    }
+    return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option; did you mean %s?",
+                          source, meant);
+}
+
 static weir_status unknown_flag(const struct options_parser *parser, const char *word,
                                 size_t name_len)
 {
@@ -242,7 +262,7 @@ weir_status weir_options_from_json(const struct weir_option *options, size_t n_o
         (void)snprintf(source, sizeof source, "$.%s", key);
         const struct weir_option *option = find_long(&parser, name, strlen(name));
         if (option == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "%s: unknown option", source);
+            return unknown_key(&parser, source, name);
         }
         const char *text =
             json_is_string(value) ? json_string_value(value) : weir_json_text(value, arena);

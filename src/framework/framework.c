@@ -1,5 +1,8 @@
 #include "framework/framework.h"
 
+#include "base/names.h"
+#include "framework/training.h"
+
 #include <string.h>
 
 /* cgroup v2 weights (1 … 10000): a replica answers people at once, so it beats training. */
@@ -18,9 +21,13 @@ struct plan {
 
 typedef weir_status (*plan_fn)(struct plan *plan, struct weir_error *err);
 
+typedef weir_status (*check_fn)(const json_t *spec, struct weir_arena *arena,
+                                struct weir_error *err);
+
 struct framework {
     const char *kind;
-    plan_fn plan; /**< NULL: not supported. */
+    plan_fn plan;   /**< NULL: not supported. */
+    check_fn check; /**< Of what users hand in. */
 };
 
 static weir_status spec_int(const json_t *spec, const char *name, int64_t fallback, int64_t lo,
@@ -168,14 +175,63 @@ static weir_status check_texts(const json_t *spec, const char *name, struct weir
     json_t *map = json_object_get(spec, name);
     const char *key;
     json_t *value;
-    bool is_good = map == NULL || json_is_object(map);
+    if (map != NULL && !json_is_object(map)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.spec.%s: expected an object of strings",
+                              name);
+    }
     json_object_foreach(map, key, value)
     {
-        is_good = is_good && json_is_string(value);
+        if (!json_is_string(value)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.spec.%s.%.60s: expected a string: put the value into quotes",
+                                  name, key);
+        }
     }
-    return is_good ? WEIR_OK
-                   : weir_error_set(err, WEIR_ERR_INVALID,
-                                    "$.spec.%s: expected an object of strings", name);
+    return WEIR_OK;
+}
+
+static weir_status check_train(const json_t *spec, struct weir_arena *arena, struct weir_error *err)
+{
+    weir_status status = weir_training_spec_check(spec, arena, err);
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "$.spec.");
+}
+
+/* Only an ION has what a replica serves: a job of this kind belongs to one. */
+static weir_status check_predict(const json_t *spec, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    (void)arena;
+    return json_is_string(json_object_get(spec, "ion")) &&
+                   json_is_string(json_object_get(spec, "pipeline"))
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec: a predict job needs ion and pipeline; an ION's are "
+                                "started by `weir apply`");
+}
+
+static weir_status check_command(const json_t *spec, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    static const char *const known[] = {"argv",      "env",   "files",        "memory_max_bytes",
+                                        "cpu_slots", "tasks", "stop_grace_ms"};
+    (void)arena;
+    for (void *it = json_object_iter((json_t *)spec); it != NULL;
+         it = json_object_iter_next((json_t *)spec, it)) {
+        const char *key = json_object_iter_key(it);
+        struct weir_nearest nearest = {0};
+        bool is_known = false;
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(known); i++) {
+            is_known = is_known || strcmp(known[i], key) == 0;
+            weir_nearest_see(&nearest, key, strlen(key), known[i]);
+        }
+        if (!is_known) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.spec.%.60s: unknown field%s%s%s", key,
+                                  nearest.name != NULL ? "; did you mean " : "",
+                                  nearest.name != NULL ? nearest.name : "",
+                                  nearest.name != NULL ? "?" : "");
+        }
+    }
+    return WEIR_OK; /* the values are looked at by plan_command */
 }
 
 static weir_status plan_command(struct plan *plan, struct weir_error *err)
@@ -185,7 +241,7 @@ static weir_status plan_command(struct plan *plan, struct weir_error *err)
     int64_t n_tasks, cpu_slots, ignored;
     const json_t *spec = plan->job->spec, *argv = json_object_get(spec, "argv");
     WEIR_TRY(spec_int(spec, "tasks", 1, 1, WEIR_FRAMEWORK_TASKS_MAX, &n_tasks, err));
-    WEIR_TRY(spec_int(spec, "cpu_slots", 1, 0, 1 << 20, &cpu_slots, err));
+    WEIR_TRY(spec_int(spec, "cpu_slots", 1, 0, WEIR_FRAMEWORK_SLOTS_MAX, &cpu_slots, err));
     WEIR_TRY(spec_int(spec, "memory_max_bytes", 0, 0, INT64_MAX, &ignored, err));
     WEIR_TRY(spec_int(spec, "stop_grace_ms", 0, 0, 3600000, &ignored, err));
     WEIR_TRY(check_texts(spec, "env", err));
@@ -218,28 +274,48 @@ static weir_status plan_command(struct plan *plan, struct weir_error *err)
 }
 
 static const struct framework frameworks[] = {
-    {"train", plan_train}, {"predict", plan_predict}, {"command", plan_command},
-    {"pytorch", NULL},     {"tensorflow", NULL},      {"mpi", NULL},
+    {"train", plan_train, check_train},
+    {"predict", plan_predict, check_predict},
+    {"command", plan_command, check_command},
+    {"pytorch", NULL, NULL},
+    {"tensorflow", NULL, NULL},
+    {"mpi", NULL, NULL},
 };
+
+static weir_status find_framework(const char *kind, const struct framework **out,
+                                  struct weir_error *err)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(frameworks); i++) {
+        if (strcmp(frameworks[i].kind, kind) == 0 && frameworks[i].plan == NULL) {
+            return weir_error_set(
+                err, WEIR_ERR_UNSUPPORTED,
+                "jobs of kind \"%s\" are not supported yet: use a \"command\" job", kind);
+        }
+        if (strcmp(frameworks[i].kind, kind) == 0) {
+            *out = &frameworks[i];
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "$.kind: \"%.40s\" is none of train, predict, command", kind);
+}
+
+weir_status weir_framework_check(const char *kind, const json_t *spec, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    const struct framework *framework;
+    WEIR_TRY(find_framework(kind, &framework, err));
+    return framework->check(spec, arena, err);
+}
 
 weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_arena *arena,
                                 struct weir_launch **out, size_t *out_n, struct weir_error *err)
 {
     struct plan plan = {.job = job, .arena = arena};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(frameworks); i++) {
-        if (strcmp(frameworks[i].kind, job->kind) != 0) {
-            continue;
-        }
-        if (frameworks[i].plan == NULL) {
-            return weir_error_set(
-                err, WEIR_ERR_UNSUPPORTED,
-                "jobs of kind \"%s\" are not supported yet: use a \"command\" job", job->kind);
-        }
-        WEIR_TRY(frameworks[i].plan(&plan, err));
-        *out = plan.launches;
-        *out_n = plan.n;
-        return WEIR_OK;
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID,
-                          "$.kind: \"%.40s\" is none of train, predict, command", job->kind);
+    const struct framework *framework;
+    WEIR_TRY(find_framework(job->kind, &framework, err));
+    WEIR_TRY(framework->plan(&plan, err));
+    *out = plan.launches;
+    *out_n = plan.n;
+    return WEIR_OK;
 }

@@ -28,6 +28,9 @@
 /** Each task gets its own copy of what the specification says: text of all copies together. */
 #define WEIR_FRAMEWORK_TEXT_MAX_BYTES ((size_t)8 << 20)
 
+/** CPU slots of one task: no node has more (`weir agent --cpu-slots`). */
+#define WEIR_FRAMEWORK_SLOTS_MAX 4096
+
 /** One task to start. */
 struct weir_launch {
     const char *role; /**< "worker", "parameter_server", "replica" or "command". */
@@ -46,6 +49,15 @@ struct weir_launch_job {
     const char *server_url; /**< NULL: tasks report to nobody. */
     const char *secret;     /**< Of the rendezvous, 64 hexadecimal digits. */
 };
+
+/**
+ * Is a specification, as a user hands it in, one that a job of this kind can begin with: known
+ * keys, types, ranges, names? What only the nodes know (is the folder there?) is not looked at.
+ * @param spec  An object.
+ * @return INVALID, UNSUPPORTED or LIMIT with the path of what is wrong, and what would be right.
+ */
+weir_status weir_framework_check(const char *kind, const json_t *spec, struct weir_arena *arena,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * The tasks of a job, by rank.

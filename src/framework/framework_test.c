@@ -128,7 +128,7 @@ START_TEST(what_cannot_be_started_says_why)
     ck_assert_int_eq(plan("command", "{\"argv\":[1]}"), WEIR_ERR_INVALID);
     ck_assert_int_eq(plan("command", "{\"argv\":[\"x\"],\"env\":\"A=b\"}"), WEIR_ERR_INVALID);
     ck_assert_int_eq(plan("command", "{\"argv\":[\"x\"],\"files\":{\"a\":1}}"), WEIR_ERR_INVALID);
-    ck_assert_str_eq(err.message, "$.spec.files: expected an object of strings");
+    ck_assert_str_eq(err.message, "$.spec.files.a: expected a string: put the value into quotes");
     ck_assert_int_eq(plan("command", "{\"argv\":[\"x\"],\"memory_max_bytes\":-1}"),
                      WEIR_ERR_INVALID);
     weir_arena_fini(&arena);

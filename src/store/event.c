@@ -37,7 +37,7 @@ static const struct {
     {"job_restarting", "warning"},    {"replica_restarting", "warning"},
     {"job_cancelled", "warning"},     {"prediction_ended", "warning"},
     {"review_wanted", "warning"},     {"model_rejected", "warning"},
-    {"model_rolled_back", "warning"},
+    {"model_rolled_back", "warning"}, {"one_class", "warning"},
 };
 
 const char *weir_event_severity(const char *kind)

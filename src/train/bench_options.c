@@ -302,7 +302,7 @@ static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
     struct weir_train_config *config = &plan->config;
     int64_t batch = o->batch_size > 0 ? o->batch_size : plan->model.batch_size;
     bool is_shared = plan->exchange != BENCH_INDEPENDENT;
-    weir_train_config_defaults(config, arena);
+    weir_training_defaults(config, arena);
     config->model =
         weir_arena_strdup(arena, plan->model.zoo != NULL ? plan->model.zoo : plan->model.name);
     config->data = o->data_dir != NULL ? o->data_dir : weir_arena_strdup(arena, "synthetic");

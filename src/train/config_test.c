@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/test_main.h"
+#include "nn/schedule.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -122,6 +123,51 @@ static const struct refused {
     {"[]", "object"},
 };
 
+/* Every word of a choice is one that the code of it takes; see framework/training.h. */
+START_TEST(the_words_of_the_options_are_those_of_the_parts_that_read_them)
+{
+    size_t n, n_types;
+    const char *const *words = weir_training_words("optimizer", &n);
+    const struct weir_optimizer_type *optimizers = weir_optimizer_types(&n_types);
+    ck_assert_uint_eq(n, n_types);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_str_eq(words[i], optimizers[i].name);
+    }
+    words = weir_training_words("schedule", &n);
+    const struct weir_schedule_type *schedules = weir_schedule_types(&n_types);
+    ck_assert_uint_eq(n, n_types);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_str_eq(words[i], schedules[i].name);
+    }
+    words = weir_training_words("augment", &n);
+    for (size_t i = 0; i < n; i++) {
+        enum weir_augment augment;
+        ck_assert_int_eq(weir_augment_from_name(words[i], &augment, &err), WEIR_OK);
+        ck_assert_uint_eq((size_t)augment, i);
+    }
+    words = weir_training_words("backend", &n);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_ptr_nonnull(weir_backend_find(words[i]));
+    }
+    words = weir_training_words("precision", &n);
+    for (size_t i = 0; i < n; i++) {
+        enum weir_precision precision;
+        ck_assert_int_eq(weir_precision_parse(words[i], &precision, &err), WEIR_OK);
+    }
+    words = weir_training_words("convolution", &n);
+    for (size_t i = 0; i < n; i++) {
+        enum weir_convolution convolution;
+        ck_assert_int_eq(weir_convolution_parse(words[i], &convolution, &err), WEIR_OK);
+    }
+    words = weir_training_words("data_kind", &n);
+    for (size_t i = 0; i < n; i++) {
+        enum weir_dataset_kind kind;
+        ck_assert_int_eq(train_data_kind(words[i], &kind, &err), WEIR_OK);
+    }
+}
+
+END_TEST
+
 START_TEST(nonsense_is_refused_by_name)
 {
     write_spec(refused[_i].spec);
@@ -141,6 +187,7 @@ int main(void)
                    a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default);
     tcase_add_test(tcase, a_training_inside_a_job_of_commands_is_its_own_launcher);
     tcase_add_test(tcase, the_specification_of_a_task_is_understood);
+    tcase_add_test(tcase, the_words_of_the_options_are_those_of_the_parts_that_read_them);
     tcase_add_loop_test(tcase, nonsense_is_refused_by_name, 0, (int)WEIR_ARRAY_LEN(refused));
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -144,7 +144,7 @@ static weir_status configure(const struct album *album, uint64_t seed, struct we
                              struct weir_train_config *out, struct weir_error *err)
 {
     const struct identification_config *config = album->config;
-    weir_train_config_defaults(out, arena);
+    weir_training_defaults(out, arena);
     WEIR_TRY(train_recipe_apply(config->model, arena, out, err));
     out->model = weir_arena_strdup(arena, config->model);
     out->data = weir_arena_strdup(arena, config->data);

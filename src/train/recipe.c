@@ -32,7 +32,7 @@ weir_status train_recipe_apply(const char *model, struct weir_arena *arena,
     if (text == NULL) {
         return WEIR_OK;
     }
-    const struct weir_option *options = weir_train_options(&n_options);
+    const struct weir_option *options = weir_training_options(&n_options);
     WEIR_TRY(weir_json_parse(text, strlen(text), model, &object, err));
     weir_status status = weir_options_from_json(options, n_options, object, arena, config, err);
     json_decref(object);

@@ -1,6 +1,7 @@
 #include "train/task.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "nn/zoo.h"
 
 #include <math.h>
@@ -282,9 +283,20 @@ static void begin(struct train_task *task, const struct weir_train_config *confi
     task->n_threads = choose_threads(config);
 }
 
+/* Whatever a network of one class answers is right. */
+static void look_at_classes(const struct train_task *task)
+{
+    if (weir_dataset_n_classes(task->dataset) == 1 && task->config->rank <= 0) {
+        weir_log(WEIR_LOG_WARN, "one_class", WEIR_KV_STR("data", task->config->data),
+                 WEIR_KV_STR("class", weir_dataset_class_name(task->dataset, 0)),
+                 WEIR_KV_STR("meaning", "every answer is right: accuracy says nothing"));
+    }
+}
+
 /** Everything that follows from the data. */
 static weir_status complete(struct train_task *task, struct weir_error *err)
 {
+    look_at_classes(task);
     WEIR_TRY(weir_augment_from_name(task->config->augment, &task->augment, err));
     if (task->config->mirror_classes) {
         WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));

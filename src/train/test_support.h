@@ -118,7 +118,7 @@ static inline void bed_drop(void)
 static inline struct weir_train_config bed_config(int workers, int servers, int epochs)
 {
     struct weir_train_config config;
-    weir_train_config_defaults(&config, &bed.arena);
+    weir_training_defaults(&config, &bed.arena);
     config.model = bed.model;
     config.data = bed.data;
     config.output = bed.output;

@@ -8,7 +8,7 @@
 static void print_help(void)
 {
     size_t n = 0;
-    const struct weir_option *options = weir_train_options(&n);
+    const struct weir_option *options = weir_training_options(&n);
     (void)printf(
         "usage: weir-worker train --model NAME|FILE --data DIR [option …]\n"
         "       weir-worker train --spec FILE\n\n"

@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON_OPTIONS = ["server", "token", "ca-file", "state", "output", "help"]
-WORKER_DOMAINS = ("train", "predict", "comm")
+WORKER_DOMAINS = ("framework", "train", "predict", "comm")
 OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 END = "<!-- end of generated part -->"
 problems = []
@@ -278,7 +278,7 @@ def generated(statuses, routes, records, worker):
         "docs/reference/rest.md": {"routes": routes_part(routes, records),
                                    "records": records_part(routes, records)},
         "docs/reference/training.md": {
-            "options": options_part(worker["src/train/config.c"], True),
+            "options": options_part(worker["src/framework/training.c"], True),
             "evaluate options": options_part(worker["src/train/evaluate_main.c"], False),
             "models": models_part()},
         "docs/reference/bench-train.md": {

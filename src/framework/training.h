@@ -1,0 +1,83 @@
+/**
+ * What a training is: one table of options, which is also the form of spec.json and of a job's
+ * "spec"; and what can be said of its values without the parts that compute.
+ *
+ * The server checks a specification with this when it is handed in, weir-worker again when it
+ * begins; `train/config.h` adds what only the network's and the data's code knows. The names of
+ * optimisers, schedules and other words stand here a second time, because the server links no nn; a
+ * test of `train` compares them with the tables that they are of.
+ */
+#ifndef WEIR_FRAMEWORK_TRAINING_H
+#define WEIR_FRAMEWORK_TRAINING_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Ranks of one training: workers and parameter servers. */
+#define WEIR_TRAINING_RANKS_MAX 256
+
+/** Numbers are int64_t because the option table fills them; texts live in the caller's arena. */
+struct weir_train_config {
+    char *spec; /**< The file the rest was read from; NULL if none. */
+    bool is_help;
+
+    /* What is trained on what. */
+    char *model, *weights, *backend, *precision, *convolution, *input;
+    char *data, *data_kind, *validation;
+    char *augment, *on_damage;
+
+    /* How. */
+    int64_t seed, epochs, steps, batch_size, micro_batches, gradient_parts;
+    bool mirror_classes;
+    char *optimizer, *schedule;
+    double learning_rate, momentum, weight_decay, clip_norm, warmup_epochs, label_smoothing,
+        average_decay;
+
+    /* By whom. */
+    int64_t workers, parameter_servers, staleness, rank, threads, attempt;
+    char *role, *rendezvous, *secret, *transport, *all_reduce_spec, *tuning, *wire;
+    int64_t timeout_s, max_restarts, min_workers;
+    bool elastic, join, shard_update;
+
+    /* What is kept, shown and reported. */
+    char *checkpoint_dir, *keep, *output, *format;
+    int64_t display_every, profile_steps;
+    char *profile;
+    double checkpoint_every_s;
+    char *server, *token_file, *ca_file, *run, *model_name, *dataset, *code_version, *job;
+    int64_t dataset_version;
+    double register_timeout_s;
+};
+
+/** The table, for reading, help and the manual. */
+const struct weir_option *weir_training_options(size_t *out_n);
+
+/** The defaults of the table, without any recipe. Texts go to the arena. */
+void weir_training_defaults(struct weir_train_config *out, struct weir_arena *arena);
+
+/** Words that the option `key` ("data_kind") takes; NULL if it is no choice among words. */
+const char *const *weir_training_words(const char *key, size_t *out_n);
+
+/**
+ * Do the values make sense, alone and together? Not whether files are there, and not the settings
+ * behind an optimiser's or a schedule's name.
+ * @return INVALID, UNSUPPORTED or LIMIT; the sentence begins with the key.
+ */
+weir_status weir_training_check(const struct weir_train_config *config,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * A job's "spec", as a user gave it: known keys, types, ranges, words, the model's name, data, and
+ * absolute paths. A "validation" without a slash is the name of a dataset. What the server sets
+ * itself is refused.
+ * @return as weir_training_check; the sentence begins with the key.
+ */
+weir_status weir_training_spec_check(const json_t *spec, struct weir_arena *arena,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

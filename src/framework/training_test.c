@@ -1,0 +1,118 @@
+/* What a job's specification is told when it is handed in. */
+#include "framework/framework.h"
+#include "framework/training.h"
+
+#include "base/test_main.h"
+
+#include <string.h>
+
+static const struct {
+    const char *kind, *spec;
+    weir_status status;
+    const char *said; /**< NULL: nothing. */
+} cases[] = {
+    {"train", "{'model':'lenet','dataset':'fashion'}", WEIR_OK, NULL},
+    {"train", "{'model':'lenet','data':'/d','validation':'fashion-val','epochs':3}", WEIR_OK, NULL},
+    {"train", "{'model':'/m/own.json','data':'/d','validation':'/v','keep':'best'}", WEIR_OK, NULL},
+    {"train", "{'model':'lenet','dataset':'d','optimizer':'adamw:beta2=0.95','schedule':'step'}",
+     WEIR_OK, NULL},
+    {"train", "{'model':'lenett','dataset':'d'}", WEIR_ERR_INVALID,
+     "$.spec.model: there is no model \"lenett\"; did you mean \"lenet\"?"},
+    {"train", "{'dataset':'d'}", WEIR_ERR_INVALID, "$.spec.model: missing"},
+    {"train", "{'model':'lenet'}", WEIR_ERR_INVALID, "$.spec.dataset: missing"},
+    {"train", "{'model':'lenet','dataset':'d','learning_rate':'fast'}", WEIR_ERR_INVALID,
+     "$.spec.learning_rate: expected a number, got \"fast\""},
+    {"train", "{'model':'lenet','dataset':'d','learning_rte':0.1}", WEIR_ERR_INVALID,
+     "$.spec.learning_rte: unknown option; did you mean learning_rate?"},
+    {"train", "{'model':'lenet','dataset':'d','epochs':1e99}", WEIR_ERR_INVALID,
+     "$.spec.epochs: expected an integer"},
+    {"train", "{'model':'lenet','dataset':'d','epochs':-1}", WEIR_ERR_INVALID, "$.spec.epochs: -1"},
+    {"train", "{'model':'lenet','dataset':'d','momentum':2}", WEIR_ERR_INVALID,
+     "$.spec.momentum: 2 is outside 0 … 1"},
+    {"train", "{'model':'lenet','dataset':'d','elastic':'maybe'}", WEIR_ERR_INVALID,
+     "$.spec.elastic: expected true or false"},
+    {"train", "{'model':'lenet','dataset':'d','optimizer':'adm'}", WEIR_ERR_INVALID,
+     "did you mean adam?"},
+    {"train", "{'model':'lenet','dataset':'d','augment':'rotate'}", WEIR_ERR_INVALID,
+     "$.spec.augment: \"rotate\" is none of none, flip, shift-flip, face, photo"},
+    {"train", "{'model':'lenet','data':'photos'}", WEIR_ERR_INVALID,
+     "$.spec.data: \"photos\" is relative"},
+    {"train", "{'model':'lenet','dataset':'d','validation':'a/b'}", WEIR_ERR_INVALID,
+     "$.spec.validation: \"a/b\" is neither"},
+    {"train", "{'model':'lenet','dataset':'d','keep':'best'}", WEIR_ERR_INVALID, "$.spec.keep: "},
+    {"train", "{'model':'lenet','dataset':'d','batch_size':2,'workers':4}", WEIR_ERR_INVALID,
+     "$.spec.batch_size: 2 is shared by 4 workers"},
+    {"train", "{'model':'lenet','dataset':'d','workers':200,'parameter_servers':100}",
+     WEIR_ERR_LIMIT, "at most 256"},
+    {"train", "{'model':'lenet','dataset':'d','rank':0}", WEIR_ERR_INVALID,
+     "$.spec.rank: of a job this is the server's to set"},
+    {"train", "{'model':'lenet','dataset':'d','elastic':true,'parameter_servers':1}",
+     WEIR_ERR_UNSUPPORTED, "$.spec.elastic: "},
+    {"command", "{'argv':['true'],'tasks':2}", WEIR_OK, NULL},
+    {"command", "{'argv':['true'],'cpu-slots':2}", WEIR_ERR_INVALID, "did you mean cpu_slots?"},
+    {"command", "{'argv':['true'],'image':'x'}", WEIR_ERR_INVALID, "$.spec.image: unknown field"},
+    {"predict", "{'replicas':1}", WEIR_ERR_INVALID, "weir apply"},
+    {"pytorch", "{}", WEIR_ERR_UNSUPPORTED, "use a \"command\" job"},
+    {"batch", "{}", WEIR_ERR_INVALID, "$.kind: \"batch\" is none of"},
+};
+
+START_TEST(a_specification_is_taken_or_told_what_is_wrong_where)
+{
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    char text[512];
+    weir_arena_init(&arena, 0);
+    (void)snprintf(text, sizeof text, "%s", cases[_i].spec);
+    for (char *p = text; *p != '\0'; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    json_t *spec = json_loads(text, 0, NULL);
+    ck_assert_ptr_nonnull(spec);
+    weir_status status = weir_framework_check(cases[_i].kind, spec, &arena, &err);
+    ck_assert_msg(status == cases[_i].status, "%s: %d: %s", text, status, err.message);
+    if (cases[_i].said != NULL) {
+        ck_assert_msg(strstr(err.message, cases[_i].said) != NULL, "%s: %s", text, err.message);
+    }
+    json_decref(spec);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+static const struct {
+    const char *spec, *said;
+} values[] = {
+    {"{'argv':['a'],'env':{'PORT':80}}", "$.spec.env.PORT: expected a string: put the value into"},
+    {"{'argv':['a'],'files':{'a.py':null}}", "$.spec.files.a.py: expected a string"},
+    {"{'argv':['a'],'env':'PORT=80'}", "$.spec.env: expected an object of strings"},
+    {"{'argv':['a'],'cpu_slots':5000}", "$.spec.cpu_slots: expected an integer from 0 to 4096"},
+    {"{'argv':[]}", "$.spec.argv: expected an array of one or more strings"},
+    {"{'argv':'python3 a.py'}", "$.spec.argv: expected an array"},
+};
+
+START_TEST(the_values_of_a_command_are_named_where_they_are_wrong)
+{
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    struct weir_launch *launches;
+    size_t n;
+    char text[512];
+    weir_arena_init(&arena, 0);
+    (void)snprintf(text, sizeof text, "%s", values[_i].spec);
+    for (char *p = text; *p != '\0'; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    json_t *spec = json_loads(text, 0, NULL);
+    struct weir_launch_job job = {.id = "j", .kind = "command", .spec = spec, .shared_dir = "/s"};
+    ck_assert_int_eq(weir_framework_plan(&job, &arena, &launches, &n, &err), WEIR_ERR_INVALID);
+    ck_assert_msg(strstr(err.message, values[_i].said) != NULL, "%s", err.message);
+    json_decref(spec);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+WEIR_TEST_LOOPS_MAIN("training",
+                     {a_specification_is_taken_or_told_what_is_wrong_where, WEIR_ARRAY_LEN(cases)},
+                     {the_values_of_a_command_are_named_where_they_are_wrong,
+                      WEIR_ARRAY_LEN(values)})
