@@ -1,6 +1,7 @@
 /** IONs: apply, look, review, roll back; what a replica must serve; who is on which list. */
 #include "api/api_private.h"
 #include "api/control.h"
+#include "base/secret.h"
 #include "ion/threshold.h"
 
 #include <stdlib.h>
@@ -29,7 +30,9 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
     json_object_update(view, more);
     json_decref(more);
     if (doc->source != NULL) {
-        json_object_set_new(view, "source", json_loads(doc->source, JSON_DECODE_ANY, NULL));
+        json_t *source = json_loads(doc->source, JSON_DECODE_ANY, NULL);
+        weir_secrets_mask(source, "token");
+        json_object_set_new(view, "source", source);
     }
     return view;
 }
@@ -298,6 +301,9 @@ weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, stru
         pipeline->deployment != NULL ? json_loads(pipeline->deployment, 0, NULL) : NULL;
     if (deployment == NULL) {
         deployment = json_object();
+    }
+    if (call->attempt == NULL) { /* only the replica itself needs them */
+        weir_secrets_mask(deployment, WEIR_DEPLOYMENT_SECRETS);
     }
     json_object_set_new(deployment, "revision", json_integer(pipeline->deployment_revision));
     api_answer(call, deployment);

@@ -3,6 +3,7 @@
 #include "api/api_private.h"
 #include "api/control.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include "framework/model_names.h"
 #include "framework/training.h"
 
@@ -301,9 +302,33 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
     return api_ion_answer(call, txn, apply->doc.name, apply->warnings, err);
 }
 
+static weir_status restore_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct apply *apply = context;
+    struct weir_ion ion = {0};
+    json_t *body = apply->call->body, *stored = NULL;
+    const char *name = json_string_value(json_object_get(body, "name"));
+    if (name != NULL &&
+        weir_txn_get(txn, &weir_ion_resource, name, apply->call->arena, &ion, NULL) == WEIR_OK) {
+        stored = json_loads(ion.document != NULL ? ion.document : "", 0, NULL);
+    }
+    weir_status status = weir_secrets_restore(body, stored, WEIR_ION_SECRETS, "$", err);
+    json_decref(stored);
+    return status;
+}
+
+/** A document that was fetched has masks for its secrets: they keep their values. */
+static weir_status restore_secrets(struct apply *apply, struct weir_error *err)
+{
+    return weir_secrets_are_masked(apply->call->body, WEIR_ION_SECRETS)
+               ? weir_store_read(apply->call->api->store, restore_in, apply, err)
+               : WEIR_OK;
+}
+
 /** Check all that needs no transaction, then store. */
 static weir_status check_and_store(struct apply *apply, struct weir_error *err)
 {
+    WEIR_TRY(restore_secrets(apply, err));
     WEIR_TRY(weir_ion_doc_parse(apply->call->body, apply->call->arena, &apply->doc, err));
     WEIR_TRY(weir_ion_doc_check(&apply->doc, err));
     WEIR_TRY(check_models(apply, err));

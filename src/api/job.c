@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include "base/uuid.h"
 
 #include <errno.h>
@@ -48,6 +49,8 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.max_restarts: expected an integer from 0 to %d", RESTARTS_MAX);
     }
+    WEIR_TRY(weir_secrets_restore(json_object_get(call->body, "spec"), NULL, WEIR_JOB_SECRETS,
+                                  "$.spec", err));
     wanted.project = wanted.project != NULL ? wanted.project : "default";
     WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));
     api_answer_record(call, &weir_job_resource, &job);
@@ -360,6 +363,9 @@ static json_t *desired_task(struct api_call *call, const struct weir_task *task)
                              (json_int_t)task->rank, "desired", task->desired);
     json_object_update(desired, head);
     json_decref(head);
+    if (call->identity.role != WEIR_ROLE_AGENT) { /* an admin who looks */
+        weir_secrets_mask(desired, "env.* files.*");
+    }
     return desired;
 }
 

@@ -1,5 +1,7 @@
 #include "base/record.h"
 
+#include "base/secret.h"
+
 #include "base/clock.h"
 
 #include <math.h>
@@ -269,6 +271,7 @@ static json_t *field_to_json(const struct weir_field *field, const void *record)
     case WEIR_FIELD_TYPE_JSON: {
         const char *text = *(char *const *)member;
         json_t *value = text == NULL ? NULL : json_loads(text, JSON_DECODE_ANY, NULL);
+        weir_secrets_mask(value, field->secrets);
         return value != NULL ? value : json_null();
     }
     }

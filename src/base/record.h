@@ -53,9 +53,10 @@ struct weir_field {
     enum weir_field_type type;
     size_t offset;
     unsigned flags;
-    const char *unit; /**< "" if none. */
-    const char *doc;  /**< One sentence. */
-    size_t max_bytes; /**< Of TEXT and JSON; 0: the type's, see weir_field_max_bytes. */
+    const char *unit;    /**< "" if none. */
+    const char *doc;     /**< One sentence. */
+    size_t max_bytes;    /**< Of TEXT and JSON; 0: the type's, see weir_field_max_bytes. */
+    const char *secrets; /**< Of JSON: paths of what does not leave the server (base/secret.h). */
 };
 
 struct weir_resource {
@@ -80,6 +81,14 @@ struct weir_resource {
         .name = #member, .type = WEIR_FIELD_TYPE_##field_type,                                     \
         .offset = offsetof(struct strct, member), .flags = (field_flags), .unit = (field_unit),    \
         .doc = (field_doc), .max_bytes = (field_max_bytes)                                         \
+    }
+
+/** A JSON field with secrets inside: weir_record_to_json masks what lies at the paths. */
+#define WEIR_FIELD_HIDING(strct, member, field_flags, field_secrets, field_unit, field_doc)        \
+    {                                                                                              \
+        .name = #member, .type = WEIR_FIELD_TYPE_JSON, .offset = offsetof(struct strct, member),   \
+        .flags = (field_flags), .unit = (field_unit), .doc = (field_doc),                          \
+        .secrets = (field_secrets)                                                                 \
     }
 
 #define WEIR_RESOURCE(noun, nouns, strct, table)                                                   \
@@ -128,8 +137,8 @@ weir_status weir_record_from_json(const struct weir_resource *resource, const js
                                   enum weir_record_mode mode, struct weir_arena *arena,
                                   void *record, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** A new JSON object with every field that is not SECRET; absent text is null. Aborts if no memory.
- */
+/** A new JSON object with every field that is not SECRET; absent text is null, secrets inside JSON
+ *  are masked. Aborts if no memory. */
 json_t *weir_record_to_json(const struct weir_resource *resource, const void *record);
 
 /** About the most memory, in bytes, that weir_record_to_json and its text take for this record. */

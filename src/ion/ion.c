@@ -12,7 +12,7 @@
 static const struct weir_field ion_fields[] = {
     WEIR_FIELD(weir_ion, name,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Unique name"),
     WEIR_FIELD(weir_ion, project,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
-    WEIR_FIELD(weir_ion, document,      JSON, WEIR_FIELD_READ_ONLY, "", "What was applied"),
+    WEIR_FIELD_HIDING(weir_ion, document, WEIR_FIELD_READ_ONLY, WEIR_ION_SECRETS, "", "What was applied; secrets are shown as ***"),
     WEIR_FIELD(weir_ion, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "ACTIVE or DELETED"),
     WEIR_FIELD(weir_ion, revision,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Counts changes of the document"),
     WEIR_FIELD(weir_ion, list_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of the lists"),
@@ -37,7 +37,7 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, next_fire_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "When its schedule fires next"),
     WEIR_FIELD(weir_ion_pipeline, candidate,           TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that serves"),
     WEIR_FIELD(weir_ion_pipeline, deployment_revision, INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Counts changes of what replicas must serve"),
-    WEIR_FIELD(weir_ion_pipeline, deployment,          JSON, WEIR_FIELD_READ_ONLY, "", "What replicas must serve"),
+    WEIR_FIELD_HIDING(weir_ion_pipeline, deployment,   WEIR_FIELD_READ_ONLY, WEIR_DEPLOYMENT_SECRETS, "", "What replicas must serve; secrets are shown as ***"),
     WEIR_FIELD(weir_ion_pipeline, gallery_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Version of the gallery's dataset"),
     WEIR_FIELD(weir_ion_pipeline, gallery_path,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
     WEIR_FIELD(weir_ion_pipeline, gallery_digest,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),

@@ -16,6 +16,10 @@
 #include "ion/ion_step.h"
 #include "store/store.h"
 
+/** Where secrets lie in an ION's document, and in what a replica must serve (base/secret.h). */
+#define WEIR_ION_SECRETS        "pipelines.*.source.token"
+#define WEIR_DEPLOYMENT_SECRETS "source.token"
+
 extern const struct weir_resource weir_ion_resource;
 extern const struct weir_resource weir_ion_pipeline_resource;
 extern const struct weir_resource weir_ion_candidate_resource;

@@ -35,7 +35,7 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, name,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Name"),
     WEIR_FIELD(weir_job, project,      TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
     WEIR_FIELD(weir_job, kind,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "train, predict or command"),
-    WEIR_FIELD(weir_job, spec,         JSON, WEIR_FIELD_REQUIRED, "", "What to run, by kind"),
+    WEIR_FIELD_HIDING(weir_job, spec,  WEIR_FIELD_REQUIRED, WEIR_JOB_SECRETS, "", "What to run, by kind; secrets are shown as ***"),
     WEIR_FIELD(weir_job, state,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED or CANCELLED"),
     WEIR_FIELD(weir_job, reason,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Why it waits, restarts or failed"),
     WEIR_FIELD(weir_job, outcome,      TEXT, WEIR_FIELD_READ_ONLY, "", "While STOPPING: what it will be"),

@@ -22,6 +22,9 @@
 #include "job/place.h"
 #include "store/store.h"
 
+/** Where secrets lie in a job's specification, and in the parameters of its run (base/secret.h). */
+#define WEIR_JOB_SECRETS "env.* files.* source.token"
+
 extern const struct weir_resource weir_node_resource;
 extern const struct weir_resource weir_job_resource;
 extern const struct weir_resource weir_task_resource;

@@ -18,7 +18,7 @@ static const struct weir_field run_fields[] = {
     WEIR_FIELD(weir_run, dataset,         TEXT, WEIR_FIELD_COLUMN, "", "Dataset it reads"),
     WEIR_FIELD(weir_run, dataset_version, INT,  WEIR_FIELD_COLUMN, "", "Version of the dataset; 0 = unknown"),
     WEIR_FIELD(weir_run, code_version,    TEXT, 0, "", "Version of the program"),
-    WEIR_FIELD(weir_run, parameters,      JSON, 0, "", "What it was started with"),
+    WEIR_FIELD_HIDING(weir_run, parameters, 0, "env.* files.* source.token", "", "What it was started with; secrets are shown as ***"),
     WEIR_FIELD(weir_run, summary,         JSON, WEIR_FIELD_MUTABLE, "", "What came out"),
     WEIR_FIELD(weir_run, created_by,      TEXT, WEIR_FIELD_READ_ONLY, "", "Who started it"),
     WEIR_FIELD(weir_run, created_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it began"),

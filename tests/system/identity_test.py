@@ -370,7 +370,8 @@ class Tasks(IdentityCase):
             self.refused(403, "POST", "/decisions", {"decisions": [good, {**good, **change}]}, token=own_token(task))
         for change in ({"person": "x\u001b[2J"}, {"person": "x" * 300}, {"camera": "a\nb"}, {"camera": "\u009b1m"},
                        {"verdict": "open"}, {"image": "../../etc"}, {"id": "x" * 99}):
-            self.refused(400, "POST", "/decisions", {"decisions": [{**good, **change}]}, token=own_token(task))
+            code = 413 if len(change.get("person", "")) > 256 else 400
+            self.refused(code, "POST", "/decisions", {"decisions": [{**good, **change}]}, token=own_token(task))
         for path in ("/ions/gates/pipelines/entrance/deployment", "/ions/doors/pipelines/training/deployment",
                      "/runs/" + self.run_id):
             self.refused(403, "GET", path, token=own_token(task))
@@ -408,6 +409,92 @@ class Tasks(IdentityCase):
         self.server.start("--no-agent")
         self.as_task(self.training, "GET", "/session")
         self.assertFalse((self.server.state / "worker.token").exists())
+
+
+class Secrets(IdentityCase):
+    """A value that is given to a job or a source is shown to nobody, the admin included."""
+    WORD = "hunter2-is-the-password"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.node = FakeNode(cls.server, "node-a")
+
+    def everything_shown(self):
+        """All that GET routes and the command line show of jobs, runs, IONs, events and nodes."""
+        shown = []
+        for path, operations in self.server.get("/openapi.json")["paths"].items():
+            if "get" in operations and "{" not in path and path not in ("/login", "/api/v1/stream", "/api/v1/decisions/summary"):
+                shown.append(self.server.request("GET", path, raw=True).decode())
+        for job in self.server.get("/jobs")["items"]:
+            shown += [json.dumps(self.server.get("/jobs/" + job["id"])), json.dumps(self.server.get(f"/jobs/{job['id']}/tasks")),
+                      self.server.weir("describe", "job", job["id"])[1]]
+        for ion in self.server.get("/ions")["items"]:
+            shown += [json.dumps(self.server.get("/ions/" + ion["name"])), self.server.weir("describe", ion["name"])[1]]
+        return shown + [json.dumps(self.server.get("/nodes/node-a/desired")), self.server.log_text()]
+
+    def assert_hidden(self):
+        for text in self.everything_shown():
+            self.assertNotIn(self.WORD, text)
+
+    def test_environment_and_files_of_a_job_are_masked(self):
+        spec = {"argv": ["true"], "env": {"DB_PASSWORD": self.WORD}, "files": {"key.pem": self.WORD}}
+        stream = urllib.request.urlopen(urllib.request.Request(
+            self.server.url + "/api/v1/stream?topics=events,jobs", headers={"Authorization": "Bearer " + self.server.token}), timeout=20)
+        made = self.server.post("/jobs", {"name": "with-secrets", "kind": "command", "spec": spec})
+        with stream:
+            seen = b""
+            while b"with-secrets" not in seen or b"event: jobs" not in seen:
+                seen += stream.readline()
+        self.assertNotIn(self.WORD.encode(), seen)
+        masked = {"DB_PASSWORD": "***"}
+        self.assertEqual((made["spec"]["env"], made["spec"]["files"]), (masked, {"key.pem": "***"}))
+        self.assertEqual(self.server.get("/jobs/" + made["id"])["spec"]["env"], masked)
+        # Its agent gets them, and only it does.
+        task = self.node.task_of(made["id"])
+        self.assertEqual((task["env"]["DB_PASSWORD"], task["files"]["key.pem"]), (self.WORD, self.WORD))
+        self.assertEqual(self.server.get("/nodes/node-a/desired")["tasks"][0]["files"]["token"], "***")
+        self.assert_hidden()
+        # What was shown is no value to start with.
+        message = self.refused(400, "POST", "/jobs", {"name": "again", "kind": "command", "spec": made["spec"]})
+        self.assertIn("$.spec.env.DB_PASSWORD", message)
+
+    def test_the_token_of_a_source_is_masked_and_kept(self):
+        server = self.server
+        server.post("/datasets", {"name": "faces"})
+        for person in ("ann", "bob"):
+            server.request("PUT", f"/api/v1/datasets/faces/files/{person}/1.pgm", b"P5\n1 1\n255\n" + person[:1].encode())
+        server.post("/datasets/faces/versions")
+        def document(token, name="entrance"):
+            return {"kind": "ion", "name": "doors", "pipelines": [
+                {"name": "training", "type": "training", "dataset": "faces", "model": "face-embed"},
+                {"name": name, "type": "prediction", "gallery": {"dataset": "faces"},
+                 "source": {"kind": "http", "listen": "127.0.0.1:0", "token": token}}],
+                "links": [{"from": "training", "to": name, "policy": "always-update"}]}
+        server.post("/ions", document(self.WORD))
+        shown = server.get("/ions/doors")
+        self.assertEqual(shown["document"]["pipelines"][1]["source"]["token"], "***")
+        self.assert_hidden()
+        # The document as it was fetched, with a change: the token stays what it was.
+        again = shown["document"]
+        again["pipelines"][0]["triggers"] = {"schedule": "0 0 3 * * *"}
+        self.assertEqual(server.post("/ions", again)["revision"], 2)
+        server.post("/ions/doors/trigger", {"pipeline": "training"})
+        training = wait_until(lambda: [job for job in server.get("/jobs")["items"] if job["kind"] == "train"], 20, "a training")[0]
+        task = self.node.task_of(training["id"])
+        model = b"a model"
+        blob = hashlib.sha256(model).hexdigest()
+        server.request("PUT", "/api/v1/blobs/" + blob, model)
+        server.request("POST", "/api/v1/models/doors.training/versions", token=own_token(task), body={
+            "id": str(uuid.uuid4()), "run": training["run"], "blob": blob, "dataset": "faces", "dataset_version": 1})
+        job = wait_until(lambda: [job for job in server.get("/jobs")["items"] if job["kind"] == "predict"], 20, "a prediction")[0]
+        replica = self.node.task_of(job["id"])
+        self.assertEqual(json.loads(replica["files"]["spec.json"])["source"]["token"], self.WORD)
+        path = "/api/v1/ions/doors/pipelines/entrance/deployment"
+        self.assertEqual(server.request("GET", path)["source"]["token"], "***")
+        self.assertEqual(server.request("GET", path, token=own_token(replica))["source"]["token"], self.WORD)
+        self.assert_hidden()
+        self.assertIn("$.pipelines[1].source.token", self.refused(400, "POST", "/ions", document("***", "other")))
 
 
 if __name__ == "__main__":
