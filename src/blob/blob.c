@@ -1,4 +1,4 @@
-#include "blob/blob.h"
+#include "blob/blob_private.h"
 
 #include "base/uuid.h"
 
@@ -11,21 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_MAX_BYTES 4096
-#define COPY_BYTES     65536
-
-/** Longest folder name, so that every path below it fits. */
-#define DIR_MAX_BYTES (PATH_MAX_BYTES - 128)
-
-/** Immutable once open, so any thread may use it. */
-struct weir_blobs {
-    char dir[DIR_MAX_BYTES];
-    int lock_fd;
-};
+#define COPY_BYTES 65536
 
 struct weir_blob_writer {
     struct weir_blobs *blobs;
-    char tmp[PATH_MAX_BYTES];
+    char tmp[BLOB_PATH_MAX_BYTES];
     int fd;
     crypto_hash_sha256_state hash;
     uint64_t n_bytes;
@@ -34,7 +24,7 @@ struct weir_blob_writer {
 
 weir_status weir_blobs_open(const char *dir, struct weir_blobs **out, struct weir_error *err)
 {
-    if (strlen(dir) >= DIR_MAX_BYTES) {
+    if (strlen(dir) >= BLOB_DIR_MAX_BYTES) {
         return weir_error_set(err, WEIR_ERR_INVALID, "blob folder name is too long");
     }
     struct weir_blobs *blobs = calloc(1, sizeof(*blobs));
@@ -42,8 +32,9 @@ weir_status weir_blobs_open(const char *dir, struct weir_blobs **out, struct wei
         return weir_error_set(err, WEIR_ERR_NOMEM, "opening blobs: out of memory");
     }
     blobs->lock_fd = -1;
+    pthread_mutex_init(&blobs->lock, NULL);
     (void)snprintf(blobs->dir, sizeof(blobs->dir), "%s", dir);
-    char path[PATH_MAX_BYTES];
+    char path[BLOB_PATH_MAX_BYTES];
     weir_status status;
     WEIR_TRY_GOTO(weir_dir_make(dir, 0700, err), status, fail);
     (void)snprintf(path, sizeof(path), "%s/lock", dir);
@@ -67,6 +58,7 @@ void weir_blobs_close(struct weir_blobs *blobs)
     if (blobs->lock_fd >= 0) {
         close(blobs->lock_fd);
     }
+    pthread_mutex_destroy(&blobs->lock);
     free(blobs);
 }
 
@@ -86,9 +78,10 @@ static weir_status check_name(const char *sha256, struct weir_error *err)
     return WEIR_OK;
 }
 
-static void name_path(const struct weir_blobs *blobs, const char *sha256, char out[PATH_MAX_BYTES])
+static void name_path(const struct weir_blobs *blobs, const char *sha256,
+                      char out[BLOB_PATH_MAX_BYTES])
 {
-    (void)snprintf(out, PATH_MAX_BYTES, "%s/%.2s/%s", blobs->dir, sha256, sha256);
+    (void)snprintf(out, BLOB_PATH_MAX_BYTES, "%s/%.2s/%s", blobs->dir, sha256, sha256);
 }
 
 static weir_status sync_dir(const char *path, struct weir_error *err)
@@ -151,13 +144,22 @@ void weir_blob_writer_abort(struct weir_blob_writer *writer)
     free(writer);
 }
 
+/** Is the file there? If so its time is now, and no sweep takes it away soon. */
+static bool touch(struct weir_blobs *blobs, const char *path)
+{
+    pthread_mutex_lock(&blobs->lock);
+    bool is_there = utimensat(AT_FDCWD, path, NULL, 0) == 0 || access(path, F_OK) == 0;
+    pthread_mutex_unlock(&blobs->lock);
+    return is_there;
+}
+
 /** Give the synced temporary file its name, durably. */
 static weir_status publish(struct weir_blob_writer *writer, const char *sha256,
                            struct weir_error *err)
 {
-    char path[PATH_MAX_BYTES], dir[PATH_MAX_BYTES];
+    char path[BLOB_PATH_MAX_BYTES], dir[BLOB_PATH_MAX_BYTES];
     name_path(writer->blobs, sha256, path);
-    if (access(path, F_OK) == 0) {
+    if (touch(writer->blobs, path)) {
         return WEIR_OK; /* The same bytes are there: the temporary file is dropped. */
     }
     (void)snprintf(dir, sizeof(dir), "%s/%.2s", writer->blobs->dir, sha256);
@@ -267,16 +269,16 @@ bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256)
     if (!weir_blob_name_is_valid(sha256)) {
         return false;
     }
-    char path[PATH_MAX_BYTES];
+    char path[BLOB_PATH_MAX_BYTES];
     name_path(blobs, sha256, path);
-    return access(path, F_OK) == 0;
+    return touch(blobs, path);
 }
 
 weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct weir_arena *arena,
                            char **out_path, uint64_t *out_bytes, struct weir_error *err)
 {
     WEIR_TRY(check_name(sha256, err));
-    char path[PATH_MAX_BYTES];
+    char path[BLOB_PATH_MAX_BYTES];
     name_path(blobs, sha256, path);
     struct stat info;
     if (stat(path, &info) != 0) {

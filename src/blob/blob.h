@@ -5,8 +5,12 @@
  *     DIR/tmp/           writes in progress; emptied when the store is opened
  *
  * A blob is there completely or not at all: bytes go to a temporary file, are hashed on the way,
- * synced, and renamed to their name. Putting the same bytes again is cheap and changes nothing. A
- * caller who knows the hash says so, and other bytes are refused.
+ * synced, and renamed to their name. Putting the same bytes again is cheap and changes nothing but
+ * the blob's time. A caller who knows the hash says so, and other bytes are refused.
+ *
+ * A blob that no record names is swept (weir_blobs_sweep) once its time is long past. The time is
+ * that of its file; storing it and asking whether it exists set it to now, so that a caller who
+ * does either and then writes a record that names it has that long to do so.
  * All functions are safe from any thread; a writer belongs to one.
  */
 #ifndef WEIR_BLOB_BLOB_H
@@ -61,6 +65,7 @@ weir_status weir_blob_writer_finish(struct weir_blob_writer *writer, const char 
                                     struct weir_error *err) WEIR_MUST_CHECK;
 void weir_blob_writer_abort(struct weir_blob_writer *writer);
 
+/** Is it there? If so, its time is now. */
 bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256);
 
 /** The path of a blob's file, in the arena, and its size (may be NULL). @return NOT_FOUND, INVALID.
@@ -73,5 +78,31 @@ weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct 
 weir_status weir_blob_read(struct weir_blobs *blobs, const char *sha256, size_t max_bytes,
                            struct weir_arena *arena, char **out_data, size_t *out_len,
                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The bytes of a SHA-256. */
+#define WEIR_BLOB_HASH_BYTES 32
+
+/** Does something name this blob? Called under no lock. */
+typedef bool (*weir_blob_is_named_fn)(void *context,
+                                      const unsigned char hash[WEIR_BLOB_HASH_BYTES]);
+
+struct weir_blobs_count {
+    int64_t n, bytes;             /**< All, before the sweep; bytes on the disk. */
+    int64_t n_named;              /**< Of them, those that something names. */
+    int64_t n_swept, bytes_swept; /**< That went, or would go. */
+    int64_t oldest_ms;            /**< Time of the oldest that nothing names; 0: none. */
+};
+
+/**
+ * Remove the blobs that nothing names and whose time is before before_ms; or only count them
+ * (is_dry). A blob that somebody stores or asks for meanwhile stays: its time is looked at again
+ * when it goes. Files that are no blobs are left alone.
+ */
+weir_status weir_blobs_sweep(struct weir_blobs *blobs, weir_blob_is_named_fn is_named,
+                             void *context, int64_t before_ms, bool is_dry,
+                             struct weir_blobs_count *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Read a name as bytes: 64 lower-case hexadecimal digits at `text`, whatever follows. */
+bool weir_blob_hash_read(const char *text, unsigned char out[WEIR_BLOB_HASH_BYTES]);
 
 #endif

@@ -11,6 +11,7 @@
 #include "blob/blob.h"
 #include "cluster/cluster.h"
 #include "http/http.h"
+#include "retain/retain.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct server {
     bool is_announced; /**< server.json is ours. */
     struct weir_store *store;
     struct weir_blobs *blobs;
+    struct weir_retainer *retainer;
     struct weir_api *api;
     struct weir_http_server *http;
     _Atomic(struct engine *) engine; /**< Set while requests already come in. */
@@ -72,7 +74,12 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     struct weir_store_config store = {.path = path_in(server, "weir.db")};
     WEIR_TRY(weir_store_open(&store, &server->store, err));
     WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));
+    /* Whoever was sending when the server was killed sends again: half an upload is of no use. */
+    WEIR_TRY(weir_dir_remove(path_in(server, "uploads"), err));
     WEIR_TRY(weir_dir_make(path_in(server, "uploads"), 0700, err));
+    struct weir_retainer_config retainer = {
+        .store = server->store, .blobs = server->blobs, .state_dir = server->state};
+    server->retainer = weir_retainer_create(&retainer);
     const char *node = server->config->node;
     return bootstrap(server->store, server->state,
                      node != NULL ? node : weir_cluster_node_name(&server->arena), &server->arena,
@@ -153,6 +160,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
     struct engine *started;
     WEIR_TRY(engine_start(&engine, &started, err));
     server->engine = started;
+    WEIR_TRY(weir_retainer_start(server->retainer, err));
     WEIR_TRY(announce(server, err));
     return start_agent(server, err);
 }
@@ -166,6 +174,7 @@ static void stop_all(struct server *server)
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_stop(server->engine);
     weir_api_destroy(server->api);
+    weir_retainer_destroy(server->retainer);
     weir_blobs_close(server->blobs);
     weir_store_close(server->store);
     if (server->signal_fd >= 0) {

@@ -1,0 +1,193 @@
+/** Blobs that nothing names: mark all that records and manifests name, sweep the rest. */
+#include "retain/retain_private.h"
+
+#include "base/log.h"
+#include "store/stmt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MANIFEST_MAX_BYTES ((size_t)256 << 20)
+#define HEX_DIGITS         "0123456789abcdef"
+
+/** However short the policy's time is: who has stored a blob may still be about to name it. */
+#define GRACE_MS ((int64_t)3600000)
+
+/**
+ * Where a record may name a blob. Text is searched for anything that looks like a SHA-256, so a
+ * specification or a document need not be understood, and a name too many only keeps a blob.
+ */
+static const char *const sql_texts[] = {
+    "SELECT blob FROM model_versions",
+    "SELECT parameters FROM model_versions",
+    "SELECT blob FROM ion_candidates",
+    "SELECT deployment FROM ion_pipelines",
+    "SELECT gallery_blob FROM ion_pipelines",
+    "SELECT strangers_blob FROM ion_pipelines",
+    "SELECT document FROM ions",
+    "SELECT spec FROM jobs",
+    "SELECT definition FROM tasks",
+    "SELECT parameters FROM runs",
+    "SELECT summary FROM runs",
+    "SELECT value FROM settings",
+    "SELECT payload FROM outbox WHERE state = 'pending'",
+    "SELECT image FROM decisions WHERE image IS NOT NULL",
+};
+
+static const char sql_manifests[] =
+    "SELECT DISTINCT blob FROM dataset_versions WHERE blob IS NOT NULL";
+
+/** A growing array of hashes; sorted once it is whole. */
+struct marks {
+    unsigned char (*hashes)[WEIR_BLOB_HASH_BYTES];
+    size_t n, cap;
+    char **manifests; /**< Names of the manifests, in the look's arena. */
+    size_t n_manifests;
+    struct weir_arena *arena;
+};
+
+static weir_status mark(struct marks *marks, const unsigned char hash[WEIR_BLOB_HASH_BYTES],
+                        struct weir_error *err)
+{
+    if (marks->n == marks->cap) {
+        size_t cap = WEIR_MAX((size_t)1024, marks->cap * 2);
+        void *grown = realloc(marks->hashes, cap * sizeof *marks->hashes);
+        if (grown == NULL) {
+            return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to mark %zu blobs", cap);
+        }
+        marks->hashes = grown;
+        marks->cap = cap;
+    }
+    memcpy(marks->hashes[marks->n++], hash, WEIR_BLOB_HASH_BYTES);
+    return WEIR_OK;
+}
+
+/* Whatever looks like a SHA-256 in a text: a run of exactly 64 lower-case digits. */
+static weir_status mark_text(struct marks *marks, const char *text, struct weir_error *err)
+{
+    unsigned char hash[WEIR_BLOB_HASH_BYTES];
+    while (*(text += strcspn(text, HEX_DIGITS)) != '\0') {
+        size_t len = strspn(text, HEX_DIGITS);
+        if (len == (size_t)2 * WEIR_BLOB_HASH_BYTES && weir_blob_hash_read(text, hash)) {
+            WEIR_TRY(mark(marks, hash, err));
+        }
+        text += len;
+    }
+    return WEIR_OK;
+}
+
+static weir_status mark_column(struct weir_txn *txn, const char *sql, struct marks *marks,
+                               struct weir_error *err)
+{
+    struct weir_stmt *stmt WEIR_AUTO(weir_stmt_auto_close) = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql, WEIR_NO_BINDS, &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    while (has_row) {
+        struct weir_arena row;
+        weir_arena_init(&row, 0);
+        const char *text = weir_stmt_text(stmt, 0, &row);
+        weir_status status = text != NULL ? mark_text(marks, text, err) : WEIR_OK;
+        weir_arena_fini(&row);
+        WEIR_TRY(status);
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status mark_records(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct marks *marks = context;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(sql_texts); i++) {
+        WEIR_TRY(mark_column(txn, sql_texts[i], marks, err));
+    }
+    return weir_txn_query_texts(txn, sql_manifests, WEIR_NO_BINDS, marks->arena, &marks->manifests,
+                                &marks->n_manifests, err);
+}
+
+/* One that cannot be read may name anything: then nothing is swept. */
+static weir_status mark_manifest(const struct retain_look *look, const char *name,
+                                 struct marks *marks, struct weir_error *err)
+{
+    struct weir_arena arena;
+    char *text;
+    size_t len;
+    weir_arena_init(&arena, MANIFEST_MAX_BYTES + (1 << 20));
+    weir_status status = weir_blob_read(look->retainer->config.blobs, name, MANIFEST_MAX_BYTES,
+                                        &arena, &text, &len, err);
+    if (status == WEIR_OK) {
+        status = mark_text(marks, text, err);
+    } else {
+        status = weir_error_prefix(err, "a manifest cannot be read, so no blob is removed: ");
+    }
+    weir_arena_fini(&arena);
+    return status == WEIR_OK ? mark_text(marks, name, err) : status;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, WEIR_BLOB_HASH_BYTES);
+}
+
+static weir_status mark_all(const struct retain_look *look, struct marks *marks,
+                            struct weir_error *err)
+{
+    marks->arena = look->arena;
+    WEIR_TRY(weir_store_read(look->retainer->config.store, mark_records, marks, err));
+    for (size_t i = 0; i < marks->n_manifests; i++) {
+        WEIR_TRY(mark_manifest(look, marks->manifests[i], marks, err));
+    }
+    if (marks->n > 0) {
+        qsort(marks->hashes, marks->n, sizeof *marks->hashes, by_bytes);
+    }
+    return WEIR_OK;
+}
+
+static bool is_marked(void *context, const unsigned char hash[WEIR_BLOB_HASH_BYTES])
+{
+    const struct marks *marks = context;
+    return marks->n > 0 &&
+           bsearch(hash, marks->hashes, marks->n, sizeof *marks->hashes, by_bytes) != NULL;
+}
+
+/* Whatever a record comes to name after the marking was stored or asked for after it: its time is
+ * then too new for the sweep. */
+static weir_status mark_and_sweep(const struct retain_look *look, bool is_dry,
+                                  struct weir_blobs_count *out, struct weir_error *err)
+{
+    struct marks marks = {0};
+    int64_t before_ms = look->limit.keep_ms < 0
+                            ? INT64_MIN
+                            : look->now_ms - WEIR_MAX(look->limit.keep_ms, GRACE_MS);
+    weir_status status = mark_all(look, &marks, err);
+    if (status == WEIR_OK) {
+        status = weir_blobs_sweep(look->retainer->config.blobs, is_marked, &marks, before_ms,
+                                  is_dry, out, err);
+    }
+    free(marks.hashes);
+    return status;
+}
+
+weir_status retain_blobs_sweep(const struct retain_look *look, struct weir_error *err)
+{
+    struct weir_blobs_count count;
+    WEIR_TRY(mark_and_sweep(look, false, &count, err));
+    if (count.n_swept > 0) {
+        weir_log(WEIR_LOG_INFO, "retention_removed", WEIR_KV_STR("kind", "blobs"),
+                 WEIR_KV_INT("n", count.n_swept), WEIR_KV_INT("bytes", count.bytes_swept));
+    }
+    return WEIR_OK;
+}
+
+weir_status retain_blobs_measure(const struct retain_look *look, struct retain_size *out,
+                                 struct weir_error *err)
+{
+    struct weir_blobs_count count;
+    WEIR_TRY(mark_and_sweep(look, true, &count, err));
+    *out = (struct retain_size){.n = count.n,
+                                .bytes = count.bytes,
+                                .oldest_ms = count.oldest_ms,
+                                .n_needed = count.n_named,
+                                .n_going = count.n_swept};
+    return WEIR_OK;
+}

@@ -1,0 +1,336 @@
+/** What tasks leave in the state folder: checkpoints, rendezvous, replicas, logs. */
+#include "retain/retain_private.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "store/stmt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SUCCEEDED_KEEP_MS ((int64_t)3600000) /* checkpoints of a training that made its model */
+#define UNKNOWN_KEEP_MS   ((int64_t)3600000) /* what no record speaks of: it may be being made */
+#define LOG_QUIET_MS      ((int64_t)600000)  /* the agent may still be sending */
+#define DEPTH_MAX         64
+#define PLACE_MAX_BYTES   64
+
+/** A folder on its way out has this behind its name, so that nobody finds half of it. */
+static const char going[] = ".removed";
+
+static const char sql_job[] = "SELECT state, finished_ms FROM jobs WHERE id = :id";
+static const char sql_log_needed[] =
+    "SELECT count(*) FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :id"
+    " AND t.attempt = :attempt AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')";
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static int64_t bytes_at(int dir_fd, const char *name, int depth)
+{
+    struct stat info;
+    if (fstatat(dir_fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+        return 0;
+    }
+    int64_t bytes = (int64_t)info.st_blocks * 512;
+    if (!S_ISDIR(info.st_mode) || depth == DEPTH_MAX) {
+        return bytes;
+    }
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return bytes;
+    }
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            bytes += bytes_at(dirfd(dir), entry->d_name, depth + 1);
+        }
+    }
+    (void)closedir(dir);
+    return bytes;
+}
+
+int64_t retain_tree_bytes(const char *path)
+{
+    return bytes_at(AT_FDCWD, path, 0);
+}
+
+/* ---- what an entry is worth ------------------------------------------------------------------ */
+
+struct entry {
+    struct retain_item *item;
+    const char *path;
+    int64_t mtime_ms;
+};
+
+/* The job behind `job_len` characters of the entry's name. *out_is_over: it is over, since
+ * item->time_ms. A job that no record speaks of is over since the entry was last written. */
+static weir_status find_job(struct weir_txn *txn, const struct retain_look *look,
+                            const struct entry *entry, int job_len, bool *out_is_over,
+                            bool *out_has_succeeded, struct weir_error *err)
+{
+    struct weir_stmt *stmt WEIR_AUTO(weir_stmt_auto_close) = NULL;
+    bool has_row;
+    const char *id = weir_arena_printf(look->arena, "%.*s", job_len, entry->item->name);
+    WEIR_TRY(weir_stmt_open(txn, sql_job, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    entry->item->time_ms = entry->mtime_ms;
+    *out_has_succeeded = false;
+    if (!has_row) {
+        *out_is_over = look->now_ms - entry->mtime_ms >= UNKNOWN_KEEP_MS;
+        return WEIR_OK;
+    }
+    const char *state = weir_stmt_text(stmt, 0, look->arena);
+    *out_has_succeeded = strcmp(state, "SUCCEEDED") == 0;
+    *out_is_over =
+        *out_has_succeeded || strcmp(state, "FAILED") == 0 || strcmp(state, "CANCELLED") == 0;
+    if (*out_is_over) {
+        entry->item->time_ms = weir_stmt_int(stmt, 1);
+    }
+    return WEIR_OK;
+}
+
+static weir_status judge_checkpoints(struct weir_txn *txn, const struct retain_look *look,
+                                     const struct entry *entry, struct weir_error *err)
+{
+    bool is_over, has_succeeded;
+    WEIR_TRY(
+        find_job(txn, look, entry, (int)strlen(entry->item->name), &is_over, &has_succeeded, err));
+    entry->item->is_needed = !is_over;
+    if (has_succeeded && look->limit.keep_ms > SUCCEEDED_KEEP_MS) {
+        entry->item->time_ms -= look->limit.keep_ms - SUCCEEDED_KEEP_MS;
+    }
+    return WEIR_OK;
+}
+
+static weir_status judge_rendezvous(struct weir_txn *txn, const struct retain_look *look,
+                                    const struct entry *entry, struct weir_error *err)
+{
+    bool is_over, has_succeeded;
+    WEIR_TRY(
+        find_job(txn, look, entry, (int)strlen(entry->item->name), &is_over, &has_succeeded, err));
+    entry->item->is_needed = !is_over;
+    return WEIR_OK;
+}
+
+/* Where a reader of an outbox is, by its file; 0 if it has none. */
+static uint64_t read_place(const char *path)
+{
+    char text[PLACE_MAX_BYTES + 1] = {0};
+    size_t len = 0;
+    if (weir_file_read_into(path, text, PLACE_MAX_BYTES, &len, NULL) != WEIR_OK) {
+        return 0;
+    }
+    return strtoull(text, NULL, 10);
+}
+
+/* Has every reader of the outbox passed its end? docs/architecture.md, "Outbox of a replica": a
+ * segment's name is the position of its first byte, NAME.position holds a reader's. */
+static bool is_drained(struct weir_arena *arena, const char *dir)
+{
+    DIR *stream = opendir(dir);
+    uint64_t end = 0, slowest = UINT64_MAX;
+    bool has_server = false;
+    if (stream == NULL) {
+        return errno == ENOENT;
+    }
+    for (struct dirent *file = readdir(stream); file != NULL; file = readdir(stream)) {
+        char *dot = strrchr(file->d_name, '.'), *behind;
+        const char *path = weir_arena_printf(arena, "%s/%s", dir, file->d_name);
+        struct stat info;
+        if (dot != NULL && strcmp(dot, ".log") == 0 && stat(path, &info) == 0) {
+            uint64_t start = strtoull(file->d_name, &behind, 16);
+            end = behind == dot ? WEIR_MAX(end, start + (uint64_t)info.st_size) : UINT64_MAX;
+        } else if (dot != NULL && strcmp(dot, ".position") == 0) {
+            uint64_t place = read_place(path);
+            slowest = WEIR_MIN(slowest, place);
+            has_server = has_server || strcmp(file->d_name, "server.position") == 0;
+        }
+    }
+    (void)closedir(stream);
+    return end == 0 || (has_server && slowest >= end);
+}
+
+static weir_status judge_replica(struct weir_txn *txn, const struct retain_look *look,
+                                 const struct entry *entry, struct weir_error *err)
+{
+    bool is_over, has_succeeded;
+    const char *dash = strrchr(entry->item->name, '-'); /* JOB-RANK */
+    int job_len = dash != NULL ? (int)(dash - entry->item->name) : (int)strlen(entry->item->name);
+    WEIR_TRY(find_job(txn, look, entry, job_len, &is_over, &has_succeeded, err));
+    entry->item->is_needed =
+        !is_over ||
+        !is_drained(look->arena, weir_arena_printf(look->arena, "%s/outbox", entry->path));
+    return WEIR_OK;
+}
+
+/* TASK.ATTEMPT.log */
+static weir_status judge_log(struct weir_txn *txn, const struct retain_look *look,
+                             const struct entry *entry, struct weir_error *err)
+{
+    int64_t n_running = 0;
+    const char *dot = strchr(entry->item->name, '.');
+    entry->item->time_ms = entry->mtime_ms;
+    if (dot != NULL) {
+        const char *task = weir_arena_printf(look->arena, "%.*s", (int)(dot - entry->item->name),
+                                             entry->item->name);
+        WEIR_TRY(
+            weir_txn_query_int(txn, sql_log_needed,
+                               WEIR_BINDS(WEIR_BIND_TEXT("id", task),
+                                          WEIR_BIND_INT("attempt", strtoll(dot + 1, NULL, 10))),
+                               0, &n_running, err));
+    }
+    entry->item->is_needed = n_running > 0 || look->now_ms - entry->mtime_ms < LOG_QUIET_MS;
+    return WEIR_OK;
+}
+
+/** A folder of the state folder, and what its entries are worth. */
+static const struct folder {
+    enum weir_retain_kind kind;
+    const char *dir;
+    weir_status (*judge)(struct weir_txn *txn, const struct retain_look *look,
+                         const struct entry *entry, struct weir_error *err);
+} folders[] = {
+    {WEIR_RETAIN_CHECKPOINTS, "checkpoints", judge_checkpoints},
+    {WEIR_RETAIN_RENDEZVOUS, "rendezvous", judge_rendezvous},
+    {WEIR_RETAIN_REPLICAS, "replicas", judge_replica},
+    {WEIR_RETAIN_LOGS, "logs", judge_log},
+};
+
+/* ---- all entries ----------------------------------------------------------------------------- */
+
+struct listing {
+    const struct retain_look *look;
+    const struct folder *folder;
+    const char *dir;
+    struct retain_item *items;
+    int64_t *mtimes_ms;
+    size_t n;
+};
+
+static weir_status list_names(struct listing *listing, struct weir_error *err)
+{
+    struct dirent **entries;
+    int n = scandir(listing->dir, &entries, NULL, alphasort);
+    if (n < 0) {
+        return errno == ENOENT ? WEIR_OK
+                               : weir_error_set_errno(err, errno, "listing %s", listing->dir);
+    }
+    struct weir_arena *arena = listing->look->arena;
+    listing->items = WEIR_ARENA_ARRAY(arena, (size_t)n + 1, struct retain_item);
+    listing->mtimes_ms = WEIR_ARENA_ARRAY(arena, (size_t)n + 1, int64_t);
+    for (int i = 0; i < n; i++) {
+        struct stat info;
+        const char *path = weir_arena_printf(arena, "%s/%s", listing->dir, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.' && lstat(path, &info) == 0) {
+            listing->mtimes_ms[listing->n] =
+                (int64_t)info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1000000;
+            listing->items[listing->n++] =
+                (struct retain_item){.name = weir_arena_strdup(arena, entries[i]->d_name),
+                                     .bytes = retain_tree_bytes(path)};
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return WEIR_OK;
+}
+
+static bool is_going(const char *name)
+{
+    size_t len = strlen(name);
+    return len >= sizeof going && strcmp(name + len - (sizeof going - 1), going) == 0;
+}
+
+static weir_status judge_all(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct listing *listing = context;
+    for (size_t i = 0; i < listing->n; i++) {
+        struct retain_item *item = &listing->items[i];
+        struct entry entry = {
+            item, weir_arena_printf(listing->look->arena, "%s/%s", listing->dir, item->name),
+            listing->mtimes_ms[i]};
+        if (!is_going(item->name)) {
+            WEIR_TRY(listing->folder->judge(txn, listing->look, &entry, err));
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status list_entries(const struct retain_look *look, struct listing *out,
+                                size_t *out_n_going, struct weir_error *err)
+{
+    struct listing listing = {.look = look};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(folders); i++) {
+        if (folders[i].kind == look->kind) {
+            listing.folder = &folders[i];
+        }
+    }
+    listing.dir = weir_arena_printf(look->arena, "%s/%s", look->retainer->config.state_dir,
+                                    listing.folder->dir);
+    WEIR_TRY(list_names(&listing, err));
+    WEIR_TRY(weir_store_read(look->retainer->config.store, judge_all, &listing, err));
+    *out_n_going = retain_choose(listing.items, listing.n, &look->limit, look->now_ms);
+    for (size_t i = 0; i < listing.n; i++) { /* what was begun is ended, whatever the limits say */
+        *out_n_going += is_going(listing.items[i].name) && !listing.items[i].goes;
+        listing.items[i].goes = listing.items[i].goes || is_going(listing.items[i].name);
+    }
+    *out = listing;
+    return WEIR_OK;
+}
+
+static weir_status remove_entry(const struct listing *listing, const struct retain_item *item,
+                                struct weir_error *err)
+{
+    char *path = weir_arena_printf(listing->look->arena, "%s/%s", listing->dir, item->name);
+    char *away =
+        is_going(item->name) ? path : weir_arena_printf(listing->look->arena, "%s%s", path, going);
+    if (away != path && rename(path, away) != 0) {
+        return errno == ENOENT ? WEIR_OK : weir_error_set_errno(err, errno, "renaming %s", path);
+    }
+    return weir_dir_remove(away, err);
+}
+
+weir_status retain_folders_sweep(const struct retain_look *look, struct weir_error *err)
+{
+    struct listing listing;
+    size_t n_going;
+    int64_t bytes = 0;
+    WEIR_TRY(list_entries(look, &listing, &n_going, err));
+    for (size_t i = 0; i < listing.n && !retain_is_stopping(look->retainer); i++) {
+        if (listing.items[i].goes) {
+            WEIR_TRY(remove_entry(&listing, &listing.items[i], err));
+            bytes += listing.items[i].bytes;
+        }
+    }
+    if (n_going > 0) {
+        weir_log(WEIR_LOG_INFO, "retention_removed",
+                 WEIR_KV_STR("kind", weir_retain_rules[look->kind].name),
+                 WEIR_KV_INT("n", (int64_t)n_going), WEIR_KV_INT("bytes", bytes));
+    }
+    return WEIR_OK;
+}
+
+weir_status retain_folders_measure(const struct retain_look *look, struct retain_size *out,
+                                   struct weir_error *err)
+{
+    struct listing listing;
+    struct retain_size size = {0};
+    size_t n_going;
+    WEIR_TRY(list_entries(look, &listing, &n_going, err));
+    for (size_t i = 0; i < listing.n; i++) {
+        size.bytes += listing.items[i].bytes;
+        size.n_needed += listing.items[i].is_needed;
+    }
+    size.n = (int64_t)listing.n;
+    size.n_going = (int64_t)n_going;
+    size.oldest_ms = listing.n > 0 ? listing.items[0].time_ms : 0;
+    *out = size;
+    return WEIR_OK;
+}

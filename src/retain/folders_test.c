@@ -1,0 +1,199 @@
+#include "retain/retain_fixture.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define JOB "01890000-0000-7000-8000-00000000000"
+
+static bool has(const char *path)
+{
+    return weir_path_exists(in_state("%s", path));
+}
+
+START_TEST(checkpoints_stay_until_the_training_is_over)
+{
+    add_job("runs", "train", "RUNNING", 0);
+    add_job("restarts", "train", "RESTARTING", 0);
+    add_job("made", "train", "SUCCEEDED", NOON_MS);
+    add_job("failed", "train", "FAILED", NOON_MS);
+    for (size_t i = 0; i < 4; i++) {
+        const char *const jobs[] = {"runs", "restarts", "made", "failed"};
+        add_file(in_state("checkpoints/%s/1/weights", jobs[i]), 5000, NOON_MS - 90 * DAY_MS);
+    }
+    sweep_round();
+    ck_assert(has("checkpoints/made/1/weights"));
+    now_ms = NOON_MS + HOUR_MS;
+    sweep_round();
+    ck_assert(!has("checkpoints/made"));
+    ck_assert(has("checkpoints/failed/1/weights"));
+    now_ms = NOON_MS + 7 * DAY_MS - 1;
+    sweep_round();
+    ck_assert(has("checkpoints/failed/1/weights"));
+    now_ms++;
+    sweep_round();
+    ck_assert(!has("checkpoints/failed"));
+    ck_assert(has("checkpoints/runs/1/weights"));
+    ck_assert(has("checkpoints/restarts/1/weights"));
+}
+
+END_TEST
+
+START_TEST(beyond_their_size_the_checkpoints_that_ended_first_go)
+{
+    add_job("a", "train", "FAILED", NOON_MS - 2000);
+    add_job("b", "train", "CANCELLED", NOON_MS - 1000);
+    add_job("c", "train", "RUNNING", 0);
+    add_file(in_state("checkpoints/a/w"), 400000, NOON_MS);
+    add_file(in_state("checkpoints/b/w"), 400000, NOON_MS);
+    add_file(in_state("checkpoints/c/w"), 400000, NOON_MS);
+    retain("checkpoints", "1MB");
+    sweep_round();
+    ck_assert(!has("checkpoints/a"));
+    ck_assert(has("checkpoints/b/w"));
+    retain("checkpoints", "0B");
+    sweep_round();
+    ck_assert(!has("checkpoints/b"));
+    ck_assert(has("checkpoints/c/w")); /* needed, whatever the bound */
+}
+
+END_TEST
+
+START_TEST(kept_for_ever_means_for_ever)
+{
+    add_job("made", "train", "SUCCEEDED", NOON_MS);
+    add_file(in_state("checkpoints/made/w"), 10, NOON_MS);
+    retain("checkpoints", "forever,unbounded");
+    now_ms = NOON_MS + 9999 * DAY_MS;
+    sweep_round();
+    ck_assert(has("checkpoints/made/w"));
+}
+
+END_TEST
+
+START_TEST(a_folder_of_no_known_job_is_left_for_an_hour)
+{
+    add_file(in_state("rendezvous/nobody/address"), 10, NOON_MS);
+    now_ms = NOON_MS + HOUR_MS - 1000;
+    sweep_round();
+    ck_assert(has("rendezvous/nobody/address"));
+    now_ms = NOON_MS + HOUR_MS;
+    sweep_round();
+    ck_assert(!has("rendezvous/nobody"));
+}
+
+END_TEST
+
+/* What a kill between the renaming and the last unlink leaves. */
+START_TEST(a_removal_that_was_cut_short_is_ended)
+{
+    add_file(in_state("checkpoints/x.removed/half"), 10, NOON_MS);
+    retain("checkpoints", "forever,unbounded");
+    sweep_round();
+    ck_assert(!has("checkpoints/x.removed"));
+}
+
+END_TEST
+
+START_TEST(a_link_is_removed_and_not_what_it_points_to)
+{
+    add_job("over", "train", "FAILED", NOON_MS);
+    add_file(in_state("precious/data"), 10, NOON_MS);
+    add_file(in_state("checkpoints/over/w"), 10, NOON_MS);
+    ck_assert_int_eq(symlink(in_state("precious"), in_state("checkpoints/over/link")), 0);
+    retain("checkpoints", "0s");
+    sweep_round();
+    ck_assert(!has("checkpoints/over"));
+    ck_assert(has("precious/data"));
+}
+
+END_TEST
+
+static void add_outbox(const char *folder, const char *server, const char *sink)
+{
+    add_file(in_state("replicas/%s/cache/model-x", folder), 10, NOON_MS);
+    add_file(in_state("replicas/%s/outbox/0000000000001000.log", folder), 0x234, NOON_MS);
+    if (server != NULL) {
+        ck_assert_int_eq(weir_file_write(in_state("replicas/%s/outbox/server.position", folder),
+                                         server, strlen(server), 0600, NULL),
+                         WEIR_OK);
+    }
+    if (sink != NULL) {
+        ck_assert_int_eq(weir_file_write(in_state("replicas/%s/outbox/jsonl-1.position", folder),
+                                         sink, strlen(sink), 0600, NULL),
+                         WEIR_OK);
+    }
+}
+
+/* 0x1000 + 0x234 = 4660: the end of the log. */
+START_TEST(a_replica_s_folder_stays_until_every_decision_was_shipped)
+{
+    for (int i = 0; i < 6; i++) {
+        char id[64];
+        (void)snprintf(id, sizeof id, JOB "%d", i);
+        add_job(id, "predict", i == 5 ? "RUNNING" : "CANCELLED", i == 5 ? 0 : NOON_MS);
+    }
+    add_outbox(JOB "0-0", "4660 0\n", NULL);
+    add_outbox(JOB "1-0", "4659 0\n", NULL);
+    add_outbox(JOB "2-0", "4660 0\n", "100 5\n");
+    add_outbox(JOB "3-0", NULL, NULL);
+    add_file(in_state("replicas/" JOB "4-1/cache/x"), 10, NOON_MS); /* never had an outbox */
+    add_outbox(JOB "5-0", "4660 0\n", NULL);
+    now_ms = NOON_MS + 60 * DAY_MS;
+    retain("replicas", "0B");
+    sweep_round();
+    ck_assert(!has("replicas/" JOB "0-0"));
+    ck_assert(has("replicas/" JOB "1-0/outbox/0000000000001000.log"));
+    ck_assert(has("replicas/" JOB "2-0/outbox/0000000000001000.log"));
+    ck_assert(has("replicas/" JOB "3-0/outbox/0000000000001000.log"));
+    ck_assert(!has("replicas/" JOB "4-1"));
+    ck_assert(has("replicas/" JOB "5-0"));
+}
+
+END_TEST
+
+START_TEST(logs_of_attempts_that_are_over_go_by_age_and_size)
+{
+    add_job("j", "command", "RUNNING", 0);
+    add_task("t", "j", 3);
+    add_file(in_state("logs/t.2.log"), 4000, NOON_MS - 31 * DAY_MS);
+    add_file(in_state("logs/t.3.log"), 4000, NOON_MS - 31 * DAY_MS); /* says little, runs on */
+    add_file(in_state("logs/gone.1.log"), 4000, NOON_MS - 29 * DAY_MS);
+    sweep_round();
+    ck_assert(!has("logs/t.2.log"));
+    ck_assert(has("logs/t.3.log"));
+    ck_assert(has("logs/gone.1.log"));
+    add_file(in_state("logs/new.1.log"), 4000, NOON_MS - 1000);
+    retain("logs", "0B");
+    sweep_round();
+    ck_assert(!has("logs/gone.1.log"));
+    ck_assert(has("logs/new.1.log")); /* the agent may still be sending */
+    sql("UPDATE jobs SET state = 'SUCCEEDED', finished_ms = 1");
+    now_ms = NOON_MS + HOUR_MS;
+    sweep_round();
+    ck_assert(!has("logs/new.1.log"));
+    ck_assert(!has("logs/t.3.log"));
+}
+
+END_TEST
+
+START_TEST(sizes_are_those_on_the_disk)
+{
+    add_file(in_state("tree/a/b/c"), 100000, NOON_MS);
+    add_file(in_state("tree/d"), 1, NOON_MS);
+    ck_assert_int_eq(symlink("/usr", in_state("tree/link")), 0);
+    int64_t bytes = retain_tree_bytes(in_state("tree"));
+    ck_assert_int_ge(bytes, 100000 + 1);
+    ck_assert_int_lt(bytes, 200000);
+    ck_assert_int_eq(retain_tree_bytes(in_state("nothing")), 0);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("folders", retain_set_up, retain_tear_down,
+                    checkpoints_stay_until_the_training_is_over,
+                    beyond_their_size_the_checkpoints_that_ended_first_go,
+                    kept_for_ever_means_for_ever, a_folder_of_no_known_job_is_left_for_an_hour,
+                    a_removal_that_was_cut_short_is_ended,
+                    a_link_is_removed_and_not_what_it_points_to,
+                    a_replica_s_folder_stays_until_every_decision_was_shipped,
+                    logs_of_attempts_that_are_over_go_by_age_and_size, sizes_are_those_on_the_disk)

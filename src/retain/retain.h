@@ -1,0 +1,134 @@
+/**
+ * Retention: what is kept, for how long, and how much of it.
+ *
+ * Whatever grows by itself in the state folder is a *kind* (decisions, pictures, logs …) with a row
+ * in one table: what it is, by which rule it goes, how old and how large it may become by default.
+ * The *policy* is that table's limits as an admin has changed them, one setting in the store. The
+ * *retainer* is a thread that applies the policy: once a minute to rows, every five minutes to
+ * folders, once an hour to blobs, and at once when asked.
+ *
+ *     weir_retainer_start(&config, &retainer, err);
+ *     weir_retainer_poke(retainer);              // apply the policy now
+ *     weir_retainer_usage(retainer, arena, &usage, err);
+ *
+ * Rows go in steps: each is one write transaction that is meant to take 3 ms, with a pause four
+ * times as long behind it; the number of rows of a step follows from how long the last one took.
+ * Files go only when nothing refers to them: a folder of a job that is over, a pack of pictures
+ * (its rows say "gone" from then on), a blob that no record names and that nobody has touched for
+ * its time. A round that is cut short anywhere, also by a kill, is simply done again.
+ *
+ * What is still needed is never taken, whatever the limits say: models that records name, the
+ * checkpoints of jobs that are not over, outboxes with decisions that were not shipped, what
+ * people made (datasets, model versions, IONs, users). When only such things are left, a kind may
+ * be above its bound; its usage says so.
+ */
+#ifndef WEIR_RETAIN_RETAIN_H
+#define WEIR_RETAIN_RETAIN_H
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/record.h"
+#include "blob/blob.h"
+#include "store/store.h"
+
+/** No bound: kept for ever, or whatever its size. */
+#define WEIR_RETAIN_ANY ((int64_t)-1)
+
+enum weir_retain_kind {
+    WEIR_RETAIN_DECISIONS,
+    WEIR_RETAIN_EVENTS,
+    WEIR_RETAIN_ALERTS,
+    WEIR_RETAIN_HEALTH,
+    WEIR_RETAIN_POLICY_DECISIONS,
+    WEIR_RETAIN_METRICS,
+    WEIR_RETAIN_JOBS,
+    WEIR_RETAIN_ACTIONS,
+    WEIR_RETAIN_CHECKPOINTS,
+    WEIR_RETAIN_RENDEZVOUS,
+    WEIR_RETAIN_REPLICAS,
+    WEIR_RETAIN_LOGS,
+    WEIR_RETAIN_BLOBS,
+    WEIR_RETAIN_N,
+};
+
+/** How old and how large a kind may become; WEIR_RETAIN_ANY: no bound. */
+struct weir_retain_limit {
+    int64_t keep_ms;
+    int64_t max_bytes;
+};
+
+/** A row of the table. */
+struct weir_retain_rule {
+    const char *name;               /**< "decisions" */
+    const char *what;               /**< What it is. */
+    const char *rule;               /**< When it goes. */
+    struct weir_retain_limit limit; /**< Default. */
+    /** Rows: what one takes with its indexes, on average; their size is reckoned with it. Files: 0.
+     */
+    int64_t row_bytes;
+};
+
+extern const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N];
+
+/** The kind of that name, or -1. */
+int weir_retain_kind_from_text(const char *name);
+
+struct weir_retain_policy {
+    struct weir_retain_limit limits[WEIR_RETAIN_N];
+};
+
+/**
+ * Read a limit as people write it: an age, a size, or both with a comma between ("30d,10GB").
+ * An age is a number with s, m, h or d, or "forever"; a size a number with B, kB, MB, GB, TB, KiB,
+ * MiB, GiB or TiB, or "unbounded"; "default" sets both. What is not named stays as it is.
+ * @return INVALID with what was expected; the limit is then untouched.
+ */
+weir_status weir_retain_limit_parse(const char *text, enum weir_retain_kind kind,
+                                    struct weir_retain_limit *limit,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** As weir_retain_limit_parse reads it: "30d,10GB". Returns out. */
+#define WEIR_RETAIN_LIMIT_TEXT_BYTES 64
+const char *weir_retain_limit_text(const struct weir_retain_limit *limit,
+                                   char out[WEIR_RETAIN_LIMIT_TEXT_BYTES]);
+
+/** The policy that holds: the defaults and what the setting "retention" changes of them. */
+weir_status weir_retain_policy_load(struct weir_txn *txn, struct weir_arena *arena,
+                                    struct weir_retain_policy *out,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Store what differs from the defaults. */
+weir_status weir_retain_policy_save(struct weir_txn *txn, const struct weir_retain_policy *policy,
+                                    int64_t now_ms, struct weir_arena *arena,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+struct weir_retainer;
+
+struct weir_retainer_config {
+    struct weir_store *store;
+    struct weir_blobs *blobs;
+    const char *state_dir;          /**< Copied. */
+    const struct weir_clock *clock; /**< NULL: the system's. */
+};
+
+/** Make a retainer; its thread runs from weir_retainer_start on. Nothing else is started. */
+struct weir_retainer *weir_retainer_create(const struct weir_retainer_config *config);
+weir_status weir_retainer_start(struct weir_retainer *retainer,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** End the thread, after the step in progress. NULL is accepted. */
+void weir_retainer_destroy(struct weir_retainer *retainer);
+
+/** Apply the policy to every kind soon. Any thread. */
+void weir_retainer_poke(struct weir_retainer *retainer);
+
+/**
+ * Apply the policy to every kind now, on this thread, without pauses: for tests and benches, on a
+ * retainer that was not started. A kind that fails is logged, and the others go on.
+ * @return The first failure.
+ */
+weir_status weir_retainer_round(struct weir_retainer *retainer,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

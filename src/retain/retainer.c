@@ -1,0 +1,222 @@
+#include "retain/retain_private.h"
+
+#include "base/deadline.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MINUTE_MS         ((int64_t)60000)
+#define LOOK_MAX_BYTES    ((size_t)1 << 30)
+#define CLOCK_JUMP_MS     MINUTE_MS
+#define CLOCK_PATIENCE_MS (60 * MINUTE_MS)
+#define FIRST_STEP_ROWS   64
+
+#define ROWS                                                                                       \
+    {                                                                                              \
+        retain_rows_sweep, retain_rows_measure, MINUTE_MS                                          \
+    }
+#define FOLDERS                                                                                    \
+    {                                                                                              \
+        retain_folders_sweep, retain_folders_measure, 5 * MINUTE_MS                                \
+    }
+
+const struct retain_ops retain_ops[WEIR_RETAIN_N] = {
+    [WEIR_RETAIN_DECISIONS] = ROWS,
+    [WEIR_RETAIN_EVENTS] = ROWS,
+    [WEIR_RETAIN_ALERTS] = ROWS,
+    [WEIR_RETAIN_HEALTH] = ROWS,
+    [WEIR_RETAIN_POLICY_DECISIONS] = ROWS,
+    [WEIR_RETAIN_METRICS] = ROWS,
+    [WEIR_RETAIN_JOBS] = ROWS,
+    [WEIR_RETAIN_ACTIONS] = ROWS,
+    [WEIR_RETAIN_CHECKPOINTS] = FOLDERS,
+    [WEIR_RETAIN_RENDEZVOUS] = FOLDERS,
+    [WEIR_RETAIN_REPLICAS] = FOLDERS,
+    [WEIR_RETAIN_LOGS] = FOLDERS,
+    [WEIR_RETAIN_BLOBS] = {retain_blobs_sweep, retain_blobs_measure, 60 * MINUTE_MS},
+};
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+struct loading {
+    struct weir_arena *arena;
+    struct weir_retain_policy policy;
+};
+
+static weir_status load_policy(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct loading *loading = context;
+    return weir_retain_policy_load(txn, loading->arena, &loading->policy, err);
+}
+
+static weir_status sweep_kind(struct weir_retainer *retainer, enum weir_retain_kind kind,
+                              struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, LOOK_MAX_BYTES);
+    struct loading loading = {.arena = &arena};
+    weir_status status = weir_store_read(retainer->config.store, load_policy, &loading, err);
+    if (status == WEIR_OK) {
+        struct retain_look look = {.retainer = retainer,
+                                   .kind = kind,
+                                   .limit = loading.policy.limits[kind],
+                                   .now_ms = weir_clock_now_ms(retainer->config.clock),
+                                   .arena = &arena};
+        status = retain_ops[kind].sweep(&look, err);
+    }
+    weir_arena_fini(&arena);
+    if (status != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "retention_failed",
+                 WEIR_KV_STR("kind", weir_retain_rules[kind].name),
+                 WEIR_KV_STR("error", err->message));
+    }
+    return status;
+}
+
+weir_status weir_retainer_round(struct weir_retainer *retainer, struct weir_error *err)
+{
+    weir_status first = WEIR_OK;
+    for (int kind = 0; kind < WEIR_RETAIN_N && !retain_is_stopping(retainer); kind++) {
+        struct weir_error failure = {0};
+        weir_status status = sweep_kind(retainer, kind, &failure);
+        if (status != WEIR_OK && first == WEIR_OK) {
+            first = weir_error_set(err, status, "%s", failure.message);
+        }
+    }
+    return first;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+bool retain_is_stopping(struct weir_retainer *retainer)
+{
+    pthread_mutex_lock(&retainer->lock);
+    bool is_stopping = retainer->is_stopping;
+    pthread_mutex_unlock(&retainer->lock);
+    return is_stopping;
+}
+
+void retain_pause(struct weir_retainer *retainer, int64_t wait_ms)
+{
+    if (!retainer->has_thread) {
+        return;
+    }
+    struct timespec deadline = weir_deadline_after(wait_ms);
+    pthread_mutex_lock(&retainer->lock);
+    int rc = 0;
+    while (!retainer->is_stopping && rc != ETIMEDOUT) {
+        rc = pthread_cond_timedwait(&retainer->changed, &retainer->lock, &deadline);
+    }
+    pthread_mutex_unlock(&retainer->lock);
+}
+
+/* Wait until `mono_ms`, or until somebody asks. */
+static bool wait_until(struct weir_retainer *retainer, int64_t mono_ms, bool *out_is_asked)
+{
+    struct timespec deadline = weir_deadline_at(mono_ms);
+    pthread_mutex_lock(&retainer->lock);
+    int rc = 0;
+    while (!retainer->is_stopping && !retainer->is_poked && rc != ETIMEDOUT) {
+        rc = pthread_cond_timedwait(&retainer->changed, &retainer->lock, &deadline);
+    }
+    *out_is_asked = retainer->is_poked;
+    retainer->is_poked = false;
+    bool goes_on = !retainer->is_stopping;
+    pthread_mutex_unlock(&retainer->lock);
+    return goes_on;
+}
+
+/* Sweep what is due; everything if somebody asked. Returns when the next kind is due. */
+static int64_t sweep_due(struct weir_retainer *retainer, bool is_asked)
+{
+    int64_t next_ms = INT64_MAX;
+    for (int kind = 0; kind < WEIR_RETAIN_N && !retain_is_stopping(retainer); kind++) {
+        struct weir_error ignored = {0}; /* logged; the next round tries again */
+        if (is_asked || weir_mono_ms() >= retainer->due_mono_ms[kind]) {
+            (void)sweep_kind(retainer, kind, &ignored);
+            retainer->due_mono_ms[kind] = weir_mono_ms() + retain_ops[kind].every_ms;
+        }
+        next_ms = WEIR_MIN(next_ms, retainer->due_mono_ms[kind]);
+    }
+    return next_ms;
+}
+
+/* A wall clock that leaps ahead makes everything look old: wait until somebody could have put it
+ * right. Returns by how much it leapt since the last look. */
+static int64_t clock_leap_ms(int64_t *offset_ms)
+{
+    int64_t now_ms = weir_time_ms() - weir_mono_ms();
+    int64_t leap_ms = now_ms - *offset_ms;
+    *offset_ms = now_ms;
+    return leap_ms;
+}
+
+static void *retainer_main(void *context)
+{
+    struct weir_retainer *retainer = context;
+    int64_t offset_ms = weir_time_ms() - weir_mono_ms();
+    int64_t next_ms = weir_mono_ms();
+    bool is_asked;
+    while (wait_until(retainer, next_ms, &is_asked)) {
+        int64_t leap_ms = clock_leap_ms(&offset_ms);
+        if (leap_ms >= CLOCK_JUMP_MS) {
+            weir_log(WEIR_LOG_WARN, "retention_waits",
+                     WEIR_KV_STR("reason", "the wall clock was set ahead"),
+                     WEIR_KV_INT("by_s", leap_ms / 1000));
+            next_ms = weir_mono_ms() + CLOCK_PATIENCE_MS;
+            continue;
+        }
+        next_ms = sweep_due(retainer, is_asked);
+    }
+    return NULL;
+}
+
+struct weir_retainer *weir_retainer_create(const struct weir_retainer_config *config)
+{
+    struct weir_retainer *retainer = weir_xalloc(sizeof *retainer);
+    *retainer = (struct weir_retainer){.config = *config, .n_step_rows = FIRST_STEP_ROWS};
+    retainer->config.state_dir = weir_xstrdup(config->state_dir);
+    retainer->config.clock = config->clock != NULL ? config->clock : &weir_system_clock;
+    pthread_mutex_init(&retainer->lock, NULL);
+    weir_cond_init(&retainer->changed);
+    return retainer;
+}
+
+weir_status weir_retainer_start(struct weir_retainer *retainer, struct weir_error *err)
+{
+    retainer->has_thread = true;
+    int reason = pthread_create(&retainer->thread, NULL, retainer_main, retainer);
+    if (reason != 0) {
+        retainer->has_thread = false;
+        return weir_error_set_errno(err, reason, "cannot start the thread of retention");
+    }
+    return WEIR_OK;
+}
+
+void weir_retainer_destroy(struct weir_retainer *retainer)
+{
+    if (retainer == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&retainer->lock);
+    retainer->is_stopping = true;
+    pthread_cond_broadcast(&retainer->changed);
+    pthread_mutex_unlock(&retainer->lock);
+    if (retainer->has_thread) {
+        pthread_join(retainer->thread, NULL);
+    }
+    pthread_cond_destroy(&retainer->changed);
+    pthread_mutex_destroy(&retainer->lock);
+    free((char *)retainer->config.state_dir);
+    free(retainer);
+}
+
+void weir_retainer_poke(struct weir_retainer *retainer)
+{
+    pthread_mutex_lock(&retainer->lock);
+    retainer->is_poked = true;
+    pthread_cond_broadcast(&retainer->changed);
+    pthread_mutex_unlock(&retainer->lock);
+}

@@ -1,0 +1,333 @@
+/**
+ * Rows that go: the oldest first, a few at a time.
+ *
+ * Decisions, events and health reports are numbered in the order of arrival, and many: a step is
+ * one range of numbers, and their count follows from the first and the last. Of the other tables
+ * the keys of what goes are read first, and each step deletes by key, with the condition asked
+ * again, since a job may have been started again meanwhile.
+ */
+#include "retain/retain_private.h"
+
+#include "base/log.h"
+#include "store/stmt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STEP_ROWS_MAX 2000
+#define STEP_AIM_US   (RETAIN_STEP_MAX_US / 3)
+#define STEPS_MAX     4096 /* of one round: what is left is for the next */
+#define KEYS_MAX      500
+
+/** A numbered table. cut_old: the last number of the first :n rows that is older than :before. */
+struct numbered {
+    const char *count, *first, *oldest, *cut_old, *prepare, *remove;
+};
+
+#define NUMBERED(table, prepare_sql)                                                               \
+    {                                                                                              \
+        .count = "SELECT coalesce((SELECT max(seq) FROM " table ") - (SELECT min(seq) FROM " table \
+                 ") + 1, 0)",                                                                      \
+        .first = "SELECT min(seq) FROM " table,                                                    \
+        .oldest = "SELECT time_ms FROM " table " ORDER BY seq LIMIT 1",                            \
+        .cut_old = "SELECT max(seq) FROM (SELECT seq, time_ms FROM " table                         \
+                   " ORDER BY seq LIMIT :n) AS first WHERE time_ms <= :before",                    \
+        .prepare = (prepare_sql), .remove = "DELETE FROM " table " WHERE seq <= :cut"              \
+    }
+
+static const struct numbered decisions = NUMBERED("decisions", NULL);
+static const struct numbered events = NUMBERED("events", NULL);
+static const struct numbered health = NUMBERED("health_reports", NULL);
+
+/**
+ * A table whose rows go by key. keys: those that may go, ended at :before or earlier, oldest
+ * first, at most :n. remove: statements with :key, in order; each says how many rows of it go at
+ * once by :n, and is repeated until none is left.
+ */
+struct keyed {
+    const char *count, *oldest, *keys;
+    const char *remove[4];
+};
+
+#define OVER   "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+#define IN_USE "state IN ('PENDING_REVIEW', 'APPROVED', 'SERVING')"
+
+static const struct keyed alerts = {
+    .count = "SELECT count(*) FROM alerts WHERE state = 'resolved'",
+    .oldest = "SELECT min(resolved_ms) FROM alerts WHERE state = 'resolved'",
+    .keys = "SELECT id FROM alerts WHERE state = 'resolved' AND resolved_ms <= :before"
+            " ORDER BY resolved_ms, id LIMIT :n",
+    .remove = {"DELETE FROM alerts WHERE id = :key AND state = 'resolved'"},
+};
+static const struct keyed policy_decisions = {
+    .count = "SELECT count(*) FROM policy_decisions",
+    .oldest = "SELECT min(time_ms) FROM policy_decisions",
+    .keys = "SELECT id FROM policy_decisions WHERE time_ms <= :before AND candidate NOT IN"
+            " (SELECT id FROM ion_candidates WHERE " IN_USE ") ORDER BY time_ms, id LIMIT :n",
+    .remove = {"DELETE FROM policy_decisions WHERE id = :key AND candidate NOT IN"
+               " (SELECT id FROM ion_candidates WHERE " IN_USE ")"},
+};
+static const struct keyed metrics = {
+    .count = "SELECT count(*) FROM metrics",
+    .oldest = "SELECT min(finished_ms) FROM runs WHERE finished_ms > 0 AND EXISTS"
+              " (SELECT 1 FROM metrics WHERE run = runs.id)",
+    .keys = "SELECT id FROM runs WHERE finished_ms > 0 AND finished_ms <= :before AND"
+            " EXISTS (SELECT 1 FROM metrics WHERE run = runs.id) AND id NOT IN"
+            " (SELECT v.run FROM model_versions v JOIN ion_candidates c ON c.model_version = v.id"
+            " WHERE c." IN_USE " AND v.run IS NOT NULL) ORDER BY finished_ms, id LIMIT :n",
+    .remove = {"DELETE FROM metrics WHERE (run, key, step) IN (SELECT run, key, step FROM metrics"
+               " WHERE run = :key LIMIT :n)"},
+};
+static const struct keyed jobs = {
+    .count = "SELECT count(*) FROM jobs WHERE " OVER,
+    .oldest = "SELECT min(finished_ms) FROM jobs WHERE " OVER,
+    .keys = "SELECT id FROM jobs WHERE " OVER " AND finished_ms <= :before AND id NOT IN"
+            " (SELECT job FROM ion_pipelines WHERE job IS NOT NULL) AND id NOT IN"
+            " (SELECT r.job FROM runs r JOIN model_versions v ON v.run = r.id"
+            " WHERE r.job IS NOT NULL) ORDER BY finished_ms, id LIMIT :n",
+    .remove =
+        {
+            "DELETE FROM metrics WHERE (run, key, step) IN (SELECT m.run, m.key, m.step"
+            " FROM metrics m JOIN runs r ON r.id = m.run JOIN jobs j ON j.id = r.job"
+            " WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            "DELETE FROM runs WHERE id IN (SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job"
+            " WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            "DELETE FROM tasks WHERE id IN (SELECT t.id FROM tasks t JOIN jobs j ON j.id = t.job"
+            " WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            "DELETE FROM jobs WHERE id = :key AND " OVER,
+        },
+};
+static const struct keyed actions = {
+    .count = "SELECT count(*) FROM outbox WHERE state <> 'pending'",
+    .oldest = "SELECT min(done_ms) FROM outbox WHERE state <> 'pending'",
+    .keys = "SELECT key FROM outbox WHERE state <> 'pending' AND done_ms <= :before"
+            " ORDER BY done_ms, seq LIMIT :n",
+    .remove = {"DELETE FROM outbox WHERE key = :key AND state <> 'pending'"},
+};
+
+static const struct rows {
+    const struct numbered *numbered; /**< One of the two. */
+    const struct keyed *keyed;
+} rows[WEIR_RETAIN_N] = {
+    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions},
+    [WEIR_RETAIN_EVENTS] = {.numbered = &events},
+    [WEIR_RETAIN_HEALTH] = {.numbered = &health},
+    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts},
+    [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions},
+    [WEIR_RETAIN_METRICS] = {.keyed = &metrics},
+    [WEIR_RETAIN_JOBS] = {.keyed = &jobs},
+    [WEIR_RETAIN_ACTIONS] = {.keyed = &actions},
+};
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/** One transaction that deletes. */
+struct step {
+    const struct retain_look *look;
+    int64_t n;      /**< Rows at most. */
+    int64_t before; /**< What is not later goes. */
+    int64_t excess; /**< So many go whatever their age. */
+    const char *sql, *key;
+    int64_t n_removed; /**< Out. */
+    int64_t took_us;   /**< Out. */
+};
+
+/* The aim is how long the writer is held; the fsync behind it is shared with whoever waits. */
+static void adapt(struct weir_retainer *retainer, int64_t took_us)
+{
+    int64_t n = retainer->n_step_rows;
+    if (took_us > STEP_AIM_US) {
+        n = WEIR_MAX(1, n * STEP_AIM_US / (took_us + 1) * 3 / 4);
+    } else if (took_us < STEP_AIM_US / 2) {
+        n = WEIR_MIN(STEP_ROWS_MAX, n + n / 4 + 1);
+    }
+    retainer->n_step_rows = WEIR_MAX(1, n);
+    pthread_mutex_lock(&retainer->lock);
+    retainer->n_steps++;
+    retainer->n_long_steps += took_us > RETAIN_STEP_MAX_US;
+    retainer->longest_step_us = WEIR_MAX(retainer->longest_step_us, took_us);
+    pthread_mutex_unlock(&retainer->lock);
+}
+
+static weir_status take_step(struct step *step, weir_txn_fn fn, struct weir_error *err)
+{
+    struct weir_retainer *retainer = step->look->retainer;
+    step->n = WEIR_MAX(1, retainer->n_step_rows);
+    step->n_removed = 0;
+    WEIR_TRY(weir_store_write(retainer->config.store, fn, step, err));
+    if (step->n_removed > 0) {
+        adapt(retainer, step->took_us);
+        retain_pause(retainer, step->took_us * 4 / 1000 + 1);
+    }
+    return WEIR_OK;
+}
+
+static weir_status remove_range(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct step *step = context;
+    const struct numbered *table = rows[step->look->kind].numbered;
+    int64_t cut, first, began_us = (int64_t)(weir_mono_ns() / 1000);
+    WEIR_TRY(weir_txn_query_int(txn, table->first, WEIR_NO_BINDS, 0, &first, err));
+    WEIR_TRY(weir_txn_query_int(
+        txn, table->cut_old,
+        WEIR_BINDS(WEIR_BIND_INT("n", step->n), WEIR_BIND_INT("before", step->before)), first - 1,
+        &cut, err));
+    cut = WEIR_MAX(cut, first - 1 + WEIR_MIN(step->n, step->excess));
+    step->n_removed = 0;
+    if (cut >= first && table->prepare != NULL) {
+        WEIR_TRY(
+            weir_txn_exec(txn, table->prepare, WEIR_BINDS(WEIR_BIND_INT("cut", cut)), NULL, err));
+    }
+    if (cut >= first) {
+        WEIR_TRY(weir_txn_exec(txn, table->remove, WEIR_BINDS(WEIR_BIND_INT("cut", cut)),
+                               &step->n_removed, err));
+    }
+    step->took_us = (int64_t)(weir_mono_ns() / 1000) - began_us;
+    return WEIR_OK;
+}
+
+static weir_status remove_key(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct step *step = context;
+    int64_t began_us = (int64_t)(weir_mono_ns() / 1000);
+    bool has_n = strstr(step->sql, ":n") != NULL;
+    struct weir_bind binds[] = {WEIR_BIND_TEXT("key", step->key), WEIR_BIND_INT("n", step->n)};
+    WEIR_TRY(weir_txn_exec(txn, step->sql, binds, has_n ? 2 : 1, &step->n_removed, err));
+    step->took_us = (int64_t)(weir_mono_ns() / 1000) - began_us;
+    return WEIR_OK;
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+struct reading {
+    const struct retain_look *look;
+    int64_t before, n;
+    int64_t count, oldest;
+    char **keys;
+    size_t n_keys;
+};
+
+static weir_status read_counts(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct reading *reading = context;
+    const struct rows *table = &rows[reading->look->kind];
+    const char *count = table->keyed != NULL ? table->keyed->count : table->numbered->count;
+    const char *oldest = table->keyed != NULL ? table->keyed->oldest : table->numbered->oldest;
+    WEIR_TRY(weir_txn_query_int(txn, count, WEIR_NO_BINDS, 0, &reading->count, err));
+    return weir_txn_query_int(txn, oldest, WEIR_NO_BINDS, 0, &reading->oldest, err);
+}
+
+static weir_status read_keys(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct reading *reading = context;
+    return weir_txn_query_texts(
+        txn, rows[reading->look->kind].keyed->keys,
+        WEIR_BINDS(WEIR_BIND_INT("before", reading->before), WEIR_BIND_INT("n", reading->n)),
+        reading->look->arena, &reading->keys, &reading->n_keys, err);
+}
+
+/* What ended at that time or before is too old; INT64_MIN: nothing is. */
+static int64_t too_old_ms(const struct retain_look *look)
+{
+    return look->limit.keep_ms < 0 ? INT64_MIN : look->now_ms - look->limit.keep_ms;
+}
+
+/* How many rows there are beyond the bound. */
+static int64_t excess_of(const struct retain_look *look, int64_t count)
+{
+    if (look->limit.max_bytes < 0) {
+        return 0;
+    }
+    return WEIR_MAX((int64_t)0,
+                    count - look->limit.max_bytes / weir_retain_rules[look->kind].row_bytes);
+}
+
+/* ---- sweeps ---------------------------------------------------------------------------------- */
+
+static weir_status sweep_numbered(const struct retain_look *look, int64_t *n_removed,
+                                  struct weir_error *err)
+{
+    struct reading reading = {.look = look};
+    WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
+    struct step step = {
+        .look = look, .before = too_old_ms(look), .excess = excess_of(look, reading.count)};
+    for (int i = 0; i < STEPS_MAX && !retain_is_stopping(look->retainer); i++) {
+        WEIR_TRY(take_step(&step, remove_range, err));
+        *n_removed += step.n_removed;
+        step.excess = WEIR_MAX((int64_t)0, step.excess - step.n_removed);
+        if (step.n_removed == 0) {
+            break;
+        }
+    }
+    return WEIR_OK;
+}
+
+/* Everything of one key: each statement until it finds nothing. What the last one takes counts. */
+static weir_status remove_all_of(const struct retain_look *look, const char *key,
+                                 int64_t *n_removed, struct weir_error *err)
+{
+    const struct keyed *table = rows[look->kind].keyed;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(table->remove) && table->remove[i] != NULL; i++) {
+        bool is_last = i + 1 == WEIR_ARRAY_LEN(table->remove) || table->remove[i + 1] == NULL;
+        struct step step = {.look = look, .sql = table->remove[i], .key = key};
+        do {
+            WEIR_TRY(take_step(&step, remove_key, err));
+            *n_removed += is_last ? step.n_removed : 0;
+        } while (step.n_removed > 0 && strstr(step.sql, ":n") != NULL &&
+                 !retain_is_stopping(look->retainer));
+    }
+    return WEIR_OK;
+}
+
+/* Metrics are counted in rows and go by runs: one run at a time then, until enough have gone. */
+static weir_status sweep_keys(const struct retain_look *look, int64_t before, int64_t n_wanted,
+                              int64_t *n_removed, struct weir_error *err)
+{
+    struct reading reading = {
+        .look = look, .before = before, .n = WEIR_MIN(n_wanted, (int64_t)KEYS_MAX)};
+    int64_t n_before = *n_removed;
+    WEIR_TRY(weir_store_read(look->retainer->config.store, read_keys, &reading, err));
+    for (size_t i = 0; i < reading.n_keys && *n_removed - n_before < n_wanted &&
+                       !retain_is_stopping(look->retainer);
+         i++) {
+        WEIR_TRY(remove_all_of(look, reading.keys[i], n_removed, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status sweep_keyed(const struct retain_look *look, int64_t *n_removed,
+                               struct weir_error *err)
+{
+    struct reading reading = {.look = look};
+    WEIR_TRY(sweep_keys(look, too_old_ms(look), INT64_MAX, n_removed, err));
+    WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
+    int64_t excess = excess_of(look, reading.count);
+    return excess > 0 ? sweep_keys(look, INT64_MAX, excess, n_removed, err) : WEIR_OK;
+}
+
+weir_status retain_rows_sweep(const struct retain_look *look, struct weir_error *err)
+{
+    int64_t n_removed = 0;
+    weir_status status = rows[look->kind].keyed != NULL ? sweep_keyed(look, &n_removed, err)
+                                                        : sweep_numbered(look, &n_removed, err);
+    if (n_removed > 0) {
+        weir_log(WEIR_LOG_INFO, "retention_removed",
+                 WEIR_KV_STR("kind", weir_retain_rules[look->kind].name),
+                 WEIR_KV_INT("rows", n_removed));
+    }
+    return status;
+}
+
+weir_status retain_rows_measure(const struct retain_look *look, struct retain_size *out,
+                                struct weir_error *err)
+{
+    struct reading reading = {.look = look};
+    WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
+    bool is_old = reading.count > 0 && reading.oldest <= too_old_ms(look);
+    int64_t excess = excess_of(look, reading.count);
+    *out = (struct retain_size){.n = reading.count,
+                                .bytes = reading.count * weir_retain_rules[look->kind].row_bytes,
+                                .oldest_ms = reading.count > 0 ? reading.oldest : 0,
+                                .n_going = WEIR_MAX(excess, (int64_t)is_old)};
+    return WEIR_OK;
+}

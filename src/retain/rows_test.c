@@ -1,0 +1,260 @@
+#include "retain/retain_fixture.h"
+
+#include <string.h>
+
+/* Decisions seq `first` to `last`, one a minute from NOON_MS + first minutes on. */
+struct span {
+    int64_t first, last;
+};
+
+static weir_status add_decisions_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct span *span = context;
+    for (int64_t i = span->first; i <= span->last; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "d%" PRId64, i);
+        WEIR_TRY(weir_txn_exec(
+            txn,
+            "INSERT INTO decisions (id, seq, ion, pipeline, camera, frame, time_ms, verdict,"
+            " model_version, gallery_version, list_revision, latency_us, durable_us) VALUES"
+            " (:id, :seq, 'door', 'p', :camera, :seq, :time, :verdict, 1, 1, 1, 1, 1)",
+            WEIR_BINDS(WEIR_BIND_TEXT("id", id), WEIR_BIND_INT("seq", i),
+                       WEIR_BIND_TEXT("camera", i % 2 == 0 ? "east" : "west"),
+                       WEIR_BIND_TEXT("verdict", i % 3 == 0 ? "grant" : "deny"),
+                       WEIR_BIND_INT("time", NOON_MS + i * 60000)),
+            NULL, err));
+    }
+    return WEIR_OK;
+}
+
+static void add_decisions(int64_t first, int64_t last)
+{
+    struct span span = {first, last};
+    fixture_write(&fixture, add_decisions_in, &span);
+}
+
+START_TEST(decisions_older_than_the_policy_go_and_no_others)
+{
+    add_decisions(1, 3000);
+    retain("decisions", "1d");
+    now_ms = NOON_MS + 1000 * 60000 + DAY_MS;
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 2000);
+    ck_assert_int_eq(ask("SELECT min(seq) FROM decisions"), 1001);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 2000);
+    now_ms = NOON_MS + 10 * DAY_MS;
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 0);
+    sweep_round(); /* of an empty table */
+}
+
+END_TEST
+
+START_TEST(decisions_beyond_the_size_go_oldest_first)
+{
+    char text[32];
+    add_decisions(1, 3000);
+    (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
+                   100 * weir_retain_rules[WEIR_RETAIN_DECISIONS].row_bytes);
+    retain("decisions", text);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 100);
+    ck_assert_int_eq(ask("SELECT min(seq) FROM decisions"), 2901);
+    add_decisions(3001, 3007);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 100);
+    ck_assert_int_eq(ask("SELECT max(seq) FROM decisions"), 3007);
+}
+
+END_TEST
+
+/* One that arrived late, from a clock that is behind, takes no younger ones with it for long. */
+START_TEST(a_decision_with_a_wrong_time_does_not_hold_up_the_others)
+{
+    add_decisions(1, 10);
+    sql("UPDATE decisions SET time_ms = %" PRId64 " WHERE seq = 3", NOON_MS + 900 * DAY_MS);
+    retain("decisions", "1d");
+    now_ms = NOON_MS + 5 * 60000 + DAY_MS;
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT min(seq) FROM decisions"), 6);
+}
+
+END_TEST
+
+static void add_alert(const char *id, const char *state, int64_t resolved_ms)
+{
+    sql("INSERT INTO alerts (id, key, severity, kind, message, state, count, raised_ms, last_ms,"
+        " acknowledged_ms, resolved_ms) VALUES ('%s', '%s', 'info', 'k', 'm', '%s', 1, 1, 1, 0,"
+        " %" PRId64 ")",
+        id, id, state, resolved_ms);
+}
+
+START_TEST(only_resolved_alerts_go)
+{
+    add_alert("open", "open", 0);
+    add_alert("seen", "acknowledged", 0);
+    add_alert("old", "resolved", NOON_MS - 91 * DAY_MS);
+    add_alert("new", "resolved", NOON_MS - 89 * DAY_MS);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM alerts WHERE id = 'old'"), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM alerts"), 3);
+    retain("alerts", "0B");
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM alerts"), 2);
+}
+
+END_TEST
+
+/* A run of a job, with n metrics. */
+static void add_run(const char *id, const char *job, int64_t finished_ms, int n)
+{
+    sql("INSERT INTO runs (id, name, project, kind, status, job, dataset_version, created_ms,"
+        " finished_ms) VALUES ('%s', 'n', 'p', 'train', 'FINISHED', '%s', 0, 1, %" PRId64 ")",
+        id, job, finished_ms);
+    for (int i = 0; i < n; i++) {
+        sql("INSERT INTO metrics (run, key, step, value, time_ms) VALUES ('%s', 'loss', %d, 1, 1)",
+            id, i);
+    }
+}
+
+/* A model version of a run, offered to a link in this state. */
+static void add_candidate(const char *id, const char *run, const char *state)
+{
+    sql("INSERT INTO models (name, project, created_ms) VALUES ('m', 'p', 0) ON CONFLICT DO "
+        "NOTHING");
+    sql("INSERT INTO model_versions (id, model, version, run, blob, bytes, dataset_version,"
+        " created_ms) VALUES ('v%s', 'm', (SELECT count(*) + 1 FROM model_versions), '%s', 'b', 1, "
+        "0, 0)",
+        id, run);
+    sql("INSERT INTO ions (name, project, document, state, revision, list_revision, n_decisions,"
+        " n_served, created_ms, updated_ms) VALUES ('door', 'p', '{}', 'ACTIVE', 1, 1, 0, 0, 0, 0)"
+        " ON CONFLICT DO NOTHING");
+    sql("INSERT INTO ion_candidates (id, ion, link, model, model_version, version, blob, state,"
+        " served_seq, served_ms, created_ms, updated_ms) VALUES ('c%s', 'door', 'l%s', 'm', 'v%s', "
+        "1,"
+        " 'b', '%s', 0, 0, 0, 0)",
+        id, id, id, state);
+}
+
+START_TEST(jobs_that_are_over_go_with_their_tasks_runs_and_metrics)
+{
+    int64_t old = NOON_MS - 91 * DAY_MS;
+    add_job("gone", "train", "FAILED", old);
+    add_task("t1", "gone", 1);
+    add_run("r1", "gone", old, 200);
+    add_job("made", "train", "SUCCEEDED", old); /* lineage of a model version */
+    add_task("t2", "made", 1);
+    add_run("r2", "made", old, 3);
+    add_candidate("a", "r2", "RETIRED");
+    add_job("runs", "train", "RUNNING", 0);
+    add_run("r3", "runs", 0, 3);
+    add_job("late", "command", "SUCCEEDED", NOON_MS - 89 * DAY_MS);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM jobs WHERE id = 'gone'"), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM jobs"), 3);
+    ck_assert_int_eq(ask("SELECT count(*) FROM tasks"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM runs"), 2);
+    ck_assert_int_eq(ask("SELECT count(*) FROM metrics"), 6);
+    retain("jobs", "0s,0B");
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM jobs"), 2);
+}
+
+END_TEST
+
+START_TEST(the_job_of_a_pipeline_stays)
+{
+    add_job("current", "train", "FAILED", 1);
+    add_job("other", "train", "FAILED", 1);
+    sql("INSERT INTO ions (name, project, document, state, revision, list_revision, n_decisions,"
+        " n_served, created_ms, updated_ms) VALUES ('x', 'p', '{}', 'ACTIVE', 1, 1, 0, 0, 0, 0)");
+    sql("INSERT INTO ion_pipelines (id, ion, name, type, state, job, training, dataset_version,"
+        " next_fire_ms, deployment_revision, gallery_version, updated_ms) VALUES"
+        " ('x', 'x', 't', 'training', 'IDLE', 'current', 1, 0, 0, 0, 0, 0)");
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM jobs WHERE id = 'current'"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM jobs"), 1);
+}
+
+END_TEST
+
+START_TEST(curves_of_models_that_serve_or_wait_stay)
+{
+    static const char *const states[] = {"SERVING", "PENDING_REVIEW", "APPROVED", "RETIRED"};
+    add_job("j", "train", "SUCCEEDED", 1);
+    for (int i = 0; i < 4; i++) {
+        char id[2] = {(char)('0' + i), '\0'};
+        add_run(id, "j", 1, 5);
+        add_candidate(id, id, states[i]);
+    }
+    retain("metrics", "0s,0B");
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM metrics"), 15);
+    ck_assert_int_eq(ask("SELECT count(*) FROM metrics WHERE run = '3'"), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM runs"), 4);
+}
+
+END_TEST
+
+START_TEST(actions_that_wait_stay)
+{
+    for (int i = 0; i < 3; i++) {
+        sql("INSERT INTO outbox (seq, key, kind, payload, state, attempts, due_ms, created_ms, "
+            "done_ms)"
+            " VALUES (%d, 'k%d', 'x', '{}', '%s', 0, 0, 0, 1)",
+            i, i,
+            i == 0   ? "pending"
+            : i == 1 ? "done"
+                     : "failed");
+    }
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM outbox"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM outbox WHERE state = 'pending'"), 1);
+}
+
+END_TEST
+
+/* The file's pages are used again: what comes and goes leaves it as large as it was. */
+START_TEST(the_database_reaches_a_plateau)
+{
+    int64_t pages[12], n = 2000;
+    char text[32];
+    (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
+                   n * weir_retain_rules[WEIR_RETAIN_DECISIONS].row_bytes);
+    retain("decisions", text);
+    for (int i = 0; i < 12; i++) {
+        add_decisions(i * n + 1, (i + 1) * n);
+        sweep_round();
+        ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), n);
+        pages[i] = ask("SELECT page_count FROM pragma_page_count");
+    }
+    ck_assert_int_gt(pages[1], pages[0]);
+    ck_assert_int_le(pages[11], pages[3] + pages[3] / 20);
+}
+
+END_TEST
+
+START_TEST(a_step_holds_the_writer_for_no_more_than_ten_milliseconds)
+{
+    add_decisions(1, 20000);
+    retain("decisions", "0s");
+    now_ms = NOON_MS + 99 * DAY_MS;
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 0);
+    /* A neighbour may take the processor from a step: then a few are long. */
+    ck_assert_int_gt(retainer->n_steps, 10);
+    ck_assert_int_le(retainer->n_long_steps, WEIR_TEST_TIMES(retainer->n_steps / 10, INT64_MAX));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("rows", retain_set_up, retain_tear_down,
+                    decisions_older_than_the_policy_go_and_no_others,
+                    decisions_beyond_the_size_go_oldest_first,
+                    a_decision_with_a_wrong_time_does_not_hold_up_the_others,
+                    only_resolved_alerts_go,
+                    jobs_that_are_over_go_with_their_tasks_runs_and_metrics,
+                    the_job_of_a_pipeline_stays, curves_of_models_that_serve_or_wait_stay,
+                    actions_that_wait_stay, the_database_reaches_a_plateau,
+                    a_step_holds_the_writer_for_no_more_than_ten_milliseconds)
