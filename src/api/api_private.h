@@ -155,6 +155,8 @@ API_FN(api_ion_candidates);
 API_FN(api_policy_decisions);
 API_FN(api_deployment_get);
 API_FN(api_threshold_put);
+API_FN(api_replica_put);
+API_FN(api_replicas_get);
 API_FN(api_members_get);
 API_FN(api_member_put);
 API_FN(api_member_delete);

@@ -37,25 +37,34 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
     return view;
 }
 
+/** What replicas serve of the link's models, what the link has chosen, and what waits for a person.
+ */
 static json_t *link_view(const struct weir_ion_state *state, const struct weir_ion_doc_link *link)
 {
-    json_t *pending = json_array(), *serving = NULL, *model = json_null();
+    json_t *pending = json_array(), *serving = json_null(), *model = json_null(),
+           *wanted = json_null();
+    const char *deployment = NULL;
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
         if (strcmp(candidate->link, link->id) != 0) {
             continue;
         }
-        if (strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0) {
+        const char *shown = weir_ion_candidate_shown(state, candidate);
+        if (strcmp(shown, WEIR_CANDIDATE_SERVING) == 0) {
             serving = json_integer(candidate->version);
             model = json_string(candidate->model);
+        }
+        if (strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0) {
+            wanted = json_integer(candidate->version);
+            deployment = shown;
         } else if (strcmp(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) == 0) {
             json_array_append_new(pending, json_integer(candidate->version));
         }
     }
-    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o}", "id", link->id, "from", link->from, "to",
-                     link->to, "policy", weir_policy_text(link->policy), "serving_version",
-                     serving != NULL ? serving : json_null(), "serving_model", model,
-                     "pending_versions", pending);
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:s?,s:o}", "id", link->id, "from", link->from,
+                     "to", link->to, "policy", weir_policy_text(link->policy), "serving_version",
+                     serving, "serving_model", model, "wanted_version", wanted, "deployment_state",
+                     deployment, "pending_versions", pending);
 }
 
 static json_t *ion_view(const struct weir_ion_state *state)
@@ -218,6 +227,8 @@ weir_status api_ion_candidates(struct api_call *call, struct weir_txn *txn, stru
     for (size_t i = state.n_candidates; i > 0; i--) {
         const struct weir_ion_candidate *candidate = &state.candidates[i - 1];
         json_t *view = weir_record_to_json(&weir_ion_candidate_resource, candidate);
+        json_object_set_new(view, "state",
+                            json_string(weir_ion_candidate_shown(&state, candidate)));
         const char *colon = strchr(candidate->link, ':');
         size_t from_len =
             colon != NULL ? (size_t)(colon - candidate->link) : strlen(candidate->link);

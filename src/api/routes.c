@@ -3,6 +3,7 @@
 
 #include "ion/decision.h"
 #include "ion/ion.h"
+#include "ion/replica.h"
 #include "ion/threshold.h"
 #include "job/job.h"
 #include "store/event.h"
@@ -154,6 +155,11 @@ const struct api_route api_routes[] = {
     {"PUT", API "/ions/{name}/pipelines/{pipeline}/threshold", "Report how a threshold was set",
      WORKER, WORKER, API_WRITE, API_OWN_PIPELINE, &weir_threshold_resource, NULL, NULL, 0,
      api_threshold_put},
+    {"PUT", API "/ions/{name}/pipelines/{pipeline}/replicas/{replica}",
+     "Report what became of the deployment, and that the replica lives", WORKER, WORKER, API_WRITE,
+     API_OWN_PIPELINE, &weir_ion_replica_resource, NULL, NULL, 0, api_replica_put},
+    {"GET", API "/ions/{name}/replicas", "What the ION's replicas reported last", VIEWER, VIEWER,
+     API_READ, API_LIST, NULL, &weir_ion_replica_resource, "cursor", 0, api_replicas_get},
     {"GET", API "/ions/{name}/members", "Who is on the allow and deny lists", VIEWER, VIEWER,
      API_READ, API_LIST, NULL, &weir_ion_member_resource, "cursor", 0, api_members_get},
     {"PUT", API "/ions/{name}/members/{person}", "Put a person on a list", OPERATOR, OPERATOR,

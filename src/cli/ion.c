@@ -129,8 +129,12 @@ static void print_links(struct cli_call *call, const json_t *ion)
     }
     json_array_foreach(json_object_get(ion, "links"), i, link)
     {
-        printf("%s: serving version %s, waiting %s\n", cli_text(call, link, "id"),
-               cli_text(call, link, "serving_version"), cli_text(call, link, "pending_versions"));
+        const char *state = json_string_value(json_object_get(link, "deployment_state"));
+        bool is_there = state == NULL || strcmp(state, "SERVING") == 0;
+        printf("%s: serving version %s, %s%s%swaiting %s\n", cli_text(call, link, "id"),
+               cli_text(call, link, "serving_version"), is_there ? "" : "deploying ",
+               is_there ? "" : cli_text(call, link, "wanted_version"), is_there ? "" : ", ",
+               cli_text(call, link, "pending_versions"));
     }
 }
 

@@ -7,6 +7,7 @@
  *     ion_train.c    triggers, coalescing, ends of trainings
  *     ion_policy.c   candidates: policies, review, promotion, rollback
  *     ion_deploy.c   what a replica must serve
+ *     ion_replica.c  what replicas say of it
  *
  * Handlers check everything that can be refused before they change anything.
  */
@@ -15,11 +16,13 @@
 
 #include "ion/ion_step.h"
 
-#define PIPELINE_IDLE     "IDLE"
-#define PIPELINE_TRAINING "TRAINING"
-#define PIPELINE_WAITING  "WAITING"
-#define PIPELINE_SERVING  "SERVING"
-#define PIPELINE_REMOVED  "REMOVED"
+#define PIPELINE_IDLE          "IDLE"
+#define PIPELINE_TRAINING      "TRAINING"
+#define PIPELINE_WAITING       "WAITING"
+#define PIPELINE_DEPLOYING     "DEPLOYING"
+#define PIPELINE_SERVING       "SERVING"
+#define PIPELINE_DEPLOY_FAILED "DEPLOY_FAILED"
+#define PIPELINE_REMOVED       "REMOVED"
 
 struct engine {
     struct weir_ion_state *state;
@@ -116,5 +119,16 @@ void engine_see_gallery(struct engine *engine, struct weir_ion_pipeline *pipelin
                         const struct weir_ion_dataset *dataset);
 
 void engine_on_lists(struct engine *engine);
+
+/* ion_replica.c */
+
+/** Into another state (kept), with a reason or NULL (copied). */
+void engine_set_state(struct engine *engine, struct weir_ion_pipeline *pipeline, char *state,
+                      const char *reason);
+
+/** The replicas are gone or go: nothing is served, and no deployment is failing. */
+void engine_forget_serving(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
+void engine_on_replica(struct engine *engine);
 
 #endif

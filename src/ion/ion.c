@@ -27,7 +27,9 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, ion,                 TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
     WEIR_FIELD(weir_ion_pipeline, name,                TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Name within the ION"),
     WEIR_FIELD(weir_ion_pipeline, type,                TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "training or prediction"),
-    WEIR_FIELD(weir_ion_pipeline, state,               TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "IDLE, TRAINING; WAITING, SERVING; REMOVED"),
+    WEIR_FIELD(weir_ion_pipeline, state,               TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "IDLE, TRAINING; WAITING, DEPLOYING, SERVING, DEPLOY_FAILED; REMOVED"),
+    WEIR_FIELD(weir_ion_pipeline, state_reason,        TEXT, WEIR_FIELD_READ_ONLY, "", "Why the deployment failed"),
+    WEIR_FIELD(weir_ion_pipeline, state_ms,            TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it is in this state"),
     WEIR_FIELD(weir_ion_pipeline, job,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Job of the training or of the replicas"),
     WEIR_FIELD(weir_ion_pipeline, run,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Run of the training"),
     WEIR_FIELD(weir_ion_pipeline, training,            INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the running or last training"),
@@ -38,6 +40,9 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, candidate,           TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that serves"),
     WEIR_FIELD(weir_ion_pipeline, deployment_revision, INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Counts changes of what replicas must serve"),
     WEIR_FIELD_HIDING(weir_ion_pipeline, deployment,   WEIR_FIELD_READ_ONLY, WEIR_DEPLOYMENT_SECRETS, "", "What replicas must serve; secrets are shown as ***"),
+    WEIR_FIELD(weir_ion_pipeline, served_revision,     INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Newest deployment that a replica serves; 0: none"),
+    WEIR_FIELD(weir_ion_pipeline, served_candidate,    TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that replicas serve"),
+    WEIR_FIELD(weir_ion_pipeline, last_frame_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When a replica took a frame last"),
     WEIR_FIELD(weir_ion_pipeline, gallery_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Version of the gallery's dataset"),
     WEIR_FIELD(weir_ion_pipeline, gallery_path,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
     WEIR_FIELD(weir_ion_pipeline, gallery_digest,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
@@ -58,7 +63,7 @@ static const struct weir_field candidate_fields[] = {
     WEIR_FIELD(weir_ion_candidate, version,       INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the model version"),
     WEIR_FIELD(weir_ion_candidate, blob,          TEXT, WEIR_FIELD_READ_ONLY, "", "SHA-256 of the model file"),
     WEIR_FIELD(weir_ion_candidate, metrics,       JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Measured quality"),
-    WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, APPROVED, SERVING, RETIRED, REJECTED or ROLLED_BACK"),
+    WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK"),
     WEIR_FIELD(weir_ion_candidate, served_seq,    INT,  WEIR_FIELD_READ_ONLY, "", "Order of serving; 0 = never"),
     WEIR_FIELD(weir_ion_candidate, served_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it began to serve"),
     WEIR_FIELD(weir_ion_candidate, created_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it came to the link"),
@@ -126,7 +131,7 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
                           struct weir_ion_state *out, struct weir_error *err)
 {
     struct weir_ion_state state = {0};
-    void *pipelines, *candidates, *members;
+    void *pipelines, *candidates, *members, *replicas;
     json_t *document = NULL;
     WEIR_TRY(weir_txn_get(txn, &weir_ion_resource, name, arena, &state.ion, err));
     const char *text = state.ion.document != NULL ? state.ion.document : "";
@@ -146,9 +151,12 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
                       &state.n_candidates, err));
     WEIR_TRY(load_all(txn, &weir_ion_member_resource, name, "person", arena, &members,
                       &state.n_members, err));
+    WEIR_TRY(load_all(txn, &weir_ion_replica_resource, name, NULL, arena, &replicas,
+                      &state.n_replicas, err));
     state.pipelines = pipelines;
     state.candidates = candidates;
     state.members = members;
+    state.replicas = replicas;
     *out = state;
     return WEIR_OK;
 }
@@ -216,12 +224,13 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
     case WEIR_ION_ACTION_ALERT: {
         char id[WEIR_UUID_BYTES];
         weir_uuid_make(id);
-        const struct weir_alert alert = {.id = id,
-                                         .key = (char *)action->key,
-                                         .severity = "critical",
-                                         .kind = (char *)action->kind,
-                                         .subject = subject,
-                                         .message = (char *)action->message};
+        const struct weir_alert alert = {
+            .id = id,
+            .key = (char *)action->key,
+            .severity = (char *)(action->severity != NULL ? action->severity : "critical"),
+            .kind = (char *)action->kind,
+            .subject = subject,
+            .message = (char *)action->message};
         return weir_alert_raise(txn, &alert, now_ms, NULL, err);
     }
     case WEIR_ION_ACTION_RESOLVE:

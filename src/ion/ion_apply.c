@@ -64,7 +64,8 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
         }
     }
     /* Counters stay: numbers and keys are not used again if the pipeline comes back. */
-    pipeline->state = PIPELINE_REMOVED;
+    engine_forget_serving(engine, pipeline);
+    engine_set_state(engine, pipeline, PIPELINE_REMOVED, NULL);
     pipeline->job = NULL;
     pipeline->run = NULL;
     pipeline->pending_cause = NULL;
@@ -106,7 +107,8 @@ ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, 
     }
     if (*out_is_new) {
         pipeline->type = is_training ? "training" : "prediction";
-        pipeline->state = is_training ? PIPELINE_IDLE : PIPELINE_WAITING;
+        engine_set_state(engine, pipeline, is_training ? PIPELINE_IDLE : PIPELINE_WAITING, NULL);
+        pipeline->last_frame_ms = 0;
         pipeline->dataset_version = 0;
         pipeline->gallery_version = 0;
         pipeline->strangers_version = 0;

@@ -113,7 +113,7 @@ static const struct weir_ion_candidate *find_candidate(const struct engine *engi
 /** The deployment revision makes the key new each time. */
 static void start_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    pipeline->state = PIPELINE_SERVING;
+    engine_set_state(engine, pipeline, PIPELINE_DEPLOYING, NULL);
     engine_act(engine, (struct weir_ion_action){
                            .type = WEIR_ION_ACTION_START_PREDICTION,
                            .key = weir_arena_printf(engine->arena, "start_prediction:%s:%" PRId64,
@@ -137,6 +137,12 @@ static bool deploy(struct engine *engine, struct weir_ion_pipeline *pipeline, bo
     pipeline->deployment_revision++;
     pipeline->deployment = compose(engine, pipeline, doc, candidate, pipeline->deployment_revision);
     pipeline->updated_ms = engine->now_ms;
+    if (engine_is(pipeline->state, PIPELINE_DEPLOY_FAILED)) {
+        /* Its alert stays until a deployment works. */
+        engine_set_state(engine, pipeline,
+                         pipeline->served_revision > 0 ? PIPELINE_SERVING : PIPELINE_DEPLOYING,
+                         NULL);
+    }
     engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_DEPLOYED,
                                                 .pipeline = pipeline->name,
                                                 .number = pipeline->deployment_revision});
@@ -165,6 +171,7 @@ void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pi
                            .job = pipeline->job});
     pipeline->job = NULL;
     pipeline->updated_ms = engine->now_ms;
+    engine_forget_serving(engine, pipeline);
     if (deploy(engine, pipeline, true)) {
         start_replicas(engine, pipeline);
     }

@@ -121,8 +121,8 @@ static void serve(struct engine *engine, struct weir_ion_candidate *candidate, c
     candidate->served_ms = engine->now_ms;
     engine_tell(engine, kind,
                 weir_arena_printf(engine->arena,
-                                  "Pipeline %s serves model %s version %" PRId64 "%s.", link->to,
-                                  candidate->model, candidate->version, instead));
+                                  "Pipeline %s is to serve model %s version %" PRId64 "%s.",
+                                  link->to, candidate->model, candidate->version, instead));
     if (pipeline != NULL) {
         pipeline->candidate = candidate->id;
         pipeline->updated_ms = engine->now_ms;

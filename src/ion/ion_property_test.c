@@ -53,7 +53,35 @@ static struct weir_ion_event random_apply(struct world *world)
     return event;
 }
 
-static struct weir_ion_event random_event(struct world *world, const struct weir_ion_state *state)
+/** Reports of up to three replicas, of the running job mostly, about deployments around the one
+ *  that is wanted. The state's array is replaced, as after a load. */
+static struct weir_ion_event random_reports(struct world *world, struct weir_ion_state *state,
+                                            const struct weir_ion_pipeline *pipeline)
+{
+    static char *const states[] = {WEIR_REPLICA_STARTING, WEIR_REPLICA_APPLIED,
+                                   WEIR_REPLICA_FAILED};
+    struct weir_rng *rng = &world->rng;
+    struct weir_ion_replica *replicas = WEIR_ARENA_ARRAY(&arena, 3, struct weir_ion_replica);
+    size_t n = weir_rng_below(rng, 4);
+    for (size_t i = 0; i < n; i++) {
+        int64_t revision =
+            WEIR_MAX(pipeline->deployment_revision - (int64_t)weir_rng_below(rng, 2), (int64_t)0);
+        bool is_old = weir_rng_below(rng, 8) == 0 || pipeline->job == NULL;
+        replicas[i] = (struct weir_ion_replica){
+            .ion = "x",
+            .pipeline = pipeline->name,
+            .replica = weir_arena_printf(&arena, "%s-%zu", is_old ? "old" : pipeline->job, i),
+            .state = states[weir_rng_below(rng, 3)],
+            .revision = revision,
+            .reason = weir_rng_below(rng, 2) == 0 ? "no memory" : "no space",
+            .served_revision = (int64_t)weir_rng_below(rng, (uint64_t)revision + 1)};
+    }
+    state->replicas = replicas;
+    state->n_replicas = n;
+    return (struct weir_ion_event){.type = WEIR_ION_EVENT_REPLICA, .pipeline = pipeline->name};
+}
+
+static struct weir_ion_event random_event(struct world *world, struct weir_ion_state *state)
 {
     struct weir_rng *rng = &world->rng;
     static const char *const trainings[] = {"t", "u"},
@@ -70,6 +98,9 @@ static struct weir_ion_event random_event(struct world *world, const struct weir
         .pipeline = pipeline != NULL ? pipeline->name : "t",
         .training = pipeline != NULL ? pipeline->training - (int64_t)weir_rng_below(rng, 2) : 0,
     };
+    if (pipeline != NULL && weir_rng_below(rng, 5) == 0) {
+        return random_reports(world, state, pipeline);
+    }
     uint64_t dice = weir_rng_below(rng, 100);
     if (dice < 6) {
         return random_apply(world);
@@ -176,6 +207,26 @@ static void check_candidates(const struct weir_ion_state *before,
     }
 }
 
+/** Nothing is SERVING, and nobody is told that it is, but what a replica serves. */
+static void check_served(const struct weir_ion_state *state,
+                         const struct weir_ion_pipeline *pipeline)
+{
+    bool is_serving = strcmp(pipeline->state, "SERVING") == 0, is_shown = false;
+    bool has_failed = strcmp(pipeline->state, "DEPLOY_FAILED") == 0;
+    REQUIRE(!is_serving || (pipeline->served_revision > 0 && pipeline->job != NULL));
+    REQUIRE(pipeline->served_revision <= pipeline->deployment_revision);
+    REQUIRE(has_failed == (pipeline->state_reason != NULL) ||
+            strcmp(pipeline->state, "WAITING") == 0);
+    REQUIRE(pipeline->served_candidate == NULL || pipeline->served_revision > 0);
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        const char *colon = strchr(candidate->link, ':');
+        is_shown = is_shown || (strcmp(colon + 1, pipeline->name) == 0 &&
+                                strcmp(weir_ion_candidate_shown(state, candidate), "SERVING") == 0);
+    }
+    REQUIRE(is_shown == (pipeline->served_candidate != NULL));
+}
+
 static void check_pipelines(const struct weir_ion_state *before, const struct weir_ion_state *state)
 {
     for (size_t i = 0; i < state->n_pipelines; i++) {
@@ -192,6 +243,7 @@ static void check_pipelines(const struct weir_ion_state *before, const struct we
                 REQUIRE(pipeline->deployment_revision >= old->deployment_revision);
             }
         }
+        check_served(state, pipeline);
         if (pipeline->deployment == NULL) {
             REQUIRE(strcmp(pipeline->state, "SERVING") != 0);
             continue;
@@ -229,7 +281,8 @@ static bool is_idempotent(enum weir_ion_event_type type)
 {
     return type == WEIR_ION_EVENT_MODEL || type == WEIR_ION_EVENT_DATASET ||
            type == WEIR_ION_EVENT_TICK || type == WEIR_ION_EVENT_LISTS ||
-           type == WEIR_ION_EVENT_STARTED || type == WEIR_ION_EVENT_APPLIED;
+           type == WEIR_ION_EVENT_STARTED || type == WEIR_ION_EVENT_APPLIED ||
+           type == WEIR_ION_EVENT_REPLICA;
 }
 
 static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_event *event,
@@ -276,6 +329,7 @@ static void play(uint64_t seed)
     state.members = replayed.members = members;
     state.n_members = replayed.n_members = 2;
     struct weir_ion_event events[N_STEPS];
+    struct weir_ion_state given[N_STEPS]; /**< Its reports are those that the event came with. */
     int64_t times[N_STEPS];
     char *texts[N_STEPS], *acts[N_STEPS];
     weir_status statuses[N_STEPS];
@@ -284,12 +338,15 @@ static void play(uint64_t seed)
         world.now_ms += (int64_t)weir_rng_below(&world.rng, 3000000);
         events[i] = i == 0 ? random_apply(&world) : random_event(&world, &state);
         times[i] = world.now_ms;
+        given[i] = state;
         statuses[i] = play_one(&state, &events[i], times[i], keys, &acts[i]);
         texts[i] = dump_state(&state, &arena);
     }
     for (int i = 0; i < N_STEPS; i++) {
         struct weir_ion_actions actions = {0};
         struct weir_error err;
+        replayed.replicas = given[i].replicas;
+        replayed.n_replicas = given[i].n_replicas;
         REQUIRE(weir_ion_step(&replayed, &events[i], times[i], &arena, &actions, &err) ==
                 statuses[i]);
         REQUIRE(strcmp(dump_actions(&actions, &arena), acts[i]) == 0);

@@ -157,6 +157,9 @@ static weir_status dispatch(struct engine *engine)
     case WEIR_ION_EVENT_LISTS:
         engine_on_lists(engine);
         break;
+    case WEIR_ION_EVENT_REPLICA:
+        engine_on_replica(engine);
+        break;
     case WEIR_ION_EVENT_STARTED:
         engine_on_started(engine);
         break;

@@ -14,6 +14,12 @@
  * APPROVED and SERVING follow each other in one step while there is no evaluation between them.
  * At most one candidate of a link is SERVING. Every promotion has its policy decision.
  *
+ * SERVING is what the link has chosen. Whether it is served the replicas say (ion/replica.h): a
+ * prediction pipeline is
+ *     WAITING → DEPLOYING → SERVING
+ *                   ↘  DEPLOY_FAILED (with the reason; what was served before may serve on)
+ * and weir_ion_candidate_shown says of a candidate what people are to be told.
+ *
  * Triggers that come while a training runs are folded into one further training.
  */
 #ifndef WEIR_ION_ION_STEP_H
@@ -22,6 +28,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "ion/ion_doc.h"
+#include "ion/replica.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,11 +52,13 @@ struct weir_ion_pipeline {
     char *id; /**< "ION:NAME" */
     char *ion;
     char *name;
-    char *type;  /**< "training" or "prediction". */
-    char *state; /**< Training: IDLE, TRAINING. Prediction: WAITING (no model yet), SERVING.
-                    Removed: REMOVED. */
-    char *job;   /**< Of the running training, or of the replicas; set by whoever starts it. */
-    char *run;   /**< Of the running training. */
+    char *type;         /**< "training" or "prediction". */
+    char *state;        /**< Training: IDLE, TRAINING. Prediction: WAITING (nothing to serve, or no
+                           replicas), DEPLOYING, SERVING, DEPLOY_FAILED. Removed: REMOVED. */
+    char *state_reason; /**< Of DEPLOY_FAILED: what the replica said. */
+    int64_t state_ms;   /**< Since when it is in this state. */
+    char *job; /**< Of the running training, or of the replicas; set by whoever starts it. */
+    char *run; /**< Of the running training. */
     /* Training. */
     int64_t training;    /**< Number of the running or last training; 0 = none yet. */
     char *cause;         /**< Why it runs: "manual by ann", "schedule", "people version 3" … */
@@ -60,6 +69,9 @@ struct weir_ion_pipeline {
     char *candidate;             /**< That serves; NULL = none. */
     int64_t deployment_revision; /**< 0: nothing deployed yet. */
     char *deployment;            /**< JSON: what a replica must serve (docs/architecture.md). */
+    int64_t served_revision;     /**< Newest deployment that a replica serves; 0: none. */
+    char *served_candidate;      /**< Candidate that replicas serve; NULL = none. */
+    int64_t last_frame_ms;       /**< When a replica took a frame last; 0 = never. */
     int64_t gallery_version;     /**< 0 = none yet. */
     char *gallery_path;
     char *gallery_digest;
@@ -123,6 +135,8 @@ struct weir_ion_state {
     size_t n_candidates;
     const struct weir_ion_member *members; /**< By person. */
     size_t n_members;
+    const struct weir_ion_replica *replicas; /**< Last reports. */
+    size_t n_replicas;
 };
 
 /** A dataset version, as far as IONs care. */
@@ -147,8 +161,9 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_ROLLBACK, /**< version (0 = the one served before), link (NULL = the only one),
                                 actor, note. */
     WEIR_ION_EVENT_LISTS,    /**< Members have changed (state->members are the new ones). */
-    WEIR_ION_EVENT_STARTED,  /**< pipeline, training (0 for replicas), job, run: the start was
-                                carried out. */
+    WEIR_ION_EVENT_REPLICA, /**< pipeline: a replica reported (state->replicas are the new ones). */
+    WEIR_ION_EVENT_STARTED, /**< pipeline, training (0 for replicas), job, run: the start was
+                               carried out. */
     WEIR_ION_EVENT_FINISHED, /**< pipeline, training; of replicas: job. */
     WEIR_ION_EVENT_FAILED,   /**< pipeline, training, note; of replicas: job. */
 };
@@ -182,7 +197,7 @@ enum weir_ion_action_type {
                                  state). */
     WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
     WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
-    WEIR_ION_ACTION_ALERT,    /**< key, kind, message: raise an alert. */
+    WEIR_ION_ACTION_ALERT,    /**< key, kind, severity (NULL: critical), message: raise. */
     WEIR_ION_ACTION_RESOLVE,  /**< key: the alert's cause is gone. */
 };
 
@@ -193,6 +208,7 @@ struct weir_ion_action {
     int64_t number;
     const char *job;
     const char *kind;
+    const char *severity;
     const char *message;
     const char *actor;
     struct weir_policy_decision decision;
@@ -222,6 +238,13 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
  * back left a schedule waiting for a time further ahead than it says: the TICK works it out anew.
  */
 int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms);
+
+/**
+ * A candidate's state for people: SERVING if replicas serve it; DEPLOYING or DEPLOY_FAILED if the
+ * link has chosen it and they do not (yet); else its own. Static or the candidate's text.
+ */
+const char *weir_ion_candidate_shown(const struct weir_ion_state *state,
+                                     const struct weir_ion_candidate *candidate);
 
 /** Candidate states. */
 #define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"

@@ -12,7 +12,7 @@ static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pi
 
 static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, char *cause)
 {
-    pipeline->state = PIPELINE_TRAINING;
+    engine_set_state(engine, pipeline, PIPELINE_TRAINING, NULL);
     pipeline->training++;
     pipeline->cause = cause;
     pipeline->pending_cause = NULL;
@@ -176,8 +176,8 @@ static void replicas_ended(struct engine *engine, struct weir_ion_pipeline *pipe
         return; /* An earlier job, that was told to stop. */
     }
     pipeline->job = NULL;
-    pipeline->state = PIPELINE_WAITING;
-    pipeline->updated_ms = engine->now_ms;
+    engine_forget_serving(engine, pipeline);
+    engine_set_state(engine, pipeline, PIPELINE_WAITING, "its replicas have ended");
     engine_tell(engine, "prediction_ended",
                 weir_arena_printf(engine->arena,
                                   "The replicas of pipeline %s have ended; they start again with "
@@ -199,7 +199,7 @@ void engine_on_ended(struct engine *engine)
     if (!engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->training != event->training) {
         return;
     }
-    pipeline->state = PIPELINE_IDLE;
+    engine_set_state(engine, pipeline, PIPELINE_IDLE, NULL);
     pipeline->job = NULL;
     pipeline->run = NULL;
     pipeline->updated_ms = engine->now_ms;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "client/client.h"
+#include "predict/heartbeat.h"
 #include "predict/threshold_report.h"
 
 #include <dirent.h>
@@ -273,6 +274,7 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
     tell_threshold(deployer, serving);
     serving_unref(serving);
     deployer->revision = wanted->revision;
+    heartbeat_applied(deployer->config.heartbeat, wanted->revision);
     return WEIR_OK;
 }
 
@@ -351,6 +353,10 @@ static weir_status apply(struct deployer *deployer, const json_t *json, struct w
     }
     if (status == WEIR_OK) {
         remember(deployer, json, &wanted);
+    } else if (status != WEIR_ERR_CANCELLED && !weir_client_can_retry(status)) {
+        /* What another try may mend is not a deployment that failed. */
+        heartbeat_failed(deployer->config.heartbeat,
+                         json_integer_value(json_object_get(json, "revision")), err->message);
     }
     weir_arena_fini(&arena);
     return status;

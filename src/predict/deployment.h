@@ -42,7 +42,8 @@ struct deployer;
 struct deployer_config {
     const struct predict_spec *spec; /**< Borrowed, like the rest. */
     struct serving_slot *slot;
-    struct intake *intake; /**< Opened when there is a first serving. */
+    struct intake *intake;       /**< Opened when there is a first serving. */
+    struct heartbeat *heartbeat; /**< Told what becomes of deployments; may be NULL. */
 };
 
 /** Start the thread; it begins with what the folder holds. */

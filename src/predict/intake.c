@@ -25,6 +25,7 @@ struct intake {
     struct frame_list in_hand;
     size_t n_bytes;
     uint64_t n_accepted;
+    int64_t last_ms; /**< When the last accepted one was received. */
     bool is_open, is_closed;
     struct timespec give_up; /**< Once closed. */
 };
@@ -196,6 +197,7 @@ weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_
         list_push(&intake->queued, frame);
         intake->n_bytes += frame->n_bytes;
         intake->n_accepted++;
+        intake->last_ms = frame->received_ms;
         pthread_cond_broadcast(&intake->changed);
     }
     pthread_mutex_unlock(&intake->lock);
@@ -243,6 +245,6 @@ void intake_counts(struct intake *intake, struct intake_counts *out)
 {
     pthread_mutex_lock(&intake->lock);
     *out = (struct intake_counts){intake->queued.n, intake->in_hand.n, intake->n_accepted,
-                                  intake->is_open};
+                                  intake->is_open, intake->last_ms};
     pthread_mutex_unlock(&intake->lock);
 }

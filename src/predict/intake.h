@@ -74,6 +74,7 @@ struct intake_counts {
     size_t n_queued, n_in_hand;
     uint64_t n_accepted;
     bool is_open;
+    int64_t last_ms; /**< When the last accepted frame was received; 0: none was. */
 };
 
 void intake_counts(struct intake *intake, struct intake_counts *out);

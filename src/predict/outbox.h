@@ -75,6 +75,16 @@ json_t *outbox_find(struct outbox *outbox, const char *camera, int64_t frame);
 /** Wait until everything put so far is durable, at most timeout_ms. */
 bool outbox_flush(struct outbox *outbox, int64_t timeout_ms);
 
+struct outbox_counts {
+    uint64_t n_durable; /**< Since it was opened. */
+    /** Time of the oldest decision that a reader has been given and has not dealt with; 0: none. */
+    int64_t oldest_ms;
+    char oldest_reader[32]; /**< Whose. */
+};
+
+/** Any thread. */
+void outbox_counts(struct outbox *outbox, struct outbox_counts *out);
+
 struct outbox_reader;
 
 /** A reader by name ([a-z0-9-]); each name once. It begins where it was, or at the beginning. */

@@ -43,6 +43,8 @@ struct outbox_reader {
     int64_t note;       /**< Ditto. */
     int64_t saved_ms;
     bool is_cancelled; /**< Under lock. */
+    int64_t oldest_ms; /**< Under lock: time of the first decision of the batch it has; 0: none. */
+    char name[32];
 };
 
 /** Parse a record's text and add what is known only since it was written. NULL if it is none. */

@@ -43,6 +43,7 @@ weir_status outbox_reader_open(struct outbox *outbox, const char *name, struct o
     size_t size = strlen(outbox->dir) + strlen(name) + 16;
     *reader = (struct outbox_reader){.outbox = outbox, .path = weir_xalloc(size)};
     (void)snprintf(reader->path, size, "%s/%s.position", outbox->dir, name);
+    (void)snprintf(reader->name, sizeof reader->name, "%s", name);
     weir_status status = load_place(reader, err);
     if (status != WEIR_OK) {
         free(reader->path);
@@ -99,6 +100,13 @@ static weir_status wait_for_more(struct outbox_reader *reader, int64_t timeout_m
     return WEIR_OK;
 }
 
+static void note_oldest(struct outbox_reader *reader, int64_t time_ms)
+{
+    pthread_mutex_lock(&reader->outbox->lock);
+    reader->oldest_ms = time_ms;
+    pthread_mutex_unlock(&reader->outbox->lock);
+}
+
 weir_status outbox_reader_next(struct outbox_reader *reader, size_t max, int64_t timeout_ms,
                                json_t **out, struct weir_error *err)
 {
@@ -133,6 +141,7 @@ weir_status outbox_reader_next(struct outbox_reader *reader, size_t max, int64_t
         return status;
     }
     reader->delivered = position;
+    note_oldest(reader, json_integer_value(json_object_get(json_array_get(batch, 0), "time_ms")));
     *out = batch;
     return WEIR_OK;
 }
@@ -141,6 +150,7 @@ void outbox_reader_done(struct outbox_reader *reader)
 {
     pthread_mutex_lock(&reader->outbox->lock);
     reader->position = reader->delivered;
+    reader->oldest_ms = 0;
     pthread_mutex_unlock(&reader->outbox->lock);
 }
 
@@ -188,4 +198,19 @@ bool outbox_reader_is_behind(struct outbox_reader *reader)
     bool is_behind = reader->position < reader->outbox->end;
     pthread_mutex_unlock(&reader->outbox->lock);
     return is_behind;
+}
+
+void outbox_counts(struct outbox *outbox, struct outbox_counts *out)
+{
+    struct outbox_counts counts = {0};
+    pthread_mutex_lock(&outbox->lock);
+    counts.n_durable = outbox->n_durable;
+    for (const struct outbox_reader *r = outbox->readers; r != NULL; r = r->next_reader) {
+        if (r->oldest_ms > 0 && (counts.oldest_ms == 0 || r->oldest_ms < counts.oldest_ms)) {
+            counts.oldest_ms = r->oldest_ms;
+            memcpy(counts.oldest_reader, r->name, sizeof counts.oldest_reader);
+        }
+    }
+    pthread_mutex_unlock(&outbox->lock);
+    *out = counts;
 }

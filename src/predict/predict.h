@@ -17,7 +17,7 @@
  * server wants served), outbox.h (log, readers), shipper.h, sink_jsonl.h, health.h (drift), spec.h.
  *
  * Threads of a replica: one per source (http: its pool), the engine, the outbox's writer, one per
- * reader of the outbox, deployment, health, and main, which waits for signals.
+ * reader of the outbox, deployment, health, heartbeat, and main, which waits for signals.
  *
  * Maximums, and what happens at them: intake full — a directory is not read on (nothing is
  * dropped), http answers 503; outbox queue full — the engine waits; disk full — nothing is

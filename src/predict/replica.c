@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "predict/deployment.h"
 #include "predict/engine.h"
+#include "predict/heartbeat.h"
 #include "predict/predict.h"
 #include "predict/shipper.h"
 #include "predict/sink_jsonl.h"
@@ -33,6 +34,7 @@ struct replica {
     struct outbox *outbox;
     struct health *health;
     struct engine *engine;
+    struct heartbeat *heartbeat; /**< NULL: there is no server. */
     struct deployer *deployer;
     struct shipper *shipper;
     struct sink_jsonl *sinks[SPEC_SINKS_MAX];
@@ -82,13 +84,17 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                          .slot = &replica->slot,
                                          .outbox = replica->outbox,
                                          .health = replica->health};
-    const struct deployer_config deployer = {
-        .spec = spec, .slot = &replica->slot, .intake = replica->intake};
+    const struct deployer_config deployer = {.spec = spec,
+                                             .slot = &replica->slot,
+                                             .intake = replica->intake,
+                                             .heartbeat = replica->heartbeat};
     const struct source_config source = {
         .spec = spec, .intake = replica->intake, .outbox = replica->outbox, .slot = &replica->slot};
     WEIR_TRY(engine_start(&engine, &replica->engine, err));
     WEIR_TRY(deployer_start(&deployer, &replica->deployer, err));
-    return replica->source_ops->start(&source, &replica->source, err);
+    WEIR_TRY(replica->source_ops->start(&source, &replica->source, err));
+    heartbeat_set_source(replica->heartbeat, replica->source_ops, replica->source);
+    return WEIR_OK;
 }
 
 weir_status replica_start(const struct predict_spec *spec, struct replica **out,
@@ -110,6 +116,11 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     }
     if (status == WEIR_OK) {
         status = health_start(spec, &replica->health, err);
+    }
+    if (status == WEIR_OK && spec->server != NULL) {
+        const struct heartbeat_config heartbeat = {
+            .spec = spec, .intake = replica->intake, .outbox = replica->outbox};
+        status = heartbeat_start(&heartbeat, &replica->heartbeat, err);
     }
     if (status == WEIR_OK) {
         status = start_stages(replica, err);
@@ -136,6 +147,7 @@ void replica_stop(struct replica *replica)
         replica->source_ops->close(replica->source);
     }
     deployer_stop(replica->deployer);
+    heartbeat_stop(replica->heartbeat); /* Before the source and the outbox that it looks at. */
     engine_stop(replica->engine);
     bool is_flushed = replica->outbox == NULL || outbox_flush(replica->outbox, FLUSH_PATIENCE_MS);
     if (!is_flushed) {

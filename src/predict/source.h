@@ -36,6 +36,8 @@ struct source_ops {
     void (*close)(struct source *source);
     /** After the last on_durable. Frees. */
     void (*stop)(struct source *source);
+    /** Frames that wait at the source, as far as it knows; NULL: none can. Any thread. */
+    size_t (*waiting)(struct source *source);
 };
 
 extern const struct source_ops source_directory;

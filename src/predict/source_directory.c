@@ -40,6 +40,7 @@ struct source {
     struct camera_list list;
     int64_t rescan_ms; /**< Monotonic: when to look at everything again. */
     _Atomic int64_t complained_ms;
+    atomic_size_t n_waiting; /**< Frames in the list, and the one that finds no room. */
 };
 
 bool source_frame_number(const char *file_name, int64_t *out)
@@ -312,6 +313,15 @@ static struct frame *next_frame(struct source *source)
     return NULL;
 }
 
+static void count_waiting(struct source *source, bool has_frame)
+{
+    size_t n = has_frame;
+    for (size_t i = 0; i < source->list.n; i++) {
+        n += source->list.cameras[i]->n;
+    }
+    atomic_store(&source->n_waiting, n);
+}
+
 static void *directory_main(void *context)
 {
     struct source *source = context;
@@ -321,7 +331,9 @@ static void *directory_main(void *context)
         if (weir_mono_ms() >= source->rescan_ms) {
             scan_root(source);
         }
-        if (frame == NULL && (frame = next_frame(source)) == NULL) {
+        bool has_frame = frame != NULL || (frame = next_frame(source)) != NULL;
+        count_waiting(source, has_frame);
+        if (!has_frame) {
             wait_for_news(source);
             continue;
         }
@@ -403,4 +415,9 @@ static weir_status start(const struct source_config *config, struct source **out
     return WEIR_OK;
 }
 
-const struct source_ops source_directory = {start, close_source, stop};
+static size_t waiting(struct source *source)
+{
+    return atomic_load(&source->n_waiting);
+}
+
+const struct source_ops source_directory = {start, close_source, stop, waiting};

@@ -221,4 +221,4 @@ static void stop(struct source *source)
     free(source);
 }
 
-const struct source_ops source_http = {start, close_source, stop};
+const struct source_ops source_http = {start, close_source, stop, NULL};

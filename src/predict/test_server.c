@@ -17,6 +17,7 @@ struct test_server {
     json_t *decisions; /**< "camera/frame" → record. */
     json_t *health_reports;
     json_t *thresholds;
+    json_t *heartbeats;
     size_t n_again;
     bool is_down;
 };
@@ -89,7 +90,8 @@ static void handle(void *context, struct weir_http_request *request,
     if (server->is_down) {
         weir_http_response_errorf(response, WEIR_ERR_UNAVAILABLE, "down");
     } else if (strcmp(what, "ions") == 0 && strcmp(request->method, "PUT") == 0) {
-        json_array_append_new(server->thresholds,
+        bool is_heartbeat = strcmp(request->segments[6], "replicas") == 0;
+        json_array_append_new(is_heartbeat ? server->heartbeats : server->thresholds,
                               json_loadb(request->body, request->body_len, 0, NULL));
         weir_http_response_empty(response);
     } else if (strcmp(what, "ions") == 0) {
@@ -121,6 +123,7 @@ struct test_server *test_server_start(const struct test_dir *dir, int port)
     server->decisions = json_object();
     server->health_reports = json_array();
     server->thresholds = json_array();
+    server->heartbeats = json_array();
     const struct weir_http_config config = {.listen = listen, .n_handlers = 2, .n_io_threads = 1};
     ck_assert_msg(weir_http_server_start(&config, handle, server, &server->http, &err) == WEIR_OK,
                   "%s", err.message);
@@ -134,6 +137,7 @@ void test_server_stop(struct test_server *server)
     json_decref(server->decisions);
     json_decref(server->health_reports);
     json_decref(server->thresholds);
+    json_decref(server->heartbeats);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }
@@ -210,6 +214,16 @@ json_t *test_server_thresholds(struct test_server *server)
     json_t *thresholds = json_deep_copy(server->thresholds);
     pthread_mutex_unlock(&server->lock);
     return thresholds;
+}
+
+json_t *test_server_heartbeat(struct test_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    size_t n = json_array_size(server->heartbeats);
+    json_t *last =
+        n > 0 ? json_deep_copy(json_array_get(server->heartbeats, n - 1)) : json_object();
+    pthread_mutex_unlock(&server->lock);
+    return last;
 }
 
 bool test_server_has_blob(struct test_server *server, const char *digest)

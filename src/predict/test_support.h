@@ -102,6 +102,9 @@ json_t *test_server_health_reports(struct test_server *server);
 
 /** New reference: every report of a threshold, in order. */
 json_t *test_server_thresholds(struct test_server *server);
+
+/** New reference: what the replica said of itself last; {} if nothing. */
+json_t *test_server_heartbeat(struct test_server *server);
 bool test_server_has_blob(struct test_server *server, const char *digest);
 
 /**

@@ -38,6 +38,7 @@ static const struct {
     {"job_cancelled", "warning"},     {"prediction_ended", "warning"},
     {"review_wanted", "warning"},     {"model_rejected", "warning"},
     {"model_rolled_back", "warning"}, {"one_class", "warning"},
+    {"deployment_failed", "error"},
 };
 
 const char *weir_event_severity(const char *kind)

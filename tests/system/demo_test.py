@@ -60,7 +60,7 @@ class Demo(unittest.TestCase):
         image = wait_until(lambda: self.image(server, one["id"]), 30, "the decision's picture")
         self.assertEqual(image[:2], b"\xff\xd8")
         server.weir("rollback", "building-security", "--note", "test")
-        back = server.get("/ions/building-security")["links"][0]["serving_version"]
+        back = server.get("/ions/building-security")["links"][0]["wanted_version"]
         self.assertLess(back, max(promoted))
         server.weir("delete", "building-security")
         wait_until(lambda: all(job["state"] in ("SUCCEEDED", "CANCELLED") for job in server.get("/jobs")["items"]),

@@ -1,8 +1,10 @@
 """It never says that all is well when it is not, and nobody is let in by a typing error."""
+import hashlib
 import unittest
+import uuid
 
 import harness
-from harness import Server
+from harness import HttpError, Server, wait_until
 
 DOOR = """
 kind: ion
@@ -101,6 +103,115 @@ class Names(unittest.TestCase):
                       "$.pipelines[1].sinks[0].path", 'dataset "faces" has no version yet'):
             self.assertIn(words, err)
         self.server.weir("delete", "building-security")
+
+
+class Door:
+    """A server without an agent, an ION with a training and a door, and the part of the replica played by the test."""
+
+    def __init__(self):
+        self.server = server = Server("--no-agent").start()
+        server.post("/datasets", {"name": "staff"})
+        for person in ("ada", "ben", "carla"):
+            server.request("PUT", f"/api/v1/datasets/staff/files/{person}/1.jpg", person.encode())
+        server.post("/datasets/staff/versions")
+        self.apply(DOOR.replace("to: see}", "to: see, policy: always-update}"))
+
+    def apply(self, text):
+        file = self.server.root / "ion.yaml"
+        file.write_text(text)
+        self.server.weir("apply", "-f", str(file))
+
+    def learn(self):
+        """A training's run makes a model, which goes to the door."""
+        server, model = self.server, b"no real model"
+        server.post("/ions/door/trigger", {"pipeline": "learn"})
+        run = wait_until(lambda: server.get("/runs?ion=door&status=RUNNING")["items"], 10, "a run")[0]["id"]
+        blob = hashlib.sha256(model).hexdigest()
+        server.request("PUT", "/api/v1/blobs/" + blob, model)
+        made = server.post("/models/door.learn/versions", {"id": str(uuid.uuid4()), "run": run, "blob": blob,
+                                                                 "bytes": len(model)})
+        server.post(f"/jobs/{self.pipeline('learn')['job']}/cancel")
+        wait_until(lambda: self.pipeline()["job"], 10, "the replicas' job")
+        return made["version"]
+
+    def pipeline(self, name="see"):
+        return next(p for p in self.server.get("/ions/door")["pipelines"] if p["name"] == name)
+
+    def link(self):
+        return self.server.get("/ions/door")["links"][0]
+
+    def report(self, state, revision, served, rank=0, job=None, **more):
+        body = {"state": state, "revision": revision, "served_revision": served, **more}
+        job = job or self.pipeline()["job"]
+        self.server.request("PUT", f"/api/v1/ions/door/pipelines/see/replicas/{job}-{rank}", body)
+
+    def alerts(self, kind, state="open"):
+        return [a for a in self.server.get(f"/alerts?kind={kind}&limit=1000")["items"] if a["state"] == state]
+
+
+class Deployments(unittest.TestCase):
+    def setUp(self):
+        self.door = Door()
+
+    def tearDown(self):
+        self.door.server.stop()
+
+    def candidates(self):
+        return {c["version"]: c["state"] for c in self.door.server.get("/ions/door/candidates")["items"]}
+
+    def test_a_pipeline_that_cannot_serve_is_not_serving_anywhere(self):
+        door, server = self.door, self.door.server
+        self.assertEqual((door.pipeline()["state"], door.link()["serving_version"]), ("WAITING", None))
+        self.assertEqual(door.learn(), 1)
+        self.assertEqual((door.pipeline()["state"], door.link()["serving_version"]), ("DEPLOYING", None))
+        self.assertEqual(self.candidates(), {1: "DEPLOYING"})
+        door.report("FAILED", 1, 0, reason="model door.learn version 1 is a classifier")
+        failed = door.pipeline()
+        self.assertEqual((failed["state"], failed["state_reason"]),
+                         ("DEPLOY_FAILED", "model door.learn version 1 is a classifier"))
+        link = door.link()
+        self.assertEqual((link["serving_version"], link["wanted_version"], link["deployment_state"]),
+                         (None, 1, "DEPLOY_FAILED"))
+        self.assertEqual(self.candidates(), {1: "DEPLOY_FAILED"})
+        alert, = door.alerts("deployment_failed")
+        self.assertEqual((alert["subject"], alert["severity"]), ("ion/door", "critical"))
+        self.assertIn("see", alert["message"])
+        self.assertIn("is a classifier", alert["message"])
+        self.assertIn("deployment_failed", [e["kind"] for e in server.get("/events?subject=ion/door")["items"]])
+        door.report("APPLIED", 1, 1, frames_taken=3, frames_decided=3)
+        self.assertEqual((door.pipeline()["state"], door.link()["serving_version"]), ("SERVING", 1))
+        self.assertEqual(self.candidates(), {1: "SERVING"})
+        self.assertEqual((door.alerts("deployment_failed"), len(door.alerts("deployment_failed", "resolved"))), ([], 1))
+
+    def test_what_served_before_is_said_to_serve_on(self):
+        door, server = self.door, self.door.server
+        door.learn()
+        door.report("APPLIED", 1, 1)
+        self.assertEqual(door.learn(), 2)
+        door.report("FAILED", 2, 1, reason="damaged")
+        self.assertEqual(self.candidates(), {1: "SERVING", 2: "DEPLOY_FAILED"})
+        self.assertEqual((door.link()["serving_version"], door.link()["wanted_version"]), (1, 2))
+        alert, = door.alerts("deployment_failed")
+        self.assertEqual(alert["severity"], "warning")
+        _, out, _ = server.weir("rollback", "door", "--version", "1")
+        self.assertIn("serving version 1", out)
+        door.report("APPLIED", 3, 3)
+        self.assertEqual(door.alerts("deployment_failed"), [])
+
+    def test_only_replicas_of_the_door_may_speak_for_it(self):
+        door, server = self.door, self.door.server
+        door.learn()
+        for code, arguments in ((409, {"job": "another"}), (400, {"state": "FINE"})):
+            with self.assertRaises(HttpError) as caught:
+                door.report(**{"state": "APPLIED", "revision": 1, "served": 1, **arguments})
+            self.assertEqual(caught.exception.code, code)
+        door.report("APPLIED", 1, 1)
+        first = door.pipeline()["job"]
+        door.apply(DOOR.replace("to: see}", "to: see, policy: always-update}").replace("{kind: http}", "{kind: http, token: t}"))
+        wait_until(lambda: door.pipeline()["job"] not in (None, first), 10, "replicas anew")
+        self.assertEqual(door.pipeline()["state"], "DEPLOYING")
+        door.report("APPLIED", 2, 2)
+        self.assertEqual([r["replica"] for r in server.get("/ions/door/replicas")["items"]], [door.pipeline()["job"] + "-0"])
 
 
 if __name__ == "__main__":
