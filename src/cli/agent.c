@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct agent_options {
@@ -62,6 +63,7 @@ static int open_stop_fd(void)
 static weir_status run_agent(struct cli_call *call, struct weir_error *err)
 {
     const struct agent_options *options = call->options;
+    (void)umask(077); /* folders of tasks hold secrets of their jobs */
     if (options->supervise != NULL) {
         exit(weir_agent_supervise(options->supervise));
     }

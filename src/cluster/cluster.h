@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -53,6 +54,10 @@ struct weir_cluster_agent {
  */
 weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
                                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does an agent with this folder run (is its lock held)? Takes and frees the lock for a moment if
+ *  not. */
+bool weir_cluster_has_local_agent(const char *dir);
 
 /** Reach a node of a cluster by its driver's name. @return UNSUPPORTED but for "local". */
 weir_status weir_cluster_driver_check(const char *driver, struct weir_error *err) WEIR_MUST_CHECK;

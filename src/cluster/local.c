@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,21 +76,29 @@ static weir_status spawn_detached(const char *log_path, char *const *argv, struc
                             : weir_error_set_errno(err, errno_value, "cannot start the agent");
 }
 
+bool weir_cluster_has_local_agent(const char *dir)
+{
+    char path[4096];
+    int fd = -1;
+    (void)snprintf(path, sizeof path, "%s/lock", dir);
+    weir_status status = weir_file_lock(path, &fd, NULL);
+    if (status == WEIR_OK) {
+        (void)close(fd);
+    }
+    return status == WEIR_ERR_CONFLICT;
+}
+
 weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
                                            struct weir_error *err)
 {
     struct weir_arena arena;
-    struct weir_error ignored;
-    int lock_fd;
     weir_arena_init(&arena, 0);
     char *url_path = weir_arena_printf(&arena, "%s/server.url", agent->dir);
-    char *lock_path = weir_arena_printf(&arena, "%s/lock", agent->dir);
     weir_status status = weir_dir_make(agent->dir, 0700, err);
     if (status == WEIR_OK) {
         status = weir_file_write_atomic(url_path, agent->server, strlen(agent->server), 0600, err);
     }
-    if (status == WEIR_OK && weir_file_lock(lock_path, &lock_fd, &ignored) == WEIR_OK) {
-        (void)close(lock_fd); /* nobody holds it: no agent runs */
+    if (status == WEIR_OK && !weir_cluster_has_local_agent(agent->dir)) {
         const char *node = agent->node != NULL ? agent->node : weir_cluster_node_name(&arena);
         char *argv[] = {weir_arena_strdup(&arena, "weir"),
                         weir_arena_strdup(&arena, "agent"),

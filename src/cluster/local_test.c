@@ -115,6 +115,7 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
         .dir = dir, .server = "http://a:1", .ca_file = "ca.pem", .node = "n1"};
     ck_assert_int_eq(weir_cluster_start_local_agent(&agent, NULL), WEIR_OK);
     await_path(started);
+    ck_assert(weir_cluster_has_local_agent(dir));
     agent.server = "http://a:2";
     for (int i = 0; i < 5; i++) {
         ck_assert_int_eq(weir_cluster_start_local_agent(&agent, NULL), WEIR_OK);
@@ -141,6 +142,7 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     }
     ck_assert_int_ge(fd, 0);
     (void)close(fd);
+    ck_assert(!weir_cluster_has_local_agent(dir));
     ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
 }
 

@@ -2,6 +2,8 @@
 
 #include "server/bootstrap.h"
 #include "server/engine.h"
+#include "server/local_agent.h"
+#include "server/privacy.h"
 
 #include "api/api.h"
 #include "base/arena.h"
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STOP_DEADLINE_MS 3000
@@ -31,6 +34,8 @@ struct server {
     char *url;
     unsigned char task_key[BOOTSTRAP_TASK_KEY_BYTES];
     int lock_fd, signal_fd;
+    struct privacy *privacy;
+    struct local_agent *agent;
     bool is_announced; /**< server.json is ours. */
     struct weir_store *store;
     struct weir_blobs *blobs;
@@ -59,6 +64,7 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     }
     server->state = weir_arena_strdup(&server->arena, absolute);
     free(absolute);
+    WEIR_TRY(privacy_close_folder(server->state, err));
     weir_status status = weir_file_lock(path_in(server, "server.lock"), &server->lock_fd, err);
     if (status == WEIR_ERR_CONFLICT) {
         return weir_error_set(
@@ -71,6 +77,7 @@ static weir_status open_state(struct server *server, struct weir_error *err)
         (void)weir_error_prefix(err, "the state folder %s cannot be used: ", server->state);
         return status;
     }
+    WEIR_TRY(privacy_start(server->state, &server->privacy, err));
     struct weir_store_config store = {.path = path_in(server, "weir.db")};
     WEIR_TRY(weir_store_open(&store, &server->store, err));
     WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));
@@ -146,7 +153,7 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
                                        .ca_file = server->config->ca_file,
                                        .node = server->config->node,
                                        .cpu_slots = server->config->cpu_slots};
-    return weir_cluster_start_local_agent(&agent, err);
+    return local_agent_start(&agent, &server->agent, err);
 }
 
 static weir_status start_all(struct server *server, struct weir_error *err)
@@ -171,12 +178,14 @@ static void stop_all(struct server *server)
         /* What it says is over: nobody is to call this address or signal this process any more. */
         (void)unlink(path_in(server, "server.json"));
     }
+    local_agent_stop(server->agent);
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_stop(server->engine);
     weir_api_destroy(server->api);
     weir_retainer_destroy(server->retainer);
     weir_blobs_close(server->blobs);
     weir_store_close(server->store);
+    privacy_stop(server->privacy);
     if (server->signal_fd >= 0) {
         (void)close(server->signal_fd);
     }
@@ -206,6 +215,7 @@ weir_status weir_server_run(const struct weir_server_config *config, struct weir
 {
     struct server server = {.config = config, .lock_fd = -1, .signal_fd = -1};
     weir_arena_init(&server.arena, 0);
+    (void)umask(077); /* what the state folder holds is its owner's alone */
     weir_status status = block_signals(&server, err);
     if (status == WEIR_OK) {
         status = start_all(&server, err);

@@ -3,8 +3,8 @@
  *
  * State folder (docs/architecture.md lists it): weir.db, blobs/, datasets/, logs/, server.json
  * (where the server listens), admin.token, agent/. A lock in it keeps a second server
- * away. Agents and tasks outlive the server; a server that comes back finds them again through the
- * agents' heartbeats.
+ * away. It is its owner's alone (server/privacy.h). Agents and tasks outlive the server; a server
+ * that comes back finds them again through the agents' heartbeats.
  */
 #ifndef WEIR_SERVER_SERVER_H
 #define WEIR_SERVER_SERVER_H
@@ -20,7 +20,7 @@ struct weir_server_config {
     char *tls_cert; /**< PEM files; both or neither. */
     char *tls_key;
     char *ca_file;  /**< Authorities that the agent of this machine trusts; NULL: the system's. */
-    bool has_agent; /**< Start the agent of this machine if none runs. */
+    bool has_agent; /**< Keep an agent of this machine running (server/local_agent.h). */
     int64_t cpu_slots; /**< Of that agent; 0 = one per CPU, at least 2. */
     char *node;        /**< Name of that agent's node; NULL = host name. */
 };
@@ -28,7 +28,8 @@ struct weir_server_config {
 /**
  * Run until SIGINT or SIGTERM (taken with signalfd; they are blocked in every thread).
  * @return WEIR_OK after an orderly stop; CONFLICT if another server has the state folder or the
- *         port; what the store says of a database it cannot use.
+ *         port; DENIED if the folder is another user's; what the store says of a database it cannot
+ * use.
  */
 weir_status weir_server_run(const struct weir_server_config *config,
                             struct weir_error *err) WEIR_MUST_CHECK;

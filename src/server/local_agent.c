@@ -1,0 +1,114 @@
+#include "server/local_agent.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/log.h"
+#include "base/macros.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define LOOK_MS      1000
+#define BACKOFF_MS   1000
+#define BACKOFF_MAX  30000
+#define STARTING_MS  2000  /* from being started until it must hold its lock */
+#define IS_STABLE_MS 60000 /* an agent that lived so long is no crash loop */
+
+struct local_agent {
+    struct weir_arena arena;
+    struct weir_cluster_agent config;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    bool is_stopping;
+    int64_t started_mono_ms, next_start_mono_ms;
+    int n_starts; /* since it was last stable */
+};
+
+static bool wait_a_little(struct local_agent *agent)
+{
+    struct timespec until = weir_deadline_after(LOOK_MS);
+    pthread_mutex_lock(&agent->lock);
+    while (!agent->is_stopping &&
+           pthread_cond_timedwait(&agent->woken, &agent->lock, &until) == 0) {
+    }
+    bool goes_on = !agent->is_stopping;
+    pthread_mutex_unlock(&agent->lock);
+    return goes_on;
+}
+
+static void look(struct local_agent *agent)
+{
+    struct weir_error err = {0};
+    int64_t now_ms = weir_mono_ms();
+    if (weir_cluster_has_local_agent(agent->config.dir)) {
+        agent->n_starts = now_ms - agent->started_mono_ms >= IS_STABLE_MS ? 0 : agent->n_starts;
+        return;
+    }
+    if (now_ms < agent->next_start_mono_ms) {
+        return;
+    }
+    int64_t backoff_ms =
+        WEIR_MIN((int64_t)BACKOFF_MS << WEIR_MIN(agent->n_starts, 16), (int64_t)BACKOFF_MAX);
+    agent->started_mono_ms = now_ms;
+    agent->next_start_mono_ms = now_ms + WEIR_MAX(backoff_ms, (int64_t)STARTING_MS);
+    agent->n_starts++;
+    weir_log(WEIR_LOG_WARN, "agent_restarted", WEIR_KV_STR("dir", agent->config.dir),
+             WEIR_KV_STR("why", "the agent of this machine had ended"),
+             WEIR_KV_INT("not_again_before_ms", agent->next_start_mono_ms - now_ms));
+    if (weir_cluster_start_local_agent(&agent->config, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "agent_not_started", WEIR_KV_STR("error", err.message));
+    }
+}
+
+static void *watch_main(void *context)
+{
+    struct local_agent *agent = context;
+    while (wait_a_little(agent)) {
+        look(agent);
+    }
+    return NULL;
+}
+
+weir_status local_agent_start(const struct weir_cluster_agent *config, struct local_agent **out,
+                              struct weir_error *err)
+{
+    WEIR_TRY(weir_cluster_start_local_agent(config, err));
+    struct local_agent *agent = weir_xalloc(sizeof *agent);
+    *agent = (struct local_agent){.config = *config};
+    weir_arena_init(&agent->arena, 0);
+    agent->config.dir = weir_arena_strdup(&agent->arena, config->dir);
+    agent->config.server = weir_arena_strdup(&agent->arena, config->server);
+    agent->config.ca_file = weir_arena_strdup(&agent->arena, config->ca_file);
+    agent->config.node = weir_arena_strdup(&agent->arena, config->node);
+    agent->started_mono_ms = weir_mono_ms();
+    agent->next_start_mono_ms = agent->started_mono_ms + STARTING_MS;
+    pthread_mutex_init(&agent->lock, NULL);
+    weir_cond_init(&agent->woken);
+    int reason = pthread_create(&agent->thread, NULL, watch_main, agent);
+    if (reason != 0) {
+        weir_arena_fini(&agent->arena);
+        free(agent);
+        return weir_error_set_errno(err, reason, "cannot start a thread");
+    }
+    *out = agent;
+    return WEIR_OK;
+}
+
+void local_agent_stop(struct local_agent *agent)
+{
+    if (agent == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&agent->lock);
+    agent->is_stopping = true;
+    pthread_cond_signal(&agent->woken);
+    pthread_mutex_unlock(&agent->lock);
+    pthread_join(agent->thread, NULL);
+    pthread_cond_destroy(&agent->woken);
+    pthread_mutex_destroy(&agent->lock);
+    weir_arena_fini(&agent->arena);
+    free(agent);
+}

@@ -1,0 +1,23 @@
+/**
+ * The agent of the server's own machine, kept alive: one that has died is started again, at once
+ * the first time, then with a back-off of 1 s up to 30 s that ends when one has lived for a minute.
+ *
+ * What is looked at is the agent's lock: an agent that outlived an earlier server is this one's
+ * too. A stopped agent (SIGSTOP) holds its lock and is left alone.
+ */
+#ifndef WEIR_SERVER_LOCAL_AGENT_H
+#define WEIR_SERVER_LOCAL_AGENT_H
+
+#include "base/status.h"
+#include "cluster/cluster.h"
+
+struct local_agent;
+
+/** Start the agent, and the thread that watches it. Text is copied. */
+weir_status local_agent_start(const struct weir_cluster_agent *agent, struct local_agent **out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** End the watching; the agent goes on. NULL is accepted. */
+void local_agent_stop(struct local_agent *agent);
+
+#endif
