@@ -23,8 +23,8 @@ build-deps:
 	@mkdir -p build
 	@packaging/install-deps.sh packaging/build-deps.txt
 
-run: all ## Start Weir and play the reference use case until interrupted
-	@packaging/run.sh
+run: all ## Start Weir and play the reference use case until interrupted (DEMO=--once: to its end)
+	@packaging/run.sh $(DEMO)
 
 check: build-deps ## Every test (under 30 minutes on 2 cores)
 	@packaging/install-deps.sh packaging/check-deps.txt

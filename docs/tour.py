@@ -5,11 +5,9 @@ The tour is the console block between "<!-- tour: begin" and "<!-- tour: end -->
 with "$ " are commands of one bash session in the repository's root; the others are output and are
 replaced. Needs what `make` builds; takes some minutes. Nothing is left running.
 """
-import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -26,17 +24,6 @@ def play(commands):
     return done.stdout.split(MARK)[:len(commands)]
 
 
-def end_agent():
-    """The agent outlives the server; end the one of this tour."""
-    word = f"--dir={STATE}/agent".encode()
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if word in (process / "cmdline").read_bytes().split(b"\0"):
-                os.kill(int(process.name), signal.SIGTERM)
-        except OSError:
-            pass  # it has ended meanwhile
-
-
 def main():
     page = ROOT / "README.md"
     text = page.read_text(encoding="utf-8")
@@ -47,7 +34,9 @@ def main():
     try:
         outputs = play(commands)
     finally:
-        end_agent()
+        # The tour ends what it started; this is for one that was interrupted.
+        subprocess.run([ROOT / "build/weir", "server", "stop", "--tasks", "--state", STATE],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     lines = [f"$ {command}\n{output}" for command, output in zip(commands, outputs)]
     played = "".join(line if line.endswith("\n") else line + "\n" for line in lines)
     whole = tour[0].replace(block[1], re.sub(r"[ \t]+$", "", played, flags=re.M))

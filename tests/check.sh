@@ -90,6 +90,8 @@ if [ $is_long = no ]; then
     step man tests/lint/man.sh
     step docs tests/lint/docs.py
     step bundle web/check-bundle.sh
+    # It builds, and then waits as the system tests do; beside those it costs least.
+    step bare-debian nice tests/bare_debian.sh
     if [ $is_dev = yes ]; then
         wait
         cat build/check-system.log

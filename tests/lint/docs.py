@@ -436,6 +436,8 @@ def check_shell(path, text, commands, worker):
         for line in re.findall(r"(?:^|[|;&(] *)(?:\$ )?(?:build/)?weir ([a-z][^\n|;&)]*)", block, re.M):
             line = re.sub(r"\"[^\"]*\"|'[^']*'", "", line.split(" #")[0])
             name, *words = line.split()
+            if words and f"{name} {words[0]}" in commands:
+                name, *words = f"{name} {words[0]}", *words[1:]
             known = commands.get(name)
             if known is None and name != "help":
                 complain(where, f"there is no command weir {name}")

@@ -1,0 +1,10 @@
+#!/bin/bash
+# make.sh: the first command of the README on a machine that has nothing. Only `make` itself is not the
+# Makefile's to install.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends make >/dev/null
+cd /src/weir
+nice make
+build/weir --version

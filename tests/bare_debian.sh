@@ -1,0 +1,161 @@
+#!/bin/bash
+# bare_debian.sh: does a fresh Debian 12 need nothing but what the README says?
+#
+# Makes a minimal Debian 12 root twice, copies the sources there, and does in each what a new user does, with
+# nothing installed but what the Makefile installs:
+#
+#   root     as root: `make`; `make run` with a second ION beside it, ended by Ctrl-C in the middle; the tour
+#            of the README
+#   user     as a user with sudo: `make`, and the scenario of `make run` to its end
+#
+# After each, no process, listening port, mount, shared memory, control group or file in /tmp may be left. Each
+# runs in namespaces of its own (mounts, processes, network), so that whatever it leaves ends with them.
+# Exits with 77 and the reason where no root can be made. Packages are kept between runs in
+# ${XDG_CACHE_HOME:-~/.cache}/weir/debian.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+work=$top/build/bare
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/weir/debian
+
+skip() { echo "$*"; exit 77; }
+say() { printf '%4d s  %s\n' $SECONDS "$*"; }
+
+if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || skip "no root can be made: neither root nor sudo without a password"
+    exec sudo -n "$0" "$@"
+fi
+command -v debootstrap >/dev/null || skip "no root can be made: debootstrap is not installed"
+unshare --mount --pid --fork --net true 2>/dev/null || skip "no root can be made: namespaces are not allowed here"
+
+# ---- the root ------------------------------------------------------------------------------------
+
+# Lines "URI SUITE" of this machine's sources that are Debian's own: a mirror of bookworm and its updates.
+debian_sources() {
+    # shellcheck disable=SC2046 # a list of files is meant
+    cat $(ls /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null) /dev/null | awk '
+        function emit(  i) { for (i = 1; i <= n_suites; i++) if (suites[i] ~ /^bookworm/) print uri, suites[i] }
+        function end() { if (uri ~ /debian/ && has_main) emit(); uri = ""; n_suites = 0; has_main = 0 }
+        /^deb / {
+            end(); sub(/\[[^]]*\] */, ""); uri = $2; n_suites = 1; suites[1] = $3
+            for (i = 4; i <= NF; i++) has_main = has_main || $i == "main"
+            end(); next
+        }
+        /^URIs:/ { uri = $2 }
+        /^Suites:/ { n_suites = NF - 1; for (i = 2; i <= NF; i++) suites[i - 1] = $i }
+        /^Components:/ { for (i = 2; i <= NF; i++) has_main = has_main || $i == "main" }
+        /^[ \t]*$/ || /^Types:/ { end() }
+        END { end() }' | sort -u
+}
+
+make_root() {
+    local mirror
+    mirror=$(debian_sources | awk '$2 == "bookworm" { print $1; exit }')
+    [ -n "$mirror" ] || skip "no root can be made: no source of Debian 12 in /etc/apt"
+    eval "$(apt-config shell proxy Acquire::http::Proxy)"
+    [ -z "${proxy:-}" ] || export http_proxy=$proxy
+    mkdir -p "$cache/debootstrap" "$cache/archives/partial" || skip "no root can be made: cannot write $cache"
+    debootstrap --variant=minbase --cache-dir="$cache/debootstrap" bookworm "$work/root" "$mirror" >"$work/debootstrap.log" 2>&1 ||
+        skip "no root can be made: $(tail -n 1 "$work/debootstrap.log")"
+    # Packages come as they do here: same mirror, same proxy, same authorities.
+    debian_sources | sed 's/^/deb /; s/$/ main/' >"$work/root/etc/apt/sources.list"
+    {
+        apt-config dump Acquire | grep -E '^Acquire::(https?|Retries|Check-Valid-Until)(::| )'
+        echo 'APT::Sandbox::User "root";'
+        [ ! -s /etc/ssl/certs/ca-certificates.crt ] || echo 'Acquire::https::CAInfo "/etc/host-authorities.crt";'
+    } >"$work/root/etc/apt/apt.conf.d/99host"
+    [ ! -s /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$work/root/etc/host-authorities.crt"
+    cp -L /etc/resolv.conf /etc/hosts "$work/root/etc/" 2>/dev/null
+    echo bare >"$work/root/etc/hostname"
+    echo 127.0.1.1 bare >>"$work/root/etc/hosts"
+    # A root that is thrown away needs no sync after each file.
+    echo force-unsafe-io >"$work/root/etc/dpkg/dpkg.cfg.d/unsafe-io"
+}
+
+# copy_sources ROOT: what git knows of the working tree, changes included.
+copy_sources() {
+    mkdir -p "$1/src/weir" "$1/check"
+    git -c safe.directory="$top" ls-files -z --cached --others --exclude-standard |
+        tar --null --files-from=- --ignore-failed-read -cf - 2>/dev/null | tar -C "$1/src/weir" --no-same-owner -xf -
+    cp tests/bare/*.sh "$1/check/"
+    # The tour's commands, as docs/tour.py plays them.
+    { echo 'set -m'; sed -n '/<!-- tour: begin/,/<!-- tour: end/s/^\$ //p' README.md; } >"$1/check/tour_commands.sh"
+}
+
+# ---- inside --------------------------------------------------------------------------------------
+
+# inside ROOT NETWORK COMMAND…: run in the root, as the first process of its namespaces.
+# NETWORK: "net", this machine's (for packages), or "alone".
+inside() {
+    local root=$1 flags=(--mount --pid --fork --kill-child --ipc --uts)
+    [ "$2" = net ] || flags+=(--net)
+    shift 2
+    unshare "${flags[@]}" -- bash -c '
+        set -e
+        root=$1 cache=$2; shift 2
+        hostname bare
+        ip link set lo up 2>/dev/null || true
+        mount --make-rprivate /
+        mount --bind "$root" "$root"
+        mount -t proc proc "$root/proc"
+        mount --rbind /sys "$root/sys"
+        mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+        for name in null zero full random urandom tty; do
+            touch "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"
+        done
+        ln -s /proc/self/fd "$root/dev/fd"
+        mkdir "$root/dev/shm" "$root/dev/pts"
+        mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+        mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+        ln -s pts/ptmx "$root/dev/ptmx"
+        mount --bind "$cache/archives" "$root/var/cache/apt/archives"
+        cd "$root"
+        exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+            chroot . /bin/bash "$@"' inside "$root" "$cache" "$@" </dev/null
+}
+
+# part NAME ROOT NETWORK COMMAND…: one part of the check; its output is shown if it fails.
+part() {
+    local name=$1 log=$work/$1.log
+    shift
+    if inside "$@" >"$log" 2>&1; then
+        say "$name: ok"
+    else
+        say "$name: FAILED; the end of $log:"
+        tail -n 50 "$log"
+        return 1
+    fi
+}
+
+clean() { rm -rf --one-file-system "$work/root" "$work/user"; }
+
+mkdir -p "$work"
+exec 9>"$work/lock"
+flock -n 9 || skip "no root can be made: another run of this check is at it"
+clean
+mkdir -p "$cache"
+exec 8>"$cache/lock"
+flock 8 # one user of the kept packages at a time
+make_root
+say "a minimal Debian 12: $(chroot "$work/root" dpkg-query -W | wc -l) packages"
+cp -a "$work/root" "$work/user"
+copy_sources "$work/root"
+copy_sources "$work/user"
+
+failed=no
+part make "$work/root" net /check/make.sh || failed=yes
+if [ $failed = no ]; then
+    # What was compiled is the same for the user; that their own `make` installs the packages is not.
+    mkdir -p "$work/user/src/weir/build"
+    cp -a "$work/root/src/weir/build/." "$work/user/src/weir/build/"
+    {
+        part user-make "$work/user" net /check/user.sh make &&
+            part user-run "$work/user" alone /check/user.sh run
+    } &
+    user=$!
+    part ctrl-c "$work/root" alone /check/ctrl_c.sh || failed=yes
+    part tour "$work/root" alone /check/tour.sh || failed=yes
+    wait $user || failed=yes
+fi
+clean
+[ $failed = no ]
