@@ -5,6 +5,8 @@
 #define COMMANDS(X) \
     X(cli_server) \
     X(cli_server_stop) \
+    X(cli_backup) \
+    X(cli_restore) \
     X(cli_demo) \
     X(cli_doctor) \
     X(cli_train) \

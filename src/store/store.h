@@ -57,6 +57,15 @@ weir_status weir_store_open(const struct weir_store_config *config, struct weir_
  * is accepted. */
 void weir_store_close(struct weir_store *store);
 
+/**
+ * Copy the database `path` into the new file `copy_path` as it is at one moment, beside whoever has
+ * it open and writes, and check the copy. It holds one reader for that time; memory does not grow.
+ * @return NOT_FOUND without a database, EXISTS if there is a `copy_path`, CORRUPT if the database
+ * is damaged; NOSPACE, IO. On error a part of the copy may be left.
+ */
+weir_status weir_store_copy(const char *path, const char *copy_path,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /** A transaction: WEIR_OK commits, anything else undoes what it wrote and is what the caller gets.
  */
 typedef weir_status (*weir_txn_fn)(struct weir_txn *txn, void *context, struct weir_error *err);
