@@ -86,6 +86,15 @@ class State(unittest.TestCase):
         self.assertIn("belongs to the user with number 0", start(theirs))
         self.assertIn("Permission denied", start(own))
 
+    def test_an_empty_variable_is_as_none(self):
+        with tempfile.TemporaryDirectory() as home:
+            done = subprocess.run([WEIR, "get", "nodes"], env={"HOME": home, "WEIR_STATE": ""}, capture_output=True,
+                                  text=True, timeout=30)
+        self.assertNotIn("runs from :", done.stderr)
+        folder = "/var/lib/weir" if os.geteuid() == 0 else f"{home}/.local/share/weir"
+        if done.returncode != 0:  # no server of this user
+            self.assertIn(folder, done.stderr)
+
     def test_an_agent_that_died_is_started_again_and_again(self):
         server = harness.Server().start()
         self.addCleanup(server.stop)
