@@ -31,6 +31,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->poke = config->poke;
     api->poke_context = config->poke_context;
     api->feed = feed_create();
+    api->audit = audit_create(config->store);
     api->watch = -1;
     *out = api;
     return WEIR_OK;
@@ -45,10 +46,16 @@ void weir_api_destroy(struct weir_api *api)
         weir_store_unwatch(api->store, api->watch);
     }
     feed_destroy(api->feed);
+    audit_destroy(api->audit, weir_clock_now_ms(api->clock));
     free(api->state_dir);
     explicit_bzero(api->task_key, sizeof api->task_key);
     free(api->server_url);
     free(api);
+}
+
+void weir_api_tick(struct weir_api *api, int64_t now_ms)
+{
+    audit_flush(api->audit, now_ms);
 }
 
 static void on_commit(void *context, uint64_t change)
@@ -375,6 +382,22 @@ static void answer_error(struct api_call *call, weir_status status, const struct
     }
 }
 
+/* After the transaction: a write of the audit's own. A wait that is handled anew was noted. */
+static void note_for_audit(const struct api_call *call, weir_status status,
+                           const struct weir_error *err)
+{
+    struct audit *audit = call->api->audit;
+    if (call->is_link_refused) {
+        audit_refused(audit, call, "login_refused", "the link is unknown, was used or is too old");
+    } else if (status == WEIR_ERR_UNAUTH) {
+        audit_refused(audit, call, "login_refused", err->message);
+    } else if (status == WEIR_ERR_DENIED) {
+        audit_refused(audit, call, "access_refused", err->message);
+    } else {
+        audit_used(audit, call);
+    }
+}
+
 static void handle(struct api_call *call)
 {
     struct weir_error err = {0};
@@ -394,6 +417,7 @@ static void handle(struct api_call *call)
     } else {
         answer_error(call, status, &err);
     }
+    note_for_audit(call, status, &err);
     json_decref(call->body);
     json_decref(call->publish);
 }
@@ -438,8 +462,10 @@ void weir_api_admit(void *context, struct weir_http_request *request,
     struct weir_arena arena;
     struct weir_error err = {0};
     call_init(&call, context, request, response, &arena);
-    if (prepare(&call, &err) != WEIR_OK) {
+    weir_status status = prepare(&call, &err);
+    if (status != WEIR_OK) {
         weir_http_response_error(response, &err);
+        note_for_audit(&call, status, &err);
     }
     weir_arena_fini(&arena);
 }

@@ -65,6 +65,9 @@ extern const char weir_api_content_security_policy[];
  */
 void weir_api_publish(struct weir_api *api, const char *topic, const json_t *record);
 
+/** Write what is due by time (counts of the audit). For the engine, each round. */
+void weir_api_tick(struct weir_api *api, int64_t now_ms);
+
 /** Wake requests and streams that wait, for changes that are no commit (a task's log grew). */
 void weir_api_wake(struct weir_api *api);
 

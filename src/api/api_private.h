@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "api/attempt_token.h"
+#include "api/audit.h"
 #include "api/feed.h"
 #include "base/record.h"
 #include "store/identity.h"
@@ -32,6 +33,7 @@ struct weir_api {
     void *poke_context;
     struct weir_http_server *http;
     struct feed *feed;
+    struct audit *audit;
     int watch; /**< Of the store; -1 before attach. */
 };
 
@@ -48,6 +50,7 @@ struct api_call {
     const char *params[API_MAX_PARAMS];
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
+    bool is_link_refused; /**< Answered so that a person can read it, and counted by the audit. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
                         durable. Emptied before each run of the transaction. */
 };
@@ -107,6 +110,7 @@ API_FN(api_session_delete);
 API_FN(api_session_link);
 API_FN(api_login);
 API_FN(api_token_create);
+API_FN(api_token_revoke);
 API_FN(api_user_create);
 API_FN(api_user_update);
 API_FN(api_user_delete);
@@ -117,6 +121,7 @@ API_FN(api_health);
 API_FN(api_openapi_get);
 API_FN(api_list);
 API_FN(api_list_numbered); /**< Records with `seq`: newest first, or from `after` on. */
+API_FN(api_event_list);
 API_FN(api_get);
 API_FN(api_delete);
 API_FN(api_dataset_create);
@@ -192,6 +197,11 @@ weir_status api_ion_load(struct api_call *call, struct weir_txn *txn, struct wei
 /** Answer an ION with its pipelines and links, and with warnings (an array; NULL: without). */
 weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
                            json_t *warnings, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** api_list_numbered with one more condition; NULL: none. */
+weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
+                                    const struct weir_filter *more,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Integer query parameter within [lo, hi]; `fallback` if absent. */
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,

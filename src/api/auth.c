@@ -115,6 +115,9 @@ weir_status api_session_delete(struct api_call *call, struct weir_txn *txn, stru
         WEIR_TRY(weir_txn_get_by(txn, &weir_session_resource, "secret_hash", hash, call->arena,
                                  &session, err));
         WEIR_TRY(weir_txn_delete(txn, &weir_session_resource, session.id, err));
+        WEIR_TRY(audit_act(call, txn, "session_ended",
+                           weir_arena_printf(call->arena, "session/%s", session.id),
+                           "A session was ended by logging out", err));
     }
     weir_http_response_empty(call->response);
     weir_http_response_header(call->response, "Set-Cookie",
@@ -136,6 +139,10 @@ weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct
                                    .created_ms = call->now_ms,
                                    .expires_ms = call->now_ms + LOGIN_LINK_MS};
     WEIR_TRY(weir_txn_insert(txn, &weir_login_link_resource, &link, err));
+    WEIR_TRY(audit_act(
+        call, txn, "login_link_made", weir_arena_printf(call->arena, "user/%s", call->actor),
+        weir_arena_printf(call->arena, "A login link of %s (%s) was made", call->actor, link.role),
+        err));
     char *url = weir_arena_printf(call->arena, "%s/login?link=%s", call->api->server_url, secret);
     api_answer(call, json_pack("{s:s,s:i}", "url", url, "expires_s", (int)(LOGIN_LINK_MS / 1000)));
     return WEIR_OK;
@@ -144,6 +151,7 @@ weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct
 /* One page for a link that does not work: people see it, not programs. */
 static void refuse_link(struct api_call *call, const char *why)
 {
+    call->is_link_refused = weir_http_request_query(call->request, "link") != NULL;
     char *page = weir_arena_printf(
         call->arena,
         "<!doctype html><meta charset=utf-8><meta name=viewport content=\"width=device-width\">"
@@ -174,7 +182,12 @@ static weir_status begin_session(struct api_call *call, struct weir_txn *txn,
                                    .csrf = csrf,
                                    .created_ms = call->now_ms,
                                    .expires_ms = call->now_ms + SESSION_MS};
-    return weir_txn_insert(txn, &weir_session_resource, &session, err);
+    WEIR_TRY(weir_txn_insert(txn, &weir_session_resource, &session, err));
+    call->actor = link->user;
+    return audit_act(call, txn, "session_begun", weir_arena_printf(call->arena, "session/%s", id),
+                     weir_arena_printf(call->arena, "A session of %s (%s) was begun with a link",
+                                       link->user, link->role),
+                     err);
 }
 
 weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

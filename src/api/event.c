@@ -24,6 +24,19 @@ weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* The audit is for admins, and only where it is asked for. */
+weir_status api_event_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const char *topic = weir_http_request_query(call->request, "topic");
+    bool wants_audit = topic != NULL && strcmp(topic, AUDIT_TOPIC) == 0;
+    const struct weir_filter no_audit = WEIR_FILTER_TEXT("topic", NE, AUDIT_TOPIC);
+    if (wants_audit && call->identity.role != WEIR_ROLE_ADMIN) {
+        return weir_error_set(err, WEIR_ERR_DENIED,
+                              "the events of topic \"" AUDIT_TOPIC "\" need the role \"admin\"");
+    }
+    return api_list_numbered_where(call, txn, wants_audit ? NULL : &no_audit, err);
+}
+
 /* ---- stream ---------------------------------------------------------------------------------- */
 
 /* A topic whose records are numbered in the store, so that a stream can go on where it broke. */
@@ -71,9 +84,11 @@ static weir_status send_numbered(struct stream *stream, struct weir_txn *txn, in
                                  struct weir_arena *arena, struct weir_error *err)
 {
     const struct numbered *topic = &numbered_topics[i_topic];
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_INT("seq", GT, stream->seqs[i_topic])),
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_INT("seq", GT, stream->seqs[i_topic]),
+                                            WEIR_FILTER_TEXT("topic", NE, AUDIT_TOPIC)),
                                .order_by = "seq", .limit = STREAM_BATCH,
                                .max_bytes = WEIR_HTTP_EVENTS_MAX_BYTES};
+    query.n_filters = i_topic == NUMBERED_EVENTS ? 2 : 1;
     void *items;
     size_t n;
     WEIR_TRY(weir_txn_list(txn, topic->resource, &query, arena, &items, &n, NULL, err));

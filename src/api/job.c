@@ -294,13 +294,10 @@ static weir_status bind_token(struct api_call *call, struct weir_txn *txn, const
     if (call->identity.role != WEIR_ROLE_AGENT || call->identity.node != NULL) {
         return WEIR_OK;
     }
-    struct control control = api_control(call);
     WEIR_TRY(weir_token_bind(txn, call->identity.token, node, err));
-    return control_log(
-        &control, txn, "system", "token_bound", weir_arena_printf(call->arena, "node/%s", node),
-        weir_arena_printf(call->arena, "The agent's token %s is now bound to node %s",
-                          call->identity.token, node),
-        err);
+    return audit_act(
+        call, txn, "token_bound", weir_arena_printf(call->arena, "token/%s", call->identity.token),
+        weir_arena_printf(call->arena, "An agent's token was bound to node %s", node), err);
 }
 
 weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -52,7 +52,8 @@ weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_er
     return answer_page(call, txn, &query, err);
 }
 
-weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
+                                    const struct weir_filter *more, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     int64_t limit, after;
@@ -60,7 +61,7 @@ weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struc
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
     struct weir_query query = {.filters = filters,
                                .n_filters =
-                                   filters_from_query(call, filters, WEIR_QUERY_FILTERS_MAX - 1),
+                                   filters_from_query(call, filters, WEIR_QUERY_FILTERS_MAX - 2),
                                .order_by = "seq",
                                .is_descending = after < 0,
                                .limit = (size_t)limit,
@@ -69,7 +70,15 @@ weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struc
     if (after >= 0) {
         filters[query.n_filters++] = WEIR_FILTER_INT("seq", GT, after);
     }
+    if (more != NULL) {
+        filters[query.n_filters++] = *more;
+    }
     return answer_page(call, txn, &query, err);
+}
+
+weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return api_list_numbered_where(call, txn, NULL, err);
 }
 
 weir_status api_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -32,6 +32,16 @@ static weir_status check_role_of_user(const char *text, struct weir_error *err)
                                 "$.role: worker is the role of tasks, which get their own tokens");
 }
 
+/* "User bob (viewer) was disabled, by …" */
+static weir_status act_on_user(const struct api_call *call, struct weir_txn *txn, const char *kind,
+                               const struct weir_user *user, const char *what,
+                               struct weir_error *err)
+{
+    return audit_act(
+        call, txn, kind, weir_arena_printf(call->arena, "user/%s", user->name),
+        weir_arena_printf(call->arena, "User %s (%s) was %s", user->name, user->role, what), err);
+}
+
 weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_user user = {.kind = "person"};
@@ -40,6 +50,7 @@ weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct 
     WEIR_TRY(check_role_of_user(user.role, err));
     user.created_ms = call->now_ms;
     WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
+    WEIR_TRY(act_on_user(call, txn, "user_created", &user, "made", err));
     api_answer_record(call, &weir_user_resource, &user);
     return WEIR_OK;
 }
@@ -53,11 +64,11 @@ weir_status api_user_update(struct api_call *call, struct weir_txn *txn, struct 
 {
     struct weir_user user;
     WEIR_TRY(weir_txn_get(txn, &weir_user_resource, call->params[0], call->arena, &user, err));
-    bool was_admin = is_active_admin(&user);
+    const struct weir_user before = user;
     WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_UPDATE, call->arena,
                                    &user, err));
     WEIR_TRY(check_role_of_user(user.role, err));
-    if (was_admin && !is_active_admin(&user)) {
+    if (is_active_admin(&before) && !is_active_admin(&user)) {
         WEIR_TRY(weir_user_check_other_admin(txn, user.name, err));
     }
     if (user.is_disabled) {
@@ -65,6 +76,15 @@ weir_status api_user_update(struct api_call *call, struct weir_txn *txn, struct 
     }
     WEIR_TRY(
         weir_txn_update(txn, &weir_user_resource, &user, WEIR_FIELDS("role", "is_disabled"), err));
+    if (strcmp(user.role, before.role) != 0) {
+        WEIR_TRY(act_on_user(
+            call, txn, "user_changed", &user,
+            weir_arena_printf(call->arena, "given this role instead of %s", before.role), err));
+    }
+    if (user.is_disabled != before.is_disabled) {
+        WEIR_TRY(act_on_user(call, txn, "user_changed", &user,
+                             user.is_disabled ? "disabled" : "enabled", err));
+    }
     api_answer_record(call, &weir_user_resource, &user);
     return WEIR_OK;
 }
@@ -107,11 +127,24 @@ weir_status api_user_delete(struct api_call *call, struct weir_txn *txn, struct 
     }
     WEIR_TRY(weir_user_end_sessions(txn, user.name, err));
     WEIR_TRY(weir_txn_delete(txn, &weir_user_resource, user.name, err));
+    WEIR_TRY(act_on_user(call, txn, "user_deleted", &user, "deleted", err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
+
+static weir_status act_on_token(const struct api_call *call, struct weir_txn *txn, const char *kind,
+                                const struct weir_token *token, const char *what,
+                                struct weir_error *err)
+{
+    const char *node = token->node != NULL ? token->node : "";
+    return audit_act(call, txn, kind, weir_arena_printf(call->arena, "token/%s", token->id),
+                     weir_arena_printf(call->arena, "Token %s of %s (%s%s%s) was %s", token->name,
+                                       token->user, token->role,
+                                       node[0] != '\0' ? " for node " : "", node, what),
+                     err);
+}
 
 weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
@@ -140,9 +173,20 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     token.secret_hash = hash;
     token.created_ms = call->now_ms;
     WEIR_TRY(weir_txn_insert(txn, &weir_token_resource, &token, err));
+    WEIR_TRY(act_on_token(call, txn, "token_created", &token, "made", err));
     json_t *answer = weir_record_to_json(&weir_token_resource, &token);
     json_object_set_new(answer, "secret", json_string(secret));
     api_answer(call, answer);
+    return WEIR_OK;
+}
+
+weir_status api_token_revoke(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_token token;
+    WEIR_TRY(weir_txn_get(txn, &weir_token_resource, call->params[0], call->arena, &token, err));
+    WEIR_TRY(weir_txn_delete(txn, &weir_token_resource, token.id, err));
+    WEIR_TRY(act_on_token(call, txn, "token_revoked", &token, "revoked", err));
+    weir_http_response_empty(call->response);
     return WEIR_OK;
 }
 
@@ -181,6 +225,11 @@ weir_status api_session_end(struct api_call *call, struct weir_txn *txn, struct 
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "session \"%s\" not found", call->params[0]);
     }
     WEIR_TRY(weir_txn_delete(txn, &weir_session_resource, session.id, err));
+    WEIR_TRY(audit_act(call, txn, "session_ended",
+                       weir_arena_printf(call->arena, "session/%s", session.id),
+                       weir_arena_printf(call->arena, "A session of %s (%s) was ended",
+                                         session.user, session.role),
+                       err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

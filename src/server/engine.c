@@ -424,6 +424,7 @@ static int64_t run_round(struct engine *engine)
 {
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
+    weir_api_tick(engine->config.api, weir_clock_now_ms(engine->config.clock));
     struct work work = {.engine = engine,
                         .control = {.arena = &arena,
                                     .now_ms = weir_clock_now_ms(engine->config.clock),

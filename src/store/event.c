@@ -38,7 +38,8 @@ static const struct {
     {"job_cancelled", "warning"},     {"prediction_ended", "warning"},
     {"review_wanted", "warning"},     {"model_rejected", "warning"},
     {"model_rolled_back", "warning"}, {"one_class", "warning"},
-    {"deployment_failed", "error"},
+    {"deployment_failed", "error"},   {"login_refused", "warning"},
+    {"access_refused", "warning"},
 };
 
 const char *weir_event_severity(const char *kind)

@@ -20,7 +20,7 @@
 struct weir_event {
     int64_t seq;
     int64_t time_ms;
-    char *topic;    /**< "ions", "jobs", "runs", "alerts", "system" … */
+    char *topic;    /**< "ions", "jobs", "runs", "alerts", "audit" … */
     char *kind;     /**< "model_promoted" */
     char *severity; /**< "info", "warning", "error": by the kind (weir_event_severity). */
     char *subject;  /**< "ion/building-security" */

@@ -288,8 +288,9 @@ class Agents(IdentityCase):
         self.assertIn("another token", self.refused(409, "PUT", "/nodes/node-a", {"cpu_slots": 1}, token=made["secret"]))
         self.server.request("PUT", "/api/v1/nodes/node-old", {"cpu_slots": 1}, token=made["secret"])
         self.refused(403, "PUT", "/nodes/node-other", {"cpu_slots": 1}, token=made["secret"])
-        events = self.server.get("/events?kind=token_bound")["items"]
-        self.assertEqual([event["subject"] for event in events], ["node/node-old"])
+        events = self.server.get("/events?topic=audit&kind=token_bound")["items"]
+        self.assertEqual([event["subject"] for event in events], ["token/" + made["id"]])
+        self.assertIn("node-old", events[0]["message"])
 
 
 class Tasks(IdentityCase):
@@ -495,6 +496,78 @@ class Secrets(IdentityCase):
         self.assertEqual(server.request("GET", path, token=own_token(replica))["source"]["token"], self.WORD)
         self.assert_hidden()
         self.assertIn("$.pipelines[1].source.token", self.refused(400, "POST", "/ions", document("***", "other")))
+
+
+class Audit(IdentityCase):
+    """Each act of identity, and each refusal, leaves an event with actor and address, for admins."""
+
+    def audit(self, **filters):
+        query = "&".join(f"{name}={value}" for name, value in {"topic": "audit", "limit": 1000, **filters}.items())
+        return self.server.get("/events?" + query)["items"]
+
+    def test_acts_leave_an_event_with_actor_and_address(self):
+        server = self.server
+        server.post("/users", {"name": "ann", "kind": "person", "role": "operator"})
+        made = self.token("operator", user="ann")
+        browser = self.browser(made["secret"])
+        session = browser.request("GET", "/sessions")["items"][0]["id"]
+        browser.request("DELETE", "/session")
+        server.request("PATCH", "/api/v1/users/ann", {"role": "viewer", "is_disabled": True})
+        server.request("DELETE", "/api/v1/tokens/" + made["id"])
+        server.request("DELETE", "/api/v1/users/ann")
+        found = [(event["kind"], event["actor"]) for event in reversed(self.audit())]
+        for act in (("user_created", "admin"), ("token_created", "admin"), ("token_used", "ann"), ("login_link_made", "ann"),
+                    ("session_begun", "ann"), ("session_ended", "ann"), ("user_changed", "admin"), ("token_revoked", "admin"),
+                    ("user_deleted", "admin")):
+            self.assertIn(act, found)
+        begun = self.audit(subject="session/" + session)
+        self.assertEqual([event["kind"] for event in begun], ["session_ended", "session_begun"])
+        self.assertEqual((begun[1]["data"]["address"], begun[1]["data"]["token"]), ("127.0.0.1", None))
+        used = self.audit(kind="token_used", subject="token/" + made["id"])
+        self.assertEqual([event["data"]["address"] for event in used], ["127.0.0.1"])
+        for secret in (made["secret"], browser.csrf):
+            self.assertNotIn(secret, json.dumps(self.audit()))
+        self.assertIn("given this role instead of operator", json.dumps(self.audit(kind="user_changed")))
+
+    def test_refusals_are_counted_and_do_not_fill_the_disk(self):
+        server = self.server
+        server.post("/users", {"name": "vic", "kind": "person", "role": "viewer"})
+        viewer = self.token(user="vic")["secret"]
+        link = server.post("/session/link")["url"]
+        Browser(server, link)
+        before = len(self.audit())
+        for _ in range(60):
+            self.refused(401, "GET", "/jobs", token="weir_wrong")
+            self.refused(401, "GET", "/jobs", token="")
+            self.refused(403, "POST", "/users", {"name": "x"}, token=viewer)
+            with self.assertRaises(urllib.error.HTTPError):
+                urllib.request.urlopen(link)
+        events = self.audit()
+        self.assertLessEqual(len(events) - before, 8)  # of the first, and at most one for a minute that ended
+        kinds = {(event["kind"], event["actor"]) for event in events}
+        self.assertLessEqual({("login_refused", "nobody"), ("access_refused", "vic")}, kinds)
+        refused = next(event for event in events if event["actor"] == "vic" and event["kind"] == "access_refused")
+        self.assertIn('POST /api/v1/users of vic from 127.0.0.1 was refused: ', refused["message"])
+        self.assertEqual(refused["severity"], "warning")
+        # What was counted is written when the server ends.
+        server.kill(harness.signal.SIGTERM)
+        server.start("--no-agent")
+        counted = [event["data"].get("count", 1) for event in self.audit(kind="access_refused", actor="vic")]
+        self.assertEqual(sum(counted), 60)
+
+    def test_admins_read_it_where_they_ask_for_it_and_nobody_else_does(self):
+        self.assertIn("admin", self.refused(403, "GET", "/events?topic=audit", token=self.token("scientist")["secret"]))
+        self.assertNotIn("audit", {event["topic"] for event in self.server.get("/events?limit=1000")["items"]})
+        self.assertEqual(self.server.get("/events?kind=token_created")["items"], [])
+        self.assertTrue(self.audit(kind="token_created"))
+        request = urllib.request.Request(self.server.url + "/api/v1/stream?topics=events",
+                                         headers={"Authorization": "Bearer " + self.server.token, "Last-Event-ID": "0-0"})
+        self.server.post("/jobs", {"name": "seen", "kind": "command", "spec": {"argv": ["true"]}})
+        with urllib.request.urlopen(request, timeout=20) as stream:
+            text = b""
+            while b"Job seen" not in text:
+                text += stream.readline()
+        self.assertNotIn(b"audit", text)
 
 
 if __name__ == "__main__":
