@@ -19,14 +19,14 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
     if (doc == NULL) {
         return view;
     }
-    json_t *more =
-        json_pack("{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:s?}", "dataset",
-                  doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset,
-                  "model", doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
-                  (json_int_t)doc->parameter_servers, "schedule", doc->schedule, "new_data",
-                  doc->on_new_data, "replicas", (json_int_t)doc->replicas, "gallery_dataset",
-                  doc->gallery_dataset, "strangers", doc->strangers, "false_accept_rate",
-                  doc->false_accept_rate, "gallery_default", doc->gallery_default);
+    json_t *more = json_pack(
+        "{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}", "dataset",
+        doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset, "model",
+        doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
+        (json_int_t)doc->parameter_servers, "schedule", doc->schedule, "new_data", doc->on_new_data,
+        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "strangers",
+        doc->strangers, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
+        doc->false_deny_rate, "gallery_default", doc->gallery_default);
     json_object_update(view, more);
     json_decref(more);
     if (doc->source != NULL) {
@@ -266,7 +266,7 @@ weir_status api_policy_decisions(struct api_call *call, struct weir_txn *txn,
 
 weir_status api_threshold_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_threshold report = {0};
+    struct weir_threshold report = weir_threshold_unknown;
     struct control control = api_control(call);
     bool is_new;
     WEIR_TRY(weir_record_from_json(&weir_threshold_resource, call->body, WEIR_RECORD_TRUSTED,

@@ -93,6 +93,8 @@ static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipe
              doc->gallery_default != NULL ? doc->gallery_default : "unknown");
     json_object_set_new(deployment, "false_accept_rate",
                         json_real(doc->false_accept_rate > 0 ? doc->false_accept_rate : 0.01));
+    json_object_set_new(deployment, "false_deny_rate",
+                        json_real(doc->false_deny_rate > 0 ? doc->false_deny_rate : 0.01));
     put_parsed(deployment, "source", doc->source);
     put_parsed(deployment, "sinks", doc->sinks);
     char *text = weir_json_text(deployment, engine->arena);

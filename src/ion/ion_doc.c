@@ -30,7 +30,7 @@ struct prediction {
 
 struct gallery {
     char *dataset, *strangers, *unlisted;
-    double false_accept_rate;
+    double false_accept_rate, false_deny_rate;
 };
 
 struct endpoint {
@@ -77,6 +77,7 @@ static const struct weir_field gallery_fields[] = {
     WEIR_FIELD(gallery, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset of known people"),
     WEIR_FIELD(gallery, strangers,         TEXT, WEIR_FIELD_NAME, "", "dataset of people who are not known"),
     WEIR_FIELD(gallery, false_accept_rate, F64,  0, "", "share of strangers taken for someone"),
+    WEIR_FIELD(gallery, false_deny_rate,   F64,  0, "", "share of strangers taken for one given person who is barred"),
     { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct gallery, unlisted),
       .unit = "", .doc = "allow, deny or unknown: of a known person on no list" },
 };
@@ -256,6 +257,14 @@ static weir_status read_sinks(const struct reader *parent, const json_t *sinks)
     return WEIR_OK;
 }
 
+static weir_status check_rate(const struct reader *reader, const char *name, double rate)
+{
+    return rate > 0 && rate < 1
+               ? WEIR_OK
+               : weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.%s: %g is not between 0 and 1",
+                                reader->path, name, rate);
+}
+
 static weir_status read_gallery(const struct reader *parent, const json_t *json,
                                 struct weir_ion_doc_pipeline *out)
 {
@@ -263,13 +272,11 @@ static weir_status read_gallery(const struct reader *parent, const json_t *json,
         return WEIR_OK;
     }
     struct reader reader = reader_at(parent, "gallery", SIZE_MAX);
-    struct gallery gallery = {.unlisted = "unknown", .false_accept_rate = 0.01};
+    struct gallery gallery = {
+        .unlisted = "unknown", .false_accept_rate = 0.01, .false_deny_rate = 0.01};
     WEIR_TRY(read_object(&reader, &gallery_resource, json, &gallery));
-    if (!(gallery.false_accept_rate > 0 && gallery.false_accept_rate < 1)) {
-        return weir_error_set(reader.err, WEIR_ERR_INVALID,
-                              "%s.false_accept_rate: %g is not between 0 and 1", reader.path,
-                              gallery.false_accept_rate);
-    }
+    WEIR_TRY(check_rate(&reader, "false_accept_rate", gallery.false_accept_rate));
+    WEIR_TRY(check_rate(&reader, "false_deny_rate", gallery.false_deny_rate));
     const char *unlisted = gallery.unlisted != NULL ? gallery.unlisted : "";
     if (strcmp(unlisted, "allow") != 0 && strcmp(unlisted, "deny") != 0 &&
         strcmp(unlisted, "unknown") != 0) {
@@ -287,6 +294,7 @@ static weir_status read_gallery(const struct reader *parent, const json_t *json,
     out->strangers = gallery.strangers;
     out->gallery_default = gallery.unlisted;
     out->false_accept_rate = gallery.false_accept_rate;
+    out->false_deny_rate = gallery.false_deny_rate;
     return WEIR_OK;
 }
 

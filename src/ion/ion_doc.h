@@ -43,7 +43,7 @@ struct weir_ion_doc_pipeline {
     char *sinks;           /**< JSON array of objects with "kind". */
     char *gallery_dataset; /**< NULL: no gallery. */
     char *strangers; /**< Dataset that the threshold is set by; NULL: by the gallery itself. */
-    double false_accept_rate;
+    double false_accept_rate, false_deny_rate;
     char *gallery_default; /**< "allow", "deny" or "unknown": of a known person on no list. */
 };
 

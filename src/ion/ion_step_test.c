@@ -330,7 +330,8 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
         "data\",\"digest\":\"d16e57\","
         "\"blob\":\"b10b\",\"strangers\":null},\"list_revision\":5,\"lists\":{\"allow\":[\"ann\"],"
         "\"deny\":[\"eve\"]},"
-        "\"default\":\"allow\",\"false_accept_rate\":0.01,\"source\":{\"kind\":\"http\"},\"sinks\":"
+        "\"default\":\"allow\",\"false_accept_rate\":0.01,\"false_deny_rate\":0.01,\"source\":{"
+        "\"kind\":\"http\"},\"sinks\":"
         "[]}",
         0, NULL);
     ck_assert_ptr_nonnull(expected);

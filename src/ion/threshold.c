@@ -13,6 +13,9 @@ static const struct weir_field threshold_fields[] = {
     WEIR_FIELD(weir_threshold, deployment_revision, INT,  WEIR_FIELD_REQUIRED, "", "Deployment that it belongs to"),
     WEIR_FIELD(weir_threshold, replica,             TEXT, 0, "", "Replica that reports"),
     WEIR_FIELD(weir_threshold, threshold,           F64,  WEIR_FIELD_REQUIRED, "", "Score from which a face counts as known"),
+    WEIR_FIELD(weir_threshold, threshold_low,       F64,  0, "", "Lower end of its 90 % interval: other strangers would have set it so; null: not known"),
+    WEIR_FIELD(weir_threshold, threshold_high,      F64,  0, "", "Upper end of that interval"),
+    WEIR_FIELD(weir_threshold, deny_threshold,      F64,  0, "", "The same for people on the deny list; null: the threshold of all"),
     WEIR_FIELD(weir_threshold, rule,                TEXT, WEIR_FIELD_REQUIRED, "", "By what it was set: strangers, gallery, both, blind"),
     WEIR_FIELD(weir_threshold, scores,              INT,  0, "", "Scores that it was set by"),
     WEIR_FIELD(weir_threshold, people,              INT,  0, "", "People whose photos gave them"),
@@ -30,6 +33,13 @@ static const struct weir_field threshold_fields[] = {
 
 const struct weir_resource weir_threshold_resource =
     WEIR_RESOURCE("threshold", "", weir_threshold, threshold_fields);
+
+const struct weir_threshold weir_threshold_unknown = {.threshold_low = NAN,
+                                                      .threshold_high = NAN,
+                                                      .deny_threshold = NAN,
+                                                      .asked_rate = NAN,
+                                                      .expected_rate = NAN,
+                                                      .refused_share = NAN};
 
 static const char sql_set[] =
     "UPDATE ion_pipelines SET threshold = :threshold WHERE id = :id AND type = 'prediction'";
@@ -54,7 +64,7 @@ static bool read_stored(const struct weir_ion_pipeline *pipeline, struct weir_ar
 {
     json_t *json = pipeline->threshold != NULL ? json_loads(pipeline->threshold, 0, NULL) : NULL;
     struct weir_error ignored;
-    *out = (struct weir_threshold){0};
+    *out = weir_threshold_unknown;
     bool is_read =
         json != NULL && weir_record_from_json(&weir_threshold_resource, json, WEIR_RECORD_TRUSTED,
                                               arena, out, &ignored) == WEIR_OK;
@@ -91,20 +101,40 @@ weir_status weir_threshold_store(struct weir_txn *txn, const char *ion, const ch
     return status;
 }
 
+/* What the threshold costs, and what holds for the deny list: behind the sentence. */
+static const char *price_of(const struct weir_threshold *report, struct weir_arena *arena)
+{
+    const char *refused = "", *barred = "";
+    if (isfinite(report->refused_share)) {
+        refused = weir_arena_printf(arena, " %.3g %% of the gallery's own photos are below it.",
+                                    100 * report->refused_share);
+    }
+    if (isfinite(report->deny_threshold) && report->deny_threshold < report->threshold) {
+        barred = weir_arena_printf(arena, " People on the deny list are recognised from %.3f on.",
+                                   report->deny_threshold);
+    }
+    return weir_arena_printf(arena, "%s%s", refused, barred);
+}
+
 char *weir_threshold_sentence(const struct weir_threshold *report, const char *pipeline,
                               struct weir_arena *arena)
 {
-    if (isfinite(report->expected_rate)) {
-        return weir_arena_printf(
-            arena,
-            "Pipeline %s takes faces for known from a score of %.3f on: %.3g %% "
-            "of strangers are expected there (asked: %.3g %%), by %" PRId64 " scores of %" PRId64
-            " strangers.",
-            pipeline, report->threshold, 100 * report->expected_rate, 100 * report->asked_rate,
-            report->scores, report->people);
+    const char *price = price_of(report, arena), *interval = "";
+    if (!isfinite(report->expected_rate)) {
+        return weir_arena_printf(arena,
+                                 "Pipeline %s takes faces for known from a score of %.3f on. How "
+                                 "many strangers get that is not known: the gallery names no "
+                                 "strangers.%s",
+                                 pipeline, report->threshold, price);
     }
-    return weir_arena_printf(arena,
-                             "Pipeline %s takes faces for known from a score of %.3f on. How many "
-                             "strangers get that is not known: the gallery names no strangers.",
-                             pipeline, report->threshold);
+    if (isfinite(report->threshold_low) && isfinite(report->threshold_high)) {
+        interval = weir_arena_printf(arena, " (%.3f to %.3f by other strangers)",
+                                     report->threshold_low, report->threshold_high);
+    }
+    return weir_arena_printf(
+        arena,
+        "Pipeline %s takes faces for known from a score of %.3f%s on: %.3g %% of strangers are "
+        "expected there (asked: %.3g %%), by %" PRId64 " scores of %" PRId64 " strangers.%s",
+        pipeline, report->threshold, interval, 100 * report->expected_rate,
+        100 * report->asked_rate, report->scores, report->people, price);
 }

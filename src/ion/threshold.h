@@ -14,6 +14,8 @@ struct weir_threshold {
     int64_t deployment_revision;
     char *replica;
     double threshold;
+    double threshold_low, threshold_high; /**< 90 % interval; NaN: not known. */
+    double deny_threshold;                /**< Of people on the deny list. */
     char *rule;
     int64_t scores, people;
     double asked_rate, expected_rate, refused_share; /**< NaN: not known. */
@@ -23,6 +25,9 @@ struct weir_threshold {
 };
 
 extern const struct weir_resource weir_threshold_resource;
+
+/** To begin with: nothing is known. */
+extern const struct weir_threshold weir_threshold_unknown;
 
 /**
  * Keep the report with its pipeline, unless a report of a later deployment is there.

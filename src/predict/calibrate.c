@@ -1,34 +1,14 @@
 #include "predict/calibrate.h"
 
+#include "base/macros.h"
 #include "stats/stats.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define FEW_SCORES     20
-#define ENOUGH_ABOVE   10
-#define TAIL_FRACTION  0.05
-#define TAIL_MIN_COUNT 10
-/* Fewer would ask for scores that nobody has. Of seven to thirty strangers, real (ORL) and drawn, 8
- * gave 0.8 to 1.3 % where 1 % was asked; 3 gave 0.4 to 1.2 % and knew up to a fifth fewer people.
- */
-#define TAIL_MIN_PEOPLE 8
-
-/* The standard normal's quantile, by bisection of erfc: exact enough, and called once. */
-static double normal_quantile(double p)
-{
-    double low = -10, high = 10;
-    for (int i = 0; i < 80; i++) {
-        double middle = (low + high) / 2;
-        if (0.5 * erfc(-middle / sqrt(2)) < p) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return (low + high) / 2;
-}
+/* Cosines against single people, counted in steps of 1/2048. */
+#define PAIR_BINS 4096
 
 static double mean_of(const double *values, size_t n)
 {
@@ -45,131 +25,12 @@ const char *calibration_rule_text(enum calibration_rule rule)
     return texts[rule];
 }
 
-/* ---- what strangers get ---------------------------------------------------------------------- */
-
-/* One score says nothing about spread: 0.1 is what cosines of strangers usually have. */
-static void fit_normal(const struct impostor *scores, size_t n, double *out_mean, double *out_sd)
-{
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += scores[i].score;
-    }
-    for (size_t i = 0; i < n; i++) {
-        squares += (scores[i].score - sum / (double)n) * (scores[i].score - sum / (double)n);
-    }
-    *out_mean = sum / (double)n;
-    *out_sd = n > 1 ? sqrt(squares / (double)(n - 1)) : 0.1;
-}
-
-static int by_score(const void *a, const void *b)
-{
-    double x = ((const struct impostor *)a)->score, y = ((const struct impostor *)b)->score;
-    return (x > y) - (x < y);
-}
-
-static int by_person(const void *a, const void *b)
-{
-    int32_t x = ((const struct impostor *)a)->person, y = ((const struct impostor *)b)->person;
-    return (x > y) - (x < y);
-}
-
-/* Reorders. */
-static size_t count_people(struct impostor *scores, size_t n)
-{
-    size_t n_people = 0;
-    if (n > 0) {
-        qsort(scores, n, sizeof *scores, by_person);
-    }
-    for (size_t i = 0; i < n; i++) {
-        n_people += i == 0 || scores[i].person != scores[i - 1].person;
-    }
-    return n_people;
-}
-
-/* Of sorted scores, between the two nearest. */
-static double quantile_of(const struct impostor *sorted, size_t n, double p)
-{
-    double at = p * (double)(n - 1);
-    size_t i = (size_t)at;
-    double next = sorted[WEIR_MIN(i + 1, n - 1)].score;
-    return sorted[i].score + (at - (double)i) * (next - sorted[i].score);
-}
-
-/** What lies above `base`: this share of all, by `mean` on average, of so many people. */
-struct tail {
-    double base, mean, share, n_people;
-};
-
-/* Reorders what lies above the base. */
-static struct tail fit_tail(struct impostor *sorted, size_t n)
-{
-    size_t n_tail = (size_t)((double)n * TAIL_FRACTION);
-    n_tail = WEIR_MIN(WEIR_MAX(n_tail, (size_t)TAIL_MIN_COUNT), n - 1);
-    struct tail tail = {.base = sorted[n - 1 - n_tail].score, .share = (double)n_tail / (double)n};
-    for (size_t i = n - n_tail; i < n; i++) {
-        tail.mean += (sorted[i].score - tail.base) / (double)n_tail;
-    }
-    tail.n_people = fmax((double)count_people(sorted + n - n_tail, n_tail), TAIL_MIN_PEOPLE);
-    return tail;
-}
-
-double calibrate_quantile(struct impostor *scores, size_t n, double rate)
-{
-    if (n == 0) {
-        return NAN;
-    }
-    if (n < FEW_SCORES) {
-        double mean, deviation;
-        fit_normal(scores, n, &mean, &deviation);
-        return mean + normal_quantile(1 - rate) * deviation;
-    }
-    qsort(scores, n, sizeof *scores, by_score);
-    double plain = quantile_of(scores, n, 1 - rate);
-    size_t n_above = (size_t)((double)n * rate);
-    if (count_people(scores + n - n_above, n_above) >= ENOUGH_ABOVE) {
-        return plain;
-    }
-    qsort(scores, n, sizeof *scores, by_score);
-    struct tail tail = fit_tail(scores, n);
-    double m = tail.n_people;
-    return rate >= tail.share ? plain
-                              : tail.base + m * tail.mean * (pow(tail.share / rate, 1 / m) - 1);
-}
-
-double calibrate_rate(struct impostor *scores, size_t n, double threshold)
-{
-    if (n == 0) {
-        return NAN;
-    }
-    if (n < FEW_SCORES) {
-        double mean, deviation;
-        fit_normal(scores, n, &mean, &deviation);
-        return deviation > 0 ? 0.5 * erfc((threshold - mean) / deviation / sqrt(2))
-                             : (double)(mean >= threshold);
-    }
-    qsort(scores, n, sizeof *scores, by_score);
-    size_t n_above = 0;
-    while (n_above < n && scores[n - 1 - n_above].score >= threshold) {
-        n_above++;
-    }
-    if (count_people(scores + n - n_above, n_above) >= ENOUGH_ABOVE) {
-        return (double)n_above / (double)n;
-    }
-    qsort(scores, n, sizeof *scores, by_score);
-    struct tail tail = fit_tail(scores, n);
-    double m = tail.n_people, excess = threshold - tail.base;
-    if (excess <= 0 || tail.mean <= 0) {
-        return (double)n_above / (double)n;
-    }
-    return tail.share * pow(1 + excess / (m * tail.mean), -m);
-}
-
 /* ---- the threshold --------------------------------------------------------------------------- */
 
 /* Strangers score higher than trained people against each other: see the header. */
 static double guard_of(const struct calibration *found, double rate)
 {
-    double share = GUARD_SHARE + GUARD_PER_SIGMA * normal_quantile(1 - rate);
+    double share = GUARD_SHARE + GUARD_PER_SIGMA * score_normal_quantile(1 - rate);
     share = fmin(fmax(share, 0), 1);
     return found->impostor_mean + share * (found->genuine_mean - found->impostor_mean);
 }
@@ -193,13 +54,58 @@ static double clamped(double threshold)
     return fmin(fmax(threshold, THRESHOLD_FLOOR), THRESHOLD_CEILING);
 }
 
+/** Scores of photos against single people, by value. */
+struct pairs {
+    size_t counts[PAIR_BINS], n;
+};
+
 /** Room for all scores of a calibration. */
 struct scores {
     double *genuine;
-    struct impostor *impostors, *strangers;
+    struct impostor *impostors, *strangers, *drawn;
+    struct pairs pairs;
+    float *by_person; /**< Of one photo. */
+    size_t n_persons;
 };
 
-static void compare_gallery(const struct templates *templates, const struct scores *scores,
+static void count_pair(struct pairs *pairs, double score)
+{
+    double bin = (score + 1) / 2 * PAIR_BINS;
+    pairs->counts[(size_t)fmin(fmax(bin, 0), PAIR_BINS - 1)]++;
+    pairs->n++;
+}
+
+/* The lowest score (rounded up to a bin) that at most this share of the pairs reaches. */
+static double pairs_quantile(const struct pairs *pairs, double rate)
+{
+    size_t above = 0, bin = PAIR_BINS;
+    double most = rate * (double)pairs->n;
+    while (bin > 0 && (double)(above + pairs->counts[bin - 1]) <= most) {
+        above += pairs->counts[--bin];
+    }
+    return 2 * (double)bin / PAIR_BINS - 1;
+}
+
+/* Count a photo's scores against everybody but `own`. @return The best of these. */
+static struct match compare_with_all(const struct templates *templates, const float *probe,
+                                     int32_t own, struct scores *scores)
+{
+    struct match best = {.person = -1, .score = NAN};
+    match_each(templates, probe, scores->n_persons, scores->by_person);
+    for (size_t p = 0; p < scores->n_persons; p++) {
+        double score = scores->by_person[p];
+        if ((int32_t)p == own || !isfinite(score)) {
+            continue;
+        }
+        count_pair(&scores->pairs, score);
+        if (best.person < 0 || score > best.score) {
+            best = (struct match){.person = (int32_t)p, .score = score};
+        }
+    }
+    return best;
+}
+
+static void compare_gallery(const struct templates *templates, struct scores *scores,
                             struct calibration *found)
 {
     size_t n_probes = WEIR_MIN(templates->n, (size_t)CALIBRATE_PROBES_MAX);
@@ -207,7 +113,7 @@ static void compare_gallery(const struct templates *templates, const struct scor
     for (size_t k = 0; k < n_probes; k++) {
         size_t i = k * templates->n / n_probes;
         const float *probe = templates->vectors + i * templates->dim;
-        struct match other = match_best_other(templates, probe, templates->persons[i]);
+        struct match other = compare_with_all(templates, probe, templates->persons[i], scores);
         struct match same = match_best_same(templates, probe, templates->persons[i], i);
         if (other.person >= 0) {
             sum += other.score;
@@ -228,34 +134,38 @@ static void compare_gallery(const struct templates *templates, const struct scor
 }
 
 static void compare_strangers(const struct templates *templates, const struct templates *strangers,
-                              const struct scores *scores, struct calibration *found)
+                              struct scores *scores, struct calibration *found)
 {
     size_t n_probes = templates->n > 0 ? WEIR_MIN(strangers->n, (size_t)CALIBRATE_PROBES_MAX) : 0;
+    if (n_probes > 0) {
+        scores->pairs = (struct pairs){.n = 0}; /* what the gallery's own people get is no matter */
+    }
     for (size_t k = 0; k < n_probes; k++) {
         size_t i = k * strangers->n / n_probes;
-        struct match best = match_best(templates, strangers->vectors + i * strangers->dim);
+        const float *probe = strangers->vectors + i * strangers->dim;
+        struct match best = compare_with_all(templates, probe, -1, scores);
         scores->strangers[k] = (struct impostor){best.score, strangers->persons[i]};
     }
     found->n_strangers = n_probes;
-    found->n_stranger_people = count_people(scores->strangers, n_probes);
+    found->n_stranger_people = score_count_people(scores->strangers, n_probes);
 }
 
-static void set_threshold(const struct scores *scores, double rate, struct calibration *found)
+/* Of the deny list: by what single people of the gallery are taken for. */
+static void set_deny_threshold(const struct scores *scores, double rate, struct calibration *found)
 {
-    double quantile = calibrate_quantile(scores->impostors, found->n_impostor, rate);
-    double by_gallery = gallery_threshold(found, quantile, rate);
-    if (found->n_strangers > 0) {
-        found->quantile = calibrate_quantile(scores->strangers, found->n_strangers, rate);
-        bool is_few = found->n_strangers < FEW_SCORES;
-        found->rule = is_few ? CALIBRATION_BOTH : CALIBRATION_STRANGERS;
-        found->threshold = clamped(is_few ? fmax(found->quantile, by_gallery) : found->quantile);
-        found->expected_rate =
-            calibrate_rate(scores->strangers, found->n_strangers, found->threshold);
-    } else {
-        found->quantile = quantile;
-        found->rule = found->n_impostor > 0 ? CALIBRATION_GALLERY : CALIBRATION_BLIND;
-        found->threshold = clamped(by_gallery);
+    found->deny_threshold = found->threshold;
+    if (scores->pairs.n == 0) {
+        return;
     }
+    double quantile = pairs_quantile(&scores->pairs, rate);
+    if (found->n_strangers == 0) {
+        quantile = (quantile + found->threshold) / 2;
+    }
+    found->deny_threshold = fmin(clamped(quantile), found->threshold);
+}
+
+static void set_refused_share(const struct scores *scores, struct calibration *found)
+{
     size_t n_refused = 0;
     for (size_t i = 0; i < found->n_genuine; i++) {
         n_refused += scores->genuine[i] < found->threshold;
@@ -265,33 +175,97 @@ static void set_threshold(const struct scores *scores, double rate, struct calib
     }
 }
 
-weir_status calibrate(const struct templates *templates, const struct templates *strangers,
-                      double rate, struct calibration *out, struct weir_error *err)
+static void set_threshold(const struct scores *scores, double rate, struct calibration *found)
 {
-    if (!(rate > 0 && rate < 1)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "false_accept_rate: expected a number between 0 and 1");
+    double quantile = score_quantile(scores->impostors, found->n_impostor, rate);
+    double by_gallery = gallery_threshold(found, quantile, rate);
+    size_t n = found->n_strangers;
+    if (n == 0) {
+        found->quantile = quantile;
+        found->rule = found->n_impostor > 0 ? CALIBRATION_GALLERY : CALIBRATION_BLIND;
+        found->threshold = clamped(by_gallery);
+        return;
     }
-    struct scores scores;
-    scores.genuine = malloc(CALIBRATE_PROBES_MAX * sizeof *scores.genuine);
-    scores.impostors = malloc((size_t)2 * CALIBRATE_PROBES_MAX * sizeof *scores.impostors);
-    scores.strangers = scores.impostors != NULL ? scores.impostors + CALIBRATE_PROBES_MAX : NULL;
-    weir_status status = WEIR_OK;
-    if (scores.genuine == NULL || scores.impostors == NULL) {
-        status = weir_error_set(err, WEIR_ERR_NOMEM, "no memory to calibrate the threshold");
-    } else {
-        struct calibration found = {.quantile = NAN,
-                                    .genuine_mean = NAN,
-                                    .impostor_mean = NAN,
-                                    .genuine_low = NAN,
-                                    .refused_share = NAN,
-                                    .expected_rate = NAN};
-        compare_gallery(templates, &scores, &found);
-        compare_strangers(templates, strangers, &scores, &found);
-        set_threshold(&scores, rate, &found);
-        *out = found;
+    double least = n < SCORES_FEW ? by_gallery : THRESHOLD_FLOOR, low, high;
+    found->quantile = score_quantile(scores->strangers, n, rate);
+    found->rule = n < SCORES_FEW ? CALIBRATION_BOTH : CALIBRATION_STRANGERS;
+    found->threshold = clamped(fmax(found->quantile, least));
+    found->expected_rate = score_rate(scores->strangers, n, found->threshold);
+    score_interval(scores->strangers, n, rate, scores->drawn, &low, &high);
+    found->threshold_low = clamped(fmax(low, least));
+    found->threshold_high = clamped(fmax(high, least));
+}
+
+static weir_status check_rate(const char *name, double rate, struct weir_error *err)
+{
+    return rate > 0 && rate < 1 ? WEIR_OK
+                                : weir_error_set(err, WEIR_ERR_INVALID,
+                                                 "%s: expected a number between 0 and 1", name);
+}
+
+static size_t count_persons(const struct templates *templates)
+{
+    int32_t last = -1;
+    for (size_t i = 0; i < templates->n; i++) {
+        last = WEIR_MAX(last, templates->persons[i]);
     }
-    free(scores.genuine);
-    free(scores.impostors);
-    return status;
+    return (size_t)(last + 1);
+}
+
+/* NULL if memory is out. */
+static struct scores *scores_create(size_t n_persons)
+{
+    struct scores *scores = calloc(1, sizeof *scores);
+    if (scores == NULL) {
+        return NULL;
+    }
+    scores->n_persons = n_persons;
+    scores->by_person = malloc((n_persons + 1) * sizeof *scores->by_person);
+    scores->genuine = malloc(CALIBRATE_PROBES_MAX * sizeof *scores->genuine);
+    scores->impostors = malloc((size_t)4 * CALIBRATE_PROBES_MAX * sizeof *scores->impostors);
+    if (scores->impostors != NULL) {
+        scores->strangers = scores->impostors + CALIBRATE_PROBES_MAX;
+        scores->drawn = scores->strangers + CALIBRATE_PROBES_MAX;
+    }
+    return scores;
+}
+
+static void scores_destroy(struct scores *scores)
+{
+    if (scores != NULL) {
+        free(scores->by_person);
+        free(scores->genuine);
+        free(scores->impostors);
+    }
+    free(scores);
+}
+
+weir_status calibrate(const struct templates *templates, const struct templates *strangers,
+                      const struct calibration_rates *rates, struct calibration *out,
+                      struct weir_error *err)
+{
+    WEIR_TRY(check_rate("false_accept_rate", rates->accept, err));
+    WEIR_TRY(check_rate("false_deny_rate", rates->deny, err));
+    struct scores *scores = scores_create(count_persons(templates));
+    if (scores == NULL || scores->by_person == NULL || scores->genuine == NULL ||
+        scores->impostors == NULL) {
+        scores_destroy(scores);
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to calibrate the threshold");
+    }
+    struct calibration found = {.quantile = NAN,
+                                .threshold_low = NAN,
+                                .threshold_high = NAN,
+                                .genuine_mean = NAN,
+                                .impostor_mean = NAN,
+                                .genuine_low = NAN,
+                                .refused_share = NAN,
+                                .expected_rate = NAN};
+    compare_gallery(templates, scores, &found);
+    compare_strangers(templates, strangers, scores, &found);
+    set_threshold(scores, rates->accept, &found);
+    set_deny_threshold(scores, rates->deny, &found);
+    set_refused_share(scores, &found);
+    scores_destroy(scores);
+    *out = found;
+    return WEIR_OK;
 }

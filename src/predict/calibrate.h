@@ -1,22 +1,12 @@
 /**
- * Calibrate: the score from which a face counts as known, for a stated rate of false accepts.
+ * Calibrate: the scores from which a face counts as known, for stated rates of mistakes.
  *
  * What would an unknown person get? There are two ways to know.
  *
  * *By strangers*: photos of people who are neither enrolled nor trained on. The best score of each
- * in the gallery is what a stranger gets, and the threshold is the (1 - rate) quantile of these. Of
- * n scores the largest few are all that is known about rare events, so where those above the
- * quantile are of fewer than 10 people it is taken from a tail: the largest 5 % of the scores, at
- * least 10, are fitted by an exponential distribution (Pickands 1975: excesses over a high
- * threshold are generalised Pareto; shape 0 is on the safe side for cosines, which are bounded).
- * The mean excess is itself an estimate, from scores of m different people; photos of one person
- * are too alike to count apart. So the quantile is the predictive one, which a new score passes at
- * the stated rate on average over such estimates:
- *
- *     base + m * mean excess * ((share of the tail / rate)^(1/m) - 1)
- *
- * m is 8 at least; for large m this is base + mean excess * log(share of the tail / rate). With
- * fewer than 20 scores: mean + z(1 - rate) deviations, and not less than what the gallery gives.
+ * in the gallery is what a stranger gets, and the threshold is the score that the stated share of
+ * them reaches (score_quantile.h), with a 90 % interval. With fewer than SCORES_FEW scores it is
+ * not less than what the gallery gives.
  *
  * *By the gallery itself*, where there are no strangers: every gallery photo's best score against
  * all *other* people is an impostor score, and their quantile is the beginning. But the people of
@@ -34,12 +24,20 @@
  * With one person there are no impostors, with nobody nothing: then, without strangers,
  * THRESHOLD_BLIND, or the middle between the genuine mean and 0 if that is higher. The result lies
  * in [THRESHOLD_FLOOR, THRESHOLD_CEILING].
+ *
+ * *The deny list* has a threshold of its own, as the harm is another one: who is barred and not
+ * recognised is let go as unknown, while a stranger who is taken for somebody barred would not have
+ * been let in anyway. It is the score that a share `deny_rate` of strangers reaches against one
+ * given person of the gallery (not against the best of all), so that each person on the list costs
+ * that much in false alarms; but never above the threshold of all. Without strangers it is half-way
+ * from what other people of the gallery get up to that threshold.
  */
 #ifndef WEIR_PREDICT_CALIBRATE_H
 #define WEIR_PREDICT_CALIBRATE_H
 
 #include "base/status.h"
 #include "predict/matcher.h"
+#include "predict/score_quantile.h"
 
 #include <stddef.h>
 
@@ -67,27 +65,22 @@ const char *calibration_rule_text(enum calibration_rule rule);
 struct calibration {
     enum calibration_rule rule;
     double threshold;
-    double quantile;                    /**< Of the scores that the rule goes by; NaN without. */
-    double genuine_mean, impostor_mean; /**< Within the gallery; NaN without. */
-    double genuine_low;                 /**< GENUINE_REFUSED_MAX quantile of genuine scores. */
-    double refused_share;               /**< Of genuine scores below the threshold; NaN without. */
-    double expected_rate;               /**< Of strangers at or above it; NaN: not known. */
+    double threshold_low, threshold_high; /**< 90 % interval by strangers; NaN without. */
+    double deny_threshold;                /**< For people on the deny list; ≤ threshold. */
+    double quantile;                      /**< Of the scores that the rule goes by; NaN without. */
+    double genuine_mean, impostor_mean;   /**< Within the gallery; NaN without. */
+    double genuine_low;                   /**< GENUINE_REFUSED_MAX quantile of genuine scores. */
+    double refused_share; /**< Of genuine scores below the threshold; NaN without. */
+    double expected_rate; /**< Of strangers at or above it; NaN: not known. */
     size_t n_genuine, n_impostor;
     size_t n_strangers, n_stranger_people; /**< Scores, and of how many people. */
 };
 
-/** A score, and whose photo got it. */
-struct impostor {
-    double score;
-    int32_t person;
+/** What is asked for; each above 0 and below 1. */
+struct calibration_rates {
+    double accept; /**< Share of strangers that may be taken for somebody. */
+    double deny;   /**< Share of strangers that may be taken for one given person who is barred. */
 };
-
-/** The score that a fraction `rate` of impostors reaches. Reorders `scores`. NaN if n is 0. Pure.
- */
-double calibrate_quantile(struct impostor *scores, size_t n, double rate);
-
-/** The fraction of impostors that reaches a score: calibrate_quantile's inverse. Reorders. Pure. */
-double calibrate_rate(struct impostor *scores, size_t n, double threshold);
 
 /**
  * @param strangers  Photos by the same net of people who are not in `templates`; n may be 0.
@@ -95,6 +88,7 @@ double calibrate_rate(struct impostor *scores, size_t n, double threshold);
  * multiply-adds, bounded.
  */
 weir_status calibrate(const struct templates *templates, const struct templates *strangers,
-                      double rate, struct calibration *out, struct weir_error *err) WEIR_MUST_CHECK;
+                      const struct calibration_rates *rates, struct calibration *out,
+                      struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -84,7 +84,7 @@ START_TEST(strangers_pass_at_about_the_stated_rate)
         for (size_t i = 0; i < form->n; i++) {
             scores[i] = (struct impostor){law->draw(&rng), (int32_t)i};
         }
-        sum += law->pass_rate(calibrate_quantile(scores, form->n, form->rate));
+        sum += law->pass_rate(score_quantile(scores, form->n, form->rate));
     }
     double rate = sum / N_TRIALS;
     printf("seed %d: %s, %zu scores: asked %.3f, passed %.4f\n", SEED, law->name, form->n,
@@ -109,10 +109,10 @@ START_TEST(a_stricter_rate_never_gives_a_lower_threshold)
         }
         for (double rate = 0.5; rate > 1e-5; rate /= 1.3) {
             memcpy(copy, scores, sizeof copy);
-            double threshold = calibrate_quantile(copy, n, rate);
+            double threshold = score_quantile(copy, n, rate);
             ck_assert_msg(threshold >= before - 1e-12, "n = %zu, rate %g", n, rate);
             before = threshold;
-            double back = calibrate_rate(copy, n, threshold);
+            double back = score_rate(copy, n, threshold);
             ck_assert_msg(back > rate / 1.5 && back < rate * 1.5 + 1.5 / (double)n,
                           "n = %zu, rate %g: %g back", n, rate, back);
         }
@@ -131,54 +131,35 @@ static const struct crowd {
     double rate, low, high;
 } crowds[] = {
     {1000, 4, 0.5, 0.01, 0.008, 0.0125}, {200, 4, 0.5, 0.01, 0.006, 0.014},
-    {200, 1, 0.0, 0.01, 0.006, 0.014},   {60, 10, 0.8, 0.01, 0.004, 0.02},
-    {12, 10, 0.5, 0.01, 0.002, 0.02},    {7, 10, 0.8, 0.01, 0.001, 0.03},
+    {200, 1, 0.0, 0.01, 0.006, 0.014},   {60, 10, 0.8, 0.01, 0.006, 0.018},
+    {12, 10, 0.5, 0.01, 0.004, 0.015},   {7, 10, 0.8, 0.01, 0.005, 0.02},
     {30, 3, 0.5, 0.05, 0.02, 0.07},
 };
 
-/* One enrolled photo, along the first axis: a stranger's score is the first coordinate. */
-static double threshold_by(const struct crowd *crowd, struct weir_rng *rng)
+static size_t draw_crowd(const struct crowd *crowd, struct weir_rng *rng, struct impostor *out)
 {
-    static float vectors[4000 * 3];
-    static int32_t persons[4000];
-    const float enrolled[3] = {1, 0, 0};
-    const int32_t nobody_else = 0;
-    struct calibration found;
-    struct weir_error err;
     size_t n = crowd->n_people * crowd->n_photos;
     double person = 0;
     for (size_t i = 0; i < n; i++) {
-        if (i % crowd->n_photos == 0) {
-            person = weir_rng_normal(rng);
-        }
+        person = i % crowd->n_photos == 0 ? weir_rng_normal(rng) : person;
         double z = sqrt(crowd->shared) * person + sqrt(1 - crowd->shared) * weir_rng_normal(rng);
-        double score = fmin(fmax(0.4 + 0.1 * z, -1), 1), angle = 2 * M_PI * weir_rng_f64(rng);
-        vectors[3 * i] = (float)score;
-        vectors[3 * i + 1] = (float)(sqrt(1 - score * score) * cos(angle));
-        vectors[3 * i + 2] = (float)(sqrt(1 - score * score) * sin(angle));
-        persons[i] = (int32_t)(i / crowd->n_photos);
+        out[i] =
+            (struct impostor){fmin(fmax(0.4 + 0.1 * z, -1), 1), (int32_t)(i / crowd->n_photos)};
     }
-    const struct templates known = {enrolled, &nobody_else, 1, 3};
-    const struct templates strangers = {vectors, persons, n, 3};
-    ck_assert_int_eq(calibrate(&known, &strangers, crowd->rate, &found, &err), WEIR_OK);
-    ck_assert_int_eq(found.rule, CALIBRATION_STRANGERS);
-    ck_assert_uint_eq(found.n_strangers, n);
-    ck_assert_uint_eq(found.n_stranger_people, crowd->n_people);
-    if (found.threshold < THRESHOLD_CEILING) {
-        ck_assert_double_eq_tol(found.expected_rate, crowd->rate, crowd->rate / 2);
-    }
-    return found.threshold;
+    return n;
 }
 
 START_TEST(new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it)
 {
+    static struct impostor scores[4000];
     const struct crowd *crowd = &crowds[_i];
     struct weir_rng rng;
     double sum = 0;
     const int n_trials = crowd->n_people * crowd->n_photos > 1000 ? 40 : 400;
     weir_rng_init(&rng, SEED, 1000 + (uint64_t)_i);
     for (int trial = 0; trial < n_trials; trial++) {
-        sum += 0.5 * erfc((threshold_by(crowd, &rng) - 0.4) / 0.1 / sqrt(2));
+        size_t n = draw_crowd(crowd, &rng, scores);
+        sum += pass_normal(score_quantile(scores, n, crowd->rate) - 0.1); /* its mean is 0.3 */
     }
     double rate = sum / n_trials;
     printf("seed %d: %zu strangers, %zu photos each: asked %.3f, passed %.4f\n", SEED,
@@ -187,6 +168,103 @@ START_TEST(new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it)
 }
 
 END_TEST
+
+/* One enrolled photo, along the first axis: a stranger's score is the first coordinate. */
+START_TEST(a_calibration_goes_by_the_best_scores_of_strangers)
+{
+    static struct impostor scores[4000];
+    static float vectors[4000 * 3];
+    static int32_t persons[4000];
+    const struct crowd *crowd = &crowds[_i];
+    const float enrolled[3] = {1, 0, 0};
+    const int32_t nobody_else = 0;
+    const struct calibration_rates rates = {.accept = crowd->rate, .deny = crowd->rate};
+    struct calibration found;
+    struct weir_error err;
+    struct weir_rng rng;
+    weir_rng_init(&rng, SEED, 1500 + (uint64_t)_i);
+    size_t n = draw_crowd(crowd, &rng, scores);
+    for (size_t i = 0; i < n; i++) {
+        double score = scores[i].score, angle = 2 * M_PI * weir_rng_f64(&rng);
+        vectors[3 * i] = (float)score;
+        vectors[3 * i + 1] = (float)(sqrt(1 - score * score) * cos(angle));
+        vectors[3 * i + 2] = (float)(sqrt(1 - score * score) * sin(angle));
+        persons[i] = scores[i].person;
+    }
+    const struct templates known = {enrolled, &nobody_else, 1, 3};
+    const struct templates strangers = {vectors, persons, n, 3};
+    ck_assert_int_eq(calibrate(&known, &strangers, &rates, &found, &err), WEIR_OK);
+    ck_assert_int_eq(found.rule, CALIBRATION_STRANGERS);
+    ck_assert_uint_eq(found.n_strangers, n);
+    ck_assert_uint_eq(found.n_stranger_people, crowd->n_people);
+    ck_assert_double_eq_tol(found.threshold, score_quantile(scores, n, crowd->rate), 1e-4);
+    ck_assert_double_eq_tol(found.expected_rate, crowd->rate, crowd->rate / 2);
+    ck_assert_double_le(found.threshold_low, found.threshold_high);
+}
+
+END_TEST
+
+START_TEST(the_interval_holds_the_true_quantile_in_about_nine_of_ten_cases)
+{
+    static struct impostor scores[1000], drawn[2000];
+    const struct crowd *crowd = &crowds[_i];
+    const double truth = 0.4 + 0.1 * score_normal_quantile(1 - crowd->rate);
+    const int n_trials = 60;
+    struct weir_rng rng;
+    int n_held = 0;
+    weir_rng_init(&rng, SEED, 2000 + (uint64_t)_i);
+    for (int trial = 0; trial < n_trials; trial++) {
+        double low, high;
+        size_t n = draw_crowd(crowd, &rng, scores);
+        score_interval(scores, n, crowd->rate, drawn, &low, &high);
+        ck_assert_double_le(low, high);
+        n_held += low <= truth && truth <= high;
+    }
+    printf("seed %d: %zu strangers, %zu photos each: %d of %d intervals hold\n", SEED,
+           crowd->n_people, crowd->n_photos, n_held, n_trials);
+    /* Few people never show how different people can be: a bootstrap of them is too sure. */
+    ck_assert_int_ge(10 * n_held, n_trials * (crowd->n_people >= 30 ? 7 : 6));
+}
+
+END_TEST
+
+/* Strangers' vectors are drawn evenly over directions, so what share of them lies within an angle
+ * of one enrolled person is known: the cosine of a point of a sphere is uniform (Archimedes). */
+START_TEST(who_is_barred_costs_the_stated_share_of_false_alarms_each)
+{
+    enum { PEOPLE = 20, STRANGERS = 4000 };
+
+    static float known[PEOPLE * 2 * 3], others[STRANGERS * 3];
+    static int32_t persons[PEOPLE * 2], whose[STRANGERS];
+    const struct calibration_rates rates = {.accept = 0.3, .deny = 0.02};
+    struct calibration found;
+    struct weir_error err;
+    struct weir_rng rng;
+    weir_rng_init(&rng, SEED, 3000);
+    for (int i = 0; i < PEOPLE * 2 + STRANGERS; i++) {
+        bool is_known = i < PEOPLE * 2;
+        float *at = is_known ? known + 3 * i : others + 3 * (i - PEOPLE * 2);
+        double z = 2 * weir_rng_f64(&rng) - 1, angle = 2 * M_PI * weir_rng_f64(&rng);
+        at[0] = (float)(sqrt(1 - z * z) * cos(angle));
+        at[1] = (float)(sqrt(1 - z * z) * sin(angle));
+        at[2] = (float)z;
+        if (is_known && i % 2 == 1) {
+            memcpy(at, at - 3, 3 * sizeof *at); /* two photos of a person are alike */
+        }
+        *(is_known ? &persons[i] : &whose[i - PEOPLE * 2]) = is_known ? i / 2 : i;
+    }
+    const struct templates all = {known, persons, PEOPLE * 2, 3};
+    const struct templates strangers = {others, whose, STRANGERS, 3};
+    ck_assert_int_eq(calibrate(&all, &strangers, &rates, &found, &err), WEIR_OK);
+    double passed = (1 - found.deny_threshold) / 2; /* P(cosine ≥ t) on the sphere */
+    printf("seed %d: asked 0.02, passed %.4f\n", SEED, passed);
+    ck_assert_double_eq_tol(passed, 0.02, 0.003);
+    ck_assert_double_le(found.deny_threshold, found.threshold);
+}
+
+END_TEST
+
+static const struct calibration_rates percent = {.accept = 0.01, .deny = 0.01};
 
 /* A gallery on the plane: a vector is an angle, so every cosine is known. */
 static const struct templates nobody = {NULL, NULL, 0, 2};
@@ -209,7 +287,7 @@ START_TEST(the_threshold_keeps_the_guard_between_impostor_and_genuine_scores)
     struct weir_error err;
     at_angles(degrees, 4, vectors);
     const struct templates all = {vectors, persons, 4, 2};
-    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, &percent, &found, &err), WEIR_OK);
     double genuine = cos(10 * M_PI / 180);
     double impostor =
         (cos(100 * M_PI / 180) + 2 * cos(90 * M_PI / 180) + cos(100 * M_PI / 180)) / 4;
@@ -243,17 +321,17 @@ START_TEST(strangers_outweigh_the_gallery_unless_they_are_few)
     at_angles(away, 40, others);
     const struct templates all = {vectors, persons, 4, 2};
     struct templates strangers = {others, whose, 40, 2};
-    ck_assert_int_eq(calibrate(&all, &strangers, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &strangers, &percent, &found, &err), WEIR_OK);
     ck_assert_int_eq(found.rule, CALIBRATION_STRANGERS);
     ck_assert_double_ge(found.threshold, cos(60 * M_PI / 180));
     ck_assert_double_le(found.threshold, cos(50 * M_PI / 180));
     ck_assert_double_eq(found.refused_share, 0);
     strangers.n = 19;
-    ck_assert_int_eq(calibrate(&all, &strangers, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &strangers, &percent, &found, &err), WEIR_OK);
     ck_assert_int_eq(found.rule, CALIBRATION_BOTH);
     ck_assert_double_ge(found.threshold, 0.7);              /* The guard of the gallery. */
     strangers = (struct templates){vectors, persons, 4, 2}; /* As like as can be. */
-    ck_assert_int_eq(calibrate(&all, &strangers, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &strangers, &percent, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_CEILING);
 }
 
@@ -268,21 +346,23 @@ START_TEST(small_galleries_fall_back_as_documented)
     struct weir_error err;
     at_angles(degrees, 3, vectors);
     struct templates all = {vectors, one_person, 0, 2};
-    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, &percent, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_BLIND);
     all.n = 1;
-    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, &percent, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_BLIND);
     all.n = 2;
-    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, &percent, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_BLIND); /* cos 10° / 2 is lower */
     all = (struct templates){vectors, one_photo_each, 3, 2};
-    ck_assert_int_eq(calibrate(&all, &nobody, 0.01, &found, &err), WEIR_OK);
+    ck_assert_int_eq(calibrate(&all, &nobody, &percent, &found, &err), WEIR_OK);
     ck_assert_uint_eq(found.n_genuine, 0);
     ck_assert_double_le(found.threshold, THRESHOLD_CEILING);
     ck_assert_double_ge(found.threshold, THRESHOLD_FLOOR);
-    ck_assert_int_eq(calibrate(&all, &nobody, 0, &found, &err), WEIR_ERR_INVALID);
-    ck_assert_int_eq(calibrate(&all, &nobody, NAN, &found, &err), WEIR_ERR_INVALID);
+    const struct calibration_rates wrong[] = {{0, 0.01}, {NAN, 0.01}, {0.01, 1}, {0.01, NAN}};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(calibrate(&all, &nobody, &wrong[i], &found, &err), WEIR_ERR_INVALID);
+    }
 }
 
 END_TEST
@@ -296,6 +376,11 @@ int main(void)
                         (int)(sizeof laws / sizeof laws[0] * sizeof forms / sizeof forms[0]));
     tcase_add_loop_test(tcase, new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it, 0,
                         (int)(sizeof crowds / sizeof crowds[0]));
+    tcase_add_loop_test(tcase, a_calibration_goes_by_the_best_scores_of_strangers, 0,
+                        (int)(sizeof crowds / sizeof crowds[0]));
+    tcase_add_loop_test(tcase, the_interval_holds_the_true_quantile_in_about_nine_of_ten_cases, 1,
+                        (int)(sizeof crowds / sizeof crowds[0]));
+    tcase_add_test(tcase, who_is_barred_costs_the_stated_share_of_false_alarms_each);
     tcase_add_test(tcase, strangers_outweigh_the_gallery_unless_they_are_few);
     tcase_add_test(tcase, a_stricter_rate_never_gives_a_lower_threshold);
     tcase_add_test(tcase, the_threshold_keeps_the_guard_between_impostor_and_genuine_scores);

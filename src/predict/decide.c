@@ -29,10 +29,18 @@ static bool is_on(const char *name, const char *const *names, size_t n)
     return n > 0 && bsearch(&name, names, n, sizeof *names, by_name) != NULL;
 }
 
-enum verdict decide(double score, const char *name, double threshold, const struct lists *lists)
+double decide_threshold(const char *name, const struct thresholds *thresholds,
+                        const struct lists *lists)
+{
+    bool is_barred = name != NULL && is_on(name, lists->deny, lists->n_deny);
+    return is_barred ? thresholds->barred : thresholds->known;
+}
+
+enum verdict decide(double score, const char *name, const struct thresholds *thresholds,
+                    const struct lists *lists)
 {
     /* Written so that a score that is not a number is unknown. */
-    if (!(score >= threshold) || name == NULL) {
+    if (name == NULL || !(score >= decide_threshold(name, thresholds, lists))) {
         return VERDICT_UNKNOWN;
     }
     if (is_on(name, lists->deny, lists->n_deny)) {

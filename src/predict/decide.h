@@ -22,10 +22,21 @@ struct lists {
 
 void lists_sort(struct lists *lists);
 
+/** From which scores on a face counts as somebody's. */
+struct thresholds {
+    double known;
+    double barred; /**< For people on the deny list. */
+};
+
+/** The one that holds for the person `name` (NULL: nobody). */
+double decide_threshold(const char *name, const struct thresholds *thresholds,
+                        const struct lists *lists);
+
 /**
- * Below the threshold (or without a score): unknown. Else, for the person `name`: on the deny list
- * → deny, also when on both; on the allow list → grant; on none → the fallback.
+ * Below the threshold that holds for the person `name` (or without a score): unknown. Else: on the
+ * deny list → deny, also when on both; on the allow list → grant; on none → the fallback.
  */
-enum verdict decide(double score, const char *name, double threshold, const struct lists *lists);
+enum verdict decide(double score, const char *name, const struct thresholds *thresholds,
+                    const struct lists *lists);
 
 #endif

@@ -32,6 +32,8 @@ static const struct row rows[] = {
 
 // clang-format on
 
+static const struct thresholds half = {.known = 0.5, .barred = 0.5};
+
 START_TEST(the_verdict_follows_the_table)
 {
     const struct row *row = &rows[_i];
@@ -42,7 +44,7 @@ START_TEST(the_verdict_follows_the_table)
                           .n_deny = row->is_denied ? 3 : 1,
                           .fallback = row->fallback};
     lists_sort(&lists);
-    ck_assert_int_eq(decide(row->score, row->name, 0.5, &lists), row->wanted);
+    ck_assert_int_eq(decide(row->score, row->name, &half, &lists), row->wanted);
 }
 
 END_TEST
@@ -51,11 +53,32 @@ START_TEST(empty_lists_leave_everybody_to_the_default)
 {
     struct lists lists = {.fallback = VERDICT_GRANT};
     lists_sort(&lists);
-    ck_assert_int_eq(decide(1.0, "ann", 0.5, &lists), VERDICT_GRANT);
+    ck_assert_int_eq(decide(1.0, "ann", &half, &lists), VERDICT_GRANT);
     ck_assert_str_eq(verdict_text(VERDICT_GRANT), "grant");
     ck_assert_str_eq(verdict_text(VERDICT_DENY), "deny");
     ck_assert_str_eq(verdict_text(VERDICT_UNKNOWN), "unknown");
     ck_assert_str_eq(verdict_text(VERDICT_ERROR), "error");
+}
+
+END_TEST
+
+START_TEST(who_is_barred_is_recognised_by_a_threshold_of_its_own)
+{
+    const char *allow[] = {"ann"}, *deny[] = {"ann", "mal"};
+    struct lists lists = {
+        .allow = allow, .n_allow = 1, .deny = deny, .n_deny = 2, .fallback = VERDICT_GRANT};
+    const struct thresholds lower = {.known = 0.8, .barred = 0.5};
+    lists_sort(&lists);
+    ck_assert_int_eq(decide(0.5, "mal", &lower, &lists), VERDICT_DENY);
+    ck_assert_int_eq(decide(0.6, "ann", &lower, &lists), VERDICT_DENY);
+    ck_assert_int_eq(decide(0.49, "mal", &lower, &lists), VERDICT_UNKNOWN);
+    ck_assert_int_eq(decide(0.79, "bob", &lower, &lists), VERDICT_UNKNOWN);
+    ck_assert_int_eq(decide(0.8, "bob", &lower, &lists), VERDICT_GRANT);
+    ck_assert_int_eq(decide(0.6, NULL, &lower, &lists), VERDICT_UNKNOWN);
+    ck_assert_int_eq(decide(NAN, "mal", &lower, &lists), VERDICT_UNKNOWN);
+    ck_assert_double_eq(decide_threshold("mal", &lower, &lists), 0.5);
+    ck_assert_double_eq(decide_threshold("bob", &lower, &lists), 0.8);
+    ck_assert_double_eq(decide_threshold(NULL, &lower, &lists), 0.8);
 }
 
 END_TEST
@@ -65,6 +88,7 @@ int main(void)
     Suite *suite = suite_create("decide");
     TCase *tcase = tcase_create("decide");
     tcase_add_loop_test(tcase, the_verdict_follows_the_table, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_test(tcase, who_is_barred_is_recognised_by_a_threshold_of_its_own);
     tcase_add_test(tcase, empty_lists_leave_everybody_to_the_default);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -159,7 +159,7 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
                          .fetch = fetch,
                          .context = deployer,
                          .is_stopping = &deployer->is_stopping},
-            .false_accept_rate = wanted->false_accept_rate};
+            .rates = wanted->rates};
         status = gallery_build(&request, out, err);
     }
     json_decref(people);
@@ -180,7 +180,8 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
         strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
         old->gallery->strangers_version == wanted->strangers_version &&
         is_same_blob(old->gallery->strangers_blob, wanted->strangers_blob) &&
-        old->gallery->rate == wanted->false_accept_rate) {
+        old->gallery->rates.accept == wanted->rates.accept &&
+        old->gallery->rates.deny == wanted->rates.deny) {
         *out = gallery_ref(old->gallery);
         return WEIR_OK;
     }
@@ -212,7 +213,10 @@ static void tell_threshold(struct deployer *deployer, const struct serving *serv
     weir_log(WEIR_LOG_INFO, "threshold_set", WEIR_KV_INT("revision", serving->revision),
              WEIR_KV_F64("threshold", found->threshold),
              WEIR_KV_STR("rule", calibration_rule_text(found->rule)),
-             WEIR_KV_F64("asked_rate", gallery->rate),
+             WEIR_KV_F64("threshold_low", found->threshold_low),
+             WEIR_KV_F64("threshold_high", found->threshold_high),
+             WEIR_KV_F64("deny_threshold", found->deny_threshold),
+             WEIR_KV_F64("asked_rate", gallery->rates.accept),
              WEIR_KV_F64("expected_rate", found->expected_rate),
              WEIR_KV_INT("stranger_scores", (int64_t)found->n_strangers),
              WEIR_KV_INT("stranger_people", (int64_t)found->n_stranger_people),

@@ -30,7 +30,7 @@ struct deployment {
     int64_t strangers_version;
     const char *strangers_path, *strangers_blob; /**< The blob is NULL without strangers. */
     struct lists lists;
-    double false_accept_rate;
+    struct calibration_rates rates;
 };
 
 /** @return NOT_FOUND if nothing is deployed yet; INVALID; UNSUPPORTED without a gallery. */

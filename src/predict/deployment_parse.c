@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* Of a server that does not say it. */
+#define FALSE_DENY_RATE 0.01
+
 static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -105,20 +108,34 @@ static weir_status read_fallback(const json_t *json, enum verdict *out, struct w
     return WEIR_OK;
 }
 
+static weir_status read_rate(const json_t *value, const char *name, double *out,
+                             struct weir_error *err)
+{
+    double rate = json_number_value(value);
+    if (!(rate > 0 && rate < 1)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "deployment: $.%s: expected a number between 0 and 1", name);
+    }
+    *out = rate;
+    return WEIR_OK;
+}
+
 weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struct deployment *out,
                              struct weir_error *err)
 {
     struct deployment found = {
         .revision = json_integer_value(json_object_get(json, "revision")),
         .list_revision = json_integer_value(json_object_get(json, "list_revision")),
-        .false_accept_rate = json_number_value(json_object_get(json, "false_accept_rate")),
+        .rates = {.deny = FALSE_DENY_RATE},
     };
     if (!json_is_object(json_object_get(json, "model"))) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "nothing is deployed yet");
     }
-    if (!(found.false_accept_rate > 0 && found.false_accept_rate < 1)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "deployment: $.false_accept_rate: expected a number between 0 and 1");
+    const json_t *deny_rate = json_object_get(json, "false_deny_rate");
+    WEIR_TRY(read_rate(json_object_get(json, "false_accept_rate"), "false_accept_rate",
+                       &found.rates.accept, err));
+    if (deny_rate != NULL) {
+        WEIR_TRY(read_rate(deny_rate, "false_deny_rate", &found.rates.deny, err));
     }
     const json_t *lists = json_object_get(json, "lists");
     WEIR_TRY(read_model(json, arena, &found.model, err));

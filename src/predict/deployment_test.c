@@ -21,7 +21,7 @@ static const char whole[] =
     "'gallery':{'dataset':'d','version':2,'path':'/p','digest':'x','blob':'" BLOB "',"
     "'strangers':{'dataset':'s','version':8,'path':'/s','digest':'y','blob':'" BLOB "'}},"
     "'list_revision':9,'lists':{'allow':['zoe','ann'],'deny':['bob']},'default':'deny',"
-    "'false_accept_rate':0.02,'source':{'kind':'http'},'sinks':[]}";
+    "'false_accept_rate':0.02,'false_deny_rate':0.03,'source':{'kind':'http'},'sinks':[]}";
 
 /* `text` with ' for ", and with the first `from` replaced. */
 static json_t *variant(const char *from, const char *to)
@@ -60,7 +60,8 @@ START_TEST(a_deployment_is_read_whole)
     ck_assert_uint_eq(found.lists.n_allow, 2);
     ck_assert_uint_eq(found.lists.n_deny, 1);
     ck_assert_int_eq(found.lists.fallback, VERDICT_DENY);
-    ck_assert_double_eq(found.false_accept_rate, 0.02);
+    ck_assert_double_eq(found.rates.accept, 0.02);
+    ck_assert_double_eq(found.rates.deny, 0.03);
     json_decref(json);
     weir_arena_fini(&arena);
 }
@@ -86,6 +87,8 @@ static const struct {
     {"'default':'deny'", "'default':'maybe'", WEIR_ERR_INVALID},
     {"'false_accept_rate':0.02", "'false_accept_rate':0", WEIR_ERR_INVALID},
     {"'false_accept_rate':0.02", "'false_accept_rate':'x'", WEIR_ERR_INVALID},
+    {"'false_deny_rate':0.03", "'false_deny_rate':1", WEIR_ERR_INVALID},
+    {"'false_deny_rate':0.03", "'false_deny_rate':null", WEIR_ERR_INVALID},
     {"['bob']", "['bob',7]", WEIR_ERR_INVALID},
     {"'gallery':{", "'gallery':null,'other':{", WEIR_ERR_UNSUPPORTED},
     {"'model':{", "'model':null,'other':{", WEIR_ERR_NOT_FOUND},

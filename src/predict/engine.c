@@ -53,8 +53,11 @@ static weir_status recognise(const struct frame *frame, struct serving *serving,
     WEIR_TRY(model_embed(serving->model, image, &embedding, &decision->brightness, err));
     struct match match = match_best(&gallery->templates, embedding);
     const char *person = match.person >= 0 ? gallery->persons[match.person] : NULL;
+    const struct thresholds thresholds = {.known = gallery->calibration.threshold,
+                                          .barred = gallery->calibration.deny_threshold};
     decision->score = match.score;
-    decision->verdict = decide(match.score, person, decision->threshold, &serving->lists);
+    decision->threshold = decide_threshold(person, &thresholds, &serving->lists);
+    decision->verdict = decide(match.score, person, &thresholds, &serving->lists);
     decision->person = match.score >= decision->threshold ? person : NULL;
     return WEIR_OK;
 }

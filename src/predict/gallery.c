@@ -45,7 +45,7 @@ static struct gallery *take(const struct gallery_request *request, struct photo_
         .persons = people->persons,
         .n_persons = people->n_persons,
         .templates = photo_set_templates(people, dim),
-        .rate = request->false_accept_rate,
+        .rates = request->rates,
         .n_damaged = people->n_damaged + strangers->n_damaged,
         .n_embedded = people->n_embedded + strangers->n_embedded,
         .n_known_strangers = strangers->n_known,
@@ -69,7 +69,7 @@ static weir_status build(struct embedder *embedder, const struct gallery_request
     WEIR_TRY(embedder_save(embedder, people, strangers, err));
     const struct templates known = photo_set_templates(people, dim);
     const struct templates unknown = photo_set_templates(strangers, dim);
-    WEIR_TRY(calibrate(&known, &unknown, request->false_accept_rate, &calibration, err));
+    WEIR_TRY(calibrate(&known, &unknown, &request->rates, &calibration, err));
     *out = take(request, people, strangers, dim);
     (*out)->calibration = calibration;
     return WEIR_OK;

@@ -28,16 +28,16 @@ struct gallery {
     size_t n_persons;
     struct templates templates;
     struct calibration calibration;
-    double rate;                  /**< False accepts that the threshold is for. */
-    size_t n_damaged, n_embedded; /**< Photos left out; not found in the file of embeddings. */
-    size_t n_known_strangers;     /**< Strangers left out because they are enrolled. */
+    struct calibration_rates rates; /**< That the thresholds are for. */
+    size_t n_damaged, n_embedded;   /**< Photos left out; not found in the file of embeddings. */
+    size_t n_known_strangers;       /**< Strangers left out because they are enrolled. */
 };
 
 struct gallery_request {
     struct photo_source people;
     struct photo_source strangers; /**< manifest NULL: there are none. */
     struct embedder_config embedder;
-    double false_accept_rate;
+    struct calibration_rates rates;
 };
 
 /**

@@ -45,15 +45,18 @@ struct match match_best(const struct templates *templates, const float *probe)
     return best;
 }
 
-struct match match_best_other(const struct templates *templates, const float *probe, int32_t person)
+void match_each(const struct templates *templates, const float *probe, size_t n_persons,
+                float *out_scores)
 {
-    struct match best = nobody;
-    for (size_t i = 0; i < templates->n; i++) {
-        if (templates->persons[i] != person) {
-            consider(&best, templates, probe, i);
-        }
+    for (size_t p = 0; p < n_persons; p++) {
+        out_scores[p] = -INFINITY;
     }
-    return best;
+    for (size_t i = 0; i < templates->n; i++) {
+        float score =
+            (float)match_cosine(templates->vectors + i * templates->dim, probe, templates->dim);
+        float *best = &out_scores[templates->persons[i]];
+        *best = score > *best ? score : *best;
+    }
 }
 
 struct match match_best_same(const struct templates *templates, const float *probe, int32_t person,

@@ -30,9 +30,9 @@ double match_cosine(const float *a, const float *b, size_t dim);
 /** The best match; the first template wins a tie. Cost: n · dim multiply-adds. */
 struct match match_best(const struct templates *templates, const float *probe);
 
-/** As match_best, among everybody but `person`. */
-struct match match_best_other(const struct templates *templates, const float *probe,
-                              int32_t person);
+/** The best score of each person, by number below n_persons; -infinity of one without templates. */
+void match_each(const struct templates *templates, const float *probe, size_t n_persons,
+                float *out_scores);
 
 /** As match_best, among the templates of `person` but i_excluded. */
 struct match match_best_same(const struct templates *templates, const float *probe, int32_t person,

@@ -149,7 +149,7 @@ static struct gallery_request request_for(const char *store, const json_t *peopl
         .embedder = {.model_path = test_path(&dir, "model-0"),
                      .store_path = store,
                      .cache_dir = dir.path},
-        .false_accept_rate = 0.01};
+        .rates = {.accept = 0.01, .deny = 0.01}};
 }
 
 /* A manifest of pictures that are written to <dir>/<folder>. */

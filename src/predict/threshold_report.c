@@ -18,10 +18,13 @@ json_t *threshold_report(const struct serving *serving, const char *replica)
     json_object_set_new(json, "deployment_revision", json_integer(serving->revision));
     json_object_set_new(json, "replica", json_string(replica));
     json_object_set_new(json, "threshold", number(found->threshold));
+    json_object_set_new(json, "threshold_low", number(found->threshold_low));
+    json_object_set_new(json, "threshold_high", number(found->threshold_high));
+    json_object_set_new(json, "deny_threshold", number(found->deny_threshold));
     json_object_set_new(json, "rule", json_string(calibration_rule_text(found->rule)));
     json_object_set_new(json, "scores", json_integer((json_int_t)n_scores));
     json_object_set_new(json, "people", json_integer((json_int_t)n_people));
-    json_object_set_new(json, "asked_rate", number(gallery->rate));
+    json_object_set_new(json, "asked_rate", number(gallery->rates.accept));
     json_object_set_new(json, "expected_rate", number(found->expected_rate));
     json_object_set_new(json, "refused_share", number(found->refused_share));
     json_object_set_new(json, "strangers_enrolled",
