@@ -55,8 +55,14 @@ make_root() {
     eval "$(apt-config shell proxy Acquire::http::Proxy)"
     [ -z "${proxy:-}" ] || export http_proxy=$proxy
     mkdir -p "$cache/debootstrap" "$cache/archives/partial" || skip "no root can be made: cannot write $cache"
-    debootstrap --variant=minbase --cache-dir="$cache/debootstrap" bookworm "$work/root" "$mirror" >"$work/debootstrap.log" 2>&1 ||
-        skip "no root can be made: $(tail -n 1 "$work/debootstrap.log")"
+    # A root as debootstrap made it is good for a week; what changed in Debian since, apt brings.
+    if [ -z "$(find "$cache/root.tar" -mtime -7 2>/dev/null)" ]; then
+        debootstrap --variant=minbase --cache-dir="$cache/debootstrap" bookworm "$work/root" "$mirror" >"$work/debootstrap.log" 2>&1 ||
+            skip "no root can be made: $(tail -n 1 "$work/debootstrap.log")"
+        tar -C "$work" --numeric-owner -cf "$cache/root.tar.new" root && mv "$cache/root.tar.new" "$cache/root.tar"
+    else
+        tar -C "$work" --numeric-owner -xf "$cache/root.tar" || skip "no root can be made: cannot unpack $cache/root.tar"
+    fi
     # Packages come as they do here: same mirror, same proxy, same authorities.
     debian_sources | sed 's/^/deb /; s/$/ main/' >"$work/root/etc/apt/sources.list"
     {
