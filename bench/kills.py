@@ -3,8 +3,8 @@
 
 Starts a server of its own with two trainings (one sums by all-reduce, one through a parameter server)
 and two doors, each with a camera that puts frames into a folder. While trainings run and frames come,
-one process of a random kind is killed, again and again. What an operator's service manager would
-start again (server, agent) is started here with the same command line; the rest is Weir's own business.
+one process of a random kind is killed, again and again. The server, which an operator's service manager
+would start again, is started here with the same command line; the rest is Weir's own business.
 
     bench/kills.py [--kills 100] [--seed S] [-o json]
 
@@ -36,7 +36,6 @@ import random
 import signal
 import sqlite3
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -168,7 +167,7 @@ class Kills:
         self.seed = seed if seed is not None else random.SystemRandom().randrange(1 << 32)
         self.random, self.say = random.Random(self.seed), say
         self.server = Server("--listen", f"127.0.0.1:{free_port()}")
-        self.strikes, self.agents, self.killed = [], [], collections.defaultdict(list)
+        self.strikes, self.killed = [], collections.defaultdict(list)
 
     # ---- the plant ------------------------------------------------------------------------------
 
@@ -276,24 +275,15 @@ class Kills:
         return job["state"] == "SUCCEEDED" or job["state"] == "RUNNING" and job["attempt"] > task["attempt"]
 
     def strike_agent(self, pid):
-        arguments = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
         begun, begun_text = time.monotonic(), now_text()
         self.say(f"kill agent {pid}")
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: self.reap() or start_time(pid) is None or self.agent_pid() is None, 10, "its end")
-        time.sleep(0.1)  # as systemd does
-        with open(self.server.state / "agent/agent.log", "ab") as log:
-            self.agents.append(subprocess.Popen([harness.WEIR, *arguments[1:]], stderr=log, start_new_session=True))
         return self.wait_well("agent", begun,
                               lambda: self.server.get("/nodes")["items"][0]["last_seen_ms"] > begun_text)
-
-    def reap(self):
-        self.agents = [agent for agent in self.agents if agent.poll() is None]
 
     def strike_server(self, server):
         self.say(f"kill server {server.process.pid}")
         server.kill()
-        self.reap()
         down_s = self.random.uniform(0.3, 2)
         companion = self.random.choice([None, None, "agent", "worker", "parameter_server", "replica"])
         decided = {door: len(sink.read()) for door, sink in self.sinks.items()}
@@ -320,7 +310,7 @@ class Kills:
         if kind == "agent":
             self.say(f"kill agent {victim} beside")
             os.kill(victim, signal.SIGKILL)
-            wait_until(lambda: self.reap() or self.agent_pid() is None or start_time(victim) is None, 10, "its end")
+            wait_until(lambda: self.agent_pid() is None or start_time(victim) is None, 10, "its end")
         elif not self.kill_task(victim):
             return None
         return kind
@@ -493,8 +483,6 @@ class Kills:
             return report
         finally:
             self.server.stop()
-            for agent in self.agents:
-                agent.wait(timeout=10)
 
     def summary(self, kind):
         times = [s["recovery_s"] for s in self.strikes if s["kind"] == kind and s["recovery_s"] is not None]
