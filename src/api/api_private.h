@@ -165,6 +165,7 @@ API_FN(api_replicas_get);
 API_FN(api_members_get);
 API_FN(api_member_put);
 API_FN(api_member_delete);
+API_FN(api_decision_list);
 API_FN(api_decisions_put);
 API_FN(api_decision_image);
 API_FN(api_decisions_summary);
@@ -207,6 +208,15 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
                           int64_t lo, int64_t hi, int64_t *out,
                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** How many records a list may answer with. */
+weir_status api_query_limit(const struct api_call *call, int64_t *out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Query parameters that are names of text fields of the answer filter by them. @return How many,
+ * at most max. */
+struct weir_filter;
+size_t api_query_filters(const struct api_call *call, struct weir_filter *filters, size_t max);
 
 /** Member of the JSON body: text (NULL if absent or null; at most API_TEXT_MAX_BYTES), integer,
  * true or false. */

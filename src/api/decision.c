@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "api/control.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/uuid.h"
 #include "ion/decision.h"
@@ -76,6 +77,54 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
     return WEIR_OK;
 }
 
+/* A time in the query, as RFC 3339 text; `fallback` if absent. */
+static weir_status query_time(const struct api_call *call, const char *name, int64_t fallback,
+                              int64_t *out, struct weir_error *err)
+{
+    const char *text = weir_http_request_query(call->request, name);
+    *out = fallback;
+    if (text != NULL && weir_time_parse(text, out) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "query parameter %s: expected a time like 2026-01-31T10:00:00Z, got "
+                              "\"%.40s\"",
+                              name, text);
+    }
+    return WEIR_OK;
+}
+
+weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
+    int64_t limit, after, since, until;
+    void *items;
+    size_t n, n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 3);
+    char *next;
+    WEIR_TRY(api_query_limit(call, &limit, err));
+    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    WEIR_TRY(query_time(call, "since", INT64_MIN, &since, err));
+    WEIR_TRY(query_time(call, "until", INT64_MAX, &until, err));
+    /* Newest first, the bounds are always there: without one, SQLite takes the index of the frames
+     * for an ION and a camera, and sorts all that it finds. */
+    if (after < 0 || since != INT64_MIN || until != INT64_MAX) {
+        filters[n_filters++] = WEIR_FILTER_INT("time_ms", GE, since);
+        filters[n_filters++] = WEIR_FILTER_INT("time_ms", LT, until);
+    }
+    if (after >= 0) {
+        filters[n_filters++] = WEIR_FILTER_INT("seq", GT, after);
+    }
+    struct weir_query query = {.filters = filters,
+                               .n_filters = n_filters,
+                               .order_by = after >= 0 ? "seq" : "time_ms",
+                               .is_descending = after < 0,
+                               .limit = (size_t)limit,
+                               .max_bytes = API_ANSWER_MAX_BYTES,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_decision_resource, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, &weir_decision_resource, items, n, next);
+    return WEIR_OK;
+}
+
 weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const json_t *list = json_object_get(call->body, "decisions");
@@ -125,27 +174,38 @@ static json_t *quantile(int64_t us)
     return us < 0 ? json_null() : json_real((double)us / 1000.0);
 }
 
+static json_t *summary_view(const struct weir_decision_summary *summary, int64_t now_ms)
+{
+    char from[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(summary->from_ms, from);
+    double covered_s = (double)WEIR_MAX(now_ms - summary->from_ms, 1000) / 1000.0;
+    return json_pack(
+        "{s:I,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o,s:o,s:o},s:o,s:I,s:s?,s:f}", "decisions",
+        (json_int_t)summary->n, "verdicts", "grant", (json_int_t)summary->n_grant, "deny",
+        (json_int_t)summary->n_deny, "unknown", (json_int_t)summary->n_unknown, "error",
+        (json_int_t)summary->n_error, "latency_ms", "p50", quantile(summary->latency_p50_us), "p90",
+        quantile(summary->latency_p90_us), "p99", quantile(summary->latency_p99_us), "max",
+        quantile(summary->latency_max_us), "durable_p99_ms", quantile(summary->durable_p99_us),
+        "last_seq", (json_int_t)summary->last_seq, "from_ms", summary->n > 0 ? from : NULL,
+        "per_second", (double)summary->n / covered_s);
+}
+
 weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
 {
-    int64_t after;
     struct weir_decision_summary summary;
-    const char *ion = weir_http_request_query(call->request, "ion");
-    WEIR_TRY(api_query_int(call, "after", 0, 0, INT64_MAX, &after, err));
-    if (ion == NULL) {
+    struct weir_decision_window window = {.ion = weir_http_request_query(call->request, "ion")};
+    WEIR_TRY(api_query_int(call, "after", 0, 0, INT64_MAX, &window.after_seq, err));
+    WEIR_TRY(query_time(call, "since", 0, &window.since_ms, err));
+    if (window.ion == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "query parameter ion: missing");
     }
-    WEIR_TRY(weir_decisions_summary(txn, ion, after, &summary, err));
-    api_answer(call,
-               json_pack("{s:I,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o,s:o,s:o},s:o,s:I}", "decisions",
-                         (json_int_t)summary.n, "verdicts", "grant", (json_int_t)summary.n_grant,
-                         "deny", (json_int_t)summary.n_deny, "unknown",
-                         (json_int_t)summary.n_unknown, "error", (json_int_t)summary.n_error,
-                         "latency_ms", "p50", quantile(summary.latency_p50_us), "p90",
-                         quantile(summary.latency_p90_us), "p99", quantile(summary.latency_p99_us),
-                         "max", quantile(summary.latency_max_us), "durable_p99_ms",
-                         quantile(summary.durable_p99_us), "last_seq",
-                         (json_int_t)summary.last_seq));
+    if (window.after_seq > 0 && window.since_ms > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "query parameters after and since: give one of them");
+    }
+    WEIR_TRY(weir_decisions_summary(txn, &window, call->arena, &summary, err));
+    api_answer(call, summary_view(&summary, call->now_ms));
     return WEIR_OK;
 }
 

@@ -6,9 +6,7 @@
 #define LIST_LIMIT_DEFAULT 100
 #define LIST_LIMIT_MAX     1000
 
-/* A query parameter that is the name of a text field filters by it. */
-static size_t filters_from_query(const struct api_call *call, struct weir_filter *filters,
-                                 size_t max)
+size_t api_query_filters(const struct api_call *call, struct weir_filter *filters, size_t max)
 {
     const struct weir_resource *resource = call->route->out;
     size_t n = 0;
@@ -34,16 +32,21 @@ static weir_status answer_page(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+weir_status api_query_limit(const struct api_call *call, int64_t *out, struct weir_error *err)
+{
+    return api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, out, err);
+}
+
 weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {
         .filters = filters,
-        .n_filters = filters_from_query(call, filters, WEIR_QUERY_FILTERS_MAX),
+        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
         .cursor = weir_http_request_query(call->request, "cursor"),
         .is_descending = weir_http_request_query(call->request, "newest") != NULL};
     int64_t limit;
-    WEIR_TRY(api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, &limit, err));
+    WEIR_TRY(api_query_limit(call, &limit, err));
     query.limit = (size_t)limit;
     query.max_bytes = API_ANSWER_MAX_BYTES;
     if (query.is_descending && weir_resource_field(call->route->out, "created_ms") != NULL) {
@@ -57,11 +60,11 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     int64_t limit, after;
-    WEIR_TRY(api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, &limit, err));
+    WEIR_TRY(api_query_limit(call, &limit, err));
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
     struct weir_query query = {.filters = filters,
                                .n_filters =
-                                   filters_from_query(call, filters, WEIR_QUERY_FILTERS_MAX - 2),
+                                   api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 2),
                                .order_by = "seq",
                                .is_descending = after < 0,
                                .limit = (size_t)limit,

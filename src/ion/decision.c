@@ -3,7 +3,7 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 // clang-format off
 static const struct weir_field decision_fields[] = {
@@ -54,14 +54,16 @@ const struct weir_resource weir_health_report_resource =
 static const char sql_has_frame[] =
     "SELECT count(*) FROM decisions WHERE ion = :ion AND camera = :camera AND frame = :frame";
 static const char sql_has_report[] = "SELECT count(*) FROM health_reports WHERE id = :id";
-static const char sql_last_seq[] =
-    "SELECT max(seq) FROM decisions WHERE ion = :ion AND seq > :after";
-static const char sql_verdicts[] =
-    "SELECT count(*) FROM decisions WHERE ion = :ion AND seq > :after AND verdict = :verdict";
-static const char sql_latency_rank[] = "SELECT latency_us FROM decisions WHERE ion = :ion AND"
-                                       " seq > :after ORDER BY latency_us LIMIT 1 OFFSET :rank";
-static const char sql_durable_rank[] = "SELECT durable_us FROM decisions WHERE ion = :ion AND"
-                                       " seq > :after ORDER BY durable_us LIMIT 1 OFFSET :rank";
+/* Two texts each, because either index is the right one only for its own bound. */
+#define SUMMED                                                                                     \
+    "SELECT CASE verdict WHEN 'grant' THEN 0 WHEN 'deny' THEN 1 WHEN 'unknown' THEN 2 ELSE 3 END," \
+    " latency_us, durable_us, time_ms, seq FROM decisions WHERE ion = :ion"
+#define COUNTED "SELECT count(*) FROM (SELECT 1 FROM decisions WHERE ion = :ion"
+static const char sql_after_seq[] = SUMMED " AND seq > :from ORDER BY seq DESC LIMIT :max";
+static const char sql_since[] = SUMMED " AND time_ms >= :from ORDER BY time_ms DESC LIMIT :max";
+static const char sql_count_after_seq[] = COUNTED " AND seq > :from LIMIT :max)";
+static const char sql_count_since[] = COUNTED " AND time_ms >= :from LIMIT :max)";
+static const char sql_has_older[] = COUNTED " AND time_ms < :from LIMIT :max)";
 
 static weir_status store_one(struct weir_txn *txn, const struct weir_decision *decision,
                              size_t *n_stored, struct weir_error *err)
@@ -107,55 +109,100 @@ weir_status weir_health_report_store(struct weir_txn *txn, const struct weir_hea
     return weir_txn_insert(txn, &weir_health_report_resource, &numbered, err);
 }
 
-/** The ION and the part of its decisions that are summed up. */
-struct range {
-    struct weir_txn *txn;
-    const char *ion;
-    int64_t after;
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Nearest rank: the smallest value that at least `pct` percent of all do not exceed. */
+static int64_t quantile(const int64_t *sorted, int64_t n, int64_t pct)
+{
+    return n == 0 ? -1 : sorted[WEIR_MAX((pct * n + 99) / 100 - 1, 0)];
+}
+
+/* The rows of a window, newest first: their verdicts counted, their times side by side. */
+struct rows {
     int64_t n;
+    int64_t by_verdict[4]; /**< grant, deny, unknown, error */
+    int64_t *latency_us, *durable_us;
+    int64_t oldest_ms, last_seq;
 };
 
-static weir_status count_verdict(const struct range *range, const char *verdict, int64_t *out,
-                                 struct weir_error *err)
+static weir_status read_rows(struct weir_stmt *stmt, int64_t max, struct rows *rows,
+                             struct weir_error *err)
 {
-    return weir_txn_query_int(range->txn, sql_verdicts,
-                              WEIR_BINDS(WEIR_BIND_TEXT("ion", range->ion),
-                                         WEIR_BIND_INT("after", range->after),
-                                         WEIR_BIND_TEXT("verdict", verdict)),
-                              0, out, err);
+    bool has_row;
+    weir_status status;
+    while ((status = weir_stmt_step(stmt, &has_row, err)) == WEIR_OK && has_row && rows->n < max) {
+        rows->by_verdict[weir_stmt_int(stmt, 0)]++;
+        rows->latency_us[rows->n] = weir_stmt_int(stmt, 1);
+        rows->durable_us[rows->n] = weir_stmt_int(stmt, 2);
+        rows->oldest_ms = weir_stmt_int(stmt, 3);
+        rows->last_seq = WEIR_MAX(rows->last_seq, weir_stmt_int(stmt, 4));
+        rows->n++;
+    }
+    return status;
 }
 
-/** Nearest rank: the smallest value that at least `pct` percent of all do not exceed. */
-static weir_status quantile(const struct range *range, const char *sql, int64_t pct, int64_t *out,
-                            struct weir_error *err)
+static weir_status load_rows(struct weir_txn *txn, const struct weir_decision_window *window,
+                             struct weir_arena *arena, struct rows *rows, struct weir_error *err)
 {
-    int64_t rank = (pct * range->n + 99) / 100 - 1;
-    return weir_txn_query_int(range->txn, sql,
-                              WEIR_BINDS(WEIR_BIND_TEXT("ion", range->ion),
-                                         WEIR_BIND_INT("after", range->after),
-                                         WEIR_BIND_INT("rank", WEIR_MAX(rank, 0))),
-                              -1, out, err);
+    bool is_timed = window->since_ms > 0;
+    int64_t max;
+    const struct weir_bind binds[] = {
+        WEIR_BIND_TEXT("ion", window->ion),
+        WEIR_BIND_INT("from", is_timed ? window->since_ms : window->after_seq),
+        WEIR_BIND_INT("max", WEIR_DECISION_SUMMARY_MAX)};
+    WEIR_TRY(weir_txn_query_int(txn, is_timed ? sql_count_since : sql_count_after_seq, binds,
+                                WEIR_ARRAY_LEN(binds), 0, &max, err));
+    rows->latency_us = WEIR_ARENA_ARRAY(arena, (size_t)max + 1, int64_t);
+    rows->durable_us = WEIR_ARENA_ARRAY(arena, (size_t)max + 1, int64_t);
+    struct weir_stmt *stmt;
+    WEIR_TRY(weir_stmt_open(txn, is_timed ? sql_since : sql_after_seq, binds, WEIR_ARRAY_LEN(binds),
+                            &stmt, err));
+    weir_status status = read_rows(stmt, max, rows, err);
+    weir_stmt_close(stmt);
+    qsort(rows->latency_us, (size_t)rows->n, sizeof(int64_t), compare_times);
+    qsort(rows->durable_us, (size_t)rows->n, sizeof(int64_t), compare_times);
+    return status;
 }
 
-weir_status weir_decisions_summary(struct weir_txn *txn, const char *ion, int64_t after_seq,
-                                   struct weir_decision_summary *out, struct weir_error *err)
+/* From when on the counts are complete, see struct weir_decision_summary. */
+static weir_status covered_from(struct weir_txn *txn, const struct weir_decision_window *window,
+                                const struct rows *rows, int64_t *out, struct weir_error *err)
 {
+    int64_t n_older = 0;
+    if (rows->n > 0 && rows->n < WEIR_DECISION_SUMMARY_MAX && window->since_ms > 0) {
+        WEIR_TRY(weir_txn_query_int(txn, sql_has_older,
+                                    WEIR_BINDS(WEIR_BIND_TEXT("ion", window->ion),
+                                               WEIR_BIND_INT("from", window->since_ms),
+                                               WEIR_BIND_INT("max", 1)),
+                                    0, &n_older, err));
+    }
+    *out = n_older > 0 ? window->since_ms : rows->oldest_ms;
+    return WEIR_OK;
+}
+
+weir_status weir_decisions_summary(struct weir_txn *txn, const struct weir_decision_window *window,
+                                   struct weir_arena *arena, struct weir_decision_summary *out,
+                                   struct weir_error *err)
+{
+    struct rows rows = {0};
     struct weir_decision_summary sum = {0};
-    struct range range = {txn, ion, after_seq, 0};
-    WEIR_TRY(weir_txn_query_int(
-        txn, sql_last_seq,
-        WEIR_BINDS(WEIR_BIND_TEXT("ion", ion), WEIR_BIND_INT("after", after_seq)), 0, &sum.last_seq,
-        err));
-    WEIR_TRY(count_verdict(&range, "grant", &sum.n_grant, err));
-    WEIR_TRY(count_verdict(&range, "deny", &sum.n_deny, err));
-    WEIR_TRY(count_verdict(&range, "unknown", &sum.n_unknown, err));
-    WEIR_TRY(count_verdict(&range, "error", &sum.n_error, err));
-    sum.n = range.n = sum.n_grant + sum.n_deny + sum.n_unknown + sum.n_error;
-    WEIR_TRY(quantile(&range, sql_latency_rank, 50, &sum.latency_p50_us, err));
-    WEIR_TRY(quantile(&range, sql_latency_rank, 90, &sum.latency_p90_us, err));
-    WEIR_TRY(quantile(&range, sql_latency_rank, 99, &sum.latency_p99_us, err));
-    WEIR_TRY(quantile(&range, sql_latency_rank, 100, &sum.latency_max_us, err));
-    WEIR_TRY(quantile(&range, sql_durable_rank, 99, &sum.durable_p99_us, err));
+    WEIR_TRY(load_rows(txn, window, arena, &rows, err));
+    WEIR_TRY(covered_from(txn, window, &rows, &sum.from_ms, err));
+    sum.n = rows.n;
+    sum.n_grant = rows.by_verdict[0];
+    sum.n_deny = rows.by_verdict[1];
+    sum.n_unknown = rows.by_verdict[2];
+    sum.n_error = rows.by_verdict[3];
+    sum.latency_p50_us = quantile(rows.latency_us, rows.n, 50);
+    sum.latency_p90_us = quantile(rows.latency_us, rows.n, 90);
+    sum.latency_p99_us = quantile(rows.latency_us, rows.n, 99);
+    sum.latency_max_us = quantile(rows.latency_us, rows.n, 100);
+    sum.durable_p99_us = quantile(rows.durable_us, rows.n, 99);
+    sum.last_seq = rows.last_seq;
     *out = sum;
     return WEIR_OK;
 }

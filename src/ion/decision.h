@@ -64,20 +64,35 @@ weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decisio
 weir_status weir_health_report_store(struct weir_txn *txn, const struct weir_health_report *report,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Which of an ION's decisions are summed up: those after a number and not before a time. */
+struct weir_decision_window {
+    const char *ion;
+    int64_t after_seq; /**< 0 = all; or since_ms is 0. */
+    int64_t since_ms;  /**< By their own time; 0 = all. */
+};
+
+/** At most so many are summed up, the newest. */
+#define WEIR_DECISION_SUMMARY_MAX 200000
+
 struct weir_decision_summary {
     int64_t n;
     int64_t n_grant, n_deny, n_unknown, n_error;
     int64_t latency_p50_us, latency_p90_us, latency_p99_us, latency_max_us; /**< -1 if n is 0. */
     int64_t durable_p99_us;
     int64_t last_seq; /**< 0 if n is 0. */
+    /** From when on the counts are complete: since_ms, unless the ION's first decision is younger
+     * or there are more than can be summed up: then the time of the oldest counted. 0 if n is 0. */
+    int64_t from_ms;
 };
 
 /**
- * Counts and latency quantiles (nearest rank) of an ION's decisions with seq > after_seq.
- * Cost: reads them all, about 2.5 us each: a view that refreshes gives an after_seq not far back.
+ * Counts and latency quantiles (nearest rank) of a window of decisions.
+ * Cost: reads them all, about 1 us each: a view that refreshes gives a window that is not long.
+ *
+ * @param arena  For the time of the call: 16 bytes for each decision.
  */
-weir_status weir_decisions_summary(struct weir_txn *txn, const char *ion, int64_t after_seq,
-                                   struct weir_decision_summary *out,
+weir_status weir_decisions_summary(struct weir_txn *txn, const struct weir_decision_window *window,
+                                   struct weir_arena *arena, struct weir_decision_summary *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -36,6 +36,7 @@ static void make_decisions(void)
                                               .pipeline = "p",
                                               .camera = "door",
                                               .frame = (int64_t)i,
+                                              .time_ms = 1000 + (int64_t)i * 10,
                                               .verdict = (char *)verdicts[weir_rng_below(&rng, 4)],
                                               .score = i % 7 == 0 ? NAN : weir_rng_f64(&rng),
                                               .latency_us = (int64_t)weir_rng_below(&rng, 10000),
@@ -47,6 +48,57 @@ static int compare_ints(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+/* Against a sorted array of the decisions of "x" from the first-th on. */
+static void check_sums(struct weir_txn *txn, struct weir_decision_window window, size_t first,
+                       struct weir_error *err)
+{
+    int64_t latencies[N_DECISIONS], durables[N_DECISIONS], n_verdict[4] = {0};
+    size_t n_in = 0;
+    for (size_t i = first; i < N_DECISIONS; i++) {
+        if (decisions[i].ion[0] == 'x') {
+            latencies[n_in] = decisions[i].latency_us;
+            durables[n_in++] = decisions[i].durable_us;
+            for (size_t k = 0; k < 4; k++) {
+                n_verdict[k] += decisions[i].verdict == verdicts[k];
+            }
+        }
+    }
+    qsort(latencies, n_in, sizeof(latencies[0]), compare_ints);
+    qsort(durables, n_in, sizeof(durables[0]), compare_ints);
+    struct weir_decision_summary sum;
+    MUST(weir_decisions_summary(txn, &window, &fixture.arena, &sum, err));
+    ck_assert_int_eq(sum.n, (int64_t)n_in);
+    ck_assert_int_eq(sum.n_grant, n_verdict[0]);
+    ck_assert_int_eq(sum.n_deny, n_verdict[1]);
+    ck_assert_int_eq(sum.n_unknown, n_verdict[2]);
+    ck_assert_int_eq(sum.n_error, n_verdict[3]);
+    ck_assert_int_eq(sum.last_seq, n_in > 0 ? N_DECISIONS : 0);
+    if (n_in == 0) {
+        ck_assert_int_eq(sum.latency_p50_us, -1);
+        return;
+    }
+    ck_assert_int_eq(sum.latency_p50_us, latencies[(size_t)ceil(0.50 * (double)n_in) - 1]);
+    ck_assert_int_eq(sum.latency_p90_us, latencies[(size_t)ceil(0.90 * (double)n_in) - 1]);
+    ck_assert_int_eq(sum.latency_p99_us, latencies[(size_t)ceil(0.99 * (double)n_in) - 1]);
+    ck_assert_int_eq(sum.latency_max_us, latencies[n_in - 1]);
+    ck_assert_int_eq(sum.durable_p99_us, durables[(size_t)ceil(0.99 * (double)n_in) - 1]);
+}
+
+/* The first decision of "x" is the second of all, at 1010 ms. */
+static void check_covered(struct weir_txn *txn, struct weir_error *err)
+{
+    static const struct {
+        int64_t since_ms, from_ms;
+    } cases[] = {{500, 1010}, {1010, 1010}, {1011, 1011}, {3333, 3333}, {999999, 0}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        struct weir_decision_window window = {"x", .since_ms = cases[i].since_ms};
+        struct weir_decision_summary sum;
+        MUST(weir_decisions_summary(txn, &window, &fixture.arena, &sum, err));
+        ck_assert_int_eq(sum.from_ms, cases[i].from_ms);
+    }
 }
 
 static weir_status store_and_sum(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -67,38 +119,13 @@ static weir_status store_and_sum(struct weir_txn *txn, void *context, struct wei
     ck_assert(isnan(out.score));
     ck_assert_int_eq(out.seq, 8);
 
-    for (int64_t after = 0; after <= N_DECISIONS; after += 125) {
-        int64_t latencies[N_DECISIONS], durables[N_DECISIONS], n_verdict[4] = {0};
-        size_t n_in = 0;
-        for (size_t i = (size_t)after; i < N_DECISIONS; i++) {
-            if (decisions[i].ion[0] == 'x') {
-                latencies[n_in] = decisions[i].latency_us;
-                durables[n_in++] = decisions[i].durable_us;
-                for (size_t k = 0; k < 4; k++) {
-                    n_verdict[k] += decisions[i].verdict == verdicts[k];
-                }
-            }
-        }
-        qsort(latencies, n_in, sizeof(latencies[0]), compare_ints);
-        qsort(durables, n_in, sizeof(durables[0]), compare_ints);
-        struct weir_decision_summary sum;
-        MUST(weir_decisions_summary(txn, "x", after, &sum, err));
-        ck_assert_int_eq(sum.n, (int64_t)n_in);
-        ck_assert_int_eq(sum.n_grant, n_verdict[0]);
-        ck_assert_int_eq(sum.n_deny, n_verdict[1]);
-        ck_assert_int_eq(sum.n_unknown, n_verdict[2]);
-        ck_assert_int_eq(sum.n_error, n_verdict[3]);
-        ck_assert_int_eq(sum.last_seq, n_in > 0 ? N_DECISIONS : 0);
-        if (n_in == 0) {
-            ck_assert_int_eq(sum.latency_p50_us, -1);
-            continue;
-        }
-        ck_assert_int_eq(sum.latency_p50_us, latencies[(size_t)ceil(0.50 * (double)n_in) - 1]);
-        ck_assert_int_eq(sum.latency_p90_us, latencies[(size_t)ceil(0.90 * (double)n_in) - 1]);
-        ck_assert_int_eq(sum.latency_p99_us, latencies[(size_t)ceil(0.99 * (double)n_in) - 1]);
-        ck_assert_int_eq(sum.latency_max_us, latencies[n_in - 1]);
-        ck_assert_int_eq(sum.durable_p99_us, durables[(size_t)ceil(0.99 * (double)n_in) - 1]);
+    for (size_t first = 0; first <= N_DECISIONS; first += 125) {
+        check_sums(txn, (struct weir_decision_window){"x", .after_seq = (int64_t)first}, first,
+                   err);
+        check_sums(txn, (struct weir_decision_window){"x", .since_ms = 1000 + (int64_t)first * 10},
+                   first, err);
     }
+    check_covered(txn, err);
     return WEIR_OK;
 }
 

@@ -56,35 +56,15 @@ class LiveTest(WithPage):
     def test_pause_holds_the_list_and_resume_catches_up(self):
         page = self.page
         page.one("[data-decision]")  # until the list is there, the button moves
+        page.until(lambda: page.text(".node-rate").startswith("0.0"), "a whole second")
         page.button("Pause").click()
         page.button("Resume")
         record = self.state.push_decision()
-        page.until(lambda: page.text(".node-rate").split()[0] != "0.0", "the rate, which goes on")
+        page.has_text(".live-state", "1 new")  # it is counted, and the rate goes on
+        page.until(lambda: page.text(".node-rate").split()[0] != "0.0", "the rate")
         self.assertEqual(page.all(f'[data-decision="{record["id"]}"]'), [])
         page.button("Resume").click()
         page.one(f'[data-decision="{record["id"]}"]')
-
-    def test_memory_is_bounded_to_two_hundred_decisions(self):
-        self.page.go("decisions")
-        for _ in range(450):
-            last = self.state.push_decision(image=None)
-        self.page.one(f'[data-decision="{last["id"]}"]')
-        self.assertEqual(len(self.page.all(".decision")), 200)
-
-    def test_filters_narrow_the_decisions(self):
-        page = self.page
-        page.go("decisions")
-        page.one('select[name=verdict] option[value="deny"]').click()
-        page.until(lambda: set(page.texts(".decision .verdict")) == {"Deny"}, "only denials")
-        self.assertIn("verdict=deny", page.js("return location.hash"))
-        self.state.push_decision(verdict="grant", person="not-to-be-seen")
-        seen = self.state.push_decision(verdict="deny", person="vera", camera="garage", score=0.9)
-        page.one(f'[data-decision="{seen["id"]}"]')
-        self.assertEqual(set(page.texts(".decision .verdict")), {"Deny"})
-        page.one("input[name=person]").send_keys("VER")
-        page.until(lambda: page.texts(".decision .who b") == ["vera"], "only vera")
-        page.button("Clear").click()
-        page.until(lambda: len(page.all(".decision")) > 50, "all decisions again")
 
     def test_a_decision_opens_with_all_its_details(self):
         page = self.page

@@ -49,6 +49,8 @@ class State:
         self.runs, self.jobs, self.tasks, self.logs = [], [], {}, {}
         self.versions, self.candidates, self.nodes, self.ions = [], [], [], []
         self.datasets = []
+        self.summaries = []  # the queries of all summaries asked for
+        self.forgotten = []  # decisions that no list has any more; the page may still ask for their pictures
         self.more_metrics = []  # of every run
         self.frame = 1000
         self.step = 150
@@ -212,7 +214,7 @@ class State:
         with self.lock:
             serving = self.ions[0]["links"][0]["serving_version"]
             record = {**made.decision(self.rng, self.decisions[-1]["seq"] + 1, self.next_frame(), time.time(), serving), **fields}
-            self.decisions = (self.decisions + [record])[-2000:]
+            self.decisions = (self.decisions + [record])[-4000:]
             self.publish("decisions", record)
             return record
 
@@ -366,7 +368,7 @@ class Handler(BaseHTTPRequestHandler):
             self.image(parts[1])
             return
         with state.lock:
-            found = self.find(path, parts, query)
+            found = self.decisions(query) if path == "decisions" else self.find(path, parts, query)
         if found is None:
             self.error(404, "NOT_FOUND", f"{path} is not there")
         elif isinstance(found, list):
@@ -382,14 +384,15 @@ class Handler(BaseHTTPRequestHandler):
             return {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0"}
         if path == "models":
             return [{"name": made.MODEL, "project": "default", "description": None}] if state.versions else []
-        if path == "decisions":
-            wanted = {key: query[key] for key in ("ion", "camera", "verdict", "person") if key in query}
-            return [one for one in reversed(state.decisions) if all((one[key] or "") == value for key, value in wanted.items())]
         if path == "decisions/summary":
-            some = [one for one in state.decisions if one["seq"] > int(query.get("after", 0))]
+            state.summaries.append(query)
+            mine = [one for one in state.decisions if one["ion"] == query["ion"]]
+            some = [one for one in mine if one["time_ms"] >= query.get("since", "")]
+            first = query["since"] if len(mine) > len(some) else some[0]["time_ms"] if some else None
+            covered_s = max(1.0, time.time() - made.seconds(first)) if first else 1.0
             times = sorted(one["latency_us"] / 1000 for one in some) or [None]
             counts = {verdict: sum(one["verdict"] == verdict for one in some) for verdict in ("grant", "deny", "unknown", "error")}
-            return {"decisions": len(some), "verdicts": counts,
+            return {"decisions": len(some), "verdicts": counts, "from_ms": first if some else None, "per_second": len(some) / covered_s,
                     "latency_ms": {"p50": times[len(times) // 2], "p90": times[len(times) * 9 // 10], "p99": times[len(times) * 99 // 100]}}
         if path in lists:
             return list(lists[path])
@@ -412,9 +415,18 @@ class Handler(BaseHTTPRequestHandler):
             return list(state.tasks.get(parts[1], []))
         return None
 
+    def decisions(self, query):
+        """A page of what matches, newest first; as GET /decisions."""
+        wanted = {key: query[key] for key in ("ion", "camera", "verdict", "person") if key in query}
+        found = [one for one in self.state.decisions if all((one[key] or "") == value for key, value in wanted.items())
+                 and query.get("since", "") <= one["time_ms"] < query.get("until", "~")]
+        found.sort(key=lambda one: (one["time_ms"], one["id"]), reverse=True)
+        limit = int(query.get("limit", 100))
+        return {"items": found[:limit], "next": "more" if len(found) > limit else None}
+
     def image(self, decision_id):
         with self.state.lock:
-            found = next((one for one in self.state.decisions if one["id"] == decision_id), None)
+            found = next((one for one in self.state.decisions + self.state.forgotten if one["id"] == decision_id), None)
         if found is None or found["image"] is None:
             self.error(404, "NOT_FOUND", "no picture was kept")
             return

@@ -112,8 +112,8 @@ class FigureTest(WithPage):
         page.has_text("#run-title", "waits")
         facts = facts_of(page)
         self.assertEqual((facts["Started"], facts["Took"]), ("waits", "–"))
-        page.one("details summary").click()
-        page.has_text("details .facts", "learning rate")
+        page.one("main details summary").click()
+        page.has_text("main details .facts", "learning rate")
         run = self.state.runs[0]  # four days ago
         page.go(f"training/{run['id']}")
         page.has_text("#run-title", run["name"])

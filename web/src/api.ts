@@ -204,11 +204,13 @@ export interface Decision {
     image?: Opt<string> // sha256; null: no picture was kept
 }
 
-/** GET /decisions/summary?ion=&after= */
+/** GET /decisions/summary?ion=&since= */
 export interface DecisionSummary {
     decisions: number
     verdicts: Partial<Record<Verdict, number>>
     latency_ms?: Opt<{ p50?: Opt<number>; p90?: Opt<number>; p99?: Opt<number> }>
+    from_ms?: Opt<Time> // from when on the counts are complete; null: there are none
+    per_second?: Opt<number> // since then
 }
 
 // --------------------------------------------------------------------------------------- jobs, nodes, events

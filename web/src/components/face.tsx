@@ -4,62 +4,102 @@
  */
 import { useEffect, useState } from 'preact/hooks'
 import type { Decision } from '../api'
-import { apiUrl, request, segment } from '../state/http'
+import { ApiError, apiUrl, request, segment } from '../state/http'
 import { Icon } from './icon'
 import { decodePortable, isPortable } from './portable'
 
-const KEEP = 240 // a little over the decisions kept, so that a visible row is never evicted
-const cache = new Map<string, Promise<string>>()
+const KEEP = 600
+const AT_ONCE = 4 // a browser opens six connections to a host, and the event stream holds one
 
-function free(url: Promise<string>): void {
-    url.then((text) => URL.revokeObjectURL(text)).catch(() => undefined)
+interface Entry {
+    ready: Promise<void>
+    /** Held, decoded: a row that shows it has it in its first frame. None: not there yet, or there is no picture. */
+    image?: HTMLImageElement
 }
 
-async function fetchImage(id: string): Promise<string> {
+const cache = new Map<string, Entry>()
+const queue: (() => void)[] = []
+let n_running = 0
+
+const keyOf = (decision: Decision): string => decision.image ?? decision.id
+
+/** Runs at most AT_ONCE at a time, the latest asked for first: that is what is looked at. */
+async function limited(work: () => Promise<void>): Promise<void> {
+    if (n_running >= AT_ONCE) {
+        await new Promise<void>((resolve) => queue.push(resolve))
+    }
+    n_running++
+    try {
+        await work()
+    } finally {
+        n_running--
+        queue.pop()?.()
+    }
+}
+
+async function fetchImage(id: string): Promise<HTMLImageElement> {
     const response = await request(apiUrl(`/decisions/${segment(id)}/image`))
     const blob = await response.blob()
-    const bytes = new Uint8Array(await blob.arrayBuffer())
+    const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer())
+    const image = new Image()
     // By the bytes, not by Content-Type: the server does not look into a picture to name its kind.
-    return URL.createObjectURL(isPortable(bytes) ? await decodePortable(bytes) : blob)
+    image.src = URL.createObjectURL(isPortable(head) ? decodePortable(new Uint8Array(await blob.arrayBuffer())) : blob)
+    await image.decode()
+    return image
 }
 
-function imageUrl(decision: Decision): Promise<string> {
-    const key = decision.image ?? decision.id
-    let url = cache.get(key)
-    if (url === undefined) {
-        url = fetchImage(decision.id)
-        url.catch(() => cache.delete(key)) // a failure is not remembered
-    } else {
+function entryOf(decision: Decision): Entry {
+    const key = keyOf(decision)
+    const known = cache.get(key)
+    if (known !== undefined) {
         cache.delete(key) // put again at the end: least recently used goes first
+        cache.set(key, known)
+        return known
     }
-    cache.set(key, url)
+    const entry: Entry = { ready: Promise.resolve() }
+    entry.ready = limited(async () => {
+        try {
+            entry.image = await fetchImage(decision.id)
+        } catch (error) {
+            if (!(error instanceof ApiError && error.httpStatus === 404)) {
+                cache.delete(key) // tried again when it is asked for again; a picture that is gone is not
+            }
+        }
+    })
+    cache.set(key, entry)
     if (cache.size > KEEP) {
-        const [oldest, value] = cache.entries().next().value!
+        const [oldest, old] = cache.entries().next().value!
         cache.delete(oldest)
-        free(value)
+        void old.ready.then(() => old.image && URL.revokeObjectURL(old.image.src))
     }
-    return url
+    return entry
+}
+
+/** Resolves when the face can be shown at once, or never will be; does not reject. */
+export function preloadFace(decision: Decision): Promise<void> {
+    return decision.image ? entryOf(decision).ready : Promise.resolve()
 }
 
 export function Face({ decision, size }: { decision: Decision; size: 'small' | 'large' }) {
-    const [url, setUrl] = useState('')
+    const [, redraw] = useState(0)
+    const url = decision.image ? cache.get(keyOf(decision))?.image?.src : undefined
     useEffect(() => {
         let isCurrent = true
-        setUrl('')
-        if (decision.image) {
-            imageUrl(decision).then(
-                (text) => isCurrent && setUrl(text),
-                () => undefined, // the placeholder stays
-            )
+        if (url === undefined) {
+            void preloadFace(decision).then(() => isCurrent && redraw((n) => n + 1))
         }
         return () => {
             isCurrent = false
         }
-    }, [decision.image ?? decision.id])
+    }, [keyOf(decision)])
     const name = decision.person ?? 'unknown person'
     return (
         <span class={`face ${size}`}>
-            {url ? <img src={url} alt={`Face at ${decision.camera}: ${name}`} /> : <Icon name="person" size={size === 'small' ? 20 : 48} />}
+            {url ? (
+                <img src={url} alt={`Face at ${decision.camera}: ${name}`} decoding="sync" />
+            ) : (
+                <Icon name="person" size={size === 'small' ? 20 : 48} />
+            )}
         </span>
     )
 }

@@ -1,7 +1,7 @@
 /** The ION as a live graph: boxes are pipelines and their data, lines are links; a model that moves is seen moving. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Ion, Link, Pipeline, Run } from '../api'
-import { duration, fixed, millis, percent, short, words } from '../format'
+import { duration, fixed, NONE, millis, percent, short, words } from '../format'
 import { linkKey, MOVE_MS, moves } from '../state/moves'
 import { href } from '../state/route'
 import { jobs, now, rate, runs } from '../state/store'
@@ -78,7 +78,8 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                 {pipeline.replicas ?? 1} {(pipeline.replicas ?? 1) === 1 ? 'replica' : 'replicas'}
             </p>
             <p class="node-rate">
-                <b>{perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</b> <span class="muted">decisions/s</span>
+                <b>{perSecond === null ? NONE : perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</b>{' '}
+                <span class="muted">decisions/s · last 10 s</span>
             </p>
         </>
     )

@@ -1,4 +1,4 @@
-/** Binary portable graymaps (P5) and pixmaps (P6), 8 or 16 bits, to a PNG the browser can draw. */
+/** Binary portable graymaps (P5) and pixmaps (P6), 8 or 16 bits, to a bitmap file, which every browser draws. */
 
 const MAX_PIXELS = 16_000_000
 
@@ -45,34 +45,42 @@ function readHeader(bytes: Uint8Array): Header {
     return { channels: bytes[1] === 0x35 ? 1 : 3, width, height, max, start: at + 1 }
 }
 
-export function portableToRgba(bytes: Uint8Array): ImageData {
+const HEAD_BYTES = 54
+
+/** Windows' bitmap: 24 bits a pixel, blue first, rows padded to 4 bytes; a negative height says that they run downwards. */
+export function portableToBitmap(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
     const { channels, width, height, max, start } = readHeader(bytes)
     const wide = max > 255 ? 2 : 1
     if (bytes.length < start + width * height * channels * wide) {
         throw new Error('portable image cut short')
     }
-    const image = new ImageData(width, height)
+    const stride = (width * 3 + 3) & ~3
+    const out = new Uint8Array(HEAD_BYTES + stride * height)
+    const head = new DataView(out.buffer)
+    head.setUint16(0, 0x424d)
+    head.setUint32(2, out.length, true)
+    head.setUint32(10, HEAD_BYTES, true)
+    head.setUint32(14, 40, true)
+    head.setInt32(18, width, true)
+    head.setInt32(22, -height, true)
+    head.setUint16(26, 1, true)
+    head.setUint16(28, 24, true)
     const sample = (index: number): number => {
         const at = start + index * wide
-        const value = wide === 1 ? bytes[at]! : bytes[at]! * 256 + bytes[at + 1]!
-        return (value * 255) / max
+        return ((wide === 1 ? bytes[at]! : bytes[at]! * 256 + bytes[at + 1]!) * 255) / max
     }
-    for (let i = 0; i < width * height; i++) {
-        for (let c = 0; c < 3; c++) {
-            image.data[i * 4 + c] = sample(channels === 1 ? i : i * 3 + c)
+    for (let y = 0; y < height; y++) {
+        for (let x = 0; x < width; x++) {
+            const pixel = (y * width + x) * channels
+            const at = HEAD_BYTES + y * stride + x * 3
+            for (let c = 0; c < 3; c++) {
+                out[at + 2 - c] = sample(channels === 1 ? pixel : pixel + c)
+            }
         }
-        image.data[i * 4 + 3] = 255
     }
-    return image
+    return out
 }
 
-export async function decodePortable(bytes: Uint8Array): Promise<Blob> {
-    const image = portableToRgba(bytes)
-    const canvas = document.createElement('canvas')
-    canvas.width = image.width
-    canvas.height = image.height
-    canvas.getContext('2d')!.putImageData(image, 0, 0)
-    return await new Promise((resolve, reject) =>
-        canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('the image could not be encoded')))),
-    )
+export function decodePortable(bytes: Uint8Array): Blob {
+    return new Blob([portableToBitmap(bytes)], { type: 'image/bmp' })
 }

@@ -1,27 +1,27 @@
 /** The ION at a glance: what needs a person, the live graph, the stream of decisions, alerts and events. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Decision, DecisionSummary, Ion, Opt } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Command, Empty, Loaded, PageHead, Panel } from '../components/basics'
+import { Ago, Command, Empty, Loaded, Loading, PageHead, Panel } from '../components/basics'
 import { StateChip, VERDICTS } from '../components/chip'
-import { DecisionDialog } from '../components/decision_dialog'
-import { DecisionRow } from '../components/decision_row'
+import { DecisionRows, LiveControls } from '../components/decision_list'
 import { Confirm, type Question } from '../components/dialog'
 import { AlertList, EventList } from '../components/event_list'
 import { Icon } from '../components/icon'
 import { IonGraph } from '../components/ion_graph'
-import { latency, percent, plainValue, short, words } from '../format'
+import { clockTime, duration, latency, millis, NONE, percent, plainValue, short, words } from '../format'
 import { pendingCandidates } from '../state/candidates'
+import { DecisionList, NO_FILTER } from '../state/decisions'
 import { get } from '../state/http'
 import { useResource } from '../state/resource'
 import { href } from '../state/route'
-import { decisions, events, ion as chosenIon, ions, now, openAlerts } from '../state/store'
+import { events, ion as chosenIon, ions, now, openAlerts } from '../state/store'
 import { approveQuestion, canChange, rejectQuestion, triggerQuestion } from '../state/versions'
 
 const SHOWN_DECISIONS = 12
 const SHOWN_EVENTS = 9
 const SUMMARY_REFRESH_S = 5
-const SUMMARY_WINDOW = 5_000
+const SUMMARY_WINDOW_MS = 5 * 60_000
 
 type Ask = (question: Question) => void
 
@@ -69,36 +69,51 @@ function Waiting({ ion, ask }: { ion: Ion; ask: Ask }) {
 
 const us = (ms: Opt<number>): Opt<number> => (typeof ms === 'number' ? ms * 1000 : ms)
 
+/** "last 5 min", or since when, if what is counted begins later. */
+function windowText(summary: DecisionSummary | undefined, nowMs: number): string {
+    const from = millis(summary?.from_ms)
+    const isWhole = Number.isNaN(from) || from <= nowMs - SUMMARY_WINDOW_MS + 2 * SUMMARY_REFRESH_S * 1000
+    return isWhole ? `last ${duration(SUMMARY_WINDOW_MS)}` : `since ${clockTime(summary?.from_ms)}`
+}
+
 function Summary({ ion }: { ion: Ion }) {
-    // Over the newest SUMMARY_WINDOW decisions only: it costs the server the same after a year.
-    const summary = useResource(`summary:${ion.name}`, () => {
-        const newest = decisions.data.peek()?.[0]?.seq ?? 0
-        return get<DecisionSummary>('/decisions/summary', { ion: ion.name, after: Math.max(0, newest - SUMMARY_WINDOW) })
-    })
+    const summary = useResource(`summary:${ion.name}`, () =>
+        get<DecisionSummary>('/decisions/summary', { ion: ion.name, since: new Date(Date.now() - SUMMARY_WINDOW_MS).toISOString() }),
+    )
     const beat = Math.floor(now.value / 1000 / SUMMARY_REFRESH_S)
     useEffect(() => summary.loadSoon(0), [beat])
     const data = summary.data.value
     const total = data?.decisions ?? 0
+    const span = windowText(data, now.value)
     return (
-        <dl class="tiles">
+        <dl class="tiles" aria-label={`Decisions, ${span}`}>
             {Object.entries(VERDICTS).map(([verdict, { label, icon, tone }]) => {
                 const count = data?.verdicts?.[verdict as Decision['verdict']] ?? 0
                 return (
                     <div key={verdict} class={`tile tone-${tone}`}>
                         <dt>
                             <Icon name={icon} size={14} />
-                            {label}
+                            {label} <span class="window">{span}</span>
                         </dt>
                         <dd>
-                            {data ? short(count) : '–'} <small class="muted">{total > 0 ? percent(count / total, 0) : ''}</small>
+                            {data ? short(count) : NONE} <small class="muted">{total > 0 ? percent(count / total, 0) : ''}</small>
                         </dd>
                     </div>
                 )
             })}
+            <div class="tile">
+                <dt>
+                    <Icon name="decisions" size={14} />
+                    Rate <span class="window">{span}</span>
+                </dt>
+                <dd>
+                    {data ? rateText(data.per_second ?? 0) : NONE} <small class="muted">decisions/s</small>
+                </dd>
+            </div>
             <div class="tile wide">
                 <dt>
                     <Icon name="clock" size={14} />
-                    Latency
+                    Latency <span class="window">{span}</span>
                 </dt>
                 <dd>
                     {latency(us(data?.latency_ms?.p50))} <small class="muted">median</small> {latency(us(data?.latency_ms?.p99))}{' '}
@@ -109,50 +124,36 @@ function Summary({ ion }: { ion: Ion }) {
     )
 }
 
+const rateText = (perSecond: number) => (perSecond >= 10 ? String(Math.round(perSecond)) : perSecond.toFixed(perSecond > 0 && perSecond < 0.1 ? 3 : 1))
+
 function LiveDecisions({ ion }: { ion: Ion }) {
-    const [paused, setPaused] = useState<Decision[] | null>(null)
-    const [open, setOpen] = useState<Decision | null>(null)
-    const live = (decisions.data.value ?? []).filter((one) => one.ion === ion.name).slice(0, SHOWN_DECISIONS)
-    const shown = paused ?? live
+    const list = useMemo(() => new DecisionList({ ...NO_FILTER, ion: ion.name }, SHOWN_DECISIONS), [ion.name])
+    useEffect(() => list.start(), [list])
+    const rows = list.rows.value
     return (
         <Panel
             title="Live decisions"
             class="live"
             aside={
                 <>
-                    <button
-                        type="button"
-                        class="button small"
-                        aria-pressed={paused !== null}
-                        onClick={() => setPaused(paused ? null : live)}
-                    >
-                        <Icon name={paused ? 'play' : 'pause'} size={14} />
-                        {paused ? 'Resume' : 'Pause'}
-                    </button>
-                    <a class="more" href={href('decisions')}>
+                    <LiveControls list={list} />
+                    <a class="more" href={`${href('decisions')}?ion=${encodeURIComponent(ion.name)}`}>
                         All decisions
                     </a>
                 </>
             }
         >
-            <Loaded resource={decisions} rows={6}>
-                {() =>
-                    shown.length === 0 ? (
-                        <Empty icon="camera" title="No decisions yet">
-                            {ion.pipelines.some((pipeline) => pipeline.deployment?.model)
-                                ? 'They appear here the moment a camera frame is decided.'
-                                : 'Nothing is served yet: press “Train now”, and let the first model through when it waits for approval.'}
-                        </Empty>
-                    ) : (
-                        <ul class="decision-list">
-                            {shown.map((decision) => (
-                                <DecisionRow key={decision.id} decision={decision} onOpen={setOpen} />
-                            ))}
-                        </ul>
-                    )
-                }
-            </Loaded>
-            {open && <DecisionDialog decision={open} onClose={() => setOpen(null)} />}
+            {rows === undefined ? (
+                <Loading rows={6} />
+            ) : rows.length === 0 ? (
+                <Empty icon="camera" title="No decisions yet">
+                    {ion.pipelines.some((pipeline) => pipeline.deployment?.model)
+                        ? 'They appear here the moment a camera frame is decided.'
+                        : 'Nothing is served yet: press “Train now”, and let the first model through when it waits for approval.'}
+                </Empty>
+            ) : (
+                <DecisionRows list={list} withIon={false} isLong={false} />
+            )}
         </Panel>
     )
 }

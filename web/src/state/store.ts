@@ -13,10 +13,8 @@ import { Resource } from './resource'
 import { route } from './route'
 import { Stream, type Message } from './stream'
 
-export const KEEP_DECISIONS = 200
 export const KEEP_EVENTS = 200
 const KEEP_ROWS = 200 // runs and jobs
-const FLUSH_MS = 150 // decisions are shown in batches: at hundreds a second a render each would drown the page
 const ION_POLL_MS = 15_000
 
 // ------------------------------------------------------------------------------------------------ resources
@@ -36,9 +34,12 @@ export const alerts = new Resource<Alert[]>(async () => newestAlerts(await getAl
 export const events: Resource<WeirEvent[]> = new Resource(async () =>
     mergeEvents(events.data.peek() ?? [], await getAll<WeirEvent>('/events', { limit: KEEP_EVENTS })),
 )
-export const decisions: Resource<Decision[]> = new Resource(async () =>
-    mergeDecisions(decisions.data.peek() ?? [], await getAll<Decision>('/decisions', { limit: KEEP_DECISIONS })),
-)
+
+/** Who wants every decision of the stream: lists take from it what they show. */
+export const decisionFeed = new Set<(decision: Decision) => void>()
+
+/** Grows whenever the stream may have missed something: what is fed by it fetches anew. */
+export const resyncs = signal(0)
 
 /** Grows by one whenever candidates may have changed: screens that show them reload on it. */
 export const candidatesVersion = signal(0)
@@ -86,18 +87,6 @@ function byTimeDown<T>(items: T[], time: (item: T) => number): T[] {
     return items.sort((a, b) => (time(b) || 0) - (time(a) || 0))
 }
 
-/** Newest first, one per id, at most KEEP_DECISIONS. */
-export function mergeDecisions(have: Decision[], more: Decision[]): Decision[] {
-    const byId = new Map<string, Decision>()
-    for (const decision of [...more, ...have]) {
-        if (!byId.has(decision.id)) {
-            byId.set(decision.id, decision)
-        }
-    }
-    const order = (a: Decision, b: Decision) => (b.seq ?? 0) - (a.seq ?? 0) || millis(b.time_ms) - millis(a.time_ms)
-    return [...byId.values()].sort(order).slice(0, KEEP_DECISIONS)
-}
-
 export function mergeEvents(have: WeirEvent[], more: WeirEvent[]): WeirEvent[] {
     const bySeq = new Map(have.map((event) => [event.seq, event]))
     for (const event of more) {
@@ -122,24 +111,10 @@ function update<T extends { id: string }>(list: Resource<T[]>, change: Partial<T
 
 // ------------------------------------------------------------------------------------------------ the stream
 
-let waiting: Decision[] = []
-let flushTimer = 0
-
-function flushDecisions(): void {
-    flushTimer = 0
-    const batch = waiting
-    waiting = []
-    decisions.data.value = mergeDecisions(decisions.data.peek() ?? [], batch)
-}
-
 function onDecision(decision: Decision): void {
     rate.count(decision.ion, decision.pipeline)
-    waiting.push(decision)
-    if (waiting.length > KEEP_DECISIONS) {
-        waiting.shift()
-    }
-    if (flushTimer === 0) {
-        flushTimer = window.setTimeout(flushDecisions, FLUSH_MS)
+    for (const take of decisionFeed) {
+        take(decision)
     }
 }
 
@@ -220,13 +195,15 @@ function onMessages(messages: Message[]): void {
 }
 
 function loadAll(): void {
-    for (const resource of [ions, runs, jobs, alerts, events, decisions, models, nodes]) {
+    for (const resource of [ions, runs, jobs, alerts, events, models, nodes]) {
         void resource.load()
     }
     candidatesVersion.value++
+    resyncs.value++
 }
 
 export const stream = new Stream(Object.keys(topics), onMessages, (isResume) => {
+    rate.restart()
     if (isResume) {
         loadAll() // what was missed beyond the server's replay
     }

@@ -1,0 +1,151 @@
+/** Decisions as rows that hold still for whoever points at them, with the line that says what is shown, and a pause. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Decision } from '../api'
+import { short } from '../format'
+import type { DecisionList } from '../state/decisions'
+import { DecisionDialog } from './decision_dialog'
+import { DecisionRow } from './decision_row'
+import { Icon } from './icon'
+import { VirtualList } from './virtual_list'
+
+const PHONE = window.matchMedia('(max-width: 760px)')
+const ROW_PX = 61
+const PHONE_ROW_PX = 79
+const TOUCH_HOLD_MS = 4_000 // after the last touch
+const JUST_MOVED_MS = 600 // a finger aims at what was there that long ago
+
+/** Space pauses, unless something has the focus that takes keys itself. */
+function useSpace(toggle: () => void): void {
+    const latest = useRef(toggle)
+    latest.current = toggle
+    useEffect(() => {
+        const onKey = (event: KeyboardEvent) => {
+            const busy = document.activeElement?.closest('button, a, input, select, textarea, summary, dialog, [role=log]')
+            if (event.key === ' ' && !busy && !document.querySelector('dialog[open]')) {
+                event.preventDefault()
+                latest.current()
+            }
+        }
+        document.addEventListener('keydown', onKey)
+        return () => document.removeEventListener('keydown', onKey)
+    }, [])
+}
+
+/** The pause button, and beside it what the list shows of what comes. */
+export function LiveControls({ list }: { list: DecisionList }) {
+    const isPaused = list.isHeldFor('pause')
+    const toggle = () => list.hold('pause', !isPaused)
+    useSpace(toggle)
+    const missed = list.missed.value
+    const release = () => {
+        if (document.activeElement instanceof HTMLElement) {
+            document.activeElement.blur()
+        }
+        window.scrollTo(0, 0)
+        for (const reason of ['pause', 'scrolled', 'focus', 'touch']) {
+            list.hold(reason, false)
+        }
+    }
+    const rate = list.perSecond.value > 0 ? `${short(list.perSecond.value)} new/s` : ''
+    const sampled = list.oneIn.value > 1 ? `showing 1 in ${list.oneIn.value} while live` : ''
+    return (
+        <>
+            <span class="live-state muted">
+                {list.isHeld.value ? (missed > 0 ? '' : 'Held') : [rate, sampled].filter(Boolean).join(' · ')}
+                {list.isHeld.value && missed > 0 && (
+                    <button type="button" class="link" onClick={release}>
+                        {short(missed)} new: show
+                    </button>
+                )}
+            </span>
+            <button type="button" class="button small" aria-pressed={isPaused} onClick={toggle} title="Space">
+                <Icon name={isPaused ? 'play' : 'pause'} size={14} />
+                {isPaused ? 'Resume' : 'Pause'}
+            </button>
+        </>
+    )
+}
+
+/** Holds the list while the pointer is on it, a key's focus is in it, a finger was on it, or its top is out of sight. */
+function useHolds(list: DecisionList, isScrollable: boolean) {
+    const host = useRef<HTMLDivElement>(null)
+    const touch = useRef(0)
+    const movedAt = useRef(0)
+    const isHasty = useRef(false)
+    const rows = list.rows.value
+    useEffect(() => {
+        movedAt.current = performance.now()
+    }, [rows])
+    useEffect(() => {
+        const onScroll = () => list.hold('scrolled', isScrollable && (host.current?.getBoundingClientRect().top ?? 0) < -ROW_PX)
+        window.addEventListener('scroll', onScroll, { passive: true })
+        return () => {
+            window.removeEventListener('scroll', onScroll)
+            window.clearTimeout(touch.current)
+        }
+    }, [list])
+    const pointer = (isOver: boolean) => (event: PointerEvent) => {
+        if (event.pointerType !== 'touch') {
+            list.hold('pointer', isOver)
+        }
+    }
+    const onPointerDown = (event: PointerEvent) => {
+        isHasty.current = event.pointerType === 'touch' && performance.now() - movedAt.current < JUST_MOVED_MS
+        if (event.pointerType === 'touch') {
+            list.hold('touch', true)
+            window.clearTimeout(touch.current)
+            touch.current = window.setTimeout(() => list.hold('touch', false), TOUCH_HOLD_MS)
+        }
+    }
+    // A tap on a list that has just moved hits another row than it was meant for: it only holds the list.
+    const onClickCapture = (event: Event) => {
+        if (isHasty.current) {
+            isHasty.current = false
+            event.preventDefault()
+            event.stopPropagation()
+        }
+    }
+    return {
+        ref: host,
+        onClickCapture,
+        onPointerEnter: pointer(true),
+        onPointerLeave: pointer(false),
+        onPointerDown,
+        onFocusIn: () => list.hold('focus', document.activeElement?.matches(':focus-visible') ?? false),
+        onFocusOut: () => list.hold('focus', false),
+    }
+}
+
+export function DecisionRows(props: { list: DecisionList; withIon: boolean; isLong: boolean }) {
+    const { list, withIon, isLong } = props
+    const [open, setOpen] = useState<Decision | null>(null)
+    const [isPhone, setPhone] = useState(PHONE.matches)
+    const holds = useHolds(list, isLong)
+    const rows = list.rows.value ?? []
+    useEffect(() => {
+        const onChange = () => setPhone(PHONE.matches)
+        PHONE.addEventListener('change', onChange)
+        return () => PHONE.removeEventListener('change', onChange)
+    }, [])
+    const show = (decision: Decision | null) => {
+        list.hold('dialog', decision !== null)
+        setOpen(decision)
+    }
+    const height = isPhone ? PHONE_ROW_PX : ROW_PX
+    const row = (decision: Decision) => (
+        <DecisionRow decision={decision} onOpen={show} withIon={withIon} isNew={list.fresh.has(decision.id)} />
+    )
+    return (
+        <div class="decision-list" {...holds}>
+            <VirtualList
+                items={rows}
+                height={height}
+                label="Decisions"
+                keyOf={(decision) => decision.id}
+                render={row}
+                onNearEnd={isLong ? () => void list.loadOlder() : undefined}
+            />
+            {open && <DecisionDialog decision={open} onClose={() => show(null)} />}
+        </div>
+    )
+}
