@@ -202,7 +202,6 @@ class ChangeTest(WithPage):
         alert = next(one for one in self.state.alerts if one["state"] == "open")
         page.go("events")
         page.button("Acknowledge", f'[data-alert="{alert["id"]}"]').click()
-        page.button("Acknowledge", "dialog").click()
         _, path, headers, _ = self.last_request()
         self.assertEqual(path, f"/api/v1/alerts/{alert['id']}/acknowledge")
         self.assertEqual(headers.get("X-Weir-Csrf"), CSRF)
@@ -342,6 +341,7 @@ class AccessTest(WithPage):
             page.go(screen)
             self.assertLessEqual(page.overflow_px(), 0, screen)
         page.go("overview")
+        page.one(".decision button")
         page.js("document.querySelector('.decision button').scrollIntoView({block: 'center'})")  # from behind the bar
         page.one(".decision button").click()
         page.one("dialog[open]")

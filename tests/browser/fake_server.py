@@ -49,6 +49,7 @@ class State:
         self.runs, self.jobs, self.tasks, self.logs = [], [], {}, {}
         self.versions, self.candidates, self.nodes, self.ions = [], [], [], []
         self.datasets = []
+        self.members = []  # of every ION
         self.summaries = []  # the queries of all summaries asked for
         self.forgotten = []  # decisions that no list has any more; the page may still ask for their pictures
         self.more_metrics = []  # of every run
@@ -168,7 +169,7 @@ class State:
 
     def ion(self, train_job, predict_job, now):
         return {
-            "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "created_ms": made.rfc3339(now - 400000),
+            "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "document": {"kind": "ion", "name": made.ION}, "created_ms": made.rfc3339(now - 400000),
             "pipelines": [
                 {"name": "training", "type": "training", "state": "TRAINING", "job": train_job, "run": self.runs[-1]["id"],
                  "cause": "schedule", "pending_cause": None, "next_fire_ms": made.rfc3339(now + 9000), "dataset": "faces",
@@ -359,7 +360,7 @@ class Handler(BaseHTTPRequestHandler):
             self.stream(query["topics"].split(","))
             return
         if parts[0] == "tasks" and parts[-1] == "log":
-            self.log(parts[1], int(query.get("offset", 0)), float(query.get("wait_s", 0)))
+            self.log(parts[1] + query.get("attempt", ""), int(query.get("offset", 0)), float(query.get("wait_s", 0)))
             return
         if parts[0] == "blobs":
             self.answer(200, b"model " + parts[1].encode(), "application/octet-stream")
@@ -396,6 +397,8 @@ class Handler(BaseHTTPRequestHandler):
                     "latency_ms": {"p50": times[len(times) // 2], "p90": times[len(times) * 9 // 10], "p99": times[len(times) * 99 // 100]}}
         if path in lists:
             return list(lists[path])
+        if parts[0] == "ions" and parts[-1] == "members":
+            return list(state.members)
         if parts[0] == "ions" and parts[-1] == "candidates":
             return state.candidates[::-1]
         if parts[0] == "ions":

@@ -190,6 +190,163 @@ class LookTest(WithPage):
             self.assertEqual(loose, 0, screen)
 
 
+class HealthTest(WithPage):
+    def health(self, tone, text):
+        self.page.until(lambda: self.page.js("return document.querySelector('.health')?.dataset.health") == tone, f"a banner that is {tone}")
+        self.page.has_text(".health", text)
+
+    def change(self, **fields):
+        with self.state.lock:
+            self.state.ions[0]["pipelines"][1].update(fields)
+            self.state.publish("ions", {"name": made.ION})
+
+    def test_green_needs_a_young_decision_and_no_alert(self):
+        with self.state.lock:
+            self.state.alerts[0]["state"] = "resolved"
+            self.state.publish("alerts", dict(self.state.alerts[0]))
+        self.state.push_decision()
+        self.health("good", "It works")
+        self.page.has_text(".health", "last decision")
+
+    def test_a_pipeline_that_is_wanted_and_serves_nobody_is_not_green(self):
+        self.state.push_decision()
+        reason = "lenet is a classifier: a gallery needs a model that gives embeddings"
+        self.change(state="DEPLOY_FAILED", state_reason=reason, served_revision=0)
+        self.health("bad", reason)
+        self.page.has_text('[data-pipeline="entrance"]', "deploy failed")
+        self.page.has_text('[data-pipeline="entrance"]', reason)
+        self.change(state="DEPLOY_FAILED", state_reason=reason, served_revision=8)
+        self.health("warn", "It decides, and needs you")
+        self.change(state="WAITING", state_reason=None, served_revision=0)
+        self.health("plain", "Nothing serves")
+
+    def test_without_a_decision_nothing_is_proven(self):
+        with self.state.lock:
+            self.state.forgotten = self.state.decisions
+            self.state.decisions = [{**one, "time_ms": made.rfc3339(made.seconds(one["time_ms"]) - 600)} for one in self.state.decisions]
+            self.state.alerts.clear()
+        self.page.driver.refresh()
+        self.health("plain", "nothing shows that it decides")
+
+    def test_the_servers_verdict_goes_before_the_pages(self):
+        for status, tone in (("down", "bad"), ("degraded", "warn"), ("waiting", "plain")):
+            with self.state.lock:
+                self.state.ions[0]["health"] = {"status": status, "reason": f"because of {status}", "since": made.rfc3339(0)}
+                self.state.publish("ions", {"name": made.ION})
+            self.health(tone, f"because of {status}")
+
+    def test_when_the_server_is_not_heard_nothing_stays_green(self):
+        self.may_fail_requests = True
+        self.state.alerts[0]["state"] = "resolved"
+        self.state.publish("alerts", dict(self.state.alerts[0]))
+        self.state.push_decision()
+        self.health("good", "It works")
+        self.state.is_down = True
+        self.state.cut_streams()
+        self.health("plain", "Unknown")
+
+    def test_a_node_is_what_the_server_says(self):
+        with self.state.lock:
+            for node, state in zip(self.state.nodes, ("ready", "silent", "lost")):
+                node.update(state=state, last_seen_ms=made.rfc3339(made.time.time() - 12))
+        self.page.go("nodes")
+        self.page.until(lambda: self.page.texts(".node-card .chip") == ["ready", "silent", "lost"], "the server's states")
+
+
+class AlertTest(WithPage):
+    def raise_alert(self, kind, subject, message, severity="critical", state="open"):
+        with self.state.lock:
+            alert = self.state.alert(kind, subject, state, made.time.time(), message)
+            alert["severity"] = severity
+            self.state.alerts.append(alert)
+            self.state.publish("alerts", {"kind": kind})
+            return alert
+
+    def test_other_peoples_failed_jobs_stay_off_the_ions_overview(self):
+        page = self.page
+        stranger = {**self.state.jobs[2], "id": made.make_id(self.state.rng), "name": "somebodys-script", "state": "FAILED"}
+        with self.state.lock:
+            self.state.jobs.append(stranger)
+            self.state.publish("jobs", {"id": stranger["id"], "state": "FAILED"})
+        self.raise_alert("job_failed", f"job/{stranger['id']}", "a script of somebody failed")
+        mine = self.raise_alert("job_failed", f"job/{self.state.jobs[3]['id']}", "a training of this ION failed")
+        page.one(f'.side [data-alert="{mine["id"]}"]')
+        self.assertNotIn("a script of somebody failed", page.text(".side"))
+        page.go("events")
+        page.until(lambda: page.texts(".alert-group h3") == [f"ION {made.ION}", "Machines and server", "Jobs of no ION"], "groups, the ION's first")
+        self.assertIn("a script of somebody failed", page.texts(".alert-group")[2])
+        first = page.js("return document.querySelector('.alert-group .alert').dataset.alert")
+        self.assertEqual(first, mine["id"], "critical before warning")
+
+    def test_several_are_acknowledged_at_once_without_a_dialog_and_the_resolved_move_away(self):
+        page = self.page
+        made_ids = {self.raise_alert("no_frames", f"ion/{made.ION}", f"camera {i} sends nothing", "warning")["id"] for i in range(3)}
+        over = self.raise_alert("disk_filling", "server/main", "the disk was full", state="resolved")
+        page.go("events")
+        page.button("Acknowledge all 4").click()
+        page.until(lambda: not page.all(".alert.open"), "no open alert")
+        self.assertEqual(page.all("dialog"), [])
+        asked = {path.split("/")[4] for _, path, _, _ in self.state.requests}
+        self.assertEqual(len(asked), 4)
+        self.assertLess(made_ids, asked)
+        page.has_text(".toasts", "4 alerts acknowledged")
+        page.one(f'details.resolved:not([open]) [data-alert="{over["id"]}"]')  # folded away
+        page.one(".resolved summary").click()
+        page.one(f'details.resolved[open] [data-alert="{over["id"]}"]')
+
+
+class JobTest(WithPage):
+    def test_a_job_that_is_over_has_tasks_that_are_over(self):
+        page = self.page
+        job = self.state.jobs[0]
+        page.go(f"jobs/{job['id']}")
+        page.has_text(".tasks", "running")
+        with self.state.lock:
+            job["state"] = "SUCCEEDED"
+            self.state.publish("jobs", {"id": job["id"], "state": "SUCCEEDED"})
+        page.has_text("#job-title + .panel-aside", "succeeded")
+        with self.state.lock:  # the tasks' own end is seen a little later
+            self.state.tasks[job["id"]][0].update(state="EXITED", exit_code=0)
+            self.state.tasks[job["id"]][1].update(state="EXITED", exit_code=-1, signal=9)
+        page.until(lambda: "running" not in page.text(".tasks"), "tasks that are over too")
+        page.has_text(".tasks", "exit 0")
+        page.has_text(".tasks", "killed by SIGKILL")
+        self.assertNotIn("-1", page.text(".tasks"))
+
+    def test_the_log_of_an_earlier_attempt_can_be_read(self):
+        page = self.page
+        job = self.state.jobs[0]
+        task = self.state.tasks[job["id"]][0]
+        with self.state.lock:
+            task["attempt"] = 2
+            self.state.logs[task["id"] + "1"] = bytearray(b"the first attempt died here\n")
+        page.go(f"jobs/{job['id']}")
+        page.has_text(".log pre", "step 39")
+        page.js("""const e = document.querySelector('.attempt select'); e.value = '1'
+            e.dispatchEvent(new Event('change', {bubbles: true}))""")
+        page.has_text(".log pre", "the first attempt died here")
+        self.assertNotIn("step 39", page.text(".log pre"))
+
+    def test_lists_and_the_document_of_an_ion_can_be_read(self):
+        page = self.page
+        self.state.members.append({"id": "1", "ion": made.ION, "person": "georg", "list": "deny", "actor": "mara", "time_ms": made.rfc3339(0)})
+        page.driver.refresh()
+        page.has_text(".pair", "georg")
+        page.has_text(".pair", "barred")
+        page.js("document.querySelector('.pair summary').click()")
+        page.has_text(".document", '"kind": "ion"')
+
+
+class HeadingTest(WithPage):
+    def test_headings_step_down_one_at_a_time(self):
+        for screen in SCREENS:
+            self.page.go(screen)
+            levels = self.page.js("return [...document.querySelectorAll('h1, h2, h3, h4')].filter((e) => e.checkVisibility()).map((e) => Number(e.tagName[1]))")
+            self.assertEqual(levels[0], 1, screen)
+            for one, following in zip(levels, levels[1:]):
+                self.assertLessEqual(following, one + 1, f"{screen}: {levels}")
+
+
 class CommandTest(unittest.TestCase):
     def test_every_command_that_the_page_names_is_in_the_manual(self):
         manual = (ROOT / "man" / "weir.1.scd").read_text().replace("*", "").replace("_", "")
@@ -202,4 +359,4 @@ class CommandTest(unittest.TestCase):
             self.assertIn(stem, manual, command)
 
 
-CASES = [LinkTest, FigureTest, LookTest, CommandTest]
+CASES = [LinkTest, FigureTest, LookTest, HealthTest, AlertTest, JobTest, HeadingTest, CommandTest]

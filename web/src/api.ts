@@ -38,14 +38,34 @@ export interface Ion {
     state: string
     revision: number
     created_ms: Time
+    document?: Opt<unknown> // as it was applied
+    health?: Opt<Health>
     pipelines: Pipeline[]
     links: Link[]
+}
+
+/** How something is: by the server, which goes by the alerts about it. */
+export interface Health {
+    status: string // ok, waiting (for a first model), degraded, down
+    reason?: Opt<string>
+    since?: Opt<Time>
+}
+
+/** GET /ions/{name}/members */
+export interface Member {
+    id: string
+    person: string
+    list: string // allow, deny
+    actor?: Opt<string>
+    time_ms?: Opt<Time>
 }
 
 export interface Pipeline {
     name: string
     type: string // "training" | "prediction"
-    state: string // training: IDLE, TRAINING; prediction: WAITING, SERVING
+    state: string // training: IDLE, TRAINING; prediction: WAITING, DEPLOYING, SERVING, DEPLOY_FAILED
+    state_reason?: Opt<string> // DEPLOY_FAILED: the replica's sentence
+    served_revision?: Opt<number> // the deployment that frames are decided by; 0: none
     job?: Opt<string>
     run?: Opt<string>
     cause?: Opt<string> // why the running training runs
@@ -72,7 +92,9 @@ export interface Link {
     from: string
     to: string
     policy: string
-    serving_version?: Opt<number>
+    serving_version?: Opt<number> // what replicas serve
+    wanted_version?: Opt<number> // what the link has chosen
+    deployment_state?: Opt<string> // of that one: DEPLOYING, SERVING, DEPLOY_FAILED
     serving_model?: Opt<string>
     pending_versions?: Opt<number[]>
 }
@@ -85,7 +107,7 @@ export interface Candidate {
     link_to: string
     model: string
     version: number
-    state: string // PENDING_REVIEW, APPROVED, SERVING, RETIRED, REJECTED, ROLLED_BACK
+    state: string // PENDING_REVIEW, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED, ROLLED_BACK
     created_ms: Time
     metrics?: Opt<Metrics>
 }
@@ -256,6 +278,7 @@ export interface Node {
     inventory?: Opt<Record<string, unknown>> // as the agent reported it; "accelerators": Accelerator[] is drawn
     agent_version?: Opt<string>
     is_draining?: Opt<boolean>
+    state?: Opt<string> // ready, silent, lost: by the server's bounds
     last_seen_ms?: Opt<Time>
 }
 
@@ -288,4 +311,6 @@ export interface Alert {
     state: string // open, acknowledged, resolved
     count?: Opt<number>
     raised_ms: Time
+    acknowledged_by?: Opt<string>
+    resolved_ms?: Opt<Time>
 }

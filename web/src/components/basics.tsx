@@ -71,7 +71,7 @@ export function Empty(props: { icon: IconName; title: string; command?: string; 
     return (
         <div class="empty">
             <Icon name={props.icon} size={24} />
-            <h3>{props.title}</h3>
+            <h2>{props.title}</h2>
             {props.children && <p>{props.children}</p>}
             {props.command && <Command text={props.command} />}
             {props.more}

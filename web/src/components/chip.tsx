@@ -8,9 +8,9 @@ export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'plain' | 'odd'
 const TONES: Record<string, Tone> = {}
 const BY_TONE: Record<Exclude<Tone, 'plain'>, string> = {
     good: 'ready serving succeeded finished active approved resolved',
-    busy: 'running training starting',
-    warn: 'pending pending_review waiting restarting draining stopping acknowledged',
-    bad: 'failed lost killed rejected silent open',
+    busy: 'running training starting deploying',
+    warn: 'silent pending pending_review waiting restarting draining stopping acknowledged',
+    bad: 'failed deploy_failed lost killed rejected open',
     odd: '',
 }
 for (const [tone, names] of Object.entries(BY_TONE)) {

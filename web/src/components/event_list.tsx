@@ -1,12 +1,8 @@
-/** Events and alerts as lists, shared by the overview and their own screen. */
-import type { Alert, WeirEvent } from '../api'
-import { send, segment } from '../state/http'
-import { alerts } from '../state/store'
+/** Events as a list, shared by the overview and their own screen. */
+import type { WeirEvent } from '../api'
 import { words } from '../format'
 import { Ago } from './basics'
 import { Sentence, Subject } from './noun'
-import { is, StateChip } from './chip'
-import type { Question } from './dialog'
 import { Icon, type IconName } from './icon'
 
 type Severity = 'info' | 'warning' | 'error'
@@ -53,53 +49,6 @@ export function EventList({ events }: { events: WeirEvent[] }) {
                     </li>
                 )
             })}
-        </ul>
-    )
-}
-
-export function acknowledgeQuestion(alert: Alert): Question {
-    return {
-        title: 'Acknowledge this alert?',
-        text: <p>{alert.message}</p>,
-        confirm: 'Acknowledge',
-        done: 'Alert acknowledged',
-        act: async () => {
-            await send('POST', `/alerts/${segment(alert.id)}/acknowledge`)
-            await alerts.load()
-        },
-    }
-}
-
-export function AlertList({ items, onAsk }: { items: Alert[]; onAsk: (question: Question) => void }) {
-    return (
-        <ul class="alert-list">
-            {items.map((alert) => (
-                <li key={alert.id} class={`alert ${alert.state}`} data-alert={alert.id}>
-                    <Icon name="warning" />
-                    <div>
-                        <p>
-                            <Sentence text={alert.message} />
-                        </p>
-                        <small class="muted">
-                            {words(alert.kind)}
-                            {alert.subject && (
-                                <>
-                                    {' · '}
-                                    <Subject subject={alert.subject} />
-                                </>
-                            )}
-                            {(alert.count ?? 1) > 1 ? ` · ${alert.count} times` : ''} · <Ago time={alert.raised_ms} />
-                        </small>
-                    </div>
-                    {is(alert.state, 'open') ? (
-                        <button type="button" class="button small" onClick={() => onAsk(acknowledgeQuestion(alert))}>
-                            Acknowledge
-                        </button>
-                    ) : (
-                        <StateChip state={alert.state} />
-                    )}
-                </li>
-            ))}
         </ul>
     )
 }

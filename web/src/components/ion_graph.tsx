@@ -77,6 +77,11 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                 <span class="muted"> · </span>
                 {pipeline.replicas ?? 1} {(pipeline.replicas ?? 1) === 1 ? 'replica' : 'replicas'}
             </p>
+            {pipeline.state_reason && pipeline.state !== 'SERVING' && (
+                <p class="node-line small node-reason" title={pipeline.state_reason}>
+                    {pipeline.state_reason}
+                </p>
+            )}
             <p class="node-rate">
                 <b>{perSecond === null ? NONE : perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</b>{' '}
                 <span class="muted">decisions/s · last 10 s</span>
@@ -141,6 +146,11 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
                 </span>
             ) : (
                 <span class="chip tone-plain">nothing served</span>
+            )}
+            {typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version && (
+                <span class={`chip tone-${toneOf(link.deployment_state ?? '')}`}>
+                    <Icon name="clock" size={13} />v{link.wanted_version} {words(link.deployment_state ?? 'wanted').toLowerCase()}
+                </span>
             )}
             {pending.slice(0, pending.length > 2 ? 1 : 2).map((version) => (
                 <span key={version} class={`chip tone-warn ${isFresh && move.version === version ? 'fresh' : ''}`}>

@@ -41,7 +41,7 @@ const MARGIN = 2
 type Node = { kind: 'pipeline'; pipeline: Pipeline } | DataNode
 
 function labelHeight(link: Link): number {
-    return 2 * (28 + 29 * Math.min(2, link.pending_versions?.length ?? 0)) // the line passes through its middle
+    return 2 * (28 + 29 * (Math.min(2, link.pending_versions?.length ?? 0) + (typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version ? 1 : 0))) // the line passes through its middle
 }
 
 /** The datasets that flow into a pipeline, and as what. */

@@ -1,6 +1,7 @@
 /**
  * The log of one task, followed as it grows by long polls from the last offset. Memory is bounded: the oldest lines go.
  */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, apiUrl, messageOf, request, segment } from '../state/http'
 import { Icon } from './icon'
@@ -35,12 +36,12 @@ const pause = (ms: number, abort: AbortSignal) =>
     })
 
 /** Reads the log for ever (until aborted), handing on what is new and what went wrong. */
-async function follow(task: string, abort: AbortSignal, onText: (text: string) => void, onError: (text: string) => void) {
+async function follow(task: string, attempt: number | null, abort: AbortSignal, onText: (text: string) => void, onError: (text: string) => void) {
     const decoder = new TextDecoder()
     let offset = 0
     while (!abort.aborted) {
         try {
-            const url = apiUrl(`/tasks/${segment(task)}/log`, { offset, wait_s: offset > 0 ? WAIT_S : 0 })
+            const url = apiUrl(`/tasks/${segment(task)}/log`, { offset, attempt, wait_s: offset > 0 ? WAIT_S : 0 })
             const response = await request(url, { signal: abort })
             const bytes = new Uint8Array(await response.arrayBuffer())
             const next = Number(response.headers.get('X-Weir-Offset') ?? NaN)
@@ -61,7 +62,36 @@ async function follow(task: string, abort: AbortSignal, onText: (text: string) =
     }
 }
 
-export function LogView({ task, title }: { task: string; title: string }) {
+const SAVE_MAX_BYTES = 64 << 20
+
+/** Hands the whole log to the browser as a file: the server gives it in parts. */
+async function save(task: string, attempt: number | null, title: string): Promise<void> {
+    const parts: ArrayBuffer[] = []
+    let offset = 0
+    while (offset < SAVE_MAX_BYTES) {
+        const response = await request(apiUrl(`/tasks/${segment(task)}/log`, { offset, attempt, wait_s: 0 }))
+        const part = await response.arrayBuffer()
+        if (part.byteLength === 0) {
+            break
+        }
+        parts.push(part)
+        offset += part.byteLength
+    }
+    const link = document.createElement('a')
+    link.href = URL.createObjectURL(new Blob(parts, { type: 'text/plain' }))
+    link.download = `${title.replace(/ /g, '-')}${attempt ? `-attempt-${attempt}` : ''}.log`
+    link.click()
+    window.setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}
+
+export function LogView(props: {
+    task: string
+    attempt: number | null // null: the newest
+    isOver: boolean // nothing more will come
+    title: string
+    children?: ComponentChildren
+}) {
+    const { task, attempt, title } = props
     const [log, setLog] = useState({ text: '', dropped: false })
     const [error, setError] = useState('')
     const [following, setFollowing] = useState(true)
@@ -72,6 +102,7 @@ export function LogView({ task, title }: { task: string; title: string }) {
         setLog({ text: '', dropped: false })
         void follow(
             task,
+            attempt,
             abort.signal,
             (more) =>
                 more &&
@@ -82,7 +113,7 @@ export function LogView({ task, title }: { task: string; title: string }) {
             setError,
         )
         return () => abort.abort()
-    }, [task])
+    }, [task, attempt])
 
     useEffect(() => {
         if (following && pre.current) {
@@ -103,6 +134,11 @@ export function LogView({ task, title }: { task: string; title: string }) {
                         {error}
                     </small>
                 )}
+                {props.children}
+                <button type="button" class="button small" onClick={() => void save(task, attempt, title).catch((failure) => setError(messageOf(failure)))}>
+                    <Icon name="download" size={14} />
+                    Download<span class="hidden"> the log of {title}</span>
+                </button>
                 <button type="button" class="button small" aria-pressed={following} onClick={() => setFollowing(!following)}>
                     <Icon name={following ? 'pause' : 'play'} size={14} />
                     {following ? 'Following' : 'Follow'}
@@ -110,7 +146,7 @@ export function LogView({ task, title }: { task: string; title: string }) {
             </header>
             <pre ref={pre} tabIndex={0} role="log" aria-live="off" aria-label={`Log of ${title}`} onScroll={onScroll}>
                 {log.dropped && <span class="muted">… earlier lines are not kept in the page; `weir logs` has them all{'\n'}</span>}
-                {log.text || (error ? '' : 'Waiting for the first line…')}
+                {log.text || (error ? '' : props.isOver ? 'It printed nothing.' : 'Waiting for the first line…')}
             </pre>
         </section>
     )

@@ -5,12 +5,12 @@ import { Icon } from './icon'
 const SHOW_MS = 5_000
 const KEEP = 3
 
-const toasts = signal<{ id: number; text: string }[]>([])
+const toasts = signal<{ id: number; text: string; tone: 'good' | 'bad' }[]>([])
 let lastId = 0
 
-export function toast(text: string): void {
+export function toast(text: string, tone: 'good' | 'bad' = 'good'): void {
     const id = ++lastId
-    toasts.value = [...toasts.value, { id, text }].slice(-KEEP)
+    toasts.value = [...toasts.value, { id, text, tone }].slice(-KEEP)
     window.setTimeout(() => {
         toasts.value = toasts.value.filter((one) => one.id !== id)
     }, SHOW_MS)
@@ -21,7 +21,7 @@ export function Toasts() {
         <div class="toasts" role="status" aria-live="polite">
             {toasts.value.map((one) => (
                 <div key={one.id} class="toast">
-                    <Icon name="check" />
+                    <Icon name={one.tone === 'good' ? 'check' : 'warning'} />
                     {one.text}
                 </div>
             ))}

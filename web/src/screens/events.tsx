@@ -1,13 +1,11 @@
 /** Alerts to acknowledge, and everything that happened. */
 import { useState } from 'preact/hooks'
+import { AlertGroups } from '../components/alert_list'
 import { Empty, Loaded, PageHead, Panel } from '../components/basics'
-import { Confirm, type Question } from '../components/dialog'
-import { AlertList, EventList, severityOf } from '../components/event_list'
-import { Icon } from '../components/icon'
+import { EventList, severityOf } from '../components/event_list'
 import { alerts, events, KEEP_EVENTS, openAlerts } from '../state/store'
 
 export function Events() {
-    const [question, setQuestion] = useState<Question | null>(null)
     const [text, setText] = useState('')
     const [important, setImportant] = useState(false)
     const needle = text.toLowerCase()
@@ -16,15 +14,7 @@ export function Events() {
             <PageHead title="Alerts and events" sub="What needs a person, and what happened" />
             <Panel title="Alerts" aside={openAlerts.value.length > 0 && <span class="count">{openAlerts.value.length} open</span>}>
                 <Loaded resource={alerts}>
-                    {(items) =>
-                        items.length > 0 ? (
-                            <AlertList items={items} onAsk={setQuestion} />
-                        ) : (
-                            <p class="quiet">
-                                <Icon name="check" /> No alerts. Drift, quality and latency are watched; a finding appears here.
-                            </p>
-                        )
-                    }
+                    {(items) => <AlertGroups items={items} />}
                 </Loaded>
             </Panel>
             <Panel
@@ -68,7 +58,6 @@ export function Events() {
                     }}
                 </Loaded>
             </Panel>
-            {question && <Confirm question={question} onClose={() => setQuestion(null)} />}
         </>
     )
 }

@@ -36,19 +36,33 @@ function cancelQuestion(job: Job): Question {
     }
 }
 
+const SIGNALS: Record<number, string> = { 1: 'HUP', 2: 'INT', 3: 'QUIT', 4: 'ILL', 6: 'ABRT', 7: 'BUS', 8: 'FPE', 9: 'KILL', 11: 'SEGV', 13: 'PIPE', 15: 'TERM', 24: 'XCPU', 31: 'SYS' }
+
 function exitText(task: Task): string {
     if (task.message) {
         return task.message
     }
     if (task.signal) {
-        return `signal ${task.signal}`
+        return `killed by ${SIGNALS[task.signal] ? 'SIG' + SIGNALS[task.signal] : `signal ${task.signal}`}`
     }
     return typeof task.exit_code === 'number' && task.exit_code >= 0 && is(task.state, 'exited') ? `exit ${task.exit_code}` : ''
 }
 
+/** A task that never started is over with its job. */
+function isEnded(task: Task, job: Job): boolean {
+    return is(task.state, 'exited', 'lost') || (is(task.state, 'waiting') && isOver(job.state))
+}
+
+/** What to show of a task: of one that waited when its job ended, that it never ran. */
+function taskState(task: Task, job: Job): string {
+    return is(task.state, 'waiting') && isOver(job.state) ? 'not started' : task.state
+}
+
 function Tasks({ job, current }: { job: Job; current: string | undefined }) {
     const tasks = useResource(`tasks:${job.id}`, () => getAll<Task>(`/jobs/${segment(job.id)}/tasks`, { limit: 500 }))
-    const beat = isOver(job.state) ? 0 : Math.floor(now.value / 1000 / TASKS_REFRESH_S)
+    // Also after the job's end, until its tasks are seen to be over: the two changes do not come at one time.
+    const isSettled = isOver(job.state) && (tasks.data.value ?? []).every((task) => isEnded(task, job))
+    const beat = isSettled ? 0 : Math.floor(now.value / 1000 / (isOver(job.state) ? 1 : TASKS_REFRESH_S))
     useEffect(() => tasks.loadSoon(), [job.state, beat])
     return (
         <Loaded resource={tasks}>
@@ -66,7 +80,7 @@ function Tasks({ job, current }: { job: Job; current: string | undefined }) {
                                         <b>
                                             {words(one.role)} {one.rank}
                                         </b>
-                                        <StateChip state={one.state} />
+                                        <StateChip state={taskState(one, job)} />
                                         <small class="muted">
                                             {one.node ?? 'not placed'}
                                             {(one.attempt ?? 0) > 1 ? ` · attempt ${one.attempt}` : ''}
@@ -76,11 +90,34 @@ function Tasks({ job, current }: { job: Job; current: string | undefined }) {
                                 </li>
                             ))}
                         </ul>
-                        <LogView key={task.id} task={task.id} title={`${words(task.role)} ${task.rank}`} />
+                        <TaskLog key={task.id} task={task} isOver={isOver(job.state)} />
                     </>
                 )
             }}
         </Loaded>
+    )
+}
+
+/** The log of the last attempt, or of an earlier one. */
+function TaskLog({ task, isOver }: { task: Task; isOver: boolean }) {
+    const [attempt, setAttempt] = useState<number | null>(null)
+    const last = task.attempt ?? 1
+    const title = `${words(task.role)} ${task.rank}`
+    return (
+        <LogView key={`${attempt ?? last}`} task={task.id} attempt={attempt} isOver={isOver || attempt !== null} title={title}>
+            {last > 1 && (
+                <label class="attempt">
+                    Attempt{' '}
+                    <select value={attempt ?? last} onChange={(event) => setAttempt(Number(event.currentTarget.value) === last ? null : Number(event.currentTarget.value))}>
+                        {Array.from({ length: last }, (_, i) => (
+                            <option key={i} value={i + 1}>
+                                {i + 1}
+                            </option>
+                        ))}
+                    </select>
+                </label>
+            )}
+        </LogView>
     )
 }
 

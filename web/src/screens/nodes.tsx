@@ -6,14 +6,13 @@ import { StateChip } from '../components/chip'
 import { Icon } from '../components/icon'
 import { bytes, millis, NONE, percent, plainValue, words } from '../format'
 import { nodes, now } from '../state/store'
+import { connection } from '../state/stream'
 
-const SILENT_MS = 60_000 // agents report every few seconds
+const SILENT_MS = 10_000 // as the server's: two reports, one in 5 s, that did not come
 
 function stateOf(node: Node): string {
-    if (!(now.value - millis(node.last_seen_ms) < SILENT_MS)) {
-        return 'silent'
-    }
-    return node.is_draining ? 'draining' : 'ready'
+    const state = node.state ?? (now.value - millis(node.last_seen_ms) < SILENT_MS ? 'ready' : 'silent')
+    return state === 'ready' && node.is_draining ? 'draining' : state
 }
 
 /** The single values of what the agent reported; lists and objects need more than a line. */
@@ -58,7 +57,7 @@ function NodeCard({ node }: { node: Node }) {
                 <h2>
                     <Icon name="nodes" /> {node.name}
                 </h2>
-                <StateChip state={stateOf(node)} />
+                <StateChip state={connection.value.state === 'lost' ? 'unknown' : stateOf(node)} />
             </header>
             <div class="panel-body">
                 <Facts

@@ -3,10 +3,13 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Decision, DecisionSummary, Ion, Opt } from '../api'
 import { COMMANDS } from '../commands'
 import { Ago, Command, Empty, Loaded, Loading, PageHead, Panel } from '../components/basics'
-import { StateChip, VERDICTS } from '../components/chip'
+import { VERDICTS } from '../components/chip'
 import { DecisionRows, LiveControls } from '../components/decision_list'
 import { Confirm, type Question } from '../components/dialog'
-import { AlertList, EventList } from '../components/event_list'
+import { AcknowledgeAll, AlertList, byNeed, ionOf } from '../components/alert_list'
+import { EventList } from '../components/event_list'
+import { HealthBanner } from '../components/health'
+import { Members } from '../components/members'
 import { Icon } from '../components/icon'
 import { IonGraph } from '../components/ion_graph'
 import { clockTime, duration, latency, millis, NONE, percent, plainValue, short, words } from '../format'
@@ -15,20 +18,21 @@ import { DecisionList, NO_FILTER } from '../state/decisions'
 import { get } from '../state/http'
 import { useResource } from '../state/resource'
 import { href } from '../state/route'
-import { events, ion as chosenIon, ions, now, openAlerts } from '../state/store'
+import { events, ion as chosenIon, ions, jobs, now, openAlerts } from '../state/store'
 import { approveQuestion, canChange, rejectQuestion, triggerQuestion } from '../state/versions'
 
 const SHOWN_DECISIONS = 12
 const SHOWN_EVENTS = 9
+const SHOWN_ALERTS = 4
 const SUMMARY_REFRESH_S = 5
 const SUMMARY_WINDOW_MS = 5 * 60_000
 
 type Ask = (question: Question) => void
 
-/** Everything but what is about another ION. */
+/** Of this ION, or of everybody: a machine, the server. Not what is about another ION, or another person's job. */
 function concerns(subject: Opt<string>, ion: string): boolean {
-    const [noun, name] = (subject ?? '').split('/', 2)
-    return noun !== 'ion' || name === ion
+    const about = ionOf(subject, jobs.data.value ?? [])
+    return about !== undefined ? about === ion : !['job', 'ion', 'run'].includes((subject ?? '').split('/')[0]!)
 }
 
 function Waiting({ ion, ask }: { ion: Ion; ask: Ask }) {
@@ -126,9 +130,7 @@ function Summary({ ion }: { ion: Ion }) {
 
 const rateText = (perSecond: number) => (perSecond >= 10 ? String(Math.round(perSecond)) : perSecond.toFixed(perSecond > 0 && perSecond < 0.1 ? 3 : 1))
 
-function LiveDecisions({ ion }: { ion: Ion }) {
-    const list = useMemo(() => new DecisionList({ ...NO_FILTER, ion: ion.name }, SHOWN_DECISIONS), [ion.name])
-    useEffect(() => list.start(), [list])
+function LiveDecisions({ ion, list }: { ion: Ion; list: DecisionList }) {
     const rows = list.rows.value
     return (
         <Panel
@@ -158,6 +160,20 @@ function LiveDecisions({ ion }: { ion: Ion }) {
     )
 }
 
+/** As it was applied, to read. */
+function IonDocument({ ion }: { ion: Ion }) {
+    return ion.document ? (
+        <Panel title="Document" aside={<span class="muted">revision {ion.revision}</span>}>
+            <details class="panel-body">
+                <summary>Show what was applied</summary>
+                <pre class="document" tabIndex={0}>
+                    {JSON.stringify(ion.document, null, 2)}
+                </pre>
+            </details>
+        </Panel>
+    ) : null
+}
+
 function IonPicker({ all, current }: { all: Ion[]; current: Ion }) {
     if (all.length < 2) {
         return <>{current.name}</>
@@ -183,15 +199,17 @@ function IonPicker({ all, current }: { all: Ion[]; current: Ion }) {
 
 function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
     const [question, setQuestion] = useState<Question | null>(null)
+    const list = useMemo(() => new DecisionList({ ...NO_FILTER, ion: ion.name }, SHOWN_DECISIONS), [ion.name])
+    useEffect(() => list.start(), [list])
     const trainings = ion.pipelines.filter((pipeline) => pipeline.type === 'training')
-    const raised = openAlerts.value.filter((alert) => concerns(alert.subject, ion.name))
+    const raised = openAlerts.value.filter((alert) => concerns(alert.subject, ion.name)).sort(byNeed)
     return (
         <>
             <PageHead
                 title={<IonPicker all={all} current={ion} />}
                 sub={
                     <>
-                        <StateChip state={ion.state} /> revision {ion.revision} · project {ion.project} · created <Ago time={ion.created_ms} />
+                        revision {ion.revision} · project {ion.project} · created <Ago time={ion.created_ms} />
                     </>
                 }
             >
@@ -202,17 +220,36 @@ function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
                     </button>
                 ))}
             </PageHead>
+            <HealthBanner ion={ion} lastMs={list.lastMs.value} />
             <Waiting ion={ion} ask={setQuestion} />
-            <section class="panel graph-panel" aria-label="Graph">
+            <section class="panel graph-panel" aria-labelledby="graph-title">
+                <h2 id="graph-title" class="hidden">
+                    Pipelines and links
+                </h2>
                 <IonGraph ion={ion} />
             </section>
             <Summary key={ion.name} ion={ion} />
             <div class="columns">
-                <LiveDecisions key={ion.name} ion={ion} />
+                <LiveDecisions key={ion.name} ion={ion} list={list} />
                 <div class="side">
-                    <Panel title="Alerts" aside={raised.length > 0 && <span class="count">{raised.length}</span>}>
+                    <Panel
+                        title="Alerts"
+                        aside={
+                            <>
+                                <AcknowledgeAll items={raised} />
+                                {raised.length > 0 && <span class="count">{raised.length}</span>}
+                            </>
+                        }
+                    >
                         {raised.length > 0 ? (
-                            <AlertList items={raised.slice(0, 4)} onAsk={setQuestion} />
+                            <>
+                                <AlertList items={raised.slice(0, SHOWN_ALERTS)} />
+                                {raised.length > SHOWN_ALERTS && (
+                                    <p class="quiet">
+                                        <a href={href('events')}>{raised.length - SHOWN_ALERTS} more</a>
+                                    </p>
+                                )}
+                            </>
                         ) : (
                             <p class="quiet">
                                 <Icon name="check" /> Nothing needs you.
@@ -228,6 +265,10 @@ function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
                         </Loaded>
                     </Panel>
                 </div>
+            </div>
+            <div class="pair">
+                <Members key={ion.name} ion={ion.name} />
+                <IonDocument ion={ion} />
             </div>
             {question && <Confirm question={question} onClose={() => setQuestion(null)} />}
         </>

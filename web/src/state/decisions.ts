@@ -72,9 +72,11 @@ export class DecisionList {
     readonly perSecond = signal(0) // of what matches
     readonly oneIn = signal(1)
     readonly atEnd = signal(false) // there are no older ones
+    readonly lastMs = signal(NaN) // when the newest that matches was made, shown or not
     /** Of the batch that came last: the rows to tint. */
     fresh: ReadonlySet<string> = new Set()
 
+    private newest = NaN
     private readonly reasons = new Set<string>()
     private queue: Decision[] = []
     private arrivals = new Array<number>(RATE_TICKS).fill(0)
@@ -149,6 +151,8 @@ export class DecisionList {
                 this.atEnd.value = list.next === null || list.next === undefined
                 this.error.value = null
                 this.rows.value = list.items
+                this.newest = list.items[0] ? Math.max(this.newest || 0, millis(list.items[0].time_ms)) : this.newest
+                this.lastMs.value = this.newest
             }
         } catch (error) {
             this.error.value = error instanceof ApiError ? error : new ApiError(-1, 'PAGE', String(error))
@@ -183,6 +187,7 @@ export class DecisionList {
             return
         }
         this.arrivals[0]!++
+        this.newest = Math.max(this.newest || 0, millis(decision.time_ms))
         if (this.isHeld.peek()) {
             this.missed.value++
             return
@@ -211,6 +216,7 @@ export class DecisionList {
 
     private async tick(): Promise<void> {
         const isCalm = this.measure()
+        this.lastMs.value = this.newest
         if (this.isHeld.peek() || this.isBusy) {
             return
         }
