@@ -136,6 +136,17 @@ void peer_make_room(struct weir_http_server *server)
     }
 }
 
+void peers_free(struct weir_http_server *server)
+{
+    for (size_t i = 0; i < PEER_BUCKETS; i++) {
+        while (server->peers[i] != NULL) {
+            struct http_peer *peer = server->peers[i];
+            server->peers[i] = peer->next;
+            free(peer);
+        }
+    }
+}
+
 /* ---- bytes of bodies ------------------------------------------------------------------------- */
 
 bool body_reserve(struct http_exchange *x, uint64_t n_bytes)

@@ -164,6 +164,7 @@ static void destroy(struct weir_http_server *server)
 {
     pool_stop(server);
     stop_daemons(server);
+    peers_free(server);
     free(server->io);
     if (server->acceptor.wake_fd >= 0) {
         close(server->acceptor.wake_fd);

@@ -191,6 +191,9 @@ void peer_leave(struct weir_http_server *server, const struct sockaddr *address)
 void peer_add_watch(struct weir_http_server *server, const struct sockaddr *address,
                     struct http_watch *watch);
 void peer_remove_watch(struct http_watch *watch);
+/** At the end: of a connection that no I/O thread had begun with, nobody hears that it is closed.
+ */
+void peers_free(struct weir_http_server *server);
 /** All places are taken and somebody waits: the address with most connections loses an idle one. */
 void peer_make_room(struct weir_http_server *server);
 /** Shut a connection down; its I/O thread closes it. */
