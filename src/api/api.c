@@ -2,6 +2,7 @@
 
 #include "api/api_private.h"
 #include "api/control.h"
+#include "api/freeze.h"
 #include "api/scope.h"
 
 #include "base/log.h"
@@ -32,9 +33,17 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->poke_context = config->poke_context;
     api->feed = feed_create();
     api->audit = audit_create(config->store);
+    api->freezer = freezer_create(api);
     api->watch = -1;
     *out = api;
     return WEIR_OK;
+}
+
+void weir_api_stop(struct weir_api *api)
+{
+    if (api != NULL) {
+        freezer_stop(api->freezer);
+    }
 }
 
 void weir_api_destroy(struct weir_api *api)
@@ -45,6 +54,7 @@ void weir_api_destroy(struct weir_api *api)
     if (api->watch >= 0) {
         weir_store_unwatch(api->store, api->watch);
     }
+    freezer_destroy(api->freezer);
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
     free(api->state_dir);
@@ -323,15 +333,20 @@ static weir_status run_route(struct api_call *call, struct weir_error *err)
     }
 }
 
-static void send_published(struct api_call *call)
+void api_publish_all(struct weir_api *api, const json_t *publish)
 {
     size_t i;
     json_t *entry;
-    json_array_foreach(call->publish, i, entry)
+    json_array_foreach(publish, i, entry)
     {
-        weir_api_publish(call->api, json_string_value(json_array_get(entry, 0)),
+        weir_api_publish(api, json_string_value(json_array_get(entry, 0)),
                          json_array_get(entry, 1));
     }
+}
+
+static void send_published(struct api_call *call)
+{
+    api_publish_all(call->api, call->publish);
     if ((call->route->flags & API_POKE) && call->api->poke != NULL) {
         call->api->poke(call->api->poke_context);
     }
@@ -451,7 +466,7 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
     }
     if (route->flags & API_UPLOAD) {
         rule->to_file = true;
-        rule->max_bytes = API_UPLOAD_MAX_BYTES;
+        rule->max_bytes = route->max_body_bytes != 0 ? route->max_body_bytes : API_UPLOAD_MAX_BYTES;
     }
 }
 

@@ -38,6 +38,10 @@ struct weir_api_config {
 
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** End the work in the background (freezing datasets); before the HTTP server is stopped. Takes
+ *  seconds at most. NULL is accepted. */
+void weir_api_stop(struct weir_api *api);
 void weir_api_destroy(struct weir_api *api);
 
 /** The server that answers: its waiting requests are woken after each commit. Before the first

@@ -34,6 +34,7 @@ struct weir_api {
     struct weir_http_server *http;
     struct feed *feed;
     struct audit *audit;
+    struct freezer *freezer;
     int watch; /**< Of the store; -1 before attach. */
 };
 
@@ -129,6 +130,7 @@ API_FN(api_dataset_file_put);
 API_FN(api_dataset_file_delete);
 API_FN(api_dataset_class_delete);
 API_FN(api_dataset_version_create);
+API_FN(api_dataset_freeze_get);
 API_FN(api_dataset_versions);
 API_FN(api_job_create);
 API_FN(api_job_cancel);
@@ -174,6 +176,9 @@ API_FN(api_alert_acknowledge);
 API_FN(api_stream);
 
 /* Small things every route needs. */
+
+/** Send what control_publish queued to the live streams, after the commit. */
+void api_publish_all(struct weir_api *api, const json_t *publish);
 
 /** Answer one record / JSON value with 200; takes the reference. */
 void api_answer(struct api_call *call, json_t *value);

@@ -1,10 +1,9 @@
 /** weir dataset: create, fill and freeze datasets. */
 #include "cli/cli_private.h"
 
-#include "base/file.h"
+#include "cli/dataset_put.h"
 
-#include <dirent.h>
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,98 +42,153 @@ static weir_status create(struct cli_call *call, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status freeze(struct cli_call *call, struct weir_error *err)
+/* A line on the terminal that the next one overwrites. */
+static bool has_progress(const struct cli_call *call)
 {
-    json_t *answer;
-    WEIR_TRY(cli_rest(call, "POST", cli_path1(call, "/api/v1/datasets/{}/versions", call->words[1]),
-                      NULL, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("dataset/%s version %s: %s files in %s classes\n", call->words[1],
-               cli_text(call, answer, "version"), cli_text(call, answer, "n_files"),
-               cli_text(call, answer, "n_classes"));
+    return !cli_is_json(call) && isatty(STDERR_FILENO) == 1;
+}
+
+static void end_progress(const struct cli_call *call)
+{
+    if (has_progress(call)) {
+        (void)fprintf(stderr, "\r\033[K");
     }
-    json_decref(answer);
+}
+
+static void warn_of_damage(struct cli_call *call, const json_t *version)
+{
+    json_int_t n = json_integer_value(json_object_get(version, "n_damaged"));
+    size_t i;
+    json_t *name;
+    if (n == 0) {
+        return;
+    }
+    (void)fprintf(stderr, "weir: %lld of %s files seem damaged, and a training would skip them:\n",
+                  (long long)n, cli_text(call, version, "n_files"));
+    json_array_foreach(json_object_get(version, "damaged"), i, name)
+    {
+        (void)fprintf(stderr, "  %s\n", json_string_value(name));
+    }
+    if ((json_int_t)i < n) {
+        (void)fprintf(stderr, "  and %lld more\n", (long long)n - (long long)i);
+    }
+}
+
+/* Until the freeze is over; *answer becomes the version. */
+static weir_status follow_freeze(struct cli_call *call, json_t **answer, struct weir_error *err)
+{
+    const char *path = cli_path1(call, "/api/v1/datasets/{}/freeze?wait_s=1", call->words[1]);
+    const char *state = json_string_value(json_object_get(*answer, "state"));
+    while (state != NULL && strcmp(state, "running") == 0) {
+        if (has_progress(call)) {
+            (void)fprintf(stderr, "\r\033[K%s files, %lld MB read",
+                          cli_text(call, *answer, "files"),
+                          json_integer_value(json_object_get(*answer, "bytes")) / 1000000);
+        }
+        json_decref(*answer);
+        *answer = NULL;
+        WEIR_TRY(cli_rest(call, "GET", path, NULL, answer, err));
+        state = json_string_value(json_object_get(*answer, "state"));
+    }
+    end_progress(call);
+    json_t *error = json_object_get(*answer, "error");
+    if (json_is_object(error)) {
+        return weir_error_set(err, weir_status_from_name(cli_text(call, error, "status")), "%s",
+                              cli_text(call, error, "message"));
+    }
+    json_t *version = json_object_get(*answer, "version");
+    if (json_is_object(version)) { /* else it was done at once, and this is the version */
+        json_object_set(version, "n_damaged", json_object_get(*answer, "n_damaged"));
+        json_object_set(version, "damaged", json_object_get(*answer, "damaged"));
+        json_incref(version);
+        json_decref(*answer);
+        *answer = version;
+    }
     return WEIR_OK;
 }
 
-static int is_visible(const struct dirent *entry)
+static weir_status freeze(struct cli_call *call, struct weir_error *err)
 {
-    return entry->d_name[0] != '.';
-}
-
-static weir_status put_file(struct cli_call *call, const char *class_name, const char *name,
-                            const char *file, struct weir_error *err)
-{
-    const char *parts[] = {call->words[1], class_name, name};
-    char *path = weir_client_path(call->arena, "/api/v1/datasets/{}/files/{}/{}", parts, 3);
-    return weir_client_send_file(call->client, "PUT", path, "application/octet-stream", file, NULL,
-                                 err);
-}
-
-/* All files of `folder` as class `class_name`. */
-static weir_status put_class(struct cli_call *call, const char *folder, const char *class_name,
-                             int64_t *n_files, struct weir_error *err)
-{
-    struct dirent **entries;
-    int n = scandir(folder, &entries, is_visible, alphasort);
-    if (n < 0) {
-        return weir_error_set_errno(err, errno, "cannot list %s", folder);
+    json_t *answer = NULL;
+    WEIR_TRY(cli_rest(call, "POST",
+                      cli_path1(call, "/api/v1/datasets/{}/versions?wait_s=0", call->words[1]),
+                      NULL, &answer, err));
+    weir_status status = follow_freeze(call, &answer, err);
+    if (status == WEIR_OK && cli_is_json(call)) {
+        cli_print_json(answer);
+    } else if (status == WEIR_OK) {
+        printf("dataset/%s version %s: %s files in %s classes\n", call->words[1],
+               cli_text(call, answer, "version"), cli_text(call, answer, "n_files"),
+               cli_text(call, answer, "n_classes"));
+        warn_of_damage(call, answer);
     }
-    weir_status status = WEIR_OK;
-    for (int i = 0; i < n; i++) {
-        char *file = weir_arena_printf(call->arena, "%s/%s", folder, entries[i]->d_name);
-        if (status == WEIR_OK && !weir_path_is_dir(file)) {
-            status = put_file(call, class_name, entries[i]->d_name, file, err);
-            *n_files += status == WEIR_OK;
-        }
-        free(entries[i]);
-    }
-    free(entries);
+    json_decref(answer);
     return status;
 }
 
-/* A folder of class folders. */
-static weir_status put_tree(struct cli_call *call, const char *root, int64_t *n_files,
+static weir_status send_all(struct cli_call *call, const struct put_list *list,
                             struct weir_error *err)
 {
-    struct dirent **entries;
-    int n = scandir(root, &entries, is_visible, alphasort);
-    if (n < 0) {
-        return weir_error_set_errno(err, errno, "cannot list %s", root);
-    }
-    weir_status status = WEIR_OK;
-    for (int i = 0; i < n; i++) {
-        char *folder = weir_arena_printf(call->arena, "%s/%s", root, entries[i]->d_name);
-        if (status == WEIR_OK && weir_path_is_dir(folder)) {
-            status = put_class(call, folder, entries[i]->d_name, n_files, err);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct put_file *file = &list->items[i];
+        const char *parts[] = {call->words[1], file->class_name, file->name};
+        char *path = weir_client_path(call->arena, "/api/v1/datasets/{}/files/{}/{}", parts, 3);
+        struct weir_error why;
+        weir_status status = weir_client_send_file(
+            call->client, "PUT", path, "application/octet-stream", file->path, NULL, &why);
+        if (status != WEIR_OK) {
+            end_progress(call);
+            return weir_error_set(err, status,
+                                  "%s/%s: %s; %zu of %zu files are put: put all again before "
+                                  "`weir dataset freeze`",
+                                  file->class_name, file->name, why.message, i, list->n);
         }
-        free(entries[i]);
+        if (has_progress(call) && (i % 16 == 15 || i + 1 == list->n)) {
+            (void)fprintf(stderr, "\r\033[K%zu of %zu files", i + 1, list->n);
+        }
     }
-    free(entries);
-    return status;
+    end_progress(call);
+    return WEIR_OK;
+}
+
+/* Its files are pictures, unless it is of another kind. */
+static weir_status has_pictures(struct cli_call *call, bool *out, struct weir_error *err)
+{
+    json_t *dataset;
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/datasets/{}", call->words[1]), NULL,
+                      &dataset, err));
+    *out = strcmp(cli_text(call, dataset, "kind"), "idx") != 0;
+    json_decref(dataset);
+    return WEIR_OK;
 }
 
 static weir_status put(struct cli_call *call, struct weir_error *err)
 {
-    int64_t n_files = 0;
+    struct put_list list = {0};
+    const char *damaged;
+    size_t n_damaged;
+    bool are_pictures;
     if (call->n_words < 3) {
         return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset put NAME DIR [CLASS]");
     }
-    WEIR_TRY(cli_connect(call, err));
-    weir_status status = call->n_words == 4
-                             ? put_class(call, call->words[2], call->words[3], &n_files, err)
-                             : put_tree(call, call->words[2], &n_files, err);
-    WEIR_TRY(status);
+    WEIR_TRY(has_pictures(call, &are_pictures, err));
+    WEIR_TRY(put_list_read(&list, call->words[2], call->n_words == 4 ? call->words[3] : NULL,
+                           call->arena, err));
+    WEIR_TRY(put_list_check(&list, are_pictures, call->arena, &damaged, &n_damaged, err));
+    if (damaged != NULL) {
+        (void)fprintf(stderr,
+                      "weir: %zu of %zu files seem damaged, and a training would skip them: %s\n",
+                      n_damaged, list.n, damaged);
+    }
+    WEIR_TRY(send_all(call, &list, err));
     if (cli_is_json(call)) {
-        json_t *answer =
-            json_pack("{s:s,s:I}", "dataset", call->words[1], "files", (json_int_t)n_files);
+        json_t *answer = json_pack("{s:s,s:I,s:I}", "dataset", call->words[1], "files",
+                                   (json_int_t)list.n, "damaged", (json_int_t)n_damaged);
         cli_print_json(answer);
         json_decref(answer);
     } else {
-        printf("dataset/%s: %lld files put; `weir dataset freeze %s` makes them a version\n",
-               call->words[1], (long long)n_files, call->words[1]);
+        printf("dataset/%s: %zu files put; `weir dataset freeze %s` makes them a version\n",
+               call->words[1], list.n, call->words[1]);
     }
     return WEIR_OK;
 }

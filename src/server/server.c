@@ -179,6 +179,7 @@ static void stop_all(struct server *server)
         (void)unlink(path_in(server, "server.json"));
     }
     local_agent_stop(server->agent);
+    weir_api_stop(server->api);
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_stop(server->engine);
     weir_api_destroy(server->api);

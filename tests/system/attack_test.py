@@ -4,6 +4,7 @@
 Each test plays an attack against the server that it started itself, and asks afterwards: is the
 attack refused or bounded, does /health answer at once, and how much memory does the server hold?
 """
+import os
 import pathlib
 import resource
 import socket
@@ -13,6 +14,7 @@ import urllib.request
 from harness import HttpError, Server, main, unittest, wait_until
 
 MIB = 1 << 20
+PGM = b"P5\n2 2\n255\nabcd"
 
 
 class AttackTest(unittest.TestCase):
@@ -79,17 +81,15 @@ class TextTest(AttackTest):
         return sum(1 for job in items if job["reason"] is not None)
 
     def test_decisions_have_bounded_fields(self):
-        worker = (self.server.state / "worker.token").read_text().strip()
-
         def ship(**fields):
             body = {"decisions": [{"id": "d", "ion": "i", "pipeline": "p", "replica": "r", "camera": "c",
                                    "frame": 1, "verdict": "grant", **fields}]}
-            return self.server.request("POST", "/api/v1/decisions", body, token=worker)
+            return self.server.post("/decisions", body)
 
         message = self.assert_refused(413, lambda: ship(person="x" * 3_900_000))
         self.assertIn("$.decisions[0].person", message)
         self.assert_refused(413, lambda: ship(id="x" * 5000))
-        self.assertEqual(ship(person="x" * 256)["stored"], 1)
+        self.assertEqual(ship(person="x" * 255)["stored"], 1)
         self.assertEqual(len(self.server.get("/decisions?limit=1000")["items"]), 1)
         self.assert_well(200 * MIB)
 
@@ -159,6 +159,107 @@ class StrangerTest(AttackTest):
             while chunk := connection.recv(4096):
                 answer += chunk
             self.assertTrue(answer.startswith(b"HTTP/1.1 400"), answer[:200])
+
+
+class DatasetTest(AttackTest):
+    """Folders that hang, links out of them, folders that are nobody's dataset."""
+
+    def dataset(self, name="faces", **fields):
+        return self.server.post("/datasets", {"name": name, **fields})
+
+    def test_folders_of_the_system_and_of_the_state_are_refused(self):
+        state = str(self.server.state)
+        for path in ("/", "/proc", "/proc/self", "/sys", "/dev", "/etc", "/etc/ssl", state, state + "/blobs",
+                     str(self.server.root), "relative", "/nonexistent"):
+            with self.subTest(path):
+                self.assert_refused(400, lambda: self.dataset(path=path))
+        link = self.server.root / "link"
+        link.symlink_to("/etc")
+        self.assert_refused(400, lambda: self.dataset(path=str(link)))
+        viewer = self.server.post("/tokens", {"name": "v", "role": "viewer"})["secret"]
+        self.assert_refused(403, lambda: self.server.request("POST", "/api/v1/datasets", {"name": "x"}, token=viewer))
+
+    def test_links_are_never_followed(self):
+        secret = self.server.root / "secret"
+        secret.write_bytes(b"top secret")
+        self.dataset()
+        self.server.request("PUT", "/api/v1/datasets/faces/files/ada/1.pgm", PGM)
+        folder = self.server.state / "datasets/faces"
+        link = folder / "ada/2.pgm"
+        link.symlink_to(secret)
+        message = self.assert_refused(400, lambda: self.server.post("/datasets/faces/versions"))
+        self.assertIn("ada/2.pgm is a link", message)
+        self.server.request("PUT", "/api/v1/datasets/faces/files/ada/2.pgm", PGM)  # in place of the link
+        self.assertEqual(secret.read_bytes(), b"top secret")
+        self.assertFalse(link.is_symlink())
+        (folder / "eve").symlink_to(self.server.root)
+        self.assert_refused(400, lambda: self.server.request("PUT", "/api/v1/datasets/faces/files/eve/x", PGM))
+        self.assert_refused(400, lambda: self.server.post("/datasets/faces/versions"))
+        (folder / "eve").unlink()
+        folder.rename(self.server.root / "elsewhere")
+        folder.symlink_to(self.server.root / "elsewhere")
+        self.assert_refused(400, lambda: self.server.post("/datasets/faces/versions"))
+        self.assertEqual(sorted(path.name for path in self.server.root.glob("x")), [])
+        blobs = [path for path in (self.server.state / "blobs").rglob("*") if path.is_file()]
+        self.assertNotIn(b"top secret", [path.read_bytes() for path in blobs])
+
+    def test_a_file_that_does_not_answer_holds_up_nobody(self):
+        folder = self.server.root / "pictures"
+        (folder / "ada").mkdir(parents=True)
+        (folder / "ada/1.pgm").write_bytes(PGM)
+        os.mkfifo(folder / "ada/2.pgm")  # a reader that opened it would wait for a writer
+        self.dataset(path=str(folder))
+        version = self.server.post("/datasets/faces/versions")
+        self.assertEqual(version["n_files"], 1)  # what is no file is left out
+        self.assert_well(100 * MIB)
+
+    def test_freezes_that_take_long_hold_up_nobody(self):
+        for name in "abcdef":
+            folder = self.server.root / name
+            (folder / "x").mkdir(parents=True)
+            with open(folder / "x/large", "wb") as file:
+                file.truncate(40 << 30)  # sparse: minutes to hash, no disk
+            self.dataset(name, path=str(folder))
+        begun = [self.server.post(f"/datasets/{name}/versions?wait_s=0") for name in "abcd"]
+        self.assertEqual([progress["state"] for progress in begun], ["running"] * 4)
+        self.assert_refused(503, lambda: self.server.post("/datasets/e/versions?wait_s=0"))
+        again = self.server.post("/datasets/a/versions?wait_s=0")  # joins the one in progress
+        self.assertEqual(again["state"], "running")
+        wait_until(lambda: self.server.get("/datasets/a/freeze")["bytes"] > MIB, 20, "progress")
+        self.assert_well(100 * MIB)
+        begin = time.monotonic()
+        self.server.kill(15)
+        self.assertLess(time.monotonic() - begin, 10)
+
+    def test_damaged_pictures_are_named(self):
+        self.dataset()
+        put = lambda name, data: self.server.request("PUT", f"/api/v1/datasets/faces/files/ada/{name}", data)
+        put("1.pgm", PGM)
+        put("2.png", b"\x89PNG\r\n\x1a\n cut")
+        put("3.jpg", b"hello")
+        self.assertIn("empty", self.assert_refused(400, lambda: put("4.jpg", b"")))
+        version = self.server.post("/datasets/faces/versions")
+        self.assertEqual((version["n_files"], version["n_damaged"]), (3, 2))
+        self.assertIn("ada/2.png is cut off", version["damaged"])
+
+
+    def test_put_looks_at_all_files_before_it_sends_one(self):
+        folder = self.server.root / "people"
+        for name, data in (("ada/1.pgm", PGM), ("ada/2.pgm", b""), ("bob/1.png", b"\x89PNG\r\n\x1a\n cut")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+        self.server.weir("dataset", "create", "faces")
+        status, _, stderr = self.server.weir("dataset", "put", "faces", str(folder), check=False)
+        self.assertEqual(status, 2)
+        self.assertIn("ada/2.pgm is empty", stderr)
+        self.assertEqual(list((self.server.state / "datasets/faces").rglob("*.*")), [])
+        (folder / "ada/2.pgm").unlink()
+        _, stdout, stderr = self.server.weir("dataset", "put", "faces", str(folder))
+        self.assertIn("2 files put", stdout)
+        self.assertIn("bob/1.png is cut off", stderr)
+        _, stdout, stderr = self.server.weir("dataset", "freeze", "faces")
+        self.assertIn("version 1: 2 files in 2 classes", stdout)
+        self.assertIn("bob/1.png is cut off", stderr)
 
 
 class UnreadableTest(AttackTest):

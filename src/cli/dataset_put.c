@@ -1,0 +1,130 @@
+#include "cli/dataset_put.h"
+
+#include "base/file.h"
+#include "base/picture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX_BYTES ((off_t)64 << 20) /* of the server's route */
+#define SHOWN_MAX      10
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void add(struct put_list *list, struct weir_arena *arena, struct put_file file)
+{
+    if (list->n == list->cap) {
+        size_t cap = list->cap == 0 ? 256 : list->cap * 2;
+        struct put_file *grown = WEIR_ARENA_ARRAY(arena, cap, struct put_file);
+        if (list->n > 0) {
+            memcpy(grown, list->items, list->n * sizeof *grown);
+        }
+        list->items = grown;
+        list->cap = cap;
+    }
+    list->items[list->n++] = file;
+}
+
+weir_status put_list_read(struct put_list *list, const char *folder, const char *class_name,
+                          struct weir_arena *arena, struct weir_error *err)
+{
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_visible, alphasort);
+    if (n < 0) {
+        return weir_error_set_errno(err, errno, "cannot list %s", folder);
+    }
+    weir_status status = WEIR_OK;
+    for (int i = 0; i < n; i++) {
+        char *path = weir_arena_printf(arena, "%s/%s", folder, entries[i]->d_name);
+        char *name = weir_arena_strdup(arena, entries[i]->d_name);
+        bool is_dir = weir_path_is_dir(path);
+        if (status == WEIR_OK && is_dir && class_name == NULL) {
+            status = put_list_read(list, path, name, arena, err);
+        } else if (!is_dir && class_name != NULL) {
+            add(list, arena, (struct put_file){path, class_name, name});
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+/* Why this file cannot be sent; NULL: it can. *out_seems: what seems to be wrong with the picture.
+ */
+static const char *problem_of(const char *path, const char **out_seems)
+{
+    struct stat st;
+    unsigned char head[WEIR_PICTURE_HEAD_BYTES], tail[WEIR_PICTURE_TAIL_BYTES];
+    *out_seems = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return errno == EACCES ? "may not be read" : strerror(errno);
+    }
+    const char *problem = NULL;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        problem = "is no file";
+    } else if (st.st_size == 0) {
+        problem = "is empty";
+    } else if (st.st_size > FILE_MAX_BYTES) {
+        problem = "is larger than 64 MiB";
+    } else {
+        ssize_t n_head = pread(fd, head, sizeof head, 0);
+        ssize_t n_tail =
+            pread(fd, tail, sizeof tail, WEIR_MAX(st.st_size - (off_t)sizeof tail, (off_t)0));
+        if (n_head <= 0 || n_tail <= 0) {
+            problem = "cannot be read";
+        } else {
+            *out_seems = weir_picture_problem(head, (size_t)n_head, tail, (size_t)n_tail,
+                                              (uint64_t)st.st_size);
+        }
+    }
+    (void)close(fd);
+    return problem;
+}
+
+/* "ada/1.png is empty, ada/2.png is cut off and 3 more": one more of them. */
+static void name_one(char **text, size_t n, const struct put_file *file, const char *problem,
+                     struct weir_arena *arena)
+{
+    if (n < SHOWN_MAX) {
+        *text = weir_arena_printf(arena, "%s%s%s/%s %s", n > 0 ? *text : "", n > 0 ? ", " : "",
+                                  file->class_name, file->name, problem);
+    }
+}
+
+static const char *with_rest(const char *text, size_t n, struct weir_arena *arena)
+{
+    return n > SHOWN_MAX ? weir_arena_printf(arena, "%s and %zu more", text, n - SHOWN_MAX) : text;
+}
+
+weir_status put_list_check(const struct put_list *list, bool has_pictures, struct weir_arena *arena,
+                           const char **out_damaged, size_t *out_n_damaged, struct weir_error *err)
+{
+    char *bad = NULL, *damaged = NULL;
+    size_t n_bad = 0, n_damaged = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const char *seems, *problem = problem_of(list->items[i].path, &seems);
+        if (problem != NULL) {
+            name_one(&bad, n_bad++, &list->items[i], problem, arena);
+        } else if (seems != NULL && has_pictures) {
+            name_one(&damaged, n_damaged++, &list->items[i], seems, arena);
+        }
+    }
+    if (n_bad > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%zu of %zu files cannot be put, so none was: %s", n_bad, list->n,
+                              with_rest(bad, n_bad, arena));
+    }
+    *out_damaged = n_damaged > 0 ? with_rest(damaged, n_damaged, arena) : NULL;
+    *out_n_damaged = n_damaged;
+    return WEIR_OK;
+}

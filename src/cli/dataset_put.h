@@ -1,0 +1,41 @@
+/**
+ * The files of `weir dataset put`: all of them are looked at before the first is sent, so that one
+ * that cannot be sent does not leave half a dataset behind.
+ */
+#ifndef WEIR_CLI_DATASET_PUT_H
+#define WEIR_CLI_DATASET_PUT_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct put_file {
+    const char *path; /**< Here. */
+    const char *class_name, *name;
+};
+
+struct put_list {
+    struct put_file *items;
+    size_t n, cap;
+};
+
+/**
+ * The visible files of `folder` as class `class_name`, or, with NULL, those of its class folders,
+ * in order of names. Folders below are left out.
+ */
+weir_status put_list_read(struct put_list *list, const char *folder, const char *class_name,
+                          struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Can each be read and sent? Names up to ten that cannot: empty, no regular file, too large, not
+ * readable.
+ * @param out_damaged  Up to ten that seem to be no whole picture, as a sentence's end; NULL: none.
+ * @param out_n_damaged  How many do.
+ */
+weir_status put_list_check(const struct put_list *list, bool has_pictures, struct weir_arena *arena,
+                           const char **out_damaged, size_t *out_n_damaged,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
