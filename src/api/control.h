@@ -57,6 +57,7 @@ weir_status control_ion_abandon(struct control *control, struct weir_txn *txn, c
 struct control_job {
     const char *name, *project, *kind;
     const json_t *spec;
+    const json_t *datasets; /**< {"name": "path"} beside those that spec names; NULL: none. */
     int64_t max_restarts;
     const char *ion, *pipeline; /**< NULL for a job of its own. */
     int64_t training;

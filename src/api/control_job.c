@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECRET_BYTES 32
+#define SECRET_BYTES         32
+#define COMMAND_DATASETS_MAX 64
 
 static char *random_hex(struct weir_arena *arena)
 {
@@ -179,6 +180,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
     struct weir_launch_job launch_job = {.id = job->id,
                                          .kind = job->kind,
                                          .spec = spec,
+                                         .datasets = wanted->datasets,
                                          .shared_dir = control->state_dir,
                                          .server_url = control->server_url,
                                          .secret = secret};
@@ -200,10 +202,34 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
     return weir_txn_get(txn, &weir_job_resource, job->id, control->arena, job, err);
 }
 
+/* What a command names in "datasets", with the folders; the reference is the caller's. */
+static weir_status resolve_command(struct control *control, struct weir_txn *txn,
+                                   const json_t *spec, json_t **out, struct weir_error *err)
+{
+    const json_t *names = json_object_get(spec, "datasets");
+    *out = json_array_size(names) > 0 ? json_object() : NULL;
+    for (size_t i = 0; i < json_array_size(names) || (i == 0 && names != NULL); i++) {
+        struct weir_dataset dataset;
+        struct weir_dataset_version version;
+        const char *name = json_string_value(json_array_get(names, i));
+        if (name == NULL || json_array_size(names) > COMMAND_DATASETS_MAX) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.spec.datasets: expected an array of at most %d names of "
+                                  "datasets",
+                                  COMMAND_DATASETS_MAX);
+        }
+        WEIR_TRY(find_dataset(control, txn, "datasets", name, &dataset, &version, err));
+        json_object_set_new(*out, dataset.name, json_string(dataset.path));
+    }
+    return WEIR_OK;
+}
+
 weir_status control_job_create(struct control *control, struct weir_txn *txn,
                                const struct control_job *wanted, struct weir_job *out,
                                struct weir_error *err)
 {
+    struct control_job resolved = *wanted;
+    json_t *datasets = NULL;
     struct weir_job job = {
         .id = make_id(control->arena),
         .name = weir_arena_strdup(control->arena, wanted->name),
@@ -220,14 +246,19 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
     if (status == WEIR_OK && strcmp(job.kind, "train") == 0) {
         status = resolve_training(control, txn, &job, spec, &run_parameters, err);
     }
+    if (status == WEIR_OK && strcmp(job.kind, "command") == 0) {
+        status = resolve_command(control, txn, spec, &datasets, err);
+        resolved.datasets = datasets;
+    }
     if (status == WEIR_OK) {
         job.spec = weir_json_text(spec, control->arena);
-        status = insert_job(control, txn, wanted, &job, spec, err);
+        status = insert_job(control, txn, &resolved, &job, spec, err);
     }
     if (status == WEIR_OK && job.run != NULL) {
         status = insert_run(control, txn, &job, spec, run_parameters, err);
     }
     json_decref(spec);
+    json_decref(datasets);
     WEIR_TRY(status);
     control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &job));
     *out = job;
@@ -334,6 +365,17 @@ static weir_status start_training(struct control *control, struct weir_txn *txn,
     return report_started(control, txn, action, &job, err);
 }
 
+/* A replica reads gallery and impostors from their folders where it can. */
+static void add_folder(struct control *control, struct weir_txn *txn, const char *name,
+                       json_t *folders)
+{
+    struct weir_dataset dataset;
+    if (name != NULL && weir_txn_get(txn, &weir_dataset_resource, name, control->arena, &dataset,
+                                     NULL) == WEIR_OK) {
+        json_object_set_new(folders, dataset.name, json_string(dataset.path));
+    }
+}
+
 static weir_status start_prediction(struct control *control, struct weir_txn *txn,
                                     const struct weir_ion_state *state,
                                     const struct ion_action *action, struct weir_error *err)
@@ -350,17 +392,22 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     if (doc->sinks != NULL) {
         json_object_set_new(spec, "sinks", json_loads(doc->sinks, JSON_DECODE_ANY, NULL));
     }
+    json_t *folders = json_object();
+    add_folder(control, txn, doc->gallery_dataset, folders);
+    add_folder(control, txn, doc->strangers, folders);
     struct control_job wanted = {
         .name = weir_arena_printf(control->arena, "%s.%s", action->ion, action->pipeline),
         .project = state->ion.project,
         .kind = "predict",
         .spec = spec,
+        .datasets = folders,
         .ion = action->ion,
         .pipeline = action->pipeline,
     };
     struct weir_job job;
     weir_status status = control_job_create(control, txn, &wanted, &job, err);
     json_decref(spec);
+    json_decref(folders);
     WEIR_TRY(status);
     return report_started(control, txn, action, &job, err);
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/secret.h"
 #include "framework/model_names.h"
+#include "framework/paths.h"
 #include "framework/training.h"
 
 #include <string.h>
@@ -168,6 +169,27 @@ static void look_at_sink(struct apply *apply, size_t i_pipeline, size_t i_sink, 
                                "the server's machine: make it where the replica runs",
                                i_pipeline, i_sink, path));
     }
+}
+
+/* Weir's own folder is nobody's source, sink or data. */
+static weir_status check_paths(struct apply *apply, struct weir_error *err)
+{
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < apply->doc.n_pipelines && status == WEIR_OK; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+        bool is_training = pipeline->type != WEIR_PIPELINE_PREDICTION;
+        const char *where =
+            weir_arena_printf(apply->call->arena,
+                              is_training ? "$.pipelines[%zu].parameters" : "$.pipelines[%zu]", i);
+        const char *parameters = pipeline->parameters != NULL ? pipeline->parameters : "{}";
+        json_t *spec =
+            is_training ? json_loads(parameters, 0, NULL)
+                        : json_pack("{s:o*,s:o*}", "source", json_loads(pipeline->source, 0, NULL),
+                                    "sinks", json_loads(pipeline->sinks, 0, NULL));
+        status = weir_framework_paths_check(apply->call->api->state_dir, where, spec, err);
+        json_decref(spec);
+    }
+    return status;
 }
 
 /** Source and sinks may be on other nodes: what is not here is said, not refused. */
@@ -334,6 +356,7 @@ static weir_status check_and_store(struct apply *apply, struct weir_error *err)
     WEIR_TRY(check_models(apply, err));
     WEIR_TRY(check_parameters(apply, err));
     WEIR_TRY(check_pairs(&apply->doc, err));
+    WEIR_TRY(check_paths(apply, err));
     look_at_paths(apply);
     apply->n_of_doc = json_array_size(apply->warnings);
     return weir_store_write(apply->call->api->store, apply_in, apply, err);

@@ -1,6 +1,7 @@
 #include "framework/framework.h"
 
 #include "base/names.h"
+#include "framework/paths.h"
 #include "framework/training.h"
 
 #include <string.h>
@@ -84,12 +85,13 @@ static void plan_add(struct plan *plan, const char *role, int64_t rank, int64_t 
 }
 
 /* A weir-worker that reads its specification from a file. Takes the reference to `spec`. */
-static json_t *worker_definition(const char *role, json_t *spec)
+static json_t *worker_definition(const struct weir_launch_job *job, const char *role, json_t *spec)
 {
     char *text = json_dumps(spec, JSON_COMPACT);
     json_t *definition = json_pack("{s:[s,s,s,s],s:{},s:{s:s}}", "argv", "weir-worker", role,
                                    "--spec", "spec.json", "env", "files", "spec.json", text);
     free(text);
+    paths_describe(job->shared_dir, spec, job->datasets, definition);
     json_decref(spec);
     return definition;
 }
@@ -121,7 +123,7 @@ static weir_status plan_elastic(struct plan *plan, int64_t n_workers, struct wei
     json_t *spec = shared_spec(plan->job);
     set_checkpoint_dir(plan->job, spec);
     plan_add(plan, "command", 0, n_workers, WEIR_MIN(n_workers * WEIGHT_WORKER, WEIGHT_MOST),
-             worker_definition("train", spec));
+             worker_definition(plan->job, "train", spec));
     return WEIR_OK;
 }
 
@@ -147,7 +149,7 @@ static weir_status plan_train(struct plan *plan, struct weir_error *err)
         set_checkpoint_dir(job, spec);
         plan_add(plan, role, rank, rank < n_workers ? 1 : 0,
                  rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER,
-                 worker_definition("train", spec));
+                 worker_definition(plan->job, "train", spec));
     }
     return WEIR_OK;
 }
@@ -164,7 +166,7 @@ static weir_status plan_predict(struct plan *plan, struct weir_error *err)
         json_object_set_new(
             spec, "dir",
             json_sprintf("%s/replicas/%s-%lld", job->shared_dir, job->id, (long long)rank));
-        plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA, worker_definition("predict", spec));
+        plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA, worker_definition(job, "predict", spec));
     }
     return WEIR_OK;
 }
@@ -212,8 +214,8 @@ static weir_status check_predict(const json_t *spec, struct weir_arena *arena,
 static weir_status check_command(const json_t *spec, struct weir_arena *arena,
                                  struct weir_error *err)
 {
-    static const char *const known[] = {"argv",      "env",   "files",        "memory_max_bytes",
-                                        "cpu_slots", "tasks", "stop_grace_ms"};
+    static const char *const known[] = {"argv",      "env",   "files",         "memory_max_bytes",
+                                        "cpu_slots", "tasks", "stop_grace_ms", "datasets"};
     (void)arena;
     for (void *it = json_object_iter((json_t *)spec); it != NULL;
          it = json_object_iter_next((json_t *)spec, it)) {
@@ -268,6 +270,11 @@ static weir_status plan_command(struct plan *plan, struct weir_error *err)
         }
         json_object_set_new(env, "WEIR_RANK", json_sprintf("%lld", (long long)rank));
         json_object_set_new(env, "WEIR_SIZE", json_sprintf("%lld", (long long)n_tasks));
+        if (plan->job->datasets != NULL) {
+            json_object_set_new(env, "WEIR_DATASETS",
+                                json_string(weir_json_text(plan->job->datasets, plan->arena)));
+        }
+        paths_describe(plan->job->shared_dir, NULL, plan->job->datasets, definition);
         plan_add(plan, "command", rank, cpu_slots, WEIGHT_WORKER, definition);
     }
     return WEIR_OK;
@@ -314,6 +321,7 @@ weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_a
     struct plan plan = {.job = job, .arena = arena};
     const struct framework *framework;
     WEIR_TRY(find_framework(job->kind, &framework, err));
+    WEIR_TRY(weir_framework_paths_check(job->shared_dir, "$.spec", job->spec, err));
     WEIR_TRY(framework->plan(&plan, err));
     *out = plan.launches;
     *out_n = plan.n;

@@ -37,7 +37,8 @@ struct weir_launch {
     int64_t rank;
     int64_t cpu_slots; /**< What placement reserves; 0: shares what is there, by weight. */
     char *definition;  /**< JSON:
-                          {"argv","env","files","cpu_weight","memory_max_bytes","stop_grace_ms"}. */
+                          {"argv","env","files","cpu_weight","memory_max_bytes","stop_grace_ms",
+                          "state","paths"} (framework/paths.h). */
 };
 
 /** What a job is made of; text is borrowed. */
@@ -45,7 +46,9 @@ struct weir_launch_job {
     const char *id;
     const char *kind;
     const json_t *spec;     /**< As the user gave it. */
-    const char *shared_dir; /**< Folder all its tasks can reach: rendezvous and checkpoints. */
+    const json_t *datasets; /**< {"name": "path"} that its tasks read, beside what spec names by
+                                 path; NULL: none. */
+    const char *shared_dir; /**< The state folder, where rendezvous and checkpoints are. */
     const char *server_url; /**< NULL: tasks report to nobody. */
     const char *secret;     /**< Of the rendezvous, 64 hexadecimal digits. */
 };
@@ -61,7 +64,8 @@ weir_status weir_framework_check(const char *kind, const json_t *spec, struct we
 
 /**
  * The tasks of a job, by rank.
- * @return INVALID with the path of what is wrong in the specification; UNSUPPORTED for a kind that
+ * @return INVALID with the path of what is wrong in the specification, such as a path in the state
+ *         folder that is nobody's but Weir's; UNSUPPORTED for a kind that
  *         is not there; LIMIT for more than WEIR_FRAMEWORK_TASKS_MAX tasks, or if tasks times the
  *         length of the specification is over WEIR_FRAMEWORK_TEXT_MAX_BYTES.
  */
