@@ -225,6 +225,7 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "the folder's path is longer than %d bytes: %s", DIR_MAX_BYTES, dir);
     }
+    agent->dir = weir_xstrdup(dir);
     /* Absolute: supervisors and tasks have other working directories. */
     agent->tasks_dir = weir_xalloc(strlen(dir) + sizeof "/tasks");
     (void)snprintf(agent->tasks_dir, strlen(dir) + sizeof "/tasks", "%s/tasks", dir);
@@ -251,7 +252,7 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     if (config->isolation == NULL || strcmp(config->isolation, "none") != 0) {
         weir_isolation_prepare();
     }
-    return WEIR_OK;
+    return jobs_open(agent, err);
 }
 
 static void close_fd(int fd)
@@ -275,6 +276,7 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
         weir_log(WEIR_LOG_INFO, "agent_started", WEIR_KV_STR("node", config->node),
                  WEIR_KV_STR("server", config->server), WEIR_KV_STR("dir", config->dir));
         attempts_scan(&agent);
+        jobs_clean(&agent);
         status = run_threads(&agent, err);
         weir_log_event(WEIR_LOG_INFO, "agent_stopped");
     }
@@ -291,6 +293,10 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
     free(agent.token_path);
     free(agent.ca_path);
     free(agent.tasks_dir);
+    free(agent.jobs_dir);
+    free(agent.dir);
+    json_decref(agent.shares);
+    json_decref(agent.isolation);
     pthread_mutex_destroy(&agent.lock);
     return status;
 }

@@ -65,7 +65,10 @@ struct weir_agent_config {
      *  "agent_version" is added. */
     const json_t *inventory;
     const char *executable; /**< The program to run supervisors with; NULL: this one. */
-    const char *isolation;  /**< "auto" (control groups where they can be used) or "none". */
+    const char *isolation;  /**< "auto" (what can be had here of control groups and, for root,
+                                 cells) or "none". */
+    int64_t task_users;     /**< First of 4096 users for jobs (job_user.h); default 70000. */
+    const char *shares;     /**< Folders for tasks: lines "DIR" or "DIR:rw"; NULL: none. */
     int64_t heartbeat_ms;   /**< Default 5000. */
     int64_t poll_wait_s;    /**< How long the server may hold the wish back; default 20. */
     int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */
@@ -81,6 +84,9 @@ struct weir_agent_config {
  */
 weir_status weir_agent_run(const struct weir_agent_config *config,
                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Are these lines "DIR" or "DIR:rw", and the folders there? INVALID names the one that is not. */
+weir_status weir_agent_shares_check(const char *shares, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * What `weir agent --supervise DIR` does: start the attempt in DIR, unless it was started before,

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/plan.h"
 #include "agent/task.h"
+#include "agent/walls.h"
 #include "client/client.h"
 
 #include <pthread.h>
@@ -24,7 +25,7 @@ struct wish {
 
 /** One attempt as the agent knows it; all of it can be found out anew. Main thread only. */
 struct attempt {
-    char id[TASK_ID_MAX_BYTES];
+    char id[TASK_ID_MAX_BYTES], job[TASK_ID_MAX_BYTES];
     int64_t number;
     char dir[TASK_PATH_BYTES];
     struct plan_seen seen;
@@ -42,7 +43,13 @@ struct attempt {
 
 struct agent {
     const struct weir_agent_config *config;
-    char *tasks_dir, *executable;
+    char *dir, *tasks_dir, *jobs_dir, *executable; /* the folders: absolute, without links */
+    struct walls_probe walls;                      /* what can be isolated here */
+    struct weir_isolation groups;
+    bool is_isolating;
+    uid_t task_users;  /* first of the range */
+    json_t *shares;    /* [{"path","access"}] */
+    json_t *isolation; /* of the node's record */
     int lock_fd;
     struct attempt *attempts;
     size_t n_attempts;
@@ -87,6 +94,22 @@ void attempts_apply_wish(struct agent *agent);
 void attempts_observe(struct agent *agent, struct attempt *attempt);
 void attempts_remove(struct agent *agent, struct attempt *attempt);
 void attempts_free(struct agent *agent);
+
+/* shares.c */
+/** "DIR" and "DIR:rw" in lines; *out is [{"path","access"}], a new reference. */
+weir_status shares_parse(const char *text, json_t **out, struct weir_error *err);
+
+/* jobs.c: users and folders of the jobs that have tasks here. Main thread. */
+/** Find out what can be isolated, and make the folder of the jobs' folders. */
+weir_status jobs_open(struct agent *agent, struct weir_error *err);
+bool jobs_have_cells(const struct agent *agent);
+/** The "cell" of a job's task (cell.h), a new reference; NULL where there are no cells. */
+weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct weir_error *err);
+/** If all attempts of the job that are known here have ended: remove what it has in /tmp and
+ *  /dev/shm, and its user. One that begins later gets new ones. */
+void jobs_release(struct agent *agent, const char *job);
+/** The same for every folder that a killed agent left. After attempts_scan. */
+void jobs_clean(struct agent *agent);
 
 /* report.c: calls to the server. Each returns what the call returned; a failure that can be cured
  * by waiting makes the agent quiet for a while. */

@@ -41,6 +41,25 @@ static struct attempt *add(struct agent *agent, const char *id, int64_t number)
     return a;
 }
 
+/* A task without a job, or of one with no proper name, is a job of its own. */
+static void note_job(struct attempt *a, const json_t *task)
+{
+    const char *job = json_string_value(json_object_get(task, "job"));
+    (void)snprintf(a->job, sizeof a->job, "%s", job != NULL && task_is_id(job) ? job : a->id);
+}
+
+/* What an earlier agent was told of it. */
+static void recall_job(struct attempt *a)
+{
+    char path[TASK_PATH_BYTES];
+    json_t *task = NULL;
+    if (weir_json_load(task_path(path, a->dir, "task.json"), TASK_RECORD_MAX_BYTES, &task, NULL) ==
+        WEIR_OK) {
+        note_job(a, task);
+        json_decref(task);
+    }
+}
+
 static void watch(struct agent *agent, const struct attempt *a)
 {
     (void)inotify_add_watch(agent->inotify_fd, a->dir, IN_MOVED_TO | IN_MODIFY);
@@ -59,6 +78,7 @@ void attempts_scan(struct agent *agent)
         }
         struct attempt *a = add(agent, id, number);
         if (a != NULL) {
+            recall_job(a);
             watch(agent, a);
         }
     }
@@ -97,18 +117,28 @@ static int64_t pids_max(const struct agent *agent, const json_t *task)
 }
 
 /* Make the folder and its task.json, unless they are there. */
-static weir_status write_task(const struct agent *agent, const struct attempt *a,
-                              const json_t *task, struct weir_error *err)
+static weir_status write_task(struct agent *agent, const struct attempt *a, const json_t *task,
+                              struct weir_error *err)
 {
+    json_t *cell = NULL;
     const struct weir_agent_config *config = agent->config;
     char path[TASK_PATH_BYTES];
     if (task_has(a->dir, "task.json")) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_dir_make(a->dir, 0700, err));
+    WEIR_TRY(jobs_cell(agent, a->job, &cell, err));
+    weir_status made = weir_dir_make(a->dir, 0700, err);
+    if (made != WEIR_OK) {
+        json_decref(cell);
+        return made;
+    }
     json_t *copy = json_deep_copy(task);
     json_object_set_new(copy, "isolation",
                         json_string(config->isolation != NULL ? config->isolation : "auto"));
+    (void)json_object_del(copy, "cell"); /* the server has no say in it */
+    if (cell != NULL) {
+        json_object_set_new(copy, "cell", cell);
+    }
     json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
     add_way_to_server(agent, copy);
     if (config->log_max_bytes > 0) {
@@ -148,6 +178,7 @@ static void apply_task(struct agent *agent, const json_t *object)
         a = add(agent, checked_id, number);
     }
     if (a != NULL) {
+        note_job(a, object);
         a->wish = is_wanted ? PLAN_WISH_RUN : PLAN_WISH_STOP;
         a->stop_grace_ms = status == WEIR_OK ? task.stop_grace_ms : TASK_STOP_GRACE_MS;
         /* An unreadable task is handed on: its supervisor writes down why it cannot be started. */
@@ -217,6 +248,7 @@ void attempts_observe(struct agent *agent, struct attempt *a)
     if (seen->has_exit && task_exit_read(a->dir, &a->exit, NULL) == WEIR_OK) {
         a->has_exit_record = true;
         seen->is_log_complete = a->exit.log_bytes == 0;
+        jobs_release(agent, a->job);
     }
 }
 
@@ -240,6 +272,7 @@ void attempts_remove(struct agent *agent, struct attempt *attempt)
         return;
     }
     unlink_attempt(agent, attempt);
+    jobs_release(agent, attempt->job);
     free(attempt);
 }
 

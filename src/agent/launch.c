@@ -1,6 +1,7 @@
 #include "agent/launch.h"
 
 #include "agent/privileges.h"
+#include "agent/walls.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -47,6 +48,30 @@ static bool is_inherited(const char *entry)
     return strncmp(entry, "LC_", 3) == 0;
 }
 
+/* The file of authorities lies elsewhere in a cell. */
+static const char *value_in_cell(const struct task *task, const struct task_pair *pair,
+                                 struct weir_arena *arena)
+{
+    const struct cell *cell = &task->cell;
+    bool is_ca_file = cell->user != 0 && cell->ca_file != NULL &&
+                      strcmp(pair->name, "WEIR_CA_FILE") == 0 &&
+                      strcmp(pair->value, cell->ca_file) == 0;
+    return is_ca_file ? cell_given(cell, "ca.pem", arena) : pair->value;
+}
+
+/* Unless it is there. Returns how many there are then. */
+static size_t add_variable(char **env, size_t n, char *entry)
+{
+    size_t name_len = strcspn(entry, "=") + 1;
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(env[i], entry, name_len) == 0) {
+            return n;
+        }
+    }
+    env[n] = entry;
+    return n + 1;
+}
+
 static char **make_environment(const char *dir, const struct task *task, struct weir_arena *arena)
 {
     char mark[TASK_MARK_BYTES];
@@ -54,10 +79,11 @@ static char **make_environment(const char *dir, const struct task *task, struct 
     while (environ[n_inherited] != NULL) {
         n_inherited++;
     }
-    char **env = WEIR_ARENA_ARRAY(arena, n_inherited + task->n_env + 8, char *);
+    char **env = WEIR_ARENA_ARRAY(arena, n_inherited + task->n_env + 16, char *);
     size_t n = 0;
     for (size_t i = 0; i < task->n_env; i++) { /* first, so that they win over inherited ones */
-        env[n++] = weir_arena_printf(arena, "%s=%s", task->env[i].name, task->env[i].value);
+        env[n++] = weir_arena_printf(arena, "%s=%s", task->env[i].name,
+                                     value_in_cell(task, &task->env[i], arena));
     }
     const struct task_pair own[] = {
         {"WEIR_TASK", task->id},
@@ -66,26 +92,26 @@ static char **make_environment(const char *dir, const struct task *task, struct 
         {"WEIR_ATTEMPT", weir_arena_printf(arena, "%lld", (long long)task->attempt)},
         {"WEIR_RANK", weir_arena_printf(arena, "%lld", (long long)task->rank)},
         {"WEIR_TASK_KEY", task_mark(mark, dir)},
+        /* Of a user without an account: the agent's own are out of its reach. */
+        {"HOME", weir_arena_printf(arena, "%s/work", dir)},
+        {"USER", "weir-task"},
+        {"LOGNAME", "weir-task"},
+        {"TMPDIR", "/tmp"},
     };
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
-        env[n++] = weir_arena_printf(arena, "%s=%s", own[i].name, own[i].value);
+    size_t n_own = task->cell.user != 0 ? WEIR_ARRAY_LEN(own) : WEIR_ARRAY_LEN(own) - 4;
+    for (size_t i = 0; i < n_own; i++) {
+        n = add_variable(env, n, weir_arena_printf(arena, "%s=%s", own[i].name, own[i].value));
     }
     for (size_t i = 0; i < n_inherited; i++) {
-        size_t name_len = strcspn(environ[i], "=") + 1;
-        bool is_new = is_inherited(environ[i]);
-        for (size_t j = 0; is_new && j < n; j++) {
-            is_new = strncmp(env[j], environ[i], name_len) != 0;
-        }
-        if (is_new) {
-            env[n++] = environ[i];
-        }
+        n = is_inherited(environ[i]) ? add_variable(env, n, environ[i]) : n;
     }
     return env;
 }
 
 /* "weir-worker" and "weir" mean the ones beside this program, if they are there. */
-static const char *resolve_program(const char *name, struct weir_arena *arena)
+static const char *resolve_program(const struct task *task, struct weir_arena *arena)
 {
+    const char *name = task->argv[0];
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0 || (strcmp(name, "weir-worker") != 0 && strcmp(name, "weir") != 0)) {
@@ -95,7 +121,10 @@ static const char *resolve_program(const char *name, struct weir_arena *arena)
     char *slash = strrchr(self, '/');
     *slash = '\0';
     const char *beside = weir_arena_printf(arena, "%s/%s", self, name);
-    return access(beside, X_OK) == 0 ? beside : name;
+    if (access(beside, X_OK) != 0) {
+        return name;
+    }
+    return task->cell.user != 0 ? cell_given(&task->cell, name, arena) : beside;
 }
 
 static void write_score(const char *text)
@@ -108,30 +137,31 @@ static void write_score(const char *text)
 }
 
 struct child_plan {
-    const char *program, *work;
+    const char *program, *dir, *work;
     char **argv, **env;
     const struct task *task;
+    struct weir_arena *arena;
     int null_fd, log_fd, barrier_fd, status_fd;
 };
 
 /* False: errno says why. */
 static bool give_up_privileges(const struct task *task)
 {
-    errno = task->is_isolated ? privileges_drop(0, 0) : privileges_freeze();
+    const struct cell *cell = &task->cell;
+    errno = task->is_isolated ? privileges_drop(cell->user, cell->readers) : privileges_freeze();
     return errno == 0;
 }
 
-/* In the child: wait for the word to go, then become the program. */
-static _Noreturn void child_main(const struct child_plan *plan)
+/* In the child: become the program; comes back if that fails. */
+static void execute(const struct child_plan *plan, struct launch_failure *failure)
 {
-    struct weir_limits limits;
+    struct weir_error err;
     sigset_t none;
-    (void)setsid();
-    if (read(plan->barrier_fd, &limits, sizeof limits) != (ssize_t)sizeof limits) {
-        _exit(0); /* the supervisor ended, or thought better of it */
+    if (plan->task->cell.user != 0 &&
+        walls_build(plan->dir, plan->task, plan->arena, &err) != WEIR_OK) {
+        (void)snprintf(failure->message, sizeof failure->message, "%s", err.message);
+        return;
     }
-    weir_isolation_limit_self(&limits);
-    write_score("0"); /* unlike its supervisor, it may be chosen when memory is out */
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
@@ -142,8 +172,22 @@ static _Noreturn void child_main(const struct child_plan *plan)
         environ = plan->env;
         (void)execvp(plan->program, plan->argv);
     }
-    int errno_value = errno;
-    (void)!write(plan->status_fd, &errno_value, sizeof errno_value);
+    failure->errno_value = errno;
+}
+
+/* In the child: wait for the word to go. */
+static _Noreturn void child_main(const struct child_plan *plan)
+{
+    struct weir_limits limits;
+    struct launch_failure failure = {0};
+    (void)setsid();
+    if (read(plan->barrier_fd, &limits, sizeof limits) != (ssize_t)sizeof limits) {
+        _exit(0); /* the supervisor ended, or thought better of it */
+    }
+    weir_isolation_limit_self(&limits);
+    write_score("0"); /* unlike its supervisor, it may be chosen when memory is out */
+    execute(plan, &failure);
+    (void)!write(plan->status_fd, &failure, sizeof failure);
     _exit(127);
 }
 
@@ -163,8 +207,10 @@ weir_status launch_fork(const char *dir, const struct task *task, struct weir_ar
     int barrier[2] = {-1, -1};
     int status[2] = {-1, -1};
     char work[TASK_PATH_BYTES];
-    struct child_plan plan = {.program = resolve_program(task->argv[0], arena),
+    struct child_plan plan = {.program = resolve_program(task, arena),
+                              .dir = dir,
                               .work = task_path(work, dir, "work"),
+                              .arena = arena,
                               .argv = task->argv,
                               .env = make_environment(dir, task, arena),
                               .task = task,
@@ -200,17 +246,17 @@ weir_status launch_fork(const char *dir, const struct task *task, struct weir_ar
     return WEIR_OK;
 }
 
-int launch_release(struct launch *launch, const struct weir_limits *limits)
+bool launch_release(struct launch *launch, const struct weir_limits *limits,
+                    struct launch_failure *out)
 {
     (void)!write(launch->barrier_fd, limits, sizeof *limits);
     close(launch->barrier_fd);
-    int errno_value = 0;
     ssize_t n;
     do {
-        n = read(launch->status_fd, &errno_value, sizeof errno_value); /* 0: it was executed */
+        n = read(launch->status_fd, out, sizeof *out); /* 0: it was executed */
     } while (n < 0 && errno == EINTR);
     close(launch->status_fd);
-    return n == (ssize_t)sizeof errno_value ? errno_value : 0;
+    return n != (ssize_t)sizeof *out;
 }
 
 void launch_abandon(struct launch *launch)

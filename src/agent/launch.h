@@ -9,7 +9,13 @@ struct launch {
     pid_t pid;
     int log_fd;     /**< What it writes; non-blocking. The caller's. */
     int barrier_fd; /**< Closed without a byte: it exits without executing anything. */
-    int status_fd;  /**< errno of a failed exec comes here. */
+    int status_fd;  /**< What went wrong before or at exec comes here. */
+};
+
+/** Why the program was not executed. */
+struct launch_failure {
+    int errno_value;                        /**< Of exec; 0: it runs, or see message. */
+    char message[WEIR_ERROR_MESSAGE_BYTES]; /**< Of its cell; "": none. */
 };
 
 /** Make DIR/work with the task's files. */
@@ -21,10 +27,12 @@ weir_status launch_fork(const char *dir, const struct task *task, struct weir_ar
                         struct launch *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Let it execute the program, under limits of its own: those that its group does not set.
- * @return the errno of a failed exec (the process has then ended), or 0.
+ * Let it build its cell and execute the program, under limits of its own: those that its group does
+ * not set.
+ * @return false: the process has ended; *out says why.
  */
-int launch_release(struct launch *launch, const struct weir_limits *limits);
+bool launch_release(struct launch *launch, const struct weir_limits *limits,
+                    struct launch_failure *out);
 
 /** It exits without having executed anything. */
 void launch_abandon(struct launch *launch);

@@ -58,6 +58,12 @@ weir_status report_heartbeat(struct agent *agent)
     json_t *body =
         agent->config->inventory != NULL ? json_deep_copy(agent->config->inventory) : json_object();
     json_object_set_new(body, "agent_version", json_string(WEIR_VERSION));
+    json_t *inventory = json_object_get(body, "inventory");
+    if (inventory == NULL) {
+        inventory = json_object();
+        json_object_set_new(body, "inventory", inventory);
+    }
+    json_object_set(inventory, "isolation", agent->isolation);
     char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
     json_decref(body);

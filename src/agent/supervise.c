@@ -383,6 +383,20 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
     return status;
 }
 
+/* It never became the program: exit statuses as a shell gives them. */
+static void explain_failure(const struct supervisor *s, const struct launch_failure *failure,
+                            struct task_exit *record)
+{
+    bool is_missing = failure->message[0] == '\0' && failure->errno_value == ENOENT;
+    record->exit_code = is_missing ? 127 : 126;
+    if (failure->message[0] != '\0') {
+        (void)snprintf(record->message, sizeof record->message, "%s", failure->message);
+    } else {
+        (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s",
+                       s->task.argv[0], strerror(failure->errno_value));
+    }
+}
+
 /* Start the program, be its parent, write down its end. */
 static weir_status run_task(struct supervisor *s)
 {
@@ -397,17 +411,16 @@ static weir_status run_task(struct supervisor *s)
     struct weir_limits own = {s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
                               s->group.has_memory_limit ? 0 : wanted->memory_max_bytes,
                               s->group.has_pids_limit ? 0 : wanted->pids_max};
-    int errno_value = launch_release(&launch, &own);
+    struct launch_failure failure;
+    bool is_started = launch_release(&launch, &own, &failure);
     watch(s);
     size_t n_left = kill_leftovers(s);
     log_sink_close(&s->log);
     struct task_exit record;
     fill_exit(s, n_left, &record);
     record.log_bytes = s->log.n_written;
-    if (errno_value != 0) {
-        record.exit_code = errno_value == ENOENT ? 127 : 126;
-        (void)snprintf(record.message, sizeof record.message, "cannot start \"%.100s\": %s",
-                       s->task.argv[0], strerror(errno_value));
+    if (!is_started) {
+        explain_failure(s, &failure, &record);
     }
     weir_group_remove(&s->group);
     return write_exit(s, &record);

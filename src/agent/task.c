@@ -51,6 +51,11 @@ static bool is_id(const char *text, size_t len)
            strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") >= len;
 }
 
+bool task_is_id(const char *text)
+{
+    return is_id(text, strlen(text));
+}
+
 bool task_key_parse(const char *key, char id[TASK_ID_MAX_BYTES], int64_t *out_attempt)
 {
     const char *dot = strrchr(key, '.');
@@ -190,6 +195,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(read_pairs(object, "env", arena, &task.env, &task.n_env, err));
     WEIR_TRY(read_pairs(object, "files", arena, &task.files, &task.n_files, err));
     WEIR_TRY(check_pairs(&task, err));
+    WEIR_TRY(cell_from_json(object, arena, &task.cell, err));
     *out = task;
     return WEIR_OK;
 }

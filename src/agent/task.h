@@ -4,6 +4,7 @@
 #ifndef WEIR_AGENT_TASK_H
 #define WEIR_AGENT_TASK_H
 
+#include "agent/cell.h"
 #include "agent/isolation.h"
 #include "agent/process.h"
 #include "base/arena.h"
@@ -36,12 +37,16 @@ struct task {
     int64_t stop_grace_ms, log_max_bytes;
     bool is_wanted;   /**< "desired" is "running". */
     bool is_isolated; /**< "isolation" is not "none". */
+    struct cell cell; /**< Its walls, where the agent is root. */
 };
 
 /** Read a desired task. INVALID names the key: a task that cannot be understood is never started.
  */
 weir_status task_from_json(const json_t *object, struct weir_arena *arena, struct task *out,
                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is it an identifier of a task or a job: [a-z0-9_-], at most TASK_ID_MAX_BYTES - 1? */
+bool task_is_id(const char *text);
 
 /** The id and attempt in a folder's name, "<id>.<attempt>"; false if it is not one of ours. */
 bool task_key_parse(const char *key, char id[TASK_ID_MAX_BYTES], int64_t *out_attempt);

@@ -13,8 +13,8 @@
 
 struct agent_options {
     struct cli_common common;
-    char *dir, *node, *token_file, *isolation, *driver, *supervise;
-    int64_t cpu_slots, pids_max;
+    char *dir, *node, *token_file, *isolation, *driver, *supervise, *shares;
+    int64_t cpu_slots, pids_max, task_users;
 };
 
 static const struct weir_option agent_options[] = {
@@ -39,7 +39,11 @@ static const struct weir_option agent_options[] = {
     WEIR_OPT(agent_options, pids_max, "pids-max", 0, INT, "4096", 16, 4194304, "N",
              "Processes and threads that a task may have"),
     WEIR_OPT(agent_options, isolation, "isolation", 0, TEXT, "auto", 0, 0, "auto|none",
-             "Control groups where they can be used, or none"),
+             "Control groups and, as root, a user and folders of its own for each job; or none"),
+    WEIR_OPT(agent_options, shares, "share", 0, LIST, NULL, 0, 0, "DIR[:rw]",
+             "Show this folder to tasks as theirs, to read or (:rw) to change; may be repeated"),
+    WEIR_OPT(agent_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
+             "First of the 4096 user numbers that jobs are given"),
     WEIR_OPT(agent_options, driver, "driver", 0, TEXT, "local", 0, 0, "NAME",
              "How the node is reached (local)"),
     WEIR_OPT(agent_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
@@ -86,6 +90,8 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .inventory = inventory,
         .isolation = options->isolation,
         .pids_max = options->pids_max,
+        .task_users = options->task_users,
+        .shares = options->shares,
         .stop_fd = stop_fd,
     };
     weir_status status = weir_agent_run(&config, err);

@@ -2,6 +2,7 @@
 #include "cli/cli_private.h"
 
 #include "agent/isolation.h"
+#include "agent/walls.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -99,11 +100,30 @@ static void check_isolation(struct doctor *doctor)
     weir_isolation_describe(&isolation, text, sizeof text);
     bool has_cpu = isolation.v2_cpu || isolation.v1_cpu[0] != '\0';
     bool has_memory = isolation.v2_memory || isolation.v1_memory[0] != '\0';
-    find(doctor, has_cpu && has_memory ? FINE : NOTE, "isolation", text,
+    find(doctor, has_cpu && has_memory ? FINE : NOTE, "limits of tasks", text,
          has_cpu && has_memory
              ? NULL
              : "run the agent as root, or let the service manager delegate a control group "
                "(systemd: Delegate=yes); until then tasks share by nice value and rlimits");
+}
+
+/* What an agent that this user starts would build around tasks, in a folder of his. */
+static void check_walls(struct doctor *doctor)
+{
+    struct weir_isolation groups;
+    struct walls_probe walls;
+    char *dir = cli_state_dir(doctor->call->arena, doctor->call->common->state);
+    weir_isolation_probe(&groups);
+    walls_probe(weir_path_is_dir(dir) ? dir : "/", &walls);
+    json_t *record = weir_isolation_record(true, &groups, &walls);
+    const json_t *missing = json_object_get(record, "missing");
+    bool has_user = json_is_true(json_object_get(record, "user"));
+    const char *first = json_string_value(json_array_get(missing, 0));
+    find(doctor, first == NULL ? FINE : NOTE, "isolation",
+         has_user ? "a user, hidden folders and a private /tmp for each job"
+                  : "none but no_new_privs: tasks are the agent's user",
+         first != NULL ? weir_arena_printf(doctor->call->arena, "missing: %s", first) : NULL);
+    json_decref(record);
 }
 
 static void check_state(struct doctor *doctor)
@@ -191,8 +211,9 @@ static void check_server(struct doctor *doctor)
 }
 
 static void (*const checks[])(struct doctor *doctor) = {
-    check_processor,    check_memory,    check_huge_pages, check_shared_memory, check_files,
-    check_accelerators, check_isolation, check_state,      check_worker,        check_server,
+    check_processor, check_memory,       check_huge_pages, check_shared_memory,
+    check_files,     check_accelerators, check_isolation,  check_walls,
+    check_state,     check_worker,       check_server,
 };
 
 static weir_status run_doctor(struct cli_call *call, struct weir_error *err)

@@ -12,8 +12,8 @@
 
 struct server_options {
     struct cli_common common;
-    char *listen, *tls_cert, *tls_key, *node, *log_level;
-    int64_t cpu_slots;
+    char *listen, *tls_cert, *tls_key, *node, *log_level, *shares;
+    int64_t cpu_slots, task_users;
     bool has_agent, is_json_log;
 };
 
@@ -36,6 +36,12 @@ static const struct weir_option server_options[] = {
              "Name of this machine's node [host name]"),
     WEIR_OPT(server_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
              "Tasks that fit on this machine at once; 0: one per CPU, at least 2"),
+    WEIR_OPT(
+        server_options, shares, "share", 0, LIST, NULL, 0, 0, "DIR[:rw]",
+        "Show this folder to tasks on this machine as theirs, to read or (:rw) to change; may be "
+        "repeated"),
+    WEIR_OPT(server_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
+             "First of the 4096 user numbers that this machine's jobs are given"),
     WEIR_OPT(server_options, log_level, "log-level", 0, TEXT, "info", 0, 0, "LEVEL",
              "error, warn, info or debug"),
     WEIR_OPT(server_options, is_json_log, "log-json", 0, BOOL, NULL, 0, 0, NULL, "Log JSON lines"),
@@ -66,8 +72,11 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .ca_file = options->common.ca_file,
                                         .has_agent = options->has_agent,
                                         .cpu_slots = options->cpu_slots,
-                                        .node = options->node};
+                                        .node = options->node,
+                                        .shares = options->shares,
+                                        .task_users = options->task_users};
     WEIR_TRY(set_log(options->log_level, options->is_json_log, err));
+    WEIR_TRY(weir_agent_shares_check(options->shares, err));
     return weir_server_run(&config, err);
 }
 

@@ -42,14 +42,16 @@ struct weir_cluster_agent {
     const char *ca_file; /**< Authorities to trust for https; NULL: the system's. */
     const char *node;    /**< NULL: weir_cluster_node_name. */
     int64_t cpu_slots;
+    const char *shares; /**< Folders for tasks, in lines; NULL: none. */
+    int64_t task_users; /**< First of the users of jobs; 0: the agent's default. */
 };
 
 /**
  * Make sure that an agent with this folder runs: if none holds its lock, start one, detached, with
  * its log in dir/agent.log. One that runs learns a new server address from dir/server.url.
  * It is started as `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N
- * [--ca-file=FILE]`, where PROGRAM
- * is the one that runs now; its token is to be in DIR/token. Any thread.
+ * [--ca-file=FILE] [--task-users=N] [--share=DIR …]`, where PROGRAM is the one that runs now; its
+ * token is to be in DIR/token. Any thread.
  * @return the error of the folder or of starting the program.
  */
 weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,

@@ -88,6 +88,41 @@ bool weir_cluster_has_local_agent(const char *dir)
     return status == WEIR_ERR_CONFLICT;
 }
 
+static size_t count_lines(const char *text)
+{
+    size_t n = text != NULL;
+    for (const char *at = text; at != NULL && (at = strchr(at, '\n')) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+static char **make_argv(const struct weir_cluster_agent *agent, const char *node,
+                        struct weir_arena *arena)
+{
+    char **argv = WEIR_ARENA_ARRAY(arena, count_lines(agent->shares) + 9, char *);
+    size_t n = 0;
+    argv[n++] = weir_arena_strdup(arena, "weir");
+    argv[n++] = weir_arena_strdup(arena, "agent");
+    argv[n++] = weir_arena_printf(arena, "--dir=%s", agent->dir);
+    argv[n++] = weir_arena_printf(arena, "--server=%s", agent->server);
+    argv[n++] = weir_arena_printf(arena, "--node=%s", node);
+    argv[n++] = weir_arena_printf(arena, "--cpu-slots=%lld", (long long)agent->cpu_slots);
+    if (agent->ca_file != NULL) {
+        argv[n++] = weir_arena_printf(arena, "--ca-file=%s", agent->ca_file);
+    }
+    if (agent->task_users > 0) {
+        argv[n++] = weir_arena_printf(arena, "--task-users=%lld", (long long)agent->task_users);
+    }
+    for (const char *at = agent->shares; at != NULL && *at != '\0';) {
+        size_t len = strcspn(at, "\n");
+        argv[n++] = weir_arena_printf(arena, "--share=%.*s", (int)len, at);
+        at += len;
+        at += *at == '\n';
+    }
+    return argv;
+}
+
 weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
                                            struct weir_error *err)
 {
@@ -100,16 +135,7 @@ weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agen
     }
     if (status == WEIR_OK && !weir_cluster_has_local_agent(agent->dir)) {
         const char *node = agent->node != NULL ? agent->node : weir_cluster_node_name(&arena);
-        char *argv[] = {weir_arena_strdup(&arena, "weir"),
-                        weir_arena_strdup(&arena, "agent"),
-                        weir_arena_printf(&arena, "--dir=%s", agent->dir),
-                        weir_arena_printf(&arena, "--server=%s", agent->server),
-                        weir_arena_printf(&arena, "--node=%s", node),
-                        weir_arena_printf(&arena, "--cpu-slots=%lld", (long long)agent->cpu_slots),
-                        agent->ca_file != NULL
-                            ? weir_arena_printf(&arena, "--ca-file=%s", agent->ca_file)
-                            : NULL,
-                        NULL};
+        char **argv = make_argv(agent, node, &arena);
         status = spawn_detached(weir_arena_printf(&arena, "%s/agent.log", agent->dir), argv, err);
     }
     weir_arena_fini(&arena);

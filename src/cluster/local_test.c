@@ -111,8 +111,11 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     (void)snprintf(started, sizeof started, "%s/started", dir);
     (void)snprintf(end, sizeof end, "%s/end", dir);
     (void)snprintf(lock, sizeof lock, "%s/lock", dir);
-    struct weir_cluster_agent agent = {
-        .dir = dir, .server = "http://a:1", .ca_file = "ca.pem", .node = "n1"};
+    struct weir_cluster_agent agent = {.dir = dir,
+                                       .server = "http://a:1",
+                                       .ca_file = "ca.pem",
+                                       .node = "n1",
+                                       .shares = "/a:rw\n/b"};
     ck_assert_int_eq(weir_cluster_start_local_agent(&agent, NULL), WEIR_OK);
     await_path(started);
     ck_assert(weir_cluster_has_local_agent(dir));
@@ -127,8 +130,11 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     weir_arena_init(&arena, 0);
     ck_assert_int_eq(weir_file_read(started, 4096, &arena, &text, &len, NULL), WEIR_OK);
     char wanted[128];
-    (void)snprintf(wanted, sizeof wanted,
-                   "--dir=%s --server=http://a:1 --node=n1 --cpu-slots=0 --ca-file=ca.pem ", dir);
+    (void)snprintf(
+        wanted, sizeof wanted,
+        "--dir=%s --server=http://a:1 --node=n1 --cpu-slots=0 --ca-file=ca.pem --share=/a:rw "
+        "--share=/b ",
+        dir);
     ck_assert_str_eq(text, wanted); /* one line: one agent */
     (void)snprintf(path, sizeof path, "%s/server.url", dir);
     ck_assert_int_eq(weir_file_read(path, 4096, &arena, &text, &len, NULL), WEIR_OK);

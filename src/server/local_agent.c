@@ -83,6 +83,7 @@ weir_status local_agent_start(const struct weir_cluster_agent *config, struct lo
     agent->config.server = weir_arena_strdup(&agent->arena, config->server);
     agent->config.ca_file = weir_arena_strdup(&agent->arena, config->ca_file);
     agent->config.node = weir_arena_strdup(&agent->arena, config->node);
+    agent->config.shares = weir_arena_strdup(&agent->arena, config->shares);
     agent->started_mono_ms = weir_mono_ms();
     agent->next_start_mono_ms = agent->started_mono_ms + STARTING_MS;
     pthread_mutex_init(&agent->lock, NULL);

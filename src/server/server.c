@@ -152,7 +152,9 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
                                        .server = server->url,
                                        .ca_file = server->config->ca_file,
                                        .node = server->config->node,
-                                       .cpu_slots = server->config->cpu_slots};
+                                       .cpu_slots = server->config->cpu_slots,
+                                       .shares = server->config->shares,
+                                       .task_users = server->config->task_users};
     return local_agent_start(&agent, &server->agent, err);
 }
 

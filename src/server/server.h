@@ -21,8 +21,10 @@ struct weir_server_config {
     char *tls_key;
     char *ca_file;  /**< Authorities that the agent of this machine trusts; NULL: the system's. */
     bool has_agent; /**< Keep an agent of this machine running (server/local_agent.h). */
-    int64_t cpu_slots; /**< Of that agent; 0 = one per CPU, at least 2. */
-    char *node;        /**< Name of that agent's node; NULL = host name. */
+    int64_t cpu_slots;  /**< Of that agent; 0 = one per CPU, at least 2. */
+    char *node;         /**< Name of that agent's node; NULL = host name. */
+    char *shares;       /**< Folders that it shares with tasks: lines "DIR" or "DIR:rw". */
+    int64_t task_users; /**< First of its users for jobs; 0 = its default. */
 };
 
 /**

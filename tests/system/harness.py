@@ -56,7 +56,8 @@ class Server:
         (self.state / "server.json").unlink(missing_ok=True)
         self.log = open(self.root / "server.log", "ab")
         self.process = subprocess.Popen(
-            [WEIR, "server", "--state", str(self.state), "--listen", "127.0.0.1:0", *self.flags, *flags],
+            [WEIR, "server", "--state", str(self.state), "--listen", "127.0.0.1:0", "--share", f"{self.root}:rw",
+             *self.flags, *flags],
             stderr=self.log, start_new_session=True)
         wait_until(lambda: (self.state / "server.json").exists() or self.process.poll() is not None, 60,
                    "server.json")

@@ -58,7 +58,7 @@ class TwoMachines(unittest.TestCase):
         with open(self.server.root / "agent.log", "ab") as log:
             self.agent = subprocess.Popen(
                 [WEIR, "agent", "--server", f"https://{OTHER_ADDRESS}:{self.port}", "--dir", str(folder), "--node",
-                 "node-b", "--ca-file", os.path.relpath(self.ca)], stderr=log, start_new_session=True)
+                 "node-b", "--ca-file", os.path.relpath(self.ca), "--share", f"{self.server.root}:rw"], stderr=log, start_new_session=True)
         wait_until(lambda: self.items("nodes"), 20, "the agent to register")
 
     def weir(self, *arguments):
@@ -66,6 +66,10 @@ class TwoMachines(unittest.TestCase):
 
     def items(self, noun):
         return json.loads(self.weir("get", noun, "-o", "json"))["items"]
+
+    def has_cells(self):
+        """Does the agent give its jobs users and folders of their own?"""
+        return self.items("nodes")[0]["inventory"]["isolation"]["mounts"]
 
     def job(self, name):
         return next((job for job in self.items("jobs") if job["name"] == name), None)
@@ -89,7 +93,8 @@ class TwoMachines(unittest.TestCase):
         wish.write_text("name: ask\nkind: command\nspec: {argv: [sh, -c, 'echo $WEIR_SERVER $WEIR_CA_FILE']}\n")
         self.weir("job", "submit", "-f", str(wish))
         wait_until(lambda: self.job("ask")["state"] == "SUCCEEDED", 30, "the command")
-        told = f"https://{OTHER_ADDRESS}:{self.port} {os.path.realpath(self.ca)}"
+        ca = self.server.root / "agent-b/given/ca.pem" if self.has_cells() else os.path.realpath(self.ca)
+        told = f"https://{OTHER_ADDRESS}:{self.port} {ca}"
         wait_until(lambda: told in self.weir("logs", self.job("ask")["id"]), 10, told)
         self.put_faces()
         frames = self.server.root / "frames"

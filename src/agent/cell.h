@@ -1,0 +1,91 @@
+/**
+ * Cell: the walls around the tasks of one job on this node, where the agent is root.
+ *
+ * All tasks of a job on a node are one *user*, whose number no other job and no account has, so
+ * that they share files, shared memory and signals, and other jobs' are out of reach. Each task has
+ * a mount namespace of its own, in which
+ *
+ *   - the state folder of the server and the agent's folder are empty but for what the task needs:
+ *     its working directory, its job's folders (rendezvous, checkpoints, a replica's own), the
+ *     datasets it names (read only), the demo's folder if it names that, and Weir's programs;
+ *   - /tmp, /var/tmp and /dev/shm are the job's own, and vanish with it;
+ *   - /proc shows only processes of the job.
+ *
+ * On disk those folders stay root's: an id-mapped mount shows root's files to the task as its own,
+ * and what the task writes is root's. Where a file system has no such mounts, a folder that the
+ * job alone uses is given to its user, and one that others read too to a group of all tasks.
+ *
+ * Everything else of the machine is reached as that user, under ordinary permissions. A folder that
+ * the operator shares (weir agent --share DIR[:rw]) is mapped likewise: what belongs to the
+ * folder's owner is the task's.
+ *
+ * The server says in "paths" what a task needs; this side decides what of it is let through
+ * (cell_place): nothing of the state folder but the above. Not separated: the network, the
+ * processors, what every user of the machine may read, the kernel. There is no PID and no IPC
+ * namespace: identity and signals go by pid (agent.h), and ranks of one host use each other's
+ * descriptors and memory; System V objects of the job's user are removed with the job instead.
+ */
+#ifndef WEIR_AGENT_CELL_H
+#define WEIR_AGENT_CELL_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CELL_PATHS_MAX 256
+
+struct cell_path {
+    const char *path; /**< Absolute. */
+    bool is_writable;
+    bool is_dir; /**< Found out by walls_build, as root. */
+};
+
+/** The cell of one task; text lies in the arena it was read into. */
+struct cell {
+    uid_t user;            /**< Also its group; 0: there is no cell. */
+    gid_t readers;         /**< Group of the tasks of all jobs. */
+    const char *agent_dir; /**< Absolute, without links. */
+    const char *job_dir;   /**< agent_dir/jobs/JOB: tmp/ lies there. */
+    const char *shm_dir;   /**< What the job has as /dev/shm. */
+    const char *ca_file;   /**< Of the agent; NULL: none. */
+    const char *state_dir; /**< The server's state folder, as the server calls it; NULL: unknown. */
+    struct cell_path *shares;
+    size_t n_shares;
+    struct cell_path *paths; /**< What the server says that the task needs. */
+    size_t n_paths;
+};
+
+/** Read a task's "cell" (written by the agent), "state" and "paths" (by the server). A task
+ *  without "cell" has none: user 0. INVALID names the key. */
+weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct cell *out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Where a path that a task needs lies. */
+enum cell_place {
+    CELL_OUTSIDE, /**< Not in the state folder: ordinary permissions. */
+    CELL_OWN,     /**< A folder of the state folder that this job alone uses. */
+    CELL_COMMON,  /**< One that others use too. */
+    CELL_REFUSED, /**< Anything else in the state folder, or no absolute path without "..". */
+};
+
+/**
+ * What is `path` to rank `rank` of job `job`? Pure.
+ * @param out_folder  For CELL_OWN and CELL_COMMON: the folder below the state folder that is to be
+ *                    mapped ("checkpoints/JOB"), which may be a parent of `path`.
+ */
+enum cell_place cell_place(const char *state_dir, const char *job, int64_t rank,
+                           const struct cell_path *path, struct weir_arena *arena,
+                           const char **out_folder);
+
+/** Is `path` the folder `dir` or below it? Text alone. */
+bool cell_is_below(const char *path, const char *dir);
+
+/** What the agent gives its tasks of Weir's own files, in the cell: agent_dir/given/NAME. */
+char *cell_given(const struct cell *cell, const char *name, struct weir_arena *arena);
+
+#endif

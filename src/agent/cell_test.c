@@ -1,0 +1,102 @@
+#include "agent/cell.h"
+
+#include "base/test_main.h"
+
+#include <string.h>
+
+static struct weir_arena arena;
+
+/* Where the path lies; its folder is compared with `folder` (NULL: none). */
+static enum cell_place place(const char *path, bool is_writable, const char *folder)
+{
+    struct cell_path wanted = {.path = path, .is_writable = is_writable};
+    const char *found = NULL;
+    enum cell_place result = cell_place("/var/lib/weir", "j1", 2, &wanted, &arena, &found);
+    ck_assert_msg((folder == NULL && found == NULL) ||
+                      (folder != NULL && found != NULL && strcmp(folder, found) == 0),
+                  "%s: %s, not %s", path, found != NULL ? found : "nothing",
+                  folder != NULL ? folder : "nothing");
+    return result;
+}
+
+START_TEST(a_task_reaches_its_jobs_folders_and_datasets_of_the_state_folder_and_no_others)
+{
+    weir_arena_init(&arena, 0);
+
+    static const struct {
+        const char *path;
+        bool is_writable;
+        enum cell_place place;
+        const char *folder;
+    } cases[] = {
+        {"/var/lib/weir/rendezvous/j1", true, CELL_OWN, "rendezvous/j1"},
+        {"/var/lib/weir/checkpoints/j1", true, CELL_OWN, "checkpoints/j1"},
+        {"/var/lib/weir/checkpoints/j1/deep/er", true, CELL_OWN, "checkpoints/j1"},
+        {"/var/lib/weir/replicas/j1-2", true, CELL_OWN, "replicas/j1-2"},
+        {"/var/lib/weir/datasets/faces", false, CELL_COMMON, "datasets/faces"},
+        {"/var/lib/weir/datasets/faces/ada", false, CELL_COMMON, "datasets/faces"},
+        {"/var/lib/weir/demo/frames", true, CELL_COMMON, "demo"},
+        {"/srv/frames", true, CELL_OUTSIDE, NULL},
+        {"/var/lib/weird", true, CELL_OUTSIDE, NULL},
+        {"/var/lib", true, CELL_OUTSIDE, NULL},
+        {"/var/lib/weir", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/admin.token", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/weir.db", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/checkpoints", true, CELL_REFUSED, NULL},
+        {"/var/lib/weir/checkpoints/j2", true, CELL_REFUSED, NULL},
+        {"/var/lib/weir/checkpoints/j12", true, CELL_REFUSED, NULL},
+        {"/var/lib/weir/replicas/j1-3", true, CELL_REFUSED, NULL},
+        {"/var/lib/weir/datasets", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/datasets/faces", true, CELL_REFUSED, NULL},
+        {"/var/lib/weir/datasets/.hidden", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/datasets/../admin.token", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/demo/../admin.token", false, CELL_REFUSED, NULL},
+        {"/srv/../var/lib/weir/admin.token", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/agent/tasks", false, CELL_REFUSED, NULL},
+        {"relative", false, CELL_REFUSED, NULL},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        ck_assert_msg(place(cases[i].path, cases[i].is_writable, cases[i].folder) == cases[i].place,
+                      "%s", cases[i].path);
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(a_cell_is_read_and_a_broken_one_is_refused)
+{
+    struct cell cell;
+    struct weir_error err;
+    weir_arena_init(&arena, 0);
+    json_t *task = json_loads(
+        "{\"state\":\"/s\",\"paths\":[{\"path\":\"/a\",\"access\":\"write\"}],"
+        "\"cell\":{\"user\":70012,\"readers\":70000,\"agent_dir\":\"/s/agent\",\"job_dir\":"
+        "\"/s/agent/jobs/j\",\"shm_dir\":\"/dev/shm/w\",\"shares\":[{\"path\":\"/b\","
+        "\"access\":\"read\"}]}}",
+        0, NULL);
+    ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_OK);
+    ck_assert_uint_eq(cell.user, 70012);
+    ck_assert_str_eq(cell.state_dir, "/s");
+    ck_assert_uint_eq(cell.n_paths, 1);
+    ck_assert(cell.paths[0].is_writable);
+    ck_assert(!cell.shares[0].is_writable);
+    ck_assert_str_eq(cell_given(&cell, "weir", &arena), "/s/agent/given/weir");
+    json_object_del(json_object_get(task, "cell"), "job_dir");
+    ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_ERR_INVALID);
+    json_object_del(task, "cell");
+    ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_OK);
+    ck_assert_uint_eq(cell.user, 0);
+    json_object_set_new(task, "paths",
+                        json_loads("[{\"path\":\"/a\",\"access\":\"all\"}]", 0, NULL));
+    ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_ERR_INVALID);
+    json_decref(task);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("agent cell",
+               a_task_reaches_its_jobs_folders_and_datasets_of_the_state_folder_and_no_others,
+               a_cell_is_read_and_a_broken_one_is_refused)

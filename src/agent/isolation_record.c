@@ -1,0 +1,41 @@
+#include "agent/walls.h"
+
+static const char *best(bool is_v2, const char *v1_dir)
+{
+    return is_v2 ? "v2" : v1_dir[0] != '\0' ? "v1" : "none";
+}
+
+static void miss(json_t *list, bool is_missing, const char *text)
+{
+    if (is_missing) {
+        json_array_append_new(list, json_string(text));
+    }
+}
+
+json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *groups,
+                              const struct walls_probe *walls)
+{
+    bool has_user = is_isolating && walls->is_root && walls->has_mounts;
+    const char *cpu = best(groups->v2_cpu, groups->v1_cpu),
+               *memory = best(groups->v2_memory, groups->v1_memory),
+               *pids = best(groups->v2_pids, groups->v1_pids);
+    json_t *missing = json_array();
+    miss(missing, !is_isolating,
+         "everything but no_new_privs: the agent runs with --isolation none");
+    miss(missing, is_isolating && !walls->is_root,
+         "a user per job, hidden folders, private /tmp: the agent is not root, so its tasks may do "
+         "what its user may, and jobs reach each other");
+    miss(missing, is_isolating && walls->is_root && !walls->has_mounts,
+         "a user per job, hidden folders, private /tmp: no mount namespaces here (a container "
+         "without CAP_SYS_ADMIN?), so tasks are root without capabilities and reach Weir's files");
+    miss(missing, has_user && !walls->has_idmap,
+         "id-mapped mounts on the agent's file system: a job's folders are given to its user "
+         "instead, datasets to a group of all tasks, and --share leaves owners as they are");
+    miss(missing, is_isolating && (cpu[0] == 'n' || memory[0] == 'n' || pids[0] == 'n'),
+         "control groups for all limits: nice values and rlimits stand in");
+    return json_pack("{s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o}", "user", has_user, "mounts",
+                     has_user, "idmap", has_user && walls->has_idmap, "no_new_privs", 1,
+                     "capabilities", is_isolating || !walls->is_root ? "none" : "the agent's",
+                     "cgroup_cpu", cpu, "cgroup_memory", memory, "cgroup_pids", pids, "missing",
+                     missing);
+}

@@ -1,0 +1,117 @@
+/* The jobs that have tasks here: each with a user and a folder of its own (cell.h). */
+#include "agent/agent_private.h"
+
+#include "agent/job_user.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <string.h>
+
+static const char *job_path(const struct agent *agent, const char *job, char out[TASK_PATH_BYTES])
+{
+    (void)snprintf(out, TASK_PATH_BYTES, "%s/%s", agent->jobs_dir, job);
+    return out;
+}
+
+static void shm_path(uid_t user, char out[64])
+{
+    (void)snprintf(out, 64, "/dev/shm/weir-%u", (unsigned)user);
+}
+
+static void remove_folder(const char *dir)
+{
+    struct weir_error err;
+    if (weir_path_exists(dir) && weir_dir_remove(dir, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "job_folder_not_removed", WEIR_KV_STR("dir", dir),
+                 WEIR_KV_STR("error", err.message));
+    }
+}
+
+/* What the job has here goes, its user last. */
+static void remove_job(struct agent *agent, const char *job)
+{
+    char dir[TASK_PATH_BYTES], shm[64];
+    uid_t user = job_user_of(job_path(agent, job, dir));
+    if (user != 0) {
+        shm_path(user, shm);
+        remove_folder(shm);
+        job_user_release(JOB_USER_REGISTRY, user);
+    }
+    remove_folder(dir);
+}
+
+/* Does an attempt of the job run here, or may it yet? */
+static bool is_at_work(const struct agent *agent, const char *job)
+{
+    for (const struct attempt *a = agent->attempts; a != NULL; a = a->next) {
+        if (!a->has_exit_record && strcmp(a->job, job) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void jobs_release(struct agent *agent, const char *job)
+{
+    if (job[0] != '\0' && !is_at_work(agent, job)) {
+        remove_job(agent, job);
+    }
+}
+
+void jobs_clean(struct agent *agent)
+{
+    DIR *dir = opendir(agent->jobs_dir);
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        if (entry->d_name[0] != '.') {
+            jobs_release(agent, entry->d_name);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+bool jobs_have_cells(const struct agent *agent)
+{
+    return agent->is_isolating && agent->walls.is_root && agent->walls.has_mounts;
+}
+
+weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct weir_error *err)
+{
+    char dir[TASK_PATH_BYTES], shm[64];
+    uid_t user;
+    if (!jobs_have_cells(agent)) {
+        *out = NULL;
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_dir_make(job_path(agent, job, dir), 0700, err));
+    bool is_new = job_user_of(dir) == 0;
+    WEIR_TRY(job_user_claim(JOB_USER_REGISTRY, agent->task_users, dir, &user, err));
+    shm_path(user, shm);
+    if (is_new && weir_path_exists(shm)) {
+        WEIR_TRY(weir_dir_remove(shm, err)); /* of a job whose agent never came back */
+    }
+    *out = json_pack("{s:I, s:I, s:s, s:s, s:s, s:s?, s:O}", "user", (json_int_t)user, "readers",
+                     (json_int_t)agent->task_users, "agent_dir", agent->dir, "job_dir", dir,
+                     "shm_dir", shm, "ca_file", agent->ca_path, "shares", agent->shares);
+    return WEIR_OK;
+}
+
+weir_status jobs_open(struct agent *agent, struct weir_error *err)
+{
+    const struct weir_agent_config *config = agent->config;
+    agent->task_users = config->task_users > 0 ? (uid_t)config->task_users : JOB_USER_BASE;
+    agent->is_isolating = config->isolation == NULL || strcmp(config->isolation, "none") != 0;
+    WEIR_TRY(shares_parse(config->shares, &agent->shares, err));
+    agent->jobs_dir = weir_xalloc(strlen(agent->dir) + sizeof "/jobs");
+    (void)snprintf(agent->jobs_dir, strlen(agent->dir) + sizeof "/jobs", "%s/jobs", agent->dir);
+    WEIR_TRY(weir_dir_make(agent->jobs_dir, 0700, err));
+    if (agent->is_isolating) {
+        walls_probe(agent->dir, &agent->walls);
+        weir_isolation_probe(&agent->groups);
+    }
+    agent->isolation = weir_isolation_record(agent->is_isolating, &agent->groups, &agent->walls);
+    return WEIR_OK;
+}

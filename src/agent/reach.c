@@ -1,0 +1,74 @@
+#include "agent/reach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static weir_status refuse(const struct cell *cell, const struct cell_path *path,
+                          struct weir_error *err)
+{
+    const char *text = path->path;
+    int dir_len = path->is_dir ? (int)strlen(text) : (int)(strrchr(text, '/') - text);
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "the task's user %u cannot %s %s: let every user do so, or start the "
+                          "agent with --share %.*s%s",
+                          (unsigned)cell->user,
+                          !path->is_writable ? "read"
+                          : path->is_dir     ? "make and remove files in"
+                                             : "write",
+                          text, dir_len, text, path->is_writable ? ":rw" : "");
+}
+
+static bool is_refused(int dir_fd, const char *path, int mode)
+{
+    return faccessat(dir_fd, path, mode, AT_EACCESS) != 0 &&
+           (errno == EACCES || errno == EPERM || errno == EROFS);
+}
+
+/* In a folder that is written to, the folders in it must be too: cameras have one each. */
+static bool has_refused_folder(const char *path)
+{
+    bool is_bad = false;
+    DIR *dir = opendir(path);
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL && !is_bad;
+         entry = readdir(dir)) {
+        is_bad = entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+                 is_refused(dirfd(dir), entry->d_name, W_OK | X_OK);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return is_bad;
+}
+
+static bool is_out_of_reach(const struct cell_path *path, struct weir_arena *arena)
+{
+    struct stat info;
+    const char *text = path->path;
+    int mode = R_OK | (path->is_writable ? W_OK : 0);
+    if (stat(text, &info) == 0) {
+        bool is_dir = S_ISDIR(info.st_mode);
+        return is_refused(AT_FDCWD, text, mode | (is_dir ? X_OK : 0)) ||
+               (path->is_writable && is_dir && has_refused_folder(text));
+    }
+    if (errno != ENOENT || !path->is_writable) {
+        return errno == EACCES;
+    }
+    const char *dir = weir_arena_printf(arena, "%.*s", (int)(strrchr(text, '/') - text + 1), text);
+    return is_refused(AT_FDCWD, dir, W_OK | X_OK);
+}
+
+weir_status reach_check(const struct cell *cell, struct weir_arena *arena, struct weir_error *err)
+{
+    for (size_t i = 0; i < cell->n_paths; i++) {
+        const struct cell_path *path = &cell->paths[i];
+        bool is_ours = cell->state_dir != NULL && cell_is_below(path->path, cell->state_dir);
+        if (!is_ours && is_out_of_reach(path, arena)) {
+            return refuse(cell, path, err);
+        }
+    }
+    return WEIR_OK;
+}

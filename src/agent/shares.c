@@ -1,0 +1,55 @@
+/* Folders that the operator shares with tasks: weir agent --share DIR[:rw]. */
+#include "agent/agent_private.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+/* One of the list, `len` bytes. */
+static weir_status add_share(const char *text, size_t len, json_t *list, struct weir_error *err)
+{
+    char path[PATH_MAX], resolved[PATH_MAX];
+    bool is_writable = len > 3 && strncmp(text + len - 3, ":rw", 3) == 0;
+    (void)snprintf(path, sizeof path, "%.*s", (int)(is_writable ? len - 3 : len), text);
+    if (path[0] != '/' || realpath(path, resolved) == NULL || !weir_path_is_dir(resolved) ||
+        strcmp(resolved, "/") == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--share %.300s: expected DIR or DIR:rw, an absolute path of a "
+                              "folder that is there",
+                              path);
+    }
+    json_array_append_new(
+        list, json_pack("{s:s, s:s}", "path", resolved, "access", is_writable ? "write" : "read"));
+    return WEIR_OK;
+}
+
+weir_status shares_parse(const char *text, json_t **out, struct weir_error *err)
+{
+    json_t *list = json_array();
+    weir_status status = WEIR_OK;
+    for (const char *at = text; at != NULL && *at != '\0' && status == WEIR_OK;) {
+        size_t len = strcspn(at, "\n");
+        status = len > 0 ? add_share(at, len, list, err) : WEIR_OK;
+        at += len;
+        at += *at == '\n';
+    }
+    if (status == WEIR_OK && json_array_size(list) > CELL_PATHS_MAX) {
+        status = weir_error_set(err, WEIR_ERR_LIMIT, "--share: at most %d folders", CELL_PATHS_MAX);
+    }
+    if (status != WEIR_OK) {
+        json_decref(list);
+        return status;
+    }
+    *out = list;
+    return WEIR_OK;
+}
+
+weir_status weir_agent_shares_check(const char *shares, struct weir_error *err)
+{
+    json_t *list;
+    WEIR_TRY(shares_parse(shares, &list, err));
+    json_decref(list);
+    return WEIR_OK;
+}

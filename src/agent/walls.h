@@ -1,0 +1,36 @@
+/** Walls: build the cell (cell.h) of a task around the process that will be the task. */
+#ifndef WEIR_AGENT_WALLS_H
+#define WEIR_AGENT_WALLS_H
+
+#include "agent/task.h"
+
+/** What can be built on this machine, and by this process. */
+struct walls_probe {
+    bool is_root;
+    bool has_mounts; /**< Mount namespaces: a user of its own, folders hidden. */
+    bool has_idmap;  /**< Id-mapped mounts of `dir`'s file system. */
+};
+
+/** Try it, in a child. Any process; a few milliseconds. `dir`: any folder that is there. */
+void walls_probe(const char *dir, struct walls_probe *out);
+
+/**
+ * What separates tasks here, for the node's record and `weir doctor`: {"user", "mounts", "idmap",
+ * "no_new_privs", "capabilities": "none"|"the agent's", "cgroup_cpu", "cgroup_memory",
+ * "cgroup_pids": "v2"|"v1"|"none", "missing": [text]}. A new reference. `is_isolating`: --isolation
+ * is not "none".
+ */
+json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *groups,
+                              const struct walls_probe *walls);
+
+/**
+ * In the child, between fork and exec, as root: enter the task's cell, all but the user. The
+ * process is in a mount namespace of its own afterwards, with `dir`/work as its working directory.
+ * @param dir  The attempt's folder.
+ * @return what could not be built, and what the task's user cannot reach though its job names it,
+ *         with what to do. The process must not go on then.
+ */
+weir_status walls_build(const char *dir, const struct task *task, struct weir_arena *arena,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,316 @@
+/* Tasks in cells, started by the real supervisor. Needs root and mount namespaces. */
+#include "agent/walls.h"
+
+#include "agent/agent.h"
+#include "agent/idmap.h"
+#include "base/file.h"
+#include "base/test_main.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static char root[WEIR_DIR_TEMPORARY_BYTES], self[512], text[1 << 16];
+
+static const char *in_root(const char *name)
+{
+    static char paths[8][512];
+    static size_t i;
+    char *path = paths[i++ % WEIR_ARRAY_LEN(paths)];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", root, name);
+    return path;
+}
+
+static void put(const char *name, const char *content)
+{
+    ck_assert_int_eq(weir_file_write(in_root(name), content, strlen(content), 0600, NULL), WEIR_OK);
+}
+
+static void make(const char *name)
+{
+    ck_assert_int_eq(weir_dir_make(in_root(name), 0700, NULL), WEIR_OK);
+}
+
+static void start(void)
+{
+    static const char *const folders[] = {"state/agent/tasks",
+                                          "state/agent/jobs/a",
+                                          "state/agent/jobs/b",
+                                          "state/datasets/faces",
+                                          "state/datasets/other",
+                                          "state/demo",
+                                          "share"};
+    ck_assert_int_eq(weir_dir_make_temporary("walls", root, NULL), WEIR_OK);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(folders); i++) {
+        make(folders[i]);
+    }
+    put("state/admin.token", "secret\n");
+    put("state/datasets/faces/ada", "ada\n");
+    put("state/datasets/other/bob", "bob\n");
+    put("share/frame", "frame\n");
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    ck_assert_int_gt(n, 0);
+    self[n] = '\0';
+}
+
+static void stop(void)
+{
+    static const char *const shared[] = {"/dev/shm/weir-test-a", "/dev/shm/weir-test-b"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(shared); i++) {
+        ck_assert(!weir_path_exists(shared[i]) || weir_dir_remove(shared[i], NULL) == WEIR_OK);
+    }
+    ck_assert_int_eq(weir_dir_remove(root, NULL), WEIR_OK);
+}
+
+/* A task of job "a" (user 74990) or "b" (74991); takes `more`. */
+static const char *write_task(const char *name, const char *job, const char *script, json_t *more)
+{
+    static char dirs[2][512];
+    char *dir = dirs[job[0] - 'a'], shm[64], job_dir[64];
+    (void)snprintf(dir, sizeof dirs[0], "%s/state/agent/tasks/%s.1", root, name);
+    (void)snprintf(shm, sizeof shm, "/dev/shm/weir-test-%s", job);
+    (void)snprintf(job_dir, sizeof job_dir, "state/agent/jobs/%s", job);
+    ck_assert_int_eq(weir_dir_make(dir, 0700, NULL), WEIR_OK);
+    json_t *task =
+        json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:[s,s,s], s:s, s:{s:i, s:i, s:s, s:s, s:s}}",
+                  "id", name, "job", job, "attempt", 1, "role", "command", "rank", 0, "desired",
+                  "running", "argv", "/bin/bash", "-c", script, "state", in_root("state"), "cell",
+                  "user", job[0] == 'a' ? 74990 : 74991, "readers", 70000, "agent_dir",
+                  in_root("state/agent"), "job_dir", in_root(job_dir), "shm_dir", shm);
+    json_t *shares = json_object_get(more, "shares");
+    if (shares != NULL) {
+        json_object_set(json_object_get(task, "cell"), "shares", shares);
+    }
+    json_object_update(task, more);
+    json_decref(more);
+    char *record = json_dumps(task, 0), path[TASK_PATH_BYTES];
+    ck_assert_int_eq(
+        weir_file_write(task_path(path, dir, "task.json"), record, strlen(record), 0600, NULL),
+        WEIR_OK);
+    free(record);
+    json_decref(task);
+    return dir;
+}
+
+static pid_t supervise(const char *dir)
+{
+    char *const argv[] = {self, "agent", "--supervise", (char *)dir, NULL};
+    pid_t pid;
+    ck_assert_int_eq(posix_spawn(&pid, self, NULL, NULL, argv, environ), 0);
+    return pid;
+}
+
+static struct task_exit end_of(pid_t supervisor, const char *dir)
+{
+    struct task_exit record;
+    char path[TASK_PATH_BYTES];
+    int status;
+    ck_assert_int_eq(waitpid(supervisor, &status, 0), supervisor);
+    ck_assert_int_eq(task_exit_read(dir, &record, NULL), WEIR_OK);
+    FILE *file = fopen(task_path(path, dir, "log"), "re");
+    size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[n] = '\0';
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return record;
+}
+
+static struct task_exit run(const char *job, const char *script, json_t *more)
+{
+    static int n;
+    char name[32];
+    (void)snprintf(name, sizeof name, "t%d", n++);
+    const char *dir = write_task(name, job, script, more);
+    return end_of(supervise(dir), dir);
+}
+
+static void runs_well(const char *job, const char *script, json_t *more)
+{
+    struct task_exit end = run(job, script, more);
+    ck_assert_msg(end.exit_code == 0, "exit %d (%s): %s", end.exit_code, end.message, text);
+}
+
+static json_t *paths(const char *path, const char *access)
+{
+    return json_pack("{s:[{s:s,s:s}]}", "paths", "path", path, "access", access);
+}
+
+START_TEST(a_task_is_a_user_of_its_own_at_home_in_its_folder)
+{
+    runs_well("a",
+              "set -e; [ $(id -u) = 74990 ]; [ $(id -g) = 74990 ]; echo x > file; "
+              "[ $(stat -c %u file) = 74990 ]; [ $HOME = $PWD ]; [ -O . ]; "
+              "echo t > /tmp/t; cmp /tmp/t /var/tmp/t; echo s > /dev/shm/s; "
+              "test $(ls -d /proc/[0-9]* | wc -l) -lt 5; cp file ../../ && exit 1; exit 0",
+              json_object());
+    struct stat info;
+    ck_assert_int_eq(stat(in_root("state/agent/jobs/a/tmp/t"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 74990);
+}
+
+END_TEST
+
+START_TEST(neither_the_state_folder_nor_another_job_is_in_reach)
+{
+    char script[2048];
+    (void)snprintf(script, sizeof script,
+                   "cd %s/state && ls -A && ls -A agent agent/tasks; cat admin.token; "
+                   "touch x; touch agent/x; ls -A datasets; ls /root; cat /etc/shadow; "
+                   "mount -t tmpfs x /tmp; echo end",
+                   root);
+    runs_well("a", script, json_object());
+    ck_assert_ptr_null(strstr(text, "secret"));
+    ck_assert_ptr_null(strstr(text, "root:"));
+    ck_assert_int_ne(access(in_root("state/x"), F_OK), 0);
+    ck_assert_int_ne(access(in_root("state/agent/x"), F_OK), 0);
+    ck_assert_msg(strstr(text, "agent\nagent:\ntasks\n") != NULL, "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, "end\n"));
+}
+
+END_TEST
+
+START_TEST(tasks_of_one_job_share_and_those_of_two_do_not)
+{
+    const char *dir = write_task(
+        "server", "a", "echo hello > /dev/shm/x; echo $$ > /tmp/pid; sleep 1000", json_object());
+    char path[64];
+    pid_t supervisor = supervise(dir);
+    while (access(in_root("state/agent/jobs/a/tmp/pid"), F_OK) != 0) {
+        (void)usleep(1000);
+    }
+    runs_well(
+        "a",
+        "set -e; grep -q hello /dev/shm/x; kill -0 $(cat /tmp/pid); ls /proc/$(cat /tmp/pid)/fd",
+        json_object());
+    FILE *file = fopen(in_root("state/agent/jobs/a/tmp/pid"), "re");
+    ck_assert_ptr_nonnull(fgets(path, sizeof path, file));
+    (void)fclose(file);
+    char script[1024];
+    path[strcspn(path, "\n")] = '\0';
+    (void)snprintf(script, sizeof script,
+                   "ls /dev/shm/x /tmp/pid && exit 1; kill -0 %s && exit 2; cat /proc/%s/environ "
+                   "&& exit 3; ls %s/state/agent/tasks/server.1 && exit 4; exit 0",
+                   path, path, root);
+    runs_well("b", script, json_object());
+    ck_assert_int_eq(kill(supervisor, SIGTERM), 0);
+    (void)end_of(supervisor, dir);
+}
+
+END_TEST
+
+START_TEST(what_the_server_names_is_let_in_and_stays_roots_on_disk)
+{
+    char script[1024];
+    (void)snprintf(script, sizeof script, "echo w > %s/state/checkpoints/a/f; umask", root);
+    runs_well("a", script, paths(in_root("state/checkpoints/a"), "write"));
+    struct stat info;
+    ck_assert_int_eq(stat(in_root("state/checkpoints/a/f"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 0);
+    (void)snprintf(script, sizeof script,
+                   "cd %s/state/datasets; cat faces/ada || exit 1; ls other && exit 2; touch "
+                   "faces/x && exit 3; exit 0",
+                   root);
+    runs_well("a", script, paths(in_root("state/datasets/faces"), "read"));
+    struct task_exit end = run("a", "true", paths(in_root("state/checkpoints/b"), "write"));
+    ck_assert_int_eq(end.exit_code, 126);
+    ck_assert_ptr_nonnull(strstr(end.message, "is not this job's"));
+}
+
+END_TEST
+
+START_TEST(a_link_in_place_of_a_jobs_folder_leads_nowhere)
+{
+    make("state/checkpoints");
+    ck_assert_int_eq(symlink(in_root("state"), in_root("state/checkpoints/a")), 0);
+    struct task_exit end = run("a", "true", paths(in_root("state/checkpoints/a"), "write"));
+    ck_assert_int_eq(end.exit_code, 126);
+    ck_assert_msg(strstr(end.message, "cannot open") != NULL, "%s", end.message);
+}
+
+END_TEST
+
+START_TEST(a_path_out_of_reach_says_what_to_do_and_a_share_does_it)
+{
+    char script[512];
+    const char *share = in_root("share");
+    struct task_exit end = run("a", "true", paths(share, "write"));
+    ck_assert_int_eq(end.exit_code, 126);
+    char wanted[1024];
+    (void)snprintf(wanted, sizeof wanted,
+                   "the task's user 74990 cannot make and remove files in "
+                   "%s: let every user do so, or start the agent with --share %s:rw",
+                   share, share);
+    ck_assert_str_eq(end.message, wanted);
+    (void)snprintf(script, sizeof script, "rm %s/frame && echo d > %s/decision", share, share);
+    json_t *more = paths(share, "write");
+    json_object_set_new(more, "shares", json_pack("[{s:s,s:s}]", "path", share, "access", "write"));
+    runs_well("a", script, more);
+    struct stat info;
+    ck_assert_int_ne(stat(in_root("share/frame"), &info), 0);
+    ck_assert_int_eq(stat(in_root("share/decision"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 0);
+}
+
+END_TEST
+
+/* What is done where a file system has no id-mapped mounts. */
+START_TEST(a_folder_can_be_handed_over_without_its_links)
+{
+    struct idmap own = {0, 74990, 0, 74990}, common = {0, 74990, 0, 70000};
+    struct stat info;
+    ck_assert_int_eq(symlink(in_root("share/frame"), in_root("state/demo/link")), 0);
+    make("state/demo/deep");
+    put("state/demo/deep/file", "x");
+    int fd = open(in_root("state/demo"), O_PATH | O_CLOEXEC);
+    ck_assert_int_eq(idmap_let_read(fd, &common), 0);
+    ck_assert_int_eq(stat(in_root("state/demo/deep/file"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 0);
+    ck_assert_uint_eq(info.st_gid, 70000);
+    ck_assert_uint_eq(info.st_mode & 0777, 0640);
+    ck_assert_int_eq(idmap_give(fd, &own), 0);
+    ck_assert_int_eq(stat(in_root("state/demo/deep"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 74990);
+    ck_assert_int_eq(stat(in_root("state/demo/deep/file"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 74990);
+    ck_assert_int_eq(stat(in_root("share/frame"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 0);
+    ck_assert_uint_eq(info.st_gid, 0);
+    (void)close(fd);
+}
+
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "agent") == 0) {
+        return weir_agent_supervise(argv[3]);
+    }
+    struct walls_probe probe;
+    walls_probe("/tmp", &probe);
+    if (!probe.has_mounts || !probe.has_idmap) {
+        printf("not root, or no mount namespaces or id-mapped mounts here: not tested\n");
+        return 77;
+    }
+    const TTest *const tests[] = {a_task_is_a_user_of_its_own_at_home_in_its_folder,
+                                  neither_the_state_folder_nor_another_job_is_in_reach,
+                                  tasks_of_one_job_share_and_those_of_two_do_not,
+                                  what_the_server_names_is_let_in_and_stays_roots_on_disk,
+                                  a_link_in_place_of_a_jobs_folder_leads_nowhere,
+                                  a_folder_can_be_handed_over_without_its_links,
+                                  a_path_out_of_reach_says_what_to_do_and_a_share_does_it};
+    Suite *suite = suite_create("agent walls");
+    TCase *tcase = tcase_create("walls");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, start, stop);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(tests); i++) {
+        tcase_add_test(tcase, tests[i]);
+    }
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
