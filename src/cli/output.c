@@ -1,6 +1,7 @@
 /** Printing: tables, objects, JSON. */
 #include "cli/cli_private.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,13 +66,29 @@ static int width_of(const char *text)
     return width;
 }
 
-/* What a table shows of a member: sizes as people say them, all else as it is. */
+/* How a task ended: its status, or the signal that killed it; "-" while it has neither. */
+static char *exit_text(const struct cli_call *call, const json_t *item)
+{
+    json_int_t code = json_integer_value(json_object_get(item, "exit_code"));
+    int number = (int)json_integer_value(json_object_get(item, "signal"));
+    const char *name = number > 0 ? sigabbrev_np(number) : NULL;
+    if (code >= 0) {
+        return weir_arena_printf(call->arena, "%lld", (long long)code);
+    }
+    return name != NULL ? weir_arena_printf(call->arena, "SIG%s", name)
+                        : weir_arena_strdup(call->arena, "-");
+}
+
+/* What a table shows of a member: sizes and exits as people say them, all else as it is. */
 static char *cell_text(const struct cli_call *call, const json_t *item, const char *member)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     static const char suffix[] = "_bytes";
     const json_t *value = json_object_get(item, member);
     size_t len = strlen(member), unit = 0;
+    if (strcmp(member, "exit_code") == 0 && json_is_integer(value)) {
+        return exit_text(call, item);
+    }
     if (len < sizeof suffix || strcmp(member + len - (sizeof suffix - 1), suffix) != 0 ||
         !json_is_integer(value)) {
         return cli_text(call, item, member);
