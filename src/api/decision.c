@@ -57,7 +57,7 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
         {"pipeline", decision->pipeline, 63},
         {"replica", decision->replica, 128},
         {"camera", decision->camera, 63},
-        {"person", decision->person, 255},
+        {"person", decision->person, 256},
     };
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {

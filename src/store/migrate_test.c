@@ -125,8 +125,54 @@ START_TEST(events_of_before_they_had_a_severity_get_it_by_their_kind)
 
 END_TEST
 
+static void migrate_before(const char *name)
+{
+    size_t n_before = 0;
+    while (strstr(store_migrations[n_before].name, name) == NULL) {
+        n_before++;
+    }
+    ck_assert_int_eq(migrate(&connection, store_migrations, n_before, NULL), WEIR_OK);
+}
+
+/* A session of before may be more than its token was, and the shared token of tasks is gone. */
+START_TEST(sessions_and_task_tokens_of_before_end_with_the_upgrade)
+{
+    static const char *const rows[] = {
+        "INSERT INTO users VALUES ('admin', 'person', 'admin', 0, 1), "
+        "('agent', 'service', 'agent', 0, 1), ('worker', 'service', 'worker', 0, 1)",
+        "INSERT INTO tokens VALUES ('ta', 'admin', 'n', 'admin', 'ha', 1, 0), "
+        "('tn', 'agent', 'n', 'agent', 'hn', 1, 0), ('tw', 'worker', 'n', 'worker', 'hw', 1, 0), "
+        "('tx', 'admin', 'n', 'worker', 'hx', 1, 0)",
+        "INSERT INTO sessions VALUES ('s', 'admin', 'hs', 'c', 1, 9)",
+        "INSERT INTO login_links VALUES ('l', 'admin', 'hl', 1, 9, 0)",
+        "INSERT INTO projects VALUES ('p', '', 1)",
+        "INSERT INTO nodes VALUES ('a', 1, 0, 0, NULL, NULL, 0, 1, 1, 1)",
+        "INSERT INTO jobs VALUES ('j', 'j', 'p', 'train', '{}', 'RUNNING', NULL, NULL, 3, 0, 0, 0, "
+        "NULL, NULL, 0, NULL, NULL, 1, 1, 0)",
+        "INSERT INTO tasks VALUES ('t', 'j', 0, 'worker', 1, NULL, 'a', 3, 'RUNNING', 'running', "
+        "1, "
+        "-1, 0, NULL, 0, 0, 1, 0)",
+    };
+    migrate_before("sessions");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        struct weir_error err;
+        ck_assert_msg(connection_exec(&connection, rows[i], &err) == WEIR_OK, "%s", err.message);
+    }
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    ck_assert_int_eq(query("SELECT count(*) FROM sessions"), 0);
+    ck_assert_int_eq(query("SELECT count(*) FROM login_links"), 0);
+    ck_assert_int_eq(query("SELECT count(*) FROM tokens WHERE id IN ('ta', 'tn')"), 2);
+    ck_assert_int_eq(query("SELECT count(*) FROM tokens"), 2);
+    ck_assert_int_eq(query("SELECT count(*) FROM users WHERE name = 'worker'"), 0);
+    /* What runs is reported by the agent of where it runs. */
+    ck_assert_int_eq(query("SELECT number FROM attempts WHERE task = 't' AND node = 'a'"), 3);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_and_in_order,
                     a_changed_migration_is_refused, a_database_of_a_newer_version_is_refused,
                     a_migration_that_fails_leaves_no_trace,
                     the_migrations_of_this_build_apply_and_are_numbered_without_gaps,
-                    events_of_before_they_had_a_severity_get_it_by_their_kind)
+                    events_of_before_they_had_a_severity_get_it_by_their_kind,
+                    sessions_and_task_tokens_of_before_end_with_the_upgrade)
