@@ -1,11 +1,13 @@
 /** weir login, project, user, token, session, job: who may do what, and jobs by hand. */
 #include "cli/cli_private.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <string.h>
 
 #define SPEC_MAX_BYTES ((size_t)1 << 20)
+#define DAY_MS         ((int64_t)24 * 3600 * 1000)
 
 struct plain_options {
     struct cli_common common;
@@ -198,6 +200,7 @@ const struct cli_command cli_user = {
 struct token_options {
     struct cli_common common;
     char *role, *user, *node;
+    int64_t expires_days;
 };
 
 static const struct weir_option token_options[] = {
@@ -207,14 +210,19 @@ static const struct weir_option token_options[] = {
     WEIR_OPT(token_options, user, "user", 0, TEXT, NULL, 0, 0, "USER", "Whose it is (else yours)"),
     WEIR_OPT(token_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
              "Of role agent: the node it is for"),
+    WEIR_OPT(token_options, expires_days, "expires-days", 0, INT, "0", 0, 36500, "N",
+             "When it ends; 0: never"),
 };
 
 static weir_status create_token(struct cli_call *call, struct weir_error *err)
 {
     const struct token_options *options = call->options;
+    int64_t expires_ms =
+        options->expires_days > 0 ? weir_time_ms() + options->expires_days * DAY_MS : 0;
     return post_and_print(call, "/api/v1/tokens",
-                          json_pack("{s:s,s:s,s:s*,s:s*}", "name", call->words[1], "role",
-                                    options->role, "user", options->user, "node", options->node),
+                          json_pack("{s:s,s:s,s:s*,s:s*,s:I}", "name", call->words[1], "role",
+                                    options->role, "user", options->user, "node", options->node,
+                                    "expires_ms", (json_int_t)expires_ms),
                           err);
 }
 
@@ -232,7 +240,7 @@ static weir_status run_token(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_token = {
     .name = "token",
-    .usage = "create NAME [--role ROLE] [--user USER] [--node NODE] | revoke ID",
+    .usage = "create NAME [--role ROLE] [--user USER] [--node NODE] [--expires-days N] | revoke ID",
     .summary = "Create a token for a program, its secret is shown once; or revoke one",
     .min_words = 2,
     .max_words = 2,

@@ -1,4 +1,5 @@
 """Who may do what, tried as an attacker would: tokens, login links, sessions and users."""
+import datetime
 import hashlib
 import http.cookiejar
 import json
@@ -269,7 +270,11 @@ class Agents(IdentityCase):
         self.assertIn("role agent", self.refused(400, "POST", "/tokens", {"name": "x", "node": "n"}))
         self.refused(400, "POST", "/tokens", {"name": "x", "role": "agent", "node": "No Name"})
         self.assertIn("tasks", self.refused(400, "POST", "/tokens", {"name": "x", "role": "worker"}))
-        self.server.weir("token", "create", "c", "--role", "agent", "--user", "agent", "--node", "node-c")
+        self.server.weir("token", "create", "c", "--role", "agent", "--user", "agent", "--node", "node-c",
+                         "--expires-days", "30")
+        made = next(one for one in self.server.get("/tokens")["items"] if one["node"] == "node-c")
+        days = datetime.datetime.fromisoformat(made["expires_ms"].rstrip("Z")) - datetime.datetime.fromisoformat(made["created_ms"].rstrip("Z"))
+        self.assertEqual(round(days.total_seconds() / 86400), 30)
         self.assertIn("node-c", self.server.weir("get", "tokens")[1])
 
     def test_an_agent_may_nothing_else(self):
