@@ -25,6 +25,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     struct weir_api *api = weir_xalloc(sizeof *api);
     api->store = config->store;
     api->blobs = config->blobs;
+    api->retainer = config->retainer;
     api->clock = config->clock != NULL ? config->clock : &weir_system_clock;
     api->state_dir = weir_xstrdup(config->state_dir);
     memcpy(api->task_key, config->task_key, sizeof api->task_key);

@@ -26,6 +26,7 @@
 struct weir_api {
     struct weir_store *store;
     struct weir_blobs *blobs;
+    struct weir_retainer *retainer;
     const struct weir_clock *clock;
     char *state_dir, *server_url;
     unsigned char task_key[ATTEMPT_TOKEN_KEY_BYTES]; /**< Makes the tokens of attempts. */
@@ -174,6 +175,10 @@ API_FN(api_decisions_summary);
 API_FN(api_health_report);
 API_FN(api_alert_acknowledge);
 API_FN(api_stream);
+API_FN(api_store_usage);
+API_FN(api_store_sweep);
+API_FN(api_retention_get);
+API_FN(api_retention_put);
 
 /* Small things every route needs. */
 

@@ -19,6 +19,7 @@ struct request_bed {
     char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
     struct weir_store *store;
     struct weir_blobs *blobs;
+    struct weir_retainer *retainer; /**< Without a thread. */
     struct weir_api *api;
 };
 
@@ -48,6 +49,7 @@ static inline void request_bed_close(struct request_bed *bed)
 {
     struct weir_error err;
     weir_api_destroy(bed->api);
+    weir_retainer_destroy(bed->retainer);
     weir_blobs_close(bed->blobs);
     weir_store_close(bed->store);
     if (bed->dir[0] != '\0') {
@@ -73,8 +75,11 @@ static inline void request_bed_open(struct request_bed *bed)
          &err);
     (void)snprintf(path, sizeof path, "%s/blobs", bed->dir);
     must(weir_blobs_open(path, &bed->blobs, &err), &err);
+    bed->retainer = weir_retainer_create(&(struct weir_retainer_config){
+        .store = bed->store, .blobs = bed->blobs, .state_dir = bed->dir});
     struct weir_api_config config = {.store = bed->store,
                                      .blobs = bed->blobs,
+                                     .retainer = bed->retainer,
                                      .state_dir = bed->dir,
                                      .task_key = bed_task_key,
                                      .server_url = "http://127.0.0.1:1"};

@@ -6,6 +6,7 @@
 #include "ion/replica.h"
 #include "ion/threshold.h"
 #include "job/job.h"
+#include "retain/retain.h"
 #include "store/event.h"
 #include "track/track.h"
 
@@ -186,6 +187,14 @@ const struct api_route api_routes[] = {
      &weir_alert_resource, "limit cursor state kind", 0, api_list},
     {"POST", API "/alerts/{id}/acknowledge", "Say that somebody looks after an alert", OPERATOR,
      OPERATOR, API_WRITE, 0, NULL, &weir_alert_resource, NULL, 0, api_alert_acknowledge},
+    {"GET", API "/store/usage", "What the state folder takes, by kind, and what goes next", VIEWER,
+     VIEWER, API_NONE, API_LIST, NULL, &weir_retain_usage_resource, NULL, 0, api_store_usage},
+    {"POST", API "/store/sweep", "Apply the limits of retention now", ADMIN, ADMIN, API_NONE, 0,
+     NULL, NULL, NULL, 0, api_store_sweep},
+    {"GET", API "/retention", "The limits of what is kept, with their rules", VIEWER, VIEWER,
+     API_READ, 0, NULL, NULL, NULL, 0, api_retention_get},
+    {"PUT", API "/retention", "Change limits: {\"decisions\": \"30d,10GB\"}", ADMIN, ADMIN,
+     API_WRITE, 0, NULL, NULL, NULL, 0, api_retention_put},
     {"GET", API "/stream", "Live records as server-sent events", VIEWER, VIEWER, API_READ,
      API_EVENTS, NULL, NULL, "topics", 0, api_stream},
 };

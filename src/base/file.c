@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define PATH_MAX_BYTES 4096
@@ -277,6 +278,18 @@ bool weir_path_is_dir(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+weir_status weir_disk_space(const char *path, int64_t *out_total_bytes, int64_t *out_free_bytes,
+                            struct weir_error *err)
+{
+    struct statvfs space;
+    if (statvfs(path, &space) != 0) {
+        return weir_error_set_errno(err, errno, "cannot look at the disk of %s", path);
+    }
+    *out_total_bytes = (int64_t)(space.f_blocks * space.f_frsize);
+    *out_free_bytes = (int64_t)(space.f_bavail * space.f_frsize);
+    return WEIR_OK;
 }
 
 weir_status weir_file_lock(const char *path, int *out_fd, struct weir_error *err)

@@ -63,6 +63,10 @@ weir_status weir_dir_remove(const char *path, struct weir_error *err) WEIR_MUST_
 bool weir_path_exists(const char *path);
 bool weir_path_is_dir(const char *path);
 
+/** Size of the disk that `path` lies on, and what of it an ordinary user may still fill. */
+weir_status weir_disk_space(const char *path, int64_t *out_total_bytes, int64_t *out_free_bytes,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Take an exclusive lock on `path` (created if missing), held until the descriptor is closed.
  * @return CONFLICT if another process holds it.

@@ -28,6 +28,7 @@
     X(cli_user) \
     X(cli_token) \
     X(cli_session) \
+    X(cli_store) \
     X(cli_agent) \
     X(cli_simulate) \
     X(cli_what_if) \

@@ -327,10 +327,12 @@ weir_status retain_folders_measure(const struct retain_look *look, struct retain
     for (size_t i = 0; i < listing.n; i++) {
         size.bytes += listing.items[i].bytes;
         size.n_needed += listing.items[i].is_needed;
+        if (!listing.items[i].is_needed && size.oldest_ms == 0) {
+            size.oldest_ms = listing.items[i].time_ms; /* they are sorted */
+        }
     }
     size.n = (int64_t)listing.n;
     size.n_going = (int64_t)n_going;
-    size.oldest_ms = listing.n > 0 ? listing.items[0].time_ms : 0;
     *out = size;
     return WEIR_OK;
 }

@@ -123,6 +123,35 @@ void weir_retainer_destroy(struct weir_retainer *retainer);
 /** Apply the policy to every kind soon. Any thread. */
 void weir_retainer_poke(struct weir_retainer *retainer);
 
+/** What a kind takes; also kinds without a rule (files of datasets, the database as a whole). */
+struct weir_retain_usage {
+    char *kind, *what, *rule;
+    char *unit; /**< "rows" (they lie in the database) or "files". */
+    int64_t n;
+    int64_t n_needed; /**< Of files: those that stay whatever the limits say. */
+    int64_t used_bytes;
+    char *limit; /**< NULL: it has no rule. */
+    int64_t oldest_ms;
+    char *next; /**< What goes next, for people. */
+};
+
+extern const struct weir_resource weir_retain_usage_resource;
+
+struct weir_retain_report {
+    struct weir_retain_usage *items;
+    size_t n;
+    int64_t total_bytes; /**< Of the state folder. */
+    int64_t disk_bytes, disk_free_bytes;
+    int64_t n_steps, n_long_steps; /**< Of rows since the start; those that took over 10 ms. */
+    int64_t longest_step_us;
+};
+
+/** What the state folder takes now, and what goes next. Text in the arena. Any thread. Cost: looks
+ *  at every file's size, and reads every manifest. */
+weir_status weir_retainer_usage(struct weir_retainer *retainer, struct weir_arena *arena,
+                                struct weir_retain_report *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Apply the policy to every kind now, on this thread, without pauses: for tests and benches, on a
  * retainer that was not started. A kind that fails is logged, and the others go on.

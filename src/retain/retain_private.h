@@ -63,6 +63,9 @@ weir_status retain_rows_sweep(const struct retain_look *look, struct weir_error 
 weir_status retain_rows_measure(const struct retain_look *look, struct retain_size *out,
                                 struct weir_error *err);
 
+/** Give the disk what the database no longer needs, if that is much. */
+weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err);
+
 /** Is the retainer to stop? Long sweeps ask between two steps. */
 bool retain_is_stopping(struct weir_retainer *retainer);
 

@@ -85,6 +85,11 @@ weir_status weir_retainer_round(struct weir_retainer *retainer, struct weir_erro
             first = weir_error_set(err, status, "%s", failure.message);
         }
     }
+    struct weir_error failure = {0};
+    weir_status status = retain_shrink(retainer, &failure);
+    if (status != WEIR_OK && first == WEIR_OK) {
+        first = weir_error_set(err, status, "%s", failure.message);
+    }
     return first;
 }
 
@@ -139,6 +144,11 @@ static int64_t sweep_due(struct weir_retainer *retainer, bool is_asked)
             retainer->due_mono_ms[kind] = weir_mono_ms() + retain_ops[kind].every_ms;
         }
         next_ms = WEIR_MIN(next_ms, retainer->due_mono_ms[kind]);
+    }
+    struct weir_error err = {0};
+    if (retain_shrink(retainer, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "retention_failed", WEIR_KV_STR("kind", "database"),
+                 WEIR_KV_STR("error", err.message));
     }
     return next_ms;
 }

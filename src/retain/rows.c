@@ -9,6 +9,7 @@
 #include "retain/retain_private.h"
 
 #include "base/log.h"
+#include "store/space.h"
 #include "store/stmt.h"
 
 #include <stdlib.h>
@@ -18,6 +19,9 @@
 #define STEP_AIM_US   (RETAIN_STEP_MAX_US / 3)
 #define STEPS_MAX     4096 /* of one round: what is left is for the next */
 #define KEYS_MAX      500
+
+/** Less that is free is left in the file, to be used again. */
+#define SHRINK_MIN_BYTES ((int64_t)16 << 20)
 
 /** A numbered table. cut_old: the last number of the first :n rows that is older than :before. */
 struct numbered {
@@ -194,6 +198,41 @@ static weir_status remove_key(struct weir_txn *txn, void *context, struct weir_e
     struct weir_bind binds[] = {WEIR_BIND_TEXT("key", step->key), WEIR_BIND_INT("n", step->n)};
     WEIR_TRY(weir_txn_exec(txn, step->sql, binds, has_n ? 2 : 1, &step->n_removed, err));
     step->took_us = (int64_t)(weir_mono_ns() / 1000) - began_us;
+    return WEIR_OK;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------
+ */
+
+static weir_status look_at_space(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_space(txn, context, err);
+}
+
+static weir_status shrink(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct step *step = context;
+    int64_t began_us = (int64_t)(weir_mono_ns() / 1000);
+    WEIR_TRY(weir_txn_shrink(txn, step->n, err));
+    step->n_removed = step->n;
+    step->took_us = (int64_t)(weir_mono_ns() / 1000) - began_us;
+    return WEIR_OK;
+}
+
+/* After a limit was lowered; what comes and goes leaves far less free. */
+weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err)
+{
+    struct weir_store_space space;
+    struct retain_look look = {.retainer = retainer};
+    struct step step = {.look = &look};
+    for (int i = 0; i < STEPS_MAX && !retain_is_stopping(retainer); i++) {
+        WEIR_TRY(weir_store_read(retainer->config.store, look_at_space, &space, err));
+        if (!space.can_shrink || space.free_bytes < SHRINK_MIN_BYTES ||
+            space.free_bytes < space.bytes / 4) {
+            break;
+        }
+        WEIR_TRY(take_step(&step, shrink, err));
+    }
     return WEIR_OK;
 }
 

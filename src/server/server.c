@@ -97,6 +97,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
 {
     struct weir_api_config api = {.store = server->store,
                                   .blobs = server->blobs,
+                                  .retainer = server->retainer,
                                   .state_dir = server->state,
                                   .task_key = server->task_key,
                                   .poke = poke_engine,

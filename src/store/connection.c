@@ -135,6 +135,8 @@ static weir_status check_owner(struct connection *connection, struct weir_error 
 static weir_status set_up_writer(struct connection *connection, uint64_t max_bytes,
                                  struct weir_error *err)
 {
+    /* Before the first table, or it has no effect: then the file can shrink (store/space.h). */
+    WEIR_TRY(connection_exec(connection, "PRAGMA auto_vacuum = INCREMENTAL", err));
     WEIR_TRY(check_owner(connection, err));
     /* FULL: a commit is on disk when it returns, also when the machine loses power. */
     WEIR_TRY(connection_exec(connection,

@@ -1,0 +1,103 @@
+"""What is kept and for how long: limits are changed, what is over goes, what is needed stays."""
+import hashlib
+import json
+import os
+import time
+import unittest
+
+import harness
+from harness import HttpError, Server, wait_until
+
+
+
+def decision(i, **more):
+    return {"id": f"01900000-0000-7000-8000-{i:012d}", "ion": "door", "pipeline": "p", "camera": f"c{i % 3}",
+            "frame": i, "time_ms": int(time.time() * 1000), "verdict": "grant", "score": 0.5, "threshold": 0.4,
+            "model_version": 1, "gallery_version": 1, "list_revision": 1, "latency_us": 900, "durable_us": 2000,
+            **more}
+
+
+class Retention(unittest.TestCase):
+    def setUp(self):
+        self.server = Server("--no-agent").start()
+        self.addCleanup(self.server.stop)
+
+    def usage(self, kind):
+        answer = json.loads(self.server.weir("store", "usage", "-o", "json")[1])
+        return next(item for item in answer["items"] if item["kind"] == kind)
+
+    def ship(self, decisions):
+        self.server.request("POST", "/api/v1/decisions", {"ion": "door", "pipeline": "p", "decisions": decisions})
+
+    def test_limits_are_shown_changed_and_applied(self):
+        server = self.server
+        table = server.weir("store", "usage")[1]
+        for kind in ("decisions", "events", "checkpoints", "logs", "blobs", "database", "datasets"):
+            self.assertIn(kind, table)
+        self.assertIn("Free on its disk", table)
+        for i in range(0, 2000, 500):
+            self.ship([decision(k) for k in range(i, i + 500)])
+        self.assertEqual(self.usage("decisions")["n"], 2000)
+        rules = server.weir("store", "retain", "decisions=1d,42kB")[1]
+        self.assertIn("1d,42kB", rules)
+        self.assertEqual(self.usage("decisions")["limit"], "1d,42kB")
+        server.weir("store", "sweep")
+        wait_until(lambda: self.usage("decisions")["n"] <= 100, 20, "the oldest decisions gone")
+        left = [item["frame"] for item in server.get("/decisions?limit=1000")["items"]]
+        self.assertEqual(sorted(left), list(range(1900, 2000)))
+        changes = server.get("/events?kind=retention_changed")["items"]
+        self.assertIn("decisions", changes[0]["message"])
+        # The policy outlives the server.
+        server.kill()
+        server.start("--no-agent")
+        self.assertEqual(self.usage("decisions")["limit"], "1d,42kB")
+        server.weir("store", "retain", "decisions=default")
+        self.assertEqual(self.usage("decisions")["limit"], "30d,1500MB")
+
+    def test_a_wrong_limit_or_a_lesser_role_is_refused(self):
+        server = self.server
+        for words, expected in ((["decisions=30"], "30d"), (["faces=30d"], "faces"), (["decisions"], "KIND=LIMIT"),
+                                (["=30d"], "KIND=LIMIT")):
+            status, _, error = server.weir("store", "retain", *words, check=False)
+            self.assertNotEqual(status, 0, words)
+            self.assertIn(expected, error)
+        viewer = server.post("/tokens", {"name": "v", "role": "viewer"})["secret"]
+        for method, path, body in (("PUT", "/retention", {"logs": "0s"}), ("POST", "/store/sweep", {})):
+            with self.assertRaises(HttpError) as refused:
+                server.request(method, "/api/v1" + path, body, token=viewer)
+            self.assertEqual(refused.exception.code, 403)
+        self.assertIn("items", server.request("GET", "/api/v1/store/usage", token=viewer))
+        self.assertIn("items", server.request("GET", "/api/v1/retention", token=viewer))
+
+    def test_what_a_kill_left_is_cleared_and_what_is_over_goes(self):
+        server = self.server
+        server.kill()
+        (server.state / "uploads").mkdir(exist_ok=True)
+        (server.state / "uploads" / "half").write_bytes(b"x" * 1000)
+        long_ago = time.time() - 90 * 86400
+        for name in ("checkpoints/nobody/1", "rendezvous/nobody"):
+            folder = server.state / name
+            folder.mkdir(parents=True)
+            (folder / "data").write_bytes(b"x" * 10000)
+            for path in (folder / "data", folder, folder.parent):
+                os.utime(path, (long_ago, long_ago))
+        server.start("--no-agent")
+        self.assertFalse((server.state / "uploads" / "half").exists())
+        wait_until(lambda: not (server.state / "checkpoints" / "nobody").exists(), 30, "checkpoints of no job gone")
+        wait_until(lambda: not (server.state / "rendezvous" / "nobody").exists(), 30, "rendezvous of no job gone")
+
+    def test_a_blob_that_nothing_names_goes(self):
+        server = self.server
+
+        lost, fresh = (hashlib.sha256(text).hexdigest() for text in (b"lost", b"fresh"))
+        server.request("PUT", f"/api/v1/blobs/{lost}", b"lost")
+        server.request("PUT", f"/api/v1/blobs/{fresh}", b"fresh")
+        path = server.state / "blobs" / lost[:2] / lost
+        os.utime(path, (time.time() - 2 * 86400,) * 2)
+        server.weir("store", "sweep")
+        wait_until(lambda: not path.exists(), 20, "the blob gone")
+        self.assertTrue((server.state / "blobs" / fresh[:2] / fresh).exists())
+
+
+if __name__ == "__main__":
+    harness.main()
