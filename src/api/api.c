@@ -26,6 +26,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->store = config->store;
     api->blobs = config->blobs;
     api->retainer = config->retainer;
+    api->pictures = config->pictures;
     api->clock = config->clock != NULL ? config->clock : &weir_system_clock;
     api->state_dir = weir_xstrdup(config->state_dir);
     memcpy(api->task_key, config->task_key, sizeof api->task_key);

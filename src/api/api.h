@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "blob/blob.h"
+#include "blob/pack.h"
 #include "http/http.h"
 #include "retain/retain.h"
 #include "store/store.h"
@@ -30,6 +31,7 @@ struct weir_api_config {
     struct weir_store *store;
     struct weir_blobs *blobs;
     struct weir_retainer *retainer;
+    struct weir_packs *pictures;    /**< Of decisions. */
     const struct weir_clock *clock; /**< NULL = the system's. */
     const char *state_dir;          /**< Uploaded datasets and task logs live in it. Copied. */
     const unsigned char *task_key;  /**< 32 bytes that make the tokens of tasks. Copied. */

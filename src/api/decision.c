@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "api/control.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/uuid.h"
@@ -125,32 +126,110 @@ weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struc
     return WEIR_OK;
 }
 
+/* A picture of what was decided. One that is damaged or too large is left out, like one that the
+ * replica no longer has; a disk that is full is the caller's to wait for. */
+static weir_status store_picture(struct api_call *call, const char *text,
+                                 struct weir_decision *decision, struct weir_error *err)
+{
+    struct weir_pack_place place;
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    size_t size = strlen(text) / 4 * 3 + 1, len;
+    char *bytes = weir_arena_alloc(call->arena, size);
+    decision->image = NULL;
+    if (weir_base64_decode(text, bytes, size, &len) != WEIR_OK) {
+        return WEIR_OK;
+    }
+    weir_status status =
+        weir_packs_append(call->api->pictures, decision->id, bytes, len, &place, err);
+    if (status == WEIR_ERR_LIMIT || status == WEIR_ERR_INVALID) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(status);
+    weir_sha256(bytes, len, digest);
+    decision->image = weir_arena_strdup(call->arena, digest);
+    decision->pack = place.pack;
+    decision->pack_offset = place.offset;
+    decision->pack_bytes = place.bytes;
+    return WEIR_OK;
+}
+
+static weir_status read_decision(struct api_call *call, const json_t *item,
+                                 struct weir_decision *out, struct weir_error *err)
+{
+    const char *picture = json_string_value(json_object_get(item, "picture"));
+    struct weir_error wrong = {0};
+    out->score = out->threshold = out->brightness = NAN;
+    weir_status status = weir_record_from_json(&weir_decision_resource, item, WEIR_RECORD_TRUSTED,
+                                               call->arena, out, &wrong);
+    if (status == WEIR_OK) {
+        status = check_decision(out, &wrong);
+    }
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", wrong.message + 1);
+    }
+    out->pack = out->pack_offset = out->pack_bytes = 0; /* not for a caller to say */
+    return picture != NULL ? store_picture(call, picture, out, err) : WEIR_OK;
+}
+
+struct shipment {
+    struct weir_decision *decisions;
+    size_t n, n_stored;
+};
+
+static weir_status store_shipment(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct shipment *shipment = context;
+    return weir_decisions_store(txn, shipment->decisions, shipment->n, &shipment->n_stored, err);
+}
+
+/* Pictures first: they are no part of the transaction, which may run twice. */
 weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const json_t *list = json_object_get(call->body, "decisions");
-    size_t n = json_array_size(list), n_stored, i;
+    size_t n = json_array_size(list), i;
     json_t *item;
+    (void)txn;
     if (!json_is_array(list) || n > DECISIONS_PER_CALL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.decisions: expected an array of at most %d",
                               DECISIONS_PER_CALL);
     }
-    struct weir_decision *decisions = WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_decision);
+    struct shipment shipment = {WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_decision), n, 0};
     json_array_foreach(list, i, item)
     {
-        decisions[i].score = decisions[i].threshold = decisions[i].brightness = NAN;
         struct weir_error wrong = {0};
-        weir_status status = weir_record_from_json(
-            &weir_decision_resource, item, WEIR_RECORD_TRUSTED, call->arena, &decisions[i], &wrong);
-        if (status == WEIR_OK) {
-            status = check_decision(&decisions[i], &wrong);
-        }
+        weir_status status = read_decision(call, item, &shipment.decisions[i], &wrong);
         if (status != WEIR_OK) {
-            return weir_error_set(err, status, "$.decisions[%zu]%s", i, wrong.message + 1);
+            return weir_error_set(err, status, "$.decisions[%zu]%s", i, wrong.message);
         }
     }
-    WEIR_TRY(weir_decisions_store(txn, decisions, n, &n_stored, err));
-    api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)n_stored, "duplicates",
-                               (json_int_t)(n - n_stored)));
+    WEIR_TRY(weir_store_write(call->api->store, store_shipment, &shipment, err));
+    api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)shipment.n_stored, "duplicates",
+                               (json_int_t)(n - shipment.n_stored)));
+    return WEIR_OK;
+}
+
+/* The picture of a decision that lies in a pack; whatever else lies there now is not it. */
+static weir_status answer_packed(struct api_call *call, const struct weir_decision *decision,
+                                 struct weir_error *err)
+{
+    char *data, digest[WEIR_SHA256_TEXT_BYTES];
+    size_t len;
+    struct weir_error gone = {0};
+    struct weir_pack_place place = {decision->pack, decision->pack_offset, decision->pack_bytes};
+    weir_status status =
+        weir_packs_read(call->api->pictures, decision->id, &place, call->arena, &data, &len, &gone);
+    if (status == WEIR_OK) {
+        weir_sha256(data, len, digest);
+    }
+    if (status == WEIR_ERR_NOT_FOUND ||
+        (status == WEIR_OK && strcmp(digest, decision->image) != 0)) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "the picture of decision %s is no longer kept", decision->id);
+    }
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", gone.message);
+    }
+    weir_http_response_bytes(call->response, 200, "image/jpeg", data, len);
     return WEIR_OK;
 }
 
@@ -163,8 +242,12 @@ weir_status api_decision_image(struct api_call *call, struct weir_txn *txn, stru
     if (decision.image == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "decision %s has no picture", decision.id);
     }
-    WEIR_TRY(weir_blob_path(call->api->blobs, decision.image, call->arena, &path, NULL, err));
-    weir_http_response_file(call->response, 200, "image/jpeg", path);
+    if (decision.pack != 0) {
+        WEIR_TRY(answer_packed(call, &decision, err));
+    } else {
+        WEIR_TRY(weir_blob_path(call->api->blobs, decision.image, call->arena, &path, NULL, err));
+        weir_http_response_file(call->response, 200, "image/jpeg", path);
+    }
     weir_http_response_header(call->response, "Cache-Control", "private, max-age=86400, immutable");
     return WEIR_OK;
 }

@@ -20,6 +20,7 @@ struct request_bed {
     struct weir_store *store;
     struct weir_blobs *blobs;
     struct weir_retainer *retainer; /**< Without a thread. */
+    struct weir_packs *pictures;
     struct weir_api *api;
 };
 
@@ -50,6 +51,7 @@ static inline void request_bed_close(struct request_bed *bed)
     struct weir_error err;
     weir_api_destroy(bed->api);
     weir_retainer_destroy(bed->retainer);
+    weir_packs_close(bed->pictures);
     weir_blobs_close(bed->blobs);
     weir_store_close(bed->store);
     if (bed->dir[0] != '\0') {
@@ -75,11 +77,16 @@ static inline void request_bed_open(struct request_bed *bed)
          &err);
     (void)snprintf(path, sizeof path, "%s/blobs", bed->dir);
     must(weir_blobs_open(path, &bed->blobs, &err), &err);
-    bed->retainer = weir_retainer_create(&(struct weir_retainer_config){
-        .store = bed->store, .blobs = bed->blobs, .state_dir = bed->dir});
+    (void)snprintf(path, sizeof path, "%s/pictures", bed->dir);
+    must(weir_packs_open(path, 0, &bed->pictures, &err), &err);
+    bed->retainer = weir_retainer_create(&(struct weir_retainer_config){.store = bed->store,
+                                                                        .blobs = bed->blobs,
+                                                                        .pictures = bed->pictures,
+                                                                        .state_dir = bed->dir});
     struct weir_api_config config = {.store = bed->store,
                                      .blobs = bed->blobs,
                                      .retainer = bed->retainer,
+                                     .pictures = bed->pictures,
                                      .state_dir = bed->dir,
                                      .task_key = bed_task_key,
                                      .server_url = "http://127.0.0.1:1"};

@@ -172,7 +172,7 @@ const struct api_route api_routes[] = {
      VIEWER, VIEWER, API_READ, API_LIST, NULL, &weir_decision_resource,
      "ion pipeline camera verdict person since until after limit cursor", 0, api_decision_list},
     {"POST", API "/decisions", "Ship decisions; a frame that is there is not stored twice", WORKER,
-     WORKER, API_WRITE, API_OWN_DECISIONS, NULL, NULL, NULL, 4 * MIB, api_decisions_put},
+     WORKER, API_NONE, API_OWN_DECISIONS, NULL, NULL, NULL, 4 * MIB, api_decisions_put},
     {"GET", API "/decisions/summary", "Counts and latency quantiles of an ION's decisions", VIEWER,
      VIEWER, API_READ, 0, NULL, NULL, "ion since after", 0, api_decisions_summary},
     {"GET", API "/decisions/{id}/image", "The face of a decision", VIEWER, VIEWER, API_READ,

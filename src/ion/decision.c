@@ -27,6 +27,9 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, brightness,      F64,  0, "", "Mean brightness of the frame"),
     WEIR_FIELD_SIZED(weir_decision, error, TEXT, 0, 1024, "", "What went wrong"),
     WEIR_FIELD(weir_decision, image,           TEXT, 0, "", "SHA-256 of the face"),
+    WEIR_FIELD(weir_decision, pack,            INT,  WEIR_FIELD_SECRET, "", "Pack that holds the face"),
+    WEIR_FIELD(weir_decision, pack_offset,     INT,  WEIR_FIELD_SECRET, "bytes", "Where in it"),
+    WEIR_FIELD(weir_decision, pack_bytes,      INT,  WEIR_FIELD_SECRET, "bytes", "Its length"),
 };
 static const struct weir_field health_report_fields[] = {
     WEIR_FIELD(weir_health_report, id,            TEXT, WEIR_FIELD_KEY, "", "Identifier, made by the replica"),

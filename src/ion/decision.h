@@ -32,7 +32,10 @@ struct weir_decision {
     int64_t durable_us;
     double brightness;
     char *error;
-    char *image; /**< SHA-256 of the face, or NULL. */
+    char *image;  /**< SHA-256 of the face, or NULL. */
+    int64_t pack; /**< Where the face lies (blob/pack.h); 0: in a blob, or nowhere. */
+    int64_t pack_offset;
+    int64_t pack_bytes;
 };
 
 struct weir_health_report {

@@ -1,5 +1,6 @@
 #include "predict/shipper.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
@@ -19,6 +20,9 @@
 #define CALL_TIMEOUT_MS   15000
 #define PICTURE_MAX_BYTES ((size_t)1 << 20)
 
+/** Pictures of one request, as text; the server takes 4 MiB in all. */
+#define PART_PICTURE_BYTES ((size_t)2 << 20)
+
 struct shipper {
     const struct predict_spec *spec;
     struct outbox *outbox;
@@ -34,38 +38,29 @@ struct shipper {
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* A picture that is not there any more, or that the server does not want, is no reason to wait. */
-static weir_status send_picture(struct shipper *shipper, json_t *decision, struct weir_error *err)
+/* Put the picture beside what was decided. One that is not there any more is no reason to wait. */
+static void add_picture(const struct shipper *shipper, json_t *decision, size_t *out_bytes)
 {
-    char path[PICTURE_PATH_BYTES], url[128];
+    char path[PICTURE_PATH_BYTES];
     char *data;
     size_t len;
-    int http_status;
-    json_t *reply = NULL;
     struct weir_arena arena;
+    struct weir_error ignored;
     const char *id = json_string_value(json_object_get(decision, "id"));
-    const char *digest = json_string_value(json_object_get(decision, "image"));
-    if (id == NULL || digest == NULL) {
-        return WEIR_OK;
+    *out_bytes = 0;
+    if (id == NULL || !json_is_string(json_object_get(decision, "image"))) {
+        return;
     }
     weir_arena_init(&arena, 0);
-    weir_status status = weir_file_read(pictures_path(shipper->pictures, id, path),
-                                        PICTURE_MAX_BYTES, &arena, &data, &len, err);
-    if (status == WEIR_OK) {
-        (void)snprintf(url, sizeof url, "/api/v1/blobs/%s", digest);
-        status = weir_client_call_raw(shipper->client, "PUT", url, "application/octet-stream", data,
-                                      len, &http_status, &reply, err);
-        json_decref(reply);
-    }
-    weir_arena_fini(&arena);
-    if (weir_client_can_retry(status) || status == WEIR_ERR_CANCELLED ||
-        status == WEIR_ERR_UNAUTH || status == WEIR_ERR_DENIED || status == WEIR_ERR_LIMIT) {
-        return status;
-    }
-    if (status != WEIR_OK) {
+    if (weir_file_read(pictures_path(shipper->pictures, id, path), PICTURE_MAX_BYTES, &arena, &data,
+                       &len, &ignored) == WEIR_OK) {
+        char *text = weir_arena_alloc(&arena, WEIR_BASE64_TEXT_BYTES(len));
+        json_object_set_new(decision, "picture", json_string(weir_base64_encode(data, len, text)));
+        *out_bytes = WEIR_BASE64_TEXT_BYTES(len);
+    } else {
         json_object_set_new(decision, "image", json_null());
     }
-    return WEIR_OK;
+    weir_arena_fini(&arena);
 }
 
 static weir_status send_decisions(struct shipper *shipper, json_t *decisions,
@@ -88,7 +83,10 @@ static weir_status keep_refused(struct shipper *shipper, const json_t *decision,
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "%s", path);
     }
-    char *text = json_dumps(decision, JSON_COMPACT);
+    json_t *kept = json_copy((json_t *)decision);
+    json_object_del(kept, "picture");
+    char *text = json_dumps(kept, JSON_COMPACT);
+    json_decref(kept);
     weir_status status = weir_fd_write_all(fd, text, strlen(text), err);
     if (status == WEIR_OK) {
         status = weir_fd_write_all(fd, "\n", 1, err);
@@ -120,18 +118,36 @@ static weir_status send_singly(struct shipper *shipper, json_t *batch, struct we
     return WEIR_OK;
 }
 
-static weir_status send_batch(struct shipper *shipper, json_t *batch, struct weir_error *err)
+static weir_status send_part(struct shipper *shipper, json_t *part, struct weir_error *err)
 {
-    size_t i;
-    json_t *decision;
+    weir_status status = send_decisions(shipper, part, err);
+    return status == WEIR_ERR_INVALID ? send_singly(shipper, part, err) : status;
+}
+
+/* In parts, so that the pictures of each fit into a request. */
+static weir_status send_batch(struct shipper *shipper, const json_t *batch, struct weir_error *err)
+{
+    size_t i, n_bytes, n_part_bytes = 0;
+    json_t *decision, *part = json_array();
+    weir_status status = WEIR_OK;
     json_array_foreach(batch, i, decision)
     {
-        WEIR_TRY(send_picture(shipper, decision, err));
+        add_picture(shipper, decision, &n_bytes);
+        if (n_part_bytes > 0 && n_part_bytes + n_bytes > PART_PICTURE_BYTES) {
+            status = send_part(shipper, part, err);
+            json_array_clear(part);
+            n_part_bytes = 0;
+        }
+        if (status != WEIR_OK) {
+            break;
+        }
+        json_array_append(part, decision);
+        n_part_bytes += n_bytes;
     }
-    weir_status status = send_decisions(shipper, batch, err);
-    if (status == WEIR_ERR_INVALID) {
-        status = send_singly(shipper, batch, err);
+    if (status == WEIR_OK) {
+        status = send_part(shipper, part, err);
     }
+    json_decref(part);
     return status;
 }
 

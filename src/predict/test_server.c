@@ -1,4 +1,5 @@
 /* The part of Weir's server that a replica talks to, in memory. */
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/http.h"
@@ -42,6 +43,22 @@ static void answer_deployment(struct test_server *server, struct weir_http_reque
     weir_http_response_json(response, 200, reply);
 }
 
+/* As the real server: the picture is kept under the digest that the decision names. */
+static void take_picture(struct test_server *server, json_t *decision)
+{
+    static char bytes[1 << 20];
+    char path[256], digest[WEIR_SHA256_TEXT_BYTES];
+    size_t len;
+    const char *picture = json_string_value(json_object_get(decision, "picture"));
+    if (picture != NULL) {
+        ck_assert_int_eq(weir_base64_decode(picture, bytes, sizeof bytes, &len), WEIR_OK);
+        weir_sha256(bytes, len, digest);
+        ck_assert_str_eq(digest, json_string_value(json_object_get(decision, "image")));
+        test_write_file(blob_path(server, digest, path), bytes, len);
+        json_object_del(decision, "picture");
+    }
+}
+
 static void take_decisions(struct test_server *server, struct weir_http_request *request,
                            struct weir_http_response *response)
 {
@@ -50,6 +67,7 @@ static void take_decisions(struct test_server *server, struct weir_http_request 
     json_array_foreach(json_object_get(body, "decisions"), i, decision)
     {
         char key[128];
+        take_picture(server, decision);
         (void)snprintf(key, sizeof key, "%s/%lld",
                        json_string_value(json_object_get(decision, "camera")),
                        (long long)json_integer_value(json_object_get(decision, "frame")));

@@ -31,7 +31,7 @@ static const char *const sql_texts[] = {
     "SELECT summary FROM runs",
     "SELECT value FROM settings",
     "SELECT payload FROM outbox WHERE state = 'pending'",
-    "SELECT image FROM decisions WHERE image IS NOT NULL",
+    "SELECT image FROM decisions WHERE image IS NOT NULL AND pack = 0",
 };
 
 static const char sql_manifests[] =

@@ -191,6 +191,17 @@ static weir_status judge_log(struct weir_txn *txn, const struct retain_look *loo
     return WEIR_OK;
 }
 
+/* A pack goes whatever refers to it: a picture helps people, and may be missed. */
+static weir_status judge_pack(struct weir_txn *txn, const struct retain_look *look,
+                              const struct entry *entry, struct weir_error *err)
+{
+    (void)txn;
+    (void)look;
+    (void)err;
+    entry->item->time_ms = entry->mtime_ms;
+    return WEIR_OK;
+}
+
 /** A folder of the state folder, and what its entries are worth. */
 static const struct folder {
     enum weir_retain_kind kind;
@@ -202,6 +213,7 @@ static const struct folder {
     {WEIR_RETAIN_RENDEZVOUS, "rendezvous", judge_rendezvous},
     {WEIR_RETAIN_REPLICAS, "replicas", judge_replica},
     {WEIR_RETAIN_LOGS, "logs", judge_log},
+    {WEIR_RETAIN_PICTURES, "pictures", judge_pack},
 };
 
 /* ---- all entries ----------------------------------------------------------------------------- */
@@ -288,6 +300,9 @@ static weir_status list_entries(const struct retain_look *look, struct listing *
 static weir_status remove_entry(const struct listing *listing, const struct retain_item *item,
                                 struct weir_error *err)
 {
+    if (listing->look->kind == WEIR_RETAIN_PICTURES) { /* one of them may be being written */
+        return weir_packs_remove(listing->look->retainer->config.pictures, item->name, err);
+    }
     char *path = weir_arena_printf(listing->look->arena, "%s/%s", listing->dir, item->name);
     char *away =
         is_going(item->name) ? path : weir_arena_printf(listing->look->arena, "%s%s", path, going);

@@ -1,5 +1,7 @@
 #include "retain/retain_fixture.h"
 
+#include "base/uuid.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -176,6 +178,43 @@ START_TEST(logs_of_attempts_that_are_over_go_by_age_and_size)
 
 END_TEST
 
+/* Packs of 20 kB: as many as the limit has room for, and the current one is written on. */
+START_TEST(packs_of_pictures_go_oldest_first_and_the_next_picture_is_put)
+{
+    static const char bytes[2000];
+    struct weir_pack_place places[100];
+    char ids[100][WEIR_UUID_BYTES], *data;
+    size_t len;
+    int n_left = 0;
+    for (int i = 0; i < 100; i++) {
+        weir_uuid_make(ids[i]);
+        ck_assert_int_eq(weir_packs_append(pictures, ids[i], bytes, sizeof bytes, &places[i], NULL),
+                         WEIR_OK);
+    }
+    now_ms = weir_time_ms();
+    retain("pictures", "100kB");
+    sweep_round();
+    for (int i = 0; i < 100; i++) {
+        bool is_left = weir_packs_read(pictures, ids[i], &places[i], &fixture.arena, &data, &len,
+                                       NULL) == WEIR_OK;
+        ck_assert(is_left || n_left == 0); /* those that are left are the newest */
+        n_left += is_left;
+    }
+    ck_assert_int_ge(n_left, 30);
+    ck_assert_int_le(n_left, 50);
+    retain("pictures", "0s"); /* the current pack too */
+    now_ms = weir_time_ms() + 1000;
+    sweep_round();
+    ck_assert_int_ne(
+        weir_packs_read(pictures, ids[99], &places[99], &fixture.arena, &data, &len, NULL),
+        WEIR_OK);
+    ck_assert_int_eq(weir_packs_append(pictures, ids[0], bytes, 10, &places[0], NULL), WEIR_OK);
+    ck_assert_int_eq(
+        weir_packs_read(pictures, ids[0], &places[0], &fixture.arena, &data, &len, NULL), WEIR_OK);
+}
+
+END_TEST
+
 START_TEST(sizes_are_those_on_the_disk)
 {
     add_file(in_state("tree/a/b/c"), 100000, NOON_MS);
@@ -196,4 +235,6 @@ WEIR_TEST_MAIN_WITH("folders", retain_set_up, retain_tear_down,
                     a_removal_that_was_cut_short_is_ended,
                     a_link_is_removed_and_not_what_it_points_to,
                     a_replica_s_folder_stays_until_every_decision_was_shipped,
-                    logs_of_attempts_that_are_over_go_by_age_and_size, sizes_are_those_on_the_disk)
+                    logs_of_attempts_that_are_over_go_by_age_and_size,
+                    packs_of_pictures_go_oldest_first_and_the_next_picture_is_put,
+                    sizes_are_those_on_the_disk)

@@ -30,6 +30,7 @@
 #include "base/json.h"
 #include "base/record.h"
 #include "blob/blob.h"
+#include "blob/pack.h"
 #include "store/store.h"
 
 /** No bound: kept for ever, or whatever its size. */
@@ -48,6 +49,7 @@ enum weir_retain_kind {
     WEIR_RETAIN_RENDEZVOUS,
     WEIR_RETAIN_REPLICAS,
     WEIR_RETAIN_LOGS,
+    WEIR_RETAIN_PICTURES,
     WEIR_RETAIN_BLOBS,
     WEIR_RETAIN_N,
 };
@@ -108,6 +110,7 @@ struct weir_retainer;
 struct weir_retainer_config {
     struct weir_store *store;
     struct weir_blobs *blobs;
+    struct weir_packs *pictures;    /**< In state_dir/pictures. */
     const char *state_dir;          /**< Copied. */
     const struct weir_clock *clock; /**< NULL: the system's. */
 };

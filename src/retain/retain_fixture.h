@@ -19,6 +19,7 @@
 
 static struct store_fixture fixture;
 static struct weir_blobs *blobs;
+static struct weir_packs *pictures;
 static struct weir_retainer *retainer;
 static int64_t now_ms;
 
@@ -48,14 +49,19 @@ static inline void retain_set_up(void)
     now_ms = NOON_MS;
     fixture_make(&fixture, NULL);
     ck_assert_int_eq(weir_blobs_open(in_state("blobs"), &blobs, NULL), WEIR_OK);
-    struct weir_retainer_config config = {
-        .store = fixture.store, .blobs = blobs, .state_dir = fixture.dir, .clock = &driven_clock};
+    ck_assert_int_eq(weir_packs_open(in_state("pictures"), 20000, &pictures, NULL), WEIR_OK);
+    struct weir_retainer_config config = {.pictures = pictures,
+                                          .store = fixture.store,
+                                          .blobs = blobs,
+                                          .state_dir = fixture.dir,
+                                          .clock = &driven_clock};
     retainer = weir_retainer_create(&config);
 }
 
 static inline void retain_tear_down(void)
 {
     weir_retainer_destroy(retainer);
+    weir_packs_close(pictures);
     weir_blobs_close(blobs);
     fixture_fini(&fixture);
 }

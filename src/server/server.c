@@ -39,6 +39,7 @@ struct server {
     bool is_announced; /**< server.json is ours. */
     struct weir_store *store;
     struct weir_blobs *blobs;
+    struct weir_packs *pictures;
     struct weir_retainer *retainer;
     struct weir_api *api;
     struct weir_http_server *http;
@@ -84,8 +85,11 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     /* Whoever was sending when the server was killed sends again: half an upload is of no use. */
     WEIR_TRY(weir_dir_remove(path_in(server, "uploads"), err));
     WEIR_TRY(weir_dir_make(path_in(server, "uploads"), 0700, err));
-    struct weir_retainer_config retainer = {
-        .store = server->store, .blobs = server->blobs, .state_dir = server->state};
+    WEIR_TRY(weir_packs_open(path_in(server, "pictures"), 0, &server->pictures, err));
+    struct weir_retainer_config retainer = {.store = server->store,
+                                            .blobs = server->blobs,
+                                            .pictures = server->pictures,
+                                            .state_dir = server->state};
     server->retainer = weir_retainer_create(&retainer);
     const char *node = server->config->node;
     return bootstrap(server->store, server->state,
@@ -98,6 +102,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
     struct weir_api_config api = {.store = server->store,
                                   .blobs = server->blobs,
                                   .retainer = server->retainer,
+                                  .pictures = server->pictures,
                                   .state_dir = server->state,
                                   .task_key = server->task_key,
                                   .poke = poke_engine,
@@ -187,6 +192,7 @@ static void stop_all(struct server *server)
     engine_stop(server->engine);
     weir_api_destroy(server->api);
     weir_retainer_destroy(server->retainer);
+    weir_packs_close(server->pictures);
     weir_blobs_close(server->blobs);
     weir_store_close(server->store);
     privacy_stop(server->privacy);

@@ -1,4 +1,5 @@
 """What is kept and for how long: limits are changed, what is over goes, what is needed stays."""
+import base64
 import hashlib
 import json
 import os
@@ -97,6 +98,44 @@ class Retention(unittest.TestCase):
         server.weir("store", "sweep")
         wait_until(lambda: not path.exists(), 20, "the blob gone")
         self.assertTrue((server.state / "blobs" / fresh[:2] / fresh).exists())
+
+    def test_pictures_lie_in_few_files_and_go_with_their_pack(self):
+        server = self.server
+        faces = {i: bytes([255, 216]) + bytes([i % 251]) * (1500 + i) for i in range(300)}
+        for start in range(0, 300, 100):
+            self.ship([decision(i, image=hashlib.sha256(faces[i]).hexdigest(),
+                                picture=base64.b64encode(faces[i]).decode()) for i in range(start, start + 100)])
+        listed = {item["frame"]: item for item in server.get("/decisions?limit=1000")["items"]}
+        for i in (0, 150, 299):
+            self.assertEqual(listed[i]["image"], hashlib.sha256(faces[i]).hexdigest())
+            self.assertNotIn("pack", listed[i])
+            self.assertEqual(self.picture(i), faces[i])
+        packs = list((server.state / "pictures").iterdir())
+        self.assertEqual(len(packs), 1)
+        self.assertLess(packs[0].stat().st_size, sum(map(len, faces.values())) + 300 * 64)
+        self.assertEqual(self.usage("pictures")["n"], 1)
+        # What is damaged is left out, and its decision stays.
+        self.ship([decision(500, picture="no base64!", image="0" * 64)])
+        with self.assertRaises(HttpError) as missing:
+            self.picture(500)
+        self.assertEqual(missing.exception.code, 404)
+        # The pack goes, the decisions stay and say so; the next picture is put.
+        server.weir("store", "retain", "pictures=0s")
+        server.weir("store", "sweep")
+        wait_until(lambda: not list((server.state / "pictures").iterdir()), 20, "the pack gone")
+        with self.assertRaises(HttpError) as gone:
+            self.picture(0)
+        self.assertEqual(gone.exception.code, 404)
+        self.assertIn("no longer kept", gone.exception.error["message"])
+        self.assertEqual(self.usage("decisions")["n"], 301)
+        server.weir("store", "retain", "pictures=default")
+        server.kill()
+        server.start("--no-agent")
+        self.ship([decision(501, picture=base64.b64encode(faces[1]).decode())])
+        self.assertEqual(self.picture(501), faces[1])
+
+    def picture(self, i):
+        return self.server.request("GET", f"/api/v1/decisions/01900000-0000-7000-8000-{i:012d}/image", raw=True)
 
 
 if __name__ == "__main__":
