@@ -35,6 +35,7 @@ struct gallery {
 
 struct endpoint {
     char *kind, *path, *listen, *token;
+    int64_t max_mb, keep; /**< Of a sink. */
 };
 
 struct link {
@@ -90,6 +91,8 @@ static const struct weir_field source_fields[] = {
 static const struct weir_field sink_fields[] = {
     WEIR_FIELD(endpoint, kind, TEXT, WEIR_FIELD_REQUIRED, "", "kind"),
     WEIR_FIELD(endpoint, path, TEXT, 0, "", "path"),
+    WEIR_FIELD(endpoint, max_mb, INT, 0, "MB", "size at which a new file is begun"),
+    WEIR_FIELD(endpoint, keep, INT, 0, "", "older files that are kept"),
 };
 static const struct weir_field link_fields[] = {
     WEIR_FIELD(link, from,   TEXT, WEIR_FIELD_REQUIRED, "", "training pipeline"),
@@ -219,7 +222,7 @@ static weir_status read_training(const struct reader *reader, const json_t *json
 static weir_status read_endpoint(const struct reader *reader, const struct weir_resource *resource,
                                  const json_t *json, const char *kind_plain, const char *kind_path)
 {
-    struct endpoint endpoint = {0};
+    struct endpoint endpoint = {.max_mb = 1};
     WEIR_TRY(read_object(reader, resource, json, &endpoint));
     bool needs_path = strcmp(endpoint.kind, kind_path) == 0;
     if (!needs_path && (kind_plain[0] == '\0' || strcmp(endpoint.kind, kind_plain) != 0)) {
@@ -232,6 +235,11 @@ static weir_status read_endpoint(const struct reader *reader, const struct weir_
         return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.path: a %s of kind \"%s\" %s",
                               reader->path, resource->name, endpoint.kind,
                               needs_path ? "needs a path" : "has no path");
+    }
+    if (endpoint.max_mb < 1 || endpoint.max_mb > 1000000 || endpoint.keep < 0 ||
+        endpoint.keep > 10000) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s: max_mb is 1 to 1000000, keep is 0 to 10000", reader->path);
     }
     if (needs_path && (endpoint.listen != NULL || endpoint.token != NULL)) {
         return weir_error_set(reader->err, WEIR_ERR_INVALID,

@@ -133,7 +133,9 @@ START_TEST(a_specification_is_read_and_its_mistakes_are_named)
     ck_assert_int_eq(spec.rank, 2);
     ck_assert_int_eq(spec.health_window, 200);
     ck_assert_str_eq(spec.source_path, "/f");
-    ck_assert_str_eq(spec.sinks[0], "/s");
+    ck_assert_str_eq(spec.sinks[0].path, "/s");
+    ck_assert_int_eq(spec.sinks[0].max_bytes, 128000000);
+    ck_assert_int_eq(spec.sinks[0].n_kept, 7);
     ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"http\"}}", &arena, &spec),
                      WEIR_OK);
     ck_assert_str_eq(spec.source_listen, "127.0.0.1:0");

@@ -114,6 +114,9 @@ bool outbox_reader_is_due(const struct outbox_reader *reader);
 void outbox_reader_save(struct outbox_reader *reader, int64_t note);
 int64_t outbox_reader_note(const struct outbox_reader *reader);
 
+/** When the place was last saved, by the time of its file; 0: never. */
+int64_t outbox_reader_saved_ms(const struct outbox_reader *reader);
+
 /** Waits end at once from now on. Any thread. */
 void outbox_reader_cancel(struct outbox_reader *reader);
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define SAVE_EVERY_MS  1000
 #define PLACE_MAX      64
@@ -182,6 +183,15 @@ void outbox_reader_save(struct outbox_reader *reader, int64_t note)
     pthread_mutex_lock(&reader->outbox->lock);
     reader->saved = reader->position;
     pthread_mutex_unlock(&reader->outbox->lock);
+}
+
+int64_t outbox_reader_saved_ms(const struct outbox_reader *reader)
+{
+    struct stat info;
+    if (stat(reader->path, &info) != 0) {
+        return 0;
+    }
+    return (int64_t)info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1000000;
 }
 
 void outbox_reader_cancel(struct outbox_reader *reader)

@@ -71,7 +71,7 @@ static weir_status start_readers(struct replica *replica, struct weir_error *err
         WEIR_TRY(shipper_start(spec, replica->outbox, replica->pictures, &replica->shipper, err));
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
-        WEIR_TRY(sink_jsonl_start(spec->sinks[i], replica->outbox, &replica->sinks[i], err));
+        WEIR_TRY(sink_jsonl_start(&spec->sinks[i], replica->outbox, &replica->sinks[i], err));
     }
     return WEIR_OK;
 }

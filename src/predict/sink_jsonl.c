@@ -10,19 +10,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BATCH_MAX     200
-#define IDLE_MS       1000
-#define RETRY_MS      500
-#define COMPLAIN_MS   10000
-#define LINES_MAX     ((size_t)4 << 20)
-#define LINE_ID_BYTES 48
+#define BATCH_MAX   200
+#define IDLE_MS     1000
+#define RETRY_MS    500
+#define COMPLAIN_MS 10000
+#define LINES_MAX   ((size_t)4 << 20)
 
 struct sink_jsonl {
-    char *path;
+    struct rotated_file file; /**< Its path is ours. */
     struct outbox_reader *reader;
     pthread_t thread;
     int64_t complained_ms;
@@ -36,66 +34,27 @@ struct sink_jsonl {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Length of the file up to its last line end; what is behind is torn. -1: unreadable. */
-static int64_t whole_length(int fd, int64_t size)
+static void complain(struct sink_jsonl *sink, const struct weir_error *err)
 {
-    char bytes[4096];
-    while (size > 0) {
-        int64_t from = WEIR_MAX(0, size - (int64_t)sizeof bytes);
-        ssize_t n = pread(fd, bytes, (size_t)(size - from), from);
-        if (n != size - from) {
-            return -1;
-        }
-        for (ssize_t i = n; i > 0; i--) {
-            if (bytes[i - 1] == '\n') {
-                return from + i;
-            }
-        }
-        size = from;
+    int64_t now_ms = weir_mono_ms();
+    if (sink->complained_ms == 0 || now_ms - sink->complained_ms >= COMPLAIN_MS) {
+        sink->complained_ms = now_ms;
+        weir_log(WEIR_LOG_ERROR, "sink_not_writable", WEIR_KV_STR("path", sink->file.path),
+                 WEIR_KV_STR("reason", err->message));
     }
-    return 0;
 }
 
-/* Open and lock, and cut a torn last line. */
-static weir_status open_locked(const struct sink_jsonl *sink, int *out_fd, int64_t *out_size,
-                               struct weir_error *err)
+/* Remember the identifiers of a file's lines from `from` on; of all if it is shorter than that. */
+static weir_status read_lines_of(struct sink_jsonl *sink, const char *path, int64_t from,
+                                 struct weir_error *err)
 {
-    struct stat st;
-    int fd = open(sink->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "%s", sink->path);
-    }
-    weir_status status = WEIR_OK;
-    if (flock(fd, LOCK_EX) != 0 || fstat(fd, &st) != 0) {
-        status = weir_error_set_errno(err, errno, "%s", sink->path);
-    } else if (S_ISREG(st.st_mode)) {
-        int64_t whole = whole_length(fd, st.st_size);
-        if (whole < 0 || (whole < st.st_size && ftruncate(fd, whole) != 0)) {
-            status = weir_error_set_errno(err, errno, "%s", sink->path);
-        }
-        *out_size = whole;
-    } else {
-        *out_size = 0; /* A pipe or terminal: nothing to look back at. */
-    }
-    if (status != WEIR_OK) {
-        close(fd);
-        return status;
-    }
-    *out_fd = fd;
-    return WEIR_OK;
-}
-
-/* Remember the identifiers of the lines behind the saved length. */
-static weir_status read_written(struct sink_jsonl *sink, struct weir_error *err)
-{
-    int64_t from = outbox_reader_note(sink->reader);
-    FILE *file = fopen(sink->path, "re");
+    FILE *file = fopen(path, "re");
     struct stat st;
     char *line = NULL;
     size_t cap = 0;
     ssize_t n;
     if (file == NULL) {
-        return errno == ENOENT ? WEIR_OK : weir_error_set_errno(err, errno, "%s", sink->path);
+        return errno == ENOENT ? WEIR_OK : weir_error_set_errno(err, errno, "%s", path);
     }
     if (fstat(fileno(file), &st) != 0 || !S_ISREG(st.st_mode)) {
         (void)fclose(file);
@@ -117,14 +76,86 @@ static weir_status read_written(struct sink_jsonl *sink, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* Has the file that is now PATH.1 been written since our place was saved? Then another replica has
+ * begun a new file meanwhile, and our saved length is one in PATH.1. */
+static bool is_place_in_older(const struct sink_jsonl *sink, const char *older)
+{
+    struct stat st;
+    return stat(older, &st) == 0 &&
+           (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 >=
+               outbox_reader_saved_ms(sink->reader);
+}
+
+/* What is written behind the saved place is not written again. */
+static weir_status read_written(struct sink_jsonl *sink, struct weir_error *err)
+{
+    char older[ROTATED_PATH_BYTES];
+    int64_t from = outbox_reader_note(sink->reader);
+    rotated_file_older(&sink->file, 1, older);
+    if (from > 0 && is_place_in_older(sink, older)) {
+        WEIR_TRY(read_lines_of(sink, older, from, err));
+        from = 0;
+    }
+    return read_lines_of(sink, sink->file.path, from, err);
+}
+
+/* The lines first, then the place that says they are there. */
+static void save_place(struct sink_jsonl *sink)
+{
+    int fd = open(sink->file.path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0) {
+        (void)fdatasync(fd);
+        close(fd);
+    }
+    outbox_reader_save(sink->reader, sink->end);
+}
+
+/* The place is saved before the files are renamed and after: a kill in between finds a new file
+ * that is shorter than the place says, and reads all of it. */
+static weir_status begin_new_file(struct sink_jsonl *sink, int *fd, int64_t *size,
+                                  struct weir_error *err)
+{
+    save_place(sink);
+    weir_status status = rotated_file_shift(&sink->file, err);
+    if (status != WEIR_OK) { /* too long is better than lost */
+        complain(sink, err);
+        return WEIR_OK;
+    }
+    (void)close(*fd);
+    *fd = -1;
+    WEIR_TRY(rotated_file_open(&sink->file, fd, size, err));
+    outbox_reader_save(sink->reader, 0);
+    return WEIR_OK;
+}
+
+static weir_status write_lines(struct sink_jsonl *sink, const struct weir_buf *lines,
+                               struct weir_error *err)
+{
+    int fd = -1;
+    int64_t size = 0;
+    weir_status status = rotated_file_open(&sink->file, &fd, &size, err);
+    if (status == WEIR_OK && rotated_file_is_full(&sink->file, size, (int64_t)lines->len)) {
+        status = begin_new_file(sink, &fd, &size, err);
+    }
+    if (status == WEIR_OK) {
+        status = weir_fd_write_all(fd, lines->data, lines->len, err);
+        if (status != WEIR_OK && size >= 0) {
+            (void)!ftruncate(fd, size);
+        }
+        sink->end = WEIR_MAX(size, (int64_t)0) + (int64_t)lines->len;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return status;
+}
+
 static weir_status append_lines(struct sink_jsonl *sink, const json_t *batch,
                                 struct weir_error *err)
 {
     struct weir_buf lines;
     size_t i;
     const json_t *decision;
-    int fd = -1;
-    int64_t size = 0;
     weir_buf_init(&lines, LINES_MAX);
     json_array_foreach(batch, i, decision)
     {
@@ -140,29 +171,10 @@ static weir_status append_lines(struct sink_jsonl *sink, const json_t *batch,
     }
     weir_status status = lines.status;
     if (status == WEIR_OK && lines.len > 0) {
-        status = open_locked(sink, &fd, &size, err);
-        if (status == WEIR_OK) {
-            status = weir_fd_write_all(fd, lines.data, lines.len, err);
-            if (status != WEIR_OK) {
-                (void)!ftruncate(fd, size);
-            }
-            sink->end = size + (int64_t)lines.len;
-            close(fd);
-        }
+        status = write_lines(sink, &lines, err);
     }
     weir_buf_fini(&lines);
     return status;
-}
-
-/* The lines first, then the place that says they are there. */
-static void save_place(struct sink_jsonl *sink)
-{
-    int fd = open(sink->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0) {
-        (void)fdatasync(fd);
-        close(fd);
-    }
-    outbox_reader_save(sink->reader, sink->end);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -178,16 +190,6 @@ static bool pause_for(struct sink_jsonl *sink, int64_t wait_ms)
     bool is_stopping = sink->is_stopping;
     pthread_mutex_unlock(&sink->lock);
     return is_stopping;
-}
-
-static void complain(struct sink_jsonl *sink, const struct weir_error *err)
-{
-    int64_t now_ms = weir_mono_ms();
-    if (sink->complained_ms == 0 || now_ms - sink->complained_ms >= COMPLAIN_MS) {
-        sink->complained_ms = now_ms;
-        weir_log(WEIR_LOG_ERROR, "sink_not_writable", WEIR_KV_STR("path", sink->path),
-                 WEIR_KV_STR("reason", err->message));
-    }
 }
 
 static void *sink_main(void *context)
@@ -227,7 +229,7 @@ static void sink_free(struct sink_jsonl *sink)
     json_decref(sink->written);
     pthread_cond_destroy(&sink->changed);
     pthread_mutex_destroy(&sink->lock);
-    free(sink->path);
+    free((char *)sink->file.path);
     free(sink);
 }
 
@@ -241,15 +243,16 @@ static void reader_name(const char *path, char out[32])
     (void)snprintf(out, 32, "jsonl-%016" PRIx64, hash);
 }
 
-weir_status sink_jsonl_start(const char *path, struct outbox *outbox, struct sink_jsonl **out,
-                             struct weir_error *err)
+weir_status sink_jsonl_start(const struct rotated_file *file, struct outbox *outbox,
+                             struct sink_jsonl **out, struct weir_error *err)
 {
     char name[32];
     struct sink_jsonl *sink = weir_xalloc(sizeof *sink);
-    *sink = (struct sink_jsonl){.path = weir_xstrdup(path), .written = json_object()};
+    *sink = (struct sink_jsonl){.file = *file, .written = json_object()};
+    sink->file.path = weir_xstrdup(file->path);
     pthread_mutex_init(&sink->lock, NULL);
     weir_cond_init(&sink->changed);
-    reader_name(path, name);
+    reader_name(file->path, name);
     weir_status status = outbox_reader_open(outbox, name, &sink->reader, err);
     if (status == WEIR_OK) {
         sink->end = outbox_reader_note(sink->reader);

@@ -80,7 +80,13 @@ static weir_status read_sinks(const json_t *root, struct weir_arena *arena,
             return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s.kind: \"%s\" is not jsonl", where,
                                   kind);
         }
-        WEIR_TRY(read_text(sink, where, "path", true, arena, &out->sinks[out->n_sinks++], err));
+        char *path;
+        int64_t max_mb, keep;
+        WEIR_TRY(read_text(sink, where, "path", true, arena, &path, err));
+        WEIR_TRY(read_int(sink, where, "max_mb", SPEC_SINK_MAX_MB, 1, 1000000, &max_mb, err));
+        WEIR_TRY(read_int(sink, where, "keep", SPEC_SINK_KEEP, 0, 10000, &keep, err));
+        out->sinks[out->n_sinks++] =
+            (struct rotated_file){.path = path, .max_bytes = max_mb * 1000000, .n_kept = keep};
     }
     return WEIR_OK;
 }

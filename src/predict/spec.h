@@ -16,6 +16,8 @@
 #ifndef WEIR_PREDICT_SPEC_H
 #define WEIR_PREDICT_SPEC_H
 
+#include "predict/rotated_file.h"
+
 #include "base/arena.h"
 #include "base/status.h"
 
@@ -24,15 +26,19 @@
 
 #define SPEC_SINKS_MAX 16
 
+/** Of a sink that says nothing else: a gigabyte in all. */
+#define SPEC_SINK_MAX_MB 128
+#define SPEC_SINK_KEEP   7
+
 enum source_kind { SOURCE_DIRECTORY, SOURCE_HTTP };
 
 struct predict_spec {
     char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
     int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
     enum source_kind source;
-    char *source_path;                  /**< Directory. */
-    char *source_listen, *source_token; /**< http; the token may be NULL. */
-    char *sinks[SPEC_SINKS_MAX];        /**< Paths of JSON lines files. */
+    char *source_path;                         /**< Directory. */
+    char *source_listen, *source_token;        /**< http; the token may be NULL. */
+    struct rotated_file sinks[SPEC_SINKS_MAX]; /**< JSON lines files. */
     size_t n_sinks;
     int64_t health_window, health_interval_ms;
 };
