@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests/system"))
 import harness  # noqa: E402
 
 FPS, CAMERAS, BATCH = 30, 3, 200
-BOUNDS = {"decisions": 1500e6, "pictures": 1000e6}
+BOUNDS = {"decisions": 1200e6, "pictures": 800e6}
 WHOLE_BOUND = 5e9
 
 

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEIR_PACK_BYTES          ((int64_t)16 << 20)
+#define WEIR_PACK_BYTES          ((int64_t)4 << 20)
 #define WEIR_PACK_SPAN_MS        ((int64_t)3600000)
 #define WEIR_PACK_ITEM_MAX_BYTES ((size_t)1 << 20)
 

@@ -25,7 +25,7 @@ size_t retain_choose(struct retain_item *items, size_t n, const struct weir_reta
     }
     for (size_t i = 0; i < n; i++) {
         bool is_old = limit->keep_ms >= 0 && now_ms - items[i].time_ms >= limit->keep_ms;
-        bool is_over = limit->max_bytes >= 0 && total > limit->max_bytes;
+        bool is_over = limit->max_bytes >= 0 && total > limit->max_bytes && !items[i].has_no_size;
         items[i].goes = !items[i].is_needed && (is_old || is_over);
         if (items[i].goes) {
             total -= items[i].bytes;

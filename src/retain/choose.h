@@ -9,8 +9,9 @@
 struct retain_item {
     int64_t time_ms; /**< When it ended or was last written; in the future: now. */
     int64_t bytes;
-    bool is_needed; /**< Must stay, but counts. */
-    bool goes;      /**< Out. */
+    bool is_needed;   /**< Must stay, but counts. */
+    bool has_no_size; /**< Goes by its age alone, but counts. */
+    bool goes;        /**< Out. */
     const char *name;
 };
 

@@ -63,6 +63,16 @@ START_TEST(what_is_needed_counts_but_never_goes)
 
 END_TEST
 
+START_TEST(what_has_no_size_goes_by_age_alone)
+{
+    ITEMS;
+    items[1].has_no_size = true; /* a */
+    ck_assert_str_eq(chosen(items, 4, -1, 20, 450), "bc");
+    ck_assert_str_eq(chosen(items, 4, 350, 40, 450), "a");
+}
+
+END_TEST
+
 START_TEST(a_time_in_the_future_is_not_old)
 {
     struct retain_item items[] = {{.name = "x", .time_ms = 2000, .bytes = 1}};
@@ -74,4 +84,5 @@ START_TEST(a_time_in_the_future_is_not_old)
 END_TEST
 
 WEIR_TEST_MAIN("choose", what_is_too_old_goes, the_oldest_go_until_the_rest_fits,
-               what_is_needed_counts_but_never_goes, a_time_in_the_future_is_not_old)
+               what_is_needed_counts_but_never_goes, what_has_no_size_goes_by_age_alone,
+               a_time_in_the_future_is_not_old)

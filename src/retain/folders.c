@@ -275,6 +275,22 @@ static weir_status judge_all(struct weir_txn *txn, void *context, struct weir_er
     return WEIR_OK;
 }
 
+/* The training that ended last may be tried again: it keeps its checkpoints, however large. */
+static void spare_last(struct listing *listing)
+{
+    struct retain_item *last = NULL;
+    for (size_t i = 0; i < listing->n; i++) {
+        struct retain_item *item = &listing->items[i];
+        if (!item->is_needed && !is_going(item->name) &&
+            (last == NULL || item->time_ms > last->time_ms)) {
+            last = item;
+        }
+    }
+    if (last != NULL) {
+        last->has_no_size = true;
+    }
+}
+
 static weir_status list_entries(const struct retain_look *look, struct listing *out,
                                 size_t *out_n_going, struct weir_error *err)
 {
@@ -288,6 +304,9 @@ static weir_status list_entries(const struct retain_look *look, struct listing *
                                     listing.folder->dir);
     WEIR_TRY(list_names(&listing, err));
     WEIR_TRY(weir_store_read(look->retainer->config.store, judge_all, &listing, err));
+    if (look->kind == WEIR_RETAIN_CHECKPOINTS) {
+        spare_last(&listing);
+    }
     *out_n_going = retain_choose(listing.items, listing.n, &look->limit, look->now_ms);
     for (size_t i = 0; i < listing.n; i++) { /* what was begun is ended, whatever the limits say */
         *out_n_going += is_going(listing.items[i].name) && !listing.items[i].goes;

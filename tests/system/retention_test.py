@@ -39,9 +39,9 @@ class Retention(unittest.TestCase):
         for i in range(0, 2000, 500):
             self.ship([decision(k) for k in range(i, i + 500)])
         self.assertEqual(self.usage("decisions")["n"], 2000)
-        rules = server.weir("store", "retain", "decisions=1d,42kB")[1]
-        self.assertIn("1d,42kB", rules)
-        self.assertEqual(self.usage("decisions")["limit"], "1d,42kB")
+        rules = server.weir("store", "retain", "decisions=1d,52kB")[1]
+        self.assertIn("1d,52kB", rules)
+        self.assertEqual(self.usage("decisions")["limit"], "1d,52kB")
         server.weir("store", "sweep")
         wait_until(lambda: self.usage("decisions")["n"] <= 100, 20, "the oldest decisions gone")
         left = [item["frame"] for item in server.get("/decisions?limit=1000")["items"]]
@@ -51,9 +51,9 @@ class Retention(unittest.TestCase):
         # The policy outlives the server.
         server.kill()
         server.start("--no-agent")
-        self.assertEqual(self.usage("decisions")["limit"], "1d,42kB")
+        self.assertEqual(self.usage("decisions")["limit"], "1d,52kB")
         server.weir("store", "retain", "decisions=default")
-        self.assertEqual(self.usage("decisions")["limit"], "30d,1500MB")
+        self.assertEqual(self.usage("decisions")["limit"], "30d,1200MB")
 
     def test_a_wrong_limit_or_a_lesser_role_is_refused(self):
         server = self.server
