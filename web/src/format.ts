@@ -148,6 +148,11 @@ export function sentence(text: string): string {
     return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
+/** A name within its ION: "door.training.5" of "door" is "training.5", whose end tells it apart. */
+export function nameIn(ion: Opt<string>, name: string): string {
+    return ion && name.startsWith(ion + '.') ? name.slice(ion.length + 1) : name
+}
+
 /** "images_per_second" → "images per second" */
 export function words(key: string): string {
     return key.replace(/[_-]+/g, ' ')

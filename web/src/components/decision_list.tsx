@@ -10,7 +10,7 @@ import { VirtualList } from './virtual_list'
 
 const PHONE = window.matchMedia('(max-width: 760px)')
 const ROW_PX = 61
-const PHONE_ROW_PX = 79
+const PHONE_ROW_PX = 85
 const TOUCH_HOLD_MS = 4_000 // after the last touch
 const JUST_MOVED_MS = 600 // a finger aims at what was there that long ago
 

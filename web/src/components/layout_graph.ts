@@ -81,9 +81,16 @@ function round(point: Point): string {
     return `${point.x.toFixed(1)},${point.y.toFixed(1)}`
 }
 
+const CORNER = 24 // a line meets a box that far from its corners
+
+/** Where a line to the label leaves a box: on its right (1) or left (-1), as level with the label as its height allows. */
+function sideOf(box: Box, side: 1 | -1, label: Box): Point {
+    const reach = box.height / 2 - CORNER
+    return { x: box.x + (side * box.width) / 2, y: Math.min(box.y + reach, Math.max(box.y - reach, label.y)) }
+}
+
 /** Level through the label, so that the line crosses none of its words. */
-function throughLabel(points: Point[], label: Box): string {
-    const [start, end] = [points[0]!, points[points.length - 1]!]
+function throughLabel(start: Point, end: Point, label: Box): string {
     const into = { x: label.x - label.width / 2, y: label.y }
     const out = { x: label.x + label.width / 2, y: label.y }
     const bend = (from: Point, to: Point) => {
@@ -144,7 +151,8 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
             const key = edge.name ?? ''
             const link = links.get(key) ?? null
             const label = link ? { x: placed.x, y: placed.y, width: LABEL_WIDTH, height: labelHeight(link) } : null
-            const path = label && direction === 'LR' ? throughLabel(placed.points, label) : smooth(placed.points)
+            const [from, to] = [graph.node(edge.v) as Box, graph.node(edge.w) as Box]
+            const path = label && direction === 'LR' ? throughLabel(sideOf(from, 1, label), sideOf(to, -1, label), label) : smooth(placed.points)
             return { key, path, link, to: edge.w.slice(2), label }
         }),
     }

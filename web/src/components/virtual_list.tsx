@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 const AROUND = 6
 const NEAR_END = 15
+const AT_LEAST = 14 // rows that are there even while the list is out of sight
 
 export function VirtualList<T>(props: {
     items: T[]
@@ -21,7 +22,7 @@ export function VirtualList<T>(props: {
     const look = () => {
         const { top } = host.current!.getBoundingClientRect()
         const from = Math.max(0, Math.floor(-top / latest.current.height) - AROUND)
-        const to = Math.max(from, Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND)
+        const to = Math.max(from + AT_LEAST, Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND)
         setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
         if (to > latest.current.items.length - NEAR_END) {
             latest.current.onNearEnd?.()

@@ -11,7 +11,7 @@ import { route, setQuery } from '../state/route'
 import { ions } from '../state/store'
 
 const SPANS: Record<string, string> = {
-    '': 'Live, and back in time',
+    '': 'Live',
     '-5m': 'Last 5 minutes',
     '-1h': 'Last hour',
     '-24h': 'Last 24 hours',
@@ -214,7 +214,7 @@ export function Decisions() {
             )}
             <section class="panel" aria-labelledby="decisions-title">
                 <header class="panel-head stays">
-                    <h2 id="decisions-title">{wanted.to ? 'What was decided' : 'What is decided'}</h2>
+                    <h2 id="decisions-title">{wanted.to ? 'In this time' : 'Live'}</h2>
                     <div class="panel-aside">
                         <LiveControls list={list} />
                     </div>

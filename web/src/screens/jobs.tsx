@@ -9,7 +9,7 @@ import { Icon } from '../components/icon'
 import { LogView } from '../components/log_view'
 import { Id, Sentence } from '../components/noun'
 import { Split } from '../components/split'
-import { dayTime, NONE, shortId, span, words } from '../format'
+import { dayTime, nameIn, NONE, shortId, span, words } from '../format'
 import { getAll, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
@@ -200,10 +200,11 @@ export function Jobs() {
                                 <li key={one.id}>
                                     <a class="item" href={href('jobs', one.id)} aria-current={one.id === job?.id ? 'true' : undefined}>
                                         <span class="item-top">
-                                            <b title={one.name}>{one.name}</b>
+                                            <b title={one.name}>{nameIn(one.ion, one.name)}</b>
                                             <StateChip state={one.state} />
                                         </span>
                                         <small class="muted">
+                                            {one.ion ? `${one.ion} · ` : ''}
                                             {toneOf(one.state) === 'warn' && one.reason ? <Sentence text={one.reason} /> : words(one.kind)} ·{' '}
                                             <span class="nowrap">
                                                 <Ago time={one.created_ms} />

@@ -77,7 +77,7 @@ const us = (ms: Opt<number>): Opt<number> => (typeof ms === 'number' ? ms * 1000
 function windowText(summary: DecisionSummary | undefined, nowMs: number): string {
     const from = millis(summary?.from_ms)
     const isWhole = Number.isNaN(from) || from <= nowMs - SUMMARY_WINDOW_MS + 2 * SUMMARY_REFRESH_S * 1000
-    return isWhole ? `last ${duration(SUMMARY_WINDOW_MS)}` : `since ${clockTime(summary?.from_ms)}`
+    return isWhole ? `last ${duration(SUMMARY_WINDOW_MS)}` : `since ${clockTime(summary?.from_ms).slice(0, 5)}`
 }
 
 function Summary({ ion }: { ion: Ion }) {

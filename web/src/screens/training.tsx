@@ -7,7 +7,7 @@ import { StateChip, toneOf } from '../components/chip'
 import { Chart } from '../components/chart'
 import { DatasetLink, Id } from '../components/noun'
 import { Split } from '../components/split'
-import { dayTime, fixed, NONE, percent, plainValue, short, span, words } from '../format'
+import { dayTime, fixed, nameIn, NONE, percent, plainValue, short, span, words } from '../format'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, route } from '../state/route'
@@ -131,11 +131,12 @@ function RunItem({ run, isCurrent }: { run: Run; isCurrent: boolean }) {
         <li>
             <a class="item" href={href('training', run.id)} aria-current={isCurrent ? 'true' : undefined}>
                 <span class="item-top">
-                    <b title={run.name}>{run.name}</b>
+                    <b title={run.name}>{nameIn(run.ion, run.name)}</b>
                     <StateChip state={run.status} />
                 </span>
                 {toneOf(run.status) === 'busy' && <Progress value={run.progress} label={`Progress of ${run.name}`} />}
                 <small class="muted">
+                    {run.ion && <span class="nowrap">{run.ion} · </span>}
                     {typeof run.validation_accuracy === 'number' && (
                         <>
                             <span class="nowrap">validation {percent(run.validation_accuracy)}</span> ·{' '}
