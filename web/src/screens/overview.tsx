@@ -151,7 +151,9 @@ function LiveDecisions({ ion, list }: { ion: Ion; list: DecisionList }) {
                 <Empty icon="camera" title="No decisions yet">
                     {ion.pipelines.some((pipeline) => pipeline.deployment?.model)
                         ? 'They appear here the moment a camera frame is decided.'
-                        : 'Nothing is served yet: press “Train now”, and let the first model through when it waits for approval.'}
+                        : ion.pipelines.some((pipeline) => pipeline.state === 'TRAINING')
+                          ? 'The first model is being trained; it serves when its link lets it through.'
+                          : 'Nothing is served yet: press “Train now”, and let the first model through when it waits for approval.'}
                 </Empty>
             ) : (
                 <DecisionRows list={list} withIon={false} isLong={false} />
