@@ -26,7 +26,7 @@ const BY_STATUS: Record<string, { tone: Tone; title: string }> = {
 }
 
 function evidence(lastMs: number, nowMs: number): string {
-    return Number.isNaN(lastMs) ? 'no decision yet' : `last decision ${ago(lastMs, nowMs)}`
+    return Number.isNaN(lastMs) ? 'no decision yet' : `last decision ${ago(lastMs, nowMs).replace(/^now$/, 'just now')}`
 }
 
 /** What the states of its pipelines and the alerts about it say, where the server gives no verdict of its own. */

@@ -162,7 +162,7 @@ function Versions({ model }: { model: string }) {
     useEffect(() => versions.loadSoon(), [candidatesVersion.value, candidates.data.value])
     const served = servings(ions.data.value ?? [], model)[0]
     return (
-        <Panel title={model} id="model-title" aside={versions.data.value && <span class="muted">{versions.data.value.length} versions</span>}>
+        <Panel title={model} id="model-title" aside={versions.data.value && <span class="muted">{versions.data.value.length === 1 ? 'one version' : `${versions.data.value.length} versions`}</span>}>
             <Loaded resource={versions} rows={6}>
                 {(items) =>
                     items.length === 0 ? (

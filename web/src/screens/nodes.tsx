@@ -1,4 +1,5 @@
 /** The machines, what they have, and when they were last heard of. */
+import { useEffect } from 'preact/hooks'
 import type { Accelerator, Node } from '../api'
 import { COMMANDS } from '../commands'
 import { Ago, Empty, Facts, Loaded, PageHead } from '../components/basics'
@@ -8,7 +9,8 @@ import { bytes, millis, NONE, percent, plainValue, words } from '../format'
 import { nodes, now } from '../state/store'
 import { connection } from '../state/stream'
 
-const SILENT_MS = 10_000 // as the server's: two reports, one in 5 s, that did not come
+const SILENT_MS = 15_000 // of a server that gives no state: three reports, one in 5 s, that did not come
+const REFRESH_S = 5
 
 function stateOf(node: Node): string {
     const state = node.state ?? (now.value - millis(node.last_seen_ms) < SILENT_MS ? 'ready' : 'silent')
@@ -76,6 +78,8 @@ function NodeCard({ node }: { node: Node }) {
 }
 
 export function Nodes() {
+    const beat = Math.floor(now.value / 1000 / REFRESH_S)
+    useEffect(() => nodes.loadSoon(0), [beat]) // reports are no news on the stream: their age is only as young as the list
     return (
         <>
             <PageHead title="Nodes" sub="The machines that run tasks" />
