@@ -1,6 +1,7 @@
 #include "agent/job_user.h"
 
 #include "base/file.h"
+#include "base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -168,13 +169,42 @@ static void remove_queues(uid_t user)
     }
 }
 
+void job_user_shm_dir(uid_t user, char out[64])
+{
+    (void)snprintf(out, 64, "/dev/shm/weir-%u", (unsigned)user);
+}
+
 void job_user_release(const char *registry, uid_t user)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES], shm[64];
+    struct weir_error err;
+    job_user_shm_dir(user, shm);
+    if (weir_path_exists(shm) && weir_dir_remove(shm, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "shared_memory_not_removed", WEIR_KV_STR("dir", shm),
+                 WEIR_KV_STR("error", err.message));
+    }
     remove_objects("shm", 7, user, remove_shm);
     remove_objects("msg", 7, user, remove_msg);
     remove_objects("sem", 4, user, remove_sem);
     remove_queues(user);
     (void)snprintf(path, sizeof path, "%s/%u", registry, (unsigned)user);
     (void)unlink(path);
+}
+
+void job_user_sweep(const char *registry)
+{
+    int fd = open(registry, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 && flock(fd, LOCK_EX) == 0 ? fdopendir(fd) : NULL;
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        uid_t user = (uid_t)strtoul(entry->d_name, NULL, 10);
+        if (user != 0 && !is_taken(registry, user)) {
+            job_user_release(registry, user);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir); /* with fd, and the lock */
+    } else if (fd >= 0) {
+        close(fd);
+    }
 }

@@ -28,9 +28,16 @@
 weir_status job_user_claim(const char *registry, uid_t base, const char *job_dir, uid_t *out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Forget it, with its System V objects and message queues: the job has no process here any more.
- */
+/** What a job of this user has as /dev/shm. */
+void job_user_shm_dir(uid_t user, char out[64]);
+
+/** Forget it, with its shared memory, System V objects and message queues: the job has no process
+ *  here any more. */
 void job_user_release(const char *registry, uid_t user);
+
+/** The same for every user in the registry whose job is gone: an agent and its folder ended
+ *  together. */
+void job_user_sweep(const char *registry);
 
 /** The number in job_dir/user; 0: none. */
 uid_t job_user_of(const char *job_dir);

@@ -104,6 +104,29 @@ START_TEST(the_number_of_an_account_is_never_taken)
 
 END_TEST
 
+START_TEST(what_is_left_of_jobs_that_are_gone_is_swept)
+{
+    char shm[64], number[32], path[400], gone[400];
+    if (geteuid() != 0) {
+        return;
+    }
+    uid_t user = claim(0, JOB_USER_BASE), lost = JOB_USER_BASE + JOB_USER_COUNT + 1;
+    (void)snprintf(gone, sizeof gone, "%s/gone", root);
+    (void)snprintf(number, sizeof number, "%u", (unsigned)lost);
+    put(registry, number, gone);
+    job_user_shm_dir(lost, shm);
+    ck_assert_int_eq(mkdir(shm, 0700), 0);
+    put(shm, "left", "x");
+    job_user_sweep(registry);
+    ck_assert(!weir_path_exists(shm));
+    (void)snprintf(path, sizeof path, "%s/%s", registry, number);
+    ck_assert(!weir_path_exists(path));
+    (void)snprintf(path, sizeof path, "%s/%u", registry, (unsigned)user);
+    ck_assert(weir_path_exists(path));
+}
+
+END_TEST
+
 START_TEST(what_a_job_left_of_system_v_goes_with_its_user)
 {
     if (geteuid() != 0) {
@@ -136,6 +159,7 @@ int main(void)
     const TTest *const tests[] = {a_job_keeps_its_user_and_others_get_others,
                                   a_number_is_free_when_its_job_is_gone_whatever_the_registry_says,
                                   the_number_of_an_account_is_never_taken,
+                                  what_is_left_of_jobs_that_are_gone_is_swept,
                                   what_a_job_left_of_system_v_goes_with_its_user};
     Suite *suite = suite_create("agent job user");
     TCase *tcase = tcase_create("job user");

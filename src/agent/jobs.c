@@ -14,11 +14,6 @@ static const char *job_path(const struct agent *agent, const char *job, char out
     return out;
 }
 
-static void shm_path(uid_t user, char out[64])
-{
-    (void)snprintf(out, 64, "/dev/shm/weir-%u", (unsigned)user);
-}
-
 static void remove_folder(const char *dir)
 {
     struct weir_error err;
@@ -31,11 +26,9 @@ static void remove_folder(const char *dir)
 /* What the job has here goes, its user last. */
 static void remove_job(struct agent *agent, const char *job)
 {
-    char dir[TASK_PATH_BYTES], shm[64];
+    char dir[TASK_PATH_BYTES];
     uid_t user = job_user_of(job_path(agent, job, dir));
     if (user != 0) {
-        shm_path(user, shm);
-        remove_folder(shm);
         job_user_release(JOB_USER_REGISTRY, user);
     }
     remove_folder(dir);
@@ -89,7 +82,7 @@ weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct
     WEIR_TRY(weir_dir_make(job_path(agent, job, dir), 0700, err));
     bool is_new = job_user_of(dir) == 0;
     WEIR_TRY(job_user_claim(JOB_USER_REGISTRY, agent->task_users, dir, &user, err));
-    shm_path(user, shm);
+    job_user_shm_dir(user, shm);
     if (is_new && weir_path_exists(shm)) {
         WEIR_TRY(weir_dir_remove(shm, err)); /* of a job whose agent never came back */
     }
@@ -109,6 +102,7 @@ weir_status jobs_open(struct agent *agent, struct weir_error *err)
     (void)snprintf(agent->jobs_dir, strlen(agent->dir) + sizeof "/jobs", "%s/jobs", agent->dir);
     WEIR_TRY(weir_dir_make(agent->jobs_dir, 0700, err));
     if (agent->is_isolating) {
+        job_user_sweep(JOB_USER_REGISTRY);
         walls_probe(agent->dir, &agent->walls);
         weir_isolation_probe(&agent->groups);
     }
