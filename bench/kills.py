@@ -17,7 +17,7 @@ Recovery is measured
   replica           from the kill to the decision of a frame that was sent after it.
 
 A job waits 1 s before its first restart, 2 s before its second, and so on. So that this measures
-recovery and not patience with crash loops, a job is killed at most twice. A replica, which waits 2 s at
+recovery and not patience with crash loops, a job is killed at most twice. A replica, which waits 1 s at
 most, is killed however often the dice say (tests/system/door_kill_test.py kills nothing else).
 
 At the end every frame must be decided exactly once on the server and in the file of JSON lines, by the

@@ -29,7 +29,8 @@ weir_status launch_prepare(const char *dir, const struct task *task, struct weir
             WEIR_TRY(weir_dir_make(folder, 0700, err));
         }
         char *path = weir_arena_printf(arena, "%s/%s", work, file->name);
-        WEIR_TRY(weir_file_write_atomic(path, file->value, strlen(file->value), 0600, err));
+        unsigned mode = strncmp(file->value, "#!", 2) == 0 ? 0700 : 0600; /* a script can be run */
+        WEIR_TRY(weir_file_write_atomic(path, file->value, strlen(file->value), mode, err));
     }
     return WEIR_OK;
 }

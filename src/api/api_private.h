@@ -136,6 +136,8 @@ API_FN(api_dataset_freeze_get);
 API_FN(api_dataset_versions);
 API_FN(api_job_create);
 API_FN(api_job_cancel);
+API_FN(api_job_restart);
+API_FN(api_job_resume);
 API_FN(api_job_tasks);
 API_FN(api_task_log_get);
 API_FN(api_task_log_append);

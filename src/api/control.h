@@ -59,6 +59,8 @@ struct control_job {
     const json_t *spec;
     const json_t *datasets; /**< {"name": "path"} beside those that spec names; NULL: none. */
     int64_t max_restarts;
+    const char *id;             /**< Chosen by the caller; NULL: made here. */
+    const char *resumed_from;   /**< Job whose checkpoint it goes on from; NULL if none. */
     const char *ion, *pipeline; /**< NULL for a job of its own. */
     int64_t training;
 };

@@ -153,8 +153,8 @@ static weir_status resolve_validation(struct control *control, struct weir_txn *
 
 /* What a training is started with and, for people, its run's parameters. */
 static weir_status resolve_training(struct control *control, struct weir_txn *txn,
-                                    struct weir_job *job, json_t *spec, char **out_parameters,
-                                    struct weir_error *err)
+                                    const struct control_job *wanted, struct weir_job *job,
+                                    json_t *spec, char **out_parameters, struct weir_error *err)
 {
     if (json_object_get(spec, "code_version") == NULL) {
         json_object_set_new(spec, "code_version", json_string("weir " WEIR_VERSION));
@@ -162,6 +162,9 @@ static weir_status resolve_training(struct control *control, struct weir_txn *tx
     WEIR_TRY(resolve_dataset(control, txn, job, spec, err));
     json_t *names = json_object();
     weir_status status = resolve_validation(control, txn, spec, names, err);
+    if (wanted->resumed_from != NULL) {
+        json_object_set_new(names, "resumed_from", json_string(wanted->resumed_from));
+    }
     json_t *parameters = json_copy(spec);
     json_object_update(parameters, names);
     *out_parameters = weir_json_text(parameters, control->arena);
@@ -231,7 +234,8 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
     struct control_job resolved = *wanted;
     json_t *datasets = NULL;
     struct weir_job job = {
-        .id = make_id(control->arena),
+        .id = wanted->id != NULL ? weir_arena_strdup(control->arena, wanted->id)
+                                 : make_id(control->arena),
         .name = weir_arena_strdup(control->arena, wanted->name),
         .project = weir_arena_strdup(control->arena, wanted->project),
         .kind = weir_arena_strdup(control->arena, wanted->kind),
@@ -244,7 +248,7 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
     char *run_parameters = NULL;
     weir_status status = weir_framework_check(job.kind, spec, control->arena, err);
     if (status == WEIR_OK && strcmp(job.kind, "train") == 0) {
-        status = resolve_training(control, txn, &job, spec, &run_parameters, err);
+        status = resolve_training(control, txn, wanted, &job, spec, &run_parameters, err);
     }
     if (status == WEIR_OK && strcmp(job.kind, "command") == 0) {
         status = resolve_command(control, txn, spec, &datasets, err);

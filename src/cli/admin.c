@@ -1,13 +1,11 @@
-/** weir login, project, user, token, session, job: who may do what, and jobs by hand. */
+/** weir login, project, user, token, session: who may do what. */
 #include "cli/cli_private.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 
 #include <string.h>
 
-#define SPEC_MAX_BYTES ((size_t)1 << 20)
-#define DAY_MS         ((int64_t)24 * 3600 * 1000)
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 struct plain_options {
     struct cli_common common;
@@ -267,77 +265,4 @@ const struct cli_command cli_session = {
     .max_words = 2,
     CLI_OPTIONS(plain_options, plain_options),
     .run = run_session,
-};
-
-/* ---- jobs ------------------------------------------------------------------------------------ */
-
-struct job_options {
-    struct cli_common common;
-    char *file, *project;
-    int64_t max_restarts;
-};
-
-static const struct weir_option job_options[] = {
-    CLI_COMMON_OPTIONS(job_options),
-    WEIR_OPT(job_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "submit: {name, kind, spec} as YAML"),
-    WEIR_OPT(job_options, project, "project", 0, TEXT, "default", 0, 0, "NAME",
-             "submit: whose job it is"),
-    WEIR_OPT(job_options, max_restarts, "max-restarts", 0, INT, "3", 0, 1000, "N",
-             "run: how often it is started again"),
-};
-
-static weir_status submit(struct cli_call *call, const struct job_options *options,
-                          struct weir_error *err)
-{
-    char *text;
-    size_t len;
-    json_t *body;
-    if (options->file == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir job submit -f FILE");
-    }
-    WEIR_TRY(weir_file_read(options->file, SPEC_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, options->file, false, &body, err));
-    return post_and_print(call, "/api/v1/jobs", body, err);
-}
-
-static weir_status run_argv(struct cli_call *call, const struct job_options *options,
-                            struct weir_error *err)
-{
-    json_t *argv = json_array();
-    for (size_t i = 2; i < call->n_words; i++) {
-        json_array_append_new(argv, json_string(call->words[i]));
-    }
-    return post_and_print(call, "/api/v1/jobs",
-                          json_pack("{s:s,s:s,s:s,s:I,s:{s:o}}", "name", call->words[1], "kind",
-                                    "command", "project", options->project, "max_restarts",
-                                    (json_int_t)options->max_restarts, "spec", "argv", argv),
-                          err);
-}
-
-static weir_status run_job(struct cli_call *call, struct weir_error *err)
-{
-    const struct job_options *options = call->options;
-    const char *verb = call->words[0];
-    if (strcmp(verb, "submit") == 0) {
-        return submit(call, options, err);
-    }
-    if (strcmp(verb, "run") == 0 && call->n_words > 2) {
-        return run_argv(call, options, err);
-    }
-    if (strcmp(verb, "cancel") == 0 && call->n_words == 2) {
-        return post_and_print(call, cli_path1(call, "/api/v1/jobs/{}/cancel", call->words[1]), NULL,
-                              err);
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir job %s", call->command->usage);
-}
-
-const struct cli_command cli_job = {
-    .name = "job",
-    .usage = "submit -f FILE | run NAME -- COMMAND … | cancel ID",
-    .summary = "Submit or cancel a job",
-    .min_words = 1,
-    .max_words = 200,
-    CLI_OPTIONS(job_options, job_options),
-    .run = run_job,
 };

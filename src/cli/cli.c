@@ -133,7 +133,7 @@ int weir_cli_main(int argc, char **argv)
                       err.message[0] != '\0' ? err.message : weir_status_text(status));
     }
     weir_arena_fini(&arena);
-    return weir_status_exit(status);
+    return status == WEIR_OK ? call.exit_status : weir_status_exit(status);
 }
 
 /* ---- what the commands share ------------------------------------------------------------------

@@ -52,6 +52,8 @@ struct cli_call {
     int argc; /**< Everything behind the command, unparsed. */
     char **argv;
     struct weir_client *client; /**< Opened by cli_connect. */
+    int exit_status; /**< Of the program, if the command itself went well: that of a followed job.
+                      */
 };
 
 typedef weir_status (*cli_fn)(struct cli_call *call, struct weir_error *err);
@@ -114,6 +116,10 @@ void cli_print_object(const struct cli_call *call, const json_t *object);
 
 /** Member as text: strings as they are, null as "-", else compact JSON. In the arena. */
 char *cli_text(const struct cli_call *call, const json_t *object, const char *member);
+
+/** Print what the tasks of a job write until it is over (logs.c). */
+weir_status cli_follow_job(struct cli_call *call, const char *job,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Replace this process by the program of that name beside this one (else in PATH). Returns only on
  *  failure. */

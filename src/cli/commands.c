@@ -22,7 +22,11 @@
     X(cli_member) \
     X(cli_logs) \
     X(cli_delete) \
-    X(cli_job) \
+    X(cli_job_submit) \
+    X(cli_job_run) \
+    X(cli_job_cancel) \
+    X(cli_job_restart) \
+    X(cli_job_resume) \
     X(cli_login) \
     X(cli_project) \
     X(cli_user) \

@@ -1,15 +1,16 @@
 /** weir logs: what the tasks of a job, or of an ION, have printed. */
-#include "cli/cli_private.h"
+#include "cli/find.h"
 
 #include <string.h>
 
 #define CHUNK_MAX_BYTES ((size_t)1 << 20)
 #define FOLLOW_WAIT_S   "20"
+#define TASKS_MAX       256
 
 struct logs_options {
     struct cli_common common;
     bool is_following;
-    int64_t tail;
+    int64_t tail, attempt;
 };
 
 static const struct weir_option logs_options[] = {
@@ -18,6 +19,8 @@ static const struct weir_option logs_options[] = {
              "Go on as more is printed"),
     WEIR_OPT(logs_options, tail, "tail", 'n', INT, "-1", -1, 1000000, "N",
              "Begin with each task's last N lines, of its last MiB; -1: with all"),
+    WEIR_OPT(logs_options, attempt, "attempt", 0, INT, "0", 0, 1e9, "N",
+             "Of this start of the tasks, 1 is the first; 0: of the last"),
 };
 
 struct followed {
@@ -48,9 +51,9 @@ static weir_status add_tasks(struct cli_call *call, const char *job, struct foll
     return WEIR_OK;
 }
 
-/* The jobs of an ION's pipelines ("ion" or "ion/pipeline"), else the word is a job. */
+/* The jobs of an ION's pipelines ("ion" or "ion/pipeline"), else the word is a job: *out_job. */
 static weir_status find_tasks(struct cli_call *call, const char *target, struct followed *followed,
-                              size_t max, size_t *n, struct weir_error *err)
+                              size_t max, size_t *n, char **out_job, struct weir_error *err)
 {
     json_t *ion, *pipeline;
     struct weir_error not_ion;
@@ -59,8 +62,10 @@ static weir_status find_tasks(struct cli_call *call, const char *target, struct 
     char *name = weir_arena_memdup(call->arena, target, name_len);
     weir_status status =
         cli_rest(call, "GET", cli_path1(call, "/api/v1/ions/{}", name), NULL, &ion, &not_ion);
+    *out_job = NULL;
     if (status == WEIR_ERR_NOT_FOUND) {
-        return add_tasks(call, target, followed, max, n, err);
+        WEIR_TRY(cli_find(call, &find_job, target, out_job, err));
+        return add_tasks(call, *out_job, followed, max, n, err);
     }
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "%s", not_ion.message);
@@ -95,19 +100,28 @@ static void print_chunk(const struct followed *task, const char *text, size_t le
     (void)fflush(stdout);
 }
 
-static weir_status print_more(struct cli_call *call, struct followed *task, const char *wait_s,
-                              bool has_label, bool *out_had_more, struct weir_error *err)
+/* How to print, and whose logs. */
+struct printing {
+    const char *job; /* NULL: of an ION, which goes on for ever */
+    bool is_following;
+    int64_t tail, attempt;
+};
+
+static weir_status print_more(struct cli_call *call, const struct printing *how,
+                              struct followed *task, const char *wait_s, bool has_label,
+                              bool *out_had_more, struct weir_error *err)
 {
     struct weir_buf chunk;
     int64_t next;
     weir_buf_init(&chunk, CHUNK_MAX_BYTES);
-    const struct logs_options *options = call->options;
     const char *log = cli_path1(call, "/api/v1/tasks/{}/log", task->task);
-    bool is_tail = options->tail >= 0 && !task->is_begun;
-    char *path = is_tail
-                     ? weir_arena_printf(call->arena, "%s?tail=%lld", log, (long long)options->tail)
-                     : weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s", log,
-                                         (long long)task->offset, wait_s);
+    bool is_tail = how->tail >= 0 && !task->is_begun;
+    char *path = is_tail ? weir_arena_printf(call->arena, "%s?tail=%lld", log, (long long)how->tail)
+                         : weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s", log,
+                                             (long long)task->offset, wait_s);
+    if (how->attempt > 0) {
+        path = weir_arena_printf(call->arena, "%s&attempt=%lld", path, (long long)how->attempt);
+    }
     weir_status status = weir_client_get_bytes(call->client, path, &chunk, &next, err);
     if (status == WEIR_OK) {
         print_chunk(task, chunk.data, chunk.len, has_label);
@@ -119,35 +133,73 @@ static weir_status print_more(struct cli_call *call, struct followed *task, cons
     return status;
 }
 
-static weir_status run_logs(struct cli_call *call, struct weir_error *err)
+/* Will nothing come any more: is it one job, and over? */
+static weir_status is_over(struct cli_call *call, const struct printing *how, bool *out,
+                           struct weir_error *err)
 {
-    enum { MAX = 256 };
-    const struct logs_options *options = call->options;
-    struct followed *followed = WEIR_ARENA_ARRAY(call->arena, MAX, struct followed);
-    size_t n = 0;
-    WEIR_TRY(find_tasks(call, call->words[0], followed, MAX, &n, err));
-    if (n == 0) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s has no task yet", call->words[0]);
+    json_t *job;
+    *out = false;
+    if (how->job == NULL) {
+        return WEIR_OK;
     }
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}", how->job), NULL, &job, err));
+    *out = json_is_string(json_object_get(job, "finished_ms"));
+    json_decref(job);
+    return WEIR_OK;
+}
+
+static weir_status print_logs(struct cli_call *call, const struct printing *how,
+                              struct followed *followed, size_t n, struct weir_error *err)
+{
+    bool has_ended = false; /* once more after the end: its last lines come with it */
     for (;;) {
-        bool had_any = false, had_more;
+        bool had_any = false, had_more, is_last = has_ended;
+        if (how->is_following && !has_ended) {
+            WEIR_TRY(is_over(call, how, &has_ended, err));
+        }
         for (size_t i = 0; i < n; i++) {
             /* With several tasks none may hold the others up: only a lone one is waited for. */
-            const char *wait_s = !options->is_following || had_any ? "0"
-                                 : n == 1                          ? FOLLOW_WAIT_S
-                                                                   : "1";
-            WEIR_TRY(print_more(call, &followed[i], wait_s, n > 1, &had_more, err));
+            const char *wait_s = !how->is_following || had_any || has_ended ? "0"
+                                 : n == 1 && how->job == NULL               ? FOLLOW_WAIT_S
+                                                                            : "1";
+            WEIR_TRY(print_more(call, how, &followed[i], wait_s, n > 1, &had_more, err));
             had_any = had_any || had_more;
         }
-        if (!had_any && !options->is_following) {
+        if (!had_any && (!how->is_following || is_last)) {
             return WEIR_OK;
         }
     }
 }
 
+weir_status cli_follow_job(struct cli_call *call, const char *job, struct weir_error *err)
+{
+    struct followed *followed = WEIR_ARENA_ARRAY(call->arena, TASKS_MAX, struct followed);
+    const struct printing how = {.job = job, .is_following = true, .tail = -1};
+    size_t n = 0;
+    WEIR_TRY(add_tasks(call, job, followed, TASKS_MAX, &n, err));
+    return print_logs(call, &how, followed, n, err);
+}
+
+static weir_status run_logs(struct cli_call *call, struct weir_error *err)
+{
+    const struct logs_options *options = call->options;
+    struct followed *followed = WEIR_ARENA_ARRAY(call->arena, TASKS_MAX, struct followed);
+    size_t n = 0;
+    char *job;
+    WEIR_TRY(find_tasks(call, call->words[0], followed, TASKS_MAX, &n, &job, err));
+    if (n == 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s has no task yet", call->words[0]);
+    }
+    const struct printing how = {.job = job,
+                                 .is_following = options->is_following,
+                                 .tail = options->tail,
+                                 .attempt = options->attempt};
+    return print_logs(call, &how, followed, n, err);
+}
+
 const struct cli_command cli_logs = {
     .name = "logs",
-    .usage = "[-f] [-n N] JOB | ION | ION/PIPELINE",
+    .usage = "[-f] [-n N] [--attempt N] JOB | ION | ION/PIPELINE",
     .summary = "Print what tasks have logged",
     .min_words = 1,
     .max_words = 1,

@@ -301,7 +301,7 @@ START_TEST(a_replica_restarts_alone_with_a_growing_back_off)
         place(&state, "a", now_ms);
         ck_assert_int_eq(state.tasks[1].attempt, i + 2);
         run(&state, 1, now_ms);
-        backoff_ms = WEIR_MIN(backoff_ms * 2, 2000);
+        backoff_ms = WEIR_MIN(backoff_ms * 2, 1000);
     }
     ck_assert_ptr_null(state.job.reason);
     now_ms += WEIR_JOB_STABLE_MS;

@@ -4,7 +4,7 @@
 
 #define GANG_FIRST_MS    1000
 #define REPLICA_FIRST_MS 500
-#define REPLICA_MAX_MS   2000
+#define REPLICA_MAX_MS   1000
 #define BACKOFF_MAX_MS   60000
 #define N_TOLD           5
 #define TOLD_EVERY       20

@@ -7,8 +7,8 @@
  * fault in the program (its node or its supervisor was lost) is tried again WEIR_JOB_LOSSES_MIN
  * times even when max_restarts is less: that number bounds what the program itself does wrong.
  *
- * A replica is what people wait for at a door: it starts again for ever, after 0.5 s, 1 s and at
- * most 2 s, so that with its start, even on a busy machine, it is away less than 5 s however often
+ * A replica is what people wait for at a door: it starts again for ever, after 0.5 s and at most
+ * 1 s, so that with its start, even on a busy machine, it is away less than 5 s however often
  * it is killed. Only one that exits with a permanent status, which it does each time until somebody
  * mends something, is tried less and less often, down to once in 60 s.
  */

@@ -3,6 +3,7 @@ again only where that helps, and the command line finds, follows, starts again a
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -126,6 +127,99 @@ class Specifications(Hand):
         self.assertIn("needs 100 CPU slots", reason)
         self.server.post(f"/jobs/{job['id']}/cancel")
         self.assertIn("0 to 4096", self.refused({"argv": ["true"], "cpu_slots": 5000}, kind="command")[1])
+
+
+class Jobs(Hand):
+    def run_job(self, *arguments, status=0):
+        """weir job run in self.folder; (status, stdout, stderr)."""
+        done = subprocess.run([harness.WEIR, "job", "run", "--state", str(self.server.state), *map(str, arguments)],
+                              capture_output=True, text=True, timeout=120, cwd=self.folder)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout, done.stderr
+
+    def newest(self, name):
+        return self.server.get("/jobs?newest=1&limit=1&name=" + name)["items"][0]
+
+    def test_a_script_travels_with_its_folder_and_follow_ends_as_it_ends(self):
+        self.write("hello.py", "import lib.words, os, sys\nprint(lib.words.TEXT, os.environ['COLOUR'], "
+                   "os.environ['WEIR_SIZE'])\nsys.exit(int(sys.argv[1]))\n")
+        self.write("lib/words.py", "TEXT = 'bonjour é'\n")
+        self.write(".gitignore", "secret*\n")
+        self.write("secret.txt", "hunter2")
+        (self.folder / "picture.bin").write_bytes(b"\xff\0\1")
+        out, err = self.run_job("--env", "COLOUR=blue", "-e", "A=b=c", "--follow", "--", "python3", "hello.py", "0")
+        self.assertIn("bonjour é blue 1", out)
+        self.assertIn("picture.bin is left out", err)
+        job = self.newest("hello")
+        self.assertEqual(job["state"], "SUCCEEDED")
+        spec = self.server.get("/jobs/" + job["id"])["spec"]
+        self.assertNotIn("secret.txt", json.dumps(spec))
+        out, err = self.run_job("-n", "again", "--follow", "-e", "COLOUR=red", "--", "python3", "hello.py", "7", status=7)
+        self.assertIn("the job is FAILED: command 0: bonjour é red 1 (exit 7)", err)
+
+    def test_what_a_command_needs_is_asked_for_by_flags_and_one_line_says_what_became_of_it(self):
+        out, _ = self.run_job("wide", "--cpus", "2", "--memory", "1.5G", "--tasks", "2", "--restarts", "3", "--", "true")
+        self.assertRegex(out, r"^job wide \([0-9a-f]{8}\) is submitted\n$")
+        job = self.newest("wide")
+        spec = self.server.get("/jobs/" + job["id"])["spec"]
+        self.assertEqual((spec["cpu_slots"], spec["memory_max_bytes"], spec["tasks"], job["max_restarts"]),
+                         (2, 3 << 29, 2, 3))
+        self.assertNotIn("files", spec)
+
+    def test_a_folder_that_is_too_large_is_refused_by_its_largest_files(self):
+        self.write("big/data.csv", "x" * (1 << 20))
+        self.write("big/a.py", "1")
+        _, err = self.run_job("--dir", "big", "--", "python3", "a.py", status=3)
+        self.assertIn("data.csv (1024 KiB)", err)
+        self.assertIn(".gitignore", err)
+        for name in ("data.csv", "a.py"):
+            (self.folder / "big" / name).unlink()
+
+    def test_earlier_attempts_have_their_logs_and_a_job_goes_by_its_name_and_by_parts_of_its_identifier(self):
+        self.run_job("twice", "--restarts", "1", "--", "sh", "-c", "echo attempt $WEIR_ATTEMPT; exit 1")
+        job = self.ended(self.newest("twice")["id"])["id"]
+        wait_until(lambda: "attempt 2" in self.weir("logs", "twice"), 10, "the last attempt's log")
+        self.assertEqual(self.weir("logs", "--attempt", "1", "twice"), "attempt 1\n")
+        for word in (job, job[-8:], job[:23], job[-4:], "twice"):
+            self.assertIn("attempt 2", self.weir("logs", word))
+        self.assertIn('there is no job "thrice"', self.weir("logs", "thrice", status=4))
+        self.assertIn("twice", self.weir("logs", job[:4], status=2))  # all began in the same days
+
+    def test_a_job_that_is_over_is_started_again_and_one_that_runs_is_not(self):
+        marks = self.folder / "again"
+        self.run_job("again", "--", "sh", "-c", f"echo x >> {marks}; exit 1")
+        first = self.ended(self.newest("again")["id"])
+        self.assertIn("begins again anew", self.weir("job", "restart", "again"))
+        second = self.newest("again")
+        self.assertNotEqual(first["id"], second["id"])
+        self.assertEqual(second["spec"], first["spec"])
+        self.ended(second["id"])
+        self.assertEqual(marks.read_text(), "x\nx\n")
+        [event] = self.events("kind=job_started_again&subject=job/" + second["id"])
+        self.assertIn(first["id"], event["message"])
+        self.assertIn("weir job restart", self.weir("job", "resume", "again", status=7))
+        self.run_job("long", "--", "sleep", "1000")
+        self.assertIn("weir job cancel", self.weir("job", "restart", "long", status=5))
+        self.assertIn("is cancelled", self.weir("job", "cancel", "long"))
+
+    def test_a_cancelled_training_goes_on_from_its_checkpoint(self):
+        spec = {"model": "lenet", "dataset": "faces", "epochs": 40, "batch_size": 4, "learning_rate": 0.0005, "checkpoint_every_s": 0.01}
+        job = self.server.post("/jobs", {"name": "slow", "kind": "train", "spec": spec})["id"]
+        folder = self.server.state / "checkpoints" / job
+        wait_until(lambda: folder.exists() and any(folder.iterdir()), 60, "a checkpoint")
+        self.server.post(f"/jobs/{job}/cancel")
+        if self.ended(job)["state"] == "SUCCEEDED":
+            self.skipTest("it was done before it could be cancelled")
+        self.assertIn("goes on from the last checkpoint", self.weir("job", "resume", "slow"))
+        resumed = self.newest("slow")
+        self.assertEqual(self.server.get("/runs/" + resumed["run"])["parameters"]["resumed_from"], job)
+        ended = self.ended(resumed["id"])
+        self.assertEqual(ended["state"], "SUCCEEDED", ended["reason"])
+        wait_until(lambda: "resum" in self.weir("logs", "slow").lower(), 10, "the worker to say that it goes on")
+        self.assertIn("succeeded", self.weir("job", "resume", "slow", status=5))
+        none = self.server.post("/jobs", {"name": "none", "kind": "train", "spec": {"model": "lenet", "data": "/nowhere"}})
+        self.ended(none["id"])
+        self.assertIn("has no checkpoint", self.weir("job", "resume", "none", status=4))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+/**
+ * What a person calls a record that has an identifier: its name (the newest of that name), its
+ * identifier, or 4 or more characters of the identifier's start or end (tables show the last 8).
+ */
+#ifndef WEIR_CLI_FIND_H
+#define WEIR_CLI_FIND_H
+
+#include "cli/cli_private.h"
+
+/** A kind of record with identifiers, and how to list it newest first. */
+struct find_kind {
+    const char *noun; /**< "job" */
+    const char *list; /**< Path, with a "?". */
+    const char
+        *names; /**< Path that gives those of a name: "{}" is the name; NULL: look through. */
+    const char *name_key; /**< Member that is the name; NULL: it has none. */
+};
+
+extern const struct find_kind find_job, find_run, find_alert, find_token, find_session;
+
+/** The kind that has this noun, singular; NULL if its records go by their names. */
+const struct find_kind *find_kind_of(const char *noun);
+
+/**
+ * The identifier of what `word` means, in the arena.
+ * @return NOT_FOUND saying what it may be called by; INVALID naming the candidates if it may be
+ *         several.
+ */
+weir_status cli_find(struct cli_call *call, const struct find_kind *kind, const char *word,
+                     char **out_id, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** POST something whose answer is a job, and print one line about it (or the answer as JSON);
+ * out_id may be NULL (job.c). */
+weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *body,
+                         const char *what, char **out_id, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The last 8 characters, as tables and the page show identifiers. */
+const char *cli_short_id(const char *id);
+
+#endif

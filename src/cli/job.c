@@ -1,0 +1,133 @@
+/** weir job submit, cancel, restart, resume. */
+#include "cli/find.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+#define SPEC_MAX_BYTES ((size_t)1 << 20)
+
+struct plain_options {
+    struct cli_common common;
+};
+
+static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
+
+weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *body,
+                         const char *what, char **out_id, struct weir_error *err)
+{
+    json_t *job;
+    WEIR_TRY(cli_rest(call, "POST", path, body, &job, err));
+    char *id = cli_text(call, job, "id");
+    if (cli_is_json(call)) {
+        cli_print_json(job);
+    } else {
+        printf("job %s (%s) %s\n", cli_text(call, job, "name"), cli_short_id(id), what);
+    }
+    json_decref(job);
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return WEIR_OK;
+}
+
+struct submit_options {
+    struct cli_common common;
+    char *file, *project;
+};
+
+static const struct weir_option submit_options[] = {
+    CLI_COMMON_OPTIONS(submit_options),
+    WEIR_OPT(submit_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "The job: {name, kind, spec} as YAML"),
+    WEIR_OPT(submit_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose job it is, if the file does not say"),
+};
+
+static weir_status run_submit(struct cli_call *call, struct weir_error *err)
+{
+    const struct submit_options *options = call->options;
+    char *text;
+    size_t len;
+    json_t *body;
+    if (options->file == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir job submit -f FILE");
+    }
+    WEIR_TRY(weir_file_read(options->file, SPEC_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(weir_yaml_parse(text, len, options->file, false, &body, err));
+    if (options->project != NULL && json_is_object(body) &&
+        json_object_get(body, "project") == NULL) {
+        json_object_set_new(body, "project", json_string(options->project));
+    }
+    weir_status status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", NULL, err);
+    json_decref(body);
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", options->file);
+}
+
+const struct cli_command cli_job_submit = {
+    .name = "job submit",
+    .usage = "-f FILE [--project NAME] [-o json]",
+    .summary = "Submit a job that a file describes",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(submit_options, submit_options),
+    .run = run_submit,
+};
+
+/* POST to the job's path that ends with `verb`. */
+static weir_status post_verb(struct cli_call *call, const char *verb, const char *what,
+                             struct weir_error *err)
+{
+    char *id;
+    WEIR_TRY(cli_find(call, &find_job, call->words[0], &id, err));
+    char *pattern = weir_arena_printf(call->arena, "/api/v1/jobs/{}/%s", verb);
+    return cli_job_post(call, cli_path1(call, pattern, id), NULL, what, NULL, err);
+}
+
+static weir_status run_cancel(struct cli_call *call, struct weir_error *err)
+{
+    return post_verb(call, "cancel", "is cancelled", err);
+}
+
+static weir_status run_restart(struct cli_call *call, struct weir_error *err)
+{
+    char *what = weir_arena_printf(call->arena, "begins %s anew", call->words[0]);
+    return post_verb(call, "restart", what, err);
+}
+
+static weir_status run_resume(struct cli_call *call, struct weir_error *err)
+{
+    char *what =
+        weir_arena_printf(call->arena, "goes on from the last checkpoint of %s", call->words[0]);
+    return post_verb(call, "resume", what, err);
+}
+
+const struct cli_command cli_job_cancel = {
+    .name = "job cancel",
+    .usage = "JOB [-o json]",
+    .summary = "Cancel a job",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_cancel,
+};
+
+const struct cli_command cli_job_restart = {
+    .name = "job restart",
+    .usage = "JOB [-o json]",
+    .summary = "Start a job that is over again, as a new one",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_restart,
+};
+
+const struct cli_command cli_job_resume = {
+    .name = "job resume",
+    .usage = "JOB [-o json]",
+    .summary = "Go on with a training that failed or was cancelled, from its last checkpoint",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_resume,
+};

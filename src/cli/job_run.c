@@ -1,0 +1,266 @@
+/** weir job run: a command, with the files of its folder, as a job. */
+#include "cli/find.h"
+#include "cli/folder.h"
+
+#include "base/record.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NAME_MAX_BYTES 40
+#define SIGNAL_EXIT    128 /* as a shell: 128 + signal */
+
+struct run_options {
+    struct cli_common common;
+    char *name, *dir, *env, *memory, *project;
+    int64_t cpus, tasks, restarts;
+    bool is_following, is_detached, has_files;
+};
+
+static const struct weir_option run_options[] = {
+    CLI_COMMON_OPTIONS(run_options),
+    WEIR_OPT(run_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
+             "The job's name (else the script's or the program's)"),
+    WEIR_OPT(run_options, dir, "dir", 0, TEXT, NULL, 0, 0, "DIR",
+             "Folder whose files go with it (else this one, if the command names a file in it)"),
+    WEIR_OPT(run_options, has_files, "files", 0, BOOL, "true", 0, 0, NULL,
+             "Send files (--no-files: none)"),
+    WEIR_OPT(run_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
+             "Set a variable; may be given again"),
+    WEIR_OPT(run_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots of each task"),
+    WEIR_OPT(run_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
+             "Most memory of each task: 512M, 2G"),
+    WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",
+             "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
+    WEIR_OPT(run_options, restarts, "restarts", 0, INT, "0", 0, 1000, "N",
+             "How often it is started again after an error"),
+    WEIR_OPT(run_options, project, "project", 0, TEXT, "default", 0, 0, "NAME", "Whose job it is"),
+    WEIR_OPT(run_options, is_following, "follow", 'f', BOOL, NULL, 0, 0, NULL,
+             "Print what it writes, and end as it ends"),
+    WEIR_OPT(run_options, is_detached, "detach", 'd', BOOL, NULL, 0, 0, NULL,
+             "Only submit it: so it is without --follow"),
+};
+
+/* Words in front of "--" are words[0 .. n); those behind it are the command. */
+static size_t words_before(const struct cli_call *call)
+{
+    for (int i = 0; i < call->argc; i++) {
+        if (strcmp(call->argv[i], "--") == 0) {
+            return call->n_words - (size_t)(call->argc - i - 1);
+        }
+    }
+    return call->n_words;
+}
+
+static weir_status parse_size(const char *text, int64_t *out, struct weir_error *err)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double number = strtod(text, &end);
+    const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit != NULL && *unit != '\0') {
+        for (const char *u = units; u <= unit; u++) {
+            number *= 1024;
+        }
+        end++;
+        end += *end == 'i';
+        end += *end == 'B' || *end == 'b';
+    }
+    if (end == text || *end != '\0' || !(number >= 1) || number > 1e15) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--memory: expected a size as 512M or 2G, got \"%.40s\"", text);
+    }
+    *out = (int64_t)number;
+    return WEIR_OK;
+}
+
+/* --env, joined by newlines, as an object. */
+static weir_status add_env(const char *lines, json_t *spec, struct weir_error *err)
+{
+    json_t *env = json_object();
+    json_object_set_new(spec, "env", env);
+    while (lines != NULL && *lines != '\0') {
+        size_t len = strcspn(lines, "\n"), name_len = strcspn(lines, "=");
+        if (name_len == 0 || name_len >= len) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--env: expected NAME=VALUE, got \"%.*s\"",
+                                  (int)WEIR_MIN(len, (size_t)40), lines);
+        }
+        char name[256];
+        (void)snprintf(name, sizeof name, "%.*s", (int)WEIR_MIN(name_len, sizeof name - 1), lines);
+        json_t *value = json_stringn(lines + name_len + 1, len - name_len - 1);
+        if (value == NULL || json_object_set_new(env, name, value) != 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--env %s: the value is no UTF-8", name);
+        }
+        lines += len + (lines[len] == '\n');
+    }
+    return WEIR_OK;
+}
+
+/* Does a word of the command name a file of this folder: a script, its input? */
+static bool names_a_file(char **words, size_t n)
+{
+    struct stat info;
+    for (size_t i = 0; i < n; i++) {
+        if (words[i][0] != '/' && words[i][0] != '-' && stat(words[i], &info) == 0 &&
+            S_ISREG(info.st_mode)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_status add_files(struct cli_call *call, char **words, size_t n, json_t *spec,
+                             struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    struct folder folder;
+    if (!options->has_files || (options->dir == NULL && !names_a_file(words, n))) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(folder_read(options->dir != NULL ? options->dir : ".", call->arena, &folder, err));
+    json_object_set_new(spec, "files", folder.files);
+    if (folder.n_left_out > 0) {
+        (void)fprintf(stderr, "weir: %s%s left out: a job takes text only, and no links\n",
+                      folder.first_left_out,
+                      folder.n_left_out > 1 ? weir_arena_printf(call->arena, " and %zu more are",
+                                                                folder.n_left_out - 1)
+                                            : " is");
+    }
+    return WEIR_OK;
+}
+
+/* "python3 src/Train_v2.py" is train_v2: the first word with a dot within, else the program. */
+static char *name_of(struct cli_call *call, char **words, size_t n)
+{
+    const char *best = words[0];
+    for (size_t i = 0; i < n && i < 8; i++) {
+        const char *slash = strrchr(words[i], '/');
+        const char *base = slash != NULL ? slash + 1 : words[i];
+        const char *dot = strrchr(base, '.');
+        if (words[i][0] != '-' && dot != NULL && dot > base && isalpha((unsigned char)dot[1])) {
+            best = words[i];
+            break;
+        }
+    }
+    const char *slash = strrchr(best, '/');
+    char *name = weir_arena_strdup(call->arena, slash != NULL ? slash + 1 : best);
+    name[WEIR_MIN(strlen(name), (size_t)NAME_MAX_BYTES)] = '\0';
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && dot > name) {
+        *dot = '\0';
+    }
+    for (char *p = name; *p != '\0'; p++) {
+        *p = (char)tolower((unsigned char)*p);
+        if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) &&
+            strchr("._-", *p) == NULL) {
+            *p = '-';
+        }
+    }
+    return weir_name_is_valid(name) ? name : weir_arena_strdup(call->arena, "command");
+}
+
+static weir_status make_spec(struct cli_call *call, char **words, size_t n, json_t *spec,
+                             struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    json_t *argv = json_array();
+    json_object_set_new(spec, "argv", argv);
+    for (size_t i = 0; i < n; i++) {
+        if (json_array_append_new(argv, json_string(words[i])) != 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "word %zu of the command is no UTF-8",
+                                  i + 1);
+        }
+    }
+    json_object_set_new(spec, "tasks", json_integer(options->tasks));
+    json_object_set_new(spec, "cpu_slots", json_integer(options->cpus));
+    if (options->memory != NULL) {
+        int64_t bytes = 0;
+        WEIR_TRY(parse_size(options->memory, &bytes, err));
+        json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
+    }
+    WEIR_TRY(add_env(options->env, spec, err));
+    return add_files(call, words, n, spec, err);
+}
+
+/* End as the job ended: with the status of the first task that failed. */
+static weir_status take_end(struct cli_call *call, const char *id, struct weir_error *err)
+{
+    json_t *job, *tasks, *task;
+    size_t i;
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}", id), NULL, &job, err));
+    char *state = cli_text(call, job, "state"), *reason = cli_text(call, job, "reason");
+    json_decref(job);
+    if (strcmp(state, "SUCCEEDED") == 0) {
+        return WEIR_OK;
+    }
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "weir: the job is %s: %s\n", state, reason);
+    call->exit_status = weir_status_exit(WEIR_ERR_CANCELLED);
+    if (strcmp(state, "FAILED") == 0) {
+        call->exit_status = 1;
+        WEIR_TRY(
+            cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}/tasks", id), NULL, &tasks, err));
+        json_array_foreach(json_object_get(tasks, "items"), i, task)
+        {
+            int code = (int)json_integer_value(json_object_get(task, "exit_code"));
+            int number = (int)json_integer_value(json_object_get(task, "signal"));
+            if (call->exit_status == 1 && (code > 0 || number > 0)) {
+                call->exit_status = code > 0 ? code : SIGNAL_EXIT + number;
+            }
+        }
+        json_decref(tasks);
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_run(struct cli_call *call, struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    size_t n_before = words_before(call), n = call->n_words - n_before;
+    char **words = call->words + n_before, *id;
+    if (n == 0 || n_before > 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "put -- in front of the command: weir job run [NAME] -- python3 "
+                              "train.py");
+    }
+    if (n_before == 1 && options->name != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--name %s, or %s? Give one name",
+                              options->name, call->words[0]);
+    }
+    if (options->is_following && options->is_detached) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--follow or --detach? Give one of the two");
+    }
+    const char *name = n_before == 1           ? call->words[0]
+                       : options->name != NULL ? options->name
+                                               : name_of(call, words, n);
+    json_t *spec = json_object();
+    weir_status status = make_spec(call, words, n, spec, err);
+    json_t *body =
+        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name, "kind", "command", "project",
+                  options->project, "max_restarts", (json_int_t)options->restarts, "spec", spec);
+    if (status == WEIR_OK) {
+        status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", &id, err);
+    }
+    json_decref(body);
+    WEIR_TRY(status);
+    if (!options->is_following) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_follow_job(call, id, err));
+    return take_end(call, id, err);
+}
+
+const struct cli_command cli_job_run = {
+    .name = "job run",
+    .usage = "[NAME] [OPTIONS] -- COMMAND [ARGUMENT …]",
+    .summary = "Run a command, with the files of its folder, as a job",
+    .help =
+        "The command runs in a folder of its own, in which the files of DIR are: text files, at\n"
+        "most 256 and 1 MiB together, without .git and what .gitignore names.",
+    .min_words = 0,
+    .max_words = 200,
+    CLI_OPTIONS(run_options, run_options),
+    .run = run_run,
+};
