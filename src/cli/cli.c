@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include "cli/cli_private.h"
+#include "cli/hint.h"
 
 #include "base/log.h"
 
@@ -64,9 +65,14 @@ static weir_status check_words(const struct cli_call *call, struct weir_error *e
                               command->usage);
     }
     const char *output = call->common->output;
-    if (output != NULL && strcmp(output, "text") != 0 && strcmp(output, "json") != 0) {
+    bool is_known = output == NULL || strcmp(output, "text") == 0 || strcmp(output, "json") == 0 ||
+                    (strcmp(output, "wide") == 0 && (command->flags & CLI_WIDE) != 0) ||
+                    (strcmp(output, "yaml") == 0 && (command->flags & CLI_YAML) != 0);
+    if (!is_known) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "--output: expected text or json, got \"%.40s\"", output);
+                              "--output: expected text%s%s json, got \"%.40s\"",
+                              (command->flags & CLI_WIDE) != 0 ? ", wide" : "",
+                              (command->flags & CLI_YAML) != 0 ? ", yaml or" : " or", output);
     }
     return WEIR_OK;
 }
@@ -101,25 +107,22 @@ int weir_cli_main(int argc, char **argv)
         }
         return argc < 2 ? weir_status_exit(WEIR_ERR_INVALID) : 0;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         printf("weir %s\n", WEIR_VERSION);
         return 0;
     }
     struct weir_arena arena;
     struct weir_error err = {0};
     weir_arena_init(&arena, 0);
-    int n_words;
-    const struct cli_command *command = match_command(argc - 1, argv + 1, &n_words);
-    struct cli_call call = {.arena = &arena,
-                            .command = command,
-                            .argc = argc - 1 - n_words,
-                            .argv = argv + 1 + n_words};
+    int n_words, n_given;
+    char **given;
+    cli_reword(argc - 1, argv + 1, &arena, &n_given, &given);
+    const struct cli_command *command = match_command(n_given, given, &n_words);
+    struct cli_call call = {
+        .arena = &arena, .command = command, .argc = n_given - n_words, .argv = given + n_words};
     weir_status status;
     if (call.command == NULL) {
-        status = weir_error_set(&err, WEIR_ERR_INVALID,
-                                "there is no command \"%.40s\"; `weir help` lists "
-                                "them",
-                                argv[1]);
+        status = cli_unknown_command(n_given, given, &err);
     } else if (call.command->flags & CLI_RAW) {
         status = call.command->run(&call, &err);
     } else {

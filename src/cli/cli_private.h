@@ -61,6 +61,8 @@ typedef weir_status (*cli_fn)(struct cli_call *call, struct weir_error *err);
 enum cli_flags {
     CLI_RAW = 1 << 0,    /**< Options are not parsed here: argc/argv go on to another program. */
     CLI_HIDDEN = 1 << 1, /**< Not in the list of commands. */
+    CLI_WIDE = 1 << 2,   /**< Takes -o wide. */
+    CLI_YAML = 1 << 3,   /**< Takes -o yaml. */
 };
 
 struct cli_command {
@@ -98,6 +100,7 @@ char *cli_path1(struct cli_call *call, const char *pattern, const char *a);
 char *cli_path2(struct cli_call *call, const char *pattern, const char *a, const char *b);
 
 bool cli_is_json(const struct cli_call *call);
+bool cli_is_yaml(const struct cli_call *call);
 
 /** Print a value as indented JSON with a newline. */
 void cli_print_json(const json_t *value);
@@ -107,11 +110,15 @@ struct cli_column {
     const char *member, *title;
 };
 
-/** Print objects as aligned columns; or the value whole as JSON if asked for. */
+/** Print objects as aligned columns, identifiers cut to their last 8 characters but with -o wide;
+ * or the value whole as JSON or YAML if asked for. */
 void cli_print_table(const struct cli_call *call, const json_t *answer,
                      const struct cli_column *columns, size_t n_columns);
 
-/** Print one object as "name: value" lines, nested ones indented; or as JSON if asked for. */
+/** Print a value as YAML, members that are null left out, `indent` blanks in front of each line. */
+void cli_print_yaml(const struct cli_call *call, const json_t *value, int indent);
+
+/** Print one object as YAML; or as JSON if asked for. */
 void cli_print_object(const struct cli_call *call, const json_t *object);
 
 /** Member as text: strings as they are, null as "-", else compact JSON. In the arena. */

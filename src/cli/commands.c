@@ -15,6 +15,9 @@
     X(cli_apply) \
     X(cli_get) \
     X(cli_describe) \
+    X(cli_explain) \
+    X(cli_runs_compare) \
+    X(cli_model_get) \
     X(cli_approve) \
     X(cli_reject) \
     X(cli_rollback) \

@@ -1,214 +1,198 @@
-/** weir get, weir describe: look at anything. */
-#include "cli/cli_private.h"
+/** weir get, weir explain: list anything, look at one, and what its members mean. */
+#include "cli/noun.h"
 
 #include <string.h>
 
-#define COLUMNS(...)                                                                               \
-    (const struct cli_column[]){__VA_ARGS__},                                                      \
-        sizeof((const struct cli_column[]){__VA_ARGS__}) / sizeof(struct cli_column)
-
-struct noun {
-    const char *plural, *singular;
-    const char *list_path, *get_path; /**< get_path NULL: cannot be looked at one by one. */
-    const struct cli_column *columns;
-    size_t n_columns;
-};
-
-// clang-format off: a table
-static const struct noun nouns[] = {
-    {"ions", "ion", "/api/v1/ions", "/api/v1/ions/{}",
-     COLUMNS({"name", "NAME"}, {"project", "PROJECT"}, {"state", "STATE"}, {"revision", "REVISION"},
-             {"created_ms", "CREATED"})},
-    {"jobs", "job", "/api/v1/jobs?newest=1", "/api/v1/jobs/{}",
-     COLUMNS({"id", "ID"}, {"name", "NAME"}, {"kind", "KIND"}, {"state", "STATE"},
-             {"attempt", "ATTEMPT"}, {"reason", "WHY"})},
-    {"runs", "run", "/api/v1/runs", "/api/v1/runs/{}",
-     COLUMNS({"id", "ID"}, {"name", "NAME"}, {"status", "STATUS"}, {"epoch", "EPOCH"},
-             {"loss", "LOSS"}, {"accuracy", "ACCURACY"}, {"images_per_second", "IMAGES/S"})},
-    {"models", "model", "/api/v1/models", "/api/v1/models/{}",
-     COLUMNS({"name", "NAME"}, {"project", "PROJECT"}, {"created_ms", "CREATED"})},
-    {"datasets", "dataset", "/api/v1/datasets", "/api/v1/datasets/{}",
-     COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"path", "PATH"}, {"is_uploaded", "UPLOADED"})},
-    {"nodes", "node", "/api/v1/nodes", NULL,
-     COLUMNS({"name", "NAME"}, {"cpu_slots", "CPU SLOTS"}, {"memory_bytes", "MEMORY"},
-             {"n_accelerators", "ACCELERATORS"}, {"last_seen_ms", "LAST SEEN"})},
-    {"decisions", "decision", "/api/v1/decisions", NULL,
-     COLUMNS({"time_ms", "TIME"}, {"camera", "CAMERA"}, {"frame", "FRAME"}, {"verdict", "VERDICT"},
-             {"person", "PERSON"}, {"score", "SCORE"}, {"threshold", "THRESHOLD"},
-             {"model_version", "MODEL"}, {"latency_us", "LATENCY µs"})},
-    {"events", "event", "/api/v1/events", NULL,
-     COLUMNS({"time_ms", "TIME"}, {"severity", "SEVERITY"}, {"kind", "KIND"},
-             {"subject", "SUBJECT"}, {"message", "MESSAGE"})},
-    {"alerts", "alert", "/api/v1/alerts", NULL,
-     COLUMNS({"id", "ID"}, {"state", "STATE"}, {"severity", "SEVERITY"}, {"kind", "KIND"},
-             {"message", "MESSAGE"})},
-    {"projects", "project", "/api/v1/projects", NULL,
-     COLUMNS({"name", "NAME"}, {"description", "DESCRIPTION"})},
-    {"users", "user", "/api/v1/users", NULL,
-     COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"role", "ROLE"}, {"is_disabled", "DISABLED"},
-             {"created_ms", "CREATED"})},
-    {"tokens", "token", "/api/v1/tokens", NULL,
-     COLUMNS({"id", "ID"}, {"user", "USER"}, {"name", "NAME"}, {"role", "ROLE"}, {"node", "NODE"},
-             {"created_ms", "CREATED"}, {"expires_ms", "EXPIRES"})},
-    {"sessions", "session", "/api/v1/sessions", NULL,
-     COLUMNS({"id", "ID"}, {"user", "USER"}, {"role", "ROLE"}, {"address", "FROM"},
-             {"created_ms", "BEGAN"}, {"expires_ms", "EXPIRES"})},
-};
-
-static const struct noun part_nouns[] = {
-    /* parts of something: the path needs its name */
-    {"versions", "version", "/api/v1/models/{}/versions", NULL,
-     COLUMNS({"model", "MODEL"}, {"version", "VERSION"}, {"dataset", "DATASET"},
-             {"dataset_version", "DATA VERSION"}, {"code_version", "CODE"}, {"run", "RUN"},
-             {"created_ms", "CREATED"})},
-    {"dataset-versions", "dataset-version", "/api/v1/datasets/{}/versions", NULL,
-     COLUMNS({"dataset", "DATASET"}, {"version", "VERSION"}, {"n_files", "FILES"},
-             {"n_classes", "CLASSES"}, {"digest", "DIGEST"})},
-    {"tasks", "task", "/api/v1/jobs/{}/tasks", NULL,
-     COLUMNS({"id", "ID"}, {"role", "ROLE"}, {"rank", "RANK"}, {"node", "NODE"}, {"state", "STATE"},
-             {"attempt", "ATTEMPT"}, {"exit_code", "EXIT"})},
-    {"candidates", "candidate", "/api/v1/ions/{}/candidates", NULL,
-     COLUMNS({"link", "LINK"}, {"model", "MODEL"}, {"version", "VERSION"}, {"state", "STATE"},
-             {"created_ms", "CREATED"})},
-    {"policy-decisions", "policy-decision", "/api/v1/ions/{}/policy-decisions", NULL,
-     COLUMNS({"time_ms", "TIME"}, {"link", "LINK"}, {"version", "VERSION"}, {"policy", "POLICY"},
-             {"verdict", "VERDICT"}, {"actor", "ACTOR"}, {"rule", "RULE"})},
-    {"members", "member", "/api/v1/ions/{}/members", NULL,
-     COLUMNS({"person", "PERSON"}, {"list", "LIST"}, {"actor", "BY"})},
-};
-
-// clang-format on
+#define LIST_MAX 100000
 
 struct get_options {
     struct cli_common common;
+    int64_t limit;
 };
 
-static const struct weir_option get_options[] = {CLI_COMMON_OPTIONS(get_options)};
+static const struct weir_option get_options[] = {
+    CLI_COMMON_OPTIONS(get_options),
+    WEIR_OPT(get_options, limit, "limit", 'n', INT, "100", 1, LIST_MAX, "N",
+             "List at most so many, the newest first where there is an order"),
+};
 
-static const struct noun *find_noun(const struct noun *list, size_t n, const char *name)
+static weir_status print_list(struct cli_call *call, const struct cli_noun *noun, const char *owner,
+                              char *const *filters, size_t n_filters, struct weir_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(list[i].plural, name) == 0 || strcmp(list[i].singular, name) == 0) {
-            return &list[i];
-        }
+    const struct get_options *options = call->options;
+    json_t *list;
+    WEIR_TRY(cli_noun_list(call, noun, owner, filters, n_filters, options->limit, &list, err));
+    cli_print_table(call, list, noun->columns, noun->n_columns);
+    if (json_is_true(json_object_get(list, "more")) && !cli_is_json(call)) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "(there are more: --limit %lld shows the first %lld)\n",
+                      (long long)(10 * options->limit), (long long)(10 * options->limit));
     }
-    return NULL;
-}
-
-static weir_status print_list(struct cli_call *call, const struct noun *noun, const char *path,
-                              struct weir_error *err)
-{
-    json_t *answer;
-    WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
-    cli_print_table(call, answer, noun->columns, noun->n_columns);
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status print_one(struct cli_call *call, const struct noun *noun, const char *name,
-                             struct weir_error *err)
-{
-    json_t *answer;
-    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, noun->get_path, name), NULL, &answer, err));
-    cli_print_object(call, answer);
-    json_decref(answer);
+    json_decref(list);
     return WEIR_OK;
 }
 
 static weir_status run_get(struct cli_call *call, struct weir_error *err)
 {
-    const struct noun *noun = find_noun(nouns, WEIR_ARRAY_LEN(nouns), call->words[0]);
-    const struct noun *part = find_noun(part_nouns, WEIR_ARRAY_LEN(part_nouns), call->words[0]);
-    if (part != NULL) {
-        if (call->n_words < 2) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "weir get %s: of what? Name it: weir get %s NAME", part->plural,
-                                  part->plural);
-        }
-        return print_list(call, part, cli_path1(call, part->list_path, call->words[1]), err);
-    }
+    const struct cli_noun *noun = cli_noun_find(call->words[0]);
+    char **words = call->words + 1;
+    size_t n = call->n_words - 1;
     if (noun == NULL) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID,
-            "there is no \"%.40s\"; known: ions jobs runs models datasets nodes decisions "
-            "events alerts projects users tokens sessions versions dataset-versions tasks "
-            "candidates policy-decisions members",
-            call->words[0]);
+        return cli_noun_unknown(call->words[0], err);
     }
-    if (call->n_words == 1) {
-        return print_list(call, noun, noun->list_path, err);
+    bool has_name = n > 0 && strchr(words[0], '=') == NULL;
+    if (noun->of != NULL) {
+        char *owner;
+        if (!has_name) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "weir get %s: of which %s? Name it: weir get %s NAME",
+                                  noun->plural, noun->of, noun->plural);
+        }
+        WEIR_TRY(cli_noun_key(call, cli_noun_find(noun->of), words[0], &owner, err));
+        return print_list(call, noun, owner, words + 1, n - 1, err);
     }
-    if (noun->get_path == NULL) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "a single %s cannot be looked at; list them with "
-                              "`weir get %s`",
-                              noun->singular, noun->plural);
+    if (!has_name) {
+        return print_list(call, noun, NULL, words, n, err);
     }
-    return print_one(call, noun, call->words[1], err);
+    if (n > 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "\"%.60s\": a single %s takes no filter; usage: weir get %s",
+                              words[1], noun->singular, call->command->usage);
+    }
+    json_t *one;
+    WEIR_TRY(cli_noun_get(call, noun, words[0], &one, err));
+    cli_print_object(call, one);
+    json_decref(one);
+    return WEIR_OK;
 }
 
 const struct cli_command cli_get = {
     .name = "get",
-    .usage = "NOUN [NAME] [-o json]",
+    .usage = "NOUN [NAME | NAME=VALUE …] [--limit N] [-o wide|json|yaml]",
     .summary = "List records, or look at one",
     .help = "Nouns: ions jobs runs models datasets nodes decisions events alerts projects users "
             "tokens\n"
-            "sessions;\n"
-            "with the name of what they belong to: versions MODEL, dataset-versions DATASET, tasks "
-            "JOB,\n"
-            "candidates ION, policy-decisions ION, members ION.",
+            "sessions; with the name of what they belong to: versions MODEL, dataset-versions "
+            "DATASET,\n"
+            "tasks JOB, metrics RUN, candidates ION, policy-decisions ION, members ION.\n\n"
+            "Lists are filtered by words: weir get jobs state=running project=vision. A filter "
+            "that is\n"
+            "not known is refused with those there are. Identifiers are cut to their last 8 "
+            "characters;\n"
+            "-o wide shows them whole.",
+    .flags = CLI_WIDE | CLI_YAML,
     .min_words = 1,
-    .max_words = 2,
+    .max_words = 20,
     CLI_OPTIONS(get_options, get_options),
     .run = run_get,
 };
 
-/* An ION is described with its candidates and what its policies decided. */
-static weir_status describe_ion(struct cli_call *call, const char *name, struct weir_error *err)
+/* ---- explain -----------------------------------------------------------------------------------
+ */
+
+struct explain_options {
+    struct cli_common common;
+};
+
+static const struct weir_option explain_options[] = {CLI_COMMON_OPTIONS(explain_options)};
+
+static const struct cli_column member_columns[] = {
+    {"name", "MEMBER"}, {"type", "TYPE"}, {"description", "MEANING"}};
+
+/* The members of a record, as the server's own document has them. */
+static weir_status explain_noun(struct cli_call *call, const struct cli_noun *noun,
+                                struct weir_error *err)
 {
-    json_t *ion, *part;
-    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/ions/{}", name), NULL, &ion, err));
-    static const char *const parts[][2] = {
-        {"candidates", "/api/v1/ions/{}/candidates"},
-        {"policy_decisions", "/api/v1/ions/{}/policy-decisions"},
-        {"members", "/api/v1/ions/{}/members"},
-    };
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
-        weir_status status =
-            cli_rest(call, "GET", cli_path1(call, parts[i][1], name), NULL, &part, err);
-        if (status != WEIR_OK) {
-            json_decref(ion);
-            return status;
-        }
-        json_object_set(ion, parts[i][0], json_object_get(part, "items"));
-        json_decref(part);
+    json_t *document, *member;
+    const char *name;
+    WEIR_TRY(cli_rest(call, "GET", "/api/v1/openapi.json", NULL, &document, err));
+    const json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
+    json_t *members = json_object_get(json_object_get(schemas, noun->schema), "properties");
+    json_t *list = json_array();
+    json_object_foreach(members, name, member)
+    {
+        json_array_append_new(list, json_pack("{s:s,s:O?,s:O?}", "name", name, "type",
+                                              json_object_get(member, "type"), "description",
+                                              json_object_get(member, "description")));
     }
-    cli_print_object(call, ion);
-    json_decref(ion);
+    if (!cli_is_json(call)) {
+        printf("%s, as `weir get %s%s%s -o json` shows it%s%s:\n\n", noun->singular, noun->plural,
+               noun->of != NULL ? " " : "", noun->of != NULL ? "NAME" : "",
+               noun->filters[0] != '\0' ? "; its list is filtered by " : "", noun->filters);
+    }
+    json_t *answer = json_pack("{s:o}", "items", list);
+    cli_print_table(call, answer, member_columns, WEIR_ARRAY_LEN(member_columns));
+    json_decref(answer);
+    json_decref(document);
     return WEIR_OK;
 }
 
-static weir_status run_describe(struct cli_call *call, struct weir_error *err)
+static const struct {
+    const char *state, *meaning;
+} job_states[] = {
+    {"PENDING", "It waits for a node with room; `weir get nodes` lists them."},
+    {"STARTING", "Its tasks have nodes, and not all of them run yet."},
+    {"RUNNING", "All its tasks have begun; `weir logs` shows what they write."},
+    {"RESTARTING", "A task ended, and all start again when the back-off is over."},
+    {"STOPPING", "Its tasks are told to end."},
+    {"SUCCEEDED", "All its tasks ended well."},
+    {"FAILED", "A task ended with an error. `weir logs` shows what it wrote, `weir job restart` "
+               "begins it anew, `weir job resume` goes on with a training from its checkpoint."},
+    {"CANCELLED", "Somebody cancelled it. `weir job resume` goes on with a training from its "
+                  "checkpoint."},
+};
+
+/* Why a job is as it is, and what can be done. */
+static weir_status explain_job(struct cli_call *call, const char *word, struct weir_error *err)
 {
-    bool has_noun = call->n_words == 2;
-    const char *name = call->words[call->n_words - 1];
-    if (!has_noun || strcmp(call->words[0], "ion") == 0 || strcmp(call->words[0], "ions") == 0) {
-        return describe_ion(call, name, err);
+    json_t *job;
+    WEIR_TRY(cli_noun_get(call, cli_noun_find("job"), word, &job, err));
+    char *state = cli_text(call, job, "state");
+    const char *meaning = "";
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(job_states); i++) {
+        if (strcmp(job_states[i].state, state) == 0) {
+            meaning = job_states[i].meaning;
+        }
     }
-    const struct noun *noun = find_noun(nouns, WEIR_ARRAY_LEN(nouns), call->words[0]);
-    if (noun == NULL || noun->get_path == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "weir describe knows ion, job, run, model and dataset");
+    json_t *answer = json_pack("{s:O,s:O,s:O,s:s}", "job", json_object_get(job, "id"), "state",
+                               json_object_get(job, "state"), "reason",
+                               json_object_get(job, "reason"), "meaning", meaning);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        bool has_reason = json_is_string(json_object_get(job, "reason"));
+        printf("%s is %s%s%s\n%s\n", cli_text(call, job, "name"), state, has_reason ? ": " : "",
+               has_reason ? cli_text(call, job, "reason") : "", meaning);
     }
-    return print_one(call, noun, name, err);
+    json_decref(answer);
+    json_decref(job);
+    return WEIR_OK;
 }
 
-const struct cli_command cli_describe = {
-    .name = "describe",
-    .usage = "[NOUN] NAME [-o json]",
-    .summary = "Show all about an ION (or job, run, model, dataset)",
+static weir_status run_explain(struct cli_call *call, struct weir_error *err)
+{
+    const struct cli_noun *noun = cli_noun_find(call->words[0]);
+    if (noun == NULL) {
+        return cli_noun_unknown(call->words[0], err);
+    }
+    if (call->n_words == 1) {
+        return explain_noun(call, noun, err);
+    }
+    if (strcmp(noun->singular, "job") != 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "only a job can be explained by name; `weir describe %s %s` shows "
+                              "this one",
+                              noun->singular, call->words[1]);
+    }
+    return explain_job(call, call->words[1], err);
+}
+
+const struct cli_command cli_explain = {
+    .name = "explain",
+    .usage = "NOUN | job JOB",
+    .summary = "Say what the members of a record mean, or why a job waits or failed",
     .min_words = 1,
     .max_words = 2,
-    CLI_OPTIONS(get_options, get_options),
-    .run = run_describe,
+    CLI_OPTIONS(explain_options, explain_options),
+    .run = run_explain,
 };

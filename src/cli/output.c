@@ -1,13 +1,27 @@
 /** Printing: tables, objects, JSON. */
-#include "cli/cli_private.h"
+#include "cli/find.h"
 
+#include "base/uuid.h"
+
+#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool cli_is_json(const struct cli_call *call)
 {
     return call->common->output != NULL && strcmp(call->common->output, "json") == 0;
+}
+
+bool cli_is_yaml(const struct cli_call *call)
+{
+    return call->common->output != NULL && strcmp(call->common->output, "yaml") == 0;
+}
+
+static bool is_wide(const struct cli_call *call)
+{
+    return call->common->output != NULL && strcmp(call->common->output, "wide") == 0;
 }
 
 void cli_print_json(const json_t *value)
@@ -79,7 +93,8 @@ static char *exit_text(const struct cli_call *call, const json_t *item)
                         : weir_arena_strdup(call->arena, "-");
 }
 
-/* What a table shows of a member: sizes and exits as people say them, all else as it is. */
+/* What a table shows of a member: sizes and exits as people say them, identifiers
+ * short, all else as it is. */
 static char *cell_text(const struct cli_call *call, const json_t *item, const char *member)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -88,6 +103,9 @@ static char *cell_text(const struct cli_call *call, const json_t *item, const ch
     size_t len = strlen(member), unit = 0;
     if (strcmp(member, "exit_code") == 0 && json_is_integer(value)) {
         return exit_text(call, item);
+    }
+    if (json_is_string(value) && weir_uuid_is_valid(json_string_value(value)) && !is_wide(call)) {
+        return weir_arena_strdup(call->arena, cli_short_id(json_string_value(value)));
     }
     if (len < sizeof suffix || strcmp(member + len - (sizeof suffix - 1), suffix) != 0 ||
         !json_is_integer(value)) {
@@ -105,8 +123,8 @@ void cli_print_table(const struct cli_call *call, const json_t *answer,
                      const struct cli_column *columns, size_t n_columns)
 {
     const json_t *items = json_object_get(answer, "items");
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
+    if (cli_is_json(call) || cli_is_yaml(call)) {
+        cli_print_object(call, answer);
         return;
     }
     size_t n_rows = json_array_size(items);
@@ -135,23 +153,63 @@ void cli_print_table(const struct cli_call *call, const json_t *answer,
     }
 }
 
-static void print_members(const struct cli_call *call, const json_t *object, int indent)
+/* Is a text the same to a reader of YAML without quotes? */
+static bool is_plain(const char *text)
+{
+    static const char *const taken[] = {"true", "false", "null", "yes", "no", "on", "off", "~"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(taken); i++) {
+        if (strcasecmp(text, taken[i]) == 0) {
+            return false;
+        }
+    }
+    size_t len = strlen(text);
+    return len > 0 && (isalpha((unsigned char)text[0]) || text[0] == '/') && text[len - 1] != ' ' &&
+           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@+- ") ==
+               len;
+}
+
+static void print_scalar(const struct cli_call *call, const json_t *value)
+{
+    if (json_is_string(value) && is_plain(json_string_value(value))) {
+        printf("%s\n", json_string_value(value));
+        return;
+    }
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    printf("%s\n", text != NULL ? printable(call->arena, text) : "null");
+    free(text);
+}
+
+static void print_item(const struct cli_call *call, const json_t *value, int indent)
+{
+    bool is_nested = (json_is_object(value) && json_object_size(value) > 0) ||
+                     (json_is_array(value) && json_array_size(value) > 0);
+    if (is_nested) {
+        putchar('\n');
+        cli_print_yaml(call, value, indent + 2);
+    } else {
+        putchar(' ');
+        print_scalar(call, value);
+    }
+}
+
+void cli_print_yaml(const struct cli_call *call, const json_t *value, int indent)
 {
     const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)object, key, value)
+    json_t *member;
+    size_t i;
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, member)
+        {
+            printf("%*s-", indent, "");
+            print_item(call, member, indent);
+        }
+        return;
+    }
+    json_object_foreach((json_t *)value, key, member)
     {
-        if (json_is_object(value) && json_object_size(value) > 0) {
-            printf("%*s%s:\n", indent, "", key);
-            print_members(call, value, indent + 2);
-        } else if (json_is_array(value) && json_is_object(json_array_get(value, 0))) {
-            printf("%*s%s:\n", indent, "", key);
-            for (size_t i = 0; i < json_array_size(value); i++) {
-                printf("%*s-\n", indent + 2, "");
-                print_members(call, json_array_get(value, i), indent + 4);
-            }
-        } else {
-            printf("%*s%s: %s\n", indent, "", key, value_text(call->arena, value));
+        if (!json_is_null(member)) {
+            printf("%*s%s:", indent, "", printable(call->arena, key));
+            print_item(call, member, indent);
         }
     }
 }
@@ -161,6 +219,6 @@ void cli_print_object(const struct cli_call *call, const json_t *object)
     if (cli_is_json(call)) {
         cli_print_json(object);
     } else {
-        print_members(call, object, 0);
+        cli_print_yaml(call, object, 0);
     }
 }

@@ -1,5 +1,6 @@
 """What a person types: specifications are checked when they are handed in, failures say why and are tried
 again only where that helps, and the command line finds, follows, starts again and fetches."""
+import hashlib
 import json
 import os
 import pathlib
@@ -220,6 +221,45 @@ class Jobs(Hand):
         none = self.server.post("/jobs", {"name": "none", "kind": "train", "spec": {"model": "lenet", "data": "/nowhere"}})
         self.ended(none["id"])
         self.assertIn("has no checkpoint", self.weir("job", "resume", "none", status=4))
+
+
+class Looking(Hand):
+    def test_lists_are_filtered_and_bounded_and_show_identifiers_short_or_whole(self):
+        for i in range(5):
+            self.server.post("/jobs", {"name": f"few-{i % 2}", "kind": "command", "spec": {"argv": ["false"]}})
+        self.assertEqual(len(self.weir("get", "jobs", "name=few-0").splitlines()), 4)
+        newest = self.server.get("/jobs?newest=1&limit=1")["items"][0]["id"]
+        wait_until(lambda: "FAILED" in self.weir("get", "jobs", "state=failed", "name=few-1"), 30, "the end")
+        short = self.weir("jobs", "--limit", "1").splitlines()
+        self.assertEqual(len(short), 2)
+        self.assertTrue(short[1].startswith(newest[-8:] + " "), short)
+        self.assertIn(newest, self.weir("get", "jobs", "--limit", "1", "-o", "wide"))
+        answer = json.loads(self.weir("get", "jobs", "--limit", "3", "-o", "json"))
+        self.assertEqual((len(answer["items"]), answer["more"]), (3, True))
+        self.assertEqual(self.weir("describe", "job", newest[-8:]).split()[:1], ["state"])
+        self.assertIn("begins it anew", self.weir("explain", "job", newest) if self.ended(newest) else "")
+
+    def test_runs_are_compared_and_a_model_is_fetched(self):
+        ids = []
+        for rate in (0.001, 0.002):
+            job = self.server.post("/jobs", {"name": f"rate-{rate}", "kind": "train", "spec": {
+                "model": "lenet", "dataset": "faces", "validation": "faces", "epochs": 2, "input": "1,28,28",
+                "learning_rate": rate, "model_name": "rates"}})
+            ended = self.ended(job["id"])
+            self.assertEqual(ended["state"], "SUCCEEDED", ended["reason"])
+            ids.append(ended["run"])
+        table = self.weir("runs", "compare", *ids)
+        self.assertRegex(table, r"learning_rate +0.001 +0.002")
+        self.assertIn("validation_accuracy", table)
+        self.assertNotIn("\nepochs", table)
+        self.assertIn("validation_accuracy", self.weir("get", "metrics", ids[0][-8:], "key=validation_accuracy"))
+        file = self.folder / "rates.safetensors"
+        said = self.weir("model", "get", "rates", "--file", file)
+        versions = self.server.get("/models/rates/versions")["items"]
+        self.assertEqual(hashlib.sha256(file.read_bytes()).hexdigest(), versions[0]["blob"])
+        self.assertIn("version 2", said)
+        self.assertIn("--force", self.weir("model", "get", "rates", "--file", file, status=5))
+        self.assertIn("rates", self.weir("model", "list"))
 
 
 if __name__ == "__main__":

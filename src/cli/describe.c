@@ -1,0 +1,169 @@
+/** weir describe: one record with what belongs to it, the state first. */
+#include "cli/noun.h"
+
+#include "cli/find.h"
+
+#include <string.h>
+
+#define PARTS_MAX   3
+#define PART_LIMIT  10 /* of each part; -o yaml shows all */
+#define WHOLE_LIMIT 1000
+
+struct describe_options {
+    struct cli_common common;
+};
+
+static const struct weir_option describe_options[] = {CLI_COMMON_OPTIONS(describe_options)};
+
+/* What is shown of a noun: members in their order, and lists that belong to it. */
+static const struct described {
+    const char *singular;
+    const char *members; /* separated by blanks */
+    const char *parts[PARTS_MAX];
+} described[] = {
+    {"ion",
+     "state name project revision created_by created_ms",
+     {"candidates", "policy-decisions", "members"}},
+    {"job",
+     "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "
+     "created_by created_ms started_ms finished_ms",
+     {"tasks"}},
+    {"run",
+     "status name id model validation_accuracy validation_loss accuracy loss epoch epochs "
+     "images_per_second dataset dataset_version job ion pipeline registered created_ms "
+     "started_ms finished_ms parameters",
+     {NULL}},
+    {"model", "name project description created_by created_ms", {"versions"}},
+    {"dataset", "name kind project path is_uploaded created_by created_ms", {"dataset-versions"}},
+    {"node",
+     "state name cpu_slots memory_bytes n_accelerators is_draining agent_version "
+     "last_seen_ms created_ms",
+     {NULL}},
+    {"alert",
+     "state severity kind message subject id count first_ms last_ms acknowledged_by",
+     {NULL}},
+};
+
+static const struct cli_column pipeline_columns[] = {{"name", "PIPELINE"},   {"type", "TYPE"},
+                                                     {"state", "STATE"},     {"model", "MODEL"},
+                                                     {"dataset", "DATASET"}, {"job", "JOB"}};
+static const struct cli_column link_columns[] = {{"id", "LINK"},
+                                                 {"policy", "POLICY"},
+                                                 {"serving_version", "SERVING"},
+                                                 {"pending_versions", "WAITING"}};
+
+static void print_members(struct cli_call *call, const json_t *record, const char *members)
+{
+    char name[64];
+    while (*members != '\0') {
+        size_t len = strcspn(members, " ");
+        (void)snprintf(name, sizeof name, "%.*s", (int)len, members);
+        const json_t *value = json_object_get(record, name);
+        if (json_is_object(value) && json_object_size(value) > 0) {
+            printf("%s:\n", name);
+            cli_print_yaml(call, value, 2);
+        } else if (value != NULL && !json_is_null(value) && !json_is_object(value)) {
+            printf("%-20s %s\n", name, cli_text(call, record, name));
+        }
+        members += len + (members[len] == ' ');
+    }
+}
+
+static void print_part(struct cli_call *call, const char *title, json_t *items,
+                       const struct cli_column *columns, size_t n_columns)
+{
+    if (json_array_size(items) == 0) {
+        return;
+    }
+    json_t *list = json_pack("{s:O}", "items", items);
+    printf("\n%s\n", title);
+    cli_print_table(call, list, columns, n_columns);
+    json_decref(list);
+}
+
+/* Add the record's parts to it: "tasks": […]. */
+static weir_status add_parts(struct cli_call *call, const struct described *what, const char *key,
+                             int64_t limit, json_t *record, struct weir_error *err)
+{
+    for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
+        json_t *list;
+        const struct cli_noun *part = cli_noun_find(what->parts[i]);
+        WEIR_TRY(cli_noun_list(call, part, key, NULL, 0, limit, &list, err));
+        char *name = weir_arena_strdup(call->arena, what->parts[i]);
+        for (char *p = name; *p != '\0'; p++) {
+            *p = *p == '-' ? '_' : *p;
+        }
+        json_object_set(record, name, json_object_get(list, "items"));
+        json_decref(list);
+    }
+    return WEIR_OK;
+}
+
+static void print_short(struct cli_call *call, const struct described *what, json_t *record)
+{
+    print_members(call, record, what->members);
+    print_part(call, "pipelines", json_object_get(record, "pipelines"), pipeline_columns,
+               WEIR_ARRAY_LEN(pipeline_columns));
+    print_part(call, "links", json_object_get(record, "links"), link_columns,
+               WEIR_ARRAY_LEN(link_columns));
+    for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
+        const struct cli_noun *part = cli_noun_find(what->parts[i]);
+        char *name = weir_arena_strdup(call->arena, what->parts[i]);
+        for (char *p = name; *p != '\0'; p++) {
+            *p = *p == '-' ? '_' : *p;
+        }
+        print_part(call, what->parts[i], json_object_get(record, name), part->columns,
+                   part->n_columns);
+    }
+}
+
+static const struct described *find_described(const char *singular)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(described); i++) {
+        if (strcmp(described[i].singular, singular) == 0) {
+            return &described[i];
+        }
+    }
+    return NULL;
+}
+
+static weir_status run_describe(struct cli_call *call, struct weir_error *err)
+{
+    const char *word = call->words[call->n_words - 1];
+    const struct cli_noun *noun = cli_noun_find(call->n_words == 2 ? call->words[0] : "ion");
+    if (noun == NULL) {
+        return cli_noun_unknown(call->words[0], err);
+    }
+    const struct described *what = find_described(noun->singular);
+    if (what == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "a %s cannot be described; ion, job, run, model, dataset, node and "
+                              "alert can, and `weir get %s` lists %s",
+                              noun->singular, noun->plural, noun->plural);
+    }
+    bool is_whole = cli_is_json(call) || cli_is_yaml(call);
+    json_t *record;
+    WEIR_TRY(cli_noun_get(call, noun, word, &record, err));
+    const char *key = json_string_value(json_object_get(record, noun->key));
+    weir_status status = add_parts(call, what, weir_arena_strdup(call->arena, key),
+                                   is_whole ? WHOLE_LIMIT : PART_LIMIT, record, err);
+    if (status == WEIR_OK && is_whole) {
+        cli_print_object(call, record);
+    } else if (status == WEIR_OK) {
+        print_short(call, what, record);
+    }
+    json_decref(record);
+    return status;
+}
+
+const struct cli_command cli_describe = {
+    .name = "describe",
+    .usage = "[NOUN] NAME [-o json|yaml]",
+    .summary = "Show an ION (or job, run, model, dataset, node, alert) and what belongs to it",
+    .help = "The state comes first, and of each list the newest 10. -o yaml and -o json show all.",
+    .flags = CLI_WIDE | CLI_YAML,
+    .min_words = 1,
+    .max_words = 2,
+    CLI_OPTIONS(describe_options, describe_options),
+    .run = run_describe,
+};

@@ -1,0 +1,20 @@
+/** What people type that is no command: understood where it is plain, else the right one is named.
+ */
+#ifndef WEIR_CLI_HINT_H
+#define WEIR_CLI_HINT_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/**
+ * Words with the noun in front, as the command that they mean: "jobs", "dataset list", "model show
+ * X" become get and describe. *out_argc words in *out_argv (in the arena), or those that were
+ * given.
+ */
+void cli_reword(int argc, char **argv, struct weir_arena *arena, int *out_argc, char ***out_argv);
+
+/** The error for words that begin with no command: names the one that was probably meant. INVALID.
+ */
+weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err);
+
+#endif

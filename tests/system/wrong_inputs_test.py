@@ -1,0 +1,189 @@
+"""What people mistype: each is refused with the right exit status and a sentence that names the place and
+the cure, and changes nothing."""
+import subprocess
+import unittest
+
+import harness
+from harness import Server
+
+TRAIN = "name: t\nkind: train\nspec:\n  model: lenet\n  dataset: faces\n"
+COMMAND = "name: t\nkind: command\nspec:\n  argv: [\"true\"]\n"
+ION = "kind: ion\nname: door\npipelines:\n  - name: training\n    type: training\n    dataset: faces\n" \
+      "    model: face-embed\n"
+DOOR = "  - name: door\n    type: prediction\n    gallery: {dataset: faces}\n    source: {kind: http}\n"
+
+# Words of the command line; exit status; what the sentence must have.
+WORDS = [
+    # commands and nouns
+    ("gte jobs", 2, "did you mean weir get?"),
+    ("applyy -f x", 2, "did you mean weir apply?"),
+    ("submit x", 2, "weir job submit"),
+    ("run x", 2, "weir job run"),
+    ("ps", 2, "weir get jobs"),
+    ("status", 2, "weir doctor"),
+    ("stop", 2, "weir server stop"),
+    ("frobnicate", 2, "weir help"),
+    ("job", 2, "submit, run, cancel, restart, resume"),
+    ("job resubmit x", 2, "did you mean submit?"),
+    ("job resart x", 2, "did you mean restart?"),
+    ("model fetch x", 2, "expected get"),
+    ("get", 2, "usage: weir get"),
+    ("get jbos", 2, "did you mean jobs?"),
+    ("get gallimaufry", 2, "there are ions, jobs"),
+    ("get jobs --outptu json", 2, "did you mean --output?"),
+    ("get jobs -o xml", 2, "wide, yaml or json"),
+    ("login -o yaml", 2, "text or json"),
+    ("get jobs stat=running", 2, "state kind ion"),
+    ("get jobs state", 4, 'no job "state"'),
+    ("get ions name=x", 2, "cannot be filtered"),
+    ("get jobs --limit 0", 2, "outside 1"),
+    ("get jobs --limit many", 2, "expected an integer"),
+    ("get tasks", 2, "weir get tasks NAME"),
+    ("get metrics", 2, "of which run?"),
+    ("get versions", 2, "of which model?"),
+    # names
+    ("get ions nosuch", 4, "nosuch"),
+    ("get jobs nosuch", 4, "weir get jobs"),
+    ("get runs nosuch", 4, "weir get runs"),
+    ("get nodes nosuch", 4, "weir get nodes"),
+    ("get decisions nosuch", 7, "list them with"),
+    ("get models nosuch", 4, "nosuch"),
+    ("get datasets nosuch", 4, "nosuch"),
+    ("get candidates nosuch", 4, "nosuch"),
+    ("describe nosuch", 4, "nosuch"),
+    ("describe job nosuch", 4, 'no job "nosuch"'),
+    ("describe event 1", 2, "weir get events"),
+    ("describe gallimaufry x", 2, "there are ions"),
+    ("explain gallimaufry", 2, "there are ions"),
+    ("explain run nosuch", 7, "weir describe run nosuch"),
+    ("logs nosuch", 4, 'no job "nosuch"'),
+    ("logs --attempt first nosuch", 2, "expected an integer"),
+    ("logs", 2, "usage: weir logs"),
+    ("trigger nosuch training", 4, "nosuch"),
+    ("approve nosuch", 4, "nosuch"),
+    ("approve nosuch --version abc", 2, "expected an integer"),
+    ("rollback nosuch", 4, "nosuch"),
+    ("member allow nosuch ada", 4, "nosuch"),
+    ("member permit nosuch ada", 2, "allow|deny|remove"),
+    ("delete job x", 7, "cannot be deleted"),
+    ("delete nosuch", 4, "nosuch"),
+    ("runs compare a", 2, "usage: weir runs compare"),
+    ("runs compare nosuch other", 4, "weir get runs"),
+    ("model get nosuch", 4, "nosuch"),
+    ("model get nosuch --version -1", 2, "outside 0"),
+    # jobs
+    ("job submit", 2, "weir job submit -f FILE"),
+    ("job submit -f /nowhere/job.yaml", 4, "/nowhere/job.yaml"),
+    ("job submit -f /tmp", 2, "/tmp"),
+    ("job cancel nosuch", 4, "weir get jobs"),
+    ("job restart nosuch", 4, "weir get jobs"),
+    ("job resume nosuch", 4, "weir get jobs"),
+    ("job run", 2, "put -- in front"),
+    ("job run python3 train.py", 2, "put -- in front"),
+    ("job run --env NOVALUE -- true", 2, "NAME=VALUE"),
+    ("job run --memory much -- true", 2, "512M or 2G"),
+    ("job run --cpus 99999999 -- true", 2, "outside 0"),
+    ("job run --tasks 0 -- true", 2, "outside 1"),
+    ("job run --tasks 2000 -- true", 2, "outside 1"),
+    ("job run --restarts -1 -- true", 2, "outside 0"),
+    ("job run a --name b -- true", 2, "one name"),
+    ("job run --follow --detach -- true", 2, "one of the two"),
+    ("job run Bad/Name -- true", 2, "expected a name"),
+    ("job run --dir /nowhere -- true", 4, "/nowhere"),
+    ("job run --project nosuch -- true", 4, "nosuch"),
+    # users and tokens
+    ("user create ann --role king", 2, "king"),
+    ("token create t --role king", 2, "king"),
+    ("dataset create Bad/Name", 2, "name"),
+    ("dataset create d --path /nowhere/at-all", 2, "/nowhere/at-all"),
+    ("dataset freeze nosuch", 4, "nosuch"),
+    ("dataset frob x", 2, "expected create, put"),
+    # servers
+    ("get jobs --server http://127.0.0.1:1", 9, "127.0.0.1:1"),
+    ("get jobs --server ftp://host", 2, "ftp"),
+    ("get jobs --token weir_wrong", 6, "token"),
+    ("apply", 2, "weir apply -f FILE"),
+    ("apply -f /nowhere/ion.yaml", 4, "/nowhere/ion.yaml"),
+]
+
+# Files for `weir job submit -f` and `weir apply -f`: command, text, exit status, sentence.
+FILES = [
+    ("job submit", "", 2, ""),
+    ("job submit", "\0\1\2", 2, ""),
+    ("job submit", "name: t\n kind: train\n", 2, "line 2"),
+    ("job submit", "kind: train\nspec: {}\n", 2, "$.name"),
+    ("job submit", "name: t\nspec: {}\n", 2, "$.kind"),
+    ("job submit", TRAIN.replace("train", "batch"), 2, "none of train, predict, command"),
+    ("job submit", TRAIN.replace("kind: train", "kind: pytorch"), 7, 'use a "command" job'),
+    ("job submit", TRAIN + "prioritee: 3\n", 2, "prioritee"),
+    ("job submit", TRAIN.replace("lenet", "lenett"), 2, 'did you mean "lenet"?'),
+    ("job submit", TRAIN.replace("faces", "fases"), 4, 'did you mean "faces"?'),
+    ("job submit", TRAIN + "  learning_rate: fast\n", 2, "$.spec.learning_rate: expected a number"),
+    ("job submit", TRAIN + "  epochs: 1e99\n", 2, "$.spec.epochs: expected an integer"),
+    ("job submit", TRAIN + "  workers: -3\n", 2, "$.spec.workers: -3"),
+    ("job submit", TRAIN + "  workers: 1000\n", 2, "$.spec.workers"),
+    ("job submit", TRAIN + "  batch_size: 1000000000000\n", 2, "$.spec.batch_size"),
+    ("job submit", TRAIN + "  learning_rate: .nan\n", 2, "$.spec.learning_rate"),
+    ("job submit", TRAIN + "  learning_rate: 1e30\n", 2, "$.spec.learning_rate"),
+    ("job submit", TRAIN + "  validation: fashion-val\n", 4, '$.spec.validation: there is no dataset "fashion-val"'),
+    ("job submit", TRAIN + "  data: photos\n", 2, "absolute path"),
+    ("job submit", TRAIN + "  server: http://evil\n", 2, "leave it out"),
+    ("job submit", COMMAND + "  env: {PORT: 80}\n", 2, "$.spec.env.PORT: expected a string"),
+    ("job submit", COMMAND + "  cpu_slots: 99999999\n", 2, "0 to 4096"),
+    ("job submit", COMMAND + "  image: debian\n", 2, "$.spec.image: unknown field"),
+    ("job submit", COMMAND.replace('["true"]', "true"), 2, "$.spec.argv: expected an array"),
+    ("apply", ION.replace("kind: ion", "kind: iron"), 2, "$.kind"),
+    ("apply", ION.replace("name: door", "name: Door 1"), 2, "$.name"),
+    ("apply", ION.replace("face-embed", "face-embedd"), 2, 'did you mean "face-embed"?'),
+    ("apply", ION.replace("faces", "nobody"), 2, "weir dataset create nobody"),
+    ("apply", ION + "    workres: 2\n", 2, "$.pipelines[0].workres"),
+    ("apply", ION + "    parameters: {epochs: many}\n", 2, "$.pipelines[0].parameters.epochs"),
+    ("apply", ION + "    parameters: {epoch: 3}\n", 2, "did you mean epochs?"),
+    ("apply", ION + "    triggers: {schedule: \"61 * * * * *\"}\n", 2, "$.pipelines[0].triggers.schedule"),
+    ("apply", ION + DOOR.replace("http", "kafka"), 7, "kafka"),
+    ("apply", ION.replace("face-embed", "lenet") + DOOR + "links:\n  - {from: training, to: door}\n", 7, "face-embed"),
+]
+
+
+class WrongInputs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start("--no-agent")
+        cls.server.post("/datasets", {"name": "faces"})
+        cls.server.request("PUT", "/api/v1/datasets/faces/files/a/1.pgm", b"P5\n1 1\n255\n\0")
+        cls.server.post("/datasets/faces/versions")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def check(self, words, status, sentence):
+        at = words.index("--") if "--" in words else len(words)
+        done = subprocess.run([harness.WEIR, *words[:at], "--state", str(self.server.state), *words[at:]],
+                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        said = done.stderr.strip()
+        self.assertEqual(done.returncode, status, said + done.stdout)
+        self.assertIn(sentence, said)
+        self.assertTrue(said.startswith("weir: ") and len(said) > 20, said)
+        self.assertEqual(done.stdout, "")
+
+    def test_words_that_are_wrong_are_refused_with_the_place_and_the_cure(self):
+        for line, status, sentence in WORDS:
+            with self.subTest(line=line):
+                self.check(line.split(), status, sentence)
+
+    def test_files_that_are_wrong_are_refused_with_the_place_and_the_cure(self):
+        path = self.server.root / "wrong.yaml"
+        for command, text, status, sentence in FILES:
+            with self.subTest(text=text):
+                path.write_text(text)
+                self.check([*command.split(), "-f", str(path)], status, sentence)
+
+    def test_nothing_was_changed(self):
+        self.assertEqual(self.server.get("/jobs")["items"], [])
+        self.assertEqual(self.server.get("/ions")["items"], [])
+        self.assertGreaterEqual(len(WORDS) + len(FILES), 90)
+
+
+if __name__ == "__main__":
+    harness.main()
