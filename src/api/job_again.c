@@ -62,6 +62,14 @@ static weir_status check_old(const struct again *again, const struct weir_job *j
     return WEIR_OK;
 }
 
+static weir_status no_checkpoint(const char *job, struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                          "job %s has no checkpoint: it made none, or it was removed with age; "
+                          "`weir job restart` begins it anew",
+                          job);
+}
+
 /* Folders of the old job's checkpoints and of the new one's. */
 static weir_status find_checkpoints(struct again *again, const struct weir_job *job,
                                     struct weir_error *err)
@@ -76,13 +84,8 @@ static weir_status find_checkpoints(struct again *again, const struct weir_job *
                             : weir_arena_printf(call->arena, "%s/checkpoints/%s",
                                                 call->api->state_dir, again->id);
     json_decref(spec);
-    if (again->to != NULL && !weir_path_is_dir(again->from)) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "job %s has no checkpoint: it made none, or it was removed with "
-                              "age; `weir job restart` begins it anew",
-                              job->name);
-    }
-    return WEIR_OK;
+    return again->to != NULL && !weir_path_is_dir(again->from) ? no_checkpoint(job->name, err)
+                                                               : WEIR_OK;
 }
 
 /* The new job's folder gets the same files: neither job's is touched by what becomes of the
@@ -95,6 +98,7 @@ static weir_status link_checkpoints(const struct again *again, struct weir_error
         return weir_error_set_errno(err, errno, "cannot read %s", again->from);
     }
     weir_status status = WEIR_OK;
+    size_t n = 0;
     for (struct dirent *entry = readdir(folder); entry != NULL && status == WEIR_OK;
          entry = readdir(folder)) {
         if (entry->d_name[0] == '.') {
@@ -105,9 +109,10 @@ static weir_status link_checkpoints(const struct again *again, struct weir_error
         if (link(from, to) != 0 && errno != EPERM && errno != EEXIST) { /* EPERM: a folder */
             status = weir_error_set_errno(err, errno, "cannot link %s", from);
         }
+        n++;
     }
     (void)closedir(folder);
-    return status;
+    return status == WEIR_OK && n == 0 ? no_checkpoint(again->call->params[0], err) : status;
 }
 
 static weir_status look(struct weir_txn *txn, void *context, struct weir_error *err)
