@@ -23,7 +23,7 @@ say() { printf '%4d s  %s\n' $SECONDS "$*"; }
 
 if [ "$(id -u)" -ne 0 ]; then
     sudo -n true 2>/dev/null || skip "no root can be made: neither root nor sudo without a password"
-    exec sudo -n "$0" "$@"
+    exec sudo -n "$top/tests/bare_debian.sh" "$@"
 fi
 command -v debootstrap >/dev/null || skip "no root can be made: debootstrap is not installed"
 unshare --mount --pid --fork --net true 2>/dev/null || skip "no root can be made: namespaces are not allowed here"
