@@ -37,6 +37,7 @@
     X(cli_session) \
     X(cli_store) \
     X(cli_agent) \
+    X(cli_agent_stop) \
     X(cli_simulate) \
     X(cli_what_if) \
     X(cli_bench)

@@ -1,4 +1,4 @@
-/** weir server stop: end the server of a state folder and, if asked, all that it started here. */
+/** weir server stop, weir agent stop: end a server, or an agent and its tasks, on this machine. */
 #include "cli/cli_private.h"
 
 #include "agent/shutdown.h"
@@ -13,6 +13,7 @@ struct stop_options {
     struct cli_common common;
     bool has_tasks;
     int64_t timeout_s;
+    char *dir;
 };
 
 static const struct weir_option stop_options[] = {
@@ -23,6 +24,14 @@ static const struct weir_option stop_options[] = {
      .doc = "State folder of the server [/var/lib/weir as root, else ~/.local/share/weir]"},
     WEIR_OPT(stop_options, has_tasks, "tasks", 0, BOOL, NULL, 0, 0, NULL,
              "Also end this machine's agent and every task on it"),
+    WEIR_OPT(stop_options, timeout_s, "timeout", 0, INT, "60", 1, 3600, "S",
+             "How long tasks may take to end; then they are killed"),
+    CLI_OUTPUT_OPTIONS(stop_options),
+};
+
+static const struct weir_option agent_stop_options[] = {
+    WEIR_OPT(stop_options, dir, "dir", 0, TEXT, "/var/lib/weir-agent", 0, 0, "DIR",
+             "The agent's folder"),
     WEIR_OPT(stop_options, timeout_s, "timeout", 0, INT, "60", 1, 3600, "S",
              "How long tasks may take to end; then they are killed"),
     CLI_OUTPUT_OPTIONS(stop_options),
@@ -64,6 +73,15 @@ static void say_left(void *context, size_t n_left)
     }
 }
 
+static weir_status stop_agent(struct stop *stop, const char *dir, struct weir_error *err)
+{
+    struct weir_agent_shutdown config = {.dir = dir,
+                                         .patience_ms = stop->options->timeout_s * 1000,
+                                         .on_left = say_left,
+                                         .context = stop};
+    return weir_agent_shutdown(&config, &stop->agent, &stop->n_tasks, err);
+}
+
 /* Nothing may start from the folder while its tasks are ended: the server's lock is ours. */
 static weir_status stop_all(struct stop *stop, struct weir_error *err)
 {
@@ -75,12 +93,8 @@ static weir_status stop_all(struct stop *stop, struct weir_error *err)
     say(stop, "server", stop->server);
     weir_status status = WEIR_OK;
     if (stop->options->has_tasks) {
-        struct weir_agent_shutdown config = {
-            .dir = weir_arena_printf(stop->call->arena, "%s/agent", stop->state),
-            .patience_ms = stop->options->timeout_s * 1000,
-            .on_left = say_left,
-            .context = stop};
-        status = weir_agent_shutdown(&config, &stop->agent, &stop->n_tasks, err);
+        status =
+            stop_agent(stop, weir_arena_printf(stop->call->arena, "%s/agent", stop->state), err);
     }
     (void)close(lock_fd);
     return status;
@@ -139,4 +153,38 @@ const struct cli_command cli_server_stop = {
     .max_words = 0,
     CLI_OPTIONS(stop_options, stop_options),
     .run = run_stop,
+};
+
+static weir_status run_agent_stop(struct cli_call *call, struct weir_error *err)
+{
+    struct stop stop = {.call = call, .options = call->options};
+    const char *dir = stop.options->dir;
+    if (!weir_path_exists(weir_arena_printf(call->arena, "%s/lock", dir))) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "%s is no folder of an agent: name it with --dir or $WEIR_DIR", dir);
+    }
+    WEIR_TRY(stop_agent(&stop, dir, err));
+    if (cli_is_json(call)) {
+        json_t *answer = json_pack("{s:s,s:s,s:I}", "dir", dir, "agent", words[stop.agent], "tasks",
+                                   (json_int_t)stop.n_tasks);
+        cli_print_json(answer);
+        json_decref(answer);
+    } else {
+        printf("tasks: %zu stopped; nothing of %s runs on this machine\n", stop.n_tasks, dir);
+    }
+    return WEIR_OK;
+}
+
+const struct cli_command cli_agent_stop = {
+    .name = "agent stop",
+    .usage = "[--dir DIR]",
+    .summary = "Stop this machine's agent and its tasks",
+    .help = "For a machine that is taken away or upgraded: its agent and every task of it end. The "
+            "jobs go\n"
+            "on elsewhere, or here when the agent is back. (SIGTERM ends an agent alone; tasks "
+            "outlive it.)",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(stop_options, agent_stop_options),
+    .run = run_agent_stop,
 };

@@ -103,6 +103,18 @@ class Stop(unittest.TestCase):
         self.reap()
         self.assertEqual(self.server.pids(), [])
 
+    def test_an_agent_of_its_own_ends_with_its_tasks(self):
+        self.submit("while :; do sleep 0.1; done")
+        folder = self.server.state / "agent"
+        self.server.kill(signal.SIGTERM)
+        done = subprocess.run([WEIR, "agent", "stop", "--dir", folder], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("agent: stopped", done.stdout)
+        self.assertIn("tasks: 1 stopped", done.stdout)
+        self.assertEqual(self.server.pids(), [])
+        done = subprocess.run([WEIR, "agent", "stop", "--dir", self.server.root], capture_output=True, text=True)
+        self.assertIn("no folder of an agent", done.stderr)
+
     def test_a_folder_that_is_none(self):
         done = subprocess.run([WEIR, "server", "stop", "--state", str(self.server.root / "no")],
                               capture_output=True, text=True)
