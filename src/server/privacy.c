@@ -23,6 +23,8 @@ struct privacy {
     pthread_t thread;
     atomic_bool is_stopping;
     dev_t device;
+    gid_t group;    /* of the folder itself */
+    ino_t jobs_dir; /* 0: there is none */
     int64_t n_closed, n_failed;
     char example[512];
 };
@@ -48,6 +50,13 @@ weir_status privacy_close_folder(const char *path, struct weir_error *err)
 
 static void close_children(struct privacy *privacy, int fd, int depth);
 
+/* What others lose. A group that is not the folder's own has been given on purpose: to tasks, where
+ * a file system cannot show them files as theirs. */
+static mode_t denied_bits(const struct privacy *privacy, const struct stat *st)
+{
+    return st->st_mode & (st->st_gid == privacy->group ? OTHERS : S_IRWXO);
+}
+
 /* One entry, by a descriptor of itself: a task may put a link in its place at any moment. */
 static void close_entry(struct privacy *privacy, int folder, const char *name, int depth)
 {
@@ -59,8 +68,9 @@ static void close_entry(struct privacy *privacy, int folder, const char *name, i
     }
     if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode) && st.st_dev == privacy->device) {
         (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-        if ((st.st_mode & OTHERS) != 0) {
-            bool is_closed = chmod(self, st.st_mode & 07777 & ~(mode_t)OTHERS) == 0;
+        mode_t denied = denied_bits(privacy, &st);
+        if (denied != 0) {
+            bool is_closed = chmod(self, st.st_mode & 07777 & ~denied) == 0;
             privacy->n_closed += is_closed;
             privacy->n_failed += !is_closed;
             if (privacy->example[0] == '\0') {
@@ -68,7 +78,8 @@ static void close_entry(struct privacy *privacy, int folder, const char *name, i
                 privacy->example[len > 0 ? len : 0] = '\0';
             }
         }
-        if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
+        /* What a job has as its /tmp is open within the job, as any /tmp. */
+        if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX && st.st_ino != privacy->jobs_dir) {
             close_children(privacy, fd, depth);
         }
     }
@@ -96,10 +107,12 @@ static void close_children(struct privacy *privacy, int fd, int depth)
 /* All of it, or (is_deep false) only what lies in the folder itself. */
 static void close_tree(struct privacy *privacy, bool is_deep)
 {
-    struct stat st;
+    struct stat st, jobs;
     int fd = open(privacy->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &st) == 0) {
         privacy->device = st.st_dev;
+        privacy->group = st.st_gid;
+        privacy->jobs_dir = fstatat(fd, "agent/jobs", &jobs, 0) == 0 ? jobs.st_ino : 0;
         close_children(privacy, fd, is_deep ? 0 : DEPTH_MAX - 1);
     }
     if (fd >= 0) {

@@ -21,7 +21,8 @@ weir_status privacy_close_folder(const char *path, struct weir_error *err) WEIR_
 
 /**
  * Close all that is below `path`: what a mode grants to group and others is taken, links are not
- * followed, other file systems are left alone. At the end one warning says how many files were
+ * followed; other file systems, what a group of its own was given, and the /tmp folders of jobs
+ * (agent/jobs) are left alone. At the end one warning says how many files were
  * open to others, with an example. What lies in the folder itself is closed on return. Text is
  * copied.
  */

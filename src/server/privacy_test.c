@@ -100,6 +100,34 @@ START_TEST(links_are_not_followed)
 
 END_TEST
 
+START_TEST(the_tmp_of_a_job_stays_open_within_its_closed_folder)
+{
+    make_folder(in(root, "agent"), 0755);
+    make_folder(in(root, "agent/jobs"), 0755);
+    make_folder(in(root, "agent/jobs/j"), 0700);
+    make_folder(in(root, "agent/jobs/j/tmp"), 01777);
+    make_file(in(root, "open"), 0644);
+    close_all(in(root, "agent/jobs"));
+    ck_assert_int_eq(mode_of(in(root, "agent/jobs")), 0700);
+    ck_assert_int_eq(mode_of(in(root, "agent/jobs/j/tmp")), 01777);
+}
+
+END_TEST
+
+START_TEST(a_group_that_was_given_access_keeps_it)
+{
+    if (geteuid() != 0) {
+        return; /* only root can give a file to a group it is not in */
+    }
+    make_file(in(root, "shared"), 0644);
+    ck_assert_int_eq(chown(in(root, "shared"), 0, 12345), 0);
+    make_file(in(root, "zopen"), 0644);
+    close_all(in(root, "zopen"));
+    ck_assert_int_eq(mode_of(in(root, "shared")), 0640);
+}
+
+END_TEST
+
 START_TEST(a_folder_that_is_not_there_says_so)
 {
     struct weir_error err;
@@ -116,6 +144,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, start, stop);
     tcase_add_test(tcase, others_lose_what_modes_grant_and_the_owner_keeps_it);
     tcase_add_test(tcase, links_are_not_followed);
+    tcase_add_test(tcase, the_tmp_of_a_job_stays_open_within_its_closed_folder);
+    tcase_add_test(tcase, a_group_that_was_given_access_keeps_it);
     tcase_add_test(tcase, a_folder_that_is_not_there_says_so);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -17,9 +17,12 @@ from harness import WEIR, wait_until
 
 
 def open_paths(folder):
-    """What group or others may do anything with; links have no mode of their own."""
+    """What group or others may do anything with. Links have no mode of their own; what a job has as its
+    /tmp is open within the job, behind a closed folder."""
     found = []
     for path in [folder, *folder.rglob("*")]:
+        if path.relative_to(folder).parts[:2] == ("agent", "jobs") and "tmp" in path.parts[len(folder.parts) + 3:]:
+            continue
         try:
             mode = path.lstat().st_mode
         except FileNotFoundError:
