@@ -17,6 +17,7 @@ struct weir_retainer {
     /* Of the thread that sweeps. */
     int64_t due_mono_ms[WEIR_RETAIN_N];
     int64_t n_step_rows; /**< Of the next step of rows. */
+    bool has_more;       /**< The last sweep has left some of what is to go. */
     /* Under lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -9,6 +9,7 @@
 
 #define MINUTE_MS         ((int64_t)60000)
 #define LOOK_MAX_BYTES    ((size_t)1 << 30)
+#define MORE_MS           ((int64_t)1000)
 #define CLOCK_JUMP_MS     MINUTE_MS
 #define CLOCK_PATIENCE_MS (60 * MINUTE_MS)
 #define FIRST_STEP_ROWS   64
@@ -58,6 +59,7 @@ static weir_status sweep_kind(struct weir_retainer *retainer, enum weir_retain_k
     struct weir_arena arena;
     weir_arena_init(&arena, LOOK_MAX_BYTES);
     struct loading loading = {.arena = &arena};
+    retainer->has_more = false;
     weir_status status = weir_store_read(retainer->config.store, load_policy, &loading, err);
     if (status == WEIR_OK) {
         struct retain_look look = {.retainer = retainer,
@@ -81,7 +83,10 @@ weir_status weir_retainer_round(struct weir_retainer *retainer, struct weir_erro
     weir_status first = WEIR_OK;
     for (int kind = 0; kind < WEIR_RETAIN_N && !retain_is_stopping(retainer); kind++) {
         struct weir_error failure = {0};
-        weir_status status = sweep_kind(retainer, kind, &failure);
+        weir_status status;
+        do {
+            status = sweep_kind(retainer, kind, &failure);
+        } while (status == WEIR_OK && retainer->has_more && !retain_is_stopping(retainer));
         if (status != WEIR_OK && first == WEIR_OK) {
             first = weir_error_set(err, status, "%s", failure.message);
         }
@@ -142,7 +147,8 @@ static int64_t sweep_due(struct weir_retainer *retainer, bool is_asked)
         struct weir_error ignored = {0}; /* logged; the next round tries again */
         if (is_asked || weir_mono_ms() >= retainer->due_mono_ms[kind]) {
             (void)sweep_kind(retainer, kind, &ignored);
-            retainer->due_mono_ms[kind] = weir_mono_ms() + retain_ops[kind].every_ms;
+            retainer->due_mono_ms[kind] =
+                weir_mono_ms() + (retainer->has_more ? MORE_MS : retain_ops[kind].every_ms);
         }
         next_ms = WEIR_MIN(next_ms, retainer->due_mono_ms[kind]);
     }

@@ -17,7 +17,7 @@
 
 #define STEP_ROWS_MAX 2000
 #define STEP_AIM_US   (RETAIN_STEP_MAX_US / 3)
-#define STEPS_MAX     4096 /* of one round: what is left is for the next */
+#define STEPS_MAX     256 /* of one kind at a time: the others have their turn */
 #define KEYS_MAX      500
 
 /** Less that is free is left in the file, to be used again. */
@@ -140,8 +140,8 @@ struct step {
 static void adapt(struct weir_retainer *retainer, int64_t took_us)
 {
     int64_t n = retainer->n_step_rows;
-    if (took_us > STEP_AIM_US) {
-        n = WEIR_MAX(1, n * STEP_AIM_US / (took_us + 1) * 3 / 4);
+    if (took_us > STEP_AIM_US) { /* no more than half: a neighbour may have had the processor */
+        n = WEIR_MAX(n / 2, n * STEP_AIM_US / (took_us + 1));
     } else if (took_us < STEP_AIM_US / 2) {
         n = WEIR_MIN(STEP_ROWS_MAX, n + n / 4 + 1);
     }
@@ -290,11 +290,13 @@ static weir_status sweep_numbered(const struct retain_look *look, int64_t *n_rem
     WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
     struct step step = {
         .look = look, .before = too_old_ms(look), .excess = excess_of(look, reading.count)};
+    look->retainer->has_more = true;
     for (int i = 0; i < STEPS_MAX && !retain_is_stopping(look->retainer); i++) {
         WEIR_TRY(take_step(&step, remove_range, err));
         *n_removed += step.n_removed;
         step.excess = WEIR_MAX((int64_t)0, step.excess - step.n_removed);
         if (step.n_removed == 0) {
+            look->retainer->has_more = false;
             break;
         }
     }
