@@ -9,18 +9,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-weir_status image_check_size(uint64_t width, uint64_t height, struct weir_error *err)
+const struct weir_image_limits weir_image_limits_file = {WEIR_IMAGE_MAX_PIXELS, 200};
+const struct weir_image_limits weir_image_limits_frame = {16u << 20, 32};
+
+weir_status image_check_size(uint64_t width, uint64_t height,
+                             const struct weir_image_limits *limits, struct weir_error *err)
 {
     if (width == 0 || height == 0) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "picture of %llu x %llu pixels",
                               (unsigned long long)width, (unsigned long long)height);
     }
     if (width > WEIR_IMAGE_MAX_SIDE || height > WEIR_IMAGE_MAX_SIDE ||
-        width * height > WEIR_IMAGE_MAX_PIXELS) {
+        width * height > limits->max_pixels) {
         return weir_error_set(err, WEIR_ERR_LIMIT,
-                              "picture of %llu x %llu pixels: at most %d per side and %u in all",
+                              "picture of %llu x %llu pixels: at most %d per side and %llu in all",
                               (unsigned long long)width, (unsigned long long)height,
-                              WEIR_IMAGE_MAX_SIDE, WEIR_IMAGE_MAX_PIXELS);
+                              WEIR_IMAGE_MAX_SIDE, (unsigned long long)limits->max_pixels);
     }
     return WEIR_OK;
 }
@@ -32,7 +36,7 @@ weir_status weir_image_init(struct weir_image *image, int width, int height, int
         return weir_error_set(err, WEIR_ERR_INVALID, "no picture has the shape %d x %d x %d", width,
                               height, channels);
     }
-    WEIR_TRY(image_check_size((uint64_t)width, (uint64_t)height, err));
+    WEIR_TRY(image_check_size((uint64_t)width, (uint64_t)height, &weir_image_limits_file, err));
     uint8_t *pixels = calloc((size_t)width * (size_t)height, (size_t)channels);
     if (pixels == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a picture of %d x %d", width,
@@ -72,17 +76,24 @@ enum weir_image_format weir_image_sniff(const void *data, size_t size)
 weir_status weir_image_decode(const void *data, size_t size, struct weir_image *out,
                               struct weir_error *err)
 {
+    return weir_image_decode_within(data, size, &weir_image_limits_file, out, err);
+}
+
+weir_status weir_image_decode_within(const void *data, size_t size,
+                                     const struct weir_image_limits *limits, struct weir_image *out,
+                                     struct weir_error *err)
+{
     if (size > WEIR_IMAGE_MAX_FILE_BYTES) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "picture file of %zu bytes: at most %u", size,
                               WEIR_IMAGE_MAX_FILE_BYTES);
     }
     switch (weir_image_sniff(data, size)) {
     case WEIR_IMAGE_FORMAT_PNM:
-        return image_pnm_decode(data, size, out, err);
+        return image_pnm_decode(data, size, limits, out, err);
     case WEIR_IMAGE_FORMAT_PNG:
-        return image_png_decode(data, size, out, err);
+        return image_png_decode(data, size, limits, out, err);
     case WEIR_IMAGE_FORMAT_JPEG:
-        return image_jpeg_decode(data, size, out, err);
+        return image_jpeg_decode(data, size, limits, out, err);
     case WEIR_IMAGE_FORMAT_UNKNOWN:
         break;
     }

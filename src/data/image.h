@@ -20,6 +20,19 @@
 #define WEIR_IMAGE_MAX_PIXELS     (64u << 20)
 #define WEIR_IMAGE_MAX_FILE_BYTES (64u << 20)
 
+/** What one picture may cost to decode: memory by its pixels, time by its pixels times scans (a
+ *  progressive JPEG is a pass over all pixels per scan; writers make ten). */
+struct weir_image_limits {
+    uint64_t max_pixels; /**< At most WEIR_IMAGE_MAX_PIXELS. */
+    int max_scans;
+};
+
+/** For pictures that a person put there: training data, photos of a gallery. */
+extern const struct weir_image_limits weir_image_limits_file;
+
+/** For frames of cameras, that others wait behind: 16 Mi pixels, 32 scans. */
+extern const struct weir_image_limits weir_image_limits_frame;
+
 enum weir_image_format {
     WEIR_IMAGE_FORMAT_UNKNOWN,
     WEIR_IMAGE_FORMAT_PNM, /**< P2, P3, P5, P6 */
@@ -56,6 +69,11 @@ enum weir_image_format weir_image_sniff(const void *data, size_t size);
  */
 weir_status weir_image_decode(const void *data, size_t size, struct weir_image *out,
                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same, within limits of the caller's. weir_image_decode takes weir_image_limits_file. */
+weir_status weir_image_decode_within(const void *data, size_t size,
+                                     const struct weir_image_limits *limits, struct weir_image *out,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Read and decode a file; errors name the path. As weir_image_decode, and NOT_FOUND, DENIED, IO.
  */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SCANS        200          /* of a progressive file: each is a pass over all pixels */
 #define MAX_MEMORY_BYTES (768l << 20) /* coefficients of the largest picture the limits allow */
 
 struct codec {
@@ -18,6 +17,7 @@ struct codec {
     struct jpeg_progress_mgr progress;
     struct jpeg_decompress_struct decoder;
     struct jpeg_compress_struct encoder;
+    const struct weir_image_limits *limits; /**< Of what is decoded. */
     struct weir_image image;
     uint8_t *row; /**< CMYK line; freed by the caller of setjmp's function. */
     struct weir_error *err;
@@ -81,9 +81,9 @@ static void on_progress(j_common_ptr common)
 {
     j_decompress_ptr decoder = (j_decompress_ptr)common;
     struct codec *codec = (struct codec *)common->err;
-    if (common->is_decompressor && decoder->input_scan_number > MAX_SCANS) {
-        codec->status =
-            weir_error_set(codec->err, WEIR_ERR_LIMIT, "JPEG: more than %d scans", MAX_SCANS);
+    if (common->is_decompressor && decoder->input_scan_number > codec->limits->max_scans) {
+        codec->status = weir_error_set(codec->err, WEIR_ERR_LIMIT, "JPEG: more than %d scans",
+                                       codec->limits->max_scans);
         longjmp(codec->on_failure, 1);
     }
 }
@@ -122,7 +122,8 @@ static void read_picture(struct codec *codec, const uint8_t *data, size_t size)
     decoder->mem->max_memory_to_use = MAX_MEMORY_BYTES;
     jpeg_mem_src(decoder, data, size);
     (void)jpeg_read_header(decoder, TRUE);
-    codec->status = image_check_size(decoder->image_width, decoder->image_height, codec->err);
+    codec->status =
+        image_check_size(decoder->image_width, decoder->image_height, codec->limits, codec->err);
     if (codec->status != WEIR_OK) {
         return;
     }
@@ -160,11 +161,13 @@ static void run_decoder(struct codec *codec, const uint8_t *data, size_t size)
     }
 }
 
-weir_status image_jpeg_decode(const uint8_t *data, size_t size, struct weir_image *out,
+weir_status image_jpeg_decode(const uint8_t *data, size_t size,
+                              const struct weir_image_limits *limits, struct weir_image *out,
                               struct weir_error *err)
 {
     struct codec codec;
     prepare(&codec, err);
+    codec.limits = limits;
     run_decoder(&codec, data, size);
     jpeg_destroy_decompress(&codec.decoder);
     free(codec.row);

@@ -12,6 +12,7 @@ struct codec {
     png_structp png;
     png_infop info;
     const uint8_t *at, *end;
+    const struct weir_image_limits *limits;
     struct weir_image image; /**< Being decoded. */
     struct weir_buf *buf;    /**< Being encoded into. */
     struct weir_error *err;
@@ -91,7 +92,7 @@ static void read_picture(struct codec *codec)
     uint32_t height = png_get_image_height(codec->png, codec->info);
     int channels =
         (png_get_color_type(codec->png, codec->info) & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
-    codec->status = image_check_size(width, height, codec->err);
+    codec->status = image_check_size(width, height, codec->limits, codec->err);
     if (codec->status == WEIR_OK) {
         codec->status =
             weir_image_init(&codec->image, (int)width, (int)height, channels, codec->err);
@@ -116,10 +117,11 @@ static void run_decoder(struct codec *codec)
     }
 }
 
-weir_status image_png_decode(const uint8_t *data, size_t size, struct weir_image *out,
+weir_status image_png_decode(const uint8_t *data, size_t size,
+                             const struct weir_image_limits *limits, struct weir_image *out,
                              struct weir_error *err)
 {
-    struct codec codec = {.at = data, .end = data + size, .err = err};
+    struct codec codec = {.at = data, .end = data + size, .limits = limits, .err = err};
     codec.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning,
                                          &codec, take_memory, free_memory);
     codec.info = codec.png == NULL ? NULL : png_create_info_struct(codec.png);

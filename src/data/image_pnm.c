@@ -77,7 +77,8 @@ static weir_status read_binary(struct reader *reader, size_t n, uint32_t max, ui
     return WEIR_OK;
 }
 
-weir_status image_pnm_decode(const uint8_t *data, size_t size, struct weir_image *out,
+weir_status image_pnm_decode(const uint8_t *data, size_t size,
+                             const struct weir_image_limits *limits, struct weir_image *out,
                              struct weir_error *err)
 {
     bool is_text = data[1] == '2' || data[1] == '3';
@@ -89,7 +90,7 @@ weir_status image_pnm_decode(const uint8_t *data, size_t size, struct weir_image
         return weir_error_set(err, WEIR_ERR_CORRUPT,
                               "PNM: no width, height and maximum (1 to 65535) in the header");
     }
-    WEIR_TRY(image_check_size(width, height, err));
+    WEIR_TRY(image_check_size(width, height, limits, err));
     if (reader.at >= reader.end || !is_space(*reader.at)) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "PNM: no white space behind the maximum");
     }

@@ -5,13 +5,17 @@
 #include "data/image.h"
 
 /** Are these dimensions within the limits? @return CORRUPT for nothing, LIMIT for too much. */
-weir_status image_check_size(uint64_t width, uint64_t height, struct weir_error *err);
+weir_status image_check_size(uint64_t width, uint64_t height,
+                             const struct weir_image_limits *limits, struct weir_error *err);
 
-weir_status image_pnm_decode(const uint8_t *data, size_t size, struct weir_image *out,
+weir_status image_pnm_decode(const uint8_t *data, size_t size,
+                             const struct weir_image_limits *limits, struct weir_image *out,
                              struct weir_error *err);
-weir_status image_png_decode(const uint8_t *data, size_t size, struct weir_image *out,
+weir_status image_png_decode(const uint8_t *data, size_t size,
+                             const struct weir_image_limits *limits, struct weir_image *out,
                              struct weir_error *err);
-weir_status image_jpeg_decode(const uint8_t *data, size_t size, struct weir_image *out,
+weir_status image_jpeg_decode(const uint8_t *data, size_t size,
+                              const struct weir_image_limits *limits, struct weir_image *out,
                               struct weir_error *err);
 
 weir_status image_pnm_encode(const struct weir_image *image, struct weir_buf *buf);

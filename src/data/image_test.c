@@ -152,6 +152,33 @@ START_TEST(a_header_that_promises_a_giant_is_over_the_limit)
 
 END_TEST
 
+START_TEST(a_frame_may_cost_less_than_a_file)
+{
+    static const char head[] = "P5 16384 1025 255\n"; /* one line over 16 Mi pixels */
+    size_t size = sizeof head - 1 + (size_t)16384 * 1025;
+    uint8_t *file = calloc(1, size);
+    struct weir_image image;
+    struct weir_error err;
+    memcpy(file, head, sizeof head - 1);
+    ck_assert_int_eq(weir_image_decode(file, size, &image, &err), WEIR_OK);
+    weir_image_fini(&image);
+    ck_assert_int_eq(weir_image_decode_within(file, size, &weir_image_limits_frame, &image, &err),
+                     WEIR_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "16384 x 1025"));
+    memcpy(file, "P5 16384 1024", 13);
+    ck_assert_int_eq(weir_image_decode_within(file, size, &weir_image_limits_frame, &image, &err),
+                     WEIR_OK);
+    weir_image_fini(&image);
+    free(file);
+    const struct weir_image_limits no_scan = {WEIR_IMAGE_MAX_PIXELS, 0};
+    ck_assert_int_eq(
+        weir_image_decode_within(jpeg_grey_file, sizeof jpeg_grey_file, &no_scan, &image, &err),
+        WEIR_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "scans"));
+}
+
+END_TEST
+
 static struct weir_image random_image(int width, int height, int channels, uint64_t seed)
 {
     struct weir_image image;
@@ -275,7 +302,8 @@ START_TEST(errors_of_a_file_name_the_file)
 
 END_TEST
 
-WEIR_TEST_MAIN("image", every_kind_of_file_decodes_to_the_pixels_pillow_sees,
+WEIR_TEST_MAIN("image", a_frame_may_cost_less_than_a_file,
+               every_kind_of_file_decodes_to_the_pixels_pillow_sees,
                every_strict_prefix_of_a_file_is_refused_with_a_sentence,
                flipped_bits_never_crash_the_decoder, pnm_forms_follow_the_netpbm_manual,
                a_header_that_promises_a_giant_is_over_the_limit,

@@ -39,7 +39,8 @@ static weir_status decode(const struct frame *frame, struct weir_image *out, str
     if (frame->n_bytes == 0) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "the frame is empty");
     }
-    return weir_image_decode(frame->bytes, frame->n_bytes, out, err);
+    return weir_image_decode_within(frame->bytes, frame->n_bytes, &weir_image_limits_frame, out,
+                                    err);
 }
 
 /* Fill the decision; *image is the decoded picture, zeroed if there is none. */
