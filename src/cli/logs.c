@@ -2,6 +2,7 @@
 #include "cli/find.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define CHUNK_MAX_BYTES ((size_t)1 << 20)
 #define FOLLOW_WAIT_S   "20"
@@ -9,7 +10,7 @@
 
 struct logs_options {
     struct cli_common common;
-    bool is_following;
+    bool is_following, is_raw;
     int64_t tail, attempt;
 };
 
@@ -17,6 +18,8 @@ static const struct weir_option logs_options[] = {
     CLI_COMMON_OPTIONS(logs_options),
     WEIR_OPT(logs_options, is_following, "follow", 'f', BOOL, NULL, 0, 0, NULL,
              "Go on as more is printed"),
+    WEIR_OPT(logs_options, is_raw, "raw", 0, BOOL, NULL, 0, 0, NULL,
+             "Print control characters as they are, also to a terminal"),
     WEIR_OPT(logs_options, tail, "tail", 'n', INT, "-1", -1, 1000000, "N",
              "Begin with each task's last N lines, of its last MiB; -1: with all"),
     WEIR_OPT(logs_options, attempt, "attempt", 0, INT, "0", 0, 1e9, "N",
@@ -82,6 +85,21 @@ static weir_status find_tasks(struct cli_call *call, const char *target, struct 
     return status;
 }
 
+/* What a task prints must not steer the terminal: control characters, also those of 0x80 to 0x9f in
+ * UTF-8, become "?". Changes the text in place. */
+static void disarm(char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool is_c1 = c == 0xc2 && i + 1 < len && ((unsigned char)text[i + 1] & 0xe0) == 0x80;
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+            text[i] = '?';
+        } else if (is_c1) {
+            text[i] = text[i + 1] = '?';
+        }
+    }
+}
+
 static void print_chunk(const struct followed *task, const char *text, size_t len, bool has_label)
 {
     while (len > 0) {
@@ -103,7 +121,7 @@ static void print_chunk(const struct followed *task, const char *text, size_t le
 /* How to print, and whose logs. */
 struct printing {
     const char *job; /* NULL: of an ION, which goes on for ever */
-    bool is_following;
+    bool is_following, is_raw;
     int64_t tail, attempt;
 };
 
@@ -124,6 +142,9 @@ static weir_status print_more(struct cli_call *call, const struct printing *how,
     }
     weir_status status = weir_client_get_bytes(call->client, path, &chunk, &next, err);
     if (status == WEIR_OK) {
+        if (!how->is_raw && isatty(STDOUT_FILENO) == 1) {
+            disarm(chunk.data, chunk.len);
+        }
         print_chunk(task, chunk.data, chunk.len, has_label);
         task->offset = next >= 0 ? next : task->offset + (int64_t)chunk.len;
         task->is_begun = true;
@@ -192,6 +213,7 @@ static weir_status run_logs(struct cli_call *call, struct weir_error *err)
     }
     const struct printing how = {.job = job,
                                  .is_following = options->is_following,
+                                 .is_raw = options->is_raw,
                                  .tail = options->tail,
                                  .attempt = options->attempt};
     return print_logs(call, &how, followed, n, err);
@@ -199,7 +221,7 @@ static weir_status run_logs(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_logs = {
     .name = "logs",
-    .usage = "[-f] [-n N] [--attempt N] JOB | ION | ION/PIPELINE",
+    .usage = "[-f] [-n N] [--attempt N] [--raw] JOB | ION | ION/PIPELINE",
     .summary = "Print what tasks have logged",
     .min_words = 1,
     .max_words = 1,

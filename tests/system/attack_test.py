@@ -6,12 +6,14 @@ attack refused or bounded, does /health answer at once, and how much memory does
 """
 import os
 import pathlib
+import pty
 import resource
 import socket
+import subprocess
 import time
 import urllib.request
 
-from harness import HttpError, Server, main, unittest, wait_until
+from harness import WEIR, HttpError, Server, main, unittest, wait_until
 
 MIB = 1 << 20
 PGM = b"P5\n2 2\n255\nabcd"
@@ -260,6 +262,32 @@ class DatasetTest(AttackTest):
         _, stdout, stderr = self.server.weir("dataset", "freeze", "faces")
         self.assertIn("version 1: 2 files in 2 classes", stdout)
         self.assertIn("bob/1.png is cut off", stderr)
+
+
+class TerminalTest(AttackTest):
+    """What a task prints must not steer the terminal of who reads it."""
+
+    def logs_on_a_terminal(self, *arguments):
+        master, slave = pty.openpty()
+        with os.fdopen(master, "rb", buffering=0) as output:
+            subprocess.run([WEIR, "logs", *arguments, "--state", str(self.server.state)], stdout=slave, check=True, timeout=60)
+            os.close(slave)
+            return output.read(4096)
+
+    def test_control_characters_of_a_log_are_harmless(self):
+        job = self.command()["id"]
+        task = self.server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
+        log = b"\x1b]0;evil\x07 \xc2\x9b31m \x7f gr\xc3\xb6\xc3\x9fe\tok\n"
+        self.server.request("POST", f"/api/v1/tasks/{task}/log?offset=0&attempt=0", log)
+        shown = self.logs_on_a_terminal(job)
+        self.assertEqual(shown.strip(), "?]0;evil? ??31m ? größe\tok".encode())
+        self.assertIn(b"\x1b]0;evil\x07", self.logs_on_a_terminal(job, "--raw"))
+        piped = subprocess.run([WEIR, "logs", job, "--state", str(self.server.state)], capture_output=True, timeout=60)
+        self.assertEqual(piped.stdout, log)
+        with urllib.request.urlopen(urllib.request.Request(
+                f"{self.server.url}/api/v1/tasks/{task}/log", headers={"Authorization": "Bearer " + self.server.token})) as answer:
+            self.assertEqual(answer.headers["Content-Type"], "text/plain; charset=utf-8")
+            self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
 
 
 class UnreadableTest(AttackTest):
