@@ -111,6 +111,7 @@ extern const size_t api_n_routes;
 API_FN(api_session_get);
 API_FN(api_session_delete);
 API_FN(api_session_link);
+API_FN(api_login_page);
 API_FN(api_login);
 API_FN(api_token_create);
 API_FN(api_token_revoke);

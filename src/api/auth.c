@@ -1,5 +1,6 @@
 /** Who calls: tokens, sessions, one-time login links. */
 #include "api/api_private.h"
+#include "api/login_page.h"
 
 #include "base/uuid.h"
 #include "job/attempt.h"
@@ -148,22 +149,6 @@ weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct
     return WEIR_OK;
 }
 
-/* One page for a link that does not work: people see it, not programs. */
-static void refuse_link(struct api_call *call, const char *why)
-{
-    call->is_link_refused = weir_http_request_query(call->request, "link") != NULL;
-    char *page = weir_arena_printf(
-        call->arena,
-        "<!doctype html><meta charset=utf-8><meta name=viewport content=\"width=device-width\">"
-        "<title>Weir: log in</title><body style=\"font:16px system-ui;max-width:34rem;margin:4rem "
-        "auto;"
-        "padding:0 1rem\"><h1>Log in to Weir</h1><p>%s</p><p>Get a new link on the server's "
-        "machine "
-        "with</p><pre>weir login</pre>",
-        why);
-    weir_http_response_text(call->response, 401, "text/html; charset=utf-8", page);
-}
-
 static weir_status begin_session(struct api_call *call, struct weir_txn *txn,
                                  const struct weir_login_link *link, char secret[WEIR_SECRET_BYTES],
                                  struct weir_error *err)
@@ -190,25 +175,32 @@ static weir_status begin_session(struct api_call *call, struct weir_txn *txn,
                      err);
 }
 
-weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+weir_status api_login_page(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const char *secret = weir_http_request_query(call->request, "link");
     struct weir_login_link link;
-    struct weir_error reason = {0};
+    (void)err;
     if (secret == NULL) {
-        refuse_link(call, "This page opens with a one-time link.");
-        return WEIR_OK;
+        login_page_refuse(call, "This page opens with a one-time link.");
+    } else if (weir_login_link_look(txn, secret, call->now_ms, call->arena, &link, NULL) !=
+               WEIR_OK) {
+        login_page_refuse(call, "This link was used before or is too old.");
+    } else {
+        login_page_offer(call, secret, link.user);
     }
-    if (strcmp(call->request->method, "HEAD") ==
-        0) { /* a mail scanner looks: the link stays good */
-        weir_http_response_empty(call->response);
-        return WEIR_OK;
-    }
-    if (weir_login_link_take(txn, secret, call->now_ms, call->arena, &link, &reason) != WEIR_OK) {
-        refuse_link(call, "This link was used before or is too old.");
-        return WEIR_OK;
-    }
+    return WEIR_OK;
+}
+
+weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
     char session_secret[WEIR_SECRET_BYTES];
+    struct weir_login_link link;
+    const char *secret;
+    WEIR_TRY(login_page_read_form(call, &secret, err));
+    if (weir_login_link_take(txn, secret, call->now_ms, call->arena, &link, NULL) != WEIR_OK) {
+        login_page_refuse(call, "This link was used before or is too old.");
+        return WEIR_OK;
+    }
     WEIR_TRY(begin_session(call, txn, &link, session_secret, err));
     weir_http_response_redirect(call->response, "/");
     weir_http_response_header(

@@ -27,8 +27,10 @@ const struct api_route api_routes[] = {
        query             body        fn */
     {"GET", "/health", "Is the server alive?", VIEWER, VIEWER, API_NONE, API_OPEN, NULL, NULL, NULL,
      0, api_health},
-    {"GET", "/login", "Log in with a one-time link", VIEWER, VIEWER, API_WRITE,
-     API_OPEN | API_BYTES_OUT, NULL, NULL, "link", 0, api_login},
+    {"GET", "/login", "Page of a one-time link; its button logs in", VIEWER, VIEWER, API_READ,
+     API_OPEN | API_BYTES_OUT, NULL, NULL, "link", 0, api_login_page},
+    {"POST", "/login", "Log in with the form of that page", VIEWER, VIEWER, API_WRITE,
+     API_OPEN | API_BYTES_IN | API_BYTES_OUT, NULL, NULL, NULL, 0, api_login},
     {"GET", API "/openapi.json", "This document", VIEWER, WORKER, API_NONE, API_FOR_TASKS, NULL,
      NULL, NULL, 0, api_openapi_get},
     {"GET", API "/session", "Who am I?", VIEWER, WORKER, API_NONE, API_FOR_TASKS, NULL, NULL, NULL,

@@ -262,7 +262,7 @@ weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity
     return WEIR_OK;
 }
 
-weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64_t now_ms,
+weir_status weir_login_link_look(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                  struct weir_arena *arena, struct weir_login_link *out,
                                  struct weir_error *err)
 {
@@ -278,6 +278,16 @@ weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64
     struct weir_identity identity = {0};
     WEIR_TRY(load_user(txn, link.user, arena, &identity, err));
     WEIR_TRY(limit_by_token(txn, link.token, now_ms, arena, &identity, err));
+    *out = link;
+    return WEIR_OK;
+}
+
+weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                 struct weir_arena *arena, struct weir_login_link *out,
+                                 struct weir_error *err)
+{
+    struct weir_login_link link;
+    WEIR_TRY(weir_login_link_look(txn, secret, now_ms, arena, &link, err));
     link.used_ms = now_ms;
     WEIR_TRY(weir_txn_update(txn, &weir_login_link_resource, &link, WEIR_FIELDS("used_ms"), err));
     *out = link;

@@ -126,6 +126,11 @@ weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity
                                 int64_t now_ms, struct weir_arena *arena,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The login link of this secret, if it is still good; it stays so. @return UNAUTH as below. */
+weir_status weir_login_link_look(struct weir_txn *txn, const char *secret, int64_t now_ms,
+                                 struct weir_arena *arena, struct weir_login_link *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Use up a login link: write transaction. @return UNAUTH if unknown, used or expired. */
 weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                  struct weir_arena *arena, struct weir_login_link *out,

@@ -66,7 +66,8 @@ class Api(unittest.TestCase):
         link = self.server.post("/session/link")["url"]
         jar = http.cookiejar.CookieJar()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-        page = browser.open(link)
+        self.assertIn(b"Log in as admin", browser.open(link).read())
+        page = browser.open(self.server.url + "/login", data=b"link=" + link.partition("link=")[2].encode())
         self.assertIn(b"<!doctype html>", page.read().lower())
         cookie = list(jar)[0]
         self.assertTrue(cookie.has_nonstandard_attr("HttpOnly"))

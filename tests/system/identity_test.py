@@ -3,14 +3,25 @@ import datetime
 import hashlib
 import http.cookiejar
 import json
+import re
 import sqlite3
 import unittest
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 
 import harness
 from harness import HttpError, Server, wait_until
+
+
+def log_in(opener, link):
+    """Open the link and press the button of its page."""
+    with opener.open(link) as answer:
+        page = answer.read().decode()
+    secret = re.search(r'name=link value="([^"]+)"', page)[1]
+    server = link.partition("/login")[0]
+    return opener.open(server + "/login", data=urllib.parse.urlencode({"link": secret}).encode())
 
 
 class Browser:
@@ -20,7 +31,7 @@ class Browser:
         self.server = server
         jar = http.cookiejar.CookieJar()
         self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-        self.opener.open(link).read()
+        log_in(self.opener, link)
         self.csrf = self.request("GET", "/session")["csrf"]
 
     def open(self, method, path, body=None):
@@ -113,8 +124,27 @@ class Sessions(IdentityCase):
 
     def test_looking_at_a_link_does_not_use_it_up(self):
         link = self.server.post("/session/link")["url"]
-        urllib.request.urlopen(urllib.request.Request(link, method="HEAD")).read()
+        for method in ("HEAD", "GET", "GET"):
+            urllib.request.urlopen(urllib.request.Request(link, method=method)).read()
         Browser(self.server, link)
+        with self.assertRaises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(link)
+        self.assertEqual(caught.exception.code, 401)
+
+    def test_another_sites_page_cannot_log_a_browser_in(self):
+        link = self.server.post("/session/link")["url"]
+        form = urllib.parse.urlencode({"link": link.partition("link=")[2]}).encode()
+        for header, value in (("Origin", "https://evil.example"), ("Origin", "null"), ("Sec-Fetch-Site", "cross-site")):
+            request = urllib.request.Request(self.server.url + "/login", data=form, headers={header: value})
+            with self.assertRaises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(request)
+            self.assertEqual(caught.exception.code, 403, header)
+        page = urllib.request.urlopen(link)  # the link is still good, and says whose it is
+        self.assertIn("form-action 'self'", page.headers["Content-Security-Policy"])
+        self.assertIn(b"Log in as admin", page.read())
+        request = urllib.request.Request(self.server.url + "/login", data=form, headers={"Origin": self.server.url})
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+        self.assertEqual(opener.open(request).status, 200)
 
     def test_sessions_are_listed_and_ended_by_their_user_and_by_an_admin(self):
         self.server.post("/users", {"name": "ann", "kind": "person", "role": "operator"})

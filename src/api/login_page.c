@@ -1,0 +1,89 @@
+#include "api/login_page.h"
+
+#include <string.h>
+
+#define PAGE_HEAD                                                                                  \
+    "<!doctype html><html lang=en><meta charset=utf-8>"                                            \
+    "<meta name=viewport content=\"width=device-width\"><title>Weir: log in</title>"               \
+    "<body style=\"font:16px system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem\">"         \
+    "<h1>Log in to Weir</h1>"
+
+static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+                             "frame-ancestors 'none'; base-uri 'none'";
+
+static void answer_page(struct api_call *call, int http_status, const char *page)
+{
+    weir_http_response_text(call->response, http_status, "text/html; charset=utf-8", page);
+    weir_http_response_header(call->response, "Content-Security-Policy", policy);
+}
+
+void login_page_refuse(struct api_call *call, const char *why)
+{
+    call->is_link_refused =
+        weir_http_request_query(call->request, "link") != NULL || call->request->body_len > 0;
+    answer_page(call, 401,
+                weir_arena_printf(call->arena,
+                                  PAGE_HEAD "<p>%s</p><p>Get a new link on the server's machine "
+                                            "with</p><pre>weir login</pre>",
+                                  why));
+}
+
+/* Secrets and names of users hold no character that means something in HTML; others are left out.
+ */
+static char *plain(struct weir_arena *arena, const char *text)
+{
+    char *copy = weir_arena_alloc(arena, strlen(text) + 1), *to = copy;
+    for (; *text != '\0'; text++) {
+        if (strchr("<>&\"'", *text) == NULL) {
+            *to++ = *text;
+        }
+    }
+    return copy;
+}
+
+void login_page_offer(struct api_call *call, const char *secret, const char *user)
+{
+    answer_page(call, 200,
+                weir_arena_printf(
+                    call->arena,
+                    PAGE_HEAD "<form method=post action=\"/login\">"
+                              "<input type=hidden name=link value=\"%s\"><p>This link is good once."
+                              "</p><button id=log-in autofocus style=\"font:inherit;padding:.6rem "
+                              "1.2rem\">Log in as %s</button></form>",
+                    plain(call->arena, secret), plain(call->arena, user)));
+}
+
+/* Browsers name the site whose page sends a POST; what is no browser has no session to be given. */
+static bool is_from_here(const struct weir_http_request *request)
+{
+    const char *site = weir_http_request_header(request, "Sec-Fetch-Site");
+    const char *origin = weir_http_request_header(request, "Origin");
+    const char *host = weir_http_request_header(request, "Host");
+    if (site != NULL && strcmp(site, "same-origin") != 0) {
+        return false;
+    }
+    if (site != NULL || origin == NULL) {
+        return true;
+    }
+    const char *origin_host = strstr(origin, "://");
+    return origin_host != NULL && host != NULL && strcmp(origin_host + 3, host) == 0;
+}
+
+weir_status login_page_read_form(struct api_call *call, const char **out_secret,
+                                 struct weir_error *err)
+{
+    static const char field[] = "link=";
+    const struct weir_http_request *request = call->request;
+    if (!is_from_here(request)) {
+        return weir_error_set(err, WEIR_ERR_DENIED,
+                              "this login was sent by another site's page: open the link itself");
+    }
+    if (strncmp(request->body, field, strlen(field)) != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "expected a form with the field \"link\"");
+    }
+    const char *value = request->body + strlen(field);
+    *out_secret = weir_http_percent_decode(call->arena, value, strcspn(value, "&"), true);
+    return *out_secret != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "the field \"link\" is malformed");
+}
