@@ -89,12 +89,34 @@ void weir_dataset_close(struct weir_dataset *dataset)
         free(cached);
     }
     free(dataset->cache);
+    free(atomic_load(&dataset->told));
     free(dataset->idx_pixels);
     free(dataset->labels);
     name_list_fini(&dataset->files);
     name_list_fini(&dataset->classes);
     free(dataset->root);
     free(dataset);
+}
+
+bool dataset_tell_once(struct weir_dataset *dataset, uint64_t i_sample)
+{
+    if (dataset->base != NULL) {
+        return dataset_tell_once(dataset->base, i_sample % dataset->base->n_samples);
+    }
+    atomic_uchar *told = atomic_load(&dataset->told);
+    if (told == NULL) {
+        atomic_uchar *made = calloc(dataset->n_samples / 8 + 1, sizeof *made);
+        if (made == NULL) {
+            return true;
+        }
+        if (atomic_compare_exchange_strong(&dataset->told, &told, made)) {
+            told = made;
+        } else {
+            free(made); /* another thread was first: told is its now */
+        }
+    }
+    unsigned char bit = (unsigned char)(1u << i_sample % 8);
+    return (atomic_fetch_or(&told[i_sample / 8], bit) & bit) == 0;
 }
 
 /** A picture by its name, or else by its first bytes. */

@@ -25,10 +25,17 @@ struct weir_dataset {
     size_t cache_bytes;
     atomic_size_t cache_used;
     _Atomic(struct weir_image *) *cache; /**< Per sample; NULL without a cache. Set once. */
+    _Atomic(atomic_uchar *) told;        /**< One bit per sample; NULL: nothing told yet. */
 };
 
 /** What the names of mirrored classes and samples end with. */
 #define WEIR_DATASET_MIRRORED_SUFFIX " (mirrored)"
+
+/**
+ * Is this the first time that this sample is to be told of as damaged, by any loader of the
+ * dataset? A mirrored sample is the one that it shows. Any thread; without memory always true.
+ */
+bool dataset_tell_once(struct weir_dataset *dataset, uint64_t i_sample);
 
 /** Append a copy. @return NOMEM. */
 weir_status name_list_add(struct name_list *list, const char *name);

@@ -2,6 +2,7 @@
  * layout. */
 #include "data/dataset.h"
 
+#include "data/dataset_private.h"
 #include "data/image_test_data.h"
 #include "data/test_folder.h"
 
@@ -84,6 +85,23 @@ START_TEST(verify_names_each_damaged_file_and_reads_on)
     ck_assert_ptr_nonnull(strstr(text, "0 CORRUPT a/1.png: PNG: truncated"));
     ck_assert_ptr_nonnull(strstr(text, "2 UNSUPPORTED a/3.png: empty file"));
     ck_assert_ptr_nonnull(strstr(text, "3 CORRUPT b/1.jpg: JPEG: "));
+    weir_dataset_close(dataset);
+}
+
+END_TEST
+
+START_TEST(a_damaged_sample_is_told_of_once_also_where_it_is_shown_mirrored)
+{
+    put("a/1.png", png_rgb_file, sizeof png_rgb_file);
+    put("b/1.png", png_rgb_file, sizeof png_rgb_file);
+    struct weir_dataset *dataset = open_folder(0), *mirrored;
+    ck_assert_int_eq(weir_dataset_open_mirrored(dataset, &mirrored, NULL), WEIR_OK);
+    ck_assert(dataset_tell_once(dataset, 1));
+    ck_assert(!dataset_tell_once(dataset, 1));
+    ck_assert(dataset_tell_once(mirrored, 0));
+    ck_assert(!dataset_tell_once(mirrored, 2)); /* the first one again */
+    ck_assert(!dataset_tell_once(dataset, 0));
+    weir_dataset_close(mirrored);
     weir_dataset_close(dataset);
 }
 
@@ -330,6 +348,7 @@ END_TEST
 WEIR_TEST_MAIN_WITH("dataset", make_folder, remove_folder,
                     a_folder_per_class_is_read_in_bytewise_order,
                     verify_names_each_damaged_file_and_reads_on,
+                    a_damaged_sample_is_told_of_once_also_where_it_is_shown_mirrored,
                     the_digest_is_what_sha256sum_prints, the_cache_keeps_what_fits_and_gives_views,
                     a_list_keeps_the_callers_order_and_labels,
                     an_idx_pair_is_found_raw_or_gzip_by_split,

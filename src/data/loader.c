@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "data/dataset_private.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -107,7 +108,7 @@ static void report_damage(struct weir_loader *loader, uint64_t sample, const str
     loader->damaged[sample / 8] |= bit;
     loader->n_damaged += is_new;
     (void)pthread_mutex_unlock(&loader->mutex);
-    if (is_new) {
+    if (is_new && dataset_tell_once(loader->dataset, sample)) {
         char name[WEIR_SAMPLE_NAME_BYTES];
         weir_log(WEIR_LOG_WARN, "sample_damaged",
                  WEIR_KV_STR("sample", weir_dataset_sample_name(loader->dataset, sample, name)),
