@@ -418,7 +418,7 @@ class SmokeTest(unittest.TestCase):
             page.resize(width, 900)
             for screen in SCREENS:
                 page.go(screen)
-                self.assertEqual(page.texts(".failed"), [], screen)
+                self.assertEqual(page.texts(".failed[role=alert]"), [], screen)
                 self.assertLessEqual(page.overflow_px(), 0, f"{screen}, {width}")
                 self.assertEqual(page.weak_texts(), [], screen)
                 for word in ("undefined", "NaN", "[object"):
