@@ -216,6 +216,7 @@ class HealthTest(WithPage):
         self.page.has_text('[data-pipeline="entrance"]', "deploy failed")
         self.page.has_text('[data-pipeline="entrance"]', reason)
         self.change(state="DEPLOY_FAILED", state_reason=reason, served_revision=8)
+        self.state.push_decision()
         self.health("warn", "It decides, and needs you")
         self.change(state="WAITING", state_reason=None, served_revision=0)
         self.health("plain", "Nothing serves")
@@ -227,6 +228,15 @@ class HealthTest(WithPage):
             self.state.alerts.clear()
         self.page.driver.refresh()
         self.health("plain", "nothing shows that it decides")
+
+    def test_a_replica_that_is_started_again_does_not_decide(self):
+        with self.state.lock:
+            self.state.forgotten = self.state.decisions
+            self.state.decisions = [{**one, "time_ms": made.rfc3339(made.seconds(one["time_ms"]) - 600)} for one in self.state.decisions]
+            self.state.jobs[1].update(state="RESTARTING", reason="replica 0 restarts: cannot make its folder")
+        self.page.driver.refresh()
+        self.health("bad", "cannot make its folder")
+        self.page.has_text('[data-pipeline="entrance"] .chip', "restarting")
 
     def test_the_servers_verdict_goes_before_the_pages(self):
         for status, tone in (("down", "bad"), ("degraded", "warn"), ("waiting", "plain")):

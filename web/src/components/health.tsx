@@ -4,9 +4,9 @@
  */
 import type { Ion, Opt, Pipeline } from '../api'
 import { ago, dayTime, millis } from '../format'
-import { now, openAlerts } from '../state/store'
+import { jobs, now, openAlerts } from '../state/store'
 import { connection } from '../state/stream'
-import type { Tone } from './chip'
+import { is, type Tone } from './chip'
 import { Icon, type IconName } from './icon'
 import { Sentence } from './noun'
 
@@ -21,9 +21,11 @@ export interface Verdict {
 const BY_STATUS: Record<string, { tone: Tone; title: string }> = {
     ok: { tone: 'good', title: 'It works' },
     waiting: { tone: 'plain', title: 'It waits for its first model' },
-    degraded: { tone: 'warn', title: 'It decides, and needs you' },
+    degraded: { tone: 'warn', title: 'It needs you' }, // "It decides, and needs you" where a decision proves it
     down: { tone: 'bad', title: 'It does not decide' },
 }
+
+const jobOf = (pipeline: Pipeline) => jobs.data.value?.find((job) => job.id === pipeline.job)
 
 function evidence(lastMs: number, nowMs: number): string {
     return Number.isNaN(lastMs) ? 'no decision yet' : `last decision ${ago(lastMs, nowMs).replace(/^now$/, 'just now')}`
@@ -36,7 +38,11 @@ function derived(ion: Ion, lastMs: number, nowMs: number): Verdict {
     const serves = (one: Pipeline) => one.state === 'SERVING' || (one.served_revision ?? 0) > 0
     if (failed) {
         const reason = failed.state_reason ?? 'a replica cannot apply what it was given'
-        return { tone: serves(failed) ? 'warn' : 'bad', title: serves(failed) ? BY_STATUS['degraded']!.title : BY_STATUS['down']!.title, reason }
+        return { ...BY_STATUS[serves(failed) ? 'degraded' : 'down']!, reason }
+    }
+    const stopped = doors.filter(serves).map((one) => jobOf(one)).find((job) => job !== undefined && !is(job.state, 'running'))
+    if (stopped && !(nowMs - lastMs < YOUNG_MS)) {
+        return { ...BY_STATUS['down']!, reason: stopped.reason ?? `its replicas are ${stopped.state.toLowerCase()}` }
     }
     if (!doors.some(serves)) {
         const starts = doors.some((one) => one.state === 'DEPLOYING')
@@ -44,7 +50,7 @@ function derived(ion: Ion, lastMs: number, nowMs: number): Verdict {
     }
     const alert = openAlerts.value.find((one) => one.subject === `ion/${ion.name}`)
     if (alert) {
-        return { tone: 'warn', title: BY_STATUS['degraded']!.title, reason: alert.message }
+        return { ...BY_STATUS['degraded']!, reason: alert.message }
     }
     return nowMs - lastMs < YOUNG_MS
         ? { tone: 'good', title: BY_STATUS['ok']!.title, reason: '' }
@@ -53,6 +59,12 @@ function derived(ion: Ion, lastMs: number, nowMs: number): Verdict {
 
 /** @param lastMs When the newest decision was made; NaN: there is none. */
 export function verdictOf(ion: Ion, lastMs: number, nowMs: number): Verdict {
+    const verdict = unproven(ion, lastMs, nowMs)
+    const decides = verdict.tone === 'warn' && nowMs - lastMs < YOUNG_MS
+    return decides ? { ...verdict, title: 'It decides, and needs you' } : verdict
+}
+
+function unproven(ion: Ion, lastMs: number, nowMs: number): Verdict {
     if (connection.value.state === 'lost') {
         return { tone: 'plain', title: 'Unknown', reason: 'the page does not hear from the server; Weir itself goes on' }
     }

@@ -112,16 +112,19 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
         )
     }
     const { pipeline } = node
+    // What serves is a job: while that is started again, nothing is served, whatever was served last.
+    const job = jobs.data.value?.find((one) => one.id === pipeline.job)
+    const state = pipeline.state === 'SERVING' && job?.state === 'RESTARTING' ? job.state : pipeline.state
     const run = isPrediction(pipeline) ? undefined : runOf(ion.name, pipeline, runs.data.value ?? [])
     const target = isPrediction(pipeline) ? `${href('decisions')}?ion=${encodeURIComponent(ion.name)}` : run ? href('training', run.id) : href('training')
     return (
-        <article class={`node pipeline tone-${toneOf(pipeline.state)}`} style={place(node)} data-pipeline={pipeline.name}>
+        <article class={`node pipeline tone-${toneOf(state)}`} style={place(node)} data-pipeline={pipeline.name}>
             <header>
                 <Icon name={isPrediction(pipeline) ? 'camera' : 'training'} />
                 <h3>
                     <a href={target}>{pipeline.name}</a>
                 </h3>
-                <StateChip state={pipeline.state} />
+                <StateChip state={state} />
             </header>
             {isPrediction(pipeline) ? <PredictionBody ion={ion} pipeline={pipeline} /> : <TrainingBody ion={ion} pipeline={pipeline} />}
         </article>
