@@ -2,7 +2,8 @@
 """week.py [--scale N] [--hours H]: does the disk reach a plateau under its bound, and is no frame lost?
 
 A door with 3 cameras at 10 frames/s decides 18.1 million frames in seven days. This ships them to a server of its own
-as replicas do, with a picture each of the size that a face has (about 1.9 kB), as fast as the server takes them.
+as replicas do, with a picture each of the size that a face has (about 1.9 kB), --rate frames a second: 1500 is fifty times what a door
+sends, and deletion has to keep up with that.
 --scale divides both: the number of frames and the bounds of retention (default 20). --scale 1 is the week itself, more than an hour.
 At this rate sizes are reached long before ages, so ages play no part. Since time is compressed, the limits are applied
 once a second instead of once a minute.
@@ -37,8 +38,9 @@ def make_pictures():
 
 
 class Week:
-    def __init__(self, server, frames, scale):
-        self.server, self.frames, self.scale = server, frames, scale
+    def __init__(self, server, frames, scale, rate):
+        self.server, self.frames, self.scale, self.rate = server, frames, scale, rate
+        self.began = time.monotonic()
         self.pictures = [(base64.b64encode(p).decode(), hashlib.sha256(p).hexdigest()) for p in make_pictures()]
         self.stored = self.failed = 0
         self.latencies = []
@@ -60,6 +62,8 @@ class Week:
             n = min(BATCH, self.frames // CAMERAS - first)
             body = {"ion": "building-security", "pipeline": "recognition",
                     "decisions": [self.decision(camera, first + i) for i in range(n)]}
+            due = self.began + CAMERAS * first / self.rate
+            time.sleep(max(0.0, due - time.monotonic()))
             began = time.monotonic()
             answer = self.server.request("POST", "/api/v1/decisions", body)
             took = time.monotonic() - began
@@ -74,7 +78,7 @@ class Week:
 
 def run(server, arguments):
     frames = int(arguments.hours * 3600 * FPS / arguments.scale) // CAMERAS * CAMERAS
-    week = Week(server, frames, arguments.scale)
+    week = Week(server, frames, arguments.scale, arguments.rate)
     limits = {kind: f"{int(bound / arguments.scale)}B" for kind, bound in BOUNDS.items()}
     server.request("PUT", "/api/v1/retention", limits)
     print(f"{frames} frames, bounds {limits}", flush=True)
@@ -140,6 +144,7 @@ def report(server, week, arguments, peak, seconds, settled):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=20, help="divides frames and bounds")
+    parser.add_argument("--rate", type=float, default=1500, help="frames a second, of all cameras together")
     parser.add_argument("--hours", type=float, default=7 * 24, help="how long the door is simulated")
     arguments = parser.parse_args()
     server = harness.Server("--no-agent").start()
