@@ -36,6 +36,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->feed = feed_create();
     api->audit = audit_create(config->store);
     api->freezer = freezer_create(api);
+    api->started_ms = weir_clock_now_ms(api->clock);
     api->watch = -1;
     *out = api;
     return WEIR_OK;

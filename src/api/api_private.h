@@ -37,7 +37,8 @@ struct weir_api {
     struct feed *feed;
     struct audit *audit;
     struct freezer *freezer;
-    int watch; /**< Of the store; -1 before attach. */
+    int64_t started_ms; /**< By the wall clock: nodes have the full time to report since then. */
+    int watch;          /**< Of the store; -1 before attach. */
 };
 
 /** One request on its way through a route. */
@@ -122,6 +123,7 @@ API_FN(api_session_list);
 API_FN(api_session_end);
 API_FN(api_project_create);
 API_FN(api_health);
+API_FN(api_health_summary);
 API_FN(api_openapi_get);
 API_FN(api_list);
 API_FN(api_list_numbered); /**< Records with `seq`: newest first, or from `after` on. */
@@ -143,6 +145,7 @@ API_FN(api_job_tasks);
 API_FN(api_task_log_get);
 API_FN(api_task_log_append);
 API_FN(api_task_status);
+API_FN(api_node_list);
 API_FN(api_node_put);
 API_FN(api_node_desired);
 API_FN(api_run_list);
@@ -217,6 +220,10 @@ weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const ch
 weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
                                     const struct weir_filter *more,
                                     struct weir_error *err) WEIR_MUST_CHECK;
+
+/** {status, reason, since} */
+struct weir_health;
+json_t *api_health_view(const struct weir_health *health);
 
 /** Integer query parameter within [lo, hi]; `fallback` if absent. */
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,

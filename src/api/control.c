@@ -60,25 +60,43 @@ static weir_status end_run(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/** Jobs of one name, or trainings of one pipeline, share an alert: the next that succeeds ends it.
+ */
+static char *failure_key(struct control *control, const struct weir_job *job)
+{
+    return job->ion != NULL
+               ? weir_arena_printf(control->arena, "job_failed:%s:%s", job->ion,
+                                   job->pipeline != NULL ? job->pipeline : "")
+               : weir_arena_printf(control->arena, "job_failed:%s/%s", job->project, job->name);
+}
+
+static weir_status raise_failure(struct control *control, struct weir_txn *txn,
+                                 const struct weir_job *job, struct weir_error *err)
+{
+    char id[WEIR_UUID_BYTES];
+    weir_uuid_make(id);
+    const struct weir_alert alert = {
+        .id = id,
+        .key = failure_key(control, job),
+        .kind = "job_failed",
+        .subject = weir_arena_printf(control->arena, "job/%s", job->id),
+        .message = weir_arena_printf(control->arena, "Job %s failed: %s", job->name,
+                                     job->reason != NULL ? job->reason : "no reason is known"),
+    };
+    WEIR_TRY(weir_alert_raise(txn, &alert, control->now_ms, NULL, err));
+    control_publish(control, "alerts", json_pack("{s:s}", "kind", alert.kind));
+    return WEIR_OK;
+}
+
 static weir_status end_job(struct control *control, struct weir_txn *txn,
                            const struct weir_job *job, struct weir_error *err)
 {
     WEIR_TRY(end_run(control, txn, job, err));
     bool is_success = strcmp(job->state, "SUCCEEDED") == 0;
     if (strcmp(job->state, "FAILED") == 0) {
-        struct weir_alert alert = {
-            .key = weir_arena_printf(control->arena, "job_failed:%s", job->id),
-            .severity = "critical",
-            .kind = "job_failed",
-            .subject = weir_arena_printf(control->arena, "job/%s", job->id),
-            .message = weir_arena_printf(control->arena, "Job %s failed: %s", job->name,
-                                         job->reason != NULL ? job->reason : "no reason is known"),
-        };
-        char id[WEIR_UUID_BYTES];
-        weir_uuid_make(id);
-        alert.id = id;
-        WEIR_TRY(weir_alert_raise(txn, &alert, control->now_ms, NULL, err));
-        control_publish(control, "alerts", json_pack("{s:s}", "kind", alert.kind));
+        WEIR_TRY(raise_failure(control, txn, job, err));
+    } else if (is_success) {
+        WEIR_TRY(weir_alert_resolve(txn, failure_key(control, job), control->now_ms, err));
     }
     if (job->ion == NULL || strcmp(job->kind, "train") != 0) {
         return WEIR_OK;

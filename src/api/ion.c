@@ -3,6 +3,7 @@
 #include "api/control.h"
 #include "base/secret.h"
 #include "ion/threshold.h"
+#include "watch/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,8 @@ static json_t *link_view(const struct weir_ion_state *state, const struct weir_i
                      deployment, "pending_versions", pending);
 }
 
-static json_t *ion_view(const struct weir_ion_state *state)
+static json_t *ion_view(const struct weir_ion_state *state, const struct weir_alert *alerts,
+                        size_t n_alerts)
 {
     json_t *view = weir_record_to_json(&weir_ion_resource, &state->ion);
     json_t *pipelines = json_array(), *links = json_array();
@@ -84,6 +86,8 @@ static json_t *ion_view(const struct weir_ion_state *state)
     }
     json_object_set_new(view, "pipelines", pipelines);
     json_object_set_new(view, "links", links);
+    struct weir_health health = weir_watch_ion_health(state, alerts, n_alerts);
+    json_object_set_new(view, "health", api_health_view(&health));
     return view;
 }
 
@@ -91,8 +95,11 @@ weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const ch
                            json_t *warnings, struct weir_error *err)
 {
     struct weir_ion_state state;
+    struct weir_alert *alerts;
+    size_t n_alerts;
     WEIR_TRY(weir_ion_load(txn, name, call->arena, &state, err));
-    json_t *view = ion_view(&state);
+    WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n_alerts, err));
+    json_t *view = ion_view(&state, alerts, n_alerts);
     if (warnings != NULL) {
         json_object_set_new(view, "warnings", json_copy(warnings));
     }
@@ -101,7 +108,8 @@ weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const ch
 }
 
 /* Its view, or of one that cannot be read its name and why: it must not hide the others. */
-static json_t *ion_view_by_name(struct weir_txn *txn, const char *name, size_t *weight)
+static json_t *ion_view_by_name(struct weir_txn *txn, const char *name,
+                                const struct weir_alert *alerts, size_t n_alerts, size_t *weight)
 {
     struct weir_arena arena;
     struct weir_ion_state state;
@@ -109,7 +117,7 @@ static json_t *ion_view_by_name(struct weir_txn *txn, const char *name, size_t *
     json_t *view;
     weir_arena_init(&arena, ION_MAX_BYTES);
     if (weir_ion_load(txn, name, &arena, &state, &reason) == WEIR_OK) {
-        view = ion_view(&state);
+        view = ion_view(&state, alerts, n_alerts);
     } else {
         view = json_pack("{s:s,s:s,s:s,s:[],s:[]}", "name", name, "state", "ACTIVE", "problem",
                          reason.message, "pipelines", "links");
@@ -123,12 +131,15 @@ weir_status api_ion_list(struct api_call *call, struct weir_txn *txn, struct wei
 {
     char **names;
     const char *next = NULL, *cursor = weir_http_request_query(call->request, "cursor");
-    size_t n, weight = 0;
+    struct weir_alert *alerts;
+    size_t n, n_alerts, weight = 0;
     WEIR_TRY(weir_ion_list_active(txn, call->arena, &names, &n, err));
+    WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n_alerts, err));
     json_t *items = json_array();
     for (size_t i = 0; i < n && next == NULL; i++) {
         if (cursor == NULL || strcmp(names[i], cursor) > 0) {
-            json_array_append_new(items, ion_view_by_name(txn, names[i], &weight));
+            json_array_append_new(items,
+                                  ion_view_by_name(txn, names[i], alerts, n_alerts, &weight));
             next = weight > API_ANSWER_MAX_BYTES && i + 1 < n ? names[i] : NULL;
         }
     }
@@ -150,8 +161,7 @@ weir_status api_ion_get(struct api_call *call, struct weir_txn *txn, struct weir
 {
     struct weir_ion_state state;
     WEIR_TRY(api_ion_load(call, txn, &state, err));
-    api_answer(call, ion_view(&state));
-    return WEIR_OK;
+    return api_ion_answer(call, txn, call->params[0], NULL, err);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */

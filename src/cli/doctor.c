@@ -210,10 +210,31 @@ static void check_server(struct doctor *doctor)
     }
 }
 
+/* What the server says of the whole, if one answers. */
+static void check_platform(struct doctor *doctor)
+{
+    json_t *summary;
+    struct weir_error ignored;
+    if (cli_rest(doctor->call, "GET", "/api/v1/health/summary", NULL, &summary, &ignored) !=
+        WEIR_OK) {
+        return;
+    }
+    const char *status = json_string_value(json_object_get(summary, "status"));
+    const char *reason = json_string_value(json_object_get(summary, "reason"));
+    bool is_down = status != NULL && strcmp(status, "down") == 0;
+    bool is_ok = status != NULL && strcmp(status, "ok") == 0;
+    enum verdict verdict = is_ok ? FINE : is_down ? TROUBLE : NOTE;
+    find(doctor, verdict, "platform",
+         weir_arena_strdup(doctor->call->arena, status != NULL ? status : "unknown"),
+         reason != NULL ? weir_arena_printf(doctor->call->arena, "%s (weir get alerts)", reason)
+                        : NULL);
+    json_decref(summary);
+}
+
 static void (*const checks[])(struct doctor *doctor) = {
     check_processor, check_memory,       check_huge_pages, check_shared_memory,
     check_files,     check_accelerators, check_isolation,  check_walls,
-    check_state,     check_worker,       check_server,
+    check_state,     check_worker,       check_server,     check_platform,
 };
 
 static weir_status run_doctor(struct cli_call *call, struct weir_error *err)

@@ -224,13 +224,12 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
     case WEIR_ION_ACTION_ALERT: {
         char id[WEIR_UUID_BYTES];
         weir_uuid_make(id);
-        const struct weir_alert alert = {
-            .id = id,
-            .key = (char *)action->key,
-            .severity = (char *)(action->severity != NULL ? action->severity : "critical"),
-            .kind = (char *)action->kind,
-            .subject = subject,
-            .message = (char *)action->message};
+        const struct weir_alert alert = {.id = id,
+                                         .key = (char *)action->key,
+                                         .severity = (char *)action->severity,
+                                         .kind = (char *)action->kind,
+                                         .subject = subject,
+                                         .message = (char *)action->message};
         return weir_alert_raise(txn, &alert, now_ms, NULL, err);
     }
     case WEIR_ION_ACTION_RESOLVE:

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#define TASKS_MAX 1024
+#define TASKS_MAX         1024
+#define NO_FRAMES_AFTER_S 300
+#define NO_FRAMES_MAX_S   (30 * 24 * 3600)
 
 /* What a person writes, as records: from these tables come types, unknown fields and missing ones.
  */
@@ -25,7 +27,7 @@ struct triggers {
 
 struct prediction {
     char *name, *type, *source, *gallery, *sinks;
-    int64_t replicas;
+    int64_t replicas, no_frames_after_s;
 };
 
 struct gallery {
@@ -73,6 +75,7 @@ static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, source,   JSON, WEIR_FIELD_REQUIRED, "", "where frames come from"),
     WEIR_FIELD(prediction, gallery,  JSON, 0, "", "known people"),
     WEIR_FIELD(prediction, sinks,    JSON, 0, "", "where decisions go"),
+    WEIR_FIELD(prediction, no_frames_after_s, INT, 0, "s", "when a source without frames is told"),
 };
 static const struct weir_field gallery_fields[] = {
     WEIR_FIELD(gallery, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset of known people"),
@@ -309,9 +312,11 @@ static weir_status read_gallery(const struct reader *parent, const json_t *json,
 static weir_status read_prediction(const struct reader *reader, const json_t *json,
                                    struct weir_ion_doc_pipeline *out)
 {
-    struct prediction prediction = {.replicas = 1};
+    struct prediction prediction = {.replicas = 1, .no_frames_after_s = NO_FRAMES_AFTER_S};
     WEIR_TRY(read_object(reader, &prediction_resource, json, &prediction));
     WEIR_TRY(check_range(reader, "replicas", prediction.replicas, 1, TASKS_MAX));
+    WEIR_TRY(
+        check_range(reader, "no_frames_after_s", prediction.no_frames_after_s, 0, NO_FRAMES_MAX_S));
     struct reader source = reader_at(reader, "source", SIZE_MAX);
     WEIR_TRY(read_endpoint(&source, &source_resource, json_object_get(json, "source"), "http",
                            "directory"));
@@ -320,6 +325,7 @@ static weir_status read_prediction(const struct reader *reader, const json_t *js
         .name = prediction.name,
         .type = WEIR_PIPELINE_PREDICTION,
         .replicas = prediction.replicas,
+        .no_frames_after_s = prediction.no_frames_after_s,
         .source = prediction.source,
         .sinks = prediction.sinks != NULL ? prediction.sinks : "[]",
     };

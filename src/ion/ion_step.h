@@ -197,7 +197,7 @@ enum weir_ion_action_type {
                                  state). */
     WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
     WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
-    WEIR_ION_ACTION_ALERT,    /**< key, kind, severity (NULL: critical), message: raise. */
+    WEIR_ION_ACTION_ALERT,    /**< key, kind, severity (NULL: the kind's), message: raise. */
     WEIR_ION_ACTION_RESOLVE,  /**< key: the alert's cause is gone. */
 };
 

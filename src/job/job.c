@@ -139,6 +139,15 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
     return now_ms - (counts ? WEIR_MAX(node->last_seen_ms, since_ms) : since_ms) >= timeout_ms;
 }
 
+const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
+{
+    if (weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_LOST_MS)) {
+        return WEIR_NODE_LOST;
+    }
+    return weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS) ? WEIR_NODE_SILENT
+                                                                          : WEIR_NODE_READY;
+}
+
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err)
 {

@@ -65,6 +65,17 @@ bool weir_node_watch_look(struct weir_node_watch *watch, int64_t now_ms, int64_t
 bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t since_ms,
                        int64_t timeout_ms);
 
+/** Agents report every 5 s: after two that did not come a node is silent, then lost. */
+#define WEIR_NODE_SILENT_MS 10000
+#define WEIR_NODE_LOST_MS   15000
+
+#define WEIR_NODE_READY  "ready"
+#define WEIR_NODE_SILENT "silent"
+#define WEIR_NODE_LOST   "lost"
+
+/** How a node is: what the scheduler, alerts, the API, commands and the page all go by. */
+const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
+
 /**
  * Register a node, or its heartbeat: inserts, or updates all but name, is_draining,
  * desired_revision and created_ms.

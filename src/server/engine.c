@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "server/aside.h"
+#include "server/watcher.h"
 #include "store/identity.h"
 #include "store/table.h"
 
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_TIMEOUT_MS  15000
 #define OUTBOX_LEASE_MS  30000 /* Like the retry, within WEIR_OUTBOX_DELAY_MAX_MS. */
 #define OUTBOX_RETRY_MS  1000
 #define OUTBOX_MAX_TRIES 20
@@ -31,6 +31,7 @@ struct engine {
     bool is_poked, is_stopping;
     struct weir_node_watch watch;
     int64_t next_expire_mono_ms;
+    struct watcher watcher;
     struct aside aside;
 };
 
@@ -236,7 +237,7 @@ static weir_status find_lost_nodes(struct work *work, struct weir_txn *txn, stru
     for (size_t i = 0; i < n; i++) {
         const struct weir_node *node = (const struct weir_node *)items + i;
         if (weir_node_is_lost(node, work->control.now_ms, work->engine->watch.since_ms,
-                              NODE_TIMEOUT_MS)) {
+                              WEIR_NODE_LOST_MS)) {
             work->ids[work->n_ids++] = node->name;
         }
     }
@@ -266,7 +267,7 @@ static weir_status place_tasks(struct work *work, struct weir_txn *txn,
     size_t n_nodes;
     char reason[WEIR_PLACE_REASON_BYTES];
     WEIR_TRY(weir_place_nodes_load(txn, work->control.now_ms, work->engine->watch.since_ms,
-                                   NODE_TIMEOUT_MS, arena, &nodes, &n_nodes, err));
+                                   WEIR_NODE_LOST_MS, arena, &nodes, &n_nodes, err));
     int64_t *slots = WEIR_ARENA_ARRAY(arena, n_wants, int64_t);
     size_t *chosen = WEIR_ARENA_ARRAY(arena, n_wants, size_t);
     const char **names = WEIR_ARENA_ARRAY(arena, n_wants, const char *);
@@ -437,6 +438,7 @@ static int64_t run_round(struct engine *engine)
                  WEIR_KV_STR("effect", "every node has the full time to report"));
     }
     run_lost_nodes(&work);
+    watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
     int64_t due = run_ions(&work);
     int64_t outbox_due = run_outbox(&work);
     int64_t jobs_due = run_jobs(&work);
@@ -496,6 +498,10 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
     engine->config.clock = config->clock != NULL ? config->clock : &weir_system_clock;
     engine->state_dir = weir_xstrdup(config->state_dir);
     engine->server_url = weir_xstrdup(config->server_url);
+    engine->watcher = (struct watcher){.store = config->store,
+                                       .api = config->api,
+                                       .blobs = config->blobs,
+                                       .state_dir = engine->state_dir};
     weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
     pthread_mutex_init(&engine->lock, NULL);
     weir_cond_init(&engine->woken);

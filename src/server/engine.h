@@ -16,7 +16,8 @@ struct engine;
 
 struct engine_config {
     struct weir_store *store;
-    struct weir_api *api; /**< Streams hear of what the engine changes. */
+    struct weir_api *api;     /**< Streams hear of what the engine changes. */
+    struct weir_blobs *blobs; /**< Where galleries' manifests are. */
     const struct weir_clock *clock;
     const char *state_dir, *server_url;
 };

@@ -170,6 +170,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
     WEIR_TRY(listen_http(server, err));
     struct engine_config engine = {.store = server->store,
                                    .api = server->api,
+                                   .blobs = server->blobs,
                                    .state_dir = server->state,
                                    .server_url = server->url};
     struct engine *started;

@@ -1,5 +1,6 @@
 #include "store/event.h"
 
+#include "store/alert_kind.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -28,7 +29,8 @@ const struct weir_resource weir_alert_resource =
     WEIR_RESOURCE("alert", "alerts", weir_alert, alert_fields);
 
 static const char sql_raise_again[] =
-    "UPDATE alerts SET count = count + 1, last_ms = :now, message = :message, data = :data"
+    "UPDATE alerts SET count = count + 1, last_ms = :now, subject = :subject, message = :message,"
+    " data = :data"
     " WHERE key = :key AND state <> 'resolved'";
 static const char sql_acknowledge[] =
     "UPDATE alerts SET state = 'acknowledged', acknowledged_by = :actor, acknowledged_ms = :now"
@@ -44,11 +46,17 @@ weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *aler
     int64_t n_changed;
     WEIR_TRY(weir_txn_exec(
         txn, sql_raise_again,
-        WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("message", alert->message),
-                   WEIR_BIND_TEXT("data", alert->data), WEIR_BIND_TEXT("key", alert->key)),
+        WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("subject", alert->subject),
+                   WEIR_BIND_TEXT("message", alert->message), WEIR_BIND_TEXT("data", alert->data),
+                   WEIR_BIND_TEXT("key", alert->key)),
         &n_changed, err));
     if (n_changed == 0) {
+        const struct weir_alert_kind *kind = weir_alert_kind_find(alert->kind);
         struct weir_alert raised = *alert;
+        if (raised.severity == NULL) {
+            raised.severity =
+                (char *)(kind != NULL && kind->severity != NULL ? kind->severity : "critical");
+        }
         raised.state = "open";
         raised.count = 1;
         raised.raised_ms = now_ms;

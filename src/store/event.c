@@ -39,7 +39,7 @@ static const struct {
     {"review_wanted", "warning"},     {"model_rejected", "warning"},
     {"model_rolled_back", "warning"}, {"one_class", "warning"},
     {"deployment_failed", "error"},   {"login_refused", "warning"},
-    {"access_refused", "warning"},
+    {"access_refused", "warning"},    {"alert_raised", "warning"},
 };
 
 const char *weir_event_severity(const char *kind)

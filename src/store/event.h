@@ -33,7 +33,7 @@ struct weir_alert {
     char *id;
     char *key;      /**< One alert that is not resolved per key. */
     char *severity; /**< "info", "warning", "critical" */
-    char *kind;     /**< "drift", "training_failed", "node_lost" … */
+    char *kind;     /**< One of store/alert_kind.h. */
     char *subject;
     char *message;
     char *data;    /**< JSON or NULL. */
@@ -81,9 +81,9 @@ weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *eve
                               int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Raise an alert: a new one, or, if one with its key is not resolved, that one's count, last_ms and
- * message are brought up to date. Read: id (for a new one), key, severity, kind, subject, message,
- * data. *out_is_new may be NULL.
+ * Raise an alert: a new one, or, if one with its key is not resolved, that one's count, last_ms,
+ * subject and message are brought up to date. Read: id (for a new one), key, severity (NULL: its
+ * kind's), kind, subject, message, data. *out_is_new may be NULL.
  */
 weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *alert, int64_t now_ms,
                              bool *out_is_new, struct weir_error *err) WEIR_MUST_CHECK;

@@ -260,6 +260,16 @@ def options_part(rows, has_keys):
     return table(("flag", *(["key of spec.json"] if has_keys else []), "value", "default", "meaning"), cells)
 
 
+def alerts_part():
+    text = without_comments(read("src/store/alert_kind.c"))
+    rows = [parts(row[1:-1]) for row in parts(braces_after(text, text.index("kinds[]")))]
+    effects = {"NONE": "", "DEGRADES": "degraded", "BREAKS": "down if critical, else degraded"}
+    return table(("kind", "about", "severity", "health", "raised", "resolved"),
+                 [(f"`{string(kind)}`", string(noun), string(severity) or "by case", effects[effect],
+                   string(raised), string(resolved))
+                  for kind, severity, effect, noun, _, raised, resolved in rows])
+
+
 def models_part():
     rows = []
     for row in parts(braces_after(text := without_comments(read("src/nn/zoo.c")),
@@ -277,6 +287,7 @@ def generated(statuses, routes, records, worker):
             [(f"`{name}`", text, http, code, "yes" if retry else "") for name, text, http, code, retry in statuses])},
         "docs/reference/rest.md": {"routes": routes_part(routes, records),
                                    "records": records_part(routes, records)},
+        "docs/reference/health.md": {"alerts": alerts_part()},
         "docs/reference/training.md": {
             "options": options_part(worker["src/framework/training.c"], True),
             "evaluate options": options_part(worker["src/train/evaluate_main.c"], False),

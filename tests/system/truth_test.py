@@ -1,5 +1,6 @@
 """It never says that all is well when it is not, and nobody is let in by a typing error."""
 import hashlib
+import time
 import unittest
 import uuid
 
@@ -105,6 +106,14 @@ class Names(unittest.TestCase):
         self.server.weir("delete", "building-security")
 
 
+def reasons(server):
+    """Why the platform is not well, but for this machine's own disk."""
+    summary = server.get("/health/summary")
+    if not summary["reasons"]:
+        assert summary["status"] == "ok", summary
+    return [(r["status"], r["subject"]) for r in summary["reasons"] if r["kind"] != "disk_filling"]
+
+
 class Door:
     """A server without an agent, an ION with a training and a door, and the part of the replica played by the test."""
 
@@ -124,13 +133,14 @@ class Door:
     def learn(self):
         """A training's run makes a model, which goes to the door."""
         server, model = self.server, b"no real model"
+        if self.pipeline("learn")["job"]:
+            server.post(f"/jobs/{self.pipeline('learn')['job']}/cancel")
         server.post("/ions/door/trigger", {"pipeline": "learn"})
         run = wait_until(lambda: server.get("/runs?ion=door&status=RUNNING")["items"], 10, "a run")[0]["id"]
         blob = hashlib.sha256(model).hexdigest()
         server.request("PUT", "/api/v1/blobs/" + blob, model)
         made = server.post("/models/door.learn/versions", {"id": str(uuid.uuid4()), "run": run, "blob": blob,
                                                                  "bytes": len(model)})
-        server.post(f"/jobs/{self.pipeline('learn')['job']}/cancel")
         wait_until(lambda: self.pipeline()["job"], 10, "the replicas' job")
         return made["version"]
 
@@ -212,6 +222,89 @@ class Deployments(unittest.TestCase):
         self.assertEqual(door.pipeline()["state"], "DEPLOYING")
         door.report("APPLIED", 2, 2)
         self.assertEqual([r["replica"] for r in server.get("/ions/door/replicas")["items"]], [door.pipeline()["job"] + "-0"])
+
+
+    def health(self):
+        return self.door.server.get("/ions/door")["health"]
+
+    def test_a_source_without_frames_degrades_the_door_until_one_comes(self):
+        door, server = self.door, self.door.server
+        self.assertEqual(self.health()["status"], "waiting")
+        door.apply(DOOR.replace("to: see}", "to: see, policy: always-update}")
+                   .replace("gallery:", "no_frames_after_s: 1\n    gallery:"))
+        door.learn()
+        door.report("APPLIED", 1, 1, last_frame_ms=int(time.time() * 1000))
+        alert, = wait_until(lambda: door.alerts("no_frames"), 15, "an alert")
+        self.assertEqual((alert["subject"], alert["severity"]), ("ion/door", "warning"))
+        self.assertEqual(self.health()["status"], "degraded")
+        self.assertIn("see has taken no frame since", self.health()["reason"])
+        self.assertIsNotNone(self.health()["since"])
+        self.assertEqual(reasons(server), [("degraded", "ion/door")])
+
+        def frames_come():
+            door.report("APPLIED", 1, 1, last_frame_ms=int(time.time() * 1000) + 60000)
+            return not door.alerts("no_frames")
+        door.apply(DOOR.replace("to: see}", "to: see, policy: always-update}"))  # a longer bound
+        wait_until(frames_come, 15, "no alert")
+        self.assertEqual(self.health(), {"status": "ok", "reason": None, "since": None})
+        self.assertEqual(reasons(server), [])
+
+    def test_a_member_who_leaves_the_gallery_and_decisions_that_do_not_get_out_are_told(self):
+        door, server = self.door, self.door.server
+        server.weir("member", "deny", "door", "zoe", "--not-enrolled")
+        door.learn()
+        door.report("APPLIED", 1, 1, backlog_ms=70000, backlog_reader="sink-0")
+        alert, = wait_until(lambda: door.alerts("outbox_stuck"), 15, "an alert")
+        self.assertIn("sink-0", alert["message"])
+        door.report("APPLIED", 1, 1)
+        wait_until(lambda: not door.alerts("outbox_stuck"), 15, "no alert")
+        alert, = wait_until(lambda: door.alerts("member_not_enrolled"), 45, "an alert")
+        self.assertIn("zoe", alert["message"])
+
+
+class Machines(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+
+    def tearDown(self):
+        self.server.stop()
+
+    def alerts(self, kind, state="open"):
+        return [a for a in self.server.get(f"/alerts?kind={kind}")["items"] if a["state"] == state]
+
+    def test_a_machine_that_dies_is_lost_and_told_until_it_is_back(self):
+        server = self.server
+        node, = wait_until(lambda: server.get("/nodes")["items"], 30, "a node")
+        self.assertEqual(node["state"], "ready")
+        server.request("PUT", "/api/v1/nodes/second", {"cpu_slots": 1})  # an agent that reports once
+        self.assertIn("ready", server.weir("get", "nodes")[1])
+        state = lambda: {n["name"]: n["state"] for n in server.get("/nodes")["items"]}["second"]
+        wait_until(lambda: state() == "silent", 30, "a silent node")
+        alert, = wait_until(lambda: self.alerts("node_lost"), 30, "an alert")
+        self.assertEqual((alert["subject"], state()), ("node/second", "lost"))
+        self.assertIn("lost", server.weir("get", "nodes")[1])
+        raised = [e["message"] for e in server.get("/events?kind=alert_raised")["items"]]
+        self.assertTrue(any("second" in message for message in raised), raised)
+        self.assertEqual(reasons(server), [("degraded", "node/second")])
+        server.request("PUT", "/api/v1/nodes/second", {"cpu_slots": 1})
+        wait_until(lambda: self.alerts("node_lost", "resolved"), 10, "the alert's end")
+        self.assertEqual((state(), self.alerts("node_lost")), ("ready", []))
+
+    def test_a_failed_job_is_an_alert_until_one_of_its_name_succeeds(self):
+        server = self.server
+
+        def run(*argv):
+            job = server.post("/jobs", {"name": "nightly", "kind": "command", "max_restarts": 0,
+                                        "spec": {"argv": list(argv)}})["id"]
+            wait_until(lambda: server.get("/jobs/" + job)["state"] in ("FAILED", "SUCCEEDED"), 60, "the job's end")
+            return job
+        run("false")
+        second = run("false")
+        alert, = self.alerts("job_failed")
+        self.assertEqual((alert["count"], alert["subject"]), (2, "job/" + second))
+        self.assertEqual(reasons(server), [])  # somebody's script is not the platform
+        run("true")
+        self.assertEqual((self.alerts("job_failed"), len(self.alerts("job_failed", "resolved"))), ([], 1))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,46 @@
+#include "store/alert_kind.h"
+
+#include "base/macros.h"
+
+#include <string.h>
+
+#define NONE     WEIR_ALERT_NO_EFFECT
+#define DEGRADES WEIR_ALERT_DEGRADES
+#define BREAKS   WEIR_ALERT_BREAKS
+
+// clang-format off
+static const struct weir_alert_kind kinds[] = {
+    {"deployment_failed", NULL, BREAKS, "ion", false, "a replica cannot apply the deployment that is wanted: critical if nothing is served, a warning if the one before serves on", "a deployment works; its replicas or its pipeline end"},
+    {"not_serving", "critical", BREAKS, "ion", true, "there is a model to serve, and for 60 s no replica has served any, or the replicas have ended", "a replica serves"},
+    {"replica_silent", NULL, BREAKS, "ion", true, "a replica that served has not reported for 15 s: critical if none has, a warning if others do", "it reports"},
+    {"no_frames", "warning", DEGRADES, "ion", true, "a source that had frames has had none for no_frames_after_s (default 300 s)", "a frame comes"},
+    {"outbox_stuck", "warning", DEGRADES, "ion", true, "a decision has waited for 60 s to reach the server or a sink", "it has reached it"},
+    {"threshold_price", "warning", DEGRADES, "ion", true, "the threshold refuses more than 10 % of the gallery's own photos", "a threshold that does not is set"},
+    {"member_not_enrolled", "warning", DEGRADES, "ion", true, "a person on a list is in no gallery of the ION", "the person is enrolled, or off the lists"},
+    {"drift", "warning", DEGRADES, "ion", false, "a health report with drifted", "the next report of that signal without"},
+    {"training_failed", "critical", DEGRADES, "ion", false, "a training of an ION failed for good", "the next training of the pipeline that succeeds"},
+    {"job_failed", "critical", NONE, "job", false, "a job failed and is not tried again", "a job of the same name or pipeline succeeds; after 7 days without another failure"},
+    {"job_restarting", "warning", DEGRADES, "job", true, "a job has been started again 3 times and is not over", "it is over, or has run for a while"},
+    {"unreadable", "critical", DEGRADES, "job or ion", false, "the stored state of a job or ION cannot be loaded (too large, damaged): the engine leaves it alone and goes on with the others", "it can be loaded again, or is given up with `weir job cancel ID`, `weir delete NAME`"},
+    {"node_lost", "critical", DEGRADES, "node", true, "a node has not been heard of for 15 s", "it is heard of"},
+    {"disk_filling", NULL, BREAKS, "server", true, "less than 10 % or 2 GiB of the state folder's disk is free: a warning; less than 3 %: critical", "more is free"},
+};
+
+// clang-format on
+// clang-format on
+
+const struct weir_alert_kind *weir_alert_kinds(size_t *out_n)
+{
+    *out_n = WEIR_ARRAY_LEN(kinds);
+    return kinds;
+}
+
+const struct weir_alert_kind *weir_alert_kind_find(const char *kind)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
+        if (strcmp(kinds[i].kind, kind) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}

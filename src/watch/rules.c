@@ -1,0 +1,325 @@
+/* From what is seen to what is wrong. */
+#include "watch/watch.h"
+
+#include "base/clock.h"
+#include "ion/threshold.h"
+#include "store/alert_kind.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void weir_watch_add(struct weir_watch_findings *findings, struct weir_arena *arena,
+                    struct weir_watch_finding finding)
+{
+    if (findings->n == findings->cap) {
+        size_t cap = findings->cap == 0 ? 16 : 2 * findings->cap;
+        struct weir_watch_finding *grown = WEIR_ARENA_ARRAY(arena, cap, struct weir_watch_finding);
+        if (findings->n > 0) {
+            memcpy(grown, findings->items, findings->n * sizeof *grown);
+        }
+        findings->items = grown;
+        findings->cap = cap;
+    }
+    if (finding.severity == NULL) {
+        const struct weir_alert_kind *kind = weir_alert_kind_find(finding.kind);
+        finding.severity = kind != NULL && kind->severity != NULL ? kind->severity : "critical";
+    }
+    findings->items[findings->n++] = finding;
+}
+
+/** One look, and where findings go. */
+struct look {
+    const struct weir_watch_seen *seen;
+    struct weir_arena *arena;
+    struct weir_watch_findings *findings;
+};
+
+static const char *time_text(const struct look *look, int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(time_ms, text);
+    return weir_arena_strdup(look->arena, text);
+}
+
+/* ---- prediction pipelines ------------------------------------------------------------------- */
+
+/** A pipeline with its document and what its replicas reported. */
+struct door {
+    const struct weir_ion_state *ion;
+    const struct weir_ion_pipeline *pipeline;
+    const struct weir_ion_doc_pipeline *doc;
+    int64_t n_heard;    /**< Replicas that reported within the bound. */
+    int64_t n_waiting;  /**< Frames that wait, by their reports. */
+    int64_t backlog_ms; /**< The oldest. */
+    const char *backlog_reader;
+};
+
+static void find_of_door(const struct look *look, const struct door *door, const char *kind,
+                         const char *severity, const char *message)
+{
+    weir_watch_add(look->findings, look->arena,
+                   (struct weir_watch_finding){
+                       .key = weir_arena_printf(look->arena, "%s:%s", kind, door->pipeline->id),
+                       .kind = kind,
+                       .severity = severity,
+                       .subject = weir_arena_printf(look->arena, "ion/%s", door->ion->ion.name),
+                       .message = message});
+}
+
+static void hear(const struct look *look, struct door *door)
+{
+    for (size_t i = 0; i < door->ion->n_replicas; i++) {
+        const struct weir_ion_replica *replica = &door->ion->replicas[i];
+        if (strcmp(replica->pipeline, door->pipeline->name) != 0 ||
+            !weir_ion_replica_is_of(replica->replica, door->pipeline->job)) {
+            continue;
+        }
+        int64_t heard_ms = WEIR_MAX(replica->time_ms, look->seen->since_ms);
+        door->n_heard += look->seen->now_ms - heard_ms < WEIR_WATCH_REPLICA_MS;
+        door->n_waiting += replica->frames_waiting;
+        if (replica->backlog_ms > door->backlog_ms) {
+            door->backlog_ms = replica->backlog_ms;
+            door->backlog_reader = replica->backlog_reader;
+        }
+    }
+}
+
+static void look_at_serving(const struct look *look, const struct door *door)
+{
+    const struct weir_ion_pipeline *pipeline = door->pipeline;
+    int64_t in_state_ms = look->seen->now_ms - WEIR_MAX(pipeline->state_ms, look->seen->since_ms);
+    bool has_ended = strcmp(pipeline->state, "WAITING") == 0;
+    if (has_ended) {
+        find_of_door(
+            look, door, "not_serving", NULL,
+            weir_arena_printf(look->arena,
+                              "Pipeline %s decides nothing: its replicas have ended. They start "
+                              "again with the next deployment (apply, approve or roll back).",
+                              pipeline->name));
+    } else if (strcmp(pipeline->state, "DEPLOYING") == 0 &&
+               in_state_ms >= WEIR_WATCH_DEPLOYING_MS) {
+        find_of_door(
+            look, door, "not_serving", NULL,
+            weir_arena_printf(look->arena,
+                              "Pipeline %s decides nothing: since %s no replica has served "
+                              "deployment %" PRId64 "; `weir logs %s/%s` may say why.",
+                              pipeline->name, time_text(look, pipeline->state_ms),
+                              pipeline->deployment_revision, door->ion->ion.name, pipeline->name));
+    }
+}
+
+static void look_at_replicas(const struct look *look, const struct door *door)
+{
+    const struct weir_ion_pipeline *pipeline = door->pipeline;
+    if (pipeline->served_revision == 0 || door->n_heard >= door->doc->replicas) {
+        return;
+    }
+    if (door->n_heard == 0) {
+        find_of_door(
+            look, door, "replica_silent", "critical",
+            weir_arena_printf(look->arena,
+                              "No replica of pipeline %s reports: it seems to decide nothing.",
+                              pipeline->name));
+    } else if (look->seen->now_ms - pipeline->state_ms >= WEIR_WATCH_DEPLOYING_MS) {
+        find_of_door(look, door, "replica_silent", "warning",
+                     weir_arena_printf(look->arena,
+                                       "Of the %" PRId64 " replicas of pipeline %s not all report.",
+                                       door->doc->replicas, pipeline->name));
+    }
+}
+
+static void look_at_frames(const struct look *look, const struct door *door)
+{
+    const struct weir_ion_pipeline *pipeline = door->pipeline;
+    int64_t bound_ms = 1000 * door->doc->no_frames_after_s;
+    int64_t last_ms = WEIR_MAX(pipeline->last_frame_ms, look->seen->since_ms);
+    if (bound_ms > 0 && pipeline->last_frame_ms > 0 && look->seen->now_ms - last_ms >= bound_ms) {
+        find_of_door(look, door, "no_frames", NULL,
+                     weir_arena_printf(look->arena, "Pipeline %s has taken no frame since %s%s.",
+                                       pipeline->name, time_text(look, pipeline->last_frame_ms),
+                                       door->n_waiting > 0 ? ", though frames wait" : ""));
+    }
+    if (door->backlog_ms >= WEIR_WATCH_BACKLOG_MS && door->n_heard > 0) {
+        find_of_door(
+            look, door, "outbox_stuck", NULL,
+            weir_arena_printf(look->arena,
+                              "Decisions of pipeline %s do not reach %s; they are kept on the "
+                              "replica's disk.",
+                              pipeline->name,
+                              door->backlog_reader != NULL ? door->backlog_reader : "the server"));
+    }
+}
+
+/** What the threshold costs: the gallery's own people whom it does not know again. */
+static void look_at_threshold(const struct look *look, const struct door *door)
+{
+    struct weir_error ignored;
+    json_t *json;
+    const char *text = door->pipeline->threshold;
+    if (text == NULL ||
+        weir_json_parse(text, strlen(text), "threshold", &json, &ignored) != WEIR_OK) {
+        return;
+    }
+    double refused = json_number_value(json_object_get(json, "refused_share"));
+    json_decref(json);
+    if (refused > WEIR_WATCH_REFUSED_MAX) {
+        find_of_door(
+            look, door, "threshold_price", NULL,
+            weir_arena_printf(look->arena,
+                              "The threshold of pipeline %s refuses %.0f %% of the gallery's own "
+                              "photos: enrolled people will often be unknown. More and other "
+                              "photos of strangers, or a higher false_accept_rate, lower it.",
+                              door->pipeline->name, 100 * refused));
+    }
+}
+
+static void look_at_ion(const struct look *look, const struct weir_ion_state *ion)
+{
+    for (size_t i = 0; i < ion->n_pipelines; i++) {
+        struct door door = {.ion = ion, .pipeline = &ion->pipelines[i]};
+        door.doc = weir_ion_doc_pipeline(&ion->doc, door.pipeline->name);
+        if (strcmp(door.pipeline->type, "prediction") != 0 || door.doc == NULL ||
+            strcmp(door.pipeline->state, "REMOVED") == 0 || door.pipeline->candidate == NULL) {
+            continue;
+        }
+        hear(look, &door);
+        look_at_serving(look, &door);
+        look_at_replicas(look, &door);
+        look_at_frames(look, &door);
+        look_at_threshold(look, &door);
+    }
+}
+
+/* ---- nodes, jobs, disk ---------------------------------------------------------------------- */
+
+static void look_at_node(const struct look *look, const struct weir_node *node)
+{
+    if (strcmp(weir_node_state(node, look->seen->now_ms, look->seen->since_ms), WEIR_NODE_LOST) ==
+        0) {
+        weir_watch_add(look->findings, look->arena,
+                       (struct weir_watch_finding){
+                           .key = weir_arena_printf(look->arena, "node_lost:%s", node->name),
+                           .kind = "node_lost",
+                           .subject = weir_arena_printf(look->arena, "node/%s", node->name),
+                           .message = weir_arena_printf(
+                               look->arena,
+                               "Node %s has not been heard of since %s: look whether the "
+                               "machine, its network and its `weir agent` run.",
+                               node->name, time_text(look, node->last_seen_ms))});
+    }
+}
+
+static void look_at_job(const struct look *look, const struct weir_job *job)
+{
+    weir_watch_add(
+        look->findings, look->arena,
+        (struct weir_watch_finding){
+            .key = weir_arena_printf(look->arena, "job_restarting:%s", job->id),
+            .kind = "job_restarting",
+            .subject = weir_arena_printf(look->arena, "job/%s", job->id),
+            .message = weir_arena_printf(
+                look->arena, "Job %s is started again and again; `weir logs %s` says why.",
+                job->name, job->id)});
+}
+
+static void look_at_disk(const struct look *look)
+{
+    int64_t total = look->seen->disk_bytes, free_bytes = look->seen->disk_free_bytes;
+    if (total <= 0) {
+        return;
+    }
+    double share = (double)free_bytes / (double)total;
+    bool is_last = share < WEIR_WATCH_DISK_LAST_PCT / 100.0;
+    bool is_low = share < WEIR_WATCH_DISK_LOW_PCT / 100.0 || free_bytes < WEIR_WATCH_DISK_LOW_BYTES;
+    if (is_last || is_low) {
+        weir_watch_add(look->findings, look->arena,
+                       (struct weir_watch_finding){
+                           .key = is_last ? "disk_filling:last" : "disk_filling:low",
+                           .kind = "disk_filling",
+                           .severity = is_last ? "critical" : "warning",
+                           .subject = "server/state",
+                           .message = is_last
+                                          ? "The disk of the server's state folder is nearly full: "
+                                            "when it is, nothing more is stored and doors hold "
+                                            "their frames. Make room on it."
+                                          : "The disk of the server's state folder fills up: less "
+                                            "than 10 % or 2 GiB is free."});
+    }
+}
+
+void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *arena,
+                     struct weir_watch_findings *out)
+{
+    *out = (struct weir_watch_findings){0};
+    const struct look look = {seen, arena, out};
+    look_at_disk(&look);
+    for (size_t i = 0; i < seen->n_nodes; i++) {
+        look_at_node(&look, &seen->nodes[i]);
+    }
+    for (size_t i = 0; i < seen->n_ions; i++) {
+        look_at_ion(&look, &seen->ions[i]);
+    }
+    for (size_t i = 0; i < seen->n_jobs; i++) {
+        look_at_job(&look, &seen->jobs[i]);
+    }
+}
+
+/* ---- health --------------------------------------------------------------------------------- */
+
+/** 0: no effect, 1: degraded, 2: down. */
+static int effect_of(const struct weir_alert *alert)
+{
+    const struct weir_alert_kind *kind = weir_alert_kind_find(alert->kind);
+    if (kind == NULL || kind->effect == WEIR_ALERT_NO_EFFECT) {
+        return 0;
+    }
+    return kind->effect == WEIR_ALERT_BREAKS && strcmp(alert->severity, "critical") == 0 ? 2 : 1;
+}
+
+/** The worst of the alerts about the subject (NULL: about anything), the oldest of equals. */
+static struct weir_health worst(const char *subject, const struct weir_alert *alerts, size_t n)
+{
+    struct weir_health health = {.status = "ok"};
+    int most = 0;
+    for (size_t i = 0; i < n; i++) {
+        int effect = effect_of(&alerts[i]);
+        if (strcmp(alerts[i].state, "resolved") == 0 || effect < most || effect == 0 ||
+            (subject != NULL &&
+             (alerts[i].subject == NULL || strcmp(alerts[i].subject, subject) != 0))) {
+            continue;
+        }
+        if (effect > most || alerts[i].raised_ms < health.since_ms) {
+            most = effect;
+            health = (struct weir_health){.status = effect == 2 ? "down" : "degraded",
+                                          .reason = alerts[i].message,
+                                          .since_ms = alerts[i].raised_ms};
+        }
+    }
+    return health;
+}
+
+struct weir_health weir_watch_ion_health(const struct weir_ion_state *ion,
+                                         const struct weir_alert *alerts, size_t n_alerts)
+{
+    char subject[128];
+    (void)snprintf(subject, sizeof subject, "ion/%s", ion->ion.name);
+    struct weir_health health = worst(subject, alerts, n_alerts);
+    for (size_t i = 0; i < ion->n_pipelines && strcmp(health.status, "ok") == 0; i++) {
+        const struct weir_ion_pipeline *pipeline = &ion->pipelines[i];
+        bool is_waiting =
+            strcmp(pipeline->state, "WAITING") == 0 || strcmp(pipeline->state, "DEPLOYING") == 0;
+        if (strcmp(pipeline->type, "prediction") == 0 && is_waiting) {
+            health = (struct weir_health){.status = "waiting",
+                                          .reason = pipeline->candidate == NULL
+                                                        ? "No model has come through its link yet."
+                                                        : "A model is being deployed.",
+                                          .since_ms = pipeline->state_ms};
+        }
+    }
+    return health;
+}
+
+struct weir_health weir_watch_health(const struct weir_alert *alerts, size_t n_alerts)
+{
+    return worst(NULL, alerts, n_alerts);
+}

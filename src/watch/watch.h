@@ -1,0 +1,111 @@
+/**
+ * Watch: what is wrong now, and whether the platform works.
+ *
+ * The server looks every few seconds. What it sees (nodes, IONs with their replicas' reports, jobs,
+ * the disk) becomes *findings* by rules that are pure functions of it and the time; findings become
+ * alerts, and an alert whose finding is gone is resolved: nothing needs a person to say that all is
+ * well again. The bounds are here, once; pages and commands get their outcome from the server.
+ *
+ *     weir_watch_load(txn, &seen, arena, err)       what the store knows
+ *     weir_watch_find(&seen, arena, &findings)      pure
+ *     weir_watch_sync(txn, &findings, …)            raise and resolve
+ *
+ * *Health* is the worst that the alerts about something that are not resolved say of it.
+ */
+#ifndef WEIR_WATCH_WATCH_H
+#define WEIR_WATCH_WATCH_H
+
+#include "base/arena.h"
+#include "ion/ion.h"
+#include "job/job.h"
+#include "store/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEIR_WATCH_DEPLOYING_MS   60000 /**< A deployment may take so long before it is told. */
+#define WEIR_WATCH_REPLICA_MS     15000 /**< Replicas report every 5 s. */
+#define WEIR_WATCH_BACKLOG_MS     60000
+#define WEIR_WATCH_REFUSED_MAX    0.10 /**< Share of the gallery's own photos. */
+#define WEIR_WATCH_RESTARTS       3
+#define WEIR_WATCH_DISK_LOW_PCT   10
+#define WEIR_WATCH_DISK_LOW_BYTES ((int64_t)2 << 30)
+#define WEIR_WATCH_DISK_LAST_PCT  3
+#define WEIR_WATCH_JOB_FAILED_MS  ((int64_t)7 * 24 * 3600 * 1000)
+
+/** What the rules look at. */
+struct weir_watch_seen {
+    int64_t now_ms;
+    int64_t since_ms; /**< Nodes and replicas could report since then (weir_node_watch). */
+    const struct weir_node *nodes;
+    size_t n_nodes;
+    const struct weir_ion_state *ions; /**< Active ones. */
+    size_t n_ions;
+    const struct weir_job *jobs; /**< That are not over and have been started again often. */
+    size_t n_jobs;
+    int64_t disk_bytes, disk_free_bytes; /**< Of the state folder; 0: not known. */
+};
+
+/** One thing that is wrong. */
+struct weir_watch_finding {
+    const char *key;  /**< Of its alert. */
+    const char *kind; /**< In store/alert_kind.c, is_watched. */
+    const char *severity;
+    const char *subject; /**< "ion/door" */
+    const char *message; /**< The same as long as it is the same finding. */
+};
+
+struct weir_watch_findings {
+    struct weir_watch_finding *items;
+    size_t n, cap;
+};
+
+/** Add one; text is borrowed. severity NULL: the kind's. */
+void weir_watch_add(struct weir_watch_findings *findings, struct weir_arena *arena,
+                    struct weir_watch_finding finding);
+
+/** All findings, in an order that is always the same. Pure. */
+void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *arena,
+                     struct weir_watch_findings *out);
+
+/** Fill in what the store knows: nodes, ions, jobs. */
+weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
+                            struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What a sync would change; 0: a write transaction can be spared. */
+weir_status weir_watch_differs(struct weir_txn *txn, const struct weir_watch_findings *findings,
+                               const char *only_kind, int64_t now_ms, struct weir_arena *arena,
+                               size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Raise the alerts of new findings, resolve watched ones without a finding, and those of failed
+ * jobs that are old; each with an event. A finding of another severity is another alert.
+ *
+ * @param only_kind  Only alerts of this kind; NULL: of all watched kinds but member_not_enrolled,
+ *                   whose findings cost reading galleries and are synced on their own.
+ */
+weir_status weir_watch_sync(struct weir_txn *txn, const struct weir_watch_findings *findings,
+                            const char *only_kind, int64_t now_ms, struct weir_arena *arena,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** How something is. status: "ok", "waiting" (for a first model), "degraded" or "down". */
+struct weir_health {
+    const char *status;
+    const char *reason; /**< A sentence; NULL if it is ok. */
+    int64_t since_ms;   /**< 0 if it is ok. */
+};
+
+/** The unresolved alerts about IONs, nodes, jobs and the server. */
+weir_status weir_watch_alerts(struct weir_txn *txn, struct weir_arena *arena,
+                              struct weir_alert **out, size_t *out_n,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** How an ION is, by the alerts about it. Pure. */
+struct weir_health weir_watch_ion_health(const struct weir_ion_state *ion,
+                                         const struct weir_alert *alerts, size_t n_alerts);
+
+/** How the platform is: the worst of all. Pure. */
+struct weir_health weir_watch_health(const struct weir_alert *alerts, size_t n_alerts);
+
+#endif

@@ -1,0 +1,352 @@
+/* What is wrong is found when it is, under the clock that the test drives, and ends with its cause.
+ */
+#include "watch/watch.h"
+
+#include "base/test_main.h"
+#include "store/alert_kind.h"
+#include "store/store_fixture.h"
+#include "store/table.h"
+
+#include <string.h>
+
+#define START ((int64_t)1000000000)
+
+static struct weir_arena arena;
+static struct weir_watch_findings findings;
+static struct weir_watch_seen seen;
+static struct weir_ion_state ion;
+static struct weir_ion_pipeline pipeline;
+static struct weir_ion_doc_pipeline doc;
+static struct weir_ion_replica replicas[2];
+static struct weir_node node;
+
+/** A door with two replicas that serves, and one node: all is well at START. */
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+    doc = (struct weir_ion_doc_pipeline){
+        .name = "see", .type = WEIR_PIPELINE_PREDICTION, .replicas = 2, .no_frames_after_s = 100};
+    pipeline = (struct weir_ion_pipeline){.id = "door:see",
+                                          .name = "see",
+                                          .type = "prediction",
+                                          .state = "SERVING",
+                                          .state_ms = START - 500000,
+                                          .job = "j",
+                                          .candidate = "c",
+                                          .deployment_revision = 3,
+                                          .served_revision = 3,
+                                          .last_frame_ms = START};
+    for (int i = 0; i < 2; i++) {
+        replicas[i] = (struct weir_ion_replica){.pipeline = "see",
+                                                .replica = i == 0 ? "j-0" : "j-1",
+                                                .state = "APPLIED",
+                                                .time_ms = START};
+    }
+    ion = (struct weir_ion_state){.ion = {.name = "door", .state = "ACTIVE"},
+                                  .doc = {.name = "door", .pipelines = &doc, .n_pipelines = 1},
+                                  .pipelines = &pipeline,
+                                  .n_pipelines = 1,
+                                  .replicas = replicas,
+                                  .n_replicas = 2};
+    node = (struct weir_node){.name = "n1", .last_seen_ms = START};
+    seen = (struct weir_watch_seen){.now_ms = START + 1000,
+                                    .since_ms = START - 1000000,
+                                    .nodes = &node,
+                                    .n_nodes = 1,
+                                    .ions = &ion,
+                                    .n_ions = 1,
+                                    .disk_bytes = (int64_t)100 << 30,
+                                    .disk_free_bytes = (int64_t)50 << 30};
+}
+
+static void tear_down(void)
+{
+    weir_arena_fini(&arena);
+}
+
+/** The kinds that are found now, with severities: "node_lost/critical …". */
+static const char *found(void)
+{
+    static char text[512];
+    size_t len = 0;
+    text[0] = '\0';
+    weir_watch_find(&seen, &arena, &findings);
+    for (size_t i = 0; i < findings.n; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s/%s", i > 0 ? " " : "",
+                                findings.items[i].kind, findings.items[i].severity);
+        const struct weir_alert_kind *kind = weir_alert_kind_find(findings.items[i].kind);
+        ck_assert(kind != NULL && kind->is_watched);
+        ck_assert(strncmp(findings.items[i].subject, kind->noun, strlen(kind->noun)) == 0);
+    }
+    return text;
+}
+
+/** So long after START; the replicas and the node have reported, and a frame came, this long ago.
+ */
+static const char *after(int64_t ms, int64_t heard_ms, int64_t frame_ms)
+{
+    seen.now_ms = START + ms;
+    node.last_seen_ms = replicas[0].time_ms = replicas[1].time_ms = seen.now_ms - heard_ms;
+    pipeline.last_frame_ms = seen.now_ms - frame_ms;
+    return found();
+}
+
+START_TEST(a_node_is_silent_and_then_lost_until_it_is_heard_of)
+{
+    ck_assert_str_eq(weir_node_state(&node, START + 9999, 0), "ready");
+    ck_assert_str_eq(weir_node_state(&node, START + 10000, 0), "silent");
+    ck_assert_str_eq(weir_node_state(&node, START + 14999, 0), "silent");
+    ck_assert_str_eq(weir_node_state(&node, START + 15000, 0), "lost");
+    ck_assert_str_eq(weir_node_state(&node, START + 60000, START + 50001),
+                     "ready"); /* just started */
+    seen.n_ions = 0;
+    ck_assert_str_eq(after(100000, 14999, 0), "");
+    ck_assert_str_eq(after(100000, 15000, 0), "node_lost/critical");
+    ck_assert_str_eq(findings.items[0].subject, "node/n1");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "n1"));
+    ck_assert_str_eq(after(200000, 0, 0), "");
+}
+
+END_TEST
+
+START_TEST(replicas_that_do_not_report_are_told_apart_from_those_that_do)
+{
+    seen.n_nodes = 0;
+    ck_assert_str_eq(after(100000, 14999, 0), "");
+    ck_assert_str_eq(after(100000, 15000, 0), "replica_silent/critical");
+    replicas[1].time_ms = seen.now_ms;
+    ck_assert_str_eq(found(), "replica_silent/warning");
+    seen.since_ms = seen.now_ms - 1000; /* the server has just started */
+    replicas[1].time_ms = START;
+    ck_assert_str_eq(found(), "");
+    pipeline.served_revision = 0; /* not served: that is told by other means */
+    seen.since_ms = 0;
+    ck_assert_str_eq(found(), "");
+}
+
+END_TEST
+
+START_TEST(a_source_that_had_frames_and_has_none_is_told_after_its_bound)
+{
+    ck_assert_str_eq(after(1000000, 0, 99999), "");
+    ck_assert_str_eq(after(1000000, 0, 100000), "no_frames/warning");
+    ck_assert_str_eq(findings.items[0].subject, "ion/door");
+    ck_assert_ptr_null(strstr(findings.items[0].message, "frames wait"));
+    replicas[0].frames_waiting = 661;
+    ck_assert_str_eq(found(), "no_frames/warning");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "though frames wait"));
+    doc.no_frames_after_s = 0; /* never */
+    ck_assert_str_eq(found(), "");
+    doc.no_frames_after_s = 100;
+    ck_assert_str_eq(after(1000000, 0, 0), "");
+    pipeline.last_frame_ms = 0; /* it never had any */
+    ck_assert_str_eq(found(), "");
+}
+
+END_TEST
+
+START_TEST(a_pipeline_that_decides_nothing_is_told)
+{
+    pipeline.state = "DEPLOYING";
+    pipeline.served_revision = 0;
+    pipeline.state_ms = START;
+    ck_assert_str_eq(after(59999, 0, 0), "");
+    ck_assert_str_eq(after(60000, 0, 0), "not_serving/critical");
+    pipeline.state = "WAITING"; /* with a candidate: somebody ended its replicas */
+    ck_assert_str_eq(after(1000, 0, 0), "not_serving/critical");
+    pipeline.candidate = NULL; /* without: no model has come yet */
+    ck_assert_str_eq(found(), "");
+    struct weir_health health = weir_watch_ion_health(&ion, NULL, 0);
+    ck_assert_str_eq(health.status, "waiting");
+    ck_assert_int_eq(health.since_ms, START);
+}
+
+END_TEST
+
+START_TEST(decisions_that_do_not_get_out_and_a_dear_threshold_are_told)
+{
+    replicas[1].backlog_ms = 59999;
+    replicas[1].backlog_reader = "sink-0";
+    ck_assert_str_eq(found(), "");
+    replicas[1].backlog_ms = 60000;
+    ck_assert_str_eq(found(), "outbox_stuck/warning");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "sink-0"));
+    replicas[1].backlog_ms = 0;
+    pipeline.threshold = "{\"refused_share\": 0.1}";
+    ck_assert_str_eq(found(), "");
+    pipeline.threshold = "{\"refused_share\": 0.296}";
+    ck_assert_str_eq(found(), "threshold_price/warning");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "30 %"));
+    pipeline.threshold = "{\"refused_share\": null}";
+    ck_assert_str_eq(found(), "");
+}
+
+END_TEST
+
+static const struct {
+    int64_t total_gib, free_mib;
+    const char *expected;
+} disks[] = {
+    {100, 11 * 1024, ""},
+    {100, 9 * 1024, "disk_filling/warning"},
+    {100, 2 * 1024, "disk_filling/critical"},
+    {10, 2049, ""},
+    {10, 2047, "disk_filling/warning"},
+    {0, 0, ""}, /* not known */
+};
+
+START_TEST(a_disk_that_fills_up_is_told_and_told_again)
+{
+    seen.disk_bytes = disks[_i].total_gib << 30;
+    seen.disk_free_bytes = disks[_i].free_mib << 20;
+    ck_assert_str_eq(found(), disks[_i].expected);
+}
+
+END_TEST
+
+START_TEST(health_is_the_worst_that_the_alerts_say)
+{
+    struct weir_alert alerts[] = {
+        {.kind = "job_failed", .severity = "critical", .subject = "job/1", .state = "open"},
+        {.kind = "drift",
+         .severity = "warning",
+         .subject = "ion/door",
+         .state = "acknowledged",
+         .message = "drifts",
+         .raised_ms = 5},
+        {.kind = "no_frames",
+         .severity = "warning",
+         .subject = "ion/door",
+         .state = "open",
+         .message = "no frame",
+         .raised_ms = 4},
+        {.kind = "node_lost",
+         .severity = "critical",
+         .subject = "node/n1",
+         .state = "open",
+         .message = "n1 is lost",
+         .raised_ms = 3},
+        {.kind = "not_serving",
+         .severity = "critical",
+         .subject = "ion/gate",
+         .state = "open",
+         .message = "gate is down",
+         .raised_ms = 9},
+        {.kind = "not_serving",
+         .severity = "critical",
+         .subject = "ion/door",
+         .state = "resolved",
+         .message = "was down",
+         .raised_ms = 1},
+    };
+    struct weir_health door = weir_watch_ion_health(&ion, alerts, 6);
+    ck_assert_str_eq(door.status, "degraded");
+    ck_assert_str_eq(door.reason, "no frame"); /* the older of two */
+    ck_assert_int_eq(door.since_ms, 4);
+    struct weir_health all = weir_watch_health(alerts, 6);
+    ck_assert_str_eq(all.status, "down");
+    ck_assert_str_eq(all.reason, "gate is down");
+    ck_assert_str_eq(weir_watch_health(alerts, 4).reason, "n1 is lost");
+    ck_assert_str_eq(weir_watch_health(alerts, 1).status, "ok"); /* somebody's script */
+    ck_assert_str_eq(weir_watch_ion_health(&ion, alerts, 1).status, "ok");
+}
+
+END_TEST
+
+/* ---- alerts ---------------------------------------------------------------------------------- */
+
+struct synced {
+    struct weir_watch_findings findings;
+    int64_t now_ms;
+    size_t n_differs;
+    struct weir_alert *alerts;
+    size_t n_alerts;
+};
+
+static weir_status sync_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct synced *synced = context;
+    WEIR_TRY(weir_watch_differs(txn, &synced->findings, NULL, synced->now_ms, &arena,
+                                &synced->n_differs, err));
+    WEIR_TRY(weir_watch_sync(txn, &synced->findings, NULL, synced->now_ms, &arena, err));
+    size_t n_left;
+    WEIR_TRY(
+        weir_watch_differs(txn, &synced->findings, NULL, synced->now_ms, &arena, &n_left, err));
+    ck_assert_uint_eq(n_left, 0);
+    return weir_watch_alerts(txn, &arena, &synced->alerts, &synced->n_alerts, err);
+}
+
+static struct synced sync_with(struct store_fixture *fixture, const char *severity, int64_t now_ms)
+{
+    struct synced synced = {.now_ms = now_ms};
+    struct weir_error err;
+    if (severity != NULL) {
+        weir_watch_add(&synced.findings, &arena,
+                       (struct weir_watch_finding){"replica_silent:door:see", "replica_silent",
+                                                   severity, "ion/door", "it is silent"});
+    }
+    weir_status status = weir_store_write(fixture->store, sync_in, &synced, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    return synced;
+}
+
+static weir_status raise_others(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct weir_alert failed = {.id = "a",
+                                      .key = "job_failed:x",
+                                      .severity = "critical",
+                                      .kind = "job_failed",
+                                      .subject = "job/1",
+                                      .message = "failed"};
+    const struct weir_alert drift = {.id = "b",
+                                     .key = "drift:x",
+                                     .severity = "warning",
+                                     .kind = "drift",
+                                     .subject = "ion/door",
+                                     .message = "drifts"};
+    (void)context;
+    WEIR_TRY(weir_alert_raise(txn, &failed, START, NULL, err));
+    return weir_alert_raise(txn, &drift, START, NULL, err);
+}
+
+START_TEST(alerts_come_and_go_with_their_findings)
+{
+    struct store_fixture fixture;
+    struct weir_error err;
+    fixture_make(&fixture, raise_others);
+    struct synced now = sync_with(&fixture, "warning", START + 1);
+    ck_assert_uint_eq(now.n_differs, 1);
+    ck_assert_uint_eq(now.n_alerts, 3);
+    ck_assert_uint_eq(sync_with(&fixture, "warning", START + 2).n_differs, 0);
+    now = sync_with(&fixture, "critical", START + 3); /* worse: another alert in its place */
+    ck_assert_uint_eq(now.n_differs, 2);
+    ck_assert_uint_eq(now.n_alerts, 3);
+    now = sync_with(&fixture, NULL, START + 4);
+    ck_assert_uint_eq(now.n_differs, 1);
+    ck_assert_uint_eq(now.n_alerts, 2); /* what others raised stays … */
+    now = sync_with(&fixture, NULL, START + WEIR_WATCH_JOB_FAILED_MS + 1);
+    ck_assert_uint_eq(now.n_alerts, 1); /* … but for failures of long ago */
+    ck_assert_str_eq(now.alerts[0].kind, "drift");
+    (void)err;
+    fixture_fini(&fixture);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("watch");
+    TCase *tcase = tcase_create("watch");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, a_node_is_silent_and_then_lost_until_it_is_heard_of);
+    tcase_add_test(tcase, replicas_that_do_not_report_are_told_apart_from_those_that_do);
+    tcase_add_test(tcase, a_source_that_had_frames_and_has_none_is_told_after_its_bound);
+    tcase_add_test(tcase, a_pipeline_that_decides_nothing_is_told);
+    tcase_add_test(tcase, decisions_that_do_not_get_out_and_a_dear_threshold_are_told);
+    tcase_add_loop_test(tcase, a_disk_that_fills_up_is_told_and_told_again, 0,
+                        sizeof disks / sizeof *disks);
+    tcase_add_test(tcase, health_is_the_worst_that_the_alerts_say);
+    tcase_add_test(tcase, alerts_come_and_go_with_their_findings);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
