@@ -67,8 +67,7 @@ static weir_status load_rules(struct cli_call *call, struct weir_sim_options *re
                               struct weir_sched_profile *sched, struct weir_error *err)
 {
     const struct simulate_options *options = call->options;
-    bool is_discipline = weir_sim_is_discipline(options->profile);
-    WEIR_TRY(weir_sched_profile_named(is_discipline ? "default" : options->profile, sched, err));
+    WEIR_TRY(weir_sim_profile_named(options->profile, sched, err));
     WEIR_TRY(weir_sim_options_set(options->option, call->arena, replay, sched, err));
     if (replay != NULL) {
         replay->profile = options->profile;

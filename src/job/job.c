@@ -66,7 +66,7 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, exit_code,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "-1 = none"),
     WEIR_FIELD(weir_task, signal,      INT,  WEIR_FIELD_READ_ONLY, "", "Signal that killed it; 0 = none"),
     WEIR_FIELD(weir_task, message,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How it ended, in words"),
-    WEIR_FIELD(weir_task, n_restarts,  INT,  WEIR_FIELD_READ_ONLY, "", "Of a replica: since it last ran for a minute"),
+    WEIR_FIELD(weir_task, n_restarts,  INT,  WEIR_FIELD_READ_ONLY, "", "Of a replica: since it last ran for 5 s"),
     WEIR_FIELD(weir_task, due_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "Of a waiting replica: not before"),
     WEIR_FIELD(weir_task, started_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt was placed"),
     WEIR_FIELD(weir_task, finished_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt ended"),

@@ -538,6 +538,13 @@ void engine_stop(struct engine *engine)
     pthread_cond_signal(&engine->woken);
     pthread_mutex_unlock(&engine->lock);
     pthread_join(engine->thread, NULL);
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
     aside_fini(&engine->aside);
     pthread_cond_destroy(&engine->woken);
     pthread_mutex_destroy(&engine->lock);

@@ -29,7 +29,11 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
 /** Look again soon. Any thread; also a poke function for weir_api_config. NULL is accepted. */
 void engine_poke(void *engine);
 
-/** Finish the transaction in progress and end the thread. NULL is accepted. */
+/** Finish the transaction in progress and end the thread; engine_poke may still be called, and does
+ *  nothing. NULL is accepted. */
 void engine_stop(struct engine *engine);
+
+/** Free it, stopped. Nobody may poke it any more. NULL is accepted. */
+void engine_destroy(struct engine *engine);
 
 #endif

@@ -189,8 +189,11 @@ static void stop_all(struct server *server)
     }
     local_agent_stop(server->agent);
     weir_api_stop(server->api);
-    weir_http_server_stop(server->http, STOP_DEADLINE_MS);
+    /* The engine's commits wake the HTTP server, whose requests poke the engine: each is still
+     * there when the other ends. */
     engine_stop(server->engine);
+    weir_http_server_stop(server->http, STOP_DEADLINE_MS);
+    engine_destroy(server->engine);
     weir_api_destroy(server->api);
     weir_retainer_destroy(server->retainer);
     weir_packs_close(server->pictures);

@@ -59,6 +59,13 @@ bool discipline_is_known(const char *name)
     return false;
 }
 
+void discipline_list(struct weir_names *out)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kind_names); i++) {
+        weir_names_add(out, kind_names[i], strlen(kind_names[i]));
+    }
+}
+
 /* ---- heaps ----------------------------------------------------------------------------------- */
 
 static bool is_first(const struct discipline *d, int32_t left, int32_t right)

@@ -50,6 +50,21 @@ bool weir_sim_is_discipline(const char *profile)
     return discipline_is_known(profile);
 }
 
+weir_status weir_sim_profile_named(const char *name, struct weir_sched_profile *out,
+                                   struct weir_error *err)
+{
+    weir_status status =
+        weir_sched_profile_named(discipline_is_known(name) ? "default" : name, out, err);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        struct weir_names names = {0};
+        discipline_list(&names);
+        return weir_error_set(err, status,
+                              "profile \"%.60s\": there are default, kai, and to compare with %s",
+                              name, names.text);
+    }
+    return status;
+}
+
 static bool is_in_table(const struct weir_option *table, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++) {

@@ -65,6 +65,11 @@ weir_status weir_sim_options_set(const char *lines, struct weir_arena *arena,
 /** Whether a profile is a discipline, of which the scheduler knows nothing. */
 bool weir_sim_is_discipline(const char *profile);
 
+/** The profile of the scheduler that goes with a name: the default one for a discipline.
+ *  @return NOT_FOUND, naming all that there are. */
+weir_status weir_sim_profile_named(const char *name, struct weir_sched_profile *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 /** What became of a job. */
 struct weir_sim_job_result {
     int64_t submit_ms;

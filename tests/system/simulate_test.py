@@ -39,6 +39,12 @@ def check_replay():
     assert replay("--cluster", "cluster.yaml", "--profile", "kai", "--option", "placement=spread")["finished"] == 8
 
 
+def check_names():
+    said = weir("simulate", "--trace", "jobs.csv", "--gpus", "4", "--profile", "nosuch", status=4)
+    for name in ("default", "kai", "fifo", "fifo-skip", "sjf", "las", "static"):
+        assert name in said, said
+
+
 def check_snapshot():
     ask = lambda *words: json.loads(weir(*words, "--snapshot", "snapshot.json", "--profile", "kai", "-o", "json"))
     outcomes = {job["job"]: job["outcome"] for job in ask("simulate")["jobs"]}
@@ -61,7 +67,7 @@ def check_wrong_use():
 
 
 def main():
-    for check in (check_replay, check_snapshot, check_wrong_use):
+    for check in (check_replay, check_names, check_snapshot, check_wrong_use):
         check()
     print("replay, snapshot and wrong use are as the documents say")
     return 0
