@@ -22,7 +22,7 @@ static const struct described {
     const char *parts[PARTS_MAX];
 } described[] = {
     {"ion",
-     "state name project revision created_by created_ms",
+     "state health name project revision created_by created_ms",
      {"candidates", "policy-decisions", "members"}},
     {"job",
      "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "
@@ -44,9 +44,19 @@ static const struct described {
      {NULL}},
 };
 
-static const struct cli_column pipeline_columns[] = {{"name", "PIPELINE"},   {"type", "TYPE"},
-                                                     {"state", "STATE"},     {"model", "MODEL"},
-                                                     {"dataset", "DATASET"}, {"job", "JOB"}};
+static const struct cli_column pipeline_columns[] = {
+    {"name", "PIPELINE"},   {"type", "TYPE"}, {"state", "STATE"},     {"model", "MODEL"},
+    {"dataset", "DATASET"}, {"job", "JOB"},   {"state_reason", "WHY"}};
+static const struct cli_column threshold_columns[] = {{"pipeline", "PIPELINE"},
+                                                      {"rule", "RULE"},
+                                                      {"threshold", "THRESHOLD"},
+                                                      {"threshold_low", "FROM"},
+                                                      {"threshold_high", "TO"},
+                                                      {"deny_threshold", "DENY LIST"},
+                                                      {"expected_rate", "STRANGERS ABOVE"},
+                                                      {"refused_share", "OWN PHOTOS BELOW"},
+                                                      {"scores", "SCORES"},
+                                                      {"people", "PEOPLE"}};
 static const struct cli_column link_columns[] = {{"id", "LINK"},
                                                  {"policy", "POLICY"},
                                                  {"serving_version", "SERVING"},
@@ -99,11 +109,30 @@ static weir_status add_parts(struct cli_call *call, const struct described *what
     return WEIR_OK;
 }
 
+/* How the thresholds of an ION's pipelines came about, with what they cost. */
+static void print_thresholds(struct cli_call *call, const json_t *record)
+{
+    json_t *rows = json_array(), *pipeline;
+    size_t i;
+    json_array_foreach(json_object_get(record, "pipelines"), i, pipeline)
+    {
+        json_t *threshold = json_object_get(pipeline, "threshold");
+        if (json_is_object(threshold)) {
+            json_t *row = json_copy(threshold);
+            json_object_set(row, "pipeline", json_object_get(pipeline, "name"));
+            json_array_append_new(rows, row);
+        }
+    }
+    print_part(call, "thresholds", rows, threshold_columns, WEIR_ARRAY_LEN(threshold_columns));
+    json_decref(rows);
+}
+
 static void print_short(struct cli_call *call, const struct described *what, json_t *record)
 {
     print_members(call, record, what->members);
     print_part(call, "pipelines", json_object_get(record, "pipelines"), pipeline_columns,
                WEIR_ARRAY_LEN(pipeline_columns));
+    print_thresholds(call, record);
     print_part(call, "links", json_object_get(record, "links"), link_columns,
                WEIR_ARRAY_LEN(link_columns));
     for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {

@@ -27,7 +27,6 @@ static const struct weir_alert_kind kinds[] = {
 };
 
 // clang-format on
-// clang-format on
 
 const struct weir_alert_kind *weir_alert_kinds(size_t *out_n)
 {

@@ -94,10 +94,10 @@ class Isolation(unittest.TestCase):
         self.assertNotIn("precious", log)
         self.assertIn("refused", log)
         self.assertEqual(self.state(victim), "RUNNING")
-        self.assertRegex(self.server.weir("get", "tasks", victim)[1], r"RUNNING +1 +-\n")
+        self.assertRegex(self.server.weir("get", "tasks", victim)[1], r"RUNNING +1 +- ")
         self.server.post(f"/jobs/{victim}/cancel")
         self.end(victim)
-        self.assertRegex(self.server.weir("get", "tasks", victim)[1], r" SIGTERM\n")
+        self.assertRegex(self.server.weir("get", "tasks", victim)[1], r" SIGTERM ")
 
     def test_no_way_back_to_root(self):
         state, log = self.run_job(
