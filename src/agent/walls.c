@@ -45,7 +45,8 @@ struct walls {
     struct weir_arena *arena;
     struct weir_error *err;
     struct idmap_cache maps;
-    char *state_dir; /* without links; NULL: none */
+    char *state_dir;   /* without links; NULL: none */
+    char *program_dir; /* of Weir's programs; NULL: not known */
     struct planned shares[MOUNTS_MAX], own[MOUNTS_MAX];
     size_t n_shares, n_own;
     const char *made[MOUNTS_MAX]; /* folders of this namespace alone: new names may be made there */
@@ -130,16 +131,25 @@ static weir_status plan_given(struct walls *w, const char *path, const char *nam
                                MAP_TRY, false);
 }
 
-static weir_status plan_programs(struct walls *w)
+/* Before the mount namespace is left: from another one, the program's own path is told from the
+ * top of that namespace, which is not "/" where this process has another root (chroot). */
+static void find_programs(struct walls *w)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = '\0';
     char *slash = strrchr(self, '/');
     if (slash != NULL) {
-        *slash = '\0';
-        WEIR_TRY(plan_given(w, weir_arena_printf(w->arena, "%s/weir", self), "weir"));
-        WEIR_TRY(plan_given(w, weir_arena_printf(w->arena, "%s/weir-worker", self), "weir-worker"));
+        w->program_dir = weir_arena_memdup(w->arena, self, (size_t)(slash - self));
+    }
+}
+
+static weir_status plan_programs(struct walls *w)
+{
+    static const char *const names[] = {"weir", "weir-worker"};
+    for (size_t i = 0; w->program_dir != NULL && i < WEIR_ARRAY_LEN(names); i++) {
+        char *path = weir_arena_printf(w->arena, "%s/%s", w->program_dir, names[i]);
+        WEIR_TRY(plan_given(w, path, names[i]));
     }
     return w->cell->ca_file != NULL ? plan_given(w, w->cell->ca_file, "ca.pem") : WEIR_OK;
 }
@@ -326,14 +336,20 @@ static bool is_searchable(const struct walls *w, int fd)
     return is_good;
 }
 
+/* Another task of the job may make it at the same time: they share /tmp. */
+static bool make_part(int dir_fd, const char *name, bool is_dir)
+{
+    int rc = is_dir ? mkdirat(dir_fd, name, 0755) : mknodat(dir_fd, name, S_IFREG | 0644, 0);
+    return rc == 0 || errno == EEXIST;
+}
+
 /* The entry `name` of `dir_fd`; made first if it is missing and this namespace's own. */
 static int open_part(const struct walls *w, int dir_fd, const char *name, const char *so_far,
                      bool is_dir)
 {
     int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0);
     int fd = openat(dir_fd, name, flags);
-    if (fd < 0 && errno == ENOENT && is_made(w, so_far) &&
-        (is_dir ? mkdirat(dir_fd, name, 0755) : mknodat(dir_fd, name, S_IFREG | 0644, 0)) == 0) {
+    if (fd < 0 && errno == ENOENT && is_made(w, so_far) && make_part(dir_fd, name, is_dir)) {
         fd = openat(dir_fd, name, flags);
     }
     return fd;
@@ -514,6 +530,7 @@ weir_status walls_build(const char *dir, const struct task *task, struct weir_ar
     w->arena = arena;
     w->err = err;
     mode_t umask_before = umask(0022);
+    find_programs(w);
     WEIR_TRY(enter_namespace(w));
     WEIR_TRY(find_state(w));
     char *work = weir_arena_printf(arena, "%s/work", dir);
