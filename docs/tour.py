@@ -38,6 +38,8 @@ def main():
         subprocess.run([ROOT / "build/weir", "server", "stop", "--tasks", "--state", STATE],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     lines = [f"$ {command}\n{output}" for command, output in zip(commands, outputs)]
+    # That the shell's job is done the shell says, not Weir.
+    lines = [re.sub(r"^\[1\][+-] .*\n", "", line, flags=re.M) for line in lines]
     played = "".join(line if line.endswith("\n") else line + "\n" for line in lines)
     whole = tour[0].replace(block[1], re.sub(r"[ \t]+$", "", played, flags=re.M))
     page.write_text(text.replace(tour[0], whole), encoding="utf-8")

@@ -11,7 +11,7 @@
 static struct request_bed bed;
 
 /** Ask; the status of the answer. What it says is for tests/system/truth_test.py. */
-static int ask(const char *format, ...)
+static int WEIR_PRINTF(1, 2) ask(const char *format, ...)
 {
     char text[4096];
     va_list arguments;

@@ -174,7 +174,8 @@ static void print_scalar(const struct cli_call *call, const json_t *value)
         printf("%s\n", json_string_value(value));
         return;
     }
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    /* 15 digits: what people wrote comes back as they wrote it (0.01). */
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     printf("%s\n", text != NULL ? printable(call->arena, text) : "null");
     free(text);
 }

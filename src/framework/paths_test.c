@@ -19,8 +19,8 @@ START_TEST(paths_in_weirs_own_folder_are_refused_but_for_datasets_and_the_demo)
         "{\"data\":\"/srv/faces\",\"model\":\"lenet\",\"output\":\"model.safetensors\"}",
         "{\"data\":\"/var/lib/weir/datasets/faces\"}",
         "{\"data\":\"/var/lib/weird/faces\"}",
-        "{\"source\":{\"kind\":\"directory\",\"path\":\"/var/lib/weir/demo/frames\"},"
-        "\"sinks\":[{\"kind\":\"jsonl\",\"path\":\"/srv/out.jsonl\"}]}",
+        ("{\"source\":{\"kind\":\"directory\",\"path\":\"/var/lib/weir/demo/frames\"},"
+         "\"sinks\":[{\"kind\":\"jsonl\",\"path\":\"/srv/out.jsonl\"}]}"),
         "{\"source\":{\"kind\":\"http\"}}",
     };
     static const char *const bad[][2] = {

@@ -31,7 +31,7 @@ static inline int64_t driven_now(const struct weir_clock *clock)
 
 static const struct weir_clock driven_clock = {.now_ms = driven_now};
 
-static inline const char *in_state(const char *fmt, ...)
+static inline const char *WEIR_PRINTF(1, 2) in_state(const char *fmt, ...)
 {
     static char path[4][512];
     static int i_path;
@@ -72,7 +72,7 @@ static inline weir_status exec_in(struct weir_txn *txn, void *context, struct we
 }
 
 /** One SQL statement, printed. */
-static inline void sql(const char *fmt, ...)
+static inline void WEIR_PRINTF(1, 2) sql(const char *fmt, ...)
 {
     char text[4096];
     va_list args;
