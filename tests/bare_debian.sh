@@ -115,9 +115,13 @@ inside() {
         mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
         ln -s pts/ptmx "$root/dev/ptmx"
         mount --bind "$cache/archives" "$root/var/cache/apt/archives"
+        # As on a machine of its own, this root is the top of its namespace: under chroot alone the kernel
+        # allows no user namespaces, and Weir would have to do without id-mapped mounts.
         cd "$root"
+        mkdir -p old
+        pivot_root . old
         exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-            chroot . /bin/bash "$@"' inside "$root" "$cache" "$@" </dev/null
+            chroot . /bin/bash -c "umount -l /old && rmdir /old && exec /bin/bash \"\$@\"" inside "$@"' inside "$root" "$cache" "$@" </dev/null
 }
 
 # part NAME ROOT NETWORK COMMAND…: one part of the check; its output is shown if it fails.

@@ -15,6 +15,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ static void start(void)
 {
     strncpy(root, "/tmp/weir-agent-XXXXXX", sizeof root - 1);
     ck_assert_ptr_nonnull(mkdtemp(root));
+    ck_assert_int_eq(chmod(root, 0777), 0); /* tasks have a user of their own, and write here */
     (void)snprintf(agent_dir, sizeof agent_dir, "%s/agent", root);
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     ck_assert_int_gt(n, 0);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +60,22 @@ static int write_map(pid_t pid, const char *which, uint32_t disk, uint32_t id)
     return write_text(path, text);
 }
 
+/* In a child of `maker`: be in a new user namespace, say so, and stay until killed. It does not
+ * outlive its maker, and holds nothing that the maker has open: others wait until that is closed.
+ */
+static _Noreturn void hold_namespace(pid_t maker, int ready_fd)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != maker || dup2(ready_fd, 0) != 0 || close_range(1, ~0U, 0) != 0) {
+        _exit(1);
+    }
+    char byte = (char)(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
+    (void)!write(0, &byte, 1);
+    for (;;) {
+        (void)pause();
+    }
+}
+
 /* The descriptor of a user namespace with the map, or -1 and errno. */
 static int make_namespace(const struct idmap *map)
 {
@@ -67,12 +84,9 @@ static int make_namespace(const struct idmap *map)
     if (pipe2(ready, O_CLOEXEC) != 0) {
         return -1;
     }
-    pid_t pid = fork();
+    pid_t maker = getpid(), pid = fork();
     if (pid == 0) {
-        byte = (char)(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
-        (void)!write(ready[1], &byte, 1);
-        (void)pause();
-        _exit(0);
+        hold_namespace(maker, ready[1]);
     }
     int fd = -1;
     int errno_value = pid < 0 ? errno : 0;
