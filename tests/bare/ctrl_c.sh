@@ -10,7 +10,7 @@ make run >/run.out 2>&1 &
 run=$!
 await 300 "the first live decision" grep -q 'first live decision' /run.out
 
-mkdir /door2
+mkdir -m 777 /door2 # open to the replica, whose task has a user of its own
 sed 's/^name: building-security/name: door2/; s/steps: [0-9]*/steps: 20/; s,@WORK@,/door2,' \
     examples/building-security/ion.yaml >/door2/ion.yaml
 build/weir apply -f /door2/ion.yaml >/dev/null || fail "the second ION is refused"
