@@ -110,6 +110,8 @@ weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct
 void jobs_release(struct agent *agent, const char *job);
 /** The same for every folder that a killed agent left. After attempts_scan. */
 void jobs_clean(struct agent *agent);
+/** The same for all jobs of an agent's folder, whose tasks have all ended; no agent runs there. */
+void jobs_remove_all(const char *agent_dir);
 
 /* report.c: calls to the server. Each returns what the call returned; a failure that can be cured
  * by waiting makes the agent quiet for a while. */

@@ -24,10 +24,9 @@ static void remove_folder(const char *dir)
 }
 
 /* What the job has here goes, its user last. */
-static void remove_job(struct agent *agent, const char *job)
+static void remove_job(const char *dir)
 {
-    char dir[TASK_PATH_BYTES];
-    uid_t user = job_user_of(job_path(agent, job, dir));
+    uid_t user = job_user_of(dir);
     if (user != 0) {
         job_user_release(JOB_USER_REGISTRY, user);
     }
@@ -48,22 +47,48 @@ static bool is_at_work(const struct agent *agent, const char *job)
 void jobs_release(struct agent *agent, const char *job)
 {
     if (job[0] != '\0' && !is_at_work(agent, job)) {
-        remove_job(agent, job);
+        char dir[TASK_PATH_BYTES];
+        remove_job(job_path(agent, job, dir));
     }
 }
 
-void jobs_clean(struct agent *agent)
+typedef void (*job_fn)(void *context, const char *job);
+
+static void each_job(const char *jobs_dir, job_fn fn, void *context)
 {
-    DIR *dir = opendir(agent->jobs_dir);
+    DIR *dir = opendir(jobs_dir);
     for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
          entry = readdir(dir)) {
         if (entry->d_name[0] != '.') {
-            jobs_release(agent, entry->d_name);
+            fn(context, entry->d_name);
         }
     }
     if (dir != NULL) {
         closedir(dir);
     }
+}
+
+static void release(void *context, const char *job)
+{
+    jobs_release(context, job);
+}
+
+void jobs_clean(struct agent *agent)
+{
+    each_job(agent->jobs_dir, release, agent);
+}
+
+static void remove_from(void *context, const char *job)
+{
+    char path[TASK_PATH_BYTES];
+    remove_job(task_path(path, context, job));
+}
+
+void jobs_remove_all(const char *agent_dir)
+{
+    char jobs_dir[TASK_PATH_BYTES];
+    (void)task_path(jobs_dir, agent_dir, "jobs");
+    each_job(jobs_dir, remove_from, jobs_dir);
 }
 
 bool jobs_have_cells(const struct agent *agent)

@@ -204,6 +204,7 @@ static weir_status end_tasks(const struct weir_agent_shutdown *config, size_t *o
         status = wait_for_all(&s, err);
     }
     if (status == WEIR_OK) {
+        jobs_remove_all(config->dir);
         *out_n_tasks = s.n;
     }
     free(s.endings);

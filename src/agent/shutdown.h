@@ -6,7 +6,7 @@
  * interruption: its supervisor stops it in good order and records it as lost, because nobody wanted
  * its end; the server starts it again as a new attempt when it is back. An attempt whose supervisor
  * was killed gets another one, which ends what is left of it. A supervisor that does not answer is
- * killed and counts as one that was.
+ * killed and counts as one that was. What the jobs had in /tmp and /dev/shm goes.
  */
 #ifndef WEIR_AGENT_SHUTDOWN_H
 #define WEIR_AGENT_SHUTDOWN_H
