@@ -2,6 +2,7 @@
 #include "cli/cli_private.h"
 
 #include "base/clock.h"
+#include "cli/find.h"
 
 #include <string.h>
 
@@ -32,11 +33,10 @@ static weir_status post_and_print(struct cli_call *call, const char *path, json_
     return send_and_print(call, "POST", path, body, err);
 }
 
-/* DELETE what the second word names, and say what became of it. */
-static weir_status delete_and_say(struct cli_call *call, const char *pattern, const char *what,
-                                  struct weir_error *err)
+/* DELETE `name`, and say what became of it. */
+static weir_status delete_and_say(struct cli_call *call, const char *pattern, const char *name,
+                                  const char *what, struct weir_error *err)
 {
-    const char *name = call->words[1];
     WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, name), NULL, NULL, err));
     if (cli_is_json(call)) {
         json_t *answer = json_pack("{s:s,s:b}", "name", name, what, true);
@@ -171,7 +171,7 @@ static weir_status set_role(struct cli_call *call, struct weir_error *err)
 
 static weir_status delete_user(struct cli_call *call, struct weir_error *err)
 {
-    return delete_and_say(call, "/api/v1/users/{}", "deleted", err);
+    return delete_and_say(call, "/api/v1/users/{}", call->words[1], "deleted", err);
 }
 
 static const struct verb user_verbs[] = {
@@ -226,7 +226,9 @@ static weir_status create_token(struct cli_call *call, struct weir_error *err)
 
 static weir_status revoke_token(struct cli_call *call, struct weir_error *err)
 {
-    return delete_and_say(call, "/api/v1/tokens/{}", "revoked", err);
+    char *id;
+    WEIR_TRY(cli_find(call, &find_token, call->words[1], &id, err));
+    return delete_and_say(call, "/api/v1/tokens/{}", id, "revoked", err);
 }
 
 static const struct verb token_verbs[] = {{"create", 2, create_token}, {"revoke", 2, revoke_token}};
@@ -248,7 +250,9 @@ const struct cli_command cli_token = {
 
 static weir_status end_session(struct cli_call *call, struct weir_error *err)
 {
-    return delete_and_say(call, "/api/v1/sessions/{}", "ended", err);
+    char *id;
+    WEIR_TRY(cli_find(call, &find_session, call->words[1], &id, err));
+    return delete_and_say(call, "/api/v1/sessions/{}", id, "ended", err);
 }
 
 static weir_status run_session(struct cli_call *call, struct weir_error *err)

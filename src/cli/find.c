@@ -13,7 +13,7 @@ const struct find_kind find_job = {"job", "/api/v1/jobs?newest=1&limit=1000",
                                    "/api/v1/jobs?newest=1&limit=1&name={}", "name"},
                        find_run = {"run", "/api/v1/runs?limit=200", NULL, "name"},
                        find_alert = {"alert", "/api/v1/alerts?limit=1000", NULL, NULL},
-                       find_token = {"token", "/api/v1/tokens?limit=1000", NULL, "name"},
+                       find_token = {"token", "/api/v1/tokens?limit=1000", NULL, NULL},
                        find_session = {"session", "/api/v1/sessions?limit=1000", NULL, NULL};
 
 const struct find_kind *find_kind_of(const char *noun)

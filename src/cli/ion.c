@@ -2,6 +2,7 @@
 #include "cli/cli_private.h"
 
 #include "base/file.h"
+#include "cli/find.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,7 +231,12 @@ static weir_status run_delete(struct cli_call *call, struct weir_error *err)
     const char *name = call->words[call->n_words - 1];
     for (size_t i = 0; i < WEIR_ARRAY_LEN(paths); i++) {
         if (strcmp(noun, paths[i][0]) == 0) {
-            WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, paths[i][1], name), NULL, NULL, err));
+            char *id = call->words[call->n_words - 1];
+            const struct find_kind *kind = find_kind_of(noun);
+            if (kind != NULL) {
+                WEIR_TRY(cli_find(call, kind, name, &id, err));
+            }
+            WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, paths[i][1], id), NULL, NULL, err));
             if (!cli_is_json(call)) {
                 printf("%s/%s deleted\n", noun, name);
             }
