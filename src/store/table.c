@@ -152,9 +152,16 @@ static weir_status explain(weir_status status, const struct weir_resource *resou
     struct weir_error cause = err != NULL ? *err : (struct weir_error){0};
     const char *detail = strstr(cause.message, "constraint failed: ");
     detail = detail != NULL ? detail + strlen("constraint failed: ") : cause.message;
+    const struct weir_field *key = weir_resource_key(resource);
+    const char *dot = strrchr(detail, '.');
+    size_t len = dot != NULL ? strcspn(dot + 1, ")") : 0;
     switch (status) {
     case WEIR_ERR_EXISTS:
-        return weir_error_set(err, status, "%s exists already (%.200s)", what, detail);
+        if (key != NULL && len == strlen(key->name) && strncmp(dot + 1, key->name, len) == 0) {
+            return weir_error_set(err, status, "%s exists already", what);
+        }
+        return weir_error_set(err, status, "%s exists already (%.*s)", what,
+                              (int)strcspn(detail, ")"), detail);
     case WEIR_ERR_CONFLICT:
         return weir_error_set(err, status, "%s: refers to something that does not exist", what);
     case WEIR_ERR_INVALID:

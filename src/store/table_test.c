@@ -125,7 +125,10 @@ static weir_status refusals(struct weir_txn *txn, void *context, struct weir_err
     struct weir_thing a = {.id = "a", .name = "n"}, b = {.id = "b", .name = "n"}, out;
     MUST(weir_txn_insert(txn, &thing_resource, &a, err));
     ck_assert_int_eq(weir_txn_insert(txn, &thing_resource, &a, err), WEIR_ERR_EXISTS);
-    ck_assert_ptr_nonnull(strstr(err->message, "thing \"a\" exists already"));
+    ck_assert_str_eq(err->message, "thing \"a\" exists already (things.name)");
+    struct weir_thing namesake = {.id = "a", .name = "m"};
+    ck_assert_int_eq(weir_txn_insert(txn, &thing_resource, &namesake, err), WEIR_ERR_EXISTS);
+    ck_assert_str_eq(err->message, "thing \"a\" exists already");
     ck_assert_int_eq(weir_txn_insert(txn, &thing_resource, &b, err), WEIR_ERR_EXISTS);
     ck_assert_ptr_nonnull(strstr(err->message, "name"));
     b.name = NULL;
