@@ -248,6 +248,11 @@ static weir_status plan_command(struct plan *plan, struct weir_error *err)
     WEIR_TRY(spec_int(spec, "stop_grace_ms", 0, 0, 3600000, &ignored, err));
     WEIR_TRY(check_texts(spec, "env", err));
     WEIR_TRY(check_texts(spec, "files", err));
+    if (json_object_get(json_object_get(spec, "files"), "token") != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.files.token: a job has its own token in the file of this "
+                              "name: give yours another, or name it in .gitignore");
+    }
     WEIR_TRY(plan_room(plan, n_tasks, err));
     for (size_t i = 0; i < json_array_size(argv) || i == 0; i++) {
         if (!json_is_string(json_array_get(argv, i))) {

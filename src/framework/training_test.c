@@ -84,6 +84,7 @@ static const struct {
 } values[] = {
     {"{'argv':['a'],'env':{'PORT':80}}", "$.spec.env.PORT: expected a string: put the value into"},
     {"{'argv':['a'],'files':{'a.py':null}}", "$.spec.files.a.py: expected a string"},
+    {"{'argv':['a'],'files':{'token':'mine'}}", "$.spec.files.token: a job has its own token"},
     {"{'argv':['a'],'env':'PORT=80'}", "$.spec.env: expected an object of strings"},
     {"{'argv':['a'],'cpu_slots':5000}", "$.spec.cpu_slots: expected an integer from 0 to 4096"},
     {"{'argv':[]}", "$.spec.argv: expected an array of one or more strings"},
