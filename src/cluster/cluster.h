@@ -48,7 +48,8 @@ struct weir_cluster_agent {
 
 /**
  * Make sure that an agent with this folder runs: if none holds its lock, start one, detached, with
- * its log in dir/agent.log. One that runs learns a new server address from dir/server.url.
+ * its log in dir/agent.log, and its options noted in dir/options. One that runs learns a new server
+ * address from dir/server.url; its other options stay.
  * It is started as `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N
  * [--ca-file=FILE] [--task-users=N] [--share=DIR …]`, where PROGRAM is the one that runs now; its
  * token is to be in DIR/token. Any thread.
@@ -60,6 +61,10 @@ weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agen
 /** Does an agent with this folder run (is its lock held)? Takes and frees the lock for a moment if
  *  not. */
 bool weir_cluster_has_local_agent(const char *dir);
+
+/** Was the agent of this folder, the last that was started so, given other options than these (the
+ *  server's address aside)? */
+bool weir_cluster_agent_differs(const struct weir_cluster_agent *agent);
 
 /** Reach a node of a cluster by its driver's name. @return UNSUPPORTED but for "local". */
 weir_status weir_cluster_driver_check(const char *driver, struct weir_error *err) WEIR_MUST_CHECK;

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define OPTIONS_MAX_BYTES ((size_t)1 << 20)
+
 /* What the grandchild needs; made before the fork, after which only system calls are safe. */
 struct exec_plan {
     char *const *argv;
@@ -123,6 +125,46 @@ static char **make_argv(const struct weir_cluster_agent *agent, const char *node
     return argv;
 }
 
+/* What an agent is started with, but for its folder and server: in lines. */
+static char *options_text(char *const *argv, struct weir_arena *arena)
+{
+    char *text = weir_arena_strdup(arena, "");
+    for (size_t i = 4; argv[i] != NULL; i++) {
+        text = weir_arena_printf(arena, "%s%s\n", text, argv[i]);
+    }
+    return text;
+}
+
+static char **argv_of(const struct weir_cluster_agent *agent, struct weir_arena *arena)
+{
+    return make_argv(agent, agent->node != NULL ? agent->node : weir_cluster_node_name(arena),
+                     arena);
+}
+
+bool weir_cluster_agent_differs(const struct weir_cluster_agent *agent)
+{
+    struct weir_arena arena;
+    char *noted;
+    size_t len;
+    weir_arena_init(&arena, 0);
+    char *path = weir_arena_printf(&arena, "%s/options", agent->dir);
+    bool differs = weir_file_read(path, OPTIONS_MAX_BYTES, &arena, &noted, &len, NULL) == WEIR_OK &&
+                   strcmp(noted, options_text(argv_of(agent, &arena), &arena)) != 0;
+    weir_arena_fini(&arena);
+    return differs;
+}
+
+/* Write down what it is given, and start it. */
+static weir_status start_agent(const struct weir_cluster_agent *agent, struct weir_arena *arena,
+                               struct weir_error *err)
+{
+    char **argv = argv_of(agent, arena);
+    char *options = options_text(argv, arena);
+    WEIR_TRY(weir_file_write_atomic(weir_arena_printf(arena, "%s/options", agent->dir), options,
+                                    strlen(options), 0600, err));
+    return spawn_detached(weir_arena_printf(arena, "%s/agent.log", agent->dir), argv, err);
+}
+
 weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
                                            struct weir_error *err)
 {
@@ -134,9 +176,7 @@ weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agen
         status = weir_file_write_atomic(url_path, agent->server, strlen(agent->server), 0600, err);
     }
     if (status == WEIR_OK && !weir_cluster_has_local_agent(agent->dir)) {
-        const char *node = agent->node != NULL ? agent->node : weir_cluster_node_name(&arena);
-        char **argv = make_argv(agent, node, &arena);
-        status = spawn_detached(weir_arena_printf(&arena, "%s/agent.log", agent->dir), argv, err);
+        status = start_agent(agent, &arena, err);
     }
     weir_arena_fini(&arena);
     return status;

@@ -120,6 +120,9 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     await_path(started);
     ck_assert(weir_cluster_has_local_agent(dir));
     agent.server = "http://a:2";
+    ck_assert(!weir_cluster_agent_differs(&agent));
+    agent.shares = "/a:rw";
+    ck_assert(weir_cluster_agent_differs(&agent));
     for (int i = 0; i < 5; i++) {
         ck_assert_int_eq(weir_cluster_start_local_agent(&agent, NULL), WEIR_OK);
     }

@@ -75,6 +75,12 @@ static void *watch_main(void *context)
 weir_status local_agent_start(const struct weir_cluster_agent *config, struct local_agent **out,
                               struct weir_error *err)
 {
+    if (weir_cluster_has_local_agent(config->dir) && weir_cluster_agent_differs(config)) {
+        weir_log(WEIR_LOG_WARN, "agent_keeps_options", WEIR_KV_STR("dir", config->dir),
+                 WEIR_KV_STR("why", "this machine's agent still runs, with the options of an "
+                                    "earlier server: `weir server stop --tasks` ends it, and the "
+                                    "next start gives it these"));
+    }
     WEIR_TRY(weir_cluster_start_local_agent(config, err));
     struct local_agent *agent = weir_xalloc(sizeof *agent);
     *agent = (struct local_agent){.config = *config};
