@@ -218,7 +218,7 @@ static void look_at_job(const struct look *look, const struct weir_job *job)
             .kind = "job_restarting",
             .subject = weir_arena_printf(look->arena, "job/%s", job->id),
             .message = weir_arena_printf(
-                look->arena, "Job %s is started again and again; `weir logs %s` says why.",
+                look->arena, "Job %s is started again and again; `weir explain job %s` says why.",
                 job->name, job->id)});
 }
 
