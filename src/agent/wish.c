@@ -70,7 +70,8 @@ void *wish_main(void *context)
         } else if (status != WEIR_ERR_CANCELLED) {
             /* Once per trouble. The first failure is usual: the node is not registered yet. */
             if (++n_failures == 2) {
-                weir_log(WEIR_LOG_WARN, "agent_has_no_wish", WEIR_KV_STR("error", err.message));
+                weir_log(WEIR_LOG_WARN, "desired_state_not_fetched",
+                         WEIR_KV_STR("error", err.message));
             }
             revision = -1; /* it may be another server, or an older state of it */
             if (connect_refresh(agent, &agent->wish_client, status)) {
