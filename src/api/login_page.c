@@ -4,7 +4,8 @@
 
 #define PAGE_HEAD                                                                                  \
     "<!doctype html><html lang=en><meta charset=utf-8>"                                            \
-    "<meta name=viewport content=\"width=device-width\"><title>Weir: log in</title>"               \
+    "<meta name=viewport content=\"width=device-width\">"                                          \
+    "<meta name=color-scheme content=\"light dark\"><title>Weir: log in</title>"                   \
     "<body style=\"font:16px system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem\">"         \
     "<h1>Log in to Weir</h1>"
 
