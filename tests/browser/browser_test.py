@@ -254,6 +254,7 @@ class TroubleTest(WithPage):
         page.has_text("h1", "Sign in")
         page.has_text(".command", "weir login")
         page.driver.get(f"{self.server.url}/login?link={LINK}")
+        page.one("#log-in").click()
         page.one(".topbar")
         self.assertEqual(page.driver.get_cookie("weir_session")["value"], COOKIE)
 

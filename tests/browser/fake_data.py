@@ -127,6 +127,30 @@ def decision(rng, seq, frame, at, model_version):
     }
 
 
+def threshold(at):
+    """How the replica set the threshold, as docs/reference/rest.md has it."""
+    return {
+        "deployment_revision": 9,
+        "replica": "entrance-0",
+        "threshold": 0.62,
+        "threshold_low": 0.588,
+        "threshold_high": 0.655,
+        "deny_threshold": 0.547,
+        "rule": "strangers",
+        "scores": 1240,
+        "people": 62,
+        "asked_rate": 0.01,
+        "expected_rate": 0.008,
+        "refused_share": 0.043,
+        "strangers_enrolled": 0,
+        "photos_skipped": 1,
+        "model_version": 2,
+        "gallery_version": 7,
+        "strangers_version": 2,
+        "time_ms": rfc3339(at),
+    }
+
+
 def version(rng, number, at, run):
     return {
         "id": make_id(rng),

@@ -22,6 +22,7 @@ import fake_data as made
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
 CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'"
+LOGIN_CSP = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 CSRF = "csrf-of-the-test"
 COOKIE = "session-of-the-test"
@@ -29,6 +30,10 @@ LINK = "link-of-the-test"
 REPLAY = 1000
 SEVERITIES = {"job_failed": "error", "review_wanted": "warning", "model_rejected": "warning"}
 STEPS = 400
+DRIFT = "brightness of entrance no longer looks like the training data (ks 0.412, p = 0.002 over 500 frames)"
+LOGIN_PAGE = (f'<!doctype html><html lang=en><meta charset=utf-8><title>Weir: log in</title><h1>Log in to Weir</h1>'
+              f'<form method=post action="/login"><input type=hidden name=link value="{LINK}"><p>This link is good once.</p>'
+              f'<button id=log-in autofocus>Log in as admin</button></form>')
 
 
 class State:
@@ -104,7 +109,7 @@ class State:
         self.nodes += [
             self.node("rack1-a", now, "AMD EPYC 9354", 32, 256, 2),
             self.node("edge-door", now, "Intel N100", 4, 16, 0),
-            self.node("rack1-b", now - 4000, "AMD EPYC 9354", 32, 256, 0),
+            self.node("rack1-b", now - 4000, "AMD EPYC 9354", 32, 256, 0, "lost"),
         ]
         for i in range(60):
             self.decisions.append(made.decision(self.rng, i + 1, self.next_frame(), now - 90 + 1.5 * i, 2))
@@ -122,8 +127,7 @@ class State:
         ):
             self.event(kind, subject, message)
         self.alerts += [
-            self.alert("drift", f"ion/{made.ION}", "open", now - 700,
-                       "brightness of entrance no longer looks like the training data (ks 0.412, p = 0.002 over 500 frames)"),
+            self.alert("drift", f"ion/{made.ION}", "open", now - 700, DRIFT),
             self.alert("node_lost", "node/rack1-b", "acknowledged", now - 4000, "rack1-b was not heard of for 60 s"),
         ]
 
@@ -133,15 +137,15 @@ class State:
                 "acknowledged_by": None, "acknowledged_ms": None, "resolved_ms": None}
 
     @staticmethod
-    def node(name, seen, cpu, slots, memory_gib, n_accelerators):
+    def node(name, seen, cpu, slots, memory_gib, n_accelerators, state="ready"):
         accelerators = [{"index": i, "name": "NVIDIA L40S", "memory_bytes": 48 << 30, "used_bytes": (7 + 13 * i) << 30}
                         for i in range(n_accelerators)]
         return {"name": name, "cpu_slots": slots, "memory_bytes": memory_gib << 30, "n_accelerators": n_accelerators,
-                "inventory": {"cpu_model": cpu, "accelerators": accelerators}, "agent_version": "0.1.0", "is_draining": False,
+                "inventory": {"cpu_model": cpu, "accelerators": accelerators}, "agent_version": "0.1.0", "is_draining": False, "state": state,
                 "desired_revision": 3, "last_seen_ms": made.rfc3339(seen), "created_ms": made.rfc3339(seen - 90000)}
 
     def fill_jobs(self, train_job, predict_job, now):
-        common = {"project": "default", "ion": made.ION, "reason": None, "n_restarts": 0, "run": None, "finished_ms": None}
+        common = {"project": "default", "ion": made.ION, "created_by": "system", "reason": None, "n_restarts": 0, "run": None, "finished_ms": None}
         self.jobs += [
             {**common, "id": train_job, "name": f"{made.ION}.training.5", "kind": "train", "state": "RUNNING", "pipeline": "training",
              "run": self.runs[-1]["id"],
@@ -170,12 +174,13 @@ class State:
     def ion(self, train_job, predict_job, now):
         return {
             "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "document": {"kind": "ion", "name": made.ION}, "created_ms": made.rfc3339(now - 400000),
+            "health": {"status": "degraded", "reason": DRIFT, "since": made.rfc3339(now - 700)},
             "pipelines": [
                 {"name": "training", "type": "training", "state": "TRAINING", "job": train_job, "run": self.runs[-1]["id"],
                  "cause": "schedule", "pending_cause": None, "next_fire_ms": made.rfc3339(now + 9000), "dataset": "faces",
                  "model": made.ARCHITECTURE, "workers": 2, "parameter_servers": 0, "schedule": "0 0 3 * * *", "new_data": True},
                 {"name": "entrance", "type": "prediction", "state": "SERVING", "job": predict_job, "replicas": 1, "dataset": "people",
-                 "strangers": "passers-by",
+                 "strangers": "passers-by", "state_reason": None, "served_revision": 9, "threshold": made.threshold(now - 3000),
                  "deployment": {"revision": 9, "model": {"name": made.MODEL, "version": 2},
                                 "gallery": {"dataset": "people", "version": 7}}},
             ],
@@ -340,7 +345,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         if url.path == "/login":
             if query.get("link") == LINK:
-                self.answer(303, headers=[("Location", "/"), ("Set-Cookie", f"weir_session={COOKIE}; HttpOnly; SameSite=Strict; Path=/")])
+                self.answer(200, LOGIN_PAGE.encode(), "text/html; charset=utf-8", [("Content-Security-Policy", LOGIN_CSP)])
             else:
                 self.error(403, "FORBIDDEN", "this link was used already")
         elif url.path.startswith("/api/v1/"):
@@ -495,6 +500,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.is_refused(path):
             return
+        if path == "/login":
+            self.log_in(body.decode())
+            return
         with self.state.lock:
             self.state.requests.append((self.command, path, dict(self.headers), body.decode()))
         if self.headers.get("X-Weir-Csrf") != CSRF:
@@ -510,6 +518,12 @@ class Handler(BaseHTTPRequestHandler):
             self.error(404, "NOT_FOUND", "no such thing")
             return
         self.answer(200, {})
+
+    def log_in(self, form):
+        if form != f"link={LINK}":
+            self.error(401, "UNAUTHENTICATED", "this link was used already")
+            return
+        self.answer(303, headers=[("Location", "/"), ("Set-Cookie", f"weir_session={COOKIE}; HttpOnly; SameSite=Strict; Path=/")])
 
     do_POST = do_PUT = do_PATCH = do_DELETE = change
 

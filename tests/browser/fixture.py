@@ -33,6 +33,7 @@ class WithPage(unittest.TestCase):
         self.server = FakeServer(is_empty=self.is_empty)
         self.state = self.server.state
         self.page.driver.get(self.server.login)
+        self.page.one("#log-in").click()
         self.page.one(".topbar")
         self.page.js("localStorage.clear()")
         self.page.until(lambda: self.page.text(".connection") == "Live", "the stream")

@@ -191,6 +191,12 @@ class LookTest(WithPage):
 
 
 class HealthTest(WithPage):
+    def setUp(self):
+        super().setUp()
+        with self.state.lock:  # what the page makes of it where the server gives no verdict
+            self.state.ions[0]["health"] = None
+            self.state.publish("ions", {"name": made.ION})
+
     def health(self, tone, text):
         self.page.until(lambda: self.page.js("return document.querySelector('.health')?.dataset.health") == tone, f"a banner that is {tone}")
         self.page.has_text(".health", text)
