@@ -269,6 +269,27 @@ class HealthTest(WithPage):
         self.page.until(lambda: self.page.texts(".node-card .chip") == ["ready", "silent", "lost"], "the server's states")
 
 
+    def test_while_the_server_is_not_heard_no_pipeline_is_called_serving(self):
+        self.may_fail_requests = True
+        self.page.has_text('[data-pipeline="entrance"] .chip', "serving")
+        self.state.is_down = True
+        self.state.cut_streams()
+        self.page.until(lambda: self.page.text('[data-pipeline="entrance"] .chip') == "unknown", "a state that nobody knows")
+        self.page.has_text('[data-link="training>entrance"]', "v2 served last")
+
+    def test_a_reason_cuts_no_other_line_of_its_box(self):
+        reason = "lenet is a classifier: a gallery needs a model that gives embeddings, and this one has none"
+        self.change(state="DEPLOY_FAILED", state_reason=reason, served_revision=0)
+        self.page.has_text('[data-pipeline="entrance"]', reason)
+        for width in (1440, 390):
+            self.page.resize(width, 900)
+            self.page.until(lambda: self.page.all(".graph.TB" if width == 390 else ".graph.LR"), "the graph of this width")
+            cut = self.page.js("""const box = document.querySelector('[data-pipeline="entrance"]'), end = box.getBoundingClientRect().bottom
+                return [...box.querySelectorAll('p')].filter((e) => !e.matches('.node-reason') && e.scrollHeight > e.clientHeight + 1
+                    || e.getBoundingClientRect().bottom > end).map((e) => e.textContent)""")
+            self.assertEqual(cut, [], f"{width} px")
+
+
 class AlertTest(WithPage):
     def raise_alert(self, kind, subject, message, severity="critical", state="open"):
         with self.state.lock:

@@ -83,6 +83,7 @@ const ICONS: Record<Tone, IconName> = { good: 'check', bad: 'ban', warn: 'warnin
 export function HealthBanner({ ion, lastMs }: { ion: Ion; lastMs: number }) {
     const verdict = verdictOf(ion, lastMs, now.value)
     const since: Opt<string | number> = ion.health?.since
+    const isHeard = connection.value.state !== 'lost' // else the verdict is not the server's, nor is its beginning
     return (
         <section class={`health tone-${verdict.tone}`} aria-label="Health" data-health={verdict.tone}>
             <Icon name={ICONS[verdict.tone]} size={20} />
@@ -91,7 +92,7 @@ export function HealthBanner({ ion, lastMs }: { ion: Ion; lastMs: number }) {
                 <span class="health-reason">
                     {verdict.reason && <Sentence text={`${verdict.reason} · `} />}
                     {evidence(lastMs, now.value)}
-                    {verdict.tone !== 'good' && since && !Number.isNaN(millis(since)) && ` · since ${dayTime(since)}`}
+                    {isHeard && verdict.tone !== 'good' && since && !Number.isNaN(millis(since)) && ` · since ${dayTime(since)}`}
                 </span>
             </p>
         </section>

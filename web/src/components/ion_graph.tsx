@@ -8,7 +8,8 @@ import { jobs, now, rate, runs } from '../state/store'
 import { Progress } from './basics'
 import { StateChip, toneOf } from './chip'
 import { Icon } from './icon'
-import { layoutIon, type Box, type GraphEdge, type GraphNode } from './layout_graph'
+import { connection } from '../state/stream'
+import { layoutIon, reasonOf, type Box, type GraphEdge, type GraphNode } from './layout_graph'
 
 const isPrediction = (pipeline: Pipeline) => pipeline.type !== 'training'
 
@@ -49,7 +50,7 @@ function TrainingBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
             ) : (
                 <>
                     <p class="node-line small muted">
-                        {(toneOf(pipeline.state) === 'busy' && job?.reason) || (run ? lastResult(run) : 'not trained yet')}
+                        {(toneOf(pipeline.state) === 'busy' && job?.reason) || (run ? lastResult(run) : runs.data.value ? 'not trained yet' : 'its runs are not known')}
                     </p>
                     <p class="node-line small muted">{next}</p>
                 </>
@@ -77,9 +78,9 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                 <span class="muted"> · </span>
                 {pipeline.replicas ?? 1} {(pipeline.replicas ?? 1) === 1 ? 'replica' : 'replicas'}
             </p>
-            {pipeline.state_reason && pipeline.state !== 'SERVING' && (
-                <p class="node-line small node-reason" title={pipeline.state_reason}>
-                    {pipeline.state_reason}
+            {reasonOf(pipeline) && (
+                <p class="small node-reason" title={reasonOf(pipeline)}>
+                    {reasonOf(pipeline)}
                 </p>
             )}
             <p class="node-rate">
@@ -114,7 +115,8 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     const { pipeline } = node
     // What serves is a job: while that is started again, nothing is served, whatever was served last.
     const job = jobs.data.value?.find((one) => one.id === pipeline.job)
-    const state = pipeline.state === 'SERVING' && job?.state === 'RESTARTING' ? job.state : pipeline.state
+    const known = pipeline.state === 'SERVING' && job?.state === 'RESTARTING' ? job.state : pipeline.state
+    const state = connection.value.state === 'lost' ? 'unknown' : known
     const run = isPrediction(pipeline) ? undefined : runOf(ion.name, pipeline, runs.data.value ?? [])
     const target = isPrediction(pipeline) ? `${href('decisions')}?ion=${encodeURIComponent(ion.name)}` : run ? href('training', run.id) : href('training')
     return (
@@ -135,6 +137,7 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
     const move = moves.value[linkKey(ion.name, link.from, link.to)]
     const isFresh = move !== undefined && now.value - move.at < MOVE_MS + 4_000
     const pending = link.pending_versions ?? []
+    const isHeard = connection.value.state !== 'lost'
     return (
         <div class="link-label" style={place(box)} data-link={`${link.from}>${link.to}`}>
             <span class="above">
@@ -144,8 +147,8 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
             </span>
             <span class="below">
             {typeof link.serving_version === 'number' ? (
-                <span class={`chip tone-good ${isFresh && move.kind === 'serving' ? 'fresh' : ''}`}>
-                    <Icon name="bolt" size={13} />v{link.serving_version} serving
+                <span class={`chip tone-${isHeard ? 'good' : 'plain'} ${isFresh && move.kind === 'serving' ? 'fresh' : ''}`}>
+                    <Icon name="bolt" size={13} />v{link.serving_version} {isHeard ? 'serving' : 'served last'}
                 </span>
             ) : (
                 <span class="chip tone-plain">nothing served</span>

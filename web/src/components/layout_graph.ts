@@ -34,6 +34,7 @@ export interface Layout {
 }
 
 const PIPELINE_HEIGHT = 134
+const REASON_HEIGHT = 44 // two lines that say why it failed
 const DATA = { width: 168, height: 46 }
 const LABEL_WIDTH = 150
 const MARGIN = 2
@@ -42,6 +43,11 @@ type Node = { kind: 'pipeline'; pipeline: Pipeline } | DataNode
 
 function labelHeight(link: Link): number {
     return 2 * (28 + 29 * (Math.min(2, link.pending_versions?.length ?? 0) + (typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version ? 1 : 0))) // the line passes through its middle
+}
+
+/** Why a deployment failed, which the box of its pipeline shows; what serves has nothing to explain. */
+export function reasonOf(pipeline: Pipeline): string {
+    return pipeline.state === 'SERVING' ? '' : (pipeline.state_reason ?? '')
 }
 
 /** The datasets that flow into a pipeline, and as what. */
@@ -119,7 +125,7 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
     const names = new Set(ion.pipelines.map((pipeline) => pipeline.name))
     for (const pipeline of ion.pipelines) {
         const id = 'p:' + pipeline.name
-        put(id, { kind: 'pipeline', pipeline }, { width: pipelineWidth, height: PIPELINE_HEIGHT })
+        put(id, { kind: 'pipeline', pipeline }, { width: pipelineWidth, height: PIPELINE_HEIGHT + (reasonOf(pipeline) ? REASON_HEIGHT : 0) })
         for (const { name, role } of withData ? dataOf(pipeline) : []) {
             const known = what.get('d:' + name)
             put('d:' + name, { kind: 'data', name, roles: [...(known?.kind === 'data' ? known.roles : []), role] }, DATA)

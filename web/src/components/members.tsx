@@ -34,7 +34,7 @@ export function Members({ ion }: { ion: string }) {
                                             <td>
                                                 <span class={`chip tone-${one.list === 'deny' ? 'bad' : 'good'}`}>{one.list === 'deny' ? 'barred' : 'allowed'}</span>
                                             </td>
-                                            <td>{dayTime(one.time_ms)}</td>
+                                            <td class="date">{dayTime(one.time_ms)}</td>
                                             <td>{one.actor ?? ''}</td>
                                         </tr>
                                     ))}

@@ -52,7 +52,7 @@ function Versions({ dataset }: { dataset: string }) {
                                         <td class="number">{short(one.n_files)}</td>
                                         <td class="number">{short(one.n_classes)}</td>
                                         <td class="number">{bytes(one.bytes)}</td>
-                                        <td>{dayTime(one.created_ms)}</td>
+                                        <td class="date">{dayTime(one.created_ms)}</td>
                                         <td>
                                             <code title={one.digest ?? undefined}>{one.digest?.slice(0, 12) ?? NONE}</code>
                                         </td>

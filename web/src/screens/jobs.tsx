@@ -69,7 +69,7 @@ function Tasks({ job, current }: { job: Job; current: string | undefined }) {
             {(items) => {
                 const task = items.find((one) => one.id === current) ?? items[0]
                 if (task === undefined) {
-                    return <p class="quiet">No tasks: the job has not been placed on a node yet.</p>
+                    return <p class="quiet">{isOver(job.state) ? 'No tasks: the job is over.' : 'No tasks: the job has not been placed on a node yet.'}</p>
                 }
                 return (
                     <>

@@ -5,7 +5,7 @@ import { COMMANDS } from '../commands'
 import { Ago, Empty, Facts, Loaded, PageHead } from '../components/basics'
 import { StateChip } from '../components/chip'
 import { Icon } from '../components/icon'
-import { bytes, millis, NONE, percent, plainValue, words } from '../format'
+import { bytes, millis, NONE, percent, plainValue, sentence, words } from '../format'
 import { nodes, now } from '../state/store'
 import { connection } from '../state/stream'
 
@@ -21,7 +21,7 @@ function stateOf(node: Node): string {
 function inventoryFacts(node: Node): [string, string][] {
     return Object.entries(node.inventory ?? {})
         .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
-        .map(([key, value]) => [words(key), key.endsWith('_bytes') ? bytes(value as number) : plainValue(value)])
+        .map(([key, value]) => [sentence(words(key)).replace(/^Cpu/, 'CPU'), key.endsWith('_bytes') ? bytes(value as number) : plainValue(value)])
 }
 
 function Accelerators({ node }: { node: Node }) {

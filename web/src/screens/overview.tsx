@@ -233,7 +233,7 @@ function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
             <Summary key={ion.name} ion={ion} />
             <div class="columns">
                 <LiveDecisions key={ion.name} ion={ion} list={list} />
-                <div class="side">
+                <div class="stack side">
                     <Panel
                         title="Alerts"
                         aside={
