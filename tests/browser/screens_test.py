@@ -290,6 +290,36 @@ class HealthTest(WithPage):
             self.assertEqual(cut, [], f"{width} px")
 
 
+class ThresholdTest(WithPage):
+    def test_the_price_of_a_threshold_stands_with_its_pipeline(self):
+        page = self.page
+        page.has_text(".threshold h2", "Threshold of entrance")
+        facts = dict(line.split("\n", 1) for line in page.texts(".threshold .facts > div"))
+        self.assertEqual(facts["Known from a score of"], "0.620")
+        self.assertEqual(facts["90 % interval"], "0.588 to 0.655")
+        self.assertEqual(facts["Own photos refused"], "4.3%")
+        self.assertEqual(facts["Strangers accepted"], "0.8% expected, 1.0% asked")
+        self.assertEqual(facts["Deny list from"], "0.547")
+        self.assertEqual(facts["Set by"], "1,240 scores of 62 strangers")
+        page.has_text(".threshold", "model v2 · gallery v7")
+
+    def test_what_is_not_known_is_not_made_up(self):
+        with self.state.lock:
+            door = self.state.ions[0]["pipelines"][1]
+            door["threshold"].update(rule="gallery", people=8, threshold_low=None, threshold_high=None, expected_rate=None,
+                                     refused_share=None, deny_threshold=None)
+            self.state.publish("ions", {"name": made.ION})
+        self.page.has_text(".threshold", "the gallery names no strangers")
+        facts = dict(line.split("\n", 1) for line in self.page.texts(".threshold .facts > div"))
+        self.assertEqual((facts["90 % interval"], facts["Own photos refused"]), ("–", "–"))
+        self.assertEqual(facts["Deny list from"], "0.620", "then the threshold of all holds")
+        self.assertEqual(facts["Set by"], "1,240 scores of 8 people in the gallery")
+        with self.state.lock:
+            door["threshold"] = None
+            self.state.publish("ions", {"name": made.ION})
+        self.page.until(lambda: not self.page.all(".threshold"), "no panel before a replica reported")
+
+
 class AlertTest(WithPage):
     def raise_alert(self, kind, subject, message, severity="critical", state="open"):
         with self.state.lock:
@@ -396,4 +426,4 @@ class CommandTest(unittest.TestCase):
             self.assertIn(stem, manual, command)
 
 
-CASES = [LinkTest, FigureTest, LookTest, HealthTest, AlertTest, JobTest, HeadingTest, CommandTest]
+CASES = [LinkTest, FigureTest, LookTest, HealthTest, ThresholdTest, AlertTest, JobTest, HeadingTest, CommandTest]

@@ -80,6 +80,24 @@ export interface Pipeline {
     new_data?: Opt<boolean> // trains whenever its dataset gets a new version
     replicas?: Opt<number>
     deployment?: Opt<Deployment>
+    threshold?: Opt<Threshold> // of a prediction; null: no replica has set one yet
+}
+
+/** How a replica set the threshold of what it serves, and what that costs. */
+export interface Threshold {
+    threshold: number
+    threshold_low?: Opt<number> // 90 % interval; null: not known
+    threshold_high?: Opt<number>
+    deny_threshold?: Opt<number> // of people on the deny list; null: the threshold of all
+    rule: string // strangers, gallery, both, blind
+    scores?: Opt<number>
+    people?: Opt<number>
+    asked_rate?: Opt<number>
+    expected_rate?: Opt<number> // share of strangers at or above it; null: not known
+    refused_share?: Opt<number> // share of the gallery's own photos below it
+    model_version?: Opt<number>
+    gallery_version?: Opt<number>
+    time_ms?: Opt<Time>
 }
 
 export interface Deployment {

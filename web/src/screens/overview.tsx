@@ -12,6 +12,7 @@ import { HealthBanner } from '../components/health'
 import { Members } from '../components/members'
 import { Icon } from '../components/icon'
 import { IonGraph } from '../components/ion_graph'
+import { Thresholds } from '../components/threshold'
 import { clockTime, duration, latency, millis, NONE, percent, plainValue, short, words } from '../format'
 import { pendingCandidates } from '../state/candidates'
 import { DecisionList, NO_FILTER } from '../state/decisions'
@@ -232,7 +233,10 @@ function IonOverview({ ion, all }: { ion: Ion; all: Ion[] }) {
             </section>
             <Summary key={ion.name} ion={ion} />
             <div class="columns">
-                <LiveDecisions key={ion.name} ion={ion} list={list} />
+                <div class="stack">
+                    <LiveDecisions key={ion.name} ion={ion} list={list} />
+                    <Thresholds ion={ion} />
+                </div>
                 <div class="stack side">
                     <Panel
                         title="Alerts"
