@@ -1,11 +1,11 @@
 #include "sched/sched.h"
 
 #include "base/macros.h"
-#include "sched/actions.h"
-#include "sched/ask.h"
-#include "sched/chunk.h"
-#include "sched/explain.h"
-#include "sched/keep.h"
+#include "sched/action/actions.h"
+#include "sched/evict/ask.h"
+#include "sched/model/chunk.h"
+#include "sched/place/explain.h"
+#include "sched/place/keep.h"
 
 #include <stdlib.h>
 #include <string.h>

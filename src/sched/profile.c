@@ -1,7 +1,7 @@
 #include "sched/sched.h"
 
 #include "base/macros.h"
-#include "sched/actions.h"
+#include "sched/action/actions.h"
 
 #include <stdlib.h>
 #include <string.h>

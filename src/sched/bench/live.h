@@ -7,7 +7,7 @@
 #ifndef WEIR_SCHED_BENCH_LIVE_H
 #define WEIR_SCHED_BENCH_LIVE_H
 
-#include "sched/test_live.h"
+#include "sched/test/test_live.h"
 
 #define LIVE_TEMPLATES   80
 #define LIVE_DEPARTMENTS 8

@@ -1,7 +1,7 @@
 #include "sched/cases/fairshare.h"
 
 #include "base/macros.h"
-#include "sched/division.h"
+#include "sched/share/division.h"
 
 #include <inttypes.h>
 #include <math.h>

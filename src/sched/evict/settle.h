@@ -1,0 +1,30 @@
+/** What becomes of the victims of a scenario when the job has its place. */
+#ifndef WEIR_SCHED_SETTLE_H
+#define WEIR_SCHED_SETTLE_H
+
+#include "sched/evict/solver.h"
+
+/**
+ * Let victims stay that need not go and find others a new place; the last popped, which had the
+ * best claim, first. If the scenario is not allowed so, try once more with those first that the job
+ * has no right to, and then with victims going wherever they fit best.
+ *
+ * @param n_tasks  Of solver->pending, that are placed.
+ * @return Whether what remains lost is allowed.
+ */
+bool settle_victims(struct solver *solver, int32_t n_tasks);
+
+/** What units lost for good, in the order in which they were popped, into solver->losses. */
+int32_t settle_count_losses(struct solver *solver);
+
+/** Room for so many in solver->losses. @return false: memory is out. */
+bool settle_reserve_losses(struct solver *solver, int32_t n);
+
+/** A device for whoever was given one of a victim's that turns out not to have to go: of the same
+ *  node and NUMA zone, free in the future, and not the victim's; -1. */
+int32_t settle_find_free(const struct cluster *cluster, int32_t victim, int32_t device);
+
+/** Whether all tasks of a unit run on where they were. */
+bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit);
+
+#endif

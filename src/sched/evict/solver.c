@@ -1,0 +1,548 @@
+#include "sched/evict/solver.h"
+
+#include "base/macros.h"
+#include "sched/evict/search.h"
+#include "sched/evict/settle.h"
+#include "sched/evict/victims.h"
+#include "sched/model/chunk.h"
+#include "sched/model/portion.h"
+#include "sched/place/affinity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** After so many scenarios it is worth asking whether any could do. */
+#define DOUBT_AFTER 4
+
+/** Gangs of so many tasks and more are solved task by task for good. */
+#define FREEZE_FROM 16
+
+/** Not zeroed: most of it is never used. */
+static void *make_raw(size_t n, size_t size)
+{
+    return malloc((n + 1) * size);
+}
+
+static void *make(size_t n, size_t size)
+{
+    return calloc(n + 1, size);
+}
+
+weir_status solver_init(struct solver *solver, struct cluster *cluster, struct placer *placer)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
+    *solver = (struct solver){.cluster = cluster, .placer = placer};
+    solver->is_large = snapshot->n_nodes > SOLVER_LARGE && !cluster->profile->like_kai;
+    solver->is_victim = make(n_jobs, 1);
+    solver->is_listed = make(n_jobs, sizeof(bool));
+    for (int i = 0; i < 2; i++) {
+        solver->sorted[i].is_listed = make(n_jobs, sizeof(bool));
+        solver->sorted[i].version = -1;
+    }
+    solver->popped = make_raw(n_jobs, sizeof(int32_t));
+    solver->last_unit = make_raw(n_jobs, sizeof(int32_t));
+    solver->unit_tasks = make_raw(n_tasks, sizeof(int32_t));
+    solver->unit_nodes = make_raw(n_tasks, sizeof(int32_t));
+    solver->units = make_raw(n_tasks, sizeof *solver->units);
+    solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
+    solver->links = make_raw(n_tasks, sizeof *solver->links);
+    solver->gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->gains);
+    solver->is_hopeful = make_raw((size_t)snapshot->n_nodes, sizeof(bool));
+    solver->all_gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
+    solver->rings = make((size_t)snapshot->n_queues, sizeof *solver->rings);
+    solver->may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
+    solver->pending = make_raw(n_tasks, sizeof(int32_t));
+    solver->evicted = make_raw(n_tasks, sizeof(int32_t));
+    solver->recorded = make_raw(n_tasks, sizeof(int32_t));
+    solver->made = make_raw(n_tasks + 1, sizeof(int32_t));
+    solver->scratch = make_raw(n_tasks, sizeof(int32_t));
+    solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
+    bool is_whole =
+        solver->is_victim != NULL && solver->is_listed != NULL && solver->popped != NULL &&
+        solver->last_unit != NULL && solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
+        solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
+        solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
+        solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
+        solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
+        solver->is_hopeful != NULL && solver->rings != NULL &&
+        solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
+    WEIR_TRY(search_init(&solver->search, cluster));
+    return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
+}
+
+void solver_fini(struct solver *solver)
+{
+    free(solver->is_victim);
+    free(solver->is_listed);
+    order_fini(&solver->victims);
+    for (int i = 0; i < 2; i++) {
+        free(solver->sorted[i].is_listed);
+        order_fini(&solver->sorted[i].order);
+    }
+    free(solver->popped);
+    free(solver->last_unit);
+    free(solver->unit_tasks);
+    free(solver->unit_nodes);
+    free(solver->units);
+    free(solver->node_head);
+    free(solver->links);
+    free(solver->gains);
+    free(solver->all_gains);
+    free(solver->is_hopeful);
+    free(solver->may_lose);
+    free(solver->rings);
+    search_fini(&solver->search);
+    prospect_fini(&solver->prospect);
+    free(solver->pending);
+    free(solver->evicted);
+    free(solver->recorded);
+    free(solver->made);
+    free(solver->scratch);
+    free(solver->losses);
+    free(solver->remaining);
+}
+
+static void evict_one(struct solver *solver, int32_t u)
+{
+    struct solver_unit *unit = &solver->units[u];
+    if (unit->is_evicted) {
+        return;
+    }
+    unit->is_evicted = true;
+    solver->evicted[solver->n_evicted++] = u;
+    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
+        cluster_evict(solver->cluster, solver->unit_tasks[i], solver->reason, solver->job);
+    }
+}
+
+/** A unit; and with a minimum what was above it, because nothing stays without. */
+static void evict_unit(struct solver *solver, int32_t u)
+{
+    evict_one(solver, u);
+    for (int32_t p = solver->units[u].is_last ? solver->units[u].previous : -1; p >= 0;
+         p = solver->units[p].previous) {
+        evict_one(solver, p);
+    }
+}
+
+static int by_number(const void *left, const void *right)
+{
+    int32_t l = *(const int32_t *)left, r = *(const int32_t *)right;
+    return l < r ? -1 : l > r;
+}
+
+static void clear_scenario(struct solver *solver)
+{
+    cluster_rollback(solver->cluster, solver->checkpoint);
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        solver->units[solver->evicted[i]].is_evicted = false;
+    }
+    solver->n_evicted = 0;
+}
+
+static int32_t add_unit_nodes(const struct solver *solver, int32_t u, int32_t n)
+{
+    const struct solver_unit *unit = &solver->units[u];
+    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
+        solver->made[n++] = solver->unit_nodes[i];
+    }
+    return n;
+}
+
+/** The nodes on which room is made: `node` and those of what is recorded, in order. */
+static struct place_nodes made_room(const struct solver *solver, int32_t node)
+{
+    int32_t n = 0, n_unique = 0;
+    for (int32_t i = 0; i < solver->n_recorded; i++) {
+        n = add_unit_nodes(solver, solver->recorded[i], n);
+    }
+    solver->made[n++] = node;
+    qsort(solver->made, (size_t)n, sizeof(int32_t), by_number);
+    for (int32_t i = 0; i < n; i++) {
+        if (n_unique == 0 || solver->made[n_unique - 1] != solver->made[i]) {
+            solver->made[n_unique++] = solver->made[i];
+        }
+    }
+    return (struct place_nodes){.list = solver->made, .n = n_unique};
+}
+
+/** Place the first tasks of the job, if its queues may take them in this scenario. */
+static bool place_pending(struct solver *solver, int32_t n_tasks)
+{
+    struct weir_sched_amount amount, fixed;
+    int32_t queue = solver->cluster->snapshot->jobs[solver->job].queue;
+    const int32_t *tasks = solver->pending + solver->n_frozen;
+    n_tasks -= solver->n_frozen;
+    chunk_amount_at_least(solver->cluster, tasks, n_tasks, &amount, &fixed);
+    return shares_admit(solver->cluster, queue, &amount, &fixed, NULL) &&
+           placer_place(solver->placer, solver->job, tasks, n_tasks, NULL);
+}
+
+/** A gang that goes leaves room on many nodes; only that on one more counts for one more task. */
+static void shut_others(struct solver *solver, int32_t node, bool is_shut)
+{
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        for (int32_t t = unit->first; t < unit->first + unit->n && !unit->is_recorded; t++) {
+            int32_t held = solver->unit_nodes[t];
+            solver->cluster->is_shut[held] = is_shut && held != node;
+        }
+    }
+    for (int32_t i = 0; i < solver->n_recorded; i++) {
+        const struct solver_unit *unit = &solver->units[solver->recorded[i]];
+        for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
+            solver->cluster->is_shut[solver->unit_nodes[t]] = false;
+        }
+    }
+}
+
+/** Put the scenario in place: what is recorded, and of the units from `first` to `last` what
+ * touches `node`, goes; the first n_tasks of the job come. */
+static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, int32_t first,
+                         int32_t last)
+{
+    struct cluster *cluster = solver->cluster;
+    solver->n_steps += 1 + cluster->snapshot->n_nodes / SOLVER_NODES_PER_STEP;
+    clear_scenario(solver);
+    for (int32_t i = 0; i < solver->n_recorded; i++) {
+        evict_unit(solver, solver->recorded[i]);
+    }
+    for (int32_t link = node < 0 ? -1 : solver->node_head[node]; link >= 0;
+         link = solver->links[link].next) {
+        if (solver->links[link].unit >= first && solver->links[link].unit <= last) {
+            evict_unit(solver, solver->links[link].unit);
+        }
+    }
+    qsort(solver->evicted, (size_t)solver->n_evicted, sizeof(int32_t), by_number);
+    size_t checkpoint = cluster_checkpoint(cluster);
+    if (n_tasks > 1 && node >= 0) { /* Rather all where room is made: the rest stays whole. */
+        solver->placer->only = made_room(solver, node);
+        bool is_whole = place_pending(solver, n_tasks);
+        solver->placer->only = (struct place_nodes){0};
+        if (is_whole && settle_victims(solver, n_tasks)) {
+            return true;
+        }
+        cluster_rollback(cluster, checkpoint);
+    }
+    shut_others(solver, node, true);
+    bool is_placed = place_pending(solver, n_tasks);
+    shut_others(solver, node, false);
+    return is_placed && settle_victims(solver, n_tasks);
+}
+
+static void record(struct solver *solver)
+{
+    solver->n_recorded = 0;
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        int32_t u = solver->evicted[i];
+        solver->units[u].is_recorded = !settle_is_whole(solver, &solver->units[u]);
+        if (solver->units[u].is_recorded) {
+            solver->recorded[solver->n_recorded++] = u;
+        }
+    }
+}
+
+/**
+ * Let what is solved stand, so that the next task costs no more than the first did. Small gangs are
+ * worked out anew with each task instead, which finds scenarios with fewer victims.
+ */
+static void freeze(struct solver *solver, int32_t n_tasks)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct job_state *job = &cluster->jobs[solver->job];
+    if (n_tasks < FREEZE_FROM || job->n_groups > 1 ||
+        cluster->groups[job->first_group].topology >= 0) {
+        return;
+    }
+    for (int32_t i = 0; i < solver->n_evicted; i++) {
+        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
+            if (cluster->tasks[solver->unit_tasks[t]].target >= 0) {
+                return; /* Who stays or moves now may have to go for a later task. */
+            }
+        }
+    }
+    for (int32_t i = 0; i < solver->n_evicted; i++) { /* They are no longer there to be popped. */
+        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        solver->popped[unit->job] -= unit->n;
+    }
+    solver->n_frozen_losses = settle_count_losses(solver);
+    solver->n_frozen = n_tasks;
+    solver->checkpoint = cluster_checkpoint(cluster);
+    solver->n_evicted = solver->n_recorded = 0;
+}
+
+/** What all possible victims hold, by node. */
+static void count_all_gains(struct solver *solver)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    memset(solver->all_gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->all_gains);
+    solver->n_steps += snapshot->n_tasks / SOLVER_JOBS_PER_STEP;
+    for (int32_t j = 0; j < snapshot->n_jobs; j++) {
+        const struct job_state *job = &cluster->jobs[j];
+        bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
+        for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
+            if (cluster->tasks[t].held >= 0 && cluster->tasks[t].held == cluster->tasks[t].target) {
+                prospect_count(&solver->prospect, t, cluster->tasks[t].held,
+                               solver->may_lose[job->queue], job->n_tasks > 1,
+                               &solver->all_gains[cluster->tasks[t].held]);
+            }
+        }
+    }
+}
+
+/** Whether the job would fit if all possible victims were gone: if not, nothing else can help. */
+static bool is_hopeless(struct solver *solver, int32_t n_tasks)
+{
+    clear_scenario(solver);
+    if (solver->is_simple) {
+        const struct prospect_gain *gains = solver->prospect.gains;
+        if (!solver->must_move_all) {
+            count_all_gains(solver);
+            gains = solver->all_gains;
+        }
+        return prospect_count_fits(solver->cluster, solver->pending[0], gains, n_tasks) < n_tasks;
+    }
+    while (victims_pop(solver)) {
+    }
+    for (int32_t u = 0; u < solver->n_units; u++) {
+        evict_unit(solver, u);
+    }
+    bool fits = place_pending(solver, n_tasks);
+    clear_scenario(solver);
+    return !fits;
+}
+
+/** Whether a scenario on the node is worth a trial: the first task, which fits nowhere as things
+ *  are, can only come to lie there. */
+static bool could_help(struct solver *solver, int32_t n_tasks, int32_t node)
+{
+    clear_scenario(solver);
+    return n_tasks > 1 || !solver->is_simple ||
+           prospect_fits(solver->cluster, solver->pending[0], node, &solver->gains[node]);
+}
+
+/** Whether a unit before u that is not recorded has a task on the node. */
+static bool has_earlier(const struct solver *solver, int32_t node, int32_t u)
+{
+    for (int32_t link = solver->node_head[node]; link >= 0; link = solver->links[link].next) {
+        int32_t unit = solver->links[link].unit;
+        if (unit < u && !solver->units[unit].is_recorded) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/**
+ * All on the node up to unit u go; and if that is more than may be taken, u alone where the search
+ * is one by right or by age (n_rings): a gang that loses first and is too large to go stands on
+ * many nodes, and who stands beside it may be what is lent.
+ */
+static bool try_node(struct solver *solver, int32_t n_tasks, int32_t node, int32_t u)
+{
+    if (try_scenario(solver, n_tasks, node, 0, u)) {
+        return true;
+    }
+    return solver->n_rings > 0 && has_earlier(solver, node, u) &&
+           try_scenario(solver, n_tasks, node, u, u);
+}
+
+static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
+{
+    const struct solver_unit *unit = &solver->units[u];
+    if (unit->is_recorded) {
+        return false;
+    }
+    for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
+        int32_t node = solver->unit_nodes[i];
+        bool is_new = true;
+        for (int32_t j = unit->first; j < i && is_new; j++) {
+            is_new = solver->unit_nodes[j] != node;
+        }
+        if (is_new && could_help(solver, n_tasks, node) && try_node(solver, n_tasks, node, u)) {
+            return true;
+        }
+        solver->n_scenarios += is_new;
+    }
+    return false;
+}
+
+/** Find victims for one task more than before. */
+static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
+{
+    int64_t most = solver->cluster->profile->search_max_scenarios;
+    solver->n_scenarios++;
+    if (try_scenario(solver, n_tasks, -1, 0, -1)) {
+        record(solver);
+        return true;
+    }
+    for (int32_t u = 0; solver->cluster->status == WEIR_OK; u++) {
+        clear_scenario(solver);
+        if (u >= solver->n_units && !victims_pop(solver)) {
+            return false;
+        }
+        if (try_unit(solver, n_tasks, u)) {
+            record(solver);
+            return true;
+        }
+        if (solver->n_scenarios >= most || solver->n_steps >= solver->steps_max) {
+            return false;
+        }
+        if (u == DOUBT_AFTER && n_tasks == 1 && !solver->is_narrow && is_hopeless(solver, n_all)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/** The least that the job's tasks take of devices, whatever the node. */
+static int64_t devices_wanted(const struct solver *solver, int32_t n_tasks)
+{
+    int64_t sum = 0;
+    for (int32_t i = 0; i < n_tasks; i++) {
+        const struct weir_sched_demand *demand =
+            cluster_demand(solver->cluster, solver->pending[i]);
+        sum += portion_least(solver->cluster->profile, demand);
+    }
+    return sum;
+}
+
+/** How many tasks like this one the node could hold if it were empty, at most. */
+static int64_t most_on(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
+    int64_t n = node->n_tasks_max < 0 ? INT32_MAX : node->n_tasks_max;
+    if (demand->cpu_milli > 0) {
+        n = WEIR_MIN(n, node->cpu_milli / demand->cpu_milli);
+    }
+    if (demand->memory_bytes > 0) {
+        n = WEIR_MIN(n, node->memory_bytes / demand->memory_bytes);
+    }
+    if (demand->n_devices > 0 && demand->device_milli == WEIR_SCHED_DEVICE) {
+        n = WEIR_MIN(n, node->n_devices / demand->n_devices);
+    }
+    return n;
+}
+
+/** Whether the nodes could hold the tasks of each shape if they were empty. */
+static bool is_possible(const struct solver *solver, int32_t n_tasks)
+{
+    const struct cluster *cluster = solver->cluster;
+    for (int32_t first = 0, end; first < n_tasks; first = end) { /* Runs of equal shapes. */
+        int32_t task = solver->pending[first];
+        for (end = first + 1; end < n_tasks && cluster->tasks[solver->pending[end]].shape ==
+                                                   cluster->tasks[task].shape;) {
+            end++;
+        }
+        int64_t n_held = 0;
+        for (int32_t node = 0; node < cluster->snapshot->n_nodes && n_held < end - first; node++) {
+            n_held += fits_ever(cluster, task, node) ? most_on(cluster, task, node) : 0;
+        }
+        if (n_held < end - first) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Whether the tasks are alike, what fits them is a matter of one node alone, and their queues
+ * would take the first: then sums by node say who need not be tried. */
+static bool is_simple(const struct solver *solver, int32_t n_tasks)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct job_state *job = &cluster->jobs[solver->job];
+    struct weir_sched_amount amount, fixed;
+    int32_t queue = cluster->snapshot->jobs[solver->job].queue;
+    if (job->n_groups > 1 || cluster->groups[job->first_group].topology >= 0 ||
+        cluster->queues[queue].bounds_model >= 0 || affinity_matters(cluster, solver->pending[0])) {
+        return false;
+    }
+    for (int32_t i = 1; i < n_tasks; i++) {
+        if (cluster->tasks[solver->pending[i]].shape != cluster->tasks[solver->pending[0]].shape) {
+            return false;
+        }
+    }
+    chunk_amount_at_least(cluster, solver->pending, 1, &amount, &fixed);
+    return shares_admit(cluster, queue, &amount, &fixed, NULL);
+}
+
+/** Note the nodes on which a task of the job would fit if everybody who could move had.
+ *  @return Whether all n_tasks would. */
+static bool find_hopes(struct solver *solver, int32_t n_tasks)
+{
+    int64_t n = 0;
+    solver->n_steps += solver->cluster->snapshot->n_nodes / SOLVER_LOOKS_PER_STEP;
+    for (int32_t at = 0; at < solver->cluster->snapshot->n_nodes; at++) {
+        int64_t n_here =
+            prospect_count_on(solver->cluster, solver->pending[0], at, &solver->prospect.gains[at]);
+        solver->is_hopeful[at] = n_here > 0;
+        n += n_here;
+    }
+    return n >= n_tasks;
+}
+
+int64_t solver_steps_for_moves(const struct solver *solver, int64_t most)
+{
+    int64_t n_nodes = solver->cluster->snapshot->n_nodes;
+    return solver->is_large ? most * SOLVER_LARGE / n_nodes : most;
+}
+
+bool solver_solve(struct solver *solver)
+{
+    struct cluster *cluster = solver->cluster;
+    int32_t n_tasks = chunk_next(cluster, solver->job, solver->pending);
+    if (n_tasks == 0) {
+        return false;
+    }
+    chunk_amount(cluster, solver->pending, n_tasks, &solver->amount, &solver->fixed);
+    if (solver->must_move_all && devices_wanted(solver, n_tasks) > cluster->room_milli) {
+        return false; /* Moving work makes no room that was not there. */
+    }
+    if (!is_possible(solver, n_tasks)) {
+        return false;
+    }
+    solver->is_simple = is_simple(solver, n_tasks);
+    if (search_applies(cluster)) {
+        solver->checkpoint = cluster_checkpoint(cluster);
+        solver->n_scenarios = 0;
+        bool is_found = search_solve(solver, n_tasks);
+        if (!is_found) {
+            cluster_rollback(cluster, solver->checkpoint);
+        }
+        return is_found;
+    }
+    solver->is_narrow = solver->must_move_all && solver->is_simple && solver->is_large;
+    if (solver->is_narrow && !find_hopes(solver, n_tasks)) {
+        return false;
+    }
+    if (n_tasks >= FREEZE_FROM && victims_open(solver) != WEIR_OK) {
+        victims_close(solver);
+        cluster->status = WEIR_ERR_NOMEM;
+        return false;
+    }
+    solver->checkpoint = cluster_checkpoint(cluster);
+    solver->n_scenarios = 0;
+    solver->n_evicted = solver->n_recorded = 0;
+    solver->n_frozen = solver->n_frozen_losses = 0;
+    size_t base = solver->checkpoint;
+    solver->placer->pipeline_only = true;
+    bool is_solved = true;
+    for (int32_t n = 1; n <= n_tasks && is_solved; n++) {
+        is_solved = solve_tasks(solver, n, n_tasks);
+        if (is_solved && n < n_tasks) {
+            freeze(solver, n);
+        }
+    }
+    solver->placer->pipeline_only = false;
+    victims_close(solver);
+    if (!is_solved || solver->n_recorded + solver->n_frozen_losses == 0 ||
+        cluster->status != WEIR_OK) {
+        cluster_rollback(cluster, base);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,320 @@
+#include "sched/evict/victims.h"
+
+#include "sched/evict/search.h"
+#include "sched/model/chunk.h"
+
+#include <string.h>
+
+/** Who is in the way is sorted apart if it is less than this part of all victims. */
+#define NARROW_PART 4
+
+/** The victims of one ring in order, the others being popped already or to come. */
+static weir_status open_ring(struct solver *solver)
+{
+    const struct cluster *cluster = solver->cluster;
+    for (int32_t i = 0; i < cluster->snapshot->n_jobs; i++) {
+        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM &&
+                               solver->rings[cluster->jobs[i].queue] == solver->ring;
+    }
+    order_fini(&solver->victims);
+    return order_init(&solver->victims, cluster, solver->is_listed, true);
+}
+
+/** Whether a victim has a task on a node where the job could come to lie. */
+static bool is_in_the_way(const struct solver *solver, int32_t job)
+{
+    const struct job_state *state = &solver->cluster->jobs[job];
+    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
+        int32_t node = cluster_seat(solver->cluster, t);
+        if (node >= 0 && solver->is_hopeful[node]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** The victims in the way in order; without an effect if they are most of all. */
+static weir_status open_narrow(struct solver *solver)
+{
+    int32_t n_jobs = solver->cluster->snapshot->n_jobs, n_victims = 0, n_listed = 0;
+    for (int32_t i = 0; i < n_jobs; i++) {
+        bool is_victim = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
+        solver->is_listed[i] = is_victim && is_in_the_way(solver, i);
+        n_victims += is_victim;
+        n_listed += solver->is_listed[i];
+    }
+    solver->n_steps += n_jobs / SOLVER_LOOKS_PER_STEP;
+    solver->is_narrow = n_listed < n_victims / NARROW_PART;
+    if (!solver->is_narrow) {
+        return WEIR_OK;
+    }
+    solver->n_steps += n_listed / SOLVER_SORTS_PER_STEP;
+    order_fini(&solver->victims);
+    return order_init(&solver->victims, solver->cluster, solver->is_listed, true);
+}
+
+/** The victims in order: what the last search sorted is brought up to date. */
+static weir_status open_order(struct solver *solver)
+{
+    const struct cluster *cluster = solver->cluster;
+    size_t size = (size_t)cluster->snapshot->n_jobs * sizeof *solver->is_listed;
+    struct solver_sorted *sorted = &solver->sorted[solver->reason == WEIR_SCHED_EVICT_PREEMPT];
+    if (sorted->version < 0) {
+        order_fini(&sorted->order);
+        WEIR_TRY(order_init(&sorted->order, cluster, solver->is_listed, true));
+    } else {
+        order_update(&sorted->order, solver->is_listed, sorted->is_listed, sorted->version);
+    }
+    memcpy(sorted->is_listed, solver->is_listed, size);
+    sorted->version = cluster->n_commits;
+    return order_copy(&solver->victims, &sorted->order);
+}
+
+/** All victims, or those of the first ring, in order. */
+static weir_status open_wide(struct solver *solver)
+{
+    int32_t n_jobs = solver->cluster->snapshot->n_jobs;
+    bool is_cut = solver->must_move_all && solver->is_large;
+    solver->n_steps += n_jobs / (is_cut ? SOLVER_LOOKS_PER_STEP : SOLVER_JOBS_PER_STEP);
+    for (int32_t i = 0; i < n_jobs; i++) {
+        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
+    }
+    solver->ring = 0;
+    return solver->n_rings > 0 ? open_ring(solver) : open_order(solver);
+}
+
+weir_status victims_open(struct solver *solver)
+{
+    const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
+    bool is_loose = search_applies(solver->cluster); /* Who goes with whom is not known. */
+    solver->n_units = solver->n_unit_tasks = 0;
+    solver->are_open = true;
+    memset(solver->gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->gains);
+    memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        solver->node_head[i] = -1;
+        solver->gains[i].is_loose = is_loose;
+    }
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        solver->last_unit[i] = -1;
+    }
+    if (solver->is_narrow) {
+        WEIR_TRY(open_narrow(solver));
+    }
+    return solver->is_narrow ? WEIR_OK : open_wide(solver);
+}
+
+void victims_close(struct solver *solver)
+{
+    solver->are_open = false;
+    if (solver->n_rings > 0 || solver->is_narrow) {
+        order_fini(&solver->victims); /* It is no copy of what was sorted. */
+    }
+    solver->n_units = solver->n_unit_tasks = 0;
+}
+
+/** Of a job with one group: the tasks after the first n_popped to end. */
+static int32_t next_of_flat(const struct solver *solver, int32_t job, int32_t n_popped,
+                            int32_t *out, bool *out_is_last)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct group_state *group = &cluster->groups[cluster->jobs[job].first_group];
+    int32_t n_surplus = group->n_alive + group->n_pipelined - group->min_member, n = 0;
+    bool is_one = n_popped < n_surplus;
+    int32_t n_left = group->n_alive - n_popped; /* The last are gone already. */
+    for (int32_t i = 0; i < group->n_tasks && n_left > 0; i++) {
+        int32_t task = cluster->task_order[group->first_task + i];
+        enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
+        if (phase == PHASE_RUNNING || phase == PHASE_BOUND) {
+            n_left--;
+            if (!is_one || n_left == 0) {
+                out[n++] = task;
+            }
+        }
+    }
+    *out_is_last = !is_one;
+    return n;
+}
+
+/** Of a job with sub-groups: by ending what comes before, on trial. */
+static int32_t next_of_tree(struct solver *solver, int32_t job, int32_t n_popped, int32_t *out,
+                            bool *out_is_last)
+{
+    struct cluster *cluster = solver->cluster;
+    size_t checkpoint = cluster_checkpoint(cluster);
+    int32_t n = 0;
+    for (int32_t n_done = 0; cluster->status == WEIR_OK; n_done += n) {
+        n = chunk_to_evict(cluster, job, out);
+        *out_is_last = n == cluster->groups[cluster->jobs[job].first_group].n_alive;
+        if (n == 0 || n_done >= n_popped) {
+            break;
+        }
+        for (int32_t i = 0; i < n; i++) {
+            cluster_evict(cluster, out[i], WEIR_SCHED_EVICT_NONE, WEIR_SCHED_NONE);
+        }
+    }
+    cluster_rollback(cluster, checkpoint);
+    return n;
+}
+
+/** Of what is not gone: one task above the minimum, else all. */
+static int32_t next_of_rest(const struct solver *solver, int32_t job, int32_t *out,
+                            bool *out_is_last)
+{
+    const struct cluster *cluster = solver->cluster;
+    const struct group_state *group = &cluster->groups[cluster->jobs[job].first_group];
+    int32_t n = 0;
+    for (int32_t i = 0; i < group->n_tasks; i++) {
+        int32_t task = cluster->task_order[group->first_task + i];
+        enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
+        bool is_in = phase == PHASE_RUNNING || phase == PHASE_BOUND || phase == PHASE_PIPELINED;
+        if (is_in && !solver->search.is_gone[task]) {
+            out[n++] = task;
+        }
+    }
+    *out_is_last = n <= group->min_member;
+    if (!*out_is_last) {
+        out[0] = out[n - 1];
+        n = 1;
+    }
+    return n;
+}
+
+/** The same of a job with sub-groups: by ending on trial what is gone. */
+static int32_t next_of_rest_of_tree(struct solver *solver, int32_t job, int32_t *out,
+                                    bool *out_is_last)
+{
+    struct cluster *cluster = solver->cluster;
+    const struct job_state *state = &cluster->jobs[job];
+    size_t checkpoint = cluster_checkpoint(cluster);
+    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
+        if (solver->search.is_gone[t]) {
+            cluster_evict(cluster, t, WEIR_SCHED_EVICT_NONE, WEIR_SCHED_NONE);
+        }
+    }
+    int32_t n = chunk_to_evict(cluster, job, out);
+    *out_is_last = n == cluster->groups[state->first_group].n_alive;
+    cluster_rollback(cluster, checkpoint);
+    return n;
+}
+
+static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool *out_is_last)
+{
+    struct cluster *cluster = solver->cluster;
+    int32_t n_popped = solver->popped[job];
+    bool is_flat = cluster->jobs[job].n_groups == 1;
+    int32_t n = 0;
+    if (search_applies(cluster)) {
+        n = is_flat ? next_of_rest(solver, job, out, out_is_last)
+                    : next_of_rest_of_tree(solver, job, out, out_is_last);
+        bool is_whole = solver->is_victim[job] == SOLVER_WHOLE &&
+                        cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
+        return *out_is_last && !is_whole ? 0 : n;
+    }
+    n = cluster->jobs[job].n_groups == 1 ? next_of_flat(solver, job, n_popped, out, out_is_last)
+                                         : next_of_tree(solver, job, n_popped, out, out_is_last);
+    bool is_whole = solver->is_victim[job] == SOLVER_WHOLE &&
+                    cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
+    return *out_is_last && !is_whole ? 0 : n;
+}
+
+static void link_unit(struct solver *solver, int32_t unit)
+{
+    const struct solver_unit *of = &solver->units[unit];
+    const struct job_state *job = &solver->cluster->jobs[of->job];
+    for (int32_t i = of->first; i < of->first + of->n; i++) {
+        int32_t node = cluster_seat(solver->cluster, solver->unit_tasks[i]);
+        solver->unit_nodes[i] = node;
+        prospect_count(&solver->prospect, solver->unit_tasks[i], node, solver->may_lose[job->queue],
+                       job->n_tasks > 1, &solver->gains[node]);
+        int32_t last = solver->node_head[node];
+        if (last < 0 || solver->links[last].unit != unit) {
+            solver->links[i] = (struct solver_link){.unit = unit, .next = last};
+            solver->node_head[node] = i;
+        }
+    }
+}
+
+/** What is left of a job loses after others that are still above their minimum. */
+static void push_rest(struct solver *solver, int32_t job, int32_t *scratch)
+{
+    bool is_last = true;
+    next_unit(solver, job, scratch, &is_last);
+    order_push_ranked(&solver->victims, job, is_last ? CHUNK_AT : CHUNK_ABOVE);
+}
+
+/** Whether a unit holds what is recorded: then all of that is passed over, and the rest of the job
+ *  comes later. */
+static bool pass_recorded(struct solver *solver, int32_t job, const int32_t *tasks, int32_t n)
+{
+    struct search *search = &solver->search;
+    const struct job_state *state = &solver->cluster->jobs[job];
+    struct weir_sched_amount all = {{0}}, amount;
+    bool is_met = false, is_rest = false;
+    for (int32_t i = 0; i < n; i++) {
+        is_met = is_met || search->is_recorded[tasks[i]];
+    }
+    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks && is_met; t++) {
+        if (search->is_recorded[t] && !search->is_gone[t]) {
+            chunk_amount(solver->cluster, &t, 1, &amount, NULL);
+            amount_add(&all, &amount);
+            search->is_gone[t] = true;
+        }
+        is_rest = is_rest || (cluster_seat(solver->cluster, t) >= 0 && !search->is_gone[t]);
+    }
+    if (is_met) {
+        order_count_loss(&solver->victims, job, &all);
+    }
+    if (is_rest) {
+        push_rest(solver, job, solver->unit_tasks + solver->n_unit_tasks);
+    }
+    return is_met;
+}
+
+bool victims_pop(struct solver *solver)
+{
+    solver->n_steps++;
+    if (!solver->are_open && victims_open(solver) != WEIR_OK) {
+        solver->cluster->status = WEIR_ERR_NOMEM;
+        return false;
+    }
+    for (;;) {
+        int32_t job = order_pop(&solver->victims);
+        if (job < 0 && solver->ring + 1 < solver->n_rings) {
+            solver->ring++;
+            if (open_ring(solver) != WEIR_OK) {
+                solver->cluster->status = WEIR_ERR_NOMEM;
+                return false;
+            }
+            continue;
+        }
+        if (job < 0 || solver->cluster->status != WEIR_OK) {
+            return false;
+        }
+        bool is_last = true;
+        int32_t *out = solver->unit_tasks + solver->n_unit_tasks;
+        int32_t n = next_unit(solver, job, out, &is_last);
+        if (n == 0 || pass_recorded(solver, job, out, n)) {
+            continue;
+        }
+        for (int32_t i = 0; i < n; i++) {
+            solver->search.is_gone[out[i]] = true;
+        }
+        solver->units[solver->n_units] = (struct solver_unit){.first = solver->n_unit_tasks,
+                                                              .n = n,
+                                                              .job = job,
+                                                              .previous = solver->last_unit[job],
+                                                              .is_last = is_last};
+        solver->last_unit[job] = solver->n_units;
+        solver->n_unit_tasks += n;
+        solver->popped[job] += n;
+        link_unit(solver, solver->n_units++);
+        struct weir_sched_amount amount;
+        chunk_amount(solver->cluster, out, n, &amount, NULL);
+        order_count_loss(&solver->victims, job, &amount);
+        if (!is_last) {
+            push_rest(solver, job, out + n);
+        }
+        return true;
+    }
+}

@@ -1,0 +1,53 @@
+/**
+ * What of a job starts or ends together: up to the minimum all at once, above it one by one.
+ */
+#ifndef WEIR_SCHED_CHUNK_H
+#define WEIR_SCHED_CHUNK_H
+
+#include "sched/model/cluster.h"
+
+/** How a job stands to its minimum: where it runs below, at or above it. */
+enum chunk_rank {
+    CHUNK_BELOW,
+    CHUNK_AT,
+    CHUNK_ABOVE,
+};
+
+enum chunk_rank chunk_rank(const struct cluster *cluster, int32_t job);
+
+/** Whether enough members of a group run or are about to. */
+bool chunk_is_satisfied(const struct cluster *cluster, int32_t group);
+
+/** The same, while those that leave still count. */
+bool chunk_is_there(const struct cluster *cluster, int32_t group);
+
+/** The pending tasks that start next together, into out (room for all the job's tasks). @return
+ *  How many; 0: none is pending, or too few of them for the minimum. */
+int32_t chunk_next(const struct cluster *cluster, int32_t job, int32_t *out);
+
+/** Whether a task waits, where that is supposed. */
+enum chunk_turn {
+    CHUNK_BY_PHASE, /**< If it is pending. */
+    CHUNK_AGAIN,    /**< It was evicted and waits again. */
+    CHUNK_HIDDEN,   /**< As if it were not there. */
+};
+
+/** The same where each task waits as `turns` (per task: enum chunk_turn) says: as many of them as
+ *  there are, if they are too few for the minimum. NULL: chunk_next. */
+int32_t chunk_next_by_turn(const struct cluster *cluster, int32_t job, const uint8_t *turns,
+                           int32_t *out);
+
+/** The running tasks that end next together: one above the minimum, else all. The same form. */
+int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out);
+
+/** What the tasks count as together, and the part of it that is not preemptible (may be NULL). */
+void chunk_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
+                  struct weir_sched_amount *out_amount, struct weir_sched_amount *out_fixed);
+
+/** The same wherever they count least: with this they are admitted, and each then once more on the
+ *  node that it gets (shares_admit_at). */
+void chunk_amount_at_least(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
+                           struct weir_sched_amount *out_amount,
+                           struct weir_sched_amount *out_fixed);
+
+#endif

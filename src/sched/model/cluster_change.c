@@ -1,0 +1,301 @@
+#include "sched/model/cluster.h"
+
+#include "base/macros.h"
+#include "sched/place/fgd_index.h"
+#include "sched/place/zones.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void index_nodes_of(struct cluster *cluster, const struct task_state *state)
+{
+    if (state->held >= 0) {
+        cluster_index_node(cluster, state->held);
+    }
+    if (state->target >= 0 && state->target != state->held) {
+        cluster_index_node(cluster, state->target);
+    }
+}
+
+static bool grow(void **array, size_t *cap, size_t needed, size_t size)
+{
+    if (needed <= *cap) {
+        return true;
+    }
+    size_t new_cap = WEIR_MAX(needed, *cap * 2 + 256);
+    void *grown = realloc(*array, new_cap * size);
+    if (grown == NULL) {
+        return false;
+    }
+    *array = grown;
+    *cap = new_cap;
+    return true;
+}
+
+static size_t draws_size(const struct cluster *cluster)
+{
+    return (size_t)cluster->max_zones * sizeof(struct zone_draw);
+}
+
+/** Of a task in zones of NUMA nodes, what it draws of them. */
+static bool log_draws(struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    size_t n = (size_t)cluster->max_zones, size = draws_size(cluster);
+    if ((state->held_zones | state->zones) == 0) {
+        return true;
+    }
+    if (!grow((void **)&cluster->undo_draws, &cluster->undo_draws_cap,
+              cluster->n_undo_draws + 2 * n, sizeof *cluster->undo_draws)) {
+        return false;
+    }
+    struct zone_draw *saved = cluster->undo_draws + cluster->n_undo_draws;
+    memcpy(saved, cluster_held_draws(cluster, task), size);
+    memcpy(saved + n, cluster_target_draws(cluster, task), size);
+    cluster->n_undo_draws += 2 * n;
+    return true;
+}
+
+static void restore_draws(struct cluster *cluster, const struct undo *undo)
+{
+    cluster->n_undo_draws = (size_t)undo->first_draw;
+    if ((undo->held_zones | undo->zones) != 0) {
+        const struct zone_draw *saved = cluster->undo_draws + undo->first_draw;
+        memcpy(cluster_held_draws(cluster, undo->task), saved, draws_size(cluster));
+        memcpy(cluster_target_draws(cluster, undo->task), saved + cluster->max_zones,
+               draws_size(cluster));
+    }
+}
+
+/** Remember a task as it is. Without memory the log is cut short and `status` says so. */
+static void log_task(struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    size_t n_spots = 2 * (size_t)cluster_demand(cluster, task)->n_devices;
+    size_t first_draw = cluster->n_undo_draws;
+    if (!grow((void **)&cluster->log, &cluster->log_cap, cluster->n_log + 1,
+              sizeof *cluster->log) ||
+        !grow((void **)&cluster->undo_devices, &cluster->undo_devices_cap,
+              cluster->n_undo_devices + n_spots, sizeof *cluster->undo_devices) ||
+        !log_draws(cluster, task)) {
+        cluster->status = WEIR_ERR_NOMEM;
+        return;
+    }
+    cluster->log[cluster->n_log++] = (struct undo){
+        .task = task,
+        .held = state->held,
+        .target = state->target,
+        .by_job = state->by_job,
+        .held_zones = state->held_zones,
+        .zones = state->zones,
+        .first_device = (int32_t)cluster->n_undo_devices,
+        .first_draw = (int32_t)first_draw,
+        .phase = state->phase,
+        .reason = state->reason,
+        .is_fixed = state->is_fixed,
+    };
+    if (n_spots > 0) {
+        int32_t *saved = cluster->undo_devices + cluster->n_undo_devices;
+        memcpy(saved, cluster->held_devices + state->first_spot, n_spots / 2 * sizeof *saved);
+        memcpy(saved + n_spots / 2, cluster->target_devices + state->first_spot,
+               n_spots / 2 * sizeof *saved);
+        cluster->n_undo_devices += n_spots;
+    }
+}
+
+/** Begin and end a change of a task: in between it counts nowhere. */
+static struct task_state *change_begin(struct cluster *cluster, int32_t task)
+{
+    log_task(cluster, task);
+    cluster_count_task(cluster, task, -1);
+    return &cluster->tasks[task];
+}
+
+static void change_end(struct cluster *cluster, int32_t task, int32_t old_target)
+{
+    cluster_count_task(cluster, task, 1);
+    if (old_target >= 0 && old_target != cluster->tasks[task].target) {
+        cluster_index_node(cluster, old_target);
+    }
+    index_nodes_of(cluster, &cluster->tasks[task]);
+}
+
+size_t cluster_checkpoint(const struct cluster *cluster)
+{
+    return cluster->n_log;
+}
+
+void cluster_rollback(struct cluster *cluster, size_t checkpoint)
+{
+    while (cluster->n_log > checkpoint) {
+        const struct undo *undo = &cluster->log[--cluster->n_log];
+        struct task_state *state = &cluster->tasks[undo->task];
+        int32_t old_target = state->target, old_held = state->held;
+        cluster_count_task(cluster, undo->task, -1);
+        state->held = undo->held;
+        state->target = undo->target;
+        state->by_job = undo->by_job;
+        state->held_zones = undo->held_zones;
+        state->zones = undo->zones;
+        state->phase = undo->phase;
+        state->reason = undo->reason;
+        state->is_fixed = undo->is_fixed;
+        size_t n_devices = (size_t)cluster_demand(cluster, undo->task)->n_devices;
+        if (n_devices > 0) {
+            const int32_t *saved = cluster->undo_devices + undo->first_device;
+            memcpy(cluster->held_devices + state->first_spot, saved, n_devices * sizeof *saved);
+            memcpy(cluster->target_devices + state->first_spot, saved + n_devices,
+                   n_devices * sizeof *saved);
+        }
+        cluster->n_undo_devices = (size_t)undo->first_device;
+        restore_draws(cluster, undo);
+        change_end(cluster, undo->task, old_target);
+        if (old_held >= 0 && old_held != state->held) {
+            cluster_index_node(cluster, old_held);
+        }
+    }
+}
+
+void cluster_commit(struct cluster *cluster)
+{
+    cluster->n_commits += cluster->n_log > 0;
+    for (size_t i = 0; i < cluster->n_log; i++) {
+        const struct task_state *task = &cluster->tasks[cluster->log[i].task];
+        uint8_t before = cluster->log[i].phase;
+        bool was_given = before == PHASE_BOUND || before == PHASE_PIPELINED;
+        cluster->changed[task->job] = cluster->n_commits;
+        cluster->has_freed = cluster->has_freed || task->phase == PHASE_RELEASING ||
+                             (was_given && task->phase == PHASE_PENDING);
+    }
+    if (cluster->fgd != NULL && cluster->n_log > 0) {
+        fgd_index_commit(cluster->fgd, cluster->n_log);
+    }
+    cluster->n_log = 0;
+    cluster->n_undo_devices = 0;
+    cluster->n_undo_draws = 0;
+}
+
+bool cluster_is_fixed(const struct cluster *cluster, int32_t task)
+{
+    const struct task_state *state = &cluster->tasks[task];
+    const struct group_state *group = &cluster->groups[state->group];
+    switch ((enum weir_sched_preemptibility)cluster->jobs[state->job].preemptibility) {
+    case WEIR_SCHED_NON_PREEMPTIBLE:
+        return true;
+    case WEIR_SCHED_SEMI_PREEMPTIBLE:
+        return group->n_alive + group->n_pipelined < group->min_member;
+    case WEIR_SCHED_PREEMPTIBLE:
+        break;
+    }
+    return false;
+}
+
+/** It is now where it will be. */
+static void hold_zones(struct cluster *cluster, int32_t task)
+{
+    struct task_state *state = &cluster->tasks[task];
+    state->held_zones = state->zones;
+    if (state->zones != 0) {
+        memcpy(cluster_held_draws(cluster, task), cluster_target_draws(cluster, task),
+               draws_size(cluster));
+    }
+}
+
+void cluster_place(struct cluster *cluster, int32_t task, enum task_phase phase, int32_t node,
+                   const int32_t *devices, uint32_t zones)
+{
+    bool is_fixed = cluster_is_fixed(cluster, task);
+    struct task_state *state = change_begin(cluster, task);
+    size_t n_devices = (size_t)cluster_demand(cluster, task)->n_devices;
+    state->target = node;
+    state->phase = (uint8_t)phase;
+    state->is_fixed = is_fixed;
+    state->zones = zones;
+    if (zones != 0) {
+        zones_draw(cluster, task, node, zones, phase == PHASE_BOUND,
+                   cluster_target_draws(cluster, task));
+    }
+    if (n_devices > 0) {
+        memcpy(cluster->target_devices + state->first_spot, devices, n_devices * sizeof *devices);
+    }
+    if (phase == PHASE_BOUND) {
+        state->held = node;
+        hold_zones(cluster, task);
+        if (n_devices > 0) {
+            memcpy(cluster->held_devices + state->first_spot, devices, n_devices * sizeof *devices);
+        }
+    }
+    cluster->n_decisions++;
+    change_end(cluster, task, -1);
+}
+
+void cluster_evict(struct cluster *cluster, int32_t task, enum weir_sched_evict_reason reason,
+                   int32_t by_job)
+{
+    struct task_state *state = change_begin(cluster, task);
+    int32_t old_target = state->target;
+    if (state->phase == PHASE_BOUND || (state->phase == PHASE_PIPELINED && state->held < 0)) {
+        state->phase = PHASE_PENDING;
+        state->held = -1;
+    } else {
+        state->phase = PHASE_RELEASING;
+        state->reason = (uint8_t)reason;
+    }
+    state->by_job = by_job;
+    state->target = -1;
+    cluster->n_freed++;
+    change_end(cluster, task, old_target);
+    if (old_target >= 0) {
+        cluster_index_node(cluster, old_target);
+    }
+}
+
+void cluster_unevict(struct cluster *cluster, int32_t task)
+{
+    bool is_fixed = cluster_is_fixed(cluster, task);
+    struct task_state *state = change_begin(cluster, task);
+    size_t n_devices = (size_t)cluster_demand(cluster, task)->n_devices;
+    state->phase = PHASE_RUNNING;
+    state->target = state->held;
+    state->zones = state->held_zones;
+    if (state->zones != 0) {
+        memcpy(cluster_target_draws(cluster, task), cluster_held_draws(cluster, task),
+               draws_size(cluster));
+    }
+    state->reason = WEIR_SCHED_EVICT_NONE;
+    state->by_job = WEIR_SCHED_NONE;
+    state->is_fixed = is_fixed;
+    if (n_devices > 0) {
+        memcpy(cluster->target_devices + state->first_spot,
+               cluster->held_devices + state->first_spot, n_devices * sizeof(int32_t));
+    }
+    change_end(cluster, task, -1);
+}
+
+void cluster_defer(struct cluster *cluster, int32_t task)
+{
+    struct task_state *state = change_begin(cluster, task);
+    state->phase = PHASE_PIPELINED;
+    state->held = -1;
+    change_end(cluster, task, -1);
+    cluster_index_node(cluster, state->target);
+}
+
+void cluster_move(struct cluster *cluster, int32_t task, const int32_t *devices)
+{
+    struct task_state *state = change_begin(cluster, task);
+    memcpy(cluster->target_devices + state->first_spot, devices,
+           (size_t)cluster_demand(cluster, task)->n_devices * sizeof *devices);
+    change_end(cluster, task, -1);
+}
+
+void cluster_bind(struct cluster *cluster, int32_t task)
+{
+    struct task_state *state = change_begin(cluster, task);
+    state->phase = PHASE_BOUND;
+    state->held = state->target;
+    hold_zones(cluster, task);
+    memcpy(cluster->held_devices + state->first_spot, cluster->target_devices + state->first_spot,
+           (size_t)cluster_demand(cluster, task)->n_devices * sizeof(int32_t));
+    change_end(cluster, task, -1);
+}

@@ -1,0 +1,89 @@
+/**
+ * Who is next: the jobs of all queues in the order in which they are served, or, of victims, in
+ * which they lose. Heaps of jobs in leaf queues and of queues in their parents; a queue's place
+ * depends on what it has and on its next job.
+ *
+ * By profile like_kai a queue whose place would have changed moves only when it is the first of its
+ * siblings and looked at; until then its parent counts by the job of whoever is first below it.
+ */
+#ifndef WEIR_SCHED_ORDER_H
+#define WEIR_SCHED_ORDER_H
+
+#include "sched/order/order_key.h"
+
+struct order_queue {
+    int32_t first, n; /**< Its heap: of jobs in a leaf, of children elsewhere. */
+    int32_t position; /**< In the parent's heap; -1 = not in. */
+    int32_t top;      /**< Best job at or below; -1. */
+    struct order_key key;
+    struct weir_sched_amount lost; /**< Victims taken so far, at and below; like_kai: at. */
+    bool is_stale;                 /**< While an order is brought up to date. */
+    bool is_late;                  /**< Changed, and finds its place only when it is the first. */
+};
+
+/** By what jobs of a queue are compared most. */
+struct order_job {
+    int64_t claim; /**< Of victims what is lost with it, else its user's share. */
+    int64_t created_ms;
+    int32_t priority;
+    bool is_new; /**< A victim that has had little so far: it goes after the others. */
+};
+
+struct order_entry {
+    uint64_t key; /**< The smaller goes first; of equal ones all that is known decides. */
+    int32_t job;
+};
+
+struct order {
+    const struct cluster *cluster;
+    bool is_victims;
+    const uint8_t *turns;       /**< Per task: enum chunk_turn; NULL: all by their phase. */
+    struct order_queue *queues; /**< One per queue, then the invisible root. */
+    struct order_entry *jobs;   /**< Heaps of all leaves. */
+    int32_t *children;          /**< Heaps of all parents. */
+    int32_t *scratch;           /**< Room for one job's tasks. */
+    uint8_t *ranks;             /**< Per job: chunk_rank. */
+    struct order_job *of_jobs;  /**< Of a copy: those of what it is a copy of. */
+    bool is_copy;
+    int64_t (*gone)[WEIR_SCHED_N_RESOURCES]; /**< Per job, of victims like_kai: taken so far. */
+    int32_t measured;                        /**< While keys are made: a job, */
+    struct weir_sched_amount measure;        /**< and what comes or goes with it next. */
+    int32_t dirty;                           /**< Leaf whose place is to be worked out anew; -1. */
+};
+
+/** The listed jobs (one flag per job). The order borrows the cluster. */
+weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
+                       bool is_victims) WEIR_MUST_CHECK;
+
+/** The listed jobs as those that wait by `turns` (chunk.h), which the order borrows. */
+weir_status order_init_by_turn(struct order *order, const struct cluster *cluster,
+                               const bool *is_listed, const uint8_t *turns) WEIR_MUST_CHECK;
+void order_fini(struct order *order);
+
+/** Bring an order of victims of which nothing was popped to the jobs that are listed now and to the
+ *  state as it is: `was_listed` were listed, when cluster.n_commits was `since`.
+ *  Cost: as order_init for the queues in which anything differs. */
+void order_update(struct order *order, const bool *is_listed, const bool *was_listed,
+                  int64_t since);
+
+/** Begin again with `from`, of which nothing was popped. `order` is zeroed, or a copy of an order
+ * of the same cluster, whose arrays are used again; it is good for as long as `from` does not
+ * change. Cost: jobs, but none are compared. */
+weir_status order_copy(struct order *order, const struct order *from) WEIR_MUST_CHECK;
+
+/** Take the next job out; -1: none is left. O(depth * log). */
+int32_t order_pop(struct order *order);
+
+/** Put a job back that was popped, with what it is now. */
+void order_push(struct order *order, int32_t job);
+
+/** The same, with a rank (enum chunk_rank) that the state does not show. */
+void order_push_ranked(struct order *order, int32_t job, int rank);
+
+/** Of victims: this much was popped from a job's queue. */
+void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount);
+
+/** What queues have has changed in more than the queue of the last popped job. */
+void order_refresh(struct order *order);
+
+#endif

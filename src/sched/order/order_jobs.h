@@ -1,0 +1,25 @@
+/** The jobs of one queue in their order: what they are compared by, and heaps of them. For order.c.
+ */
+#ifndef WEIR_SCHED_ORDER_JOBS_H
+#define WEIR_SCHED_ORDER_JOBS_H
+
+#include "sched/order/order.h"
+
+/** Note what a job that is listed is compared by. */
+void order_jobs_list(struct order *order, int32_t job);
+
+/**
+ * What decides between most victims in one number, the first to go the smallest: priority, whether
+ * it is idle, how it stands to its minimum, whether it is new, and as much of its claim as there is
+ * room for. Of equal ones, and of waiting jobs, all that is known decides.
+ */
+struct order_entry order_jobs_entry(const struct order *order, int32_t job);
+
+/** Let the entry at a place of a heap of n sink to where it belongs. */
+void order_jobs_sink(const struct order *order, struct order_entry *heap, int32_t n, int32_t at);
+
+/** Put an entry behind the n of a heap and let it rise. */
+void order_jobs_raise(const struct order *order, struct order_entry *heap, int32_t n,
+                      struct order_entry what);
+
+#endif

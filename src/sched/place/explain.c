@@ -1,0 +1,349 @@
+#include "sched/place/explain.h"
+
+#include "base/macros.h"
+#include "sched/place/fits.h"
+#include "sched/place/zones.h"
+#include "sched/share/shares.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const wait_names[] = {
+    [WEIR_SCHED_WAIT_NONE] = "none",
+    [WEIR_SCHED_WAIT_ROOM_COMING] = "room_coming",
+    [WEIR_SCHED_WAIT_QUEUE_LIMIT] = "queue_limit",
+    [WEIR_SCHED_WAIT_QUEUE_QUOTA] = "queue_quota",
+    [WEIR_SCHED_WAIT_GANG] = "gang",
+    [WEIR_SCHED_WAIT_NO_NODE] = "no_node",
+    [WEIR_SCHED_WAIT_TOO_LARGE] = "too_large",
+    [WEIR_SCHED_WAIT_ZONES] = "zones",
+    [WEIR_SCHED_WAIT_FULL] = "full",
+    [WEIR_SCHED_WAIT_TOPOLOGY] = "topology",
+    [WEIR_SCHED_WAIT_MEMBERS] = "members",
+    [WEIR_SCHED_WAIT_RESERVED] = "reserved",
+};
+
+const char *weir_sched_wait_name(enum weir_sched_wait_code code)
+{
+    return code >= 0 && code < WEIR_SCHED_N_WAIT_CODES ? wait_names[code] : "unknown";
+}
+
+struct room {
+    int64_t of[WEIR_SCHED_N_RESOURCES];
+};
+
+/** What the task needs of one node, and what the node has free in the future. */
+static void measure_need(const struct cluster *cluster, int32_t task, int32_t at, struct room *out)
+{
+    bool has_devices = cluster_demand(cluster, task)->n_devices > 0;
+    struct task_charge need = cluster_charge(cluster, task, has_devices ? at : -1);
+    *out = (struct room){{need.accelerators, need.cpu_milli, need.memory_bytes}};
+}
+
+static void measure_free(const struct cluster *cluster, int32_t task, int32_t at, struct room *out)
+{
+    const struct weir_sched_demand *demand = cluster_demand(cluster, task);
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    const struct node_state *node = &cluster->nodes[at];
+    bool is_whole = demand->device_milli == WEIR_SCHED_DEVICE;
+    int64_t free_milli = is_whole ? (int64_t)node->whole_future * WEIR_SCHED_DEVICE : 0;
+    if (!is_whole && demand->n_devices > 0) {
+        int32_t room = 0; /* The best hole of one device. */
+        for (int32_t d = 0; d < given->n_devices && node->room_milli > 0; d++) {
+            room = WEIR_MAX(room, cluster->devices[node->first_device + d].room_milli);
+        }
+        free_milli = (int64_t)room * demand->n_devices;
+    }
+    *out = (struct room){{free_milli, given->cpu_milli - node->cpu_future,
+                          given->memory_bytes - node->memory_future}};
+}
+
+static void raise(struct room *most, const struct room *amount)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        most->of[r] = WEIR_MAX(most->of[r], amount->of[r]);
+    }
+}
+
+static bool is_enough(const struct room *need, const struct room *have)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        if (need->of[r] > have->of[r]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** The resource that is short of `have` on every node, or of which the least is left. */
+static int scarcest(const struct room *need, const struct room *have)
+{
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        if (need->of[r] > have->of[r]) {
+            return r;
+        }
+    }
+    return need->of[WEIR_SCHED_ACCELERATOR] > 0 ? WEIR_SCHED_ACCELERATOR : WEIR_SCHED_CPU;
+}
+
+bool explain_share(const struct cluster *cluster, int32_t task, struct weir_sched_wait *wait)
+{
+    int32_t queue = cluster->snapshot->jobs[cluster->tasks[task].job].queue;
+    if (cluster->queues[queue].bounds_model < 0 &&
+        !demand_is_by_memory(cluster_demand(cluster, task))) {
+        return false;
+    }
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
+        struct room need, free_here;
+        measure_need(cluster, task, i, &need);
+        measure_free(cluster, task, i, &free_here);
+        if (is_enough(&need, &free_here) && fits_ever(cluster, task, i) &&
+            !shares_admit_at(cluster, task, i, wait)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** No node allows the task: what it needs on the last, and the most that any has in all. */
+static void measure_all(const struct cluster *cluster, int32_t task, struct room *out_need,
+                        struct room *out_most)
+{
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
+        const struct weir_sched_node *given = &cluster->snapshot->nodes[i];
+        struct room whole = {
+            {(int64_t)given->n_devices * WEIR_SCHED_DEVICE, given->cpu_milli, given->memory_bytes}};
+        measure_need(cluster, task, i, out_need);
+        raise(out_most, &whole);
+    }
+}
+
+/** Whether it is the NUMA zones that keep a task from nodes: from some that it would fit but for
+ *  them, if it fits none (!is_any), else from all that have enough of everything. */
+static bool are_zones_to_blame(const struct cluster *cluster, int32_t task, bool is_any)
+{
+    bool are_to_blame = false;
+    for (int32_t i = 0; zones_concern(cluster, task) && i < cluster->snapshot->n_nodes; i++) {
+        struct room need, free_here;
+        measure_need(cluster, task, i, &need);
+        measure_free(cluster, task, i, &free_here);
+        if (!is_any) {
+            are_to_blame = are_to_blame || fits_but_for_zones(cluster, task, i);
+        } else if (is_enough(&need, &free_here) && fits_ever(cluster, task, i)) {
+            if (zones_fit_future(cluster, task, i)) {
+                return false;
+            }
+            are_to_blame = true;
+        }
+    }
+    return are_to_blame;
+}
+
+static struct shape_reason find_reason(const struct cluster *cluster, int32_t task)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    struct room need = {{0}}, most = {{0}};
+    struct weir_sched_wait share;
+    bool is_any = false;
+    if (explain_share(cluster, task, &share)) {
+        return (struct shape_reason){.is_known = true,
+                                     .code = share.code,
+                                     .resource = share.resource,
+                                     .need = share.need,
+                                     .have = share.have,
+                                     .queue = share.object};
+    }
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        struct room free_here;
+        measure_free(cluster, task, i, &free_here);
+        if ((is_any && is_enough(&free_here, &most)) || !fits_ever(cluster, task, i)) {
+            continue; /* It has not more of anything. */
+        }
+        if (!is_any) {
+            measure_need(cluster, task, i, &need);
+        }
+        raise(&most, &free_here);
+        is_any = true;
+    }
+    if (are_zones_to_blame(cluster, task, is_any)) {
+        return (struct shape_reason){.is_known = true,
+                                     .code = WEIR_SCHED_WAIT_ZONES,
+                                     .have = is_any,
+                                     .queue = WEIR_SCHED_NONE};
+    }
+    if (!is_any) {
+        measure_all(cluster, task, &need, &most);
+    }
+    int r = scarcest(&need, &most);
+    struct shape_reason reason = {.is_known = true,
+                                  .queue = WEIR_SCHED_NONE,
+                                  .resource = (enum weir_sched_resource)r,
+                                  .need = need.of[r],
+                                  .have = most.of[r]};
+    bool is_too_large = !is_any && need.of[r] > most.of[r];
+    reason.code = is_any         ? WEIR_SCHED_WAIT_FULL
+                  : is_too_large ? WEIR_SCHED_WAIT_TOO_LARGE
+                                 : WEIR_SCHED_WAIT_NO_NODE;
+    return reason;
+}
+
+void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, int32_t n_tasks,
+                      int32_t n_placed, bool is_bound_to_domain, struct weir_sched_wait *wait)
+{
+    if (is_bound_to_domain) {
+        wait->code = WEIR_SCHED_WAIT_TOPOLOGY;
+        wait->need = n_tasks;
+        wait->have = n_placed;
+        wait->object = 0;
+        return;
+    }
+    if (task < 0) {
+        return;
+    }
+    struct shape_reason *known = &cluster->shape_reasons[cluster->tasks[task].shape];
+    if (!known->is_known) {
+        *known = find_reason(cluster, task);
+    }
+    wait->job = job;
+    wait->code = known->code;
+    wait->resource = known->resource;
+    wait->need = known->need;
+    wait->have = known->have;
+    bool is_task = known->code == WEIR_SCHED_WAIT_NO_NODE || known->code == WEIR_SCHED_WAIT_ZONES;
+    wait->object = is_task ? task : known->queue;
+    if (known->code == WEIR_SCHED_WAIT_FULL && n_placed > 0) {
+        wait->code = WEIR_SCHED_WAIT_GANG;
+        wait->need = n_tasks;
+        wait->have = n_placed;
+        wait->object = task;
+    }
+}
+
+#define AMOUNT_BYTES 96
+
+static const char *amount_text(const struct cluster *cluster, int r, int64_t value,
+                               char out[AMOUNT_BYTES])
+{
+    static const char *const units[] = {"accelerators", "CPUs", "GiB of memory"};
+    bool is_model = r >= WEIR_SCHED_FIRST_MODEL;
+    const char *unit = units[is_model ? WEIR_SCHED_ACCELERATOR : r];
+    const char *model = is_model ? cluster->models[r - WEIR_SCHED_FIRST_MODEL] : "";
+    const char *of = is_model ? " of model " : "";
+    if (value < 0) {
+        return "no limit";
+    }
+    if (r == WEIR_SCHED_MEMORY) {
+        int64_t tenths = value / ((1LL << 30) / 10);
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%" PRId64 " %s", tenths / 10, tenths % 10, unit);
+    } else if (value % 1000 == 0) {
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 " %s%s%.40s", value / 1000, unit, of, model);
+    } else {
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%03" PRId64 " %s%s%.40s", value / 1000,
+                 value % 1000, unit, of, model);
+    }
+    return out;
+}
+
+static void explain_why(const struct cluster *cluster, struct weir_sched_wait *wait)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    char need_text[AMOUNT_BYTES], have_text[AMOUNT_BYTES];
+    const char *need = amount_text(cluster, (int)wait->resource, wait->need, need_text);
+    const char *have = amount_text(cluster, (int)wait->resource, wait->have, have_text);
+    const char *name = "";
+    char *out = wait->text;
+    size_t size = sizeof wait->text;
+    switch (wait->code) {
+    case WEIR_SCHED_WAIT_ROOM_COMING:
+        name = snapshot->nodes[wait->object].name;
+        snprintf(out, size, "Has a place on node %.60s and waits for what is leaving it.", name);
+        break;
+    case WEIR_SCHED_WAIT_QUEUE_LIMIT:
+        name = snapshot->queues[wait->object].name;
+        snprintf(out, size, "Queue %.60s would use %s; its limit is %s.", name, need, have);
+        break;
+    case WEIR_SCHED_WAIT_QUEUE_QUOTA:
+        name = snapshot->queues[wait->object].name;
+        snprintf(out, size,
+                 "Non-preemptible work of queue %.60s would use %s; it may not borrow beyond its "
+                 "quota of %s.",
+                 name, need, have);
+        break;
+    case WEIR_SCHED_WAIT_GANG:
+        snprintf(out, size,
+                 "%" PRId64 " tasks start together or not at all; room for %" PRId64 " was found.",
+                 wait->need, wait->have);
+        break;
+    case WEIR_SCHED_WAIT_NO_NODE:
+        name = snapshot->tasks[wait->object].name;
+        snprintf(out, size, "No node has the labels, taints and kinds that task %.60s asks for.",
+                 name);
+        break;
+    case WEIR_SCHED_WAIT_TOO_LARGE:
+        snprintf(out, size, "A task needs %s on one node; the largest node has %s.", need, have);
+        break;
+    case WEIR_SCHED_WAIT_FULL:
+        snprintf(out, size, "A task needs %s on one node; the most that is free on one is %s.",
+                 need, have);
+        break;
+    case WEIR_SCHED_WAIT_ZONES:
+        name = snapshot->tasks[wait->object].name;
+        snprintf(out, size,
+                 wait->have > 0 ? "The NUMA zones of nodes that have enough for task %.60s are too "
+                                  "full to hold it as their policy wants."
+                                : "No node could hold task %.60s in its NUMA zones as its policy "
+                                  "wants, even if it were empty.",
+                 name);
+        break;
+    case WEIR_SCHED_WAIT_TOPOLOGY:
+        snprintf(out, size, "No domain has room for all %" PRId64 " tasks that must lie together.",
+                 wait->need);
+        break;
+    case WEIR_SCHED_WAIT_MEMBERS:
+        snprintf(out, size,
+                 "Its minimum is %" PRId64 " tasks; %" PRId64 " of them exist or may start.",
+                 wait->need, wait->have);
+        break;
+    case WEIR_SCHED_WAIT_RESERVED:
+        name = snapshot->jobs[wait->object].name;
+        snprintf(out, size, "What is free is kept for jobs before it, first for job %.60s.", name);
+        break;
+    case WEIR_SCHED_WAIT_NONE:
+    case WEIR_SCHED_N_WAIT_CODES:
+        out[0] = '\0';
+        break;
+    }
+}
+
+/** When, in UTC; with the date if that is not today's. */
+static void explain_when(const struct cluster *cluster, struct weir_sched_wait *wait)
+{
+    const int64_t day_ms = 86400000;
+    int64_t now_ms = cluster->snapshot->now_ms, start_ms = wait->expected_start_ms;
+    time_t start_s = (time_t)(start_ms / 1000);
+    struct tm tm;
+    char when[40], after[80] = "";
+    bool is_today = now_ms / day_ms == start_ms / day_ms;
+    if (gmtime_r(&start_s, &tm) == NULL ||
+        strftime(when, sizeof when, is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &tm) == 0) {
+        return;
+    }
+    if (wait->after_job >= 0) {
+        snprintf(after, sizeof after, " when job %.60s ends",
+                 cluster->snapshot->jobs[wait->after_job].name);
+    }
+    size_t len = strlen(wait->text);
+    snprintf(wait->text + len, sizeof wait->text - len, " Would fit%s, about %s UTC.", after, when);
+}
+
+void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait)
+{
+    explain_why(cluster, wait);
+    if (wait->expected_start_ms > 0) {
+        explain_when(cluster, wait);
+    } else {
+        wait->after_job = WEIR_SCHED_NONE;
+    }
+}

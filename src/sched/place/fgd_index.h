@@ -1,0 +1,45 @@
+/**
+ * The nodes of a cycle in the order of what a task's place on them would cost in fragmentation
+ * (fgd.h): for each shape that is asked for, an index that is brought up to date when it is asked
+ * again, by the nodes that changed since.
+ *
+ * The mix is every task of the snapshot that runs or waits, by shape. States are those of the
+ * future, when what leaves has left. Weights follow scarcity: they are made anew when what was
+ * committed has changed the room of the cluster by an eighth. What is only tried out does not
+ * count, so that the places given do not depend on how many others were looked at.
+ */
+#ifndef WEIR_SCHED_FGD_INDEX_H
+#define WEIR_SCHED_FGD_INDEX_H
+
+#include "sched/place/fits.h"
+
+struct fgd_index;
+
+/**
+ * @param cluster  Borrowed; tells of its changes by fgd_index_note.
+ * Cost: nodes times distinct sets of selector and tolerations, and memory linear in nodes, devices
+ * and shapes. Indices of shapes take 24 bytes per node; those not asked for the longest are given
+ * up when they would take more than 64 MiB.
+ */
+weir_status fgd_index_create(struct cluster *cluster, struct fgd_index **out) WEIR_MUST_CHECK;
+
+/** NULL is accepted. */
+void fgd_index_destroy(struct fgd_index *index);
+
+/** A node's counters have changed. O(devices). */
+void fgd_index_note(struct fgd_index *index, int32_t node);
+
+/** So many changes of tasks were committed. Cost: nodes times shapes if weights are made anew. */
+void fgd_index_commit(struct fgd_index *index, size_t n_changes);
+
+/** What the task on the node would cost; smaller is better. INT64_MAX if it does not fit. */
+int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node);
+
+/** The best spot that is free at least at `when`, with the best device. */
+bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
+                    struct fits_spot *spot);
+
+/** On the spot's node, take the device that costs least, if nothing else speaks against it. */
+void fgd_index_choose(struct fgd_index *index, int32_t task, struct fits_spot *spot);
+
+#endif
