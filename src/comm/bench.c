@@ -1,8 +1,8 @@
 #include "comm/bench_private.h"
 
 #include "base/options.h"
+#include "comm/core/sum.h"
 #include "comm/spawn.h"
-#include "comm/sum.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "comm/bench_private.h"
 
 #include "base/clock.h"
-#include "comm/comm_private.h"
-#include "comm/sum.h"
+#include "comm/core/comm_private.h"
+#include "comm/core/sum.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define WEIR_COMM_BENCH_PRIVATE_H
 
 #include "comm/bench.h"
-#include "comm/plan.h"
+#include "comm/core/plan.h"
 
 #include <stdio.h>
 

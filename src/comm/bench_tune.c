@@ -1,6 +1,6 @@
 #include "comm/bench_private.h"
 
-#include "comm/comm_private.h"
+#include "comm/core/comm_private.h"
 
 #include <math.h>
 

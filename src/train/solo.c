@@ -1,8 +1,8 @@
 #include "train/solo.h"
 
 #include "train/average.h"
+#include "train/exchange/renew.h"
 #include "train/fill.h"
-#include "train/renew.h"
 
 #include <math.h>
 

@@ -1,0 +1,48 @@
+/**
+ * One TCP connection of the rendezvous: frames in and out, never past a deadline.
+ *
+ * Before the handshake frames are bare (link_send, link_try_receive with is_proved false); after
+ * link_prove every frame carries a proof, checked before anybody looks at its content.
+ * A link belongs to one thread.
+ */
+#ifndef WEIR_COMM_LINK_H
+#define WEIR_COMM_LINK_H
+
+#include "base/buf.h"
+#include "comm/rendezvous/proof.h"
+
+struct link {
+    int fd; /**< Non-blocking; -1 = closed. */
+    struct weir_buf received;
+    size_t n_parsed; /**< Bytes of `received` that the last frame used; dropped at the next call. */
+    struct proof_key key;
+    uint64_t n_sent, n_received;
+    bool is_proved, is_server;
+};
+
+/** Take over a connected descriptor (made non-blocking here); -1 gives a closed link. */
+void link_init(struct link *link, int fd);
+void link_close(struct link *link);
+
+/** From now on every frame is proved with this connection's key. */
+void link_prove(struct link *link, const struct proof_key *connection_key, bool is_server);
+
+/** Send a frame. @return TIMEOUT, PEER (connection lost), LIMIT (payload too long). */
+weir_status link_send(struct link *link, enum wire_type type, const void *body, size_t len,
+                      uint64_t deadline_ns) WEIR_MUST_CHECK;
+
+/**
+ * Take what has arrived. out's payload (without its proof) stays valid until the next call.
+ * @return WEIR_ERR_END if no frame is complete yet; PEER if the connection is lost; UNAUTH if the
+ *         proof is wrong; CORRUPT; LIMIT.
+ */
+weir_status link_try_receive(struct link *link, struct wire_frame *out) WEIR_MUST_CHECK;
+
+/** Wait for a frame. @return as link_try_receive, with TIMEOUT in place of END. */
+weir_status link_receive(struct link *link, uint64_t deadline_ns,
+                         struct wire_frame *out) WEIR_MUST_CHECK;
+
+/** What poll(2) takes: milliseconds until the deadline, rounded up, at most `most_ms`. */
+int link_poll_ms(uint64_t deadline_ns, int most_ms);
+
+#endif

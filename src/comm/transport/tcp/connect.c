@@ -1,0 +1,371 @@
+/*
+ * How the ranks find and prove themselves to each other. Each listens on a port of its own; by the
+ * rendezvous all learn where, with a nonce of each. Then every rank connects to those below it and
+ * takes in those above:
+ *
+ *     upper → lower: rank, proof over (lower's nonce, upper's nonce)
+ *     lower → upper: another proof over the same
+ *
+ * Whoever cannot give a proof is dropped, and the next address of the rank is tried, for an address
+ * may lead elsewhere: to another host of the same private network, to another process here.
+ */
+#include "comm/rendezvous/rendezvous_private.h"
+#include "comm/transport/tcp/tcp_private.h"
+
+#include "base/clock.h"
+#include "base/macros.h"
+#include "base/rng.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    TRY_MS = 1000,         /**< One address that swallows packets must not use up the deadline. */
+    ANSWER_MS = 5000,      /**< Who is asked may itself be waiting for answers. */
+    HELLO_MS = 1000,       /**< Who has connected says so at once, or is no rank. */
+    KEEPALIVE_IDLE_S = 10, /**< A host that is gone without a word is noticed between steps too. */
+    KEEPALIVE_INTERVAL_S = 2,
+    HELLO_BYTES = 4 + WIRE_MAC_BYTES,
+    MOST_GUESTS = 64, /**< Connections that have not proved themselves. */
+};
+
+struct guest {
+    int fd;
+    uint64_t deadline_ns;
+};
+
+struct meeting {
+    struct ucx_state *ucx;
+    struct rendezvous *rdv;
+    int listen_fd;
+    struct address_notice own;
+    struct address_notice *others; /**< [size] */
+    int n_guests, n_missing;
+    struct guest guests[MOST_GUESTS];
+};
+
+static uint64_t soon(const struct meeting *meeting, unsigned ms)
+{
+    uint64_t at = weir_mono_ns() + ms * UINT64_C(1000000);
+    return WEIR_MIN(at, meeting->rdv->deadline_ns);
+}
+
+/* ---- proofs ------------------------------------------------------------------------------------
+ */
+
+static void prove_caller(const struct meeting *meeting, int lower, int upper, uint8_t out[])
+{
+    struct proof_key proof;
+    proof_key_for_connection(&meeting->rdv->key, meeting->others[lower].instance,
+                             meeting->others[upper].instance, &proof);
+    memcpy(out, proof.bytes, WIRE_MAC_BYTES);
+}
+
+static void prove_host(const struct meeting *meeting, int lower, int upper, uint8_t out[])
+{
+    proof_of_accept(&meeting->rdv->key, meeting->others[lower].instance,
+                    meeting->others[upper].instance, out);
+}
+
+/* All of a few bytes that fit a fresh socket. */
+static bool send_few(int fd, const void *bytes, size_t n)
+{
+    return send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+/* Take n bytes if all are there. *out_is_over: they never will be. */
+static bool take_few(int fd, void *bytes, size_t n, bool *out_is_over)
+{
+    ssize_t here = recv(fd, bytes, n, MSG_DONTWAIT | MSG_PEEK);
+    *out_is_over = here == 0 || (here < 0 && errno != EAGAIN && errno != EINTR);
+    return here == (ssize_t)n && recv(fd, bytes, n, MSG_DONTWAIT) == (ssize_t)n;
+}
+
+/* ---- a connection ------------------------------------------------------------------------------
+ */
+
+static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_error *err)
+{
+    struct tcp *tcp = tcp_of(meeting->ucx);
+    struct tcp_peer *peer = &tcp->peers[rank];
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
+    int on = 1, idle_s = KEEPALIVE_IDLE_S, interval_s = KEEPALIVE_INTERVAL_S;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    /* Paces itself by losses and acknowledgements: on short paths, where bbr, the default in
+     * places, measures badly, it fills the link. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
+    if (epoll_ctl(tcp->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        (void)close(fd);
+        return weir_error_set_errno(err, errno, "watching the connection to rank %d", rank);
+    }
+    peer->fd = fd;
+    peer->events = event.events;
+    meeting->ucx->peers[rank].is_connected = true;
+    return WEIR_OK;
+}
+
+/* ---- to those below ----------------------------------------------------------------------------
+ */
+
+static bool wait_for_answer(const struct meeting *meeting, int rank, int fd)
+{
+    uint8_t expected[WIRE_MAC_BYTES], answer[WIRE_MAC_BYTES];
+    uint64_t deadline_ns = soon(meeting, ANSWER_MS);
+    bool is_over = false;
+    prove_host(meeting, rank, meeting->ucx->comm->rank, expected);
+    while (!take_few(fd, answer, sizeof answer, &is_over)) {
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        if (is_over || weir_mono_ns() >= deadline_ns ||
+            poll(&poll_fd, 1, link_poll_ms(deadline_ns, ANSWER_MS)) < 0) {
+            return false;
+        }
+    }
+    return proof_is_equal(answer, expected);
+}
+
+static weir_status call_at(struct meeting *meeting, int rank, const char *address, int *out_fd,
+                           struct weir_error *err)
+{
+    uint8_t hello[HELLO_BYTES];
+    struct wire_writer writer = {.data = hello, .cap = sizeof hello};
+    wire_put_u32(&writer, (uint32_t)meeting->ucx->comm->rank);
+    prove_caller(meeting, rank, meeting->ucx->comm->rank, hello + writer.len);
+    weir_status status = address_connect(address, soon(meeting, TRY_MS), out_fd, err);
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "rank %d does not answer at %s", rank, address);
+    }
+    if (!send_few(*out_fd, hello, sizeof hello) || !wait_for_answer(meeting, rank, *out_fd)) {
+        (void)close(*out_fd);
+        return weir_error_set(err, WEIR_ERR_PEER, "whoever listens at %s is not rank %d", address,
+                              rank);
+    }
+    return WEIR_OK;
+}
+
+static weir_status call(struct meeting *meeting, int rank, struct weir_error *err)
+{
+    const struct address_notice *there = &meeting->others[rank];
+    bool is_same_host = strcmp(there->boot_id, meeting->own.boot_id) == 0;
+    int fd = -1;
+    weir_status status = weir_error_set(err, WEIR_ERR_PEER, "rank %d has no address", rank);
+    for (int i = 0; i < there->n_addresses && status != WEIR_OK; i++) {
+        if (is_same_host || !address_is_loopback(there->addresses[i])) {
+            status = call_at(meeting, rank, there->addresses[i], &fd, err);
+        }
+    }
+    return status == WEIR_OK ? adopt(meeting, rank, fd, err) : status;
+}
+
+/* ---- from those above --------------------------------------------------------------------------
+ */
+
+static void drop_guest(struct meeting *meeting, int i, bool is_closed)
+{
+    if (is_closed) {
+        (void)close(meeting->guests[i].fd);
+    }
+    meeting->guests[i] = meeting->guests[--meeting->n_guests];
+}
+
+static void let_in(struct meeting *meeting)
+{
+    int fd = accept4(meeting->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        return;
+    }
+    if (meeting->n_guests == MOST_GUESTS) {
+        drop_guest(meeting, 0, true);
+    }
+    meeting->guests[meeting->n_guests++] =
+        (struct guest){.fd = fd, .deadline_ns = soon(meeting, HELLO_MS)};
+}
+
+/* The rank that has said its hello, or -1. */
+static int hear_guest(struct meeting *meeting, int fd, bool *out_is_over)
+{
+    uint8_t hello[HELLO_BYTES], proof[WIRE_MAC_BYTES];
+    if (!take_few(fd, hello, sizeof hello, out_is_over)) {
+        return -1;
+    }
+    struct wire_reader reader = {.data = hello, .left = sizeof hello};
+    uint32_t upper = wire_get_u32(&reader);
+    int self = meeting->ucx->comm->rank;
+    *out_is_over = true;
+    if (upper <= (uint32_t)self || upper >= (uint32_t)meeting->ucx->comm->size ||
+        meeting->ucx->peers[upper].is_connected) {
+        return -1;
+    }
+    prove_caller(meeting, self, (int)upper, proof);
+    if (!proof_is_equal(proof, reader.data)) {
+        return -1;
+    }
+    prove_host(meeting, self, (int)upper, proof);
+    return send_few(fd, proof, sizeof proof) ? (int)upper : -1;
+}
+
+static weir_status hear_guests(struct meeting *meeting, struct weir_error *err)
+{
+    for (int i = meeting->n_guests - 1; i >= 0; i--) {
+        const struct guest guest = meeting->guests[i];
+        bool is_over = false;
+        int rank = hear_guest(meeting, guest.fd, &is_over);
+        if (rank >= 0) {
+            drop_guest(meeting, i, false);
+            WEIR_TRY(adopt(meeting, rank, guest.fd, err));
+            meeting->n_missing--;
+        } else if (is_over || weir_mono_ns() >= guest.deadline_ns) {
+            drop_guest(meeting, i, true);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* A rank that is lost meanwhile closes its link of the rendezvous. */
+static weir_status check_links(const struct meeting *meeting, struct weir_error *err)
+{
+    const struct rendezvous *rdv = meeting->rdv;
+    struct pollfd poll_fds[WEIR_COMM_MAX_RANKS];
+    nfds_t n_links = rdv->rank == 0 ? (nfds_t)rdv->size : 1;
+    nfds_t n = WEIR_MIN(n_links, (nfds_t)WEIR_COMM_MAX_RANKS);
+    for (nfds_t r = 0; r < n; r++) {
+        poll_fds[r] = (struct pollfd){.fd = rdv->links[r].fd, .events = POLLRDHUP};
+    }
+    (void)poll(poll_fds, n, 0);
+    for (nfds_t r = 0; r < n; r++) {
+        if (poll_fds[r].fd >= 0 && poll_fds[r].revents != 0) {
+            return weir_error_set(err, WEIR_ERR_PEER, "rank %d was lost while the ranks met",
+                                  (int)r);
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status wait_for_guests(struct meeting *meeting, struct weir_error *err)
+{
+    enum { LOOK_MS = 100 };
+
+    struct pollfd poll_fds[1 + MOST_GUESTS] = {{.fd = meeting->listen_fd, .events = POLLIN}};
+    for (int i = 0; i < meeting->n_guests; i++) {
+        poll_fds[1 + i] = (struct pollfd){.fd = meeting->guests[i].fd, .events = POLLIN};
+    }
+    (void)poll(poll_fds, (nfds_t)meeting->n_guests + 1,
+               link_poll_ms(meeting->rdv->deadline_ns, LOOK_MS));
+    if (poll_fds[0].revents != 0) {
+        let_in(meeting);
+    }
+    return check_links(meeting, err);
+}
+
+static weir_status take_in(struct meeting *meeting, struct weir_error *err)
+{
+    const struct weir_comm *comm = meeting->ucx->comm;
+    meeting->n_missing = comm->size - 1 - comm->rank;
+    while (meeting->n_missing > 0) {
+        if (weir_mono_ns() >= meeting->rdv->deadline_ns) {
+            int rank = comm->rank + 1;
+            while (meeting->ucx->peers[rank].is_connected) {
+                rank++;
+            }
+            return weir_error_set(err, WEIR_ERR_TIMEOUT, "rank %d did not connect to rank %d", rank,
+                                  comm->rank);
+        }
+        WEIR_TRY(wait_for_guests(meeting, err));
+        WEIR_TRY(hear_guests(meeting, err));
+    }
+    return WEIR_OK;
+}
+
+/* ---- who is where ------------------------------------------------------------------------------
+ */
+
+/* First of all the address that the rendezvous goes over: it was chosen by somebody. */
+static void prefer_rendezvous(struct meeting *meeting)
+{
+    char host[ADDRESS_HOST_BYTES];
+    const struct rendezvous *rdv = meeting->rdv;
+    struct address_notice *own = &meeting->own;
+    if (!address_of_socket(rdv->links[rdv->rank == 0 ? rdv->size - 1 : 0].fd, host)) {
+        return;
+    }
+    size_t len = strlen(host);
+    for (int i = 0; i < own->n_addresses; i++) {
+        const char *text = own->addresses[i] + (own->addresses[i][0] == '[');
+        if (strncmp(text, host, len) == 0 && (text[len] == ':' || text[len] == ']')) {
+            char first[ADDRESS_TEXT_BYTES];
+            memcpy(first, own->addresses[i], sizeof first);
+            memmove(own->addresses[1], own->addresses[0], (size_t)i * sizeof first);
+            memcpy(own->addresses[0], first, sizeof first);
+            return;
+        }
+    }
+}
+
+static weir_status prepare(struct meeting *meeting, struct weir_error *err)
+{
+    static const struct address_rendezvous anywhere = {.is_file = true};
+    meeting->others = calloc((size_t)meeting->ucx->comm->size, sizeof *meeting->others);
+    if (meeting->others == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the addresses of the ranks");
+    }
+    WEIR_TRY(address_listen(&anywhere, &meeting->listen_fd, err));
+    WEIR_TRY(address_list_own(meeting->listen_fd, &meeting->own, err));
+    weir_random_bytes(meeting->own.instance, sizeof meeting->own.instance);
+    address_boot_id(meeting->own.boot_id);
+    prefer_rendezvous(meeting);
+    return WEIR_OK;
+}
+
+static weir_status exchange(struct meeting *meeting, struct weir_error *err)
+{
+    struct weir_buf text;
+    struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
+    weir_buf_init(&text, ADDRESS_NOTICE_MAX_BYTES);
+    address_notice_write(&meeting->own, &text);
+    weir_status status = text.status;
+    if (status != WEIR_OK) {
+        (void)weir_error_set(err, status, "writing down this rank's addresses");
+    } else {
+        status = rendezvous_exchange(meeting->rdv, text.data, text.len, table, err);
+    }
+    weir_buf_fini(&text);
+    for (int r = 0; r < meeting->ucx->comm->size && status == WEIR_OK; r++) {
+        status =
+            address_notice_parse((const char *)table[r].data, table[r].len, &meeting->others[r]);
+        if (status != WEIR_OK) {
+            (void)weir_error_set(err, status, "rank %d has no addresses", r);
+        }
+    }
+    return status;
+}
+
+static weir_status meet(struct meeting *meeting, struct weir_error *err)
+{
+    WEIR_TRY(prepare(meeting, err));
+    WEIR_TRY(exchange(meeting, err));
+    for (int r = 0; r < meeting->ucx->comm->rank; r++) {
+        WEIR_TRY(call(meeting, r, err));
+    }
+    return take_in(meeting, err);
+}
+
+weir_status tcp_connect(struct ucx_state *ucx, struct rendezvous *rdv, struct weir_error *err)
+{
+    struct meeting meeting = {.ucx = ucx, .rdv = rdv, .listen_fd = -1};
+    weir_status status = meet(&meeting, err);
+    for (int i = 0; i < meeting.n_guests; i++) {
+        (void)close(meeting.guests[i].fd);
+    }
+    if (meeting.listen_fd >= 0) {
+        (void)close(meeting.listen_fd);
+    }
+    free(meeting.others);
+    return status;
+}

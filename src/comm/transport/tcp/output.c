@@ -1,0 +1,172 @@
+#include "comm/transport/tcp/tcp_private.h"
+
+#include "base/clock.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+enum { ACKNOWLEDGED_MS = 1 /**< Between looks whether what was sent has arrived. */ };
+
+/* A notice that nobody waits for: its own memory, freed when it is sent. */
+struct aside {
+    struct ucx_request request;
+    struct ucx_notice notice;
+};
+
+static void enqueue(struct tcp_peer *peer, struct ucx_request *request)
+{
+    request->behind = NULL;
+    *peer->sends_end = request;
+    peer->sends_end = &request->behind;
+}
+
+static void dequeue(struct tcp_peer *peer)
+{
+    struct ucx_request *first = peer->sends;
+    peer->sends = first->behind;
+    if (peer->sends == NULL) {
+        peer->sends_end = &peer->sends;
+    }
+    peer->n_sent = 0;
+    first->fate = UCX_DONE;
+    if (first->rank == UCX_ANYBODY) {
+        free(first); /* an aside */
+    }
+}
+
+void tcp_drop_output(struct tcp_peer *peer)
+{
+    while (peer->sends != NULL) {
+        struct ucx_request *first = peer->sends;
+        bool is_aside = first->rank == UCX_ANYBODY;
+        dequeue(peer);
+        if (!is_aside) {
+            first->fate = UCX_LOST;
+        }
+    }
+}
+
+/* Sending failed. What the other side has said before it went may tell why. */
+static void become_mute(struct ucx_state *ucx, struct tcp_peer *peer)
+{
+    peer->is_mute = true;
+    tcp_drop_output(peer);
+    while (peer->fd >= 0 && tcp_read(ucx, peer)) {
+    }
+    ucx_peer_broke(ucx, peer->rank);
+}
+
+/* The rest of the first in the queue. False if the socket is full or broken. */
+static bool write_first(struct ucx_state *ucx, struct tcp_peer *peer)
+{
+    const struct ucx_request *first = peer->sends;
+    uint64_t header[2] = {htole64(first->tag), htole64((uint64_t)first->bytes)};
+    struct iovec parts[2];
+    struct msghdr message = {.msg_iov = parts};
+    if (peer->n_sent < TCP_HEADER_BYTES) {
+        parts[message.msg_iovlen++] = (struct iovec){.iov_base = (uint8_t *)header + peer->n_sent,
+                                                     .iov_len = TCP_HEADER_BYTES - peer->n_sent};
+    }
+    size_t done = peer->n_sent < TCP_HEADER_BYTES ? 0 : peer->n_sent - TCP_HEADER_BYTES;
+    if (done < first->bytes) {
+        /* sendmsg does not write to it. */
+        parts[message.msg_iovlen++] = (struct iovec){
+            .iov_base = (void *)(uintptr_t)(first->from + done), .iov_len = first->bytes - done};
+    }
+    ssize_t n = sendmsg(peer->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) {
+            become_mute(ucx, peer);
+        }
+        return false;
+    }
+    peer->n_sent += (size_t)n;
+    if (peer->n_sent < TCP_HEADER_BYTES + first->bytes) {
+        return true;
+    }
+    dequeue(peer);
+    return true;
+}
+
+bool tcp_write(struct ucx_state *ucx, struct tcp_peer *peer)
+{
+    bool has_written = false;
+    while (peer->fd >= 0 && peer->sends != NULL && write_first(ucx, peer)) {
+        has_written = true;
+    }
+    if (peer->fd >= 0) {
+        uint32_t others = peer->events & ~(uint32_t)EPOLLOUT;
+        tcp_watch(ucx, peer, peer->sends != NULL ? others | EPOLLOUT : others);
+    }
+    return has_written;
+}
+
+enum ucx_fate tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
+                       struct ucx_request *request)
+{
+    struct tcp_peer *peer = &tcp_of(ucx)->peers[request->rank];
+    if (peer->fd < 0 || peer->is_mute) {
+        return UCX_LOST;
+    }
+    bool is_first = peer->sends == NULL;
+    request->tag = tag;
+    request->from = buf;
+    request->fate = UCX_PENDING;
+    enqueue(peer, request);
+    if (is_first) {
+        (void)tcp_write(ucx, peer);
+    }
+    if (request->fate == UCX_PENDING) {
+        request->handle = request;
+    }
+    return request->fate;
+}
+
+void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice, uint64_t tag)
+{
+    struct tcp_peer *peer = &tcp_of(ucx)->peers[rank];
+    struct aside *aside = peer->fd < 0 || peer->is_mute ? NULL : calloc(1, sizeof *aside);
+    if (aside == NULL) {
+        return;
+    }
+    aside->notice = *notice;
+    aside->request = (struct ucx_request){.rank = UCX_ANYBODY,
+                                          .bytes = sizeof aside->notice,
+                                          .tag = tag,
+                                          .from = (const uint8_t *)&aside->notice};
+    bool is_first = peer->sends == NULL;
+    enqueue(peer, &aside->request);
+    if (is_first) {
+        (void)tcp_write(ucx, peer);
+    }
+}
+
+/* A socket that is closed with something unread drops what it has not sent. */
+static bool is_on_its_way(const struct tcp_peer *peer)
+{
+    int n_bytes = 0;
+    return peer->fd >= 0 &&
+           (peer->sends != NULL || (ioctl(peer->fd, SIOCOUTQ, &n_bytes) == 0 && n_bytes > 0));
+}
+
+void tcp_tell(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
+              uint64_t deadline_ns)
+{
+    struct tcp *tcp = tcp_of(ucx);
+    unsigned n_idle = 0;
+    for (int r = 0; r < tcp->n_peers; r++) {
+        if (r != except && ucx->peers[r].is_connected && !ucx->peers[r].is_broken) {
+            tcp_send_aside(ucx, r, notice, tag);
+        }
+    }
+    for (int r = 0; r < tcp->n_peers; r++) {
+        while (r != except && is_on_its_way(&tcp->peers[r]) && weir_mono_ns() < deadline_ns) {
+            uint64_t soon_ns = weir_mono_ns() + ACKNOWLEDGED_MS * UINT64_C(1000000);
+            ucx_progress_or_sleep(ucx, WEIR_MIN(soon_ns, deadline_ns), &n_idle);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+/**
+ * The fabric of sockets: one TCP connection between each two ranks, for hosts without RDMA.
+ *
+ *     message = tag (8 bytes), length (8 bytes), payload; little-endian
+ *
+ * Payload goes from the sender's memory to the socket and from the socket to where the receiver
+ * wants it: nothing in between. To that end receives are posted ahead. What comes before its
+ * receive is kept, up to TCP_KEPT_BYTES per rank; beyond that its connection is left unread until a
+ * receive from that rank is posted, and TCP makes the sender wait. While a receive is posted more
+ * is kept: what it waits for may be behind.
+ *
+ * Nothing happens between calls: what comes then waits in the kernel, and waking a thread for it,
+ * to keep it, would cost more than it gains.
+ *
+ * A connection belongs to two ranks that have proved to each other that they know the job's secret
+ * (connect.c); after that bytes are sent as they are.
+ */
+#ifndef WEIR_COMM_TCP_PRIVATE_H
+#define WEIR_COMM_TCP_PRIVATE_H
+
+#include "comm/transport/ucx/ucx_private.h"
+
+enum {
+    TCP_KEPT_BYTES = 8 << 20,
+    TCP_INPUT_BYTES = 8 << 10, /**< Read beside a payload: the next headers, small messages. */
+    TCP_HEADER_BYTES = 16,
+};
+
+/** A message that came before its receive, or is coming. */
+struct tcp_kept {
+    struct tcp_kept *next;
+    uint64_t tag;
+    size_t bytes;
+    uint8_t data[];
+};
+
+/** Where in a message the incoming bytes are. */
+enum tcp_phase {
+    TCP_IN_HEADER,
+    TCP_IN_PAYLOAD,
+    TCP_STALLED, /**< The header is read; nobody wants the payload yet, and enough is kept. */
+};
+
+struct tcp_peer {
+    int fd; /**< -1: own rank, or closed. */
+    int rank;
+    uint32_t events; /**< Watched for. */
+    bool is_mute;    /**< Sending failed: what it said before is still to be read. */
+
+    struct ucx_request *sends, **sends_end; /**< Not in the socket yet; the first perhaps partly. */
+    size_t n_sent;                          /**< Of the first, its header included. */
+
+    struct ucx_request *posted, **posted_end; /**< Receives that wait for their message. */
+    struct tcp_kept *kept, **kept_end;        /**< Whole, but the last while it is coming. */
+    size_t kept_bytes;
+
+    enum tcp_phase phase;
+    uint64_t tag;
+    size_t bytes, n_come;        /**< Of the payload. */
+    uint8_t *into;               /**< NULL: thrown away. */
+    struct ucx_request *receive; /**< Whose it is; or */
+    struct tcp_kept *keeping;    /**< kept. */
+    struct ucx_notice notice;    /**< Notices are small and come in between. */
+    size_t input_first, input_end;
+    uint8_t input[TCP_INPUT_BYTES];
+};
+
+struct tcp {
+    int epoll_fd, wake_fd;
+    struct ucx_request *notice_receive;      /**< NULL: none is posted. */
+    struct tcp_kept *notices, **notices_end; /**< Not received yet. */
+    int n_peers;
+    struct tcp_peer peers[];
+};
+
+static inline struct tcp *tcp_of(const struct ucx_state *ucx)
+{
+    return ucx->fabric_state;
+}
+
+/** Connect everybody with everybody; the descriptors are non-blocking and watched. connect.c */
+weir_status tcp_connect(struct ucx_state *ucx, struct rendezvous *rdv,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Watch a peer's descriptor for these events (EPOLLIN, EPOLLOUT); 0: not at all. */
+void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events);
+
+/** The connection is gone: what is pending is lost. */
+void tcp_peer_broke(struct ucx_state *ucx, struct tcp_peer *peer);
+
+/* ---- input.c, output.c -------------------------------------------------------------------------
+ */
+
+/** Read what is there, at most about one message. @return did anything happen? */
+bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer);
+
+/** ucx_fabric.receive, .cancel */
+enum ucx_fate tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
+                          struct ucx_request *request);
+void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request);
+
+/** Forget what is kept. */
+void tcp_drop_input(struct tcp *tcp, struct tcp_peer *peer);
+
+/** Write what the socket takes. @return did anything happen? */
+bool tcp_write(struct ucx_state *ucx, struct tcp_peer *peer);
+
+/** ucx_fabric.send, .send_aside, .tell */
+enum ucx_fate tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
+                       struct ucx_request *request);
+void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice, uint64_t tag);
+void tcp_tell(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
+              uint64_t deadline_ns);
+
+/** Forget what is queued. */
+void tcp_drop_output(struct tcp_peer *peer);
+
+#endif

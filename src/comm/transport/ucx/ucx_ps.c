@@ -1,0 +1,590 @@
+/*
+ * Parameter server over messages. Of a round a server first hears what it is, and from then on
+ * expects each of the worker's pieces; the answer goes back as one message of the same number. What
+ * passes as 16 bits (config.wire): gradients, and weights but those that were asked for by a pull.
+ */
+#include "comm/transport/ucx/ucx_private.h"
+
+#include "base/clock.h"
+#include "comm/core/half.h"
+
+#include <stdlib.h>
+
+/** One worker's piece, at the worker and at its server. */
+struct ucx_piece {
+    struct ucx_request out, in;
+    float *data;        /**< Worker: where it lies. Server: its gradients. */
+    uint16_t *narrow;   /**< The same as 16 bits, where they are sent so; else NULL. */
+    bool is_out;        /**< Worker: sent, the answer not expected yet. */
+    bool is_in;         /**< `in` is posted, and not seen to have ended. */
+    const void *queued; /**< Server: an answer that waits until others have left; else NULL. */
+};
+
+/* A worker's answers that are on their way out at once: see LEAVING_MOST in ps_worker.c. */
+#define ANSWERS_LEAVING_MOST 4
+
+/** A server's side of a worker. */
+struct ucx_client {
+    struct ps_word word;
+    struct ps_round round, next_round;
+    struct ucx_request word_in, round_in, done_out;
+    uint32_t n_words, n_rounds;
+    float *room; /**< Of its gradients, and of answers that are copies. */
+    uint16_t *narrow_room;
+    struct ucx_piece *pieces; /**< By own piece. */
+    size_t n_queued;
+    size_t leaving[ANSWERS_LEAVING_MOST]; /**< Own pieces whose answers are on their way out. */
+    int n_leaving;
+    bool is_word_in;
+};
+
+struct ucx_ps {
+    struct ps_layout layout;
+    bool is_open;
+    unsigned n_idle;
+    size_t n_own; /**< Server: its pieces. */
+    size_t i_next;
+    /* Worker. */
+    struct ps_word word;
+    struct ps_round round;
+    uint32_t n_words, n_rounds;
+    struct ucx_piece *pieces;
+    uint16_t *narrow_room;
+    struct ucx_request said[WEIR_COMM_MAX_RANKS], heard[WEIR_COMM_MAX_RANKS],
+        begun[WEIR_COMM_MAX_RANKS];
+    struct ucx_client *clients; /**< Server. */
+    bool is_serving;
+    uint32_t n_added; /**< How often the servers have added up since the start. */
+};
+
+static size_t n_servers(const struct weir_comm *comm)
+{
+    return (size_t)(comm->size - comm->n_workers);
+}
+
+static int server_of(const struct weir_comm *comm, size_t i_piece)
+{
+    return comm->n_workers + (int)(i_piece % n_servers(comm));
+}
+
+static weir_status no_memory(struct ucx_state *ucx)
+{
+    return ucx_fail(ucx, WEIR_ERR_NOMEM, ucx->comm->rank, "has no memory for its pieces");
+}
+
+static bool is_narrow(const struct weir_comm *comm)
+{
+    return comm->wire != COMM_WIRE_F32;
+}
+
+static void forget_pieces(struct ucx_ps *ps, int n_clients)
+{
+    for (int r = 0; ps->clients != NULL && r < n_clients; r++) {
+        struct ucx_client *client = &ps->clients[r];
+        free(client->room);
+        free(client->narrow_room);
+        free(client->pieces);
+        client->room = NULL;
+        client->narrow_room = NULL;
+        client->pieces = NULL;
+        client->n_queued = 0;
+        client->n_leaving = 0;
+    }
+    free(ps->pieces);
+    free(ps->narrow_room);
+    ps->pieces = NULL;
+    ps->narrow_room = NULL;
+    ps->is_open = false;
+}
+
+void ucx_ps_close(struct ucx_state *ucx)
+{
+    if (ucx->ps != NULL) {
+        forget_pieces(ucx->ps, ucx->comm->n_workers);
+        free(ucx->ps->clients);
+        free(ucx->ps);
+        ucx->ps = NULL;
+    }
+}
+
+static struct ucx_ps *need_ps(struct ucx_state *ucx)
+{
+    if (ucx->ps == NULL) {
+        ucx->ps = calloc(1, sizeof *ucx->ps);
+    }
+    return ucx->ps;
+}
+
+/* ---- what a piece is on the wire --------------------------------------------------------------
+ */
+
+static bool is_push_narrow(const struct weir_comm *comm, const struct ps_round *round)
+{
+    return is_narrow(comm) && round->kind == PS_ROUND_STEP;
+}
+
+static bool is_answer_narrow(const struct weir_comm *comm, const struct ps_round *round)
+{
+    return is_narrow(comm) && round->kind != PS_ROUND_PULL;
+}
+
+static size_t wire_bytes(const struct ps_layout *layout, size_t i_piece, bool is_narrow)
+{
+    return ps_piece_elems(layout, i_piece) * (is_narrow ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static weir_status open_worker(struct ucx_state *ucx)
+{
+    struct ucx_ps *ps = ucx->ps;
+    ps->pieces = calloc(ps->layout.n_pieces + 1, sizeof *ps->pieces);
+    if (is_narrow(ucx->comm)) {
+        ps->narrow_room = calloc(ps->layout.n_elems + 1, sizeof *ps->narrow_room);
+    }
+    return ps->pieces == NULL || (is_narrow(ucx->comm) && ps->narrow_room == NULL) ? no_memory(ucx)
+                                                                                   : WEIR_OK;
+}
+
+static weir_status expect_round(struct ucx_state *ucx, int worker)
+{
+    struct ucx_client *client = &ucx->ps->clients[worker];
+    return ucx_receive(ucx, worker, &client->next_round, sizeof client->next_round,
+                       client->n_rounds, ucx_part(UCX_PS_ROUND, 0), &client->round_in);
+}
+
+static weir_status open_client(struct ucx_state *ucx, int worker)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    const size_t n_room = ps->n_own * ps->layout.piece_elems + 1;
+    const bool is_16 = is_narrow(ucx->comm);
+    client->pieces = calloc(ps->n_own + 1, sizeof *client->pieces);
+    client->room = calloc(n_room, sizeof *client->room);
+    client->narrow_room = is_16 ? calloc(n_room, sizeof *client->narrow_room) : NULL;
+    if (client->pieces == NULL || client->room == NULL || (is_16 && client->narrow_room == NULL)) {
+        return no_memory(ucx);
+    }
+    for (size_t i = 0; i < ps->n_own; i++) {
+        client->pieces[i].data = client->room + i * ps->layout.piece_elems;
+        client->pieces[i].narrow = is_16 ? client->narrow_room + i * ps->layout.piece_elems : NULL;
+    }
+    return client->round_in.handle != NULL ? WEIR_OK : expect_round(ucx, worker);
+}
+
+static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layout)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = need_ps(ucx);
+    if (ps == NULL) {
+        return no_memory(ucx);
+    }
+    forget_pieces(ps, comm->n_workers);
+    ps->layout = *layout;
+    ps->is_open = true;
+    ps->n_added = 0;
+    if (comm->rank < comm->n_workers) {
+        return open_worker(ucx);
+    }
+    ps->n_own = ps_n_own(layout, comm->rank - comm->n_workers);
+    ps->i_next = 0;
+    for (int r = 0; r < comm->n_workers; r++) {
+        WEIR_TRY(open_client(ucx, r));
+    }
+    return WEIR_OK;
+}
+
+/* ---- worker ------------------------------------------------------------------------------------
+ */
+
+static weir_status ps_say(struct weir_comm *comm, const struct ps_word *word)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = need_ps(ucx);
+    if (ps == NULL) {
+        return no_memory(ucx);
+    }
+    ps->word = *word;
+    uint32_t n = ps->n_words++;
+    for (int r = comm->n_workers; r < comm->size; r++) {
+        WEIR_TRY(ucx_receive(ucx, r, NULL, 0, n, ucx_part(UCX_PS_DONE, 0), &ps->heard[r]));
+        WEIR_TRY(ucx_send(ucx, r, &ps->word, sizeof ps->word, n, ucx_part(UCX_PS_WORD, 0),
+                          &ps->said[r]));
+    }
+    return WEIR_OK;
+}
+
+static weir_status ps_is_heard(struct weir_comm *comm, bool *out)
+{
+    struct ucx_state *ucx = comm->state;
+    size_t n = n_servers(comm);
+    bool is_said = false;
+    WEIR_TRY(ucx_test_all(ucx, ucx->ps->said + comm->n_workers, n, &is_said));
+    WEIR_TRY(ucx_test_all(ucx, ucx->ps->heard + comm->n_workers, n, out));
+    *out = *out && is_said;
+    return WEIR_OK;
+}
+
+static weir_status ps_begin(struct weir_comm *comm, const struct ps_round *round)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    /* Gone long ago: all of the last round was answered. */
+    WEIR_TRY(
+        ucx_wait_all(ucx, ps->begun + comm->n_workers, n_servers(comm), comm_deadline_ns(comm)));
+    ps->round = *round;
+    uint32_t n = ps->n_rounds++;
+    for (int r = comm->n_workers; r < comm->size; r++) {
+        WEIR_TRY(ucx_send(ucx, r, &ps->round, sizeof ps->round, n, ucx_part(UCX_PS_ROUND, 0),
+                          &ps->begun[r]));
+    }
+    return WEIR_OK;
+}
+
+static weir_status ps_push(struct weir_comm *comm, size_t i_piece, float *piece, bool has_data)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_piece *own = &ps->pieces[i_piece];
+    const bool is_16 = is_push_narrow(comm, &ps->round);
+    own->data = piece;
+    own->narrow = is_narrow(comm) ? ps->narrow_room + ps_piece_first(&ps->layout, i_piece) : NULL;
+    own->is_out = true;
+    if (has_data && is_16) {
+        comm_half_narrow(comm->wire, piece, ps_piece_elems(&ps->layout, i_piece), own->narrow);
+    }
+    return ucx_send(ucx, server_of(comm, i_piece), is_16 ? (void *)own->narrow : (void *)piece,
+                    has_data ? wire_bytes(&ps->layout, i_piece, is_16) : 0, ps->n_rounds - 1,
+                    ucx_part(UCX_PS_PUSH, i_piece), &own->out);
+}
+
+/** The answer comes where the gradients were: not before these have left. */
+static weir_status expect_answer(struct ucx_state *ucx, size_t i_piece)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_piece *own = &ps->pieces[i_piece];
+    const bool is_16 = is_answer_narrow(ucx->comm, &ps->round);
+    own->is_out = false;
+    own->is_in = true;
+    return ucx_receive(ucx, server_of(ucx->comm, i_piece),
+                       is_16 ? (void *)own->narrow : (void *)own->data,
+                       wire_bytes(&ps->layout, i_piece, is_16), ps->n_rounds - 1,
+                       ucx_part(UCX_PS_PULL, i_piece), &own->in);
+}
+
+static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+                           uint64_t *out_ns)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_piece *own = &ps->pieces[i_piece];
+    bool is_over = false;
+    *out = PS_LEAVING;
+    if (own->is_out) {
+        WEIR_TRY(ucx_test_all(ucx, &own->out, 1, &is_over));
+        if (is_over) {
+            *out = PS_AWAITED;
+            return expect_answer(ucx, i_piece);
+        }
+        return WEIR_OK;
+    }
+    *out = PS_AWAITED;
+    if (own->is_in) {
+        WEIR_TRY(ucx_test_all(ucx, &own->in, 1, &is_over));
+        if (!is_over) {
+            return WEIR_OK;
+        }
+        own->is_in = false;
+        if (is_answer_narrow(comm, &ps->round)) {
+            comm_half_widen(comm->wire, own->narrow, ps_piece_elems(&ps->layout, i_piece),
+                            own->data);
+        }
+    }
+    *out = PS_ANSWERED;
+    *out_ns = weir_mono_ns();
+    return WEIR_OK;
+}
+
+static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
+                           uint64_t deadline_ns)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    const struct ucx_request *request = NULL;
+    const struct ucx_request none = {.rank = comm->n_workers};
+    if (i_piece == SIZE_MAX) {
+        for (int r = comm->n_workers; r < comm->size && request == NULL; r++) {
+            request = ps->heard[r].handle != NULL ? &ps->heard[r] : NULL;
+        }
+    } else {
+        const struct ucx_piece *own = &ps->pieces[i_piece];
+        request = own->in.handle != NULL ? &own->in : own->out.handle != NULL ? &own->out : NULL;
+    }
+    return ucx_idle_until(ucx, request != NULL ? request : &none, until_ns, deadline_ns,
+                          &ps->n_idle);
+}
+
+static int ps_event_fd(struct weir_comm *comm)
+{
+    return ((struct ucx_state *)comm->state)->event_fd;
+}
+
+/* ---- server ------------------------------------------------------------------------------------
+ */
+
+static weir_status expect_word(struct ucx_state *ucx, int worker)
+{
+    struct ucx_client *client = &ucx->ps->clients[worker];
+    client->is_word_in = true;
+    return ucx_receive(ucx, worker, &client->word, sizeof client->word, client->n_words++,
+                       ucx_part(UCX_PS_WORD, 0), &client->word_in);
+}
+
+static weir_status begin_serving(struct ucx_state *ucx)
+{
+    struct ucx_ps *ps = need_ps(ucx);
+    if (ps == NULL) {
+        return no_memory(ucx);
+    }
+    if (ps->is_serving) {
+        return WEIR_OK;
+    }
+    if (ps->clients == NULL) {
+        ps->clients = calloc((size_t)ucx->comm->n_workers, sizeof *ps->clients);
+    }
+    if (ps->clients == NULL) {
+        return no_memory(ucx);
+    }
+    ps->is_serving = true;
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        WEIR_TRY(expect_word(ucx, r));
+    }
+    return WEIR_OK;
+}
+
+static weir_status find_word(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
+{
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        struct ucx_client *client = &ucx->ps->clients[r];
+        bool is_over = false;
+        if (client->is_word_in) {
+            WEIR_TRY(ucx_test_all(ucx, &client->word_in, 1, &is_over));
+        }
+        if (is_over) {
+            client->is_word_in = false;
+            *out = (struct ps_event){.worker = r, .is_word = true, .word = client->word};
+            *out_is_found = true;
+            return WEIR_OK;
+        }
+    }
+    return WEIR_OK;
+}
+
+static size_t piece_number(const struct weir_comm *comm, size_t i_own)
+{
+    return i_own * n_servers(comm) + (size_t)(comm->rank - comm->n_workers);
+}
+
+/** A worker's round begins: its pieces may come. */
+static weir_status expect_pieces(struct ucx_state *ucx, int worker)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    client->round = client->next_round;
+    const bool has_data = ps_round_has_data(client->round.kind, worker);
+    const bool is_16 = is_push_narrow(ucx->comm, &client->round);
+    for (size_t i = ps->n_own; i-- > 0;) {
+        struct ucx_piece *piece = &client->pieces[i];
+        size_t i_piece = piece_number(ucx->comm, i);
+        /* The worker has its last answer, so that nothing can keep us from knowing it. */
+        WEIR_TRY(ucx_wait(ucx, &piece->out, comm_deadline_ns(ucx->comm)));
+        piece->is_in = true;
+        WEIR_TRY(ucx_receive(ucx, worker, is_16 ? (void *)piece->narrow : (void *)piece->data,
+                             has_data ? wire_bytes(&ps->layout, i_piece, is_16) : 0,
+                             client->n_rounds, ucx_part(UCX_PS_PUSH, i_piece), &piece->in));
+    }
+    client->n_rounds++;
+    return expect_round(ucx, worker);
+}
+
+static weir_status look_for_rounds(struct ucx_state *ucx)
+{
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        bool is_over = false;
+        WEIR_TRY(ucx_test_all(ucx, &ucx->ps->clients[r].round_in, 1, &is_over));
+        if (is_over) {
+            WEIR_TRY(expect_pieces(ucx, r));
+        }
+    }
+    return WEIR_OK;
+}
+
+/** From where it looked last, once around; the end of the array, which is needed first, first. */
+static weir_status find_piece(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
+{
+    struct ucx_ps *ps = ucx->ps;
+    const size_t n_workers = (size_t)ucx->comm->n_workers;
+    for (size_t n = ps->n_own * n_workers; n > 0; n--) {
+        size_t at = ps->i_next++ % (ps->n_own * n_workers), i = ps->n_own - 1 - at / n_workers;
+        struct ucx_client *client = &ps->clients[at % n_workers];
+        struct ucx_piece *piece = &client->pieces[i];
+        bool is_over = false;
+        if (piece->is_in) {
+            WEIR_TRY(ucx_test_all(ucx, &piece->in, 1, &is_over));
+        }
+        if (!is_over) {
+            continue;
+        }
+        piece->is_in = false;
+        *out = (struct ps_event){.worker = (int)(at % n_workers),
+                                 .round = client->round,
+                                 .i_piece = piece_number(ucx->comm, i),
+                                 .data = piece->data};
+        if (is_push_narrow(ucx->comm, &client->round)) {
+            comm_half_widen(ucx->comm->wire, piece->narrow,
+                            ps_piece_elems(&ps->layout, out->i_piece), piece->data);
+        }
+        *out_is_found = true;
+        return WEIR_OK;
+    }
+    return WEIR_OK;
+}
+
+/** Answers leave by need, the end of the array first, and few at a time. */
+static weir_status send_answers(struct ucx_state *ucx, int worker)
+{
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    const bool is_16 = is_answer_narrow(ucx->comm, &client->round);
+    int n_leaving = 0;
+    for (int k = 0; k < client->n_leaving; k++) {
+        size_t i = client->leaving[k];
+        bool is_over = false;
+        WEIR_TRY(ucx_test_all(ucx, &client->pieces[i].out, 1, &is_over));
+        if (!is_over) {
+            client->leaving[n_leaving++] = i;
+        }
+    }
+    client->n_leaving = n_leaving;
+    for (size_t i = ps->n_own;
+         i-- > 0 && client->n_queued > 0 && client->n_leaving < ANSWERS_LEAVING_MOST;) {
+        struct ucx_piece *piece = &client->pieces[i];
+        const void *answer = piece->queued;
+        if (answer == NULL) {
+            continue;
+        }
+        size_t i_piece = piece_number(ucx->comm, i);
+        piece->queued = NULL;
+        client->n_queued--;
+        client->leaving[client->n_leaving++] = i;
+        WEIR_TRY(ucx_send(ucx, worker, answer, wire_bytes(&ps->layout, i_piece, is_16),
+                          client->n_rounds - 1, ucx_part(UCX_PS_PULL, i_piece), &piece->out));
+    }
+    return WEIR_OK;
+}
+
+static weir_status send_all_answers(struct ucx_state *ucx)
+{
+    for (int r = 0; r < ucx->comm->n_workers; r++) {
+        if (ucx->ps->clients[r].n_queued > 0) {
+            WEIR_TRY(send_answers(ucx, r));
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadline_ns,
+                           struct ps_event *out)
+{
+    struct ucx_state *ucx = comm->state;
+    WEIR_TRY(begin_serving(ucx));
+    struct ucx_ps *ps = ucx->ps;
+    for (;;) {
+        bool is_found = false;
+        WEIR_TRY(send_all_answers(ucx));
+        WEIR_TRY(find_word(ucx, out, &is_found));
+        if (!is_found && ps->is_open) {
+            WEIR_TRY(look_for_rounds(ucx));
+            WEIR_TRY(find_piece(ucx, out, &is_found));
+        }
+        if (is_found) {
+            return comm_failed(comm);
+        }
+        const struct ucx_client *client = &ps->clients[WEIR_MAX(awaited, 0)];
+        struct ucx_request request = {.rank = WEIR_MAX(awaited, 0)};
+        request.handle = awaited >= 0 ? (void *)client : NULL; /* says whom, if somebody asks */
+        WEIR_TRY(ucx_idle(ucx, &request, deadline_ns, &ps->n_idle));
+    }
+}
+
+static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
+                             const float *weights, bool is_copied)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    struct ucx_client *client = &ps->clients[worker];
+    struct ucx_piece *piece = &client->pieces[i_piece / n_servers(comm)];
+    const bool is_16 = is_answer_narrow(comm, &client->round);
+    const size_t n = ps_piece_elems(&ps->layout, i_piece);
+    const void *sent = weights;
+    if (is_16) {
+        comm_half_narrow(comm->wire, weights, n, piece->narrow);
+        sent = piece->narrow;
+    } else if (is_copied) {
+        memcpy(piece->data, weights, n * sizeof *weights);
+        sent = piece->data;
+    }
+    piece->queued = sent;
+    client->n_queued++;
+    return send_answers(ucx, worker);
+}
+
+static weir_status ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums,
+                             uint64_t deadline_ns)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    return ucx_add_up(ucx, comm->n_workers, ps_n_owners(&ps->layout), sums, n_sums, ps->n_added++,
+                      deadline_ns);
+}
+
+static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
+{
+    struct ucx_state *ucx = comm->state;
+    struct ucx_ps *ps = ucx->ps;
+    uint64_t deadline_ns = comm_deadline_ns(comm);
+    for (int r = 0; r < comm->n_workers; r++) {
+        struct ucx_client *client = &ps->clients[r];
+        if (word->op == PS_STOP) {
+            /* Who hears of it may leave: nothing is awaited from it any more. */
+            ucx_cancel(ucx, &client->round_in);
+        }
+        WEIR_TRY(ucx_send(ucx, r, NULL, 0, client->n_words - 1, ucx_part(UCX_PS_DONE, 0),
+                          &client->done_out));
+        if (word->op != PS_STOP) {
+            WEIR_TRY(expect_word(ucx, r));
+        }
+    }
+    for (int r = 0; r < comm->n_workers; r++) {
+        WEIR_TRY(ucx_wait(ucx, &ps->clients[r].done_out, deadline_ns));
+        for (size_t i = 0; word->op == PS_STOP && ps->is_open && i < ps->n_own; i++) {
+            WEIR_TRY(ucx_wait(ucx, &ps->clients[r].pieces[i].out, deadline_ns));
+        }
+    }
+    ps->is_serving = word->op != PS_STOP;
+    return WEIR_OK;
+}
+
+const struct ps_transport ucx_ps_transport = {.open = ps_open,
+                                              .say = ps_say,
+                                              .is_heard = ps_is_heard,
+                                              .begin = ps_begin,
+                                              .push = ps_push,
+                                              .look = ps_look,
+                                              .idle = ps_idle,
+                                              .event_fd = ps_event_fd,
+                                              .next = ps_next,
+                                              .answer = ps_answer,
+                                              .add_up = ps_add_up,
+                                              .served = ps_served};
