@@ -272,7 +272,7 @@ def alerts_part():
 
 def models_part():
     rows = []
-    for row in parts(braces_after(text := without_comments(read("src/nn/zoo.c")),
+    for row in parts(braces_after(text := without_comments(read("src/nn/zoo/zoo.c")),
                                   text.index("struct weir_zoo_model models[]"))):
         member = lambda name: re.search(rf"\.{name} = (\{{[^}}]*\}}|\"[^\"]*\")", row)[1]
         shape = "×".join(re.findall(r"\d+", member("shape")))

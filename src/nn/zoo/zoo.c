@@ -1,0 +1,336 @@
+#include "nn/zoo.h"
+
+#include "zoo_write.h"
+
+#include "base/buf.h"
+#include "base/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The largest, inception_v4, writes 70 KiB; a model file may have 1 MiB. */
+#define TEXT_MAX_BYTES ((size_t)1 << 20)
+
+/* ---- lenet, lenet-5, mlp ------------------------------------------------------------------ */
+
+static void lenet_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
+{
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "conv1", "conv", ",\"k\":32,\"kernel\":5,\"pad\":2");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "pool1", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "conv2", "conv", ",\"k\":64,\"kernel\":5,\"pad\":2");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "pool2", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "fc1", "linear", ",\"k\":512");
+    zoo_plain(out, "relu3", "relu");
+    zoo_layer(out, "dropout", "dropout", ",\"rate\":0.5");
+    zoo_layer(out, "fc2", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
+}
+
+static void lenet5_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
+{
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "conv1", "conv", ",\"k\":6,\"kernel\":5,\"pad\":2");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "pool1", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "conv2", "conv", ",\"k\":16,\"kernel\":5");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "pool2", "max_pool", ",\"kernel\":2");
+    zoo_layer(out, "fc1", "linear", ",\"k\":120");
+    zoo_plain(out, "relu3", "relu");
+    zoo_layer(out, "fc2", "linear", ",\"k\":84");
+    zoo_plain(out, "relu4", "relu");
+    zoo_layer(out, "fc3", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
+}
+
+static void mlp_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
+{
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "fc1", "linear", ",\"k\":256");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "fc2", "linear", ",\"k\":128");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "fc3", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
+}
+
+/* Its input is flattened; a layer of one unit makes the rest of the work nothing. */
+static void trivial_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
+{
+    zoo_begin(out, name, shape);
+    zoo_layer(out, "fc1", "linear", ",\"k\":1");
+    zoo_plain(out, "relu1", "relu");
+    zoo_layer(out, "fc2", "linear", ",\"k\":4096");
+    zoo_plain(out, "relu2", "relu");
+    zoo_layer(out, "fc3", "linear", ",\"k\":\"classes\"");
+    zoo_end_softmax(out);
+}
+
+/* ---- face-embed --------------------------------------------------------------------------- */
+
+/* About so many cells the small picture has along its shorter side. */
+#define SMALL_CELLS 12
+/* Its weight in the whole; the learned part has length 1. */
+#define SMALL_LENGTH 0.75
+
+/** Convolution n ("conv1"), batch norm and a rectifier with learned slopes ("prelu1"). */
+static void face_conv(struct weir_buf *out, int n, int k, int kernel, int stride)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "conv%d", n);
+    zoo_layer(out, name, "conv", ",\"k\":%d,\"kernel\":%d,\"stride\":%d,\"pad\":%d,\"bias\":false",
+              k, kernel, stride, kernel / 2);
+    (void)snprintf(name, sizeof name, "bn%d", n);
+    zoo_plain(out, name, "batch_norm");
+    (void)snprintf(name, sizeof name, "prelu%d", n);
+    zoo_plain(out, name, "prelu");
+}
+
+/** The picture itself in about SMALL_CELLS cells along its shorter side, as a vector of length
+ *  SMALL_LENGTH. */
+static void small_picture(struct weir_buf *out, const struct weir_shape *shape)
+{
+    int side = WEIR_MIN(shape->h, shape->w);
+    zoo_layer(out, "small.pool", "avg_pool", ",\"from\":\"input\",\"kernel\":%d",
+              WEIR_MAX((side + SMALL_CELLS / 2) / SMALL_CELLS, 1));
+    zoo_plain(out, "small.norm", "layer_norm");
+    zoo_plain(out, "small.flat", "flatten");
+    zoo_plain(out, "small.unit", "l2_normalise");
+    zoo_layer(out, "small.scale", "scale", ",\"factor\":%g", SMALL_LENGTH);
+}
+
+/*
+ * Small on purpose: it learns from five photographs a person, and is served on a CPU. Learned
+ * features are best for the people learned from; the small picture knows nobody, and so is as good
+ * for strangers. Joined, strangers are told apart better than by either (docs/reference/training.md
+ * has figures). The margin loss sees the whole: on the learned part alone it gave the same figures
+ * within their noise, and would need nets whose output is not what the loss sees. A weight of 1 is
+ * a little better where pixels alone are good, and much worse where they are not (drawn faces).
+ */
+static void face_embed_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
+{
+    zoo_begin(out, name, shape);
+    face_conv(out, 1, 16, 5, 2);
+    face_conv(out, 2, 32, 3, 1);
+    zoo_layer(out, "pool1", "max_pool", ",\"kernel\":2");
+    face_conv(out, 3, 64, 3, 1);
+    zoo_layer(out, "pool2", "max_pool", ",\"kernel\":2");
+    face_conv(out, 4, 96, 3, 1);
+    zoo_layer(out, "dropout", "dropout", ",\"rate\":0.3");
+    /* A face is aligned: where a feature lies says who it is, so places are kept (no global
+     * pooling). */
+    zoo_layer(out, "embed.fc", "linear", ",\"k\":128,\"bias\":false");
+    zoo_plain(out, "embed.bn", "batch_norm");
+    zoo_plain(out, "embed.learned", "l2_normalise");
+    small_picture(out, shape);
+    zoo_layer(out, "embed.both", "concat", ",\"from\":[\"embed.learned\",\"small.scale\"]");
+    zoo_plain(out, "embed.unit", "l2_normalise");
+    (void)weir_buf_puts(out, "],\"loss\":{\"type\":\"margin\",\"scale\":16,\"margin\":0.35}}");
+}
+
+/* ---- table -------------------------------------------------------------------------------- */
+
+static const struct weir_zoo_model models[] = {
+    {.name = "lenet",
+     .doc = "Two 5x5 convolutions of 32 and 64 channels, 512 hidden units: 1.7 M parameters.",
+     .shape = {1, 28, 28},
+     .write = lenet_write},
+    {.name = "lenet-5",
+     .doc = "LeCun's LeNet-5 with rectifiers and max pooling: 62 K parameters.",
+     .shape = {1, 28, 28},
+     .write = lenet5_write},
+    {.name = "mlp",
+     .doc = "Hidden layers of 256 and 128 units.",
+     .shape = {1, 28, 28},
+     .write = mlp_write},
+    {.name = "resnet18",
+     .doc = "Residual network of 18 layers, torchvision's names; below 64 pixels a 3x3 stem.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "face-embed",
+     .doc = "A grey face to a unit vector: 128 numbers of four convolutions, and the picture made "
+            "small; angular margin loss.",
+     .shape = {1, 56, 46},
+     .write = face_embed_write},
+    {.name = "trivial",
+     .doc = "tf_cnn_benchmarks' trivial: hidden layers of 1 and 4096 units.",
+     .shape = {3, 227, 227},
+     .min_side = 1,
+     .write = trivial_write},
+    {.name = "alexnet",
+     .doc = "torchvision's AlexNet (one tower), its names.",
+     .shape = {3, 224, 224},
+     .min_side = 63,
+     .write = zoo_alexnet_write},
+    {.name = "vgg11",
+     .doc = "VGG of 11 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "vgg13",
+     .doc = "VGG of 13 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "vgg16",
+     .doc = "VGG of 16 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "vgg19",
+     .doc = "VGG of 19 layers without batch norm, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_vgg_write},
+    {.name = "resnet34",
+     .doc = "Residual network of 34 layers, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet50",
+     .doc = "Residual network of 50 layers (v1.5: strides in the 3x3), torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet101",
+     .doc = "Residual network of 101 layers (v1.5: strides in the 3x3), torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet152",
+     .doc = "Residual network of 152 layers (v1.5: strides in the 3x3), torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet50_v1",
+     .doc = "The same with strides in the first 1x1 of a block, as first published.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet101_v1",
+     .doc = "The same with strides in the first 1x1 of a block, as first published.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet152_v1",
+     .doc = "The same with strides in the first 1x1 of a block, as first published.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet50_v2",
+     .doc = "Norms and rectifiers before convolutions (He et al., ECCV 2016).",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet101_v2",
+     .doc = "Norms and rectifiers before convolutions (He et al., ECCV 2016).",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "resnet152_v2",
+     .doc = "Norms and rectifiers before convolutions (He et al., ECCV 2016).",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_resnet_write},
+    {.name = "densenet121",
+     .doc = "Densely connected network of 121 layers, growth 32, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 32,
+     .write = zoo_densenet_write},
+    {.name = "googlenet",
+     .doc = "GoogLeNet with batch norm, torchvision's names, no auxiliary heads.",
+     .shape = {3, 224, 224},
+     .min_side = 15,
+     .write = zoo_googlenet_write},
+    {.name = "inception_v3",
+     .doc = "Inception v3, torchvision's names, no auxiliary head.",
+     .shape = {3, 299, 299},
+     .min_side = 75,
+     .write = zoo_inception_v3_write},
+    {.name = "inception_v4",
+     .doc = "Inception v4 (Szegedy et al., AAAI 2017), timm's names.",
+     .shape = {3, 299, 299},
+     .min_side = 75,
+     .write = zoo_inception_v4_write},
+    {.name = "mobilenet_v1",
+     .doc = "MobileNet of width 1: depthwise and 1x1 convolutions.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_mobilenet_v1_write},
+    {.name = "mobilenet_v2",
+     .doc = "MobileNet v2 of width 1: inverted residuals, torchvision's names.",
+     .shape = {3, 224, 224},
+     .min_side = 1,
+     .write = zoo_mobilenet_v2_write},
+};
+
+const struct weir_zoo_model *weir_zoo_models(size_t *out_n)
+{
+    *out_n = WEIR_ARRAY_LEN(models);
+    return models;
+}
+
+const struct weir_zoo_model *weir_zoo_find(const char *name)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(models); i++) {
+        if (strcmp(models[i].name, name) == 0) {
+            return &models[i];
+        }
+    }
+    return NULL;
+}
+
+static weir_status unknown_model(const char *name, struct weir_error *err)
+{
+    struct weir_names known = {0};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(models); i++) {
+        weir_names_add(&known, models[i].name, strlen(models[i].name));
+    }
+    return weir_error_set(
+        err, WEIR_ERR_NOT_FOUND,
+        "there is no model \"%.100s\"; there are %s, and the path of a model file", name,
+        known.text);
+}
+
+weir_status weir_zoo_spec(const char *name, const struct weir_shape *shape,
+                          struct weir_model_spec **out, struct weir_error *err)
+{
+    const struct weir_zoo_model *model = weir_zoo_find(name);
+    if (model == NULL) {
+        return unknown_model(name, err);
+    }
+    struct weir_buf buf;
+    weir_buf_init(&buf, TEXT_MAX_BYTES);
+    model->write(name, shape == NULL ? &model->shape : shape, &buf);
+    weir_status status = buf.status;
+    if (status == WEIR_OK) {
+        status = weir_model_spec_parse(buf.data, buf.len, name, out, err);
+    } else {
+        (void)weir_error_set(err, status, "%s: the model could not be written", name);
+    }
+    weir_buf_fini(&buf);
+    return status;
+}
+
+weir_status weir_zoo_build(const char *name, const struct weir_shape *shape, int32_t n_classes,
+                           struct weir_graph **out, struct weir_error *err)
+{
+    struct weir_model_spec *spec = NULL;
+    WEIR_TRY(weir_zoo_spec(name, shape, &spec, err));
+    weir_status status = weir_model_spec_build(spec, n_classes, out, err);
+    weir_model_spec_destroy(spec);
+    return status;
+}
+
+weir_status weir_zoo_resolve(const char *name_or_path, const struct weir_shape *shape,
+                             struct weir_model_spec **out, struct weir_error *err)
+{
+    if (weir_zoo_find(name_or_path) == NULL && strpbrk(name_or_path, "/.") != NULL) {
+        return weir_model_spec_load(name_or_path, out, err);
+    }
+    return weir_zoo_spec(name_or_path, shape, out, err);
+}
