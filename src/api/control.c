@@ -41,7 +41,8 @@ weir_status control_ion_event(struct control *control, struct weir_txn *txn, con
     return WEIR_OK;
 }
 
-/* A job is over: its run ends, its ION learns of it, a failure needs a person. */
+/* A job is over: its run ends, and its ION learns of it, which tells a failure; that of a job of no
+ * ION is told here. */
 static weir_status end_run(struct control *control, struct weir_txn *txn,
                            const struct weir_job *job, struct weir_error *err)
 {
@@ -60,14 +61,10 @@ static weir_status end_run(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
-/** Jobs of one name, or trainings of one pipeline, share an alert: the next that succeeds ends it.
- */
+/** Jobs of one name share an alert: the next that succeeds ends it. */
 static char *failure_key(struct control *control, const struct weir_job *job)
 {
-    return job->ion != NULL
-               ? weir_arena_printf(control->arena, "job_failed:%s:%s", job->ion,
-                                   job->pipeline != NULL ? job->pipeline : "")
-               : weir_arena_printf(control->arena, "job_failed:%s/%s", job->project, job->name);
+    return weir_arena_printf(control->arena, "job_failed:%s/%s", job->project, job->name);
 }
 
 static weir_status raise_failure(struct control *control, struct weir_txn *txn,
@@ -93,18 +90,20 @@ static weir_status end_job(struct control *control, struct weir_txn *txn,
 {
     WEIR_TRY(end_run(control, txn, job, err));
     bool is_success = strcmp(job->state, "SUCCEEDED") == 0;
-    if (strcmp(job->state, "FAILED") == 0) {
-        WEIR_TRY(raise_failure(control, txn, job, err));
-    } else if (is_success) {
-        WEIR_TRY(weir_alert_resolve(txn, failure_key(control, job), control->now_ms, err));
+    if (job->ion == NULL && strcmp(job->state, "FAILED") == 0) {
+        return raise_failure(control, txn, job, err);
     }
-    if (job->ion == NULL || strcmp(job->kind, "train") != 0) {
-        return WEIR_OK;
+    if (job->ion == NULL) {
+        return is_success ? weir_alert_resolve(txn, failure_key(control, job), control->now_ms, err)
+                          : WEIR_OK;
     }
     struct weir_ion_event event = {
-        .type = is_success ? WEIR_ION_EVENT_FINISHED : WEIR_ION_EVENT_FAILED,
+        .type = is_success                             ? WEIR_ION_EVENT_FINISHED
+                : strcmp(job->state, "CANCELLED") == 0 ? WEIR_ION_EVENT_CANCELLED
+                                                       : WEIR_ION_EVENT_FAILED,
         .pipeline = job->pipeline,
         .training = job->training,
+        .job = job->id,
         .note = job->reason,
         .actor = control->actor,
     };

@@ -126,6 +126,9 @@ void engine_on_lists(struct engine *engine);
 void engine_set_state(struct engine *engine, struct weir_ion_pipeline *pipeline, char *state,
                       const char *reason);
 
+/** The trainings that have failed are not to be mended any more. */
+void engine_forget_failure(struct engine *engine, const struct weir_ion_pipeline *pipeline);
+
 /** The replicas are gone or go: nothing is served, and no deployment is failing. */
 void engine_forget_serving(struct engine *engine, struct weir_ion_pipeline *pipeline);
 

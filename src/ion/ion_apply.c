@@ -65,6 +65,7 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     }
     /* Counters stay: numbers and keys are not used again if the pipeline comes back. */
     engine_forget_serving(engine, pipeline);
+    engine_forget_failure(engine, pipeline);
     engine_set_state(engine, pipeline, PIPELINE_REMOVED, NULL);
     pipeline->job = NULL;
     pipeline->run = NULL;

@@ -131,7 +131,8 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
                  : dice < 66 ? WEIR_ION_EVENT_ROLLBACK
                  : dice < 74 ? WEIR_ION_EVENT_STARTED
                  : dice < 80 ? WEIR_ION_EVENT_FINISHED
-                 : dice < 84 ? WEIR_ION_EVENT_FAILED
+                 : dice < 82 ? WEIR_ION_EVENT_FAILED
+                 : dice < 84 ? WEIR_ION_EVENT_CANCELLED
                  : dice < 90 ? WEIR_ION_EVENT_TRIGGER
                  : dice < 96 ? WEIR_ION_EVENT_TICK
                  : dice < 98 ? WEIR_ION_EVENT_LISTS

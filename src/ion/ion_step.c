@@ -165,6 +165,7 @@ static weir_status dispatch(struct engine *engine)
         break;
     case WEIR_ION_EVENT_FINISHED:
     case WEIR_ION_EVENT_FAILED:
+    case WEIR_ION_EVENT_CANCELLED:
         engine_on_ended(engine);
         break;
     }

@@ -164,8 +164,9 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_REPLICA, /**< pipeline: a replica reported (state->replicas are the new ones). */
     WEIR_ION_EVENT_STARTED, /**< pipeline, training (0 for replicas), job, run: the start was
                                carried out. */
-    WEIR_ION_EVENT_FINISHED, /**< pipeline, training; of replicas: job. */
-    WEIR_ION_EVENT_FAILED,   /**< pipeline, training, note; of replicas: job. */
+    WEIR_ION_EVENT_FINISHED,  /**< pipeline, training; of replicas: job. */
+    WEIR_ION_EVENT_FAILED,    /**< pipeline, training, note; of replicas: job. */
+    WEIR_ION_EVENT_CANCELLED, /**< The same; note: by whom. A person wanted it: no alert. */
 };
 
 struct weir_ion_event {

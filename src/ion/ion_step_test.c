@@ -206,6 +206,52 @@ START_TEST(triggers_while_training_are_folded_into_one_more)
 
 END_TEST
 
+/** An unresolved alert, by the actions of all steps so far. */
+static int alert_level;
+
+static void must_seeing_alerts(struct weir_ion_event event)
+{
+    must(event);
+    alert_level += (int)n_actions(&actions, WEIR_ION_ACTION_ALERT);
+    alert_level = n_actions(&actions, WEIR_ION_ACTION_RESOLVE) > 0 ? 0 : alert_level;
+}
+
+START_TEST(a_training_that_a_person_cancels_is_no_failure)
+{
+    must_apply("manual", "{}");
+    struct weir_ion_event trigger = asked(WEIR_ION_EVENT_TRIGGER, 0);
+    trigger.pipeline = "t";
+    struct weir_ion_event cancelled = ended(WEIR_ION_EVENT_CANCELLED, 1);
+    cancelled.note = "cancelled by ann";
+    alert_level = 0;
+    must_seeing_alerts(trigger);
+    must_seeing_alerts(cancelled);
+    ck_assert_int_eq(alert_level, 0);
+    ck_assert_str_eq(pipeline_of(&state, "t")->state, "IDLE");
+    ck_assert_ptr_null(pipeline_of(&state, "t")->job);
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_EVENT)->kind, "training_cancelled");
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_EVENT)->message,
+                     "Training 1 of pipeline t was cancelled by ann.");
+    /* The alert of a failure before it stays: nothing has succeeded. What waits goes on. */
+    must_seeing_alerts(trigger);
+    must_seeing_alerts(ended(WEIR_ION_EVENT_FAILED, 2));
+    ck_assert_int_eq(alert_level, 1);
+    must_seeing_alerts(trigger);
+    must_seeing_alerts(trigger);
+    cancelled.training = 3;
+    must_seeing_alerts(cancelled);
+    ck_assert_int_eq(alert_level, 1);
+    ck_assert_int_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->number, 4);
+    must_seeing_alerts(ended(WEIR_ION_EVENT_FINISHED, 4));
+    ck_assert_int_eq(alert_level, 0);
+    must_seeing_alerts(trigger);
+    must_seeing_alerts(ended(WEIR_ION_EVENT_FAILED, 5));
+    must_seeing_alerts(asked(WEIR_ION_EVENT_DELETED, 0)); /* nobody is to mend it any more */
+    ck_assert_int_eq(alert_level, 0);
+}
+
+END_TEST
+
 START_TEST(who_may_not_be_triggered_says_why)
 {
     must_apply("manual", "{manual: false}");
@@ -485,6 +531,7 @@ WEIR_TEST_MAIN_WITH("ion_step", set_up, tear_down, always_update_takes_each_new_
                     a_manual_link_waits_for_a_person,
                     a_rollback_goes_to_what_served_before_and_newer_models_are_still_taken,
                     triggers_while_training_are_folded_into_one_more,
+                    a_training_that_a_person_cancels_is_no_failure,
                     who_may_not_be_triggered_says_why,
                     a_schedule_fires_and_missed_times_are_one_trigger,
                     a_schedule_keeps_its_times_when_the_clock_is_set_back,

@@ -10,6 +10,14 @@ static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pi
     return weir_arena_printf(engine->arena, "training_failed:%s", pipeline->id);
 }
 
+void engine_forget_failure(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    if (engine_is(pipeline->type, "training")) {
+        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
+                                                    .key = alert_key(engine, pipeline)});
+    }
+}
+
 static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, char *cause)
 {
     engine_set_state(engine, pipeline, PIPELINE_TRAINING, NULL);
@@ -185,6 +193,38 @@ static void replicas_ended(struct engine *engine, struct weir_ion_pipeline *pipe
                                   pipeline->name));
 }
 
+static void tell_failed(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    const char *note = engine->event->note;
+    char *message = weir_arena_printf(
+        engine->arena, "Training %" PRId64 " of pipeline %s has failed: %s.", pipeline->training,
+        pipeline->name, note != NULL ? note : "no reason is known");
+    engine_tell(engine, "training_failed", message);
+    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_ALERT,
+                                                .key = alert_key(engine, pipeline),
+                                                .kind = "training_failed",
+                                                .message = message});
+}
+
+/** A training that a person ends says nothing about the next: an alert of before stays as it is. */
+static void tell_cancelled(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    const char *note = engine->event->note;
+    engine_tell(engine, "training_cancelled",
+                weir_arena_printf(engine->arena, "Training %" PRId64 " of pipeline %s was %s.",
+                                  pipeline->training, pipeline->name,
+                                  note != NULL ? note : "cancelled"));
+}
+
+static void tell_finished(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    engine_tell(engine, "training_finished",
+                weir_arena_printf(engine->arena,
+                                  "Training %" PRId64 " of pipeline %s has finished.",
+                                  pipeline->training, pipeline->name));
+    engine_forget_failure(engine, pipeline);
+}
+
 void engine_on_ended(struct engine *engine)
 {
     const struct weir_ion_event *event = engine->event;
@@ -204,22 +244,11 @@ void engine_on_ended(struct engine *engine)
     pipeline->run = NULL;
     pipeline->updated_ms = engine->now_ms;
     if (event->type == WEIR_ION_EVENT_FINISHED) {
-        engine_tell(engine, "training_finished",
-                    weir_arena_printf(engine->arena,
-                                      "Training %" PRId64 " of pipeline %s has finished.",
-                                      pipeline->training, pipeline->name));
-        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
-                                                    .key = alert_key(engine, pipeline)});
+        tell_finished(engine, pipeline);
+    } else if (event->type == WEIR_ION_EVENT_CANCELLED) {
+        tell_cancelled(engine, pipeline);
     } else {
-        char *message =
-            weir_arena_printf(engine->arena, "Training %" PRId64 " of pipeline %s has failed: %s.",
-                              pipeline->training, pipeline->name,
-                              event->note != NULL ? event->note : "no reason is known");
-        engine_tell(engine, "training_failed", message);
-        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_ALERT,
-                                                    .key = alert_key(engine, pipeline),
-                                                    .kind = "training_failed",
-                                                    .message = message});
+        tell_failed(engine, pipeline);
     }
     if (pipeline->pending_cause != NULL) {
         start(engine, pipeline, pipeline->pending_cause);
