@@ -222,6 +222,21 @@ static void look_at_job(const struct look *look, const struct weir_job *job)
                 job->name, job->id)});
 }
 
+/** The alert of one failure is raised again by each further one, and ended by a success. */
+static void look_at_failures(const struct look *look, const struct weir_alert *failed)
+{
+    const char *colon = strchr(failed->key, ':');
+    weir_watch_add(
+        look->findings, look->arena,
+        (struct weir_watch_finding){
+            .key = weir_arena_printf(look->arena, "job_failing%s", colon != NULL ? colon : ":"),
+            .kind = "job_failing",
+            .subject = failed->subject,
+            .message =
+                weir_arena_printf(look->arena, "It has failed %d times in a row. The last time: %s",
+                                  WEIR_WATCH_FAILURES, failed->message)});
+}
+
 static void look_at_disk(const struct look *look)
 {
     int64_t total = look->seen->disk_bytes, free_bytes = look->seen->disk_free_bytes;
@@ -261,6 +276,9 @@ void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *aren
     }
     for (size_t i = 0; i < seen->n_jobs; i++) {
         look_at_job(&look, &seen->jobs[i]);
+    }
+    for (size_t i = 0; i < seen->n_failures; i++) {
+        look_at_failures(&look, &seen->failures[i]);
     }
 }
 

@@ -14,6 +14,9 @@ static const char sql_restarting[] =
     "SELECT id FROM jobs WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND"
     " (n_restarts >= :n OR EXISTS (SELECT 1 FROM tasks WHERE tasks.job = jobs.id"
     " AND tasks.n_restarts >= :n)) ORDER BY created_ms, id";
+static const char sql_failing[] =
+    "SELECT id FROM alerts WHERE kind IN ('job_failed', 'training_failed')"
+    " AND state <> 'resolved' AND count >= :n ORDER BY key";
 static const char sql_old_failures[] =
     "UPDATE alerts SET state = 'resolved', resolved_ms = :now"
     " WHERE kind = 'job_failed' AND state <> 'resolved' AND last_ms < :before";
@@ -56,6 +59,23 @@ static weir_status load_jobs(struct weir_txn *txn, struct weir_watch_seen *seen,
     return WEIR_OK;
 }
 
+static weir_status load_failures(struct weir_txn *txn, struct weir_watch_seen *seen,
+                                 struct weir_arena *arena, struct weir_error *err)
+{
+    char **ids;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(txn, sql_failing,
+                                  WEIR_BINDS(WEIR_BIND_INT("n", WEIR_WATCH_FAILURES)), arena, &ids,
+                                  &n, err));
+    struct weir_alert *alerts = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_alert);
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, ids[i], arena, &alerts[i], err));
+    }
+    seen->failures = alerts;
+    seen->n_failures = n;
+    return WEIR_OK;
+}
+
 weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
                             struct weir_arena *arena, struct weir_error *err)
 {
@@ -65,7 +85,8 @@ weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
         weir_txn_list(txn, &weir_node_resource, &query, arena, &nodes, &seen->n_nodes, NULL, err));
     seen->nodes = nodes;
     WEIR_TRY(load_ions(txn, seen, arena, err));
-    return load_jobs(txn, seen, arena, err);
+    WEIR_TRY(load_jobs(txn, seen, arena, err));
+    return load_failures(txn, seen, arena, err);
 }
 
 weir_status weir_watch_alerts(struct weir_txn *txn, struct weir_arena *arena,

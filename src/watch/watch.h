@@ -29,6 +29,7 @@
 #define WEIR_WATCH_BACKLOG_MS     60000
 #define WEIR_WATCH_REFUSED_MAX    0.10 /**< Share of the gallery's own photos. */
 #define WEIR_WATCH_RESTARTS       3
+#define WEIR_WATCH_FAILURES       3 /**< Jobs in a row; of one name, or trainings of one pipeline. */
 #define WEIR_WATCH_DISK_LOW_PCT   10
 #define WEIR_WATCH_DISK_LOW_BYTES ((int64_t)2 << 30)
 #define WEIR_WATCH_DISK_LAST_PCT  3
@@ -44,6 +45,10 @@ struct weir_watch_seen {
     size_t n_ions;
     const struct weir_job *jobs; /**< That are not over and have been started again often. */
     size_t n_jobs;
+    const struct weir_alert
+        *failures; /**< Of jobs and trainings that have failed so often in a row:
+                      none of them has succeeded since the alert was raised. */
+    size_t n_failures;
     int64_t disk_bytes, disk_free_bytes; /**< Of the state folder; 0: not known. */
 };
 
@@ -69,7 +74,7 @@ void weir_watch_add(struct weir_watch_findings *findings, struct weir_arena *are
 void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *arena,
                      struct weir_watch_findings *out);
 
-/** Fill in what the store knows: nodes, ions, jobs. */
+/** Fill in what the store knows: nodes, ions, jobs, failures. */
 weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
                             struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
