@@ -226,7 +226,8 @@ struct control api_control(struct api_call *call)
 
 /* ---- dispatch ------------------------------------------------------------------------------ */
 
-/* Does the pattern fit the path? "{name}" takes one segment. */
+/* Does the pattern fit the path? "{name}" takes one segment. If so, parameters that it has not are
+ * NULL: another pattern may have fitted in part. */
 static bool pattern_fits(const char *pattern, const struct weir_http_request *request,
                          const char *params[API_MAX_PARAMS])
 {
@@ -247,6 +248,9 @@ static bool pattern_fits(const char *pattern, const struct weir_http_request *re
             return false;
         }
         p += len;
+    }
+    while (n_params < API_MAX_PARAMS) {
+        params[n_params++] = NULL;
     }
     return i_segment == request->n_segments;
 }

@@ -79,9 +79,9 @@ enum api_flags {
     API_FOR_TASKS = 1 << 8,      /**< Nothing: any task may call it. */
     API_OWN_RUN = 1 << 9,        /**< First parameter: the run. */
     API_OWN_MODEL = 1 << 10,     /**< $.run. */
-    API_OWN_PIPELINE = 1 << 11,  /**< First two parameters: ION and pipeline. */
-    API_OWN_REPORT = 1 << 12,    /**< $.ion and $.pipeline. */
-    API_OWN_DECISIONS = 1 << 13, /**< ion and pipeline of each decision. */
+    API_OWN_PIPELINE = 1 << 11,  /**< First parameters: ION, pipeline, and if named the replica. */
+    API_OWN_REPORT = 1 << 12,    /**< $.ion, $.pipeline, and $.replica if it is there. */
+    API_OWN_DECISIONS = 1 << 13, /**< The same of each decision. */
     API_OWN_NODE = 1 << 14,      /**< First parameter: the agent's node. */
     API_OWN_TASK = 1 << 15,      /**< First parameter and attempt: placed on the agent's node. */
 };

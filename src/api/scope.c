@@ -1,5 +1,6 @@
 #include "api/scope.h"
 
+#include "base/uuid.h"
 #include "job/attempt.h"
 
 #include <string.h>
@@ -44,25 +45,42 @@ static bool is_own_pipeline(const struct weir_attempt *attempt, const char *ion,
            is_same(attempt->pipeline, pipeline);
 }
 
+/* A replica speaks for itself, not for another of its job. One that is not named is nobody's. */
+static bool is_own_replica(const struct weir_attempt *attempt, const char *replica)
+{
+    char own[WEIR_UUID_BYTES + 24];
+    (void)snprintf(own, sizeof own, "%s-%lld", attempt->job, (long long)attempt->rank);
+    return replica == NULL || strcmp(replica, own) == 0;
+}
+
+static const char *named_replica(const json_t *object)
+{
+    return json_string_value(json_object_get(object, "replica"));
+}
+
 static weir_status own_pipeline(const struct api_call *call, struct weir_error *err)
 {
-    return is_own_pipeline(call->attempt, call->params[0], call->params[1])
+    if (!is_own_pipeline(call->attempt, call->params[0], call->params[1])) {
+        return refuse(call, "the pipeline its replica serves", err);
+    }
+    return is_own_replica(call->attempt, call->params[2]) &&
+                   is_own_replica(call->attempt, named_replica(call->body))
                ? WEIR_OK
-               : refuse(call, "the pipeline its replica serves", err);
+               : refuse(call, "its own replica, not for another of the pipeline", err);
 }
 
 static bool names_own_pipeline(const struct api_call *call, const json_t *object)
 {
     return is_own_pipeline(call->attempt, json_string_value(json_object_get(object, "ion")),
-                           json_string_value(json_object_get(object, "pipeline")));
+                           json_string_value(json_object_get(object, "pipeline"))) &&
+           is_own_replica(call->attempt, named_replica(object));
 }
 
 static weir_status own_report(const struct api_call *call, struct weir_error *err)
 {
     return names_own_pipeline(call, call->body)
                ? WEIR_OK
-               : refuse(call, "reports ($.ion, $.pipeline) of the pipeline its replica serves",
-                        err);
+               : refuse(call, "reports of its own replica ($.ion, $.pipeline, $.replica)", err);
 }
 
 static weir_status own_decisions(const struct api_call *call, struct weir_error *err)
@@ -72,7 +90,8 @@ static weir_status own_decisions(const struct api_call *call, struct weir_error 
     json_array_foreach(json_object_get(call->body, "decisions"), i, item)
     {
         if (!names_own_pipeline(call, item)) {
-            return refuse(call, "decisions ($.decisions[].ion, pipeline) of its own replica", err);
+            return refuse(
+                call, "decisions of its own replica ($.decisions[].ion, pipeline, replica)", err);
         }
     }
     return WEIR_OK;

@@ -16,6 +16,7 @@ struct weir_attempt {
     char *task;
     int64_t number;
     char *job;
+    int64_t rank;
     char *kind; /**< "train", "predict" or "command". */
     char *run;
     char *ion;

@@ -402,7 +402,9 @@ class Tasks(IdentityCase):
         good = {"id": str(uuid.uuid4()), "ion": "doors", "pipeline": "entrance", "camera": "door", "frame": 1,
                 "verdict": "grant", "person": "ann"}
         self.assertEqual(self.as_task(task, "POST", "/decisions", {"decisions": [good]})["stored"], 1)
-        for change in ({"ion": "gates"}, {"pipeline": "training"}, {"ion": None}):
+        sibling = job["id"] + "-1"
+        self.assertEqual(task["rank"], 0)
+        for change in ({"ion": "gates"}, {"pipeline": "training"}, {"ion": None}, {"replica": sibling}):
             self.refused(403, "POST", "/decisions", {"decisions": [good, {**good, **change}]}, token=own_token(task))
         for change in ({"person": "x\u001b[2J"}, {"person": "x" * 300}, {"camera": "a\nb"}, {"camera": "\u009b1m"},
                        {"verdict": "open"}, {"image": "../../etc"}, {"id": "x" * 99}):
@@ -416,6 +418,18 @@ class Tasks(IdentityCase):
         health = {"ion": "gates", "pipeline": "entrance", "signal": "score", "statistic": "ks", "drifted": True}
         self.refused(403, "POST", "/health-reports", health, token=own_token(task))
         self.as_task(task, "POST", "/health-reports", {**health, "ion": "doors"})
+        # Nor in the name of a sibling, of a replica of another job, or of one whose name begins like its own.
+        own, mine = job["id"] + "-0", {**health, "ion": "doors"}
+        for replica in (sibling, own + "0", str(uuid.uuid4()) + "-0"):
+            for method, path, body in (
+                    ("PUT", "/ions/doors/pipelines/entrance/replicas/" + replica, {"state": "APPLIED", "revision": 1}),
+                    ("PUT", "/ions/doors/pipelines/entrance/threshold", {**threshold, "replica": replica}),
+                    ("POST", "/health-reports", {**mine, "replica": replica})):
+                self.assertIn("its own replica", self.refused(403, method, path, body, token=own_token(task)))
+        self.as_task(task, "PUT", "/ions/doors/pipelines/entrance/replicas/" + own, {"state": "STARTING"})
+        self.assertEqual([item["replica"] for item in self.server.get("/ions/doors/replicas")["items"]], [own])
+        self.as_task(task, "POST", "/health-reports", {**mine, "replica": own})
+        self.as_task(task, "POST", "/decisions", {"decisions": [{**good, "id": str(uuid.uuid4()), "frame": 2, "replica": own}]})
 
     def test_a_token_dies_with_its_attempt(self):
         job = self.server.post("/jobs", {"name": "short", "kind": "command", "max_restarts": 1,
