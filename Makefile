@@ -3,13 +3,18 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 JOBS    ?= $(shell nproc)
 
-.PHONY: all run measuring check check-long install clean build-deps format
+.PHONY: all run tools measuring check check-long install clean build-deps format
 
 all: build-deps ## Build the optimised programs: weir, weir-worker
 	@test -f build/release/build.ninja || cmake --preset release
 	@cmake --build --preset release -j $(JOBS) --target weir weir-worker
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
+
+tools: build-deps ## Build the programs of the laboratory: zoo-dump
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target tools
+	@ln -sf release/tools/zoo-dump build/zoo-dump
 
 measuring: build-deps ## Build what only measures: sched-cases, fgd-allocation, sched-bench
 	@packaging/install-deps.sh packaging/measuring-deps.txt

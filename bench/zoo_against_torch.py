@@ -4,7 +4,7 @@ weights, by name, and the same input.
 
     bench/zoo_against_torch.py BUILD_FOLDER [MODEL ...]
 
-Wants torch and torchvision (Debian: python3-torch, python3-torchvision), and the target nn_zoo_dump
+Wants torch and torchvision (Debian: python3-torch, python3-torchvision), and the target zoo-dump
 of the build folder. torchvision makes the weights; every parameter and running statistic must be one
 of Weir's of the same name and shape, and Weir's gradients must have the names of torchvision's.
 Dropout is off in both. The measure is PyTorch's own result in f64, and "torch" is PyTorch in
@@ -129,7 +129,7 @@ def check(dump, name, batch):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    dump = pathlib.Path(sys.argv[1]).resolve() / "src/nn/nn_zoo_dump"
+    dump = pathlib.Path(sys.argv[1]).resolve() / "tools/zoo-dump"
     torch.set_num_threads(2)
     print(f"{'model':14}{'parameters':>12}  {'f32 of':6}{'inference':>11}{'output':>11}{'gradients':>11}{'worst':>11}")
     for name in sys.argv[2:] or MODELS:

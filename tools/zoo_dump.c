@@ -2,7 +2,7 @@
  * For bench/zoo_against_torch.py: one training step of a model of the zoo on an input that the
  * caller made, and what came of it.
  *
- *     nn_zoo_dump MODEL IN.safetensors OUT.safetensors
+ *     zoo-dump MODEL IN.safetensors OUT.safetensors
  *
  * IN holds "input" (batch x C x H x W), "labels" (batch, as f32) and the parameters by name; OUT
  * gets "output" (of the step), "inference" (of the weights given) and "gradient.NAME". Dropout
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     struct weir_net *net = NULL;
     struct weir_step_result result;
     if (argc != 4) {
-        (void)fprintf(stderr, "usage: nn_zoo_dump MODEL IN.safetensors OUT.safetensors\n");
+        (void)fprintf(stderr, "usage: zoo-dump MODEL IN.safetensors OUT.safetensors\n");
         return 2;
     }
     struct weir_graph *graph = build(argv[1]);
