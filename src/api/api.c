@@ -1,9 +1,9 @@
 #include "api/api.h"
 
 #include "api/api_private.h"
-#include "api/control.h"
-#include "api/freeze.h"
 #include "api/scope.h"
+#include "control/control.h"
+#include "control/freeze.h"
 
 #include "base/log.h"
 
@@ -18,6 +18,44 @@ const char weir_api_content_security_policy[] =
     "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
+void api_wake(struct weir_api *api)
+{
+    if (api->http != NULL) {
+        weir_http_wake(api->http, WEIR_HTTP_ALL_TOPICS);
+    }
+}
+
+/* Tell live streams (GET /api/v1/stream): topics are "runs", "jobs", "alerts", "ions", "models",
+ * "nodes". Events and decisions need no call: they are read from the store. */
+static void publish(void *context, const char *topic, const json_t *record)
+{
+    struct weir_api *api = context;
+    int index = feed_topic_from_text(topic);
+    char *text = json_dumps(record, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (index >= 0 && text != NULL) {
+        feed_publish(api->feed, (enum feed_topic)index, text);
+        api_wake(api);
+    }
+    free(text);
+}
+
+static void wake(void *context)
+{
+    api_wake(context);
+}
+
+/* Write what is due by time: counts of the audit. */
+static void tick(void *context, int64_t now_ms)
+{
+    audit_flush(((struct weir_api *)context)->audit, now_ms);
+}
+
+struct control_listener weir_api_listener(struct weir_api *api)
+{
+    return (struct control_listener){
+        .publish = publish, .wake = wake, .tick = tick, .context = api};
+}
+
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err)
 {
@@ -31,11 +69,18 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->state_dir = weir_xstrdup(config->state_dir);
     memcpy(api->task_key, config->task_key, sizeof api->task_key);
     api->server_url = weir_xstrdup(config->server_url != NULL ? config->server_url : "");
-    api->poke = config->poke;
-    api->poke_context = config->poke_context;
+    api->notify = config->notify;
+    api->notify_context = config->notify_context;
+    struct freezer_config freezer = {.store = api->store,
+                                     .blobs = api->blobs,
+                                     .clock = api->clock,
+                                     .state_dir = api->state_dir,
+                                     .listener = weir_api_listener(api),
+                                     .notify = api->notify,
+                                     .notify_context = api->notify_context};
     api->feed = feed_create();
     api->audit = audit_create(config->store);
-    api->freezer = freezer_create(api);
+    api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->watch = -1;
     *out = api;
@@ -66,15 +111,10 @@ void weir_api_destroy(struct weir_api *api)
     free(api);
 }
 
-void weir_api_tick(struct weir_api *api, int64_t now_ms)
-{
-    audit_flush(api->audit, now_ms);
-}
-
 static void on_commit(void *context, uint64_t change)
 {
     (void)change;
-    weir_api_wake(context);
+    api_wake(context);
 }
 
 void weir_api_attach(struct weir_api *api, struct weir_http_server *http, const char *url)
@@ -86,24 +126,6 @@ void weir_api_attach(struct weir_api *api, struct weir_http_server *http, const 
     if (weir_store_watch(api->store, on_commit, api, &api->watch, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_ERROR, "api_watch_failed", WEIR_KV_STR("error", err.message));
     }
-}
-
-void weir_api_wake(struct weir_api *api)
-{
-    if (api->http != NULL) {
-        weir_http_wake(api->http, WEIR_HTTP_ALL_TOPICS);
-    }
-}
-
-void weir_api_publish(struct weir_api *api, const char *topic, const json_t *record)
-{
-    int index = feed_topic_from_text(topic);
-    char *text = json_dumps(record, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (index >= 0 && text != NULL) {
-        feed_publish(api->feed, (enum feed_topic)index, text);
-        weir_api_wake(api);
-    }
-    free(text);
 }
 
 /* ---- small answers ------------------------------------------------------------------------- */
@@ -340,22 +362,12 @@ static weir_status run_route(struct api_call *call, struct weir_error *err)
     }
 }
 
-void api_publish_all(struct weir_api *api, const json_t *publish)
-{
-    size_t i;
-    json_t *entry;
-    json_array_foreach(publish, i, entry)
-    {
-        weir_api_publish(api, json_string_value(json_array_get(entry, 0)),
-                         json_array_get(entry, 1));
-    }
-}
-
 static void send_published(struct api_call *call)
 {
-    api_publish_all(call->api, call->publish);
-    if ((call->route->flags & API_POKE) && call->api->poke != NULL) {
-        call->api->poke(call->api->poke_context);
+    const struct control_listener listener = weir_api_listener(call->api);
+    control_publish_all(&listener, call->publish);
+    if ((call->route->flags & API_NOTIFY) && call->api->notify != NULL) {
+        call->api->notify(call->api->notify_context);
     }
 }
 

@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "blob/blob.h"
 #include "blob/pack.h"
+#include "control/control.h"
 #include "http/http.h"
 #include "retain/retain.h"
 #include "store/store.h"
@@ -36,8 +37,8 @@ struct weir_api_config {
     const char *state_dir;          /**< Uploaded datasets and task logs live in it. Copied. */
     const unsigned char *task_key;  /**< 32 bytes that make the tokens of tasks. Copied. */
     const char *server_url;         /**< What tasks call. Copied; may be set later by attach. */
-    void (*poke)(void *context);    /**< Called after a write that the engine should look at. */
-    void *poke_context;
+    void (*notify)(void *context);  /**< Called after a write that the engine should look at. */
+    void *notify_context;
 };
 
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
@@ -66,17 +67,7 @@ json_t *weir_api_openapi(void);
 /** What browsers are told they may load: the page's own files only. */
 extern const char weir_api_content_security_policy[];
 
-/**
- * Tell live streams (GET /api/v1/stream) that something changed: `record` (borrowed) goes out under
- * `topic` ("runs", "jobs", "alerts", "ions", "models", "nodes") to whoever listens. Events and
- * decisions need no call: they are read from the store.
- */
-void weir_api_publish(struct weir_api *api, const char *topic, const json_t *record);
-
-/** Write what is due by time (counts of the audit). For the engine, each round. */
-void weir_api_tick(struct weir_api *api, int64_t now_ms);
-
-/** Wake requests and streams that wait, for changes that are no commit (a task's log grew). */
-void weir_api_wake(struct weir_api *api);
+/** What the control plane tells the API: live streams and requests that wait hear of it. */
+struct control_listener weir_api_listener(struct weir_api *api);
 
 #endif

@@ -31,8 +31,8 @@ struct weir_api {
     const struct weir_clock *clock;
     char *state_dir, *server_url;
     unsigned char task_key[ATTEMPT_TOKEN_KEY_BYTES]; /**< Makes the tokens of attempts. */
-    void (*poke)(void *context);
-    void *poke_context;
+    void (*notify)(void *context);
+    void *notify_context;
     struct weir_http_server *http;
     struct feed *feed;
     struct audit *audit;
@@ -73,7 +73,7 @@ enum api_flags {
     API_UPLOAD = 1 << 2,    /**< Body is bytes, to a file. */
     API_BYTES_IN = 1 << 3,  /**< Body is bytes, in memory. */
     API_BYTES_OUT = 1 << 4, /**< Answers bytes, not JSON. */
-    API_POKE = 1 << 5,      /**< The engine should look after it. */
+    API_NOTIFY = 1 << 5,    /**< The engine should look after it. */
     API_EVENTS = 1 << 6,    /**< Answers a stream of server-sent events. */
     /* What of the request must be the task's or the agent's own: scope.h. */
     API_FOR_TASKS = 1 << 8,      /**< Nothing: any task may call it. */
@@ -189,8 +189,8 @@ API_FN(api_retention_put);
 
 /* Small things every route needs. */
 
-/** Send what control_publish queued to the live streams, after the commit. */
-void api_publish_all(struct weir_api *api, const json_t *publish);
+/** Wake requests and streams that wait. */
+void api_wake(struct weir_api *api);
 
 /** Answer one record / JSON value with 200; takes the reference. */
 void api_answer(struct api_call *call, json_t *value);

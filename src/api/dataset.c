@@ -1,8 +1,8 @@
 /** Datasets: files in, versions out. A version is a manifest of names and SHA-256 sums; the photos
  *  of an uploaded dataset are blobs too, so that a version can be had again after files change. */
 #include "api/api_private.h"
-#include "api/dataset_scan.h"
-#include "api/freeze.h"
+#include "control/dataset_scan.h"
+#include "control/freeze.h"
 
 #include "base/file.h"
 

@@ -1,6 +1,6 @@
 /** What replicas decided, and what their monitors found. */
 #include "api/api_private.h"
-#include "api/control.h"
+#include "control/control.h"
 
 #include "base/base64.h"
 #include "base/clock.h"

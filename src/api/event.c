@@ -1,6 +1,6 @@
 /** Events, alerts, and the live stream of everything. */
 #include "api/api_private.h"
-#include "api/control.h"
+#include "control/control.h"
 
 #include "ion/decision.h"
 

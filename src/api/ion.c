@@ -1,7 +1,7 @@
 /** IONs: apply, look, review, roll back; what a replica must serve; who is on which list. */
 #include "api/api_private.h"
-#include "api/control.h"
 #include "base/secret.h"
+#include "control/control.h"
 #include "ion/threshold.h"
 #include "watch/watch.h"
 

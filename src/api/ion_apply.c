@@ -1,9 +1,9 @@
 /** Applying an ION document. What cannot work is refused with a sentence that says what to change;
  *  what looks wrong from here, but may be right on another node, is a warning in the answer. */
 #include "api/api_private.h"
-#include "api/control.h"
 #include "base/file.h"
 #include "base/secret.h"
+#include "control/control.h"
 #include "framework/model_names.h"
 #include "framework/paths.h"
 #include "framework/training.h"

@@ -1,6 +1,6 @@
 /** Jobs and tasks, as people and as agents see them. */
 #include "api/api_private.h"
-#include "api/control.h"
+#include "control/control.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -183,7 +183,7 @@ weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, str
     weir_status status = append_at(call, fd, offset, err);
     (void)close(fd);
     if (status == WEIR_OK) {
-        weir_api_wake(call->api);
+        api_wake(call->api);
     }
     return status;
 }

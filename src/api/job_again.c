@@ -1,7 +1,7 @@
 /** A job that is over, started again as a new one: from the beginning, or from its last checkpoint.
  */
 #include "api/api_private.h"
-#include "api/control.h"
+#include "control/control.h"
 
 #include "base/file.h"
 #include "base/uuid.h"

@@ -1,6 +1,6 @@
 /* A person is put on a list by the name that the gallery knows, or because somebody insists. */
-#include "api/enrolled.h"
 #include "api/request_bed.h"
+#include "control/enrolled.h"
 
 #include "base/log.h"
 #include "base/test_main.h"

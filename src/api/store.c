@@ -1,6 +1,6 @@
 /** What the state folder takes, and by which rules it goes. */
 #include "api/api_private.h"
-#include "api/control.h"
+#include "control/control.h"
 
 #include "retain/retain.h"
 
@@ -28,7 +28,7 @@ weir_status api_store_sweep(struct api_call *call, struct weir_txn *txn, struct 
 {
     (void)txn;
     (void)err;
-    weir_retainer_poke(call->api->retainer);
+    weir_retainer_notify(call->api->retainer);
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

@@ -1,6 +1,6 @@
 /** Runs, metrics, models and blobs. */
 #include "api/api_private.h"
-#include "api/control.h"
+#include "control/control.h"
 
 #include "base/clock.h"
 #include "base/uuid.h"

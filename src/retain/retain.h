@@ -8,7 +8,7 @@
  * folders, once an hour to blobs, and at once when asked.
  *
  *     weir_retainer_start(&config, &retainer, err);
- *     weir_retainer_poke(retainer);              // apply the policy now
+ *     weir_retainer_notify(retainer);              // apply the policy now
  *     weir_retainer_usage(retainer, arena, &usage, err);
  *
  * Rows go in steps: each is one write transaction that is meant to take 3 ms, with a pause four
@@ -124,7 +124,7 @@ weir_status weir_retainer_start(struct weir_retainer *retainer,
 void weir_retainer_destroy(struct weir_retainer *retainer);
 
 /** Apply the policy to every kind soon. Any thread. */
-void weir_retainer_poke(struct weir_retainer *retainer);
+void weir_retainer_notify(struct weir_retainer *retainer);
 
 /** What a kind takes; also kinds without a rule (files of datasets, the database as a whole). */
 struct weir_retain_usage {

@@ -21,7 +21,7 @@ struct weir_retainer {
     /* Under lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_poked, is_stopping;
+    bool is_notified, is_stopping;
     int64_t n_steps, n_long_steps; /**< Of rows; those that took longer than RETAIN_STEP_MAX_US. */
     int64_t longest_step_us;
 };

@@ -129,11 +129,11 @@ static bool wait_until(struct weir_retainer *retainer, int64_t mono_ms, bool *ou
     struct timespec deadline = weir_deadline_at(mono_ms);
     pthread_mutex_lock(&retainer->lock);
     int rc = 0;
-    while (!retainer->is_stopping && !retainer->is_poked && rc != ETIMEDOUT) {
+    while (!retainer->is_stopping && !retainer->is_notified && rc != ETIMEDOUT) {
         rc = pthread_cond_timedwait(&retainer->changed, &retainer->lock, &deadline);
     }
-    *out_is_asked = retainer->is_poked;
-    retainer->is_poked = false;
+    *out_is_asked = retainer->is_notified;
+    retainer->is_notified = false;
     bool goes_on = !retainer->is_stopping;
     pthread_mutex_unlock(&retainer->lock);
     return goes_on;
@@ -230,10 +230,10 @@ void weir_retainer_destroy(struct weir_retainer *retainer)
     free(retainer);
 }
 
-void weir_retainer_poke(struct weir_retainer *retainer)
+void weir_retainer_notify(struct weir_retainer *retainer)
 {
     pthread_mutex_lock(&retainer->lock);
-    retainer->is_poked = true;
+    retainer->is_notified = true;
     pthread_cond_broadcast(&retainer->changed);
     pthread_mutex_unlock(&retainer->lock);
 }

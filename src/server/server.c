@@ -1,7 +1,7 @@
 #include "server/server.h"
 
+#include "control/engine.h"
 #include "server/bootstrap.h"
-#include "server/engine.h"
 #include "server/local_agent.h"
 #include "server/privacy.h"
 
@@ -46,9 +46,9 @@ struct server {
     _Atomic(struct engine *) engine; /**< Set while requests already come in. */
 };
 
-static void poke_engine(void *context)
+static void notify_engine(void *context)
 {
-    engine_poke(((struct server *)context)->engine);
+    engine_notify(((struct server *)context)->engine);
 }
 
 static char *path_in(struct server *server, const char *name)
@@ -105,8 +105,8 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .pictures = server->pictures,
                                   .state_dir = server->state,
                                   .task_key = server->task_key,
-                                  .poke = poke_engine,
-                                  .poke_context = server};
+                                  .notify = notify_engine,
+                                  .notify_context = server};
     struct weir_http_config http = {.listen = server->config->listen,
                                     .body_rule = weir_api_body_rule,
                                     .admit = weir_api_admit,
@@ -169,7 +169,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
     WEIR_TRY(open_state(server, err));
     WEIR_TRY(listen_http(server, err));
     struct engine_config engine = {.store = server->store,
-                                   .api = server->api,
+                                   .listener = weir_api_listener(server->api),
                                    .blobs = server->blobs,
                                    .state_dir = server->state,
                                    .server_url = server->url};
@@ -189,7 +189,7 @@ static void stop_all(struct server *server)
     }
     local_agent_stop(server->agent);
     weir_api_stop(server->api);
-    /* The engine's commits wake the HTTP server, whose requests poke the engine: each is still
+    /* The engine's commits wake the HTTP server, whose requests notify the engine: each is still
      * there when the other ends. */
     engine_stop(server->engine);
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);

@@ -1,4 +1,4 @@
-#include "api/control.h"
+#include "control/control.h"
 
 #include "base/uuid.h"
 #include "store/table.h"
@@ -10,6 +10,20 @@
 void control_publish(struct control *control, const char *topic, json_t *record)
 {
     json_array_append_new(control->publish, json_pack("[s,o]", topic, record));
+}
+
+void control_publish_all(const struct control_listener *listener, const json_t *publish)
+{
+    size_t i;
+    json_t *entry;
+    if (listener->publish == NULL) {
+        return;
+    }
+    json_array_foreach(publish, i, entry)
+    {
+        listener->publish(listener->context, json_string_value(json_array_get(entry, 0)),
+                          json_array_get(entry, 1));
+    }
 }
 
 weir_status control_log(struct control *control, struct weir_txn *txn, const char *topic,

@@ -2,18 +2,18 @@
  * Watcher: looks every few seconds, on the engine's thread, at what the rules of watch/watch.h want
  * to see, and brings the alerts up to date. A look that finds nothing new only reads.
  */
-#ifndef WEIR_SERVER_WATCHER_H
-#define WEIR_SERVER_WATCHER_H
+#ifndef WEIR_CONTROL_WATCHER_H
+#define WEIR_CONTROL_WATCHER_H
 
-#include "api/api.h"
 #include "blob/blob.h"
+#include "control/control.h"
 #include "store/store.h"
 
 #include <stdint.h>
 
 struct watcher {
     struct weir_store *store; /**< Borrowed, as the rest. */
-    struct weir_api *api;
+    struct control_listener listener;
     struct weir_blobs *blobs; /**< NULL: members are not compared with galleries. */
     const char *state_dir;    /**< Whose disk is watched. */
     int64_t next_mono_ms, next_enrolled_mono_ms;

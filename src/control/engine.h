@@ -4,20 +4,21 @@
  * decisions are the pure steps of job and ion; the engine loads, steps and saves, each in one
  * transaction, so a crash at any point leaves before or after and the next start goes on.
  */
-#ifndef WEIR_SERVER_ENGINE_H
-#define WEIR_SERVER_ENGINE_H
+#ifndef WEIR_CONTROL_ENGINE_H
+#define WEIR_CONTROL_ENGINE_H
 
-#include "api/api.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "blob/blob.h"
+#include "control/control.h"
 #include "store/store.h"
 
 struct engine;
 
 struct engine_config {
     struct weir_store *store;
-    struct weir_api *api;     /**< Streams hear of what the engine changes. */
-    struct weir_blobs *blobs; /**< Where galleries' manifests are. */
+    struct control_listener listener; /**< Copied. */
+    struct weir_blobs *blobs;         /**< Where galleries' manifests are. */
     const struct weir_clock *clock;
     const char *state_dir, *server_url;
 };
@@ -26,14 +27,14 @@ struct engine_config {
 weir_status engine_start(const struct engine_config *config, struct engine **out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Look again soon. Any thread; also a poke function for weir_api_config. NULL is accepted. */
-void engine_poke(void *engine);
+/** Look again soon. Any thread; also what the API calls after a commit. NULL is accepted. */
+void engine_notify(void *engine);
 
-/** Finish the transaction in progress and end the thread; engine_poke may still be called, and does
- *  nothing. NULL is accepted. */
+/** Finish the transaction in progress and end the thread; engine_notify may still be called, and
+ * does nothing. NULL is accepted. */
 void engine_stop(struct engine *engine);
 
-/** Free it, stopped. Nobody may poke it any more. NULL is accepted. */
+/** Free it, stopped. Nobody may notify it any more. NULL is accepted. */
 void engine_destroy(struct engine *engine);
 
 #endif

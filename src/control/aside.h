@@ -3,8 +3,8 @@
  * Each is tried again after ASIDE_AGAIN_MS, so that one that was mended goes on by itself; the
  * others are not held up. Owned by the engine's thread.
  */
-#ifndef WEIR_SERVER_ASIDE_H
-#define WEIR_SERVER_ASIDE_H
+#ifndef WEIR_CONTROL_ASIDE_H
+#define WEIR_CONTROL_ASIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "api/dataset_scan.h"
+#include "control/dataset_scan.h"
 
 #include "base/clock.h"
 #include "base/file.h"

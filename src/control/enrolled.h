@@ -4,8 +4,8 @@
  *
  * Reads files: call it outside of write transactions, which are one at a time.
  */
-#ifndef WEIR_API_ENROLLED_H
-#define WEIR_API_ENROLLED_H
+#ifndef WEIR_CONTROL_ENROLLED_H
+#define WEIR_CONTROL_ENROLLED_H
 
 #include "blob/blob.h"
 #include "ion/ion_step.h"

@@ -1,4 +1,4 @@
-#include "server/aside.h"
+#include "control/aside.h"
 
 #include "base/arena.h"
 

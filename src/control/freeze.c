@@ -1,12 +1,11 @@
-#include "api/freeze.h"
+#include "control/freeze.h"
 
-#include "api/api_private.h"
-#include "api/control.h"
-#include "api/dataset_scan.h"
+#include "control/dataset_scan.h"
 
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "store/table.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +31,8 @@ struct freeze {
 };
 
 struct freezer {
-    struct weir_api *api; /* not after is_stopping */
+    struct freezer_config config; /* not used after is_stopping */
+    char *state_dir;
     pthread_mutex_t lock;
     pthread_cond_t ended;
     atomic_bool is_stopping;
@@ -41,10 +41,11 @@ struct freezer {
     size_t n_running;
 };
 
-struct freezer *freezer_create(struct weir_api *api)
+struct freezer *freezer_create(const struct freezer_config *config)
 {
     struct freezer *freezer = weir_xalloc(sizeof *freezer);
-    freezer->api = api;
+    freezer->config = *config;
+    freezer->state_dir = weir_xstrdup(config->state_dir);
     pthread_mutex_init(&freezer->lock, NULL);
     weir_cond_init(&freezer->ended);
     return freezer;
@@ -96,6 +97,7 @@ void freezer_destroy(struct freezer *freezer)
     }
     pthread_cond_destroy(&freezer->ended);
     pthread_mutex_destroy(&freezer->lock);
+    free(freezer->state_dir);
     free(freezer);
 }
 
@@ -130,7 +132,7 @@ static weir_status version_add_in(struct weir_txn *txn, void *context, struct we
     return control_dataset_changed(control, txn, &dataset, &add->stored, err);
 }
 
-static weir_status put_manifest(struct weir_api *api, const char *dataset,
+static weir_status put_manifest(struct weir_blobs *blobs, const char *dataset,
                                 struct dataset_scan *scan, char out_blob[WEIR_SHA256_TEXT_BYTES],
                                 struct weir_error *err)
 {
@@ -138,7 +140,7 @@ static weir_status put_manifest(struct weir_api *api, const char *dataset,
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     char *head = weir_arena_printf(&arena, "{\"dataset\":\"%s\",\"files\":[", dataset);
-    weir_status status = weir_blob_writer_open(api->blobs, UINT64_MAX, &writer, err);
+    weir_status status = weir_blob_writer_open(blobs, UINT64_MAX, &writer, err);
     if (status == WEIR_OK) {
         status = weir_blob_writer_write(writer, head, strlen(head), err);
         if (status == WEIR_OK) {
@@ -160,7 +162,7 @@ static weir_status put_manifest(struct weir_api *api, const char *dataset,
 static weir_status add_version(struct freeze *freeze, struct dataset_scan *scan,
                                struct weir_arena *arena, json_t **out, struct weir_error *err)
 {
-    struct weir_api *api = freeze->freezer->api;
+    const struct freezer_config *config = &freeze->freezer->config;
     char digest[WEIR_SHA256_TEXT_BYTES], blob[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     if (scan->n_files == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -168,14 +170,13 @@ static weir_status add_version(struct freeze *freeze, struct dataset_scan *scan,
                               freeze->dataset);
     }
     dataset_scan_digest(scan, digest);
-    WEIR_TRY(put_manifest(api, freeze->dataset, scan, blob, err));
+    WEIR_TRY(put_manifest(config->blobs, freeze->dataset, scan, blob, err));
     weir_uuid_make(id);
     struct version_add add = {.freeze = freeze,
                               .control = {.arena = arena,
-                                          .now_ms = weir_clock_now_ms(api->clock),
+                                          .now_ms = weir_clock_now_ms(config->clock),
                                           .actor = freeze->actor,
-                                          .state_dir = api->state_dir,
-                                          .server_url = api->server_url,
+                                          .state_dir = freeze->freezer->state_dir,
                                           .publish = json_array()},
                               .version = {.id = id,
                                           .dataset = freeze->dataset,
@@ -184,12 +185,12 @@ static weir_status add_version(struct freeze *freeze, struct dataset_scan *scan,
                                           .n_files = scan->n_files,
                                           .n_classes = scan->n_classes,
                                           .bytes = scan->n_bytes}};
-    weir_status status = weir_store_write(api->store, version_add_in, &add, err);
+    weir_status status = weir_store_write(config->store, version_add_in, &add, err);
     if (status == WEIR_OK) {
-        api_publish_all(api, add.control.publish);
+        control_publish_all(&config->listener, add.control.publish);
         *out = weir_record_to_json(&weir_dataset_version_resource, &add.stored);
-        if (api->poke != NULL) {
-            api->poke(api->poke_context);
+        if (config->notify != NULL) {
+            config->notify(config->notify_context);
         }
     }
     json_decref(add.control.publish);
@@ -201,11 +202,11 @@ static weir_status add_version(struct freeze *freeze, struct dataset_scan *scan,
 static weir_status resolve_root(const struct freeze *freeze, char **out, struct weir_error *err)
 {
     if (!freeze->is_uploaded) {
-        return dataset_scan_resolve(freeze->path, freeze->freezer->api->state_dir, out, err);
+        return dataset_scan_resolve(freeze->path, freeze->freezer->state_dir, out, err);
     }
     /* Only the way to the folder of all datasets may have links: those are the operator's. */
     char datasets[PATH_MAX];
-    (void)snprintf(datasets, sizeof datasets, "%s/datasets", freeze->freezer->api->state_dir);
+    (void)snprintf(datasets, sizeof datasets, "%s/datasets", freeze->freezer->state_dir);
     char *real = realpath(datasets, NULL);
     if (real == NULL) {
         return weir_error_set_errno(err, errno, "cannot find %s", datasets);
@@ -244,7 +245,7 @@ static void *freeze_main(void *context)
     struct dataset_scan *scan = weir_xalloc(sizeof *scan);
     scan->dataset = freeze->dataset;
     scan->has_pictures = freeze->has_pictures;
-    scan->blobs = freeze->is_uploaded ? freezer->api->blobs : NULL;
+    scan->blobs = freeze->is_uploaded ? freezer->config.blobs : NULL;
     scan->is_stopping = &freezer->is_stopping;
     scan->deadline_mono_ms = freeze->deadline_mono_ms;
     scan->progress = &freeze->progress;
@@ -259,8 +260,9 @@ static void *freeze_main(void *context)
     freeze->version = version;
     freeze->damaged = damaged;
     bool is_stopping = atomic_load(&freezer->is_stopping);
-    if (!is_stopping) {
-        weir_api_wake(freezer->api); /* within the lock: freezer_destroy waits for it */
+    if (!is_stopping && freezer->config.listener.wake != NULL) {
+        freezer->config.listener.wake(
+            freezer->config.listener.context); /* within the lock: freezer_destroy waits for it */
     }
     freezer->n_running--;
     pthread_cond_broadcast(&freezer->ended);

@@ -1,5 +1,5 @@
 /** Jobs come from people and from IONs; both are made here, with their run and their tasks. */
-#include "api/control.h"
+#include "control/control.h"
 
 #include "base/names.h"
 #include "base/rng.h"

@@ -9,11 +9,14 @@
  * At the end each thread stops between two reads; one that hangs in a read (a file system that does
  * not answer) is left behind, and touches nothing of the server any more.
  */
-#ifndef WEIR_API_FREEZE_H
-#define WEIR_API_FREEZE_H
+#ifndef WEIR_CONTROL_FREEZE_H
+#define WEIR_CONTROL_FREEZE_H
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "blob/blob.h"
+#include "control/control.h"
 #include "track/track.h"
 
 #include <stdint.h>
@@ -22,15 +25,24 @@
 #define FREEZE_MAX_KEPT    64                        /* results; the oldest go */
 #define FREEZE_MAX_MS      ((int64_t)60 * 60 * 1000) /* more: TIMEOUT */
 
-struct weir_api;
 struct freezer;
+
+struct freezer_config {
+    struct weir_store *store; /**< Borrowed, as the rest; not used after freezer_stop. */
+    struct weir_blobs *blobs;
+    const struct weir_clock *clock;
+    const char *state_dir; /**< Uploaded datasets lie in it. Copied. */
+    struct control_listener listener;
+    void (*notify)(void *context); /**< Called after a commit that the engine should look at. */
+    void *notify_context;
+};
 
 enum freeze_state { FREEZE_RUNNING, FREEZE_DONE, FREEZE_FAILED };
 
-struct freezer *freezer_create(struct weir_api *api);
+struct freezer *freezer_create(const struct freezer_config *config);
 
 /** Stop the threads and start no more; returns after some seconds even if one hangs. To be called
- *  while the API's HTTP server still runs. Twice is harmless. */
+ *  while the listener is still there. Twice is harmless. */
 void freezer_stop(struct freezer *freezer);
 
 /** Stop, and free; but leave it to a thread that hangs. NULL is accepted. */

@@ -1,8 +1,8 @@
-#include "server/watcher.h"
+#include "control/watcher.h"
 
-#include "api/enrolled.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "control/enrolled.h"
 #include "watch/watch.h"
 
 #include <sys/statvfs.h>
@@ -57,8 +57,9 @@ static weir_status bring_up_to_date(struct look *look, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(weir_store_write(store, sync_in, look, err));
-    json_t *news = json_pack("{s:b}", "new", 1);
-    weir_api_publish(look->watcher->api, "alerts", news);
+    json_t *news = json_array();
+    json_array_append_new(news, json_pack("[s,{s:b}]", "alerts", "new", 1));
+    control_publish_all(&look->watcher->listener, news);
     json_decref(news);
     return WEIR_OK;
 }

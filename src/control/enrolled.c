@@ -1,4 +1,4 @@
-#include "api/enrolled.h"
+#include "control/enrolled.h"
 
 #include "base/json.h"
 #include "base/names.h"

@@ -1,11 +1,12 @@
 /**
- * Control: transactions that cross nouns. A job that ends ends its run and tells its ION; a model
- * version that is registered is offered to the ION that trained it; a training that an ION wants
- * becomes a run and a job. Routes and the server's engine call these inside their own write
- * transaction, so that each decision and all that follows from it is one commit.
+ * Control: transactions that cross nouns, and the one place where nouns meet. A job that ends ends
+ * its run and tells its ION; a model version that is registered is offered to the ION that trained
+ * it; a training that an ION wants becomes a run and a job. Routes and the server's engine call
+ * these inside their own write transaction, so that each decision and all that follows from it is
+ * one commit.
  */
-#ifndef WEIR_API_CONTROL_H
-#define WEIR_API_CONTROL_H
+#ifndef WEIR_CONTROL_CONTROL_H
+#define WEIR_CONTROL_CONTROL_H
 
 #include "base/json.h"
 #include "ion/ion.h"
@@ -20,8 +21,27 @@ struct control {
     const char *actor;
     const char *state_dir;
     const char *server_url;
-    json_t *publish; /**< Array of [topic name, record] for weir_api_publish after the commit. */
+    json_t *publish; /**< Array of [topic name, record] for control_publish_all after the commit. */
 };
+
+/**
+ * Who hears of what the control plane has done: the API, which tells streams and waiting requests.
+ * Any thread calls it, outside of transactions. A function may be NULL.
+ */
+struct control_listener {
+    /** A record (borrowed) changed; its commit is durable. */
+    void (*publish)(void *context, const char *topic, const json_t *record);
+    /** Something changed that is no commit. */
+    void (*wake)(void *context);
+    /** A round of the engine begins. */
+    void (*tick)(void *context, int64_t now_ms);
+    void *context;
+};
+
+/** Tell the listener of each record in `publish`, an array of [topic name, record], after the
+ * commit.
+ */
+void control_publish_all(const struct control_listener *listener, const json_t *publish);
 
 /** Queue a record for the live streams; takes the reference. */
 void control_publish(struct control *control, const char *topic, json_t *record);

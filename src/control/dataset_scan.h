@@ -6,8 +6,8 @@
  * `is_stopping`, or at the deadline. So a link in the folder cannot bring in a file from elsewhere,
  * and a file that never answers holds up the scanning thread at most.
  */
-#ifndef WEIR_API_DATASET_SCAN_H
-#define WEIR_API_DATASET_SCAN_H
+#ifndef WEIR_CONTROL_DATASET_SCAN_H
+#define WEIR_CONTROL_DATASET_SCAN_H
 
 #include "base/buf.h"
 #include "base/status.h"

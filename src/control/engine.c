@@ -1,11 +1,11 @@
-#include "server/engine.h"
+#include "control/engine.h"
 
-#include "api/control.h"
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/uuid.h"
-#include "server/aside.h"
-#include "server/watcher.h"
+#include "control/aside.h"
+#include "control/control.h"
+#include "control/watcher.h"
 #include "store/identity.h"
 #include "store/table.h"
 
@@ -28,7 +28,7 @@ struct engine {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t woken;
-    bool is_poked, is_stopping;
+    bool is_notified, is_stopping;
     struct weir_node_watch watch;
     int64_t next_expire_mono_ms;
     struct watcher watcher;
@@ -66,13 +66,7 @@ static weir_status run_work_in(struct weir_txn *txn, void *context, struct weir_
 
 static void publish_all(struct work *work)
 {
-    size_t i;
-    json_t *entry;
-    json_array_foreach(work->control.publish, i, entry)
-    {
-        weir_api_publish(work->engine->config.api, json_string_value(json_array_get(entry, 0)),
-                         json_array_get(entry, 1));
-    }
+    control_publish_all(&work->engine->config.listener, work->control.publish);
     json_array_clear(work->control.publish);
 }
 
@@ -425,7 +419,10 @@ static int64_t run_round(struct engine *engine)
 {
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_api_tick(engine->config.api, weir_clock_now_ms(engine->config.clock));
+    const struct control_listener *listener = &engine->config.listener;
+    if (listener->tick != NULL) {
+        listener->tick(listener->context, weir_clock_now_ms(engine->config.clock));
+    }
     struct work work = {.engine = engine,
                         .control = {.arena = &arena,
                                     .now_ms = weir_clock_now_ms(engine->config.clock),
@@ -452,18 +449,18 @@ static int64_t run_round(struct engine *engine)
     return WEIR_MIN(due, WEIR_MIN(outbox_due, jobs_due));
 }
 
-/* Wait for a poke or until `due_ms` of the wall clock, but never long: a clock that is set back
- * must not stop the engine. */
+/* Wait for a notification, or until `due_ms` of the wall clock, but never long: a clock that is set
+ * back must not stop the engine. */
 static bool wait_for_work(struct engine *engine, int64_t due_ms)
 {
     int64_t left_ms =
         WEIR_MIN(due_ms - weir_clock_now_ms(engine->config.clock), (int64_t)IDLE_MAX_MS);
     struct timespec until = weir_deadline_after(left_ms);
     pthread_mutex_lock(&engine->lock);
-    while (!engine->is_poked && !engine->is_stopping &&
+    while (!engine->is_notified && !engine->is_stopping &&
            pthread_cond_timedwait(&engine->woken, &engine->lock, &until) == 0) {
     }
-    engine->is_poked = false;
+    engine->is_notified = false;
     bool goes_on = !engine->is_stopping;
     pthread_mutex_unlock(&engine->lock);
     return goes_on;
@@ -499,7 +496,7 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
     engine->state_dir = weir_xstrdup(config->state_dir);
     engine->server_url = weir_xstrdup(config->server_url);
     engine->watcher = (struct watcher){.store = config->store,
-                                       .api = config->api,
+                                       .listener = config->listener,
                                        .blobs = config->blobs,
                                        .state_dir = engine->state_dir};
     weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
@@ -516,14 +513,14 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
     return WEIR_OK;
 }
 
-void engine_poke(void *context)
+void engine_notify(void *context)
 {
     struct engine *engine = context;
     if (engine == NULL) {
         return;
     }
     pthread_mutex_lock(&engine->lock);
-    engine->is_poked = true;
+    engine->is_notified = true;
     pthread_cond_signal(&engine->woken);
     pthread_mutex_unlock(&engine->lock);
 }
