@@ -3,7 +3,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 JOBS    ?= $(shell nproc)
 
-.PHONY: all run tools measuring check check-long install clean build-deps format
+.PHONY: all run tools check check-long install clean build-deps format
 
 all: build-deps ## Build the optimised programs: weir, weir-worker
 	@test -f build/release/build.ninja || cmake --preset release
@@ -11,18 +11,11 @@ all: build-deps ## Build the optimised programs: weir, weir-worker
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
 
-tools: build-deps ## Build the programs of the laboratory: zoo-dump
+tools: build-deps ## Build the programs of tools/, which check and measure, as build/sched-cases and so on
+	@packaging/install-deps.sh packaging/tools-deps.txt
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS) --target tools
-	@ln -sf release/tools/zoo-dump build/zoo-dump
-
-measuring: build-deps ## Build what only measures: sched-cases, fgd-allocation, sched-bench
-	@packaging/install-deps.sh packaging/measuring-deps.txt
-	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target sched-cases fgd-allocation sched-bench
-	@ln -sf release/src/sched/sched-cases build/sched-cases
-	@ln -sf release/src/sched/fgd-allocation build/fgd-allocation
-	@ln -sf release/src/sched/sched-bench build/sched-bench
+	@cd build && find release/tools -maxdepth 1 -type f -executable -exec ln -sf -t . {} +
 
 build-deps:
 	@mkdir -p build

@@ -3,7 +3,7 @@
 
     bench/sched.py [--profiles default,kai] [--cycles 120] [--nodes 10000] [-o json]
 
-Runs `sched-bench` (of `make measuring`) once for each scenario and profile; times are CPU time of one core, in milliseconds,
+Runs `sched-bench` (of `make tools`) once for each scenario and profile; times are CPU time of one core, in milliseconds,
 of one plan. Theirs are those of its scale tests (500 simulated nodes of eight accelerators) and include
 the API server, binding and the life of pods; ours are the decisions alone, nothing is sent or stored.
 So the columns are beside each other, not against each other. How their gangs of 250 and 500 came to run
@@ -19,7 +19,7 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).parents[1]
-BENCH = pathlib.Path(os.environ.get("WEIR_SCHED_BENCH", ROOT / "build/release/src/sched/sched-bench"))
+BENCH = pathlib.Path(os.environ.get("WEIR_SCHED_BENCH", ROOT / "build/release/tools/sched-bench"))
 SCENARIOS = [  # name, what it is, their seconds
     ("fill", "4,000 jobs of 1 on 500 nodes", 397.8),
     ("reclaim-one", "reclaim of 1 among 4,000 that run", 13.9),

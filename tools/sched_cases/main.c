@@ -1,6 +1,6 @@
 /** sched-cases FILE …: run scheduling scenarios and fair-share cases against profile kai. */
-#include "sched/cases/fairshare.h"
-#include "sched/cases/world.h"
+#include "sched_cases/fairshare.h"
+#include "sched_cases/world.h"
 
 #include "base/buf.h"
 #include "base/macros.h"

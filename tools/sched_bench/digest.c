@@ -1,4 +1,4 @@
-#include "sched/bench/digest.h"
+#include "sched_bench/digest.h"
 
 static uint64_t mix(uint64_t digest, int64_t value)
 {

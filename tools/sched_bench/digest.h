@@ -1,6 +1,6 @@
 /** For measurements: a number that differs if plans differ, but for how they were found. */
-#ifndef WEIR_SCHED_BENCH_DIGEST_H
-#define WEIR_SCHED_BENCH_DIGEST_H
+#ifndef SCHED_BENCH_DIGEST_H
+#define SCHED_BENCH_DIGEST_H
 
 #include "sched/sched.h"
 

@@ -1,4 +1,4 @@
-#include "sched/bench/live.h"
+#include "sched_bench/live.h"
 
 #include "base/macros.h"
 

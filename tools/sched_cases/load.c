@@ -1,7 +1,7 @@
-#include "sched/cases/world.h"
+#include "sched_cases/world.h"
 
 #include "base/macros.h"
-#include "sched/cases/read.h"
+#include "sched_cases/read.h"
 
 #include <stdlib.h>
 

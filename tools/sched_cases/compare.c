@@ -1,4 +1,4 @@
-#include "sched/cases/read.h"
+#include "sched_cases/read.h"
 
 #include "base/buf.h"
 #include "base/macros.h"

@@ -1,6 +1,6 @@
 /** The cases of the division of one resource. */
-#ifndef WEIR_SCHED_CASES_FAIRSHARE_H
-#define WEIR_SCHED_CASES_FAIRSHARE_H
+#ifndef SCHED_CASES_FAIRSHARE_H
+#define SCHED_CASES_FAIRSHARE_H
 
 #include "base/buf.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /** Jobs and tasks of a case. */
-#include "sched/cases/read.h"
+#include "sched_cases/read.h"
 
 #include "base/macros.h"
 

@@ -9,8 +9,8 @@
  * raises what the process had at most, its snapshot not counted: alone in its process, else what
  * came before has raised it already.
  */
-#include "sched/bench/digest.h"
-#include "sched/bench/live.h"
+#include "sched_bench/digest.h"
+#include "sched_bench/live.h"
 
 #include "base/macros.h"
 #include "base/rss.h"

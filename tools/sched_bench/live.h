@@ -4,8 +4,8 @@
  * gangs), most of which run while some wait. A step carries a plan out, ends some of what runs and
  * lets as many new jobs arrive as keep the number of those that wait.
  */
-#ifndef WEIR_SCHED_BENCH_LIVE_H
-#define WEIR_SCHED_BENCH_LIVE_H
+#ifndef SCHED_BENCH_LIVE_H
+#define SCHED_BENCH_LIVE_H
 
 #include "sched/test/test_live.h"
 

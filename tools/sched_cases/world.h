@@ -2,8 +2,8 @@
  * A scenario of the case files as a snapshot that lives through rounds: what a plan says is done to
  * it, and its tasks carry the case files' names of states.
  */
-#ifndef WEIR_SCHED_CASES_WORLD_H
-#define WEIR_SCHED_CASES_WORLD_H
+#ifndef SCHED_CASES_WORLD_H
+#define SCHED_CASES_WORLD_H
 
 #include "base/arena.h"
 #include "base/buf.h"

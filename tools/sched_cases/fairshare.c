@@ -1,4 +1,4 @@
-#include "sched/cases/fairshare.h"
+#include "sched_cases/fairshare.h"
 
 #include "base/macros.h"
 #include "sched/share/division.h"

@@ -1,4 +1,4 @@
-#include "sched/cases/world.h"
+#include "sched_cases/world.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /** Members of a case's JSON as C values. */
-#ifndef WEIR_SCHED_CASES_READ_H
-#define WEIR_SCHED_CASES_READ_H
+#ifndef SCHED_CASES_READ_H
+#define SCHED_CASES_READ_H
 
-#include "sched/cases/world.h"
+#include "sched_cases/world.h"
 
 #include <math.h>
 #include <stdlib.h>
