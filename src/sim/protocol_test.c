@@ -122,6 +122,67 @@ START_TEST(published_means_are_those_of_the_table)
 
 END_TEST
 
+static double mean_at(const char *workload, int pct, int n_seeds)
+{
+    char name[96];
+    struct weir_error err = {0};
+    struct weir_sim_trace trace;
+    struct weir_sim_cluster cluster;
+    struct weir_sim_fill fill;
+    struct weir_sched_profile profile = rules("fgd");
+    double sum = 0;
+    (void)snprintf(name, sizeof name, "alibaba-gpu-v2023/%s.csv", workload);
+    ck_assert_int_eq(weir_sim_trace_load(data_path(name), "alibaba-2023", &trace, &err), WEIR_OK);
+    ck_assert_int_eq(
+        weir_sim_cluster_load(data_path("alibaba-gpu-v2023/openb_node_list_gpu_node.csv"), &cluster,
+                              &err),
+        WEIR_OK);
+    for (int i = 0; i < n_seeds; i++) {
+        ck_assert_int_eq(weir_sim_fill(&trace, &cluster, &profile, 42 + (uint64_t)i, &fill, &err),
+                         WEIR_OK);
+        sum += fill.allocated_pct[pct];
+    }
+    weir_sim_trace_fini(&trace);
+    weir_sim_cluster_fini(&cluster);
+    return sum / n_seeds;
+}
+
+/** The oracle is the authors' table: placement by fragmentation allocates at least what theirs
+ *  does, and no more than a point above it; on gpuspec33 scarcity allocates six more. */
+START_TEST(fgd_allocates_what_its_authors_measured)
+{
+    static const struct {
+        const char *workload;
+        double most; /**< Points above the authors' mean. */
+    } rows[] = {
+        {"openb_pod_list_default", 1},
+        {"openb_pod_list_gpushare80", 1},
+        {"openb_pod_list_gpuspec33", 8},
+        {"openb_pod_list_multigpu50", 1},
+    };
+    struct weir_error err = {0};
+    struct weir_arena arena;
+    struct weir_sim_published published;
+    char *text;
+    size_t len;
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(weir_file_read(data_path("fgd-expected/analysis_allo_discrete.csv"), 1 << 24,
+                                    &arena, &text, &len, &err),
+                     WEIR_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert_int_eq(
+            weir_sim_published_parse(text, len, "table", rows[i].workload, &published, &err),
+            WEIR_OK);
+        ck_assert_str_eq(published.policies[5].name, "06-FGD");
+        double ours = mean_at(rows[i].workload, 100, 3), theirs = published.policies[5].at_100;
+        ck_assert_msg(ours >= theirs && ours <= theirs + rows[i].most, "%s: %.2f, theirs %.2f",
+                      rows[i].workload, ours, theirs);
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 /** Any sensible rule lies between random and perfect; the same seed gives the same filling. */
 START_TEST(alibabas_default_list_is_filled_between_random_and_full)
 {
@@ -159,6 +220,7 @@ int main(void)
                                  what_never_fits_is_dropped_and_models_are_kept,
                                  nothing_to_fill_is_refused};
     const TTest *const real[] = {published_means_are_those_of_the_table,
+                                 fgd_allocates_what_its_authors_measured,
                                  alibabas_default_list_is_filled_between_random_and_full};
     if (weir_test_run(weir_test_suite("protocol", made, sizeof made / sizeof made[0])) != 0) {
         return EXIT_FAILURE;

@@ -6,7 +6,7 @@
  * A *mix* is the kinds of tasks that are about, each as often as it is. A *state* is what a node
  * has free. For one kind, what is *usable* of a state is as in the paper: nothing if not even one
  * such task fits, else all free devices that have room for it. Two things go beyond the paper;
- * fgd_allocation/ measures what they bring:
+ * bench/README.md says what they bring:
  *
  *  - depth: the paper asks whether one task fits. Eight free devices beside CPUs for one task are
  *    then all usable. With a depth of d percent, d percent of the usable amount count only as far
