@@ -11,6 +11,7 @@
 
 #include "predict/intake.h"
 #include "predict/outbox.h"
+#include "predict/refused.h"
 #include "predict/source.h"
 #include "predict/spec.h"
 
@@ -22,6 +23,7 @@ struct heartbeat_config {
     const struct predict_spec *spec; /**< Must name a server. Borrowed, like the rest. */
     struct intake *intake;
     struct outbox *outbox;
+    struct refused *refused;
 };
 
 weir_status heartbeat_start(const struct heartbeat_config *config, struct heartbeat **out,

@@ -31,6 +31,7 @@ struct replica {
     struct intake *intake;
     struct serving_slot slot;
     struct pictures *pictures;
+    struct refused *refused; /**< NULL: there is no server. */
     struct outbox *outbox;
     struct health *health;
     struct engine *engine;
@@ -68,7 +69,9 @@ static weir_status start_readers(struct replica *replica, struct weir_error *err
 {
     const struct predict_spec *spec = replica->spec;
     if (spec->server != NULL) {
-        WEIR_TRY(shipper_start(spec, replica->outbox, replica->pictures, &replica->shipper, err));
+        replica->refused = refused_open(spec->dir);
+        WEIR_TRY(shipper_start(spec, replica->outbox, replica->pictures, replica->refused,
+                               &replica->shipper, err));
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
         WEIR_TRY(sink_jsonl_start(&spec->sinks[i], replica->outbox, &replica->sinks[i], err));
@@ -118,8 +121,10 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
         status = health_start(spec, &replica->health, err);
     }
     if (status == WEIR_OK && spec->server != NULL) {
-        const struct heartbeat_config heartbeat = {
-            .spec = spec, .intake = replica->intake, .outbox = replica->outbox};
+        const struct heartbeat_config heartbeat = {.spec = spec,
+                                                   .intake = replica->intake,
+                                                   .outbox = replica->outbox,
+                                                   .refused = replica->refused};
         status = heartbeat_start(&heartbeat, &replica->heartbeat, err);
     }
     if (status == WEIR_OK) {
@@ -163,6 +168,7 @@ void replica_stop(struct replica *replica)
     }
     health_stop(replica->health);
     pictures_close(replica->pictures);
+    refused_close(replica->refused);
     serving_slot_fini(&replica->slot);
     intake_destroy(replica->intake);
     free(replica);

@@ -8,7 +8,6 @@
 #include "client/client.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,7 +26,9 @@ struct shipper {
     const struct predict_spec *spec;
     struct outbox *outbox;
     struct pictures *pictures;
+    struct refused *refused;
     struct outbox_reader *reader;
+    json_t *aside; /**< Of the batch in hand, identifiers set aside: object used as set. */
     struct weir_client *client;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -74,54 +75,60 @@ static weir_status send_decisions(struct shipper *shipper, json_t *decisions,
     return status;
 }
 
-static weir_status keep_refused(struct shipper *shipper, const json_t *decision, const char *reason,
-                                struct weir_error *err)
+/** The server will say the same of the same request again. */
+static bool is_refusal(weir_status status)
 {
-    char path[4300];
-    (void)snprintf(path, sizeof path, "%s/refused.jsonl", shipper->spec->dir);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "%s", path);
-    }
-    json_t *kept = json_copy((json_t *)decision);
-    json_object_del(kept, "picture");
-    char *text = json_dumps(kept, JSON_COMPACT);
-    json_decref(kept);
-    weir_status status = weir_fd_write_all(fd, text, strlen(text), err);
-    if (status == WEIR_OK) {
-        status = weir_fd_write_all(fd, "\n", 1, err);
-    }
-    free(text);
-    close(fd);
-    weir_log(WEIR_LOG_ERROR, "decision_refused", WEIR_KV_STR("reason", reason),
-             WEIR_KV_STR("kept_in", path));
-    return status;
+    return status == WEIR_ERR_INVALID || status == WEIR_ERR_LIMIT;
 }
 
-/* The server called the batch invalid: find out which decision it means. */
-static weir_status send_singly(struct shipper *shipper, json_t *batch, struct weir_error *err)
+/* A decision that was refused alone: without its picture, else set aside. */
+static weir_status send_refused(struct shipper *shipper, json_t *part, struct weir_error *err)
 {
-    size_t i;
-    json_t *decision;
-    json_array_foreach(batch, i, decision)
-    {
-        json_t *single = json_pack("[O]", decision);
-        weir_status status = send_decisions(shipper, single, err);
-        json_decref(single);
-        if (status == WEIR_ERR_INVALID) {
-            char reason[WEIR_ERROR_MESSAGE_BYTES];
-            memcpy(reason, err->message, sizeof reason);
-            status = keep_refused(shipper, decision, reason, err);
+    json_t *decision = json_array_get(part, 0);
+    if (json_object_del(decision, "picture") == 0) {
+        json_object_set_new(decision, "image", json_null());
+        weir_status status = send_decisions(shipper, part, err);
+        if (!is_refusal(status)) {
+            return status;
         }
-        WEIR_TRY(status);
     }
+    char reason[WEIR_ERROR_MESSAGE_BYTES];
+    memcpy(reason, err->message, sizeof reason);
+    WEIR_TRY(refused_put(shipper->refused, decision, reason, err));
+    const char *id = json_string_value(json_object_get(decision, "id"));
+    json_object_set_new(shipper->aside, id != NULL ? id : "", json_true());
     return WEIR_OK;
 }
 
+/* In an earlier try of this batch, which was cut short behind it. */
+static bool is_aside(const struct shipper *shipper, const json_t *decision)
+{
+    const char *id = json_string_value(json_object_get(decision, "id"));
+    return json_object_get(shipper->aside, id != NULL ? id : "") != NULL;
+}
+
+/* A part that is refused is halved until one decision is left: the others go through. */
 static weir_status send_part(struct shipper *shipper, json_t *part, struct weir_error *err)
 {
+    size_t n = json_array_size(part);
     weir_status status = send_decisions(shipper, part, err);
-    return status == WEIR_ERR_INVALID ? send_singly(shipper, part, err) : status;
+    if (!is_refusal(status)) {
+        return status;
+    }
+    if (n <= 1) {
+        return n == 1 ? send_refused(shipper, part, err) : status;
+    }
+    json_t *halves[2] = {json_array(), json_array()};
+    for (size_t i = 0; i < n; i++) {
+        json_array_append(halves[i < n / 2 ? 0 : 1], json_array_get(part, i));
+    }
+    status = send_part(shipper, halves[0], err);
+    if (status == WEIR_OK) {
+        status = send_part(shipper, halves[1], err);
+    }
+    json_decref(halves[0]);
+    json_decref(halves[1]);
+    return status;
 }
 
 /* In parts, so that the pictures of each fit into a request. */
@@ -132,6 +139,9 @@ static weir_status send_batch(struct shipper *shipper, const json_t *batch, stru
     weir_status status = WEIR_OK;
     json_array_foreach(batch, i, decision)
     {
+        if (is_aside(shipper, decision)) {
+            continue;
+        }
         add_picture(shipper, decision, &n_bytes);
         if (n_part_bytes > 0 && n_part_bytes + n_bytes > PART_PICTURE_BYTES) {
             status = send_part(shipper, part, err);
@@ -144,7 +154,7 @@ static weir_status send_batch(struct shipper *shipper, const json_t *batch, stru
         json_array_append(part, decision);
         n_part_bytes += n_bytes;
     }
-    if (status == WEIR_OK) {
+    if (status == WEIR_OK && json_array_size(part) > 0) {
         status = send_part(shipper, part, err);
     }
     json_decref(part);
@@ -199,6 +209,7 @@ static weir_status ship_once(struct shipper *shipper, struct weir_error *err)
     status = json_array_size(batch) > 0 ? send_batch(shipper, batch, err) : WEIR_OK;
     if (status == WEIR_OK) {
         outbox_reader_done(shipper->reader);
+        json_object_clear(shipper->aside);
         forget_pictures(shipper, batch);
         if (outbox_reader_is_due(shipper->reader)) {
             outbox_reader_save(shipper->reader, 0);
@@ -237,6 +248,7 @@ static void *shipper_main(void *context)
 static void shipper_free(struct shipper *shipper)
 {
     outbox_reader_close(shipper->reader);
+    json_decref(shipper->aside);
     if (shipper->client != NULL) {
         weir_client_close(shipper->client);
     }
@@ -246,10 +258,13 @@ static void shipper_free(struct shipper *shipper)
 }
 
 weir_status shipper_start(const struct predict_spec *spec, struct outbox *outbox,
-                          struct pictures *pictures, struct shipper **out, struct weir_error *err)
+                          struct pictures *pictures, struct refused *refused, struct shipper **out,
+                          struct weir_error *err)
 {
     struct shipper *shipper = weir_xalloc(sizeof *shipper);
-    *shipper = (struct shipper){.spec = spec, .outbox = outbox, .pictures = pictures};
+    *shipper =
+        (struct shipper){.spec = spec, .outbox = outbox, .pictures = pictures, .refused = refused};
+    shipper->aside = json_object();
     pthread_mutex_init(&shipper->lock, NULL);
     weir_cond_init(&shipper->changed);
     weir_status status = outbox_reader_open(outbox, "server", &shipper->reader, err);

@@ -20,6 +20,8 @@ struct test_server {
     json_t *thresholds;
     json_t *heartbeats;
     size_t n_again;
+    size_t most_at_once;   /**< Decisions of a call; 0: any number. */
+    int64_t refused_frame; /**< A decision about it is too large; 0: none is. */
     bool is_down;
 };
 
@@ -59,11 +61,30 @@ static void take_picture(struct test_server *server, json_t *decision)
     }
 }
 
+/* As the real server where a call or a decision is over one of its limits. */
+static bool is_too_large(const struct test_server *server, const json_t *decisions)
+{
+    size_t i;
+    const json_t *decision;
+    json_array_foreach(decisions, i, decision)
+    {
+        if (server->refused_frame != 0 && test_int(decision, "frame") == server->refused_frame) {
+            return true;
+        }
+    }
+    return server->most_at_once != 0 && json_array_size(decisions) > server->most_at_once;
+}
+
 static void take_decisions(struct test_server *server, struct weir_http_request *request,
                            struct weir_http_response *response)
 {
     json_t *body = json_loadb(request->body, request->body_len, 0, NULL), *decision;
     size_t i;
+    if (is_too_large(server, json_object_get(body, "decisions"))) {
+        weir_http_response_errorf(response, WEIR_ERR_LIMIT, "$.decisions: too large");
+        json_decref(body);
+        return;
+    }
     json_array_foreach(json_object_get(body, "decisions"), i, decision)
     {
         char key[128];
@@ -195,6 +216,14 @@ void test_server_set_down(struct test_server *server, bool is_down)
     server->is_down = is_down;
     pthread_mutex_unlock(&server->lock);
     weir_http_wake(server->http, 1);
+}
+
+void test_server_limit(struct test_server *server, size_t most_at_once, int64_t refused_frame)
+{
+    pthread_mutex_lock(&server->lock);
+    server->most_at_once = most_at_once;
+    server->refused_frame = refused_frame;
+    pthread_mutex_unlock(&server->lock);
 }
 
 size_t test_server_n_decisions(struct test_server *server, size_t *out_n_again)

@@ -93,6 +93,9 @@ void test_server_deploy(struct test_server *server, json_t *deployment);
 /** Refuse everything with 503 while true. */
 void test_server_set_down(struct test_server *server, bool is_down);
 
+/** Answer LIMIT to more decisions at once, and to any call with this frame; 0: to none. */
+void test_server_limit(struct test_server *server, size_t most_at_once, int64_t refused_frame);
+
 /** Decisions stored so far, by (camera, frame), and how many came a second time. */
 size_t test_server_n_decisions(struct test_server *server, size_t *out_n_again);
 
