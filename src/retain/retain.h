@@ -11,8 +11,9 @@
  *     weir_retainer_notify(retainer);              // apply the policy now
  *     weir_retainer_usage(retainer, arena, &usage, err);
  *
- * Rows go in steps: each is one write transaction that is meant to take 3 ms, with a pause four
- * times as long behind it; the number of rows of a step follows from how long the last one took.
+ * Rows go in steps: each is one write transaction that is meant to take a millisecond, with a pause
+ * four times as long behind it; how many rows a step takes follows from how long those before it
+ * took (pace.h).
  * Files go only when nothing refers to them: a folder of a job that is over, a pack of pictures
  * (its rows say "gone" from then on), a blob that no record names and that nobody has touched for
  * its time. A round that is cut short anywhere, also by a kill, is simply done again.

@@ -3,12 +3,13 @@
 #define WEIR_RETAIN_RETAIN_PRIVATE_H
 
 #include "retain/choose.h"
+#include "retain/pace.h"
 #include "retain/retain.h"
 
 #include <pthread.h>
 
-/** A step of rows is to hold the writer no longer. */
-#define RETAIN_STEP_MAX_US 10000
+/** The pace of giving back pages, behind those of the kinds. */
+#define RETAIN_PACE_SHRINK WEIR_RETAIN_N
 
 struct weir_retainer {
     struct weir_retainer_config config; /**< state_dir: own copy; clock: never NULL. */
@@ -16,13 +17,13 @@ struct weir_retainer {
     bool has_thread;
     /* Of the thread that sweeps. */
     int64_t due_mono_ms[WEIR_RETAIN_N];
-    int64_t n_step_rows; /**< Of the next step of rows. */
-    bool has_more;       /**< The last sweep has left some of what is to go. */
+    struct retain_pace paces[WEIR_RETAIN_N + 1]; /**< Of rows. */
+    bool has_more; /**< The last sweep has left some of what is to go. */
     /* Under lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_notified, is_stopping;
-    int64_t n_steps, n_long_steps; /**< Of rows; those that took longer than RETAIN_STEP_MAX_US. */
+    int64_t n_steps, n_long_steps; /**< Of rows; those that took longer than PACE_STEP_MAX_US. */
     int64_t longest_step_us;
 };
 
@@ -63,6 +64,9 @@ weir_status retain_blobs_measure(const struct retain_look *look, struct retain_s
 weir_status retain_rows_sweep(const struct retain_look *look, struct weir_error *err);
 weir_status retain_rows_measure(const struct retain_look *look, struct retain_size *out,
                                 struct weir_error *err);
+
+/** B-tree entries of a row of that kind: itself and its indexes. 1: they are no rows. */
+int64_t retain_rows_entries(enum weir_retain_kind kind);
 
 /** Give the disk what the database no longer needs, if that is much. */
 weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err);

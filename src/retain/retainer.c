@@ -12,7 +12,6 @@
 #define MORE_MS           ((int64_t)1000)
 #define CLOCK_JUMP_MS     MINUTE_MS
 #define CLOCK_PATIENCE_MS (60 * MINUTE_MS)
-#define FIRST_STEP_ROWS   64
 
 #define ROWS                                                                                       \
     {                                                                                              \
@@ -193,7 +192,11 @@ static void *retainer_main(void *context)
 struct weir_retainer *weir_retainer_create(const struct weir_retainer_config *config)
 {
     struct weir_retainer *retainer = weir_xalloc(sizeof *retainer);
-    *retainer = (struct weir_retainer){.config = *config, .n_step_rows = FIRST_STEP_ROWS};
+    *retainer = (struct weir_retainer){.config = *config};
+    for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
+        retainer->paces[kind].n_entries = retain_rows_entries(kind);
+    }
+    retainer->paces[RETAIN_PACE_SHRINK].n_entries = 1; /* pages */
     retainer->config.state_dir = weir_xstrdup(config->state_dir);
     retainer->config.clock = config->clock != NULL ? config->clock : &weir_system_clock;
     pthread_mutex_init(&retainer->lock, NULL);

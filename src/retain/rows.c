@@ -15,10 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP_ROWS_MAX 2000
-#define STEP_AIM_US   (RETAIN_STEP_MAX_US / 3)
-#define STEPS_MAX     256 /* of one kind at a time: the others have their turn */
-#define KEYS_MAX      500
+#define STEPS_MAX 256 /* of one kind at a time: the others have their turn */
+#define KEYS_MAX  500
 
 /** Less that is free is left in the file, to be used again. */
 #define SHRINK_MIN_BYTES ((int64_t)16 << 20)
@@ -112,22 +110,29 @@ static const struct keyed actions = {
 static const struct rows {
     const struct numbered *numbered; /**< One of the two. */
     const struct keyed *keyed;
+    int64_t n_entries; /**< Of a row: itself and its indexes; of several tables the most. */
 } rows[WEIR_RETAIN_N] = {
-    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions},
-    [WEIR_RETAIN_EVENTS] = {.numbered = &events},
-    [WEIR_RETAIN_HEALTH] = {.numbered = &health},
-    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts},
-    [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions},
-    [WEIR_RETAIN_METRICS] = {.keyed = &metrics},
-    [WEIR_RETAIN_JOBS] = {.keyed = &jobs},
-    [WEIR_RETAIN_ACTIONS] = {.keyed = &actions},
+    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .n_entries = 9},
+    [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 3},
+    [WEIR_RETAIN_HEALTH] = {.numbered = &health, .n_entries = 4},
+    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 3},
+    [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},
+    [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .n_entries = 2},
+    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 4},
+    [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 4},
 };
+
+int64_t retain_rows_entries(enum weir_retain_kind kind)
+{
+    return WEIR_MAX((int64_t)1, rows[kind].n_entries);
+}
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /** One transaction that deletes. */
 struct step {
     const struct retain_look *look;
+    int i_pace;     /**< Of retainer->paces. */
     int64_t n;      /**< Rows at most. */
     int64_t before; /**< What is not later goes. */
     int64_t excess; /**< So many go whatever their age. */
@@ -136,31 +141,26 @@ struct step {
     int64_t took_us;   /**< Out. */
 };
 
-/* The aim is how long the writer is held; the fsync behind it is shared with whoever waits. */
-static void adapt(struct weir_retainer *retainer, int64_t took_us)
+static void count(struct weir_retainer *retainer, int64_t took_us)
 {
-    int64_t n = retainer->n_step_rows;
-    if (took_us > STEP_AIM_US) { /* no more than half: a neighbour may have had the processor */
-        n = WEIR_MAX(n / 2, n * STEP_AIM_US / (took_us + 1));
-    } else if (took_us < STEP_AIM_US / 2) {
-        n = WEIR_MIN(STEP_ROWS_MAX, n + n / 4 + 1);
-    }
-    retainer->n_step_rows = WEIR_MAX(1, n);
     pthread_mutex_lock(&retainer->lock);
     retainer->n_steps++;
-    retainer->n_long_steps += took_us > RETAIN_STEP_MAX_US;
+    retainer->n_long_steps += took_us > PACE_STEP_MAX_US;
     retainer->longest_step_us = WEIR_MAX(retainer->longest_step_us, took_us);
     pthread_mutex_unlock(&retainer->lock);
 }
 
+/* Its time is how long the writer is held; the fsync behind it is shared with whoever waits. */
 static weir_status take_step(struct step *step, weir_txn_fn fn, struct weir_error *err)
 {
     struct weir_retainer *retainer = step->look->retainer;
-    step->n = WEIR_MAX(1, retainer->n_step_rows);
+    struct retain_pace *pace = &retainer->paces[step->i_pace];
+    step->n = retain_pace_rows(pace);
     step->n_removed = 0;
     WEIR_TRY(weir_store_write(retainer->config.store, fn, step, err));
     if (step->n_removed > 0) {
-        adapt(retainer, step->took_us);
+        retain_pace_note(pace, step->n_removed, step->took_us);
+        count(retainer, step->took_us);
         retain_pause(retainer, step->took_us * 4 / 1000 + 1);
     }
     return WEIR_OK;
@@ -224,7 +224,7 @@ weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err
 {
     struct weir_store_space space;
     struct retain_look look = {.retainer = retainer};
-    struct step step = {.look = &look};
+    struct step step = {.look = &look, .i_pace = RETAIN_PACE_SHRINK};
     for (int i = 0; i < STEPS_MAX && !retain_is_stopping(retainer); i++) {
         WEIR_TRY(weir_store_read(retainer->config.store, look_at_space, &space, err));
         if (!space.can_shrink || space.free_bytes < SHRINK_MIN_BYTES ||
@@ -288,8 +288,10 @@ static weir_status sweep_numbered(const struct retain_look *look, int64_t *n_rem
 {
     struct reading reading = {.look = look};
     WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
-    struct step step = {
-        .look = look, .before = too_old_ms(look), .excess = excess_of(look, reading.count)};
+    struct step step = {.look = look,
+                        .i_pace = look->kind,
+                        .before = too_old_ms(look),
+                        .excess = excess_of(look, reading.count)};
     look->retainer->has_more = true;
     for (int i = 0; i < STEPS_MAX && !retain_is_stopping(look->retainer); i++) {
         WEIR_TRY(take_step(&step, remove_range, err));
@@ -310,7 +312,8 @@ static weir_status remove_all_of(const struct retain_look *look, const char *key
     const struct keyed *table = rows[look->kind].keyed;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(table->remove) && table->remove[i] != NULL; i++) {
         bool is_last = i + 1 == WEIR_ARRAY_LEN(table->remove) || table->remove[i + 1] == NULL;
-        struct step step = {.look = look, .sql = table->remove[i], .key = key};
+        struct step step = {
+            .look = look, .i_pace = look->kind, .sql = table->remove[i], .key = key};
         do {
             WEIR_TRY(take_step(&step, remove_key, err));
             *n_removed += is_last ? step.n_removed : 0;

@@ -249,6 +249,37 @@ START_TEST(a_step_holds_the_writer_for_no_more_than_ten_milliseconds)
 
 END_TEST
 
+/* What a row's deletion touches, by the database itself: the tables that each kind deletes from. */
+static const struct {
+    enum weir_retain_kind kind;
+    const char *tables;
+} touched[] = {
+    {WEIR_RETAIN_DECISIONS, "'decisions'"},
+    {WEIR_RETAIN_EVENTS, "'events'"},
+    {WEIR_RETAIN_HEALTH, "'health_reports'"},
+    {WEIR_RETAIN_ALERTS, "'alerts'"},
+    {WEIR_RETAIN_POLICY_DECISIONS, "'policy_decisions'"},
+    {WEIR_RETAIN_METRICS, "'metrics'"},
+    {WEIR_RETAIN_JOBS, "'metrics', 'runs', 'tasks', 'jobs'"},
+    {WEIR_RETAIN_ACTIONS, "'outbox'"},
+};
+
+START_TEST(a_step_reckons_with_every_index_that_its_rows_stand_in)
+{
+    for (size_t i = 0; i < sizeof touched / sizeof *touched; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text,
+                       "SELECT max(n) FROM (SELECT count(i.seq) + 1 AS n FROM sqlite_schema t"
+                       " LEFT JOIN pragma_index_list(t.name) i WHERE t.type = 'table'"
+                       " AND t.name IN (%s) GROUP BY t.name)",
+                       touched[i].tables);
+        ck_assert_msg(ask(text) == retain_rows_entries(touched[i].kind), "%s: %d",
+                      touched[i].tables, (int)ask(text));
+    }
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("rows", retain_set_up, retain_tear_down,
                     decisions_older_than_the_policy_go_and_no_others,
                     decisions_beyond_the_size_go_oldest_first,
@@ -257,4 +288,5 @@ WEIR_TEST_MAIN_WITH("rows", retain_set_up, retain_tear_down,
                     jobs_that_are_over_go_with_their_tasks_runs_and_metrics,
                     the_job_of_a_pipeline_stays, curves_of_models_that_serve_or_wait_stay,
                     actions_that_wait_stay, the_database_reaches_a_plateau,
-                    a_step_holds_the_writer_for_no_more_than_ten_milliseconds)
+                    a_step_holds_the_writer_for_no_more_than_ten_milliseconds,
+                    a_step_reckons_with_every_index_that_its_rows_stand_in)
