@@ -30,7 +30,10 @@
  * Identity is never a bare pid: signals go through a pidfd whose process was checked to be the one
  * meant (start time, control group). Stopping is SIGTERM to every process of the task, then, after
  * its grace, SIGKILL; when the task's own process ends, whatever it left behind is killed. The
- * supervisor adopts orphans (PR_SET_CHILD_SUBREAPER), so this holds without control groups too.
+ * supervisor adopts orphans (PR_SET_CHILD_SUBREAPER), so this holds without control groups too. A
+ * supervisor that is told to end itself (SIGTERM: the machine shuts down) stops its task the same
+ * way, whatever the task then exits with, and records it as lost: nobody wanted its end, and the
+ * server starts it again as after a lost node.
  *
  * A task is told how this node reaches the server: WEIR_SERVER is the address the agent uses
  * itself, WEIR_CA_FILE its ca_file. Variables of the task's own definition win.

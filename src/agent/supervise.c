@@ -24,6 +24,7 @@
 #define LOCK_PATIENCE_MS     2000 /* the agent's look at the lock is over in microseconds */
 #define TICK_MS              1000
 #define KILL_TICK_MS         50
+#define SHUTDOWN_PATIENCE_MS 200
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
 #define RECORD_PATIENCE_MS   60000 /* full disk */
@@ -148,7 +149,10 @@ static void take_signals(struct supervisor *s)
     struct signalfd_siginfo info;
     while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo != SIGCHLD) {
-            begin_stop(s, s->task.stop_grace_ms, "stopped: its supervisor was told to end");
+            /* Nobody wanted the task's end: a machine that shuts down, or somebody's kill. */
+            s->is_interrupted = s->is_interrupted || !s->is_stopping;
+            begin_stop(s, s->task.stop_grace_ms,
+                       "killed by the shutdown of its machine: its supervisor was told to end");
         }
     }
 }
@@ -172,6 +176,21 @@ static void watch(struct supervisor *s)
         look_for_stop(s);
         (void)read_log(s);
         reap(s);
+    }
+}
+
+/* A machine that shuts down signals the task and its supervisor one after the other, and the task
+ * may have ended of it before the supervisor is told. */
+static void await_own_signal(struct supervisor *s)
+{
+    bool may_be_shutdown =
+        WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGTERM && !s->is_stopping;
+    int64_t give_up_ms = weir_mono_ms() + (may_be_shutdown ? SHUTDOWN_PATIENCE_MS : 0);
+    take_signals(s);
+    while (!s->is_stopping && weir_mono_ms() < give_up_ms) {
+        struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
+        (void)poll(&fd, 1, (int)WEIR_MAX((int64_t)1, give_up_ms - weir_mono_ms()));
+        take_signals(s);
     }
 }
 
@@ -414,6 +433,7 @@ static weir_status run_task(struct supervisor *s)
     struct launch_failure failure;
     bool is_started = launch_release(&launch, &own, &failure);
     watch(s);
+    await_own_signal(s);
     size_t n_left = kill_leftovers(s);
     log_sink_close(&s->log);
     struct task_exit record;

@@ -418,14 +418,60 @@ START_TEST(a_task_over_its_limit_of_processes_is_refused_more_and_says_so)
 
 END_TEST
 
-START_TEST(a_supervisor_that_is_told_to_end_stops_its_task_in_good_order)
+/* What a task does when it is asked to stop makes no difference: nobody wanted its end. */
+static const char *const last_acts[] = {"trap 'exit 6' TERM", "trap 'exit 0' TERM", "true"};
+
+START_TEST(a_supervisor_that_is_told_to_end_stops_its_task_in_good_order_and_records_it_as_lost)
 {
-    write_script("trap 'exit 6' TERM; echo > ../ready; while :; do sleep 0.05; done",
-                 json_object());
+    char script[256];
+    (void)snprintf(script, sizeof script, "%s; echo > ../ready; while :; do sleep 0.05; done",
+                   last_acts[_i]);
+    write_script(script, json_object());
     pid_t supervisor = supervise();
     await_file("ready");
     ck_assert_int_eq(kill(supervisor, SIGTERM), 0);
-    ck_assert_int_eq(end_of(supervisor).exit_code, 6);
+    struct task_exit end = end_of(supervisor);
+    ck_assert_int_eq(end.exit_code, _i == 0 ? 6 : _i == 1 ? 0 : -1);
+    ck_assert(end.is_lost);
+    ck_assert_ptr_nonnull(strstr(end.message, "killed by the shutdown"));
+}
+
+END_TEST
+
+/* The kernel signals the task first, which ends of it at once. */
+START_TEST(a_task_that_ends_of_the_shutdown_before_its_supervisor_is_told_is_lost)
+{
+    write_script("echo > ../ready; while :; do sleep 0.05; done", json_object());
+    pid_t supervisor = supervise();
+    await_file("ready");
+    struct task_run started;
+    ck_assert_int_eq(task_run_read(dir, &started, NULL), WEIR_OK);
+    ck_assert_int_eq(kill(started.process.pid, SIGTERM), 0);
+    ck_assert_int_eq(kill(supervisor, SIGTERM), 0);
+    struct task_exit end = end_of(supervisor);
+    ck_assert_int_eq(end.signal, SIGTERM);
+    ck_assert(end.is_lost);
+}
+
+END_TEST
+
+/* The end was wanted before the machine shut down. */
+START_TEST(a_task_that_is_being_stopped_is_not_lost_by_a_shutdown)
+{
+    struct weir_error err;
+    write_script("trap 'echo > ../asked; while [ ! -e ../go ]; do sleep 0.02; done; exit 3' TERM;"
+                 " echo > ../ready; while :; do sleep 0.02; done",
+                 json_object());
+    pid_t supervisor = supervise();
+    await_file("ready");
+    ck_assert_int_eq(task_stop_write(dir, 20000, &err), WEIR_OK);
+    await_file("asked");
+    ck_assert_int_eq(kill(supervisor, SIGTERM), 0);
+    char path[TASK_PATH_BYTES];
+    ck_assert_int_eq(weir_file_write(task_path(path, dir, "go"), "", 0, 0644, NULL), WEIR_OK);
+    struct task_exit end = end_of(supervisor);
+    ck_assert_int_eq(end.exit_code, 3);
+    ck_assert(!end.is_lost);
 }
 
 END_TEST
@@ -472,7 +518,11 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tcase, a_task_over_its_memory_limit_ends_and_says_so, 0, 2);
     tcase_add_loop_test(tcase, a_task_has_no_capabilities_and_gains_none, 0, 2);
     tcase_add_test(tcase, a_task_over_its_limit_of_processes_is_refused_more_and_says_so);
-    tcase_add_test(tcase, a_supervisor_that_is_told_to_end_stops_its_task_in_good_order);
+    tcase_add_loop_test(
+        tcase, a_supervisor_that_is_told_to_end_stops_its_task_in_good_order_and_records_it_as_lost,
+        0, sizeof last_acts / sizeof *last_acts);
+    tcase_add_test(tcase, a_task_that_ends_of_the_shutdown_before_its_supervisor_is_told_is_lost);
+    tcase_add_test(tcase, a_task_that_is_being_stopped_is_not_lost_by_a_shutdown);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }
