@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +147,26 @@ START_TEST(a_listed_task_runs_and_its_end_and_log_are_told)
     fake_unlist(task);
     fake_await(count_folders() == 0);
     ck_assert_int_eq(task->n_ends, 1);
+}
+
+END_TEST
+
+START_TEST(a_heartbeat_tells_how_full_the_disk_of_the_agents_folder_is)
+{
+    struct statvfs disk;
+    char id[WEIR_DISK_ID_BYTES];
+    start_agent();
+    fake_await(fake.n_heartbeats > 0);
+    ck_assert_int_eq(statvfs(root, &disk), 0);
+    pthread_mutex_lock(&fake.lock);
+    json_int_t total = json_integer_value(json_object_get(fake.heartbeat, "disk_bytes"));
+    json_int_t rest = json_integer_value(json_object_get(fake.heartbeat, "disk_free_bytes"));
+    ck_assert_str_eq(json_string_value(json_object_get(fake.heartbeat, "disk_id")),
+                     weir_disk_id(root, id));
+    pthread_mutex_unlock(&fake.lock);
+    ck_assert_int_eq(total, (json_int_t)(disk.f_blocks * disk.f_frsize));
+    ck_assert_int_ge(rest, 0);
+    ck_assert_int_le(rest, total);
 }
 
 END_TEST
@@ -540,6 +561,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, start, stop);
     tcase_add_test(tcase, a_listed_task_runs_and_its_end_and_log_are_told);
+    tcase_add_test(tcase, a_heartbeat_tells_how_full_the_disk_of_the_agents_folder_is);
     tcase_add_test(tcase, a_task_is_told_how_this_node_reaches_the_server);
     tcase_add_test(tcase, a_task_outlives_its_agent_and_its_end_is_told_by_the_next);
     tcase_add_test(tcase, the_agent_works_while_the_server_is_away);

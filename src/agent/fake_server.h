@@ -35,6 +35,7 @@ static struct {
     int n_tasks;
     int64_t revision;
     atomic_int n_heartbeats;
+    json_t *heartbeat; /* lock: the last one */
     atomic_bool is_away, is_log_broken;
     char url[64];
 } fake;
@@ -137,6 +138,8 @@ static inline void fake_handle(void *context, struct weir_http_request *request,
         weir_http_response_errorf(response, WEIR_ERR_UNAUTH, "no token");
     } else if (request->n_segments == 4 && strcmp(request->method, "PUT") == 0) {
         fake.n_heartbeats++;
+        json_decref(fake.heartbeat);
+        fake.heartbeat = json_loadb(request->body, request->body_len, 0, NULL);
         weir_http_response_empty(response);
     } else if (request->n_segments == 5 && strcmp(request->segments[4], "desired") == 0) {
         fake_desired(request, response);
@@ -165,6 +168,8 @@ static inline void fake_start(void)
 static inline void fake_stop(void)
 {
     weir_http_server_stop(fake.http, 1000);
+    json_decref(fake.heartbeat);
+    fake.heartbeat = NULL;
     for (int i = 0; i < fake.n_tasks; i++) {
         json_decref(fake.tasks[i].document);
         weir_buf_fini(&fake.tasks[i].log);

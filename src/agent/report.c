@@ -2,6 +2,7 @@
 #include "agent/agent_private.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -50,6 +51,18 @@ static bool is_final(weir_status status)
            status == WEIR_ERR_UNSUPPORTED;
 }
 
+static void add_disk(const struct agent *agent, json_t *body)
+{
+    int64_t total, free_bytes;
+    char id[WEIR_DISK_ID_BYTES];
+    struct weir_error ignored;
+    if (weir_disk_space(agent->dir, &total, &free_bytes, &ignored) == WEIR_OK) {
+        json_object_set_new(body, "disk_bytes", json_integer(total));
+        json_object_set_new(body, "disk_free_bytes", json_integer(WEIR_MIN(free_bytes, total)));
+        json_object_set_new(body, "disk_id", json_string(weir_disk_id(agent->dir, id)));
+    }
+}
+
 weir_status report_heartbeat(struct agent *agent)
 {
     struct weir_error err;
@@ -64,6 +77,7 @@ weir_status report_heartbeat(struct agent *agent)
         json_object_set_new(body, "inventory", inventory);
     }
     json_object_set(inventory, "isolation", agent->isolation);
+    add_disk(agent, body);
     char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
     json_decref(body);

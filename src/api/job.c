@@ -279,6 +279,7 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
 /* More than any machine has: what an agent says of itself decides what is placed on it. */
 #define NODE_SLOTS_MAX        ((int64_t)4096)
 #define NODE_MEMORY_MAX       ((int64_t)1 << 50)
+#define NODE_DISK_MAX         ((int64_t)1 << 60)
 #define NODE_ACCELERATORS_MAX ((int64_t)1024)
 #define NODE_VERSION_MAX      ((size_t)64)
 
@@ -311,12 +312,20 @@ static weir_status bind_token(struct api_call *call, struct weir_txn *txn, const
 weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node = {0};
-    const char *version;
+    const char *version, *disk_id;
     const json_t *inventory = json_object_get(call->body, "inventory");
     WEIR_TRY(body_int_within(call, "cpu_slots", 1, 1, NODE_SLOTS_MAX, &node.cpu_slots, err));
     WEIR_TRY(body_int_within(call, "memory_bytes", 0, 0, NODE_MEMORY_MAX, &node.memory_bytes, err));
     WEIR_TRY(body_int_within(call, "n_accelerators", 0, 0, NODE_ACCELERATORS_MAX,
                              &node.n_accelerators, err));
+    WEIR_TRY(body_int_within(call, "disk_bytes", 0, 0, NODE_DISK_MAX, &node.disk_bytes, err));
+    WEIR_TRY(body_int_within(call, "disk_free_bytes", 0, 0, node.disk_bytes, &node.disk_free_bytes,
+                             err));
+    WEIR_TRY(api_body_text(call, "disk_id", &disk_id, err));
+    if (disk_id != NULL && strlen(disk_id) >= WEIR_DISK_ID_BYTES) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.disk_id: longer than %d bytes",
+                              WEIR_DISK_ID_BYTES - 1);
+    }
     WEIR_TRY(api_body_text(call, "agent_version", &version, err));
     if (version != NULL && strlen(version) > NODE_VERSION_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.agent_version: longer than %zu bytes",
@@ -327,6 +336,7 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
         return weir_error_set(err, WEIR_ERR_INVALID, "node \"%.60s\": not a name (a-z 0-9 . _ -)",
                               node.name);
     }
+    node.disk_id = weir_arena_strdup(call->arena, disk_id);
     node.agent_version = weir_arena_strdup(call->arena, version);
     node.inventory = inventory != NULL ? weir_json_text(inventory, call->arena) : NULL;
     const struct weir_field *field = weir_resource_field(&weir_node_resource, "inventory");

@@ -280,6 +280,20 @@ bool weir_path_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+const char *weir_disk_id(const char *path, char out[WEIR_DISK_ID_BYTES])
+{
+    struct stat st;
+    char boot[37] = "";
+    size_t len = 0;
+    struct weir_error ignored;
+    bool is_known =
+        stat(path, &st) == 0 && weir_file_read_into("/proc/sys/kernel/random/boot_id", boot,
+                                                    sizeof boot, &len, &ignored) == WEIR_OK;
+    (void)snprintf(out, WEIR_DISK_ID_BYTES, is_known ? "%.36s:%llu" : "", boot,
+                   is_known ? (unsigned long long)st.st_dev : 0ULL);
+    return out;
+}
+
 weir_status weir_disk_space(const char *path, int64_t *out_total_bytes, int64_t *out_free_bytes,
                             struct weir_error *err)
 {

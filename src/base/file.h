@@ -63,6 +63,13 @@ weir_status weir_dir_remove(const char *path, struct weir_error *err) WEIR_MUST_
 bool weir_path_exists(const char *path);
 bool weir_path_is_dir(const char *path);
 
+/**
+ * Which disk `path` lies on: the same text for two paths exactly if they lie on the same file
+ * system of the same running machine. Empty if that cannot be told.
+ */
+#define WEIR_DISK_ID_BYTES 72
+const char *weir_disk_id(const char *path, char out[WEIR_DISK_ID_BYTES]);
+
 /** Size of the disk that `path` lies on, and what of it an ordinary user may still fill. */
 weir_status weir_disk_space(const char *path, int64_t *out_total_bytes, int64_t *out_free_bytes,
                             struct weir_error *err) WEIR_MUST_CHECK;

@@ -189,9 +189,23 @@ START_TEST(removing_a_tree_does_not_follow_links)
 
 END_TEST
 
+START_TEST(a_disk_is_named_by_file_system)
+{
+    char one[WEIR_DISK_ID_BYTES], other[WEIR_DISK_ID_BYTES];
+    setup();
+    ck_assert_int_eq(weir_dir_make(path_of("below"), 0755, &err), WEIR_OK);
+    ck_assert_str_ne(weir_disk_id(path_of("below"), one), "");
+    ck_assert_str_eq(weir_disk_id(path_of("."), other), one);
+    ck_assert_str_ne(weir_disk_id("/proc", other), one);
+    ck_assert_str_eq(weir_disk_id(path_of("missing"), other), "");
+    teardown();
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("file", what_was_written_is_read_back_and_hashes_as_published,
                errors_name_the_path_and_the_limit, a_file_made_anew_holds_what_was_written_last,
                a_failed_write_leaves_the_old_file_and_no_other,
                a_lock_is_held_by_one_and_freed_by_close,
                a_temporary_folder_is_made_where_the_environment_says,
-               removing_a_tree_does_not_follow_links)
+               removing_a_tree_does_not_follow_links, a_disk_is_named_by_file_system)

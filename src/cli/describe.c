@@ -36,7 +36,8 @@ static const struct described {
     {"model", "name project description created_by created_ms", {"versions"}},
     {"dataset", "name kind project path is_uploaded created_by created_ms", {"dataset-versions"}},
     {"node",
-     "state name cpu_slots memory_bytes n_accelerators is_draining agent_version "
+     "state name cpu_slots memory_bytes n_accelerators disk_bytes disk_free_bytes is_draining "
+     "agent_version "
      "last_seen_ms created_ms",
      {NULL}},
     {"alert",

@@ -38,7 +38,7 @@ const struct cli_noun cli_nouns[] = {
     {"nodes", "node", "node", API "nodes", NULL, NULL, NULL, "name", "", 1000,
      COLUMNS({"name", "NAME"}, {"state", "STATE"}, {"cpu_slots", "CPU SLOTS"},
              {"memory_bytes", "MEMORY"}, {"n_accelerators", "ACCELERATORS"},
-             {"last_seen_ms", "LAST SEEN"})},
+             {"disk_free_bytes", "DISK FREE"}, {"last_seen_ms", "LAST SEEN"})},
     {"decisions", "decision", "decision", API "decisions", NULL, NULL, NULL, NULL,
      "ion pipeline camera verdict person after", 1000,
      COLUMNS({"time_ms", "TIME"}, {"ion", "ION"}, {"camera", "CAMERA"}, {"frame", "FRAME"},

@@ -1,5 +1,6 @@
 #include "control/watcher.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "control/enrolled.h"
@@ -26,6 +27,8 @@ static void look_at_disk(struct look *look)
     if (statvfs(look->watcher->state_dir, &fs) == 0) {
         look->seen.disk_bytes = (int64_t)fs.f_blocks * (int64_t)fs.f_frsize;
         look->seen.disk_free_bytes = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
+        char *id = weir_arena_alloc(look->arena, WEIR_DISK_ID_BYTES);
+        look->seen.disk_id = weir_disk_id(look->watcher->state_dir, id);
     }
 }
 

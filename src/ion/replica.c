@@ -22,6 +22,7 @@ static const struct weir_field replica_fields[] = {
     WEIR_FIELD(weir_ion_replica, last_frame_ms,   TIME, WEIR_FIELD_COLUMN, "ms", "When a frame was taken last"),
     WEIR_FIELD(weir_ion_replica, backlog_ms,      INT,  WEIR_FIELD_COLUMN, "ms", "Age of the oldest decision that is not passed on"),
     WEIR_FIELD(weir_ion_replica, backlog_reader,  TEXT, 0, "", "Who has not passed it on: server, or a sink"),
+    WEIR_FIELD(weir_ion_replica, decisions_refused, INT, 0, "", "Decisions that the server refused; they are set aside on the replica's disk"),
     WEIR_FIELD(weir_ion_replica, time_ms,         TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it reported"),
 };
 // clang-format on

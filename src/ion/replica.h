@@ -17,18 +17,19 @@ struct weir_ion_replica {
     char *id; /**< "ION:PIPELINE:REPLICA" */
     char *ion;
     char *pipeline;
-    char *replica;           /**< "JOB-RANK" */
-    int64_t revision;        /**< Deployment that `state` is about; 0: it has been given none. */
-    char *state;             /**< WEIR_REPLICA_STARTING, _APPLIED or _FAILED. */
-    char *reason;            /**< Of FAILED: a sentence. */
-    int64_t served_revision; /**< Deployment that frames are decided by; 0: none. */
-    int64_t frames_taken;    /**< Since it started, as all counts. */
-    int64_t frames_decided;  /**< Durably. */
-    int64_t frames_waiting;  /**< At the source or before the model. */
-    int64_t last_frame_ms;   /**< When a frame was taken last; 0: none since it started. */
-    int64_t backlog_ms;      /**< Age of the oldest decision that is not passed on; 0: none. */
-    char *backlog_reader;    /**< Who has not passed it on: "server", "sink-…". */
-    int64_t time_ms;         /**< When it reported. */
+    char *replica;             /**< "JOB-RANK" */
+    int64_t revision;          /**< Deployment that `state` is about; 0: it has been given none. */
+    char *state;               /**< WEIR_REPLICA_STARTING, _APPLIED or _FAILED. */
+    char *reason;              /**< Of FAILED: a sentence. */
+    int64_t served_revision;   /**< Deployment that frames are decided by; 0: none. */
+    int64_t frames_taken;      /**< Since it started, as all counts. */
+    int64_t frames_decided;    /**< Durably. */
+    int64_t frames_waiting;    /**< At the source or before the model. */
+    int64_t last_frame_ms;     /**< When a frame was taken last; 0: none since it started. */
+    int64_t backlog_ms;        /**< Age of the oldest decision that is not passed on; 0: none. */
+    char *backlog_reader;      /**< Who has not passed it on: "server", "sink-…". */
+    int64_t decisions_refused; /**< Set aside on its disk: the server refused them. */
+    int64_t time_ms;           /**< When it reported. */
 };
 
 #define WEIR_REPLICA_STARTING "STARTING"

@@ -23,6 +23,9 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, cpu_slots,        INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "CPU slots for tasks"),
     WEIR_FIELD(weir_node, memory_bytes,     INT,  WEIR_FIELD_COLUMN, "bytes", "Memory"),
     WEIR_FIELD(weir_node, n_accelerators,   INT,  WEIR_FIELD_COLUMN, "", "Accelerators"),
+    WEIR_FIELD(weir_node, disk_bytes,       INT,  0, "bytes", "Size of the disk that the agent's folder lies on; 0: not told"),
+    WEIR_FIELD(weir_node, disk_free_bytes,  INT,  WEIR_FIELD_COLUMN, "bytes", "What of it is free"),
+    WEIR_FIELD(weir_node, disk_id,          TEXT, 0, "", "Which disk it is: the same for nodes that share it"),
     WEIR_FIELD_SIZED(weir_node, inventory, JSON, 0, 256 << 10, "", "What the agent found"),
     WEIR_FIELD(weir_node, agent_version,    TEXT, WEIR_FIELD_COLUMN, "", "Version of the agent"),
     WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Takes no new tasks"),
@@ -155,6 +158,7 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
     seen.last_seen_ms = now_ms;
     weir_status status = weir_txn_update(txn, &weir_node_resource, &seen,
                                          WEIR_FIELDS("cpu_slots", "memory_bytes", "n_accelerators",
+                                                     "disk_bytes", "disk_free_bytes", "disk_id",
                                                      "inventory", "agent_version", "last_seen_ms"),
                                          err);
     if (status != WEIR_ERR_NOT_FOUND) {

@@ -34,6 +34,9 @@ struct weir_node {
     int64_t cpu_slots; /**< Tasks' slots that fit at once. */
     int64_t memory_bytes;
     int64_t n_accelerators;
+    int64_t disk_bytes; /**< Of the agent's folder's disk; 0: not told. */
+    int64_t disk_free_bytes;
+    char *disk_id;            /**< weir_disk_id of it; NULL: not told. */
     char *inventory;          /**< JSON, as the agent reported it. */
     char *agent_version;      /**< May be NULL. */
     bool is_draining;         /**< Takes no new tasks. */

@@ -45,13 +45,14 @@ static json_t *compose(struct heartbeat *heartbeat)
         n_waiting += heartbeat->source_ops->waiting(heartbeat->source);
     }
     json_t *json = json_pack(
-        "{s:I,s:s,s:s?,s:I,s:I,s:I,s:I,s:I,s:I,s:s?}", "revision", (json_int_t)heartbeat->revision,
-        "state", heartbeat->state, "reason",
+        "{s:I,s:s,s:s?,s:I,s:I,s:I,s:I,s:I,s:I,s:s?,s:I}", "revision",
+        (json_int_t)heartbeat->revision, "state", heartbeat->state, "reason",
         heartbeat->reason[0] != '\0' ? heartbeat->reason : NULL, "served_revision",
         (json_int_t)heartbeat->served_revision, "frames_taken", (json_int_t)counts.n_accepted,
         "frames_decided", (json_int_t)outbox.n_durable, "frames_waiting", (json_int_t)n_waiting,
         "last_frame_ms", (json_int_t)counts.last_ms, "backlog_ms", (json_int_t)age_ms,
-        "backlog_reader", age_ms > 0 ? outbox.oldest_reader : NULL);
+        "backlog_reader", age_ms > 0 ? outbox.oldest_reader : NULL, "decisions_refused",
+        (json_int_t)refused_count(heartbeat->config.refused));
     heartbeat->has_news = false;
     pthread_mutex_unlock(&heartbeat->lock);
     return json;

@@ -15,6 +15,7 @@ static const struct weir_alert_kind kinds[] = {
     {"replica_silent", NULL, BREAKS, "ion", true, "a replica that served has not reported for 15 s: critical if none has, a warning if others do", "it reports"},
     {"no_frames", "warning", DEGRADES, "ion", true, "a source that had frames has had none for no_frames_after_s (default 300 s)", "a frame comes"},
     {"outbox_stuck", "warning", DEGRADES, "ion", true, "a decision has waited for 60 s to reach the server or a sink", "it has reached it"},
+    {"decisions_refused", "warning", DEGRADES, "ion", true, "the server has refused decisions of a replica; they are set aside in refused.jsonl of its folder", "the files are taken away there"},
     {"threshold_price", "warning", DEGRADES, "ion", true, "the threshold refuses more than 10 % of the gallery's own photos", "a threshold that does not is set"},
     {"member_not_enrolled", "warning", DEGRADES, "ion", true, "a person on a list is in no gallery of the ION", "the person is enrolled, or off the lists"},
     {"drift", "warning", DEGRADES, "ion", false, "a health report with drifted", "the next report of that signal without"},
@@ -24,6 +25,7 @@ static const struct weir_alert_kind kinds[] = {
     {"job_restarting", "warning", DEGRADES, "job", true, "a job has been started again 3 times and is not over", "it is over, or has run for a while"},
     {"unreadable", "critical", DEGRADES, "job or ion", false, "the stored state of a job or ION cannot be loaded (too large, damaged): the engine leaves it alone and goes on with the others", "it can be loaded again, or is given up with `weir job cancel ID`, `weir delete NAME`"},
     {"node_lost", "critical", DEGRADES, "node", true, "a node has not been heard of for 15 s", "it is heard of"},
+    {"node_disk_filling", NULL, DEGRADES, "node", true, "less than 10 % or 2 GiB of the disk of a node's agent is free: a warning; less than 3 %: critical. The server's own disk is told as disk_filling", "more is free"},
     {"disk_filling", NULL, BREAKS, "server", true, "less than 10 % or 2 GiB of the state folder's disk is free: a warning; less than 3 %: critical", "more is free"},
 };
 

@@ -52,6 +52,8 @@ struct door {
     int64_t n_waiting;  /**< Frames that wait, by their reports. */
     int64_t backlog_ms; /**< The oldest. */
     const char *backlog_reader;
+    int64_t n_refused;      /**< Decisions that the server refused, by their reports. */
+    const char *refused_by; /**< The first replica that has some. */
 };
 
 static void find_of_door(const struct look *look, const struct door *door, const char *kind,
@@ -77,6 +79,10 @@ static void hear(const struct look *look, struct door *door)
         int64_t heard_ms = WEIR_MAX(replica->time_ms, look->seen->since_ms);
         door->n_heard += look->seen->now_ms - heard_ms < WEIR_WATCH_REPLICA_MS;
         door->n_waiting += replica->frames_waiting;
+        if (replica->decisions_refused > 0 && door->n_refused == 0) {
+            door->refused_by = replica->replica;
+        }
+        door->n_refused += replica->decisions_refused;
         if (replica->backlog_ms > door->backlog_ms) {
             door->backlog_ms = replica->backlog_ms;
             door->backlog_reader = replica->backlog_reader;
@@ -150,6 +156,18 @@ static void look_at_frames(const struct look *look, const struct door *door)
     }
 }
 
+static void look_at_refused(const struct look *look, const struct door *door)
+{
+    if (door->n_refused > 0) {
+        find_of_door(look, door, "decisions_refused", NULL,
+                     weir_arena_printf(look->arena,
+                                       "The server has refused decisions of pipeline %s: they are "
+                                       "kept with the reason in refused.jsonl of replica %s's "
+                                       "folder. Look at them, and take the file away.",
+                                       door->pipeline->name, door->refused_by));
+    }
+}
+
 /** What the threshold costs: the gallery's own people whom it does not know again. */
 static void look_at_threshold(const struct look *look, const struct door *door)
 {
@@ -186,6 +204,7 @@ static void look_at_ion(const struct look *look, const struct weir_ion_state *io
         look_at_serving(look, &door);
         look_at_replicas(look, &door);
         look_at_frames(look, &door);
+        look_at_refused(look, &door);
         look_at_threshold(look, &door);
     }
 }
@@ -237,21 +256,28 @@ static void look_at_failures(const struct look *look, const struct weir_alert *f
                                   WEIR_WATCH_FAILURES, failed->message)});
 }
 
+/** How full a disk is: NULL if there is room, else the severity. */
+static const char *fullness(int64_t total_bytes, int64_t free_bytes)
+{
+    double share = total_bytes > 0 ? (double)free_bytes / (double)total_bytes : 1;
+    if (share < WEIR_WATCH_DISK_LAST_PCT / 100.0) {
+        return "critical";
+    }
+    bool is_low = share < WEIR_WATCH_DISK_LOW_PCT / 100.0 ||
+                  (total_bytes > 0 && free_bytes < WEIR_WATCH_DISK_LOW_BYTES);
+    return is_low ? "warning" : NULL;
+}
+
 static void look_at_disk(const struct look *look)
 {
-    int64_t total = look->seen->disk_bytes, free_bytes = look->seen->disk_free_bytes;
-    if (total <= 0) {
-        return;
-    }
-    double share = (double)free_bytes / (double)total;
-    bool is_last = share < WEIR_WATCH_DISK_LAST_PCT / 100.0;
-    bool is_low = share < WEIR_WATCH_DISK_LOW_PCT / 100.0 || free_bytes < WEIR_WATCH_DISK_LOW_BYTES;
-    if (is_last || is_low) {
+    const char *severity = fullness(look->seen->disk_bytes, look->seen->disk_free_bytes);
+    if (severity != NULL) {
+        bool is_last = strcmp(severity, "critical") == 0;
         weir_watch_add(look->findings, look->arena,
                        (struct weir_watch_finding){
                            .key = is_last ? "disk_filling:last" : "disk_filling:low",
                            .kind = "disk_filling",
-                           .severity = is_last ? "critical" : "warning",
+                           .severity = severity,
                            .subject = "server/state",
                            .message = is_last
                                           ? "The disk of the server's state folder is nearly full: "
@@ -262,6 +288,33 @@ static void look_at_disk(const struct look *look)
     }
 }
 
+/* The disk of the server's state folder is told as the server's. */
+static void look_at_disk_of(const struct look *look, const struct weir_node *node)
+{
+    const char *severity = fullness(node->disk_bytes, node->disk_free_bytes);
+    const char *servers = look->seen->disk_id;
+    bool is_servers = node->disk_id != NULL && servers != NULL && *servers != '\0' &&
+                      strcmp(node->disk_id, servers) == 0;
+    if (severity == NULL || is_servers) {
+        return;
+    }
+    bool is_last = strcmp(severity, "critical") == 0;
+    weir_watch_add(
+        look->findings, look->arena,
+        (struct weir_watch_finding){
+            .key = weir_arena_printf(look->arena, "node_disk_filling:%s:%s", node->name,
+                                     is_last ? "last" : "low"),
+            .kind = "node_disk_filling",
+            .severity = severity,
+            .subject = weir_arena_printf(look->arena, "node/%s", node->name),
+            .message = weir_arena_printf(
+                look->arena,
+                is_last ? "The disk of node %s's agent is nearly full: when it is, tasks there "
+                          "fail and replicas hold their frames. Make room on it."
+                        : "The disk of node %s's agent fills up: less than 10 %% or 2 GiB is free.",
+                node->name)});
+}
+
 void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *arena,
                      struct weir_watch_findings *out)
 {
@@ -270,6 +323,7 @@ void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *aren
     look_at_disk(&look);
     for (size_t i = 0; i < seen->n_nodes; i++) {
         look_at_node(&look, &seen->nodes[i]);
+        look_at_disk_of(&look, &seen->nodes[i]);
     }
     for (size_t i = 0; i < seen->n_ions; i++) {
         look_at_ion(&look, &seen->ions[i]);

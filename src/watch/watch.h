@@ -50,6 +50,7 @@ struct weir_watch_seen {
                       none of them has succeeded since the alert was raised. */
     size_t n_failures;
     int64_t disk_bytes, disk_free_bytes; /**< Of the state folder; 0: not known. */
+    const char *disk_id;                 /**< weir_disk_id of it; NULL: not known. */
 };
 
 /** One thing that is wrong. */

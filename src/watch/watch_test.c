@@ -207,6 +207,42 @@ START_TEST(a_disk_that_fills_up_is_told_and_told_again)
 
 END_TEST
 
+START_TEST(the_disk_of_another_node_is_told_by_its_name)
+{
+    seen.disk_id = "here:1";
+    node.disk_id = "there:1";
+    node.disk_bytes = disks[_i].total_gib << 30;
+    node.disk_free_bytes = disks[_i].free_mib << 20;
+    const char *kind = disks[_i].expected;
+    char expected[64] = "";
+    if (*kind != '\0') {
+        (void)snprintf(expected, sizeof expected, "node_%s", kind);
+    }
+    ck_assert_str_eq(found(), expected);
+    if (*kind != '\0') {
+        ck_assert_str_eq(findings.items[0].subject, "node/n1");
+        ck_assert_ptr_nonnull(strstr(findings.items[0].message, "n1"));
+    }
+    node.disk_id = "here:1"; /* the same disk is told once, as the server's */
+    ck_assert_str_eq(found(), "");
+    seen.disk_id = ""; /* not known */
+    node.disk_id = "";
+    ck_assert_str_eq(found(), expected);
+}
+
+END_TEST
+
+START_TEST(refused_decisions_are_told_until_they_are_taken_away)
+{
+    replicas[1].decisions_refused = 1;
+    ck_assert_str_eq(found(), "decisions_refused/warning");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "j-1"));
+    replicas[1].decisions_refused = 0;
+    ck_assert_str_eq(found(), "");
+}
+
+END_TEST
+
 START_TEST(health_is_the_worst_that_the_alerts_say)
 {
     struct weir_alert alerts[] = {
@@ -406,6 +442,9 @@ int main(void)
     tcase_add_test(tcase, decisions_that_do_not_get_out_and_a_dear_threshold_are_told);
     tcase_add_loop_test(tcase, a_disk_that_fills_up_is_told_and_told_again, 0,
                         sizeof disks / sizeof *disks);
+    tcase_add_loop_test(tcase, the_disk_of_another_node_is_told_by_its_name, 0,
+                        sizeof disks / sizeof *disks);
+    tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);
     tcase_add_test(tcase, health_is_the_worst_that_the_alerts_say);
     tcase_add_test(tcase, alerts_come_and_go_with_their_findings);
     tcase_add_test(tcase, what_fails_three_times_in_a_row_is_told_until_it_succeeds);
