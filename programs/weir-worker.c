@@ -1,7 +1,6 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
-#include "comm/bench.h"
+#include "bench/bench.h"
 #include "predict/predict.h"
-#include "train/bench.h"
 #include "train/train.h"
 
 #include <stdio.h>
@@ -17,8 +16,8 @@ static const struct role roles[] = {
     {"train", weir_train_main, "Train a network, or be one rank of a training"},
     {"evaluate", weir_evaluate_main, "Measure a trained network on labelled pictures"},
     {"predict", weir_predict_main, "Be a prediction replica"},
-    {"bench-train", weir_train_bench_main, "Measure training, as tf_cnn_benchmarks does"},
-    {"bench-allreduce", weir_comm_bench_main, "Measure all-reduces, as nccl-tests does"},
+    {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
+    {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},
 };
 
 static void print_roles(FILE *file)

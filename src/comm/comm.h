@@ -58,6 +58,12 @@
 /** Most ranks of one communicator; more are INVALID. */
 #define WEIR_COMM_MAX_RANKS 256
 
+/** Most rules by size of a text config.algorithm; more are INVALID. */
+#define WEIR_COMM_MAX_RULES 16
+
+/** Room for such a text. */
+#define WEIR_COMM_ALGORITHM_BYTES 512
+
 /** Most posted and unfinished all-reduces; weir_comm_allreduce_post beyond it is LIMIT. */
 #define WEIR_COMM_MAX_POSTED 4096
 
@@ -98,6 +104,9 @@ struct weir_comm_config {
 
 /** Element types of sums. I64 wraps around. */
 enum weir_comm_type { WEIR_COMM_F32, WEIR_COMM_F64, WEIR_COMM_I64 };
+
+/** Bytes of one element. */
+size_t weir_comm_type_size(enum weir_comm_type type);
 
 /**
  * Meet the other ranks and build the group. Collective: returns when all ranks are there. "auto"
@@ -187,6 +196,23 @@ weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf,
  */
 weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorithm,
                                     struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Has this group a choice of algorithms? Not in shared memory, nor alone. */
+bool weir_comm_has_algorithms(const struct weir_comm *comm);
+
+/** The algorithm of an all-reduce of so many bytes, as config.algorithm spells it ("ring#256K");
+ *  "in-place" where there is no choice. Cut short to fit into out_size. */
+void weir_comm_algorithm(const struct weir_comm *comm, uint64_t bytes, char *out, size_t out_size);
+
+/**
+ * Write into a tuning file that this algorithm (config.algorithm, but for "auto") is the fastest of
+ * groups like this one: same transport, ranks, hosts and wire type. It takes the place of what the
+ * file says of them. The file is made, if it is missing, and replaced as a whole.
+ * @return INVALID (algorithm, or the file is another kind of file); UNSUPPORTED without a choice of
+ *         algorithms; IO.
+ */
+weir_status weir_comm_tuning_save(const struct weir_comm *comm, const char *path,
+                                  const char *algorithm, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * From now on pretend that ranks are joined by links of this speed, each way: an all-reduce of S

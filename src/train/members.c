@@ -1,4 +1,5 @@
 #include "comm/elastic.h"
+#include "train/report.h"
 #include "train/worker.h"
 
 #include "base/clock.h"

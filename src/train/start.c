@@ -1,3 +1,5 @@
+#include "train/exchange/renew.h"
+#include "train/report.h"
 #include "train/worker.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "train/exchange/renew.h"
 #include "train/fill.h"
 #include "train/worker.h"
 

@@ -1,4 +1,5 @@
 #include "train/worker.h"
+#include "train/report.h"
 
 #include "base/clock.h"
 #include "comm/elastic.h"

@@ -7,9 +7,7 @@
 #include "nn/profile.h"
 #include "train/average.h"
 #include "train/checkpoint.h"
-#include "train/exchange/renew.h"
 #include "train/progress.h"
-#include "train/report.h"
 #include "train/saver.h"
 #include "train/score.h"
 #include "train/task.h"
@@ -31,6 +29,9 @@ struct worker_bucket {
     size_t first, n;
     bool is_rest; /**< Worker 0's, too few to be shared. */
 };
+
+struct train_renewal; /* exchange/renew.h */
+struct train_report;  /* report.h */
 
 struct worker {
     const struct train_task *task;

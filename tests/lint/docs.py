@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON_OPTIONS = ["server", "token", "ca-file", "state", "output", "help"]
-WORKER_DOMAINS = ("framework", "train", "predict", "comm")
+WORKER_DOMAINS = ("framework", "train", "predict", "bench")
 OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 END = "<!-- end of generated part -->"
 problems = []
@@ -293,7 +293,7 @@ def generated(statuses, routes, records, worker):
             "evaluate options": options_part(worker["src/train/evaluate_main.c"], False),
             "models": models_part()},
         "docs/reference/bench-train.md": {
-            "options": options_part(worker["src/train/bench_options.c"], False)},
+            "options": options_part(worker["src/bench/training_options.c"], False)},
     }
 
 

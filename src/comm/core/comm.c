@@ -135,18 +135,20 @@ struct plan_message {
     char problem[WEIR_ERROR_MESSAGE_BYTES];
 };
 
-const char *comm_plan_transport(const struct weir_comm *comm)
+/** What a tuning file is searched by. */
+static struct comm_plan_key plan_key(const struct weir_comm *comm)
 {
-    return comm->ucx_kind == NULL ? comm->fabric->name : comm->ucx_kind;
+    return (struct comm_plan_key){.transport =
+                                      comm->ucx_kind == NULL ? comm->fabric->name : comm->ucx_kind,
+                                  .n_ranks = comm->n_workers,
+                                  .n_hosts = comm->n_hosts,
+                                  .wire = comm->wire};
 }
 
 static weir_status own_plan(const struct weir_comm *comm, const struct weir_comm_config *config,
                             struct comm_plan *out, struct weir_error *err)
 {
-    struct comm_plan_key key = {.transport = comm_plan_transport(comm),
-                                .n_ranks = comm->n_workers,
-                                .n_hosts = comm->n_hosts,
-                                .wire = comm->wire};
+    const struct comm_plan_key key = plan_key(comm);
     if (config->algorithm != NULL && strcmp(config->algorithm, "auto") != 0) {
         return comm_plan_parse(config->algorithm, out, err);
     }
@@ -486,4 +488,32 @@ weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorith
     comm->plan = is_auto ? comm->first_plan : plan;
     comm_turn_give(comm);
     return WEIR_OK;
+}
+
+bool weir_comm_has_algorithms(const struct weir_comm *comm)
+{
+    return comm->first_plan.n_rules > 0;
+}
+
+void weir_comm_algorithm(const struct weir_comm *comm, uint64_t bytes, char *out, size_t out_size)
+{
+    char text[WEIR_COMM_ALGORITHM_BYTES] = "in-place";
+    if (weir_comm_has_algorithms(comm)) {
+        struct comm_plan one = {.n_rules = 1, .rules = {*comm_plan_choose(&comm->plan, bytes)}};
+        comm_plan_print(&one, text);
+    }
+    (void)snprintf(out, out_size, "%.*s", (int)out_size - 1, text);
+}
+
+weir_status weir_comm_tuning_save(const struct weir_comm *comm, const char *path,
+                                  const char *algorithm, struct weir_error *err)
+{
+    struct comm_plan plan;
+    WEIR_TRY(comm_plan_parse(algorithm, &plan, err));
+    if (!weir_comm_has_algorithms(comm)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "%s: nothing to choose from in shared memory", path);
+    }
+    const struct comm_plan_key key = plan_key(comm);
+    return comm_plan_save(path, &key, &plan, err);
 }

@@ -143,9 +143,6 @@ double comm_allreduce_link_bytes(const struct weir_comm *comm, size_t n_elems,
 /** The status of the failure, or WEIR_OK. */
 weir_status comm_failed(struct weir_comm *comm);
 
-/** By which transport a tuning file is searched: "tcp", "ucx", "rc", "dc". */
-const char *comm_plan_transport(const struct weir_comm *comm);
-
 /** Now plus the communicator's timeout. */
 uint64_t comm_deadline_ns(const struct weir_comm *comm);
 

@@ -104,7 +104,7 @@ static bool read_plan(const char *text, struct comm_plan *out)
     const char *at = text;
     uint64_t before = 0;
     *out = (struct comm_plan){.n_rules = 0};
-    while (out->n_rules < COMM_PLAN_MAX_RULES) {
+    while (out->n_rules < WEIR_COMM_MAX_RULES) {
         struct comm_rule *rule = &out->rules[out->n_rules++];
         if (!read_algorithm(&at, rule)) {
             return false;
@@ -130,7 +130,7 @@ weir_status comm_plan_parse(const char *text, struct comm_plan *out, struct weir
             err, WEIR_ERR_INVALID,
             "algorithm \"%.80s\": expected auto, flat, direct, ring, halving or tree, or these by "
             "growing size as flat:8K:direct#256K:4M:ring, with at most %d of them",
-            text, COMM_PLAN_MAX_RULES);
+            text, WEIR_COMM_MAX_RULES);
     }
     *out = plan;
     return WEIR_OK;
@@ -147,22 +147,22 @@ static size_t print_size(char *out, size_t room, uint64_t bytes)
     return (size_t)snprintf(out, room, "%llu%s", (unsigned long long)bytes, units[i]);
 }
 
-void comm_plan_print(const struct comm_plan *plan, char out[COMM_PLAN_TEXT_BYTES])
+void comm_plan_print(const struct comm_plan *plan, char out[WEIR_COMM_ALGORITHM_BYTES])
 {
     /* At most 16 rules of 8 + 1 + 11 + 1 + 14 + 1 characters: it always fits. */
     size_t len = 0;
     out[0] = '\0';
     for (uint32_t i = 0; i < plan->n_rules; i++) {
         const struct comm_rule *rule = &plan->rules[i];
-        len += (size_t)snprintf(out + len, COMM_PLAN_TEXT_BYTES - len, "%s",
+        len += (size_t)snprintf(out + len, WEIR_COMM_ALGORITHM_BYTES - len, "%s",
                                 comm_algorithm_name((enum comm_algorithm)rule->algorithm));
         if (rule->chunk_bytes > 0) {
             out[len++] = '#';
-            len += print_size(out + len, COMM_PLAN_TEXT_BYTES - len, rule->chunk_bytes);
+            len += print_size(out + len, WEIR_COMM_ALGORITHM_BYTES - len, rule->chunk_bytes);
         }
         if (i + 1 < plan->n_rules) {
             out[len++] = ':';
-            len += print_size(out + len, COMM_PLAN_TEXT_BYTES - len, rule->up_to_bytes);
+            len += print_size(out + len, WEIR_COMM_ALGORITHM_BYTES - len, rule->up_to_bytes);
             out[len++] = ':';
             out[len] = '\0';
         }
@@ -249,7 +249,7 @@ weir_status comm_plan_save(const char *path, const struct comm_plan_key *key,
             (void)json_array_remove(entries, i - 1);
         }
     }
-    char text[COMM_PLAN_TEXT_BYTES];
+    char text[WEIR_COMM_ALGORITHM_BYTES];
     comm_plan_print(plan, text);
     (void)json_array_append_new(entries,
                                 json_pack("{s:s,s:i,s:i,s:s,s:s}", "transport", key->transport,

@@ -17,7 +17,8 @@
 /** What F32 sums are sent as. Others are sent as they are. */
 enum comm_wire { COMM_WIRE_F32, COMM_WIRE_BF16, COMM_WIRE_FP16, COMM_N_WIRES };
 
-enum { COMM_PLAN_FEW = 16, COMM_PLAN_MAX_RULES = 16, COMM_PLAN_TEXT_BYTES = 512 };
+/** Most members of a group in which everybody sends to everybody. */
+enum { COMM_PLAN_FEW = 16 };
 
 struct comm_rule {
     uint64_t up_to_bytes; /**< Of the last rule UINT64_MAX. */
@@ -27,7 +28,7 @@ struct comm_rule {
 
 struct comm_plan {
     uint32_t n_rules;
-    struct comm_rule rules[COMM_PLAN_MAX_RULES];
+    struct comm_rule rules[WEIR_COMM_MAX_RULES];
 };
 
 /** Whom a plan is for; what a tuning file is searched by. */
@@ -52,7 +53,7 @@ void comm_plan_default(const struct comm_plan_key *key, struct comm_plan *out);
 weir_status comm_plan_parse(const char *text, struct comm_plan *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-void comm_plan_print(const struct comm_plan *plan, char out[COMM_PLAN_TEXT_BYTES]);
+void comm_plan_print(const struct comm_plan *plan, char out[WEIR_COMM_ALGORITHM_BYTES]);
 
 const struct comm_rule *comm_plan_choose(const struct comm_plan *plan, uint64_t bytes);
 

@@ -34,7 +34,7 @@ START_TEST(what_is_printed_is_read_back)
                                         "flat:1000:tree#64K:1M:ring#1M:2G:direct"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
         struct comm_plan plan;
-        char text[COMM_PLAN_TEXT_BYTES];
+        char text[WEIR_COMM_ALGORITHM_BYTES];
         ck_assert_int_eq(comm_plan_parse(texts[i], &plan, NULL), WEIR_OK);
         comm_plan_print(&plan, text);
         ck_assert_str_eq(text, texts[i]);
@@ -58,7 +58,7 @@ START_TEST(what_is_no_plan_is_refused)
                                         "RING",
                                         "ring:99999999999999999999G:flat"};
     char long_text[1000] = "flat";
-    for (int i = 1; i <= COMM_PLAN_MAX_RULES; i++) {
+    for (int i = 1; i <= WEIR_COMM_MAX_RULES; i++) {
         char more[32];
         (void)snprintf(more, sizeof more, ":%d:flat", i);
         (void)strncat(long_text, more, sizeof long_text - strlen(long_text) - 1);
@@ -85,7 +85,7 @@ static void save(const char *path, int n_ranks, int n_hosts, const char *text)
 
 START_TEST(the_nearest_entry_of_a_tuning_file_counts)
 {
-    char dir[] = "/tmp/weir-plan-test-XXXXXX", path[64], text[COMM_PLAN_TEXT_BYTES];
+    char dir[] = "/tmp/weir-plan-test-XXXXXX", path[64], text[WEIR_COMM_ALGORITHM_BYTES];
     ck_assert_ptr_nonnull(mkdtemp(dir));
     (void)snprintf(path, sizeof path, "%s/tuning.json", dir);
     save(path, 4, 4, "direct");
@@ -131,7 +131,7 @@ START_TEST(few_add_in_rank_order_and_many_send_to_few)
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
         struct comm_plan plan;
-        char text[COMM_PLAN_TEXT_BYTES];
+        char text[WEIR_COMM_ALGORITHM_BYTES];
         comm_plan_default(&cases[i].key, &plan);
         comm_plan_print(&plan, text);
         ck_assert_str_eq(text, cases[i].expected);

@@ -17,7 +17,7 @@ struct comm_slice comm_slice(size_t n_elems, int n_parts, int i_part)
     return (struct comm_slice){.first = first, .n = end - first};
 }
 
-size_t comm_type_size(enum weir_comm_type type)
+size_t weir_comm_type_size(enum weir_comm_type type)
 {
     return type == WEIR_COMM_F32 ? sizeof(float) : sizeof(double);
 }

@@ -17,9 +17,6 @@ struct comm_slice {
 /** Slice i_part of n_elems elements in n_parts; slices cover everything, and some may be empty. */
 struct comm_slice comm_slice(size_t n_elems, int n_parts, int i_part);
 
-/** Bytes of one element. */
-size_t comm_type_size(enum weir_comm_type type);
-
 /**
  * Element-wise sum of n_sources arrays, ((s0 + s1) + s2) + …, into each of n_targets arrays. A
  * target may be one of the sources; otherwise arrays do not overlap. n_sources >= 1.

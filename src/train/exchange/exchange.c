@@ -1,5 +1,6 @@
 /* How the workers' gradients become everybody's new weights: while the backward pass runs, and
  * after it. */
+#include "train/exchange/renew.h"
 #include "train/worker.h"
 
 #include <string.h>

@@ -206,7 +206,8 @@ static weir_status exchange(struct weir_comm *comm, void *buf, size_t n_elems,
         ucx->n_ops++; /* so that the next operation of all ranks has the same number everywhere */
         return WEIR_OK;
     }
-    const struct comm_rule *rule = comm_plan_choose(&comm->plan, n_elems * comm_type_size(type));
+    const struct comm_rule *rule =
+        comm_plan_choose(&comm->plan, n_elems * weir_comm_type_size(type));
     return ucx_reduce(ucx, &hosts_of(comm)->leaders, rule, comm->wire, buf, n_elems, type);
 }
 
@@ -217,7 +218,7 @@ static weir_status hier_allreduce(struct weir_comm *comm, void *buf, size_t n_el
     if (local == NULL) {
         return ucx_allreduce(comm, buf, n_elems, type);
     }
-    if (n_elems > SIZE_MAX / comm_type_size(type)) {
+    if (n_elems > SIZE_MAX / weir_comm_type_size(type)) {
         return break_local(comm, ucx_fail(comm->state, WEIR_ERR_INVALID, comm->rank,
                                           "asked for an impossible size"));
     }
@@ -232,7 +233,7 @@ static weir_status hier_allreduce(struct weir_comm *comm, void *buf, size_t n_el
     if (!is_leader(comm)) {
         local->timeout_ns = 2 * comm->timeout_ns + EXCHANGE_EXTRA_MS * UINT64_C(1000000);
     }
-    if (shm_broadcast(local, buf, n_elems * comm_type_size(type), 0) != WEIR_OK) {
+    if (shm_broadcast(local, buf, n_elems * weir_comm_type_size(type), 0) != WEIR_OK) {
         return fail_with_local(comm);
     }
     return WEIR_OK;

@@ -14,7 +14,7 @@ static weir_status meet_end(struct shm_state *shm)
 static weir_status allreduce_staged(struct shm_state *shm, uint8_t *buf, size_t n_elems,
                                     enum weir_comm_type type)
 {
-    size_t elem = comm_type_size(type), chunk_elems = SHM_STAGE_BYTES / elem, done = 0;
+    size_t elem = weir_comm_type_size(type), chunk_elems = SHM_STAGE_BYTES / elem, done = 0;
     do {
         size_t n = WEIR_MIN(n_elems - done, chunk_elems);
         uint64_t n_op = shm->n_ops;
@@ -66,7 +66,7 @@ static weir_status sum_in_place(struct shm_state *shm, const struct shm_region *
                                              .b = n_elems}));
     struct comm_slice slice = comm_slice(n_elems, comm->n_workers, comm->rank);
     void *parts[WEIR_COMM_MAX_RANKS];
-    list_parts(shm, region, offset + slice.first * comm_type_size(type), parts);
+    list_parts(shm, region, offset + slice.first * weir_comm_type_size(type), parts);
     void **targets = op == SHM_SUM_TO_OWNERS ? &parts[comm->rank] : parts;
     comm_sum(type, targets, op == SHM_SUM ? comm->n_workers : 1, (const void *const *)parts,
              comm->n_workers, slice.n);
@@ -78,13 +78,13 @@ static weir_status reduce(struct weir_comm *comm, void *buf, size_t n_elems, uin
 {
     struct shm_state *shm = comm->state;
     size_t offset = 0;
-    if (n_elems > SIZE_MAX / comm_type_size(type)) {
+    if (n_elems > SIZE_MAX / weir_comm_type_size(type)) {
         return shm_give_up(shm, WEIR_ERR_INVALID, "all-reduce of more bytes than there are");
     }
     if (comm->n_workers == 1) {
         return WEIR_OK;
     }
-    size_t bytes = n_elems * comm_type_size(type);
+    size_t bytes = n_elems * weir_comm_type_size(type);
     /* Little data: one barrier and a copy are less than two barriers. */
     const struct shm_region *region =
         bytes <= SHM_SMALL_BYTES ? NULL : shm_region_find(shm, buf, bytes, &offset);
@@ -158,7 +158,7 @@ static weir_status gather_in_place(struct shm_state *shm, const struct shm_regio
 {
     struct weir_comm *comm = shm->comm;
     uint64_t i_region = (uint64_t)(region - shm->regions);
-    size_t elem_bytes = comm_type_size(type);
+    size_t elem_bytes = weir_comm_type_size(type);
     WEIR_TRY(
         shm_meet(shm, (struct shm_slot){.op = SHM_GATHER | (uint64_t)type << 8 | i_region << 16,
                                         .a = offset,
@@ -179,7 +179,7 @@ weir_status shm_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
                           enum weir_comm_type type)
 {
     struct shm_state *shm = comm->state;
-    size_t offset = 0, elem_bytes = comm_type_size(type);
+    size_t offset = 0, elem_bytes = weir_comm_type_size(type);
     if (n_elems > SIZE_MAX / elem_bytes) {
         return shm_give_up(shm, WEIR_ERR_INVALID, "all-gather of more bytes than there are");
     }

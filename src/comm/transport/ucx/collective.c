@@ -84,10 +84,11 @@ weir_status ucx_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
                           enum weir_comm_type type)
 {
     struct ucx_state *ucx = comm->state;
-    if (n_elems > SIZE_MAX / comm_type_size(type)) {
+    if (n_elems > SIZE_MAX / weir_comm_type_size(type)) {
         return ucx_fail(ucx, WEIR_ERR_INVALID, comm->rank, "asked for an impossible size");
     }
-    const struct comm_rule *rule = comm_plan_choose(&comm->plan, n_elems * comm_type_size(type));
+    const struct comm_rule *rule =
+        comm_plan_choose(&comm->plan, n_elems * weir_comm_type_size(type));
     return ucx_reduce(ucx, &ucx->workers, rule, comm->wire, buf, n_elems, type);
 }
 
@@ -95,7 +96,7 @@ static weir_status half(struct weir_comm *comm, enum ucx_half half, enum comm_wi
                         size_t n_elems, enum weir_comm_type type)
 {
     struct ucx_state *ucx = comm->state;
-    if (n_elems > SIZE_MAX / comm_type_size(type)) {
+    if (n_elems > SIZE_MAX / weir_comm_type_size(type)) {
         return ucx_fail(ucx, WEIR_ERR_INVALID, comm->rank, "asked for an impossible size");
     }
     return ucx_reduce_half(ucx, &ucx->workers, half, wire, buf, n_elems, type);

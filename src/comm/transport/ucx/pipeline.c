@@ -392,7 +392,7 @@ static weir_status reduce(struct reduction *red, const struct comm_rule *rule)
     struct ucx_state *ucx = red->ucx;
     bool is_sent_narrow =
         red->type == WEIR_COMM_F32 && red->wire != COMM_WIRE_F32 && rule->algorithm != COMM_FLAT;
-    red->elem_bytes = comm_type_size(red->type);
+    red->elem_bytes = weir_comm_type_size(red->type);
     red->wire_bytes = is_sent_narrow ? 2 : red->elem_bytes;
     red->n_op = ucx->n_ops++;
     red->deadline_ns = comm_deadline_ns(ucx->comm);

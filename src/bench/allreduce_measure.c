@@ -1,8 +1,6 @@
-#include "comm/bench_private.h"
+#include "bench/allreduce.h"
 
 #include "base/clock.h"
-#include "comm/core/comm_private.h"
-#include "comm/core/sum.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,10 +115,10 @@ static weir_status gather(struct weir_comm *comm, double *samples, size_t n, dou
     return status;
 }
 
-static weir_status measure_time(struct weir_comm *comm, const struct bench_plan *plan, void *buf,
-                                struct bench_row *row)
+static weir_status measure_time(struct weir_comm *comm, const struct allreduce_plan *plan,
+                                void *buf, struct allreduce_row *row)
 {
-    double guess_ns = 0, slowest[BENCH_MAX_SAMPLES], samples[BENCH_MAX_SAMPLES];
+    double guess_ns = 0, slowest[ALLREDUCE_MAX_SAMPLES], samples[ALLREDUCE_MAX_SAMPLES];
     for (int64_t i = 0; i < plan->options->warmup; i++) {
         WEIR_TRY(time_once(comm, plan->type, buf, row->n_elems, 1, &guess_ns));
     }
@@ -141,24 +139,13 @@ static weir_status measure_time(struct weir_comm *comm, const struct bench_plan 
     return WEIR_OK;
 }
 
-/* What an all-reduce of that size is carried out by. */
-static void name_algorithm(const struct weir_comm *comm, size_t bytes, char *out, size_t room)
+weir_status allreduce_measure(struct weir_comm *comm, const struct allreduce_plan *plan,
+                              size_t bytes, void *buf, struct allreduce_row *out)
 {
-    char text[COMM_PLAN_TEXT_BYTES] = "in-place"; /* shared memory: there is one way */
-    if (comm->plan.n_rules > 0) {
-        struct comm_plan one = {.n_rules = 1, .rules = {*comm_plan_choose(&comm->plan, bytes)}};
-        comm_plan_print(&one, text);
-    }
-    (void)snprintf(out, room, "%.*s", (int)room - 1, text);
-}
-
-weir_status bench_measure(struct weir_comm *comm, const struct bench_plan *plan, size_t bytes,
-                          void *buf, struct bench_row *out)
-{
-    struct bench_row row = {.n_elems = bytes / comm_type_size(plan->type)};
-    row.bytes = row.n_elems * comm_type_size(plan->type);
+    struct allreduce_row row = {.n_elems = bytes / weir_comm_type_size(plan->type)};
+    row.bytes = row.n_elems * weir_comm_type_size(plan->type);
     WEIR_TRY(check(comm, plan->type, buf, row.n_elems, &row.n_wrong));
-    name_algorithm(comm, row.bytes, row.algorithm, sizeof row.algorithm);
+    weir_comm_algorithm(comm, row.bytes, row.algorithm, sizeof row.algorithm);
     memset(buf, 0, row.bytes); /* sums of sums would run away */
     WEIR_TRY(measure_time(comm, plan, buf, &row));
     *out = row;

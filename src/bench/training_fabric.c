@@ -5,7 +5,7 @@
  * P100: tensorflow/docs, "Benchmarks" of May 2017, synthetic data, one P100 of a DGX-1. The V100
  * has ResNet-50's published 370 images/s, and for other models as many times the P100's speed.
  */
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include <string.h>
 
@@ -16,21 +16,22 @@
 #define RESNET50_TRAIN_FLOP (3 * 2 * 4.089e9)
 #define USUAL_BATCH         64
 
-double bench_busiest_bytes(enum bench_exchange exchange, double gradient_bytes, int n_workers,
-                           int n_servers)
+double training_busiest_bytes(enum training_exchange exchange, double gradient_bytes, int n_workers,
+                              int n_servers)
 {
-    if (exchange == BENCH_INDEPENDENT || n_workers < 1) {
+    if (exchange == TRAINING_INDEPENDENT || n_workers < 1) {
         return 0;
     }
-    if (exchange == BENCH_SERVERS) {
+    if (exchange == TRAINING_SERVERS) {
         double at_server = gradient_bytes * n_workers / WEIR_MAX(n_servers, 1);
         return WEIR_MAX(gradient_bytes, at_server);
     }
     return 2.0 * (n_workers - 1) / n_workers * gradient_bytes;
 }
 
-weir_status bench_accelerator_step_s(const char *accelerator, const struct bench_model *model,
-                                     double flop_per_image, double *out_s, struct weir_error *err)
+weir_status training_accelerator_step_s(const char *accelerator, const struct training_model *model,
+                                        double flop_per_image, double *out_s,
+                                        struct weir_error *err)
 {
     double faster = strcmp(accelerator, "p100") == 0   ? 1
                     : strcmp(accelerator, "v100") == 0 ? V100_RESNET50 / P100_RESNET50

@@ -1,5 +1,5 @@
 /* What people and programs see: tf_cnn_benchmarks' lines, or one JSON object. */
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void print_devices(int n_workers, FILE *file)
     (void)fprintf(file, "]\n");
 }
 
-static const char *dataset_name(const struct bench_result *result)
+static const char *dataset_name(const struct training_result *result)
 {
     const char *dir = result->plan->options.data_dir;
     const char *slash = dir != NULL ? strrchr(dir, '/') : NULL;
@@ -30,15 +30,15 @@ static const char *dataset_name(const struct bench_result *result)
     return is_coloured ? "imagenet (synthetic)" : "random (synthetic)";
 }
 
-static bool is_update(const struct bench_plan *plan, const char *name)
+static bool is_update(const struct training_plan *plan, const char *name)
 {
     return strcmp(plan->options.variable_update, name) == 0;
 }
 
-void bench_print_header(const struct bench_result *result, FILE *file)
+void training_print_header(const struct training_result *result, FILE *file)
 {
-    const struct bench_plan *plan = result->plan;
-    const struct bench_options *o = &plan->options;
+    const struct training_plan *plan = result->plan;
+    const struct training_options *o = &plan->options;
     double n_images = o->data_dir != NULL ? (double)result->task->order.n_samples : IMAGENET_IMAGES;
     bool is_single = is_update(plan, "distributed_all_reduce");
     (void)fprintf(file, "Model:       %s\n", plan->model.name);
@@ -61,20 +61,20 @@ void bench_print_header(const struct bench_result *result, FILE *file)
     }
     if (plan->n_workers + plan->n_servers > 1) {
         (void)fprintf(file, "Sync:        %s\n",
-                      plan->exchange == BENCH_INDEPENDENT ? "False" : "True");
+                      plan->exchange == TRAINING_INDEPENDENT ? "False" : "True");
     }
     (void)fprintf(file, "==========\n");
     (void)fflush(file);
 }
 
-void bench_print_titles(FILE *file)
+void training_print_titles(FILE *file)
 {
     (void)fprintf(file, "Done warm up\nStep\tImg/sec\ttotal_loss\n");
     (void)fflush(file);
 }
 
-void bench_print_step(size_t step, const struct bench_timing *timing, double scale, double loss,
-                      FILE *file)
+void training_print_step(size_t step, const struct training_timing *timing, double scale,
+                         double loss, FILE *file)
 {
     (void)fprintf(file, "%zu\timages/sec: %.1f +/- %.1f (jitter = %.1f)\t%.3f\n", step,
                   scale * timing->mean, scale * timing->uncertainty, scale * timing->jitter, loss);
@@ -82,18 +82,18 @@ void bench_print_step(size_t step, const struct bench_timing *timing, double sca
 }
 
 /** Alone, a step would have been faster: how much of its speed is left. */
-static double efficiency_of(const struct bench_result *result)
+static double efficiency_of(const struct training_result *result)
 {
-    const struct bench_step_ms ms =
-        bench_step_ms_of(result->times, result->n_times, result->scratch);
+    const struct training_step_ms ms =
+        training_step_ms_of(result->times, result->n_times, result->scratch);
     return 1e3 * result->alone_step_s / ms.mean;
 }
 
-void bench_print_total(const struct bench_result *result, FILE *file)
+void training_print_total(const struct training_result *result, FILE *file)
 {
     (void)fprintf(file, RULE "\ntotal images/sec: %.2f\n" RULE "\n", result->total);
     if (result->link_bytes_s > 0) {
-        const struct bench_options *o = &result->plan->options;
+        const struct training_options *o = &result->plan->options;
         (void)fprintf(file,
                       "emulated: %s on %lld Gbit/s Ethernet, communication/computation = %.3f: "
                       "links of %.2f Gbit/s here\n"
@@ -104,10 +104,10 @@ void bench_print_total(const struct bench_result *result, FILE *file)
     (void)fflush(file);
 }
 
-static json_t *plan_json(const struct bench_result *result)
+static json_t *plan_json(const struct training_result *result)
 {
-    const struct bench_plan *plan = result->plan;
-    const struct bench_options *o = &plan->options;
+    const struct training_plan *plan = result->plan;
+    const struct training_options *o = &plan->options;
     return json_pack(
         "{s:s,s:s,s:s,s:s,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I}", "model",
         plan->model.name, "built_as", plan->config.model, "dataset", dataset_name(result), "mode",
@@ -121,12 +121,12 @@ static json_t *plan_json(const struct bench_result *result)
         "num_warmup_batches", (json_int_t)o->num_warmup_batches);
 }
 
-static json_t *numbers_json(const struct bench_result *result)
+static json_t *numbers_json(const struct training_result *result)
 {
-    const struct bench_timing timing = bench_timing_of(
+    const struct training_timing timing = training_timing_of(
         result->global_batch / result->scale, result->times, result->n_times, result->scratch);
-    const struct bench_step_ms ms =
-        bench_step_ms_of(result->times, result->n_times, result->scratch);
+    const struct training_step_ms ms =
+        training_step_ms_of(result->times, result->n_times, result->scratch);
     const double scale = result->scale;
     double needed = result->step_flop_per_image * result->total;
     return json_pack(
@@ -143,7 +143,7 @@ static json_t *numbers_json(const struct bench_result *result)
         1e3 * result->cpu_s / (double)result->n_times);
 }
 
-json_t *bench_result_json(const struct bench_result *result)
+json_t *training_result_json(const struct training_result *result)
 {
     json_t *all = plan_json(result), *numbers = numbers_json(result);
     if (all == NULL || numbers == NULL || json_object_update(all, numbers) != 0 ||
@@ -154,7 +154,7 @@ json_t *bench_result_json(const struct bench_result *result)
     }
     json_decref(numbers);
     if (result->link_bytes_s > 0) {
-        const struct bench_options *o = &result->plan->options;
+        const struct training_options *o = &result->plan->options;
         json_t *fabric = json_pack(
             "{s:I,s:s,s:f,s:f,s:f,s:f}", "gbit_s", (json_int_t)o->emulate_fabric, "accelerator",
             o->accelerator, "ratio", result->ratio, "link_gbit_s", result->link_bytes_s * 8 / 1e9,

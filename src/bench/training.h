@@ -1,12 +1,12 @@
 /**
- * The parts of the benchmark: what is asked for (bench_options.c, bench_models.c), the measured
- * ranks (bench_rank.c, bench_steps.c), numbers (bench_stats.c), an imagined network
- * (bench_fabric.c), what is printed (bench_print.c).
+ * The parts of the benchmark: what is asked for (training_options.c, training_models.c), the
+ * measured ranks (training_rank.c, training_steps.c), numbers (training_stats.c), an imagined
+ * network (training_fabric.c), what is printed (training_print.c).
  */
-#ifndef WEIR_TRAIN_BENCH_PRIVATE_H
-#define WEIR_TRAIN_BENCH_PRIVATE_H
+#ifndef WEIR_BENCH_TRAINING_H
+#define WEIR_BENCH_TRAINING_H
 
-#include "train/bench.h"
+#include "bench/bench.h"
 #include "train/worker.h"
 
 #include "comm/spawn.h"
@@ -17,7 +17,7 @@
  */
 
 /** Filled by the table of options. */
-struct bench_options {
+struct training_options {
     char *model, *data_dir, *optimizer, *variable_update, *all_reduce_spec, *backend, *convolution,
         *data_format;
     char *hosts, *launcher, *wire, *transport, *rendezvous, *trace_file, *accelerator, *output;
@@ -28,15 +28,15 @@ struct bench_options {
 };
 
 /** Who adds gradients up, and where weights are renewed. */
-enum bench_exchange {
-    BENCH_ALL_REDUCE,
-    BENCH_SERVERS,    /**< Parameter servers. */
-    BENCH_SHARED,     /**< The workers, each of a part: with --num-ps 0. */
-    BENCH_INDEPENDENT /**< Nobody: the upper bound. */
+enum training_exchange {
+    TRAINING_ALL_REDUCE,
+    TRAINING_SERVERS,    /**< Parameter servers. */
+    TRAINING_SHARED,     /**< The workers, each of a part: with --num-ps 0. */
+    TRAINING_INDEPENDENT /**< Nobody: the upper bound. */
 };
 
 /** A model of tf_cnn_benchmarks, or of the zoo. */
-struct bench_model {
+struct training_model {
     const char *name;   /**< As asked for. */
     const char *zoo;    /**< What it is here; NULL: the same. */
     int64_t batch_size; /**< tf_cnn_benchmarks' per device. */
@@ -46,19 +46,19 @@ struct bench_model {
 };
 
 /** The row of a model; one with its name alone if there is none. */
-struct bench_model bench_model_find(const char *name);
+struct training_model training_model_find(const char *name);
 
 /** The options, understood. */
-struct bench_plan {
-    struct bench_options options;
-    struct bench_model model;
-    enum bench_exchange exchange;
+struct training_plan {
+    struct training_options options;
+    struct training_model model;
+    enum training_exchange exchange;
     struct weir_train_config config; /**< Of the training that is measured. */
     int n_workers, n_servers;
     bool is_json;
 };
 
-const struct weir_option *bench_option_table(size_t *out_n);
+const struct weir_option *training_option_table(size_t *out_n);
 
 /**
  * From a command line (without the program's and the role's name). Flags may be spelled with "_" or
@@ -67,20 +67,20 @@ const struct weir_option *bench_option_table(size_t *out_n);
  * @return INVALID; UNSUPPORTED for a flag of tf_cnn_benchmarks that has no meaning here, saying
  * what to take instead.
  */
-weir_status bench_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
-                             struct bench_plan *out, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status training_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
+                                struct training_plan *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** comm's word for how gradients are summed. */
-const char *bench_algorithm(const struct bench_plan *plan);
+const char *training_algorithm(const struct training_plan *plan);
 
 /** How the ranks are started; argv is the whole command's. */
-struct weir_spawn_config bench_spawn_config(const struct bench_plan *plan, char *const *argv);
+struct weir_spawn_config training_spawn_config(const struct training_plan *plan, char *const *argv);
 
 /* ---- numbers ----------------------------------------------------------------------------------
  */
 
 /** tf_cnn_benchmarks' three numbers of some steps. */
-struct bench_timing {
+struct training_timing {
     double mean;        /**< batch / mean(time). */
     double stddev;      /**< Of the steps' speeds. */
     double uncertainty; /**< stddev / sqrt(n). */
@@ -88,20 +88,21 @@ struct bench_timing {
 };
 
 /** @param scratch  n doubles. n > 0; times in seconds. */
-struct bench_timing bench_timing_of(double batch, const double *times, size_t n, double *scratch);
+struct training_timing training_timing_of(double batch, const double *times, size_t n,
+                                          double *scratch);
 
 /** Milliseconds: mean, and percentiles by nearest rank. */
-struct bench_step_ms {
+struct training_step_ms {
     double mean, p50, p90, p99, least, most;
 };
 
-struct bench_step_ms bench_step_ms_of(const double *times, size_t n, double *scratch);
+struct training_step_ms training_step_ms_of(const double *times, size_t n, double *scratch);
 
 /* ---- what came out -----------------------------------------------------------------------------
  */
 
-struct bench_result {
-    const struct bench_plan *plan;
+struct training_result {
+    const struct training_plan *plan;
     const struct train_task *task;
     const char *transport;
     double global_batch;     /**< Pictures of a step of all workers. */
@@ -121,21 +122,21 @@ struct bench_result {
     double link_bytes_s; /**< Speed of the links here that gives it. */
 };
 
-void bench_print_header(const struct bench_result *result, FILE *file);
+void training_print_header(const struct training_result *result, FILE *file);
 /** "Done warm up" and the titles of the columns. */
-void bench_print_titles(FILE *file);
-void bench_print_step(size_t step, const struct bench_timing *timing, double scale, double loss,
-                      FILE *file);
-void bench_print_total(const struct bench_result *result, FILE *file);
+void training_print_titles(FILE *file);
+void training_print_step(size_t step, const struct training_timing *timing, double scale,
+                         double loss, FILE *file);
+void training_print_total(const struct training_result *result, FILE *file);
 /** New reference; NULL if memory is out. */
-json_t *bench_result_json(const struct bench_result *result);
+json_t *training_result_json(const struct training_result *result);
 
 /* ---- an imagined network -----------------------------------------------------------------------
  */
 
 /** What a step sends over the busiest link, one way. */
-double bench_busiest_bytes(enum bench_exchange exchange, double gradient_bytes, int n_workers,
-                           int n_servers);
+double training_busiest_bytes(enum training_exchange exchange, double gradient_bytes, int n_workers,
+                              int n_servers);
 
 /**
  * Time of a training step on an accelerator: published, or else as many FLOP a second as it reaches
@@ -143,20 +144,20 @@ double bench_busiest_bytes(enum bench_exchange exchange, double gradient_bytes, 
  * @param accelerator  "p100" or "v100".
  * @return INVALID naming the accelerators.
  */
-weir_status bench_accelerator_step_s(const char *accelerator, const struct bench_model *model,
-                                     double flop_per_image, double *out_s,
-                                     struct weir_error *err) WEIR_MUST_CHECK;
+weir_status training_accelerator_step_s(const char *accelerator, const struct training_model *model,
+                                        double flop_per_image, double *out_s,
+                                        struct weir_error *err) WEIR_MUST_CHECK;
 
 /* ---- ranks -------------------------------------------------------------------------------------
  */
 
 /** Be this rank: measure, and, as rank 0, print. `me` has size 1 without a launcher. */
-weir_status bench_rank_run(const struct bench_plan *plan, const struct weir_spawn_rank *me,
-                           struct weir_error *err) WEIR_MUST_CHECK;
+weir_status training_rank_run(const struct training_plan *plan, const struct weir_spawn_rank *me,
+                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** bench_steps.c: one worker and what its steps are made of. */
-struct bench_worker {
-    const struct bench_plan *plan;
+/** training_steps.c: one worker and what its steps are made of. */
+struct training_worker {
+    const struct training_plan *plan;
     struct train_task task;
     struct worker worker;
     struct weir_comm *group; /**< All workers (and servers). */
@@ -168,18 +169,20 @@ struct bench_worker {
 };
 
 /** Make everything but the communicators; they are the caller's, `group` is set. */
-weir_status bench_worker_open(struct bench_worker *bench, struct weir_error *err) WEIR_MUST_CHECK;
-void bench_worker_close(struct bench_worker *bench);
+weir_status training_worker_open(struct training_worker *bench,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+void training_worker_close(struct training_worker *bench);
 
 /** One step, or one forward pass. */
-weir_status bench_worker_step(struct bench_worker *bench, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status training_worker_step(struct training_worker *bench,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Exchange gradients from now on, beginning at worker 0's weights (collective, once); or not. */
-weir_status bench_worker_set_alone(struct bench_worker *bench, bool is_alone,
-                                   struct weir_error *err) WEIR_MUST_CHECK;
+weir_status training_worker_set_alone(struct training_worker *bench, bool is_alone,
+                                      struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The task of a plan: with its data, or with a list of pictures that nobody reads. */
-weir_status bench_task_open(const struct bench_plan *plan, struct train_task *task,
-                            struct weir_error *err) WEIR_MUST_CHECK;
+weir_status training_task_open(const struct training_plan *plan, struct train_task *task,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* The numbers of a row of step times: pure. */
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static double median_of(double *values, size_t n)
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-struct bench_timing bench_timing_of(double batch, const double *times, size_t n, double *scratch)
+struct training_timing training_timing_of(double batch, const double *times, size_t n,
+                                          double *scratch)
 {
     double time = 0, speed = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
@@ -35,10 +36,10 @@ struct bench_timing bench_timing_of(double batch, const double *times, size_t n,
     for (size_t i = 0; i < n; i++) {
         scratch[i] = fabs(scratch[i] - median);
     }
-    return (struct bench_timing){.mean = batch / (time / (double)n),
-                                 .stddev = stddev,
-                                 .uncertainty = stddev / sqrt((double)n),
-                                 .jitter = MAD_TO_STDDEV * median_of(scratch, n)};
+    return (struct training_timing){.mean = batch / (time / (double)n),
+                                    .stddev = stddev,
+                                    .uncertainty = stddev / sqrt((double)n),
+                                    .jitter = MAD_TO_STDDEV * median_of(scratch, n)};
 }
 
 static double percentile_ms(const double *sorted, size_t n, double share)
@@ -47,7 +48,7 @@ static double percentile_ms(const double *sorted, size_t n, double share)
     return 1e3 * sorted[WEIR_MAX(rank, (size_t)1) - 1];
 }
 
-struct bench_step_ms bench_step_ms_of(const double *times, size_t n, double *scratch)
+struct training_step_ms training_step_ms_of(const double *times, size_t n, double *scratch)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -55,10 +56,10 @@ struct bench_step_ms bench_step_ms_of(const double *times, size_t n, double *scr
         sum += times[i];
     }
     qsort(scratch, n, sizeof *scratch, compare);
-    return (struct bench_step_ms){.mean = 1e3 * sum / (double)n,
-                                  .p50 = percentile_ms(scratch, n, 0.5),
-                                  .p90 = percentile_ms(scratch, n, 0.9),
-                                  .p99 = percentile_ms(scratch, n, 0.99),
-                                  .least = 1e3 * scratch[0],
-                                  .most = 1e3 * scratch[n - 1]};
+    return (struct training_step_ms){.mean = 1e3 * sum / (double)n,
+                                     .p50 = percentile_ms(scratch, n, 0.5),
+                                     .p90 = percentile_ms(scratch, n, 0.9),
+                                     .p99 = percentile_ms(scratch, n, 0.99),
+                                     .least = 1e3 * scratch[0],
+                                     .most = 1e3 * scratch[n - 1]};
 }

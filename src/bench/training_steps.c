@@ -1,5 +1,5 @@
 /* One worker of the benchmark: the product's own, on pictures that never change. */
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include "base/rng.h"
 #include "nn/zoo.h"
@@ -20,7 +20,7 @@ enum { STREAM_IMAGES = 1000, STREAM_LABELS = 2000 };
 
 /** As many pictures as a step has, of as many classes as the model would have. Nobody reads them.
  */
-static weir_status open_imagined(const struct bench_plan *plan, struct weir_dataset **out,
+static weir_status open_imagined(const struct training_plan *plan, struct weir_dataset **out,
                                  struct weir_error *err)
 {
     struct weir_model_spec *spec = NULL;
@@ -44,8 +44,8 @@ static weir_status open_imagined(const struct bench_plan *plan, struct weir_data
     return status;
 }
 
-weir_status bench_task_open(const struct bench_plan *plan, struct train_task *task,
-                            struct weir_error *err)
+weir_status training_task_open(const struct training_plan *plan, struct train_task *task,
+                               struct weir_error *err)
 {
     if (plan->options.data_dir != NULL) {
         return train_task_open(task, &plan->config, err);
@@ -58,7 +58,7 @@ weir_status bench_task_open(const struct bench_plan *plan, struct train_task *ta
 /* ---- pictures ---------------------------------------------------------------------------------
  */
 
-static weir_status draw(struct bench_worker *bench, struct weir_error *err)
+static weir_status draw(struct training_worker *bench, struct weir_error *err)
 {
     const struct weir_shape shape = weir_model_spec_input(bench->task.spec);
     const uint32_t n = (uint32_t)weir_net_batch(bench->worker.net);
@@ -83,7 +83,7 @@ static weir_status draw(struct bench_worker *bench, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status start_loader(struct bench_worker *bench, struct weir_error *err)
+static weir_status start_loader(struct training_worker *bench, struct weir_error *err)
 {
     struct worker *worker = &bench->worker;
     struct weir_loader_config config = train_loader_config(&bench->task, &worker->state.input);
@@ -94,7 +94,7 @@ static weir_status start_loader(struct bench_worker *bench, struct weir_error *e
     return weir_loader_create(train_task_stream(&bench->task), &config, &worker->loader, err);
 }
 
-static weir_status next_batch(struct bench_worker *bench, struct weir_batch *out,
+static weir_status next_batch(struct training_worker *bench, struct weir_batch *out,
                               struct weir_error *err)
 {
     if (bench->worker.loader != NULL) {
@@ -109,7 +109,7 @@ static weir_status next_batch(struct bench_worker *bench, struct weir_batch *out
 /* ---- steps ------------------------------------------------------------------------------------
  */
 
-static weir_status forward(struct bench_worker *bench, struct weir_error *err)
+static weir_status forward(struct training_worker *bench, struct weir_error *err)
 {
     struct weir_batch batch;
     struct weir_step_result result;
@@ -125,7 +125,7 @@ static weir_status forward(struct bench_worker *bench, struct weir_error *err)
 }
 
 /** As worker.c's loop does it: agree on how many pictures have a label, then the step. */
-weir_status bench_worker_step(struct bench_worker *bench, struct weir_error *err)
+weir_status training_worker_step(struct training_worker *bench, struct weir_error *err)
 {
     struct weir_batch batch;
     struct worker *worker = &bench->worker;
@@ -147,12 +147,12 @@ weir_status bench_worker_step(struct bench_worker *bench, struct weir_error *err
     return WEIR_OK;
 }
 
-weir_status bench_worker_set_alone(struct bench_worker *bench, bool is_alone,
-                                   struct weir_error *err)
+weir_status training_worker_set_alone(struct training_worker *bench, bool is_alone,
+                                      struct weir_error *err)
 {
     struct worker *worker = &bench->worker;
-    bool has_servers = bench->plan->exchange == BENCH_SERVERS;
-    bool is_by_itself = is_alone || bench->plan->exchange == BENCH_INDEPENDENT;
+    bool has_servers = bench->plan->exchange == TRAINING_SERVERS;
+    bool is_by_itself = is_alone || bench->plan->exchange == TRAINING_INDEPENDENT;
     worker->comm = is_by_itself ? bench->alone : bench->group;
     worker->n_workers = weir_comm_n_workers(worker->comm);
     if (has_servers && is_alone && bench->own_optimizer == NULL) {
@@ -182,7 +182,7 @@ static int32_t bands_for(const struct weir_net_config *config)
 }
 
 /** Inference has a net of its own kind: batch norms are folded, nothing is kept for backward. */
-static weir_status make_forward_net(struct bench_worker *bench, struct weir_error *err)
+static weir_status make_forward_net(struct training_worker *bench, struct weir_error *err)
 {
     struct weir_net_config config = train_net_config(&bench->task, 0, 1);
     config.is_training = false;
@@ -194,7 +194,7 @@ static weir_status make_forward_net(struct bench_worker *bench, struct weir_erro
     return WEIR_OK;
 }
 
-static weir_status measure_input(struct bench_worker *bench, struct weir_error *err)
+static weir_status measure_input(struct training_worker *bench, struct weir_error *err)
 {
     struct weir_net_input *input = &bench->worker.state.input;
     if (bench->plan->options.data_dir != NULL) {
@@ -205,10 +205,10 @@ static weir_status measure_input(struct bench_worker *bench, struct weir_error *
     return WEIR_OK;
 }
 
-weir_status bench_worker_open(struct bench_worker *bench, struct weir_error *err)
+weir_status training_worker_open(struct training_worker *bench, struct weir_error *err)
 {
     struct worker *worker = &bench->worker;
-    bool is_independent = bench->plan->exchange == BENCH_INDEPENDENT;
+    bool is_independent = bench->plan->exchange == TRAINING_INDEPENDENT;
     worker->task = &bench->task;
     worker->comm = is_independent ? bench->alone : bench->group;
     worker->rank = weir_comm_rank(worker->comm);
@@ -223,12 +223,12 @@ weir_status bench_worker_open(struct bench_worker *bench, struct weir_error *err
             weir_comm_emulate_link(bench->group, INFINITY);
         }
         WEIR_TRY(worker_prepare(worker, err));
-        WEIR_TRY(bench_worker_set_alone(bench, bench->plan->options.emulate_fabric > 0, err));
+        WEIR_TRY(training_worker_set_alone(bench, bench->plan->options.emulate_fabric > 0, err));
     }
     return bench->plan->options.data_dir != NULL ? start_loader(bench, err) : draw(bench, err);
 }
 
-void bench_worker_close(struct bench_worker *bench)
+void training_worker_close(struct training_worker *bench)
 {
     if (bench->worker.optimizer == bench->own_optimizer) {
         bench->worker.optimizer = NULL;

@@ -1,11 +1,11 @@
 /* The models of tf_cnn_benchmarks, and what they are called here. */
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include <string.h>
 
-/* Batches: per device, as over there. Speeds: bench_fabric.c. */
+/* Batches: per device, as over there. Speeds: training_fabric.c. */
 // clang-format off
-static const struct bench_model models[] = {
+static const struct training_model models[] = {
     {.name = "trivial",        .batch_size = 32},
     {.name = "lenet",          .batch_size = 32},
     {.name = "alexnet",        .batch_size = 512, .p100_speed = 2987, .p100_batch = 512},
@@ -41,12 +41,12 @@ static const struct bench_model models[] = {
 
 #define USUAL_BATCH 32
 
-struct bench_model bench_model_find(const char *name)
+struct training_model training_model_find(const char *name)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(models); i++) {
         if (strcmp(models[i].name, name) == 0) {
             return models[i];
         }
     }
-    return (struct bench_model){.name = name, .batch_size = USUAL_BATCH};
+    return (struct training_model){.name = name, .batch_size = USUAL_BATCH};
 }

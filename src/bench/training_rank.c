@@ -1,5 +1,5 @@
 /* A rank of the benchmark: warm up, measure, add up, print. */
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include "base/clock.h"
 #include "base/rss.h"
@@ -21,7 +21,7 @@ enum { TOLD_SPEED, TOLD_FAULTS, TOLD_CPU, TOLD_RSS, TOLD_PEAK, N_TOLD };
 /* ---- the group ---------------------------------------------------------------------------------
  */
 
-static weir_status join(const struct bench_plan *plan, const struct weir_spawn_rank *me,
+static weir_status join(const struct training_plan *plan, const struct weir_spawn_rank *me,
                         struct weir_comm **out, struct weir_error *err)
 {
     const struct weir_comm_config config = {.rendezvous = me->rendezvous,
@@ -31,7 +31,7 @@ static weir_status join(const struct bench_plan *plan, const struct weir_spawn_r
                                             .n_servers = plan->n_servers,
                                             .timeout_ms = JOIN_TIMEOUT_MS,
                                             .transport = plan->options.transport,
-                                            .algorithm = bench_algorithm(plan),
+                                            .algorithm = training_algorithm(plan),
                                             .wire = plan->options.wire};
     return weir_comm_create(&config, out, err);
 }
@@ -42,7 +42,7 @@ static weir_status join_nobody(struct weir_comm **out, struct weir_error *err)
     return weir_comm_create(&config, out, err);
 }
 
-static weir_status group_error(const struct bench_worker *bench, weir_status status,
+static weir_status group_error(const struct training_worker *bench, weir_status status,
                                struct weir_error *err)
 {
     weir_status failure = weir_comm_failure(bench->group, NULL, err);
@@ -51,15 +51,15 @@ static weir_status group_error(const struct bench_worker *bench, weir_status sta
                                                weir_status_text(status));
 }
 
-static weir_status meet(const struct bench_worker *bench, struct weir_error *err)
+static weir_status meet(const struct training_worker *bench, struct weir_error *err)
 {
     weir_status status = weir_comm_barrier(bench->group);
     return status == WEIR_OK ? WEIR_OK : group_error(bench, status, err);
 }
 
 /** Everybody's numbers, in the order of the workers. */
-static weir_status tell_all(const struct bench_worker *bench, const double own[N_TOLD], double *all,
-                            struct weir_error *err)
+static weir_status tell_all(const struct training_worker *bench, const double own[N_TOLD],
+                            double *all, struct weir_error *err)
 {
     size_t n = (size_t)weir_comm_n_workers(bench->group) * N_TOLD;
     memset(all, 0, n * sizeof *all);
@@ -71,12 +71,12 @@ static weir_status tell_all(const struct bench_worker *bench, const double own[N
 /* ---- steps -------------------------------------------------------------------------------------
  */
 
-static weir_status take_steps(struct bench_worker *bench, size_t n, double *out_times,
+static weir_status take_steps(struct training_worker *bench, size_t n, double *out_times,
                               struct weir_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t begin_ns = weir_mono_ns();
-        WEIR_TRY(bench_worker_step(bench, err));
+        WEIR_TRY(training_worker_step(bench, err));
         if (out_times != NULL) {
             out_times[i] = (double)(weir_mono_ns() - begin_ns) / 1e9;
         }
@@ -85,7 +85,8 @@ static weir_status take_steps(struct bench_worker *bench, size_t n, double *out_
 }
 
 /** The mean step without exchange, of the slowest worker: all compute at the same time. */
-static weir_status measure_alone(struct bench_worker *bench, double *out_s, struct weir_error *err)
+static weir_status measure_alone(struct training_worker *bench, double *out_s,
+                                 struct weir_error *err)
 {
     double own[N_TOLD] = {0}, all[WEIR_COMM_MAX_RANKS * N_TOLD];
     WEIR_TRY(take_steps(bench, ALONE_STEPS, NULL, err));
@@ -102,16 +103,16 @@ static weir_status measure_alone(struct bench_worker *bench, double *out_s, stru
 }
 
 /** Measured steps, with tf_cnn_benchmarks' lines on the way. */
-static weir_status take_shown_steps(struct bench_worker *bench, struct bench_result *result,
+static weir_status take_shown_steps(struct training_worker *bench, struct training_result *result,
                                     bool is_shown, struct weir_error *err)
 {
     size_t every = (size_t)bench->plan->options.display_every;
     for (size_t i = 0; i < result->n_times; i++) {
         WEIR_TRY(take_steps(bench, 1, result->times + i, err));
         if (is_shown && (i == 0 || (i + 1) % every == 0)) {
-            const struct bench_timing timing = bench_timing_of(
+            const struct training_timing timing = training_timing_of(
                 result->global_batch / result->scale, result->times, i + 1, result->scratch);
-            bench_print_step(i + 1, &timing, result->scale, bench->loss, stdout);
+            training_print_step(i + 1, &timing, result->scale, bench->loss, stdout);
         }
     }
     return WEIR_OK;
@@ -131,8 +132,8 @@ static void read_usage(double *out_faults, double *out_cpu_s)
     *out_cpu_s = seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
 }
 
-static weir_status measure(struct bench_worker *bench, struct bench_result *result, bool is_shown,
-                           struct weir_error *err)
+static weir_status measure(struct training_worker *bench, struct training_result *result,
+                           bool is_shown, struct weir_error *err)
 {
     double own[N_TOLD] = {0}, all[WEIR_COMM_MAX_RANKS * N_TOLD];
     const double images = result->global_batch / bench->plan->n_workers * (double)result->n_times;
@@ -143,7 +144,7 @@ static weir_status measure(struct bench_worker *bench, struct bench_result *resu
     WEIR_TRY(take_steps(bench, (size_t)bench->plan->options.num_warmup_batches, NULL, err));
     WEIR_TRY(meet(bench, err));
     if (is_shown) {
-        bench_print_titles(stdout);
+        training_print_titles(stdout);
     }
     double faults_before, cpu_s_before;
     read_usage(&faults_before, &cpu_s_before);
@@ -178,10 +179,10 @@ static weir_status measure(struct bench_worker *bench, struct bench_result *resu
 }
 
 /** After the measured steps: some more, on the record of worker 0. */
-static weir_status take_trace(struct bench_worker *bench, const struct bench_result *result,
+static weir_status take_trace(struct training_worker *bench, const struct training_result *result,
                               struct weir_error *err)
 {
-    const struct bench_options *o = &bench->plan->options;
+    const struct training_options *o = &bench->plan->options;
     struct weir_profile *profile = NULL;
     int rank = weir_comm_rank(bench->group);
     if (o->trace_file == NULL) {
@@ -194,7 +195,7 @@ static weir_status take_trace(struct bench_worker *bench, const struct bench_res
     weir_status status = WEIR_OK;
     for (int64_t i = 0; status == WEIR_OK && i < o->profile_steps; i++) {
         uint64_t begin_ns = weir_mono_ns();
-        status = bench_worker_step(bench, err);
+        status = training_worker_step(bench, err);
         if (profile != NULL) {
             weir_profile_span(profile, "step", begin_ns, weir_mono_ns());
         }
@@ -213,40 +214,40 @@ static weir_status take_trace(struct bench_worker *bench, const struct bench_res
  */
 
 /** Slow the exchange down to what the imagined network would make of it. */
-static weir_status imagine_fabric(struct bench_worker *bench, struct bench_result *result,
+static weir_status imagine_fabric(struct training_worker *bench, struct training_result *result,
                                   struct weir_error *err)
 {
-    const struct bench_plan *plan = bench->plan;
-    const struct bench_options *o = &plan->options;
+    const struct training_plan *plan = bench->plan;
+    const struct training_options *o = &plan->options;
     double step_s = 0;
     if (o->emulate_fabric == 0) {
         return WEIR_OK;
     }
     double bytes =
-        bench_busiest_bytes(plan->exchange, (double)bench->worker.n_gradients * sizeof(float),
-                            plan->n_workers, plan->n_servers);
+        training_busiest_bytes(plan->exchange, (double)bench->worker.n_gradients * sizeof(float),
+                               plan->n_workers, plan->n_servers);
     if (bytes <= 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "emulate-fabric: one worker sends nothing; say --workers");
     }
-    WEIR_TRY(bench_accelerator_step_s(o->accelerator, &plan->model, 3 * result->flop_per_image,
-                                      &step_s, err));
+    WEIR_TRY(training_accelerator_step_s(o->accelerator, &plan->model, 3 * result->flop_per_image,
+                                         &step_s, err));
     WEIR_TRY(measure_alone(bench, &result->alone_step_s, err));
     result->ratio = bytes / ((double)o->emulate_fabric * 1e9 / 8) / step_s;
     result->link_bytes_s = bytes / (result->ratio * result->alone_step_s);
-    WEIR_TRY(bench_worker_set_alone(bench, false, err));
+    WEIR_TRY(training_worker_set_alone(bench, false, err));
     weir_comm_emulate_link(bench->group, result->link_bytes_s);
     return WEIR_OK;
 }
 
-static void print_result(const struct bench_result *result)
+static void print_result(const struct training_result *result)
 {
     json_t *object = NULL;
     if (!result->plan->is_json) {
-        bench_print_total(result, stdout);
+        training_print_total(result, stdout);
         return;
     }
-    object = bench_result_json(result);
+    object = training_result_json(result);
     if (object != NULL) {
         (void)json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
         (void)fputs("\n", stdout);
@@ -254,7 +255,7 @@ static void print_result(const struct bench_result *result)
     json_decref(object);
 }
 
-static size_t count_steps(const struct bench_plan *plan, const struct train_task *task)
+static size_t count_steps(const struct training_plan *plan, const struct train_task *task)
 {
     if (plan->options.num_epochs <= 0) {
         return (size_t)plan->options.num_batches;
@@ -263,13 +264,13 @@ static size_t count_steps(const struct bench_plan *plan, const struct train_task
     return (size_t)WEIR_MAX(n, 1.0);
 }
 
-static weir_status run_worker(struct bench_worker *bench, struct weir_error *err)
+static weir_status run_worker(struct training_worker *bench, struct weir_error *err)
 {
-    const struct bench_plan *plan = bench->plan;
+    const struct training_plan *plan = bench->plan;
     const struct weir_graph *graph = bench->task.graph;
-    bool is_independent = plan->exchange == BENCH_INDEPENDENT;
+    bool is_independent = plan->exchange == TRAINING_INDEPENDENT;
     bool is_printing = weir_comm_rank(bench->group) == 0, is_shown = is_printing && !plan->is_json;
-    struct bench_result result = {
+    struct training_result result = {
         .plan = plan,
         .task = &bench->task,
         .transport = weir_comm_transport(bench->group),
@@ -286,9 +287,9 @@ static weir_status run_worker(struct bench_worker *bench, struct weir_error *err
     }
     result.scratch = result.times + result.n_times;
     if (is_shown) {
-        bench_print_header(&result, stdout);
+        training_print_header(&result, stdout);
     }
-    weir_status status = bench_worker_open(bench, err);
+    weir_status status = training_worker_open(bench, err);
     if (status == WEIR_OK) {
         status = imagine_fabric(bench, &result, err);
     }
@@ -309,7 +310,7 @@ static weir_status run_worker(struct bench_worker *bench, struct weir_error *err
 }
 
 /** The processors of this host, shared by the workers on it. */
-static void share_threads(struct bench_plan *plan, const struct weir_spawn_rank *me)
+static void share_threads(struct training_plan *plan, const struct weir_spawn_rank *me)
 {
     cpu_set_t set;
     int n_cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -319,13 +320,13 @@ static void share_threads(struct bench_plan *plan, const struct weir_spawn_rank 
     }
 }
 
-weir_status bench_rank_run(const struct bench_plan *given, const struct weir_spawn_rank *me,
-                           struct weir_error *err)
+weir_status training_rank_run(const struct training_plan *given, const struct weir_spawn_rank *me,
+                              struct weir_error *err)
 {
-    struct bench_plan plan = *given;
-    struct bench_worker bench = {.plan = &plan};
+    struct training_plan plan = *given;
+    struct training_worker bench = {.plan = &plan};
     share_threads(&plan, me);
-    weir_status status = bench_task_open(&plan, &bench.task, err);
+    weir_status status = training_task_open(&plan, &bench.task, err);
     if (status == WEIR_OK) {
         status = join(&plan, me, &bench.group, err);
     }
@@ -340,7 +341,7 @@ weir_status bench_rank_run(const struct bench_plan *given, const struct weir_spa
             status = group_error(&bench, WEIR_ERR_PEER, err);
         }
     }
-    bench_worker_close(&bench);
+    training_worker_close(&bench);
     weir_comm_destroy(bench.alone);
     weir_comm_destroy(bench.group);
     return status;

@@ -1,4 +1,4 @@
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include "nn/zoo.h"
 
@@ -12,7 +12,7 @@
 
 // clang-format off
 #define OPT(member, name, type, fallback, low, high, arg, doc)                                     \
-    WEIR_OPT(bench_options, member, name, 0, type, fallback, low, high, arg, doc)
+    WEIR_OPT(training_options, member, name, 0, type, fallback, low, high, arg, doc)
 
 static const struct weir_option options[] = {
     OPT(model,              "model",              TEXT, "trivial",  0, 0, "NAME|FILE", "Model of the zoo or of tf_cnn_benchmarks, or a model file"),
@@ -46,9 +46,9 @@ static const struct weir_option options[] = {
     OPT(trace_file,         "trace-file",         TEXT, NULL,       0, 0, "FILE", "Write a Chrome trace of every operation of worker 0"),
     OPT(profile_steps,      "profile-steps",      INT,  "1",        1, 1000, "N", "Steps in the trace; they come after the measured ones"),
     OPT(seed,               "seed",               INT,  "1",        0, 0, "N", "Of pictures, labels and initial weights"),
-    { .name = "output", .short_name = 'o', .type = WEIR_OPTION_TEXT, .offset = offsetof(struct bench_options, output),
+    { .name = "output", .short_name = 'o', .type = WEIR_OPTION_TEXT, .offset = offsetof(struct training_options, output),
       .fallback = "text", .arg = "text|json", .doc = "What to print" },
-    { .name = "help", .short_name = 'h', .type = WEIR_OPTION_BOOL, .offset = offsetof(struct bench_options, is_help), .doc = "Show this list" },
+    { .name = "help", .short_name = 'h', .type = WEIR_OPTION_BOOL, .offset = offsetof(struct training_options, is_help), .doc = "Show this list" },
 };
 
 /** A flag of tf_cnn_benchmarks that can say only one thing here, or nothing. */
@@ -109,20 +109,20 @@ static const struct foreign_flag foreign[] = {
 /** How gradients travel under each name. */
 static const struct {
     const char *name;
-    enum bench_exchange exchange;
+    enum training_exchange exchange;
 } updates[] = {
-    {"replicated",             BENCH_ALL_REDUCE},
-    {"distributed_all_reduce", BENCH_ALL_REDUCE},
-    {"collective_all_reduce",  BENCH_ALL_REDUCE},
-    {"horovod",                BENCH_ALL_REDUCE},
-    {"parameter_server",       BENCH_SERVERS},
-    {"distributed_replicated", BENCH_SERVERS},
-    {"independent",            BENCH_INDEPENDENT},
+    {"replicated",             TRAINING_ALL_REDUCE},
+    {"distributed_all_reduce", TRAINING_ALL_REDUCE},
+    {"collective_all_reduce",  TRAINING_ALL_REDUCE},
+    {"horovod",                TRAINING_ALL_REDUCE},
+    {"parameter_server",       TRAINING_SERVERS},
+    {"distributed_replicated", TRAINING_SERVERS},
+    {"independent",            TRAINING_INDEPENDENT},
 };
 
 // clang-format on
 
-const struct weir_option *bench_option_table(size_t *out_n)
+const struct weir_option *training_option_table(size_t *out_n)
 {
     *out_n = WEIR_ARRAY_LEN(options);
     return options;
@@ -212,14 +212,14 @@ static weir_status sort_words(int argc, char *const *argv, struct weir_arena *ar
 /* ---- meaning ----------------------------------------------------------------------------------
  */
 
-static weir_status find_exchange(struct bench_plan *plan, struct weir_error *err)
+static weir_status find_exchange(struct training_plan *plan, struct weir_error *err)
 {
-    const struct bench_options *o = &plan->options;
+    const struct training_options *o = &plan->options;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(updates); i++) {
         if (strcmp(updates[i].name, o->variable_update) == 0) {
-            plan->exchange = o->is_forward_only ? BENCH_INDEPENDENT : updates[i].exchange;
-            if (plan->exchange == BENCH_SERVERS && o->num_ps == 0) {
-                plan->exchange = BENCH_SHARED;
+            plan->exchange = o->is_forward_only ? TRAINING_INDEPENDENT : updates[i].exchange;
+            if (plan->exchange == TRAINING_SERVERS && o->num_ps == 0) {
+                plan->exchange = TRAINING_SHARED;
             }
             return WEIR_OK;
         }
@@ -231,9 +231,9 @@ static weir_status find_exchange(struct bench_plan *plan, struct weir_error *err
                           o->variable_update);
 }
 
-static weir_status check_words(const struct bench_plan *plan, struct weir_error *err)
+static weir_status check_words(const struct training_plan *plan, struct weir_error *err)
 {
-    const struct bench_options *o = &plan->options;
+    const struct training_options *o = &plan->options;
     const char *format = strcmp(o->backend, "reference") == 0 ? "NCHW" : "NHWC";
     if (o->data_format != NULL && strcmp(o->data_format, format) != 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
@@ -264,25 +264,25 @@ static weir_status check_words(const struct bench_plan *plan, struct weir_error 
     return WEIR_OK;
 }
 
-static weir_status check_fabric(const struct bench_plan *plan, struct weir_error *err)
+static weir_status check_fabric(const struct training_plan *plan, struct weir_error *err)
 {
-    const struct bench_options *o = &plan->options;
+    const struct training_options *o = &plan->options;
     double ignored = 0;
     if (o->emulate_fabric == 0) {
         return WEIR_OK;
     }
-    if (plan->exchange == BENCH_INDEPENDENT) {
+    if (plan->exchange == TRAINING_INDEPENDENT) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "emulate-fabric: nothing is exchanged; take another "
                               "--variable-update, without --forward-only");
     }
-    return bench_accelerator_step_s(o->accelerator, &plan->model, 1, &ignored, err);
+    return training_accelerator_step_s(o->accelerator, &plan->model, 1, &ignored, err);
 }
 
 /** tf_cnn_benchmarks' optimisers in the product's words. */
-static void set_optimizer(struct bench_plan *plan, struct weir_arena *arena)
+static void set_optimizer(struct training_plan *plan, struct weir_arena *arena)
 {
-    const struct bench_options *o = &plan->options;
+    const struct training_options *o = &plan->options;
     struct weir_train_config *config = &plan->config;
     config->momentum = o->momentum;
     config->optimizer = o->optimizer;
@@ -295,13 +295,13 @@ static void set_optimizer(struct bench_plan *plan, struct weir_arena *arena)
     }
 }
 
-static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
+static weir_status set_config(struct training_plan *plan, struct weir_arena *arena,
                               struct weir_error *err)
 {
-    const struct bench_options *o = &plan->options;
+    const struct training_options *o = &plan->options;
     struct weir_train_config *config = &plan->config;
     int64_t batch = o->batch_size > 0 ? o->batch_size : plan->model.batch_size;
-    bool is_shared = plan->exchange != BENCH_INDEPENDENT;
+    bool is_shared = plan->exchange != TRAINING_INDEPENDENT;
     weir_training_defaults(config, arena);
     config->model =
         weir_arena_strdup(arena, plan->model.zoo != NULL ? plan->model.zoo : plan->model.name);
@@ -309,7 +309,7 @@ static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
     config->batch_size = batch * (is_shared ? plan->n_workers : 1);
     config->workers = is_shared ? plan->n_workers : 1;
     config->parameter_servers = plan->n_servers;
-    config->shard_update = plan->exchange == BENCH_SHARED;
+    config->shard_update = plan->exchange == TRAINING_SHARED;
     config->wire = o->wire;
     config->gradient_parts = 1;
     config->epochs = STEPS_MAX;
@@ -326,7 +326,7 @@ static weir_status set_config(struct bench_plan *plan, struct weir_arena *arena,
     return weir_train_config_check(config, err);
 }
 
-const char *bench_algorithm(const struct bench_plan *plan)
+const char *training_algorithm(const struct training_plan *plan)
 {
     const char *spec = plan->options.all_reduce_spec;
     bool is_ring =
@@ -335,9 +335,9 @@ const char *bench_algorithm(const struct bench_plan *plan)
     return is_ring ? "ring" : strcmp(spec, "rechd") == 0 ? "halving" : spec;
 }
 
-struct weir_spawn_config bench_spawn_config(const struct bench_plan *plan, char *const *argv)
+struct weir_spawn_config training_spawn_config(const struct training_plan *plan, char *const *argv)
 {
-    const struct bench_options *o = &plan->options;
+    const struct training_options *o = &plan->options;
     return (struct weir_spawn_config){.n_ranks = plan->n_workers + plan->n_servers,
                                       .hosts = o->hosts,
                                       .by = o->launcher,
@@ -346,10 +346,10 @@ struct weir_spawn_config bench_spawn_config(const struct bench_plan *plan, char 
 }
 
 /** How many of whom: as many as there are, as said, or as fit. */
-static weir_status set_ranks(struct bench_plan *plan, int n_ranks, struct weir_error *err)
+static weir_status set_ranks(struct training_plan *plan, int n_ranks, struct weir_error *err)
 {
-    const struct bench_options *o = &plan->options;
-    plan->n_servers = plan->exchange == BENCH_SERVERS ? (int)o->num_ps : 0;
+    const struct training_options *o = &plan->options;
+    plan->n_servers = plan->exchange == TRAINING_SERVERS ? (int)o->num_ps : 0;
     plan->n_workers = (int)o->workers;
     if (n_ranks > 0) {
         plan->n_workers = n_ranks - plan->n_servers;
@@ -362,14 +362,14 @@ static weir_status set_ranks(struct bench_plan *plan, int n_ranks, struct weir_e
         WEIR_TRY(weir_spawn_count(&room, &n_ranks, err));
         plan->n_workers = WEIR_MAX(n_ranks - plan->n_servers, 1);
     }
-    const struct weir_spawn_config wanted = bench_spawn_config(plan, NULL);
+    const struct weir_spawn_config wanted = training_spawn_config(plan, NULL);
     return weir_spawn_count(&wanted, &n_ranks, err);
 }
 
-weir_status bench_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
-                             struct bench_plan *out, struct weir_error *err)
+weir_status training_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
+                                struct training_plan *out, struct weir_error *err)
 {
-    struct bench_plan plan = {.is_json = false};
+    struct training_plan plan = {.is_json = false};
     char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 1, char *), **rest = NULL;
     size_t n_rest = 0;
     int n_words = 0;
@@ -381,7 +381,7 @@ weir_status bench_plan_parse(int argc, char *const *argv, int n_ranks, struct we
                               "\"%.60s\": expected a flag; --help lists them", rest[0]);
     }
     if (!plan.options.is_help) {
-        plan.model = bench_model_find(plan.options.model);
+        plan.model = training_model_find(plan.options.model);
         plan.is_json = strcmp(plan.options.output, "json") == 0;
         WEIR_TRY(find_exchange(&plan, err));
         WEIR_TRY(check_words(&plan, err));

@@ -1,7 +1,6 @@
-#include "comm/bench_private.h"
+#include "bench/allreduce.h"
 
 #include "base/options.h"
-#include "comm/core/sum.h"
 #include "comm/spawn.h"
 
 #include <ctype.h>
@@ -9,7 +8,7 @@
 #include <string.h>
 
 #define OPT(member, name, short_name, type, fallback, low, high, arg, doc)                         \
-    WEIR_OPT(bench_options, member, name, short_name, type, fallback, low, high, arg, doc)
+    WEIR_OPT(allreduce_options, member, name, short_name, type, fallback, low, high, arg, doc)
 
 // clang-format off
 static const struct weir_option options[] = {
@@ -33,7 +32,7 @@ static const struct weir_option options[] = {
         "Divide the ranks into N groups that take each other for other hosts."),
     OPT(is_private, "private", 0, BOOL, NULL, 0, 0, NULL,
         "Memory that is not the communicator's: with a copy."),
-    OPT(iterations, "iterations", 'i', INT, "20", 1, BENCH_MAX_SAMPLES, "N",
+    OPT(iterations, "iterations", 'i', INT, "20", 1, ALLREDUCE_MAX_SAMPLES, "N",
         "Samples of a size; fewer if they would take more than 2 s."),
     OPT(warmup, "warmup", 'w', INT, "5", 0, 1000, "N", "All-reduces before them."),
     OPT(hosts, "hosts", 0, TEXT, NULL, 0, 0, "LIST", "Start the ranks there: a,b or a:2,b:2."),
@@ -55,7 +54,7 @@ static const struct weir_option options[] = {
 /* ---- sizes -------------------------------------------------------------------------------------
  */
 
-weir_status bench_size_parse(const char *text, size_t *out_bytes, struct weir_error *err)
+weir_status allreduce_size_parse(const char *text, size_t *out_bytes, struct weir_error *err)
 {
     char *end = NULL;
     unsigned long long number = isdigit((unsigned char)text[0]) ? strtoull(text, &end, 10) : 0;
@@ -72,37 +71,38 @@ weir_status bench_size_parse(const char *text, size_t *out_bytes, struct weir_er
     return WEIR_OK;
 }
 
-static weir_status add_size(struct bench_plan *plan, size_t bytes, struct weir_error *err)
+static weir_status add_size(struct allreduce_plan *plan, size_t bytes, struct weir_error *err)
 {
-    if (plan->n_sizes == BENCH_MAX_SIZES) {
-        return weir_error_set(err, WEIR_ERR_LIMIT, "more than %d sizes", BENCH_MAX_SIZES);
+    if (plan->n_sizes == ALLREDUCE_MAX_SIZES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "more than %d sizes", ALLREDUCE_MAX_SIZES);
     }
-    plan->sizes[plan->n_sizes++] = WEIR_MAX(bytes, comm_type_size(plan->type));
+    plan->sizes[plan->n_sizes++] = WEIR_MAX(bytes, weir_comm_type_size(plan->type));
     return WEIR_OK;
 }
 
-static weir_status sizes_of_list(const char *list, struct bench_plan *plan, struct weir_error *err)
+static weir_status sizes_of_list(const char *list, struct allreduce_plan *plan,
+                                 struct weir_error *err)
 {
     for (const char *at = list; *at != '\0';) {
         char word[48];
         size_t len = strcspn(at, ","), bytes = 0;
         (void)snprintf(word, sizeof word, "%.*s", (int)WEIR_MIN(len, sizeof word - 1), at);
-        WEIR_TRY(bench_size_parse(word, &bytes, err));
+        WEIR_TRY(allreduce_size_parse(word, &bytes, err));
         WEIR_TRY(add_size(plan, bytes, err));
         at += len + (at[len] == ',');
     }
     return WEIR_OK;
 }
 
-weir_status bench_sizes(const struct bench_options *given, struct bench_plan *out,
-                        struct weir_error *err)
+weir_status allreduce_sizes(const struct allreduce_options *given, struct allreduce_plan *out,
+                            struct weir_error *err)
 {
     size_t begin = 0, end = 0;
     if (given->bytes != NULL && given->bytes[0] != '\0') {
         return sizes_of_list(given->bytes, out, err);
     }
-    WEIR_TRY(bench_size_parse(given->begin, &begin, err));
-    WEIR_TRY(bench_size_parse(given->end, &end, err));
+    WEIR_TRY(allreduce_size_parse(given->begin, &begin, err));
+    WEIR_TRY(allreduce_size_parse(given->end, &end, err));
     for (size_t bytes = begin; bytes <= end; bytes *= (size_t)given->factor) {
         WEIR_TRY(add_size(out, bytes, err));
     }
@@ -110,16 +110,16 @@ weir_status bench_sizes(const struct bench_options *given, struct bench_plan *ou
                             : weir_error_set(err, WEIR_ERR_INVALID, "--begin is larger than --end");
 }
 
-static weir_status understand(const struct bench_options *given, struct bench_plan *out,
+static weir_status understand(const struct allreduce_options *given, struct allreduce_plan *out,
                               struct weir_error *err)
 {
-    *out = (struct bench_plan){.options = given, .type = WEIR_COMM_I64};
+    *out = (struct allreduce_plan){.options = given, .type = WEIR_COMM_I64};
     for (int t = WEIR_COMM_F32; t <= WEIR_COMM_I64; t++) {
-        if (strcmp(given->type, bench_type_name((enum weir_comm_type)t)) == 0) {
+        if (strcmp(given->type, allreduce_type_name((enum weir_comm_type)t)) == 0) {
             out->type = (enum weir_comm_type)t;
         }
     }
-    if (strcmp(given->type, bench_type_name(out->type)) != 0) {
+    if (strcmp(given->type, allreduce_type_name(out->type)) != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "--type %.40s: expected float, double or int64", given->type);
     }
@@ -136,44 +136,44 @@ static weir_status understand(const struct bench_options *given, struct bench_pl
         (given->rendezvous == NULL || given->secret == NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "--rank wants --rendezvous and --secret");
     }
-    return bench_sizes(given, out, err);
+    return allreduce_sizes(given, out, err);
 }
 
 /* ---- one rank ----------------------------------------------------------------------------------
  */
 
-static weir_status measure_all(struct weir_comm *comm, const struct bench_plan *plan, void *buf,
+static weir_status measure_all(struct weir_comm *comm, const struct allreduce_plan *plan, void *buf,
                                int64_t *out_n_wrong, struct weir_error *err)
 {
-    static struct bench_row rows[BENCH_MAX_SIZES];
+    static struct allreduce_row rows[ALLREDUCE_MAX_SIZES];
     bool is_printing = weir_comm_rank(comm) == 0, is_tuning = plan->options->tune != NULL;
     if (is_printing && !plan->is_json) {
-        bench_print_head(comm, plan, stdout);
+        allreduce_print_head(comm, plan, stdout);
     }
     if (is_tuning) {
-        WEIR_TRY(bench_tune(comm, plan, buf, rows, err));
+        WEIR_TRY(allreduce_tune(comm, plan, buf, rows, err));
     }
     *out_n_wrong = 0;
     for (size_t i = 0; i < plan->n_sizes; i++) {
         if (!is_tuning) {
-            WEIR_TRY(bench_measure(comm, plan, plan->sizes[i], buf, &rows[i]));
+            WEIR_TRY(allreduce_measure(comm, plan, plan->sizes[i], buf, &rows[i]));
         }
         *out_n_wrong += rows[i].n_wrong;
         if (is_printing && !plan->is_json) {
-            bench_print_row(comm, plan, &rows[i], stdout);
+            allreduce_print_row(comm, plan, &rows[i], stdout);
         }
     }
     if (!is_printing) {
         return WEIR_OK;
     }
     if (plan->is_json) {
-        return bench_print_json(comm, plan, rows, plan->n_sizes, stdout);
+        return allreduce_print_json(comm, plan, rows, plan->n_sizes, stdout);
     }
-    bench_print_foot(comm, rows, plan->n_sizes, stdout);
+    allreduce_print_foot(comm, rows, plan->n_sizes, stdout);
     return WEIR_OK;
 }
 
-static weir_status be_rank(const struct bench_plan *plan, const struct weir_comm_config *config,
+static weir_status be_rank(const struct allreduce_plan *plan, const struct weir_comm_config *config,
                            int64_t *out_n_wrong, struct weir_error *err)
 {
     struct weir_comm *comm = NULL;
@@ -204,9 +204,9 @@ static weir_status be_rank(const struct bench_plan *plan, const struct weir_comm
     return status;
 }
 
-static struct weir_comm_config config_of(const struct bench_plan *plan, int rank)
+static struct weir_comm_config config_of(const struct allreduce_plan *plan, int rank)
 {
-    const struct bench_options *given = plan->options;
+    const struct allreduce_options *given = plan->options;
     static char host[24];
     (void)snprintf(host, sizeof host, "%d", (int)(rank * given->split / given->ranks));
     return (struct weir_comm_config){.rendezvous = given->rendezvous,
@@ -222,7 +222,7 @@ static struct weir_comm_config config_of(const struct bench_plan *plan, int rank
                                      .host = given->split > 1 ? host : NULL};
 }
 
-static weir_status run_rank(const struct bench_plan *plan, int rank, struct weir_error *err)
+static weir_status run_rank(const struct allreduce_plan *plan, int rank, struct weir_error *err)
 {
     struct weir_comm_config config = config_of(plan, rank);
     int64_t n_wrong = 0;
@@ -235,7 +235,7 @@ static weir_status run_rank(const struct bench_plan *plan, int rank, struct weir
 /* ---- all ranks ---------------------------------------------------------------------------------
  */
 
-static weir_status launch(const struct bench_options *given, int argc, char *const *argv,
+static weir_status launch(const struct allreduce_options *given, int argc, char *const *argv,
                           struct weir_arena *arena, struct weir_error *err)
 {
     char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 2, char *);
@@ -250,7 +250,7 @@ static weir_status launch(const struct bench_options *given, int argc, char *con
 }
 
 static weir_status parse(int argc, char **argv, struct weir_arena *arena,
-                         struct bench_options *given, struct weir_error *err)
+                         struct allreduce_options *given, struct weir_error *err)
 {
     char **words = NULL;
     size_t n_words = 0;
@@ -263,8 +263,8 @@ static weir_status parse(int argc, char **argv, struct weir_arena *arena,
 
 static weir_status run(int argc, char **argv, struct weir_arena *arena, struct weir_error *err)
 {
-    static struct bench_plan plan;
-    struct bench_options given = {0};
+    static struct allreduce_plan plan;
+    struct allreduce_options given = {0};
     struct weir_spawn_rank me;
     bool is_rank = weir_spawn_is_rank();
     if (is_rank) {
@@ -290,7 +290,7 @@ static weir_status run(int argc, char **argv, struct weir_arena *arena, struct w
                            : launch(&given, argc, argv, arena, err);
 }
 
-int weir_comm_bench_main(int argc, char **argv)
+int weir_bench_allreduce_main(int argc, char **argv)
 {
     struct weir_arena arena;
     struct weir_error err = {0};

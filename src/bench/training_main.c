@@ -1,11 +1,11 @@
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include <string.h>
 
 static void print_help(void)
 {
     size_t n = 0;
-    const struct weir_option *options = bench_option_table(&n);
+    const struct weir_option *options = training_option_table(&n);
     (void)printf("usage: weir bench train [--model NAME|FILE] [option …]\n\n"
                  "Measure how fast networks are trained, with flags and output of\n"
                  "tf_cnn_benchmarks; its spelling with \"_\" is understood too. Peak, memory and\n"
@@ -14,22 +14,22 @@ static void print_help(void)
 }
 
 /** One rank, this process: alone, or as a launcher has said. */
-static weir_status run_rank(const struct bench_plan *plan, const struct weir_spawn_rank *me,
+static weir_status run_rank(const struct training_plan *plan, const struct weir_spawn_rank *me,
                             struct weir_error *err)
 {
     (void)setvbuf(stdout, NULL, _IOFBF, 0);
-    return bench_rank_run(plan, me, err);
+    return training_rank_run(plan, me, err);
 }
 
 static weir_status run(int argc, char **argv, struct weir_arena *arena, struct weir_error *err)
 {
-    struct bench_plan plan;
+    struct training_plan plan;
     struct weir_spawn_rank me = {.rank = 0, .size = 1, .n_here = 1};
     bool is_rank = weir_spawn_is_rank();
     if (is_rank) {
         WEIR_TRY(weir_spawn_join(&me, err));
     }
-    WEIR_TRY(bench_plan_parse(argc - 1, argv + 1, is_rank ? me.size : 0, arena, &plan, err));
+    WEIR_TRY(training_plan_parse(argc - 1, argv + 1, is_rank ? me.size : 0, arena, &plan, err));
     if (plan.options.is_help) {
         print_help();
         return WEIR_OK;
@@ -42,11 +42,11 @@ static weir_status run(int argc, char **argv, struct weir_arena *arena, struct w
     char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 2, char *);
     words[0] = weir_arena_strdup(arena, "weir-worker");
     memcpy(words + 1, argv, (size_t)argc * sizeof *argv);
-    const struct weir_spawn_config config = bench_spawn_config(&plan, words);
+    const struct weir_spawn_config config = training_spawn_config(&plan, words);
     return weir_spawn_run(&config, err);
 }
 
-int weir_train_bench_main(int argc, char **argv)
+int weir_bench_training_main(int argc, char **argv)
 {
     struct weir_arena arena;
     struct weir_error err = {0};

@@ -3,7 +3,7 @@
  * tf_cnn_benchmarks prints, its flags, and small runs with one worker and several. Ranks are copies
  * of this program.
  */
-#include "train/bench_private.h"
+#include "bench/training.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -44,11 +44,11 @@ static int split(const char *line, char **argv)
     return n;
 }
 
-static weir_status parse(const char *line, struct bench_plan *out)
+static weir_status parse(const char *line, struct training_plan *out)
 {
     char *argv[64];
     int n = split(line, argv);
-    return bench_plan_parse(n, argv, 0, &arena, out, &err);
+    return training_plan_parse(n, argv, 0, &arena, out, &err);
 }
 
 /* ---- numbers -----------------------------------------------------------------------------------
@@ -61,12 +61,12 @@ static const double times[] = {0.5, 0.25, 0.4, 0.8, 0.2};
 START_TEST(speed_uncertainty_and_jitter_are_numpys)
 {
     double scratch[5];
-    struct bench_timing timing = bench_timing_of(64, times, 5, scratch);
+    struct training_timing timing = training_timing_of(64, times, 5, scratch);
     ck_assert_double_eq_tol(timing.mean, 148.8372093023256, 1e-9);
     ck_assert_double_eq_tol(timing.stddev, 87.28436286070948, 1e-9);
     ck_assert_double_eq_tol(timing.uncertainty, 39.034753745860876, 1e-9);
     ck_assert_double_eq_tol(timing.jitter, 118.608, 1e-9);
-    timing = bench_timing_of(64, times, 1, scratch);
+    timing = training_timing_of(64, times, 1, scratch);
     ck_assert_double_eq(timing.mean, 128);
     ck_assert_double_eq(timing.uncertainty, 0);
     ck_assert_double_eq(timing.jitter, 0);
@@ -77,7 +77,7 @@ END_TEST
 START_TEST(percentiles_are_steps_that_there_were)
 {
     double scratch[5];
-    const struct bench_step_ms ms = bench_step_ms_of(times, 5, scratch);
+    const struct training_step_ms ms = training_step_ms_of(times, 5, scratch);
     ck_assert_double_eq_tol(ms.mean, 430, 1e-9);
     ck_assert_double_eq_tol(ms.p50, 400, 1e-9);
     ck_assert_double_eq_tol(ms.p90, 800, 1e-9);
@@ -92,29 +92,30 @@ END_TEST
 START_TEST(ratios_of_communication_are_those_of_the_published_system)
 {
     static const struct {
-        enum bench_exchange exchange;
+        enum training_exchange exchange;
         double gbit, ratio;
-    } rows[] = {{BENCH_ALL_REDUCE, 10, 0.42},   {BENCH_ALL_REDUCE, 25, 0.17},
-                {BENCH_ALL_REDUCE, 100, 0.042}, {BENCH_SERVERS, 10, 1.12},
-                {BENCH_SERVERS, 25, 0.45},      {BENCH_SERVERS, 100, 0.11}};
-    const struct bench_model model = bench_model_find("resnet50");
+    } rows[] = {{TRAINING_ALL_REDUCE, 10, 0.42},   {TRAINING_ALL_REDUCE, 25, 0.17},
+                {TRAINING_ALL_REDUCE, 100, 0.042}, {TRAINING_SERVERS, 10, 1.12},
+                {TRAINING_SERVERS, 25, 0.45},      {TRAINING_SERVERS, 100, 0.11}};
+    const struct training_model model = training_model_find("resnet50");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
         double step_s = 0;
-        ck_assert_int_eq(bench_accelerator_step_s("p100", &model, 24e9, &step_s, &err), WEIR_OK);
+        ck_assert_int_eq(training_accelerator_step_s("p100", &model, 24e9, &step_s, &err), WEIR_OK);
         ck_assert_double_eq_tol(step_s, 0.292, 0.001);
-        double ratio =
-            bench_busiest_bytes(rows[i].exchange, 102e6, 4, 1) / (rows[i].gbit / 8 * 1e9) / step_s;
+        double ratio = training_busiest_bytes(rows[i].exchange, 102e6, 4, 1) /
+                       (rows[i].gbit / 8 * 1e9) / step_s;
         ck_assert_double_eq_tol(ratio, rows[i].ratio, 0.02 * rows[i].ratio);
     }
-    ck_assert_double_eq(bench_busiest_bytes(BENCH_SERVERS, 8, 4, 8), 8);
-    ck_assert_double_eq(bench_busiest_bytes(BENCH_INDEPENDENT, 8, 4, 0), 0);
+    ck_assert_double_eq(training_busiest_bytes(TRAINING_SERVERS, 8, 4, 8), 8);
+    ck_assert_double_eq(training_busiest_bytes(TRAINING_INDEPENDENT, 8, 4, 0), 0);
     double published = 0, derived = 0;
-    const struct bench_model unknown = bench_model_find("no-such");
-    ck_assert_int_eq(bench_accelerator_step_s("p100", &model, 1, &published, &err), WEIR_OK);
-    ck_assert_int_eq(bench_accelerator_step_s("p100", &unknown, 6 * 4.089e9, &derived, &err),
+    const struct training_model unknown = training_model_find("no-such");
+    ck_assert_int_eq(training_accelerator_step_s("p100", &model, 1, &published, &err), WEIR_OK);
+    ck_assert_int_eq(training_accelerator_step_s("p100", &unknown, 6 * 4.089e9, &derived, &err),
                      WEIR_OK);
     ck_assert_double_eq_tol(derived, published, 1e-3);
-    ck_assert_int_eq(bench_accelerator_step_s("h100", &model, 1, &derived, &err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(training_accelerator_step_s("h100", &model, 1, &derived, &err),
+                     WEIR_ERR_INVALID);
 }
 
 END_TEST
@@ -148,21 +149,21 @@ static const char expected[] =
 
 START_TEST(lines_are_tf_cnn_benchmarks_byte_for_byte)
 {
-    struct bench_plan plan;
+    struct training_plan plan;
     struct train_task task;
     char *text = NULL;
     size_t len = 0;
     double scratch[5];
     ck_assert_int_eq(parse("--model=resnet50 --workers=2", &plan), WEIR_OK);
-    ck_assert_int_eq(bench_task_open(&plan, &task, &err), WEIR_OK);
-    const struct bench_result result = {
+    ck_assert_int_eq(training_task_open(&plan, &task, &err), WEIR_OK);
+    const struct training_result result = {
         .plan = &plan, .task = &task, .global_batch = 128, .scale = 1, .total = 219.1683};
-    const struct bench_timing timing = bench_timing_of(64, times, 5, scratch);
+    const struct training_timing timing = training_timing_of(64, times, 5, scratch);
     FILE *file = open_memstream(&text, &len);
-    bench_print_header(&result, file);
-    bench_print_titles(file);
-    bench_print_step(5, &timing, 1, 7.9721, file);
-    bench_print_total(&result, file);
+    training_print_header(&result, file);
+    training_print_titles(file);
+    training_print_step(5, &timing, 1, 7.9721, file);
+    training_print_total(&result, file);
     (void)fclose(file);
     ck_assert_str_eq(text, expected);
     free(text);
@@ -176,7 +177,7 @@ END_TEST
 
 START_TEST(flags_are_understood_in_both_spellings)
 {
-    struct bench_plan plan;
+    struct training_plan plan;
     ck_assert_int_eq(parse("--batch_size=7 --num_batches 3 --forward_only=True --device=cpu "
                            "--num_gpus=0 --cross_replica_sync --server_protocol grpc "
                            "--num_intra_threads=3 --model inception3 --nouse_fp16 "
@@ -217,7 +218,7 @@ START_TEST(what_has_no_meaning_is_refused_with_what_to_take)
                 {"--model=nasnet", "inception4"},
                 {"--all_reduce_spec=nccl/xring", "ring"},
                 {"--eval", "weir evaluate"}};
-    struct bench_plan plan;
+    struct training_plan plan;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
         ck_assert_msg(parse(rows[i].line, &plan) == WEIR_ERR_UNSUPPORTED, "%s", rows[i].line);
         ck_assert_msg(strncmp(err.message, "not supported: ", 15) == 0, "%s", err.message);
@@ -241,27 +242,27 @@ START_TEST(every_update_mode_has_its_ranks)
 {
     static const struct {
         const char *line, *algorithm;
-        enum bench_exchange exchange;
+        enum training_exchange exchange;
         int n_servers;
-    } rows[] = {{"--variable_update=replicated", "auto", BENCH_ALL_REDUCE, 0},
-                {"--variable_update=distributed_all_reduce", "auto", BENCH_ALL_REDUCE, 0},
+    } rows[] = {{"--variable_update=replicated", "auto", TRAINING_ALL_REDUCE, 0},
+                {"--variable_update=distributed_all_reduce", "auto", TRAINING_ALL_REDUCE, 0},
                 {"--variable_update=collective_all_reduce --all_reduce_spec=xring", "ring",
-                 BENCH_ALL_REDUCE, 0},
-                {"--variable_update=horovod", "ring", BENCH_ALL_REDUCE, 0},
-                {"--variable_update=parameter_server --num_ps=2", "auto", BENCH_SERVERS, 2},
-                {"--variable_update=distributed_replicated", "auto", BENCH_SERVERS, 1},
-                {"--variable_update=parameter_server --num_ps=0", "auto", BENCH_SHARED, 0},
-                {"--variable_update=independent", "auto", BENCH_INDEPENDENT, 0}};
+                 TRAINING_ALL_REDUCE, 0},
+                {"--variable_update=horovod", "ring", TRAINING_ALL_REDUCE, 0},
+                {"--variable_update=parameter_server --num_ps=2", "auto", TRAINING_SERVERS, 2},
+                {"--variable_update=distributed_replicated", "auto", TRAINING_SERVERS, 1},
+                {"--variable_update=parameter_server --num_ps=0", "auto", TRAINING_SHARED, 0},
+                {"--variable_update=independent", "auto", TRAINING_INDEPENDENT, 0}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
-        struct bench_plan plan;
+        struct training_plan plan;
         char *line = weir_arena_printf(&arena, "--workers=3 --batch_size=4 %s", rows[i].line);
         ck_assert_msg(parse(line, &plan) == WEIR_OK, "%s", err.message);
         ck_assert_int_eq(plan.exchange, rows[i].exchange);
         ck_assert_int_eq(plan.n_workers, 3);
         ck_assert_int_eq(plan.n_servers, rows[i].n_servers);
-        ck_assert_str_eq(bench_algorithm(&plan), rows[i].algorithm);
-        ck_assert_int_eq(plan.config.batch_size, rows[i].exchange == BENCH_INDEPENDENT ? 4 : 12);
+        ck_assert_str_eq(training_algorithm(&plan), rows[i].algorithm);
+        ck_assert_int_eq(plan.config.batch_size, rows[i].exchange == TRAINING_INDEPENDENT ? 4 : 12);
     }
 }
 
@@ -279,7 +280,7 @@ static char *run(const char *line)
     (void)fflush(stdout);
     int kept = dup(STDOUT_FILENO), fd = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
     (void)dup2(fd, STDOUT_FILENO);
-    int exit_status = weir_train_bench_main(n, argv);
+    int exit_status = weir_bench_training_main(n, argv);
     (void)fflush(stdout);
     (void)dup2(kept, STDOUT_FILENO);
     (void)close(kept);
@@ -403,10 +404,10 @@ START_TEST(an_imagined_fabric_has_the_accelerators_share_of_sending)
                            "--workers 2 --threads 1 --emulate_fabric 10 --accelerator v100");
     const json_t *fabric = json_object_get(out, "emulated_fabric");
     double step_s = 0, n_params = 61706;
-    const struct bench_model model = bench_model_find("lenet-5");
-    ck_assert_int_eq(
-        bench_accelerator_step_s("v100", &model, 3 * number(out, "flop_per_image"), &step_s, &err),
-        WEIR_OK);
+    const struct training_model model = training_model_find("lenet-5");
+    ck_assert_int_eq(training_accelerator_step_s("v100", &model, 3 * number(out, "flop_per_image"),
+                                                 &step_s, &err),
+                     WEIR_OK);
     /* Two workers send as many bytes as there are gradients. The slab has gaps of up to 60 bytes.
      */
     ck_assert_double_eq_tol(number(fabric, "ratio"), 4 * n_params / 1.25e9 / step_s,
@@ -469,7 +470,7 @@ int main(int argc, char **argv)
                                   an_imagined_fabric_has_the_accelerators_share_of_sending,
                                   a_trace_holds_the_parts_of_a_step_and_its_operations};
     if (weir_spawn_is_rank()) {
-        return weir_train_bench_main(argc - 1, argv + 1);
+        return weir_bench_training_main(argc - 1, argv + 1);
     }
     return weir_test_run_here(
         weir_test_suite_with("bench", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
