@@ -51,8 +51,7 @@ static const struct weir_option options[] = {
 
 // clang-format on
 
-/* ---- sizes -------------------------------------------------------------------------------------
- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 
 weir_status allreduce_size_parse(const char *text, size_t *out_bytes, struct weir_error *err)
 {
@@ -139,8 +138,7 @@ static weir_status understand(const struct allreduce_options *given, struct allr
     return allreduce_sizes(given, out, err);
 }
 
-/* ---- one rank ----------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------- */
 
 static weir_status measure_all(struct weir_comm *comm, const struct allreduce_plan *plan, void *buf,
                                int64_t *out_n_wrong, struct weir_error *err)
@@ -232,8 +230,7 @@ static weir_status run_rank(const struct allreduce_plan *plan, int rank, struct 
                                          (long long)n_wrong);
 }
 
-/* ---- all ranks ---------------------------------------------------------------------------------
- */
+/* ---- all ranks ------------------------------------------------------------------------------ */
 
 static weir_status launch(const struct allreduce_options *given, int argc, char *const *argv,
                           struct weir_arena *arena, struct weir_error *err)

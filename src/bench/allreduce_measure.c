@@ -12,8 +12,7 @@ enum {
     LEAST_SAMPLES = 5,
 };
 
-/* ---- is it right? ------------------------------------------------------------------------------
- */
+/* ---- is it right? --------------------------------------------------------------------------- */
 
 /* Small whole numbers, so that every order of the sum gives the same, in 16 bits on the wire too.
  */
@@ -74,8 +73,7 @@ static weir_status check(struct weir_comm *comm, enum weir_comm_type type, void 
     return WEIR_OK;
 }
 
-/* ---- how fast is it? ---------------------------------------------------------------------------
- */
+/* ---- how fast is it? ------------------------------------------------------------------------ */
 
 static weir_status time_once(struct weir_comm *comm, enum weir_comm_type type, void *buf,
                              size_t n_elems, int n_times, double *out_ns)

@@ -13,8 +13,7 @@
 
 #include <stdio.h>
 
-/* ---- what is asked for ------------------------------------------------------------------------
- */
+/* ---- what is asked for ---------------------------------------------------------------------- */
 
 /** Filled by the table of options. */
 struct training_options {
@@ -76,8 +75,7 @@ const char *training_algorithm(const struct training_plan *plan);
 /** How the ranks are started; argv is the whole command's. */
 struct weir_spawn_config training_spawn_config(const struct training_plan *plan, char *const *argv);
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 /** tf_cnn_benchmarks' three numbers of some steps. */
 struct training_timing {
@@ -98,8 +96,7 @@ struct training_step_ms {
 
 struct training_step_ms training_step_ms_of(const double *times, size_t n, double *scratch);
 
-/* ---- what came out -----------------------------------------------------------------------------
- */
+/* ---- what came out -------------------------------------------------------------------------- */
 
 struct training_result {
     const struct training_plan *plan;
@@ -131,8 +128,7 @@ void training_print_total(const struct training_result *result, FILE *file);
 /** New reference; NULL if memory is out. */
 json_t *training_result_json(const struct training_result *result);
 
-/* ---- an imagined network -----------------------------------------------------------------------
- */
+/* ---- an imagined network -------------------------------------------------------------------- */
 
 /** What a step sends over the busiest link, one way. */
 double training_busiest_bytes(enum training_exchange exchange, double gradient_bytes, int n_workers,
@@ -148,8 +144,7 @@ weir_status training_accelerator_step_s(const char *accelerator, const struct tr
                                         double flop_per_image, double *out_s,
                                         struct weir_error *err) WEIR_MUST_CHECK;
 
-/* ---- ranks -------------------------------------------------------------------------------------
- */
+/* ---- ranks ---------------------------------------------------------------------------------- */
 
 /** Be this rank: measure, and, as rank 0, print. `me` has size 1 without a launcher. */
 weir_status training_rank_run(const struct training_plan *plan, const struct weir_spawn_rank *me,

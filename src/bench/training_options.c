@@ -128,8 +128,7 @@ const struct weir_option *training_option_table(size_t *out_n)
     return options;
 }
 
-/* ---- words ------------------------------------------------------------------------------------
- */
+/* ---- words ---------------------------------------------------------------------------------- */
 
 /** "--batch_size=8" as "--batch-size=8", "=True" as "=true", "--num_intra_threads" as "--threads".
  */
@@ -209,8 +208,7 @@ static weir_status sort_words(int argc, char *const *argv, struct weir_arena *ar
     return WEIR_OK;
 }
 
-/* ---- meaning ----------------------------------------------------------------------------------
- */
+/* ---- meaning -------------------------------------------------------------------------------- */
 
 static weir_status find_exchange(struct training_plan *plan, struct weir_error *err)
 {

@@ -18,8 +18,7 @@
 /** What a worker tells worker 0. */
 enum { TOLD_SPEED, TOLD_FAULTS, TOLD_CPU, TOLD_RSS, TOLD_PEAK, N_TOLD };
 
-/* ---- the group ---------------------------------------------------------------------------------
- */
+/* ---- the group ------------------------------------------------------------------------------ */
 
 static weir_status join(const struct training_plan *plan, const struct weir_spawn_rank *me,
                         struct weir_comm **out, struct weir_error *err)
@@ -68,8 +67,7 @@ static weir_status tell_all(const struct training_worker *bench, const double ow
     return status == WEIR_OK ? WEIR_OK : group_error(bench, status, err);
 }
 
-/* ---- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static weir_status take_steps(struct training_worker *bench, size_t n, double *out_times,
                               struct weir_error *err)
@@ -210,8 +208,7 @@ static weir_status take_trace(struct training_worker *bench, const struct traini
     return status;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 /** Slow the exchange down to what the imagined network would make of it. */
 static weir_status imagine_fabric(struct training_worker *bench, struct training_result *result,

@@ -15,8 +15,7 @@
 /* Streams of random numbers, for a seed. */
 enum { STREAM_IMAGES = 1000, STREAM_LABELS = 2000 };
 
-/* ---- task -------------------------------------------------------------------------------------
- */
+/* ---- task ----------------------------------------------------------------------------------- */
 
 /** As many pictures as a step has, of as many classes as the model would have. Nobody reads them.
  */
@@ -55,8 +54,7 @@ weir_status training_task_open(const struct training_plan *plan, struct train_ta
     return train_task_open_on(task, &plan->config, dataset, err);
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------
- */
+/* ---- pictures ------------------------------------------------------------------------------- */
 
 static weir_status draw(struct training_worker *bench, struct weir_error *err)
 {
@@ -106,8 +104,7 @@ static weir_status next_batch(struct training_worker *bench, struct weir_batch *
     return WEIR_OK;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------
- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static weir_status forward(struct training_worker *bench, struct weir_error *err)
 {
@@ -171,8 +168,7 @@ weir_status training_worker_set_alone(struct training_worker *bench, bool is_alo
     return worker_share_start(worker, err);
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 /** Bands of a picture that give every thread something to do where there are few pictures. */
 static int32_t bands_for(const struct weir_net_config *config)

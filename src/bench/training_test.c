@@ -51,8 +51,7 @@ static weir_status parse(const char *line, struct training_plan *out)
     return training_plan_parse(n, argv, 0, &arena, out, &err);
 }
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 /* times = np.array([.5,.25,.4,.8,.2]); speeds = 64/times; 64/times.mean(), speeds.std(),
  * speeds.std()/5**.5, 1.4826*np.median(abs(speeds-np.median(speeds))) */
@@ -120,8 +119,7 @@ START_TEST(ratios_of_communication_are_those_of_the_published_system)
 
 END_TEST
 
-/* ---- lines -------------------------------------------------------------------------------------
- */
+/* ---- lines ---------------------------------------------------------------------------------- */
 
 static const char expected[] =
     "Model:       resnet50\n"
@@ -172,8 +170,7 @@ START_TEST(lines_are_tf_cnn_benchmarks_byte_for_byte)
 
 END_TEST
 
-/* ---- flags -------------------------------------------------------------------------------------
- */
+/* ---- flags ---------------------------------------------------------------------------------- */
 
 START_TEST(flags_are_understood_in_both_spellings)
 {
@@ -268,8 +265,7 @@ START_TEST(every_update_mode_has_its_ranks)
 
 END_TEST
 
-/* ---- runs --------------------------------------------------------------------------------------
- */
+/* ---- runs ----------------------------------------------------------------------------------- */
 
 /** The whole command, with its standard output as text. */
 static char *run(const char *line)

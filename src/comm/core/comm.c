@@ -394,8 +394,7 @@ uint64_t comm_deadline_ns(const struct weir_comm *comm)
     return weir_mono_ns() + comm->timeout_ns;
 }
 
-/* ---- collectives: the caller's thread takes the turn ------------------------------------------
- */
+/* ---- collectives: the caller's thread takes the turn ---------------------------------------- */
 
 /* A mistake of the caller alone: nothing was sent, the communicator stays good. */
 static weir_status start_collective(struct weir_comm *comm)

@@ -19,8 +19,7 @@ static inline float float_of(uint32_t bits)
     return value;
 }
 
-/* ---- bf16: the upper half of an f32 ------------------------------------------------------------
- */
+/* ---- bf16: the upper half of an f32 --------------------------------------------------------- */
 
 static inline __attribute__((always_inline)) void bf16_narrow_body(const float *in, size_t n,
                                                                    uint16_t *out)
@@ -41,8 +40,7 @@ static inline __attribute__((always_inline)) void bf16_widen_body(const uint16_t
     }
 }
 
-/* ---- fp16 --------------------------------------------------------------------------------------
- */
+/* ---- fp16 ----------------------------------------------------------------------------------- */
 
 static uint16_t fp16_of(float value)
 {
@@ -86,8 +84,7 @@ static void fp16_widen_any(const uint16_t *in, size_t n, float *out)
     }
 }
 
-/* ---- for the processor at hand -----------------------------------------------------------------
- */
+/* ---- for the processor at hand -------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define WIDE __attribute__((target("avx512f,avx512bw,avx512vl")))

@@ -59,8 +59,7 @@ const struct comm_rule *comm_plan_choose(const struct comm_plan *plan, uint64_t 
     return &plan->rules[i];
 }
 
-/* ---- text --------------------------------------------------------------------------------------
- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static bool read_size(const char **at, uint64_t most, uint64_t *out)
 {
@@ -169,8 +168,7 @@ void comm_plan_print(const struct comm_plan *plan, char out[WEIR_COMM_ALGORITHM_
     }
 }
 
-/* ---- tuning files ------------------------------------------------------------------------------
- */
+/* ---- tuning files --------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *key)
 {

@@ -9,8 +9,7 @@ const char *comm_algorithm_name(enum comm_algorithm algorithm)
     return names[algorithm];
 }
 
-/* ---- writing a schedule ------------------------------------------------------------------------
- */
+/* ---- writing a schedule --------------------------------------------------------------------- */
 
 static void step(struct comm_schedule *schedule, enum comm_action action, int peer, int first,
                  int n)
@@ -46,8 +45,7 @@ static void end_stage(struct comm_schedule *schedule)
     schedule->first_steps[++schedule->n_stages] = schedule->n_steps;
 }
 
-/* ---- the algorithms ----------------------------------------------------------------------------
- */
+/* ---- the algorithms ------------------------------------------------------------------------- */
 
 static void write_flat(struct comm_schedule *schedule)
 {
@@ -195,8 +193,7 @@ static void write_tree(struct comm_schedule *schedule, int variant)
     end_stage(schedule);
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static int largest_power_of_two(int most)
 {

@@ -257,8 +257,7 @@ static weir_status take_piece(struct server *server, const struct ps_event *even
     return answer(server, event->i_piece, visit->kind, UINT64_MAX);
 }
 
-/* ---- words ------------------------------------------------------------------------------------
- */
+/* ---- words ---------------------------------------------------------------------------------- */
 
 /** @param out_is_over  Set when the word was the last. */
 static weir_status take_word(struct server *server, const struct ps_event *event, bool *out_is_over)

@@ -39,8 +39,7 @@ static bool is_leader(const struct weir_comm *comm)
     return hosts_of(comm)->ranks[0] == comm->rank;
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 /* A parameter server takes part in no collective: it is alone. */
 static void find_members(const struct weir_comm *comm, struct ucx_hosts *hosts)
@@ -134,8 +133,7 @@ static void hier_interrupt(struct weir_comm *comm)
     }
 }
 
-/* ---- failure -----------------------------------------------------------------------------------
- */
+/* ---- failure -------------------------------------------------------------------------------- */
 
 /* The exchange failed: wake those who wait for it. */
 static weir_status break_local(struct weir_comm *comm, weir_status status)
@@ -172,8 +170,7 @@ static weir_status fail_with_local(struct weir_comm *comm)
     return break_local(comm, status);
 }
 
-/* ---- collectives -------------------------------------------------------------------------------
- */
+/* ---- collectives ---------------------------------------------------------------------------- */
 
 static weir_status hier_alloc(struct weir_comm *comm, size_t bytes, void **out)
 {

@@ -169,8 +169,7 @@ const struct shm_region *shm_region_find(const struct shm_state *shm, const void
 /** One rank's half of the stage for the current operation. */
 uint8_t *shm_stage(const struct shm_state *shm, int rank, uint64_t n_op);
 
-/* ---- barrier.c: meeting and breaking up -------------------------------------------------------
- */
+/* ---- barrier.c: meeting and breaking up ----------------------------------------------------- */
 
 /** Meet the group. On failure comm_fail was called. */
 weir_status shm_barrier_wait(struct shm_state *shm, enum shm_group group,
@@ -195,8 +194,7 @@ weir_status shm_bell_wait(struct shm_state *shm, unsigned seen, uint64_t until_n
 /** Nobody need wait for this rank any longer; returns the failure's status. */
 weir_status shm_blame_late(struct shm_state *shm, int rank);
 
-/* ---- watch.c: who dies ------------------------------------------------------------------------
- */
+/* ---- watch.c: who dies ---------------------------------------------------------------------- */
 
 /** Open a pidfd of each other rank. */
 weir_status shm_watch_open(struct shm_state *shm, const int64_t pids[],
@@ -207,8 +205,7 @@ void shm_watch_close(struct shm_state *shm);
 /** The transport's `watch`. */
 void shm_watch_look(struct weir_comm *comm, bool out_is_dead[], int out_fds[]);
 
-/* ---- collective.c, shm_ps.c: the operations ----------------------------------------------------
- */
+/* ---- collective.c, shm_ps.c: the operations ------------------------------------------------- */
 
 weir_status shm_alloc(struct weir_comm *comm, size_t bytes, void **out);
 weir_status shm_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,

@@ -91,8 +91,7 @@ static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layou
     return comm->rank < comm->n_workers ? open_worker(shm) : open_server(shm);
 }
 
-/* ---- worker ------------------------------------------------------------------------------------
- */
+/* ---- worker --------------------------------------------------------------------------------- */
 
 static weir_status ps_say(struct weir_comm *comm, const struct ps_word *word)
 {
@@ -255,8 +254,7 @@ static int ps_event_fd(struct weir_comm *comm)
     return -1;
 }
 
-/* ---- server ------------------------------------------------------------------------------------
- */
+/* ---- server --------------------------------------------------------------------------------- */
 
 static bool find_word(struct shm_state *shm, struct ps_event *out)
 {

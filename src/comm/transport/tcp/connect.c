@@ -55,8 +55,7 @@ static uint64_t soon(const struct meeting *meeting, unsigned ms)
     return WEIR_MIN(at, meeting->rdv->deadline_ns);
 }
 
-/* ---- proofs ------------------------------------------------------------------------------------
- */
+/* ---- proofs --------------------------------------------------------------------------------- */
 
 static void prove_caller(const struct meeting *meeting, int lower, int upper, uint8_t out[])
 {
@@ -86,8 +85,7 @@ static bool take_few(int fd, void *bytes, size_t n, bool *out_is_over)
     return here == (ssize_t)n && recv(fd, bytes, n, MSG_DONTWAIT) == (ssize_t)n;
 }
 
-/* ---- a connection ------------------------------------------------------------------------------
- */
+/* ---- a connection --------------------------------------------------------------------------- */
 
 static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_error *err)
 {
@@ -112,8 +110,7 @@ static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_
     return WEIR_OK;
 }
 
-/* ---- to those below ----------------------------------------------------------------------------
- */
+/* ---- to those below ------------------------------------------------------------------------- */
 
 static bool wait_for_answer(const struct meeting *meeting, int rank, int fd)
 {
@@ -164,8 +161,7 @@ static weir_status call(struct meeting *meeting, int rank, struct weir_error *er
     return status == WEIR_OK ? adopt(meeting, rank, fd, err) : status;
 }
 
-/* ---- from those above --------------------------------------------------------------------------
- */
+/* ---- from those above ----------------------------------------------------------------------- */
 
 static void drop_guest(struct meeting *meeting, int i, bool is_closed)
 {
@@ -283,8 +279,7 @@ static weir_status take_in(struct meeting *meeting, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* ---- who is where ------------------------------------------------------------------------------
- */
+/* ---- who is where --------------------------------------------------------------------------- */
 
 /* First of all the address that the rendezvous goes over: it was chosen by somebody. */
 static void prefer_rendezvous(struct meeting *meeting)

@@ -75,8 +75,7 @@ void tcp_drop_input(struct tcp *tcp, struct tcp_peer *peer)
     }
 }
 
-/* ---- a message begins and ends -----------------------------------------------------------------
- */
+/* ---- a message begins and ends -------------------------------------------------------------- */
 
 static bool keep(struct tcp_peer *peer)
 {
@@ -163,8 +162,7 @@ static void end_message(struct tcp *tcp, struct tcp_peer *peer)
     peer->phase = TCP_IN_HEADER;
 }
 
-/* ---- bytes -------------------------------------------------------------------------------------
- */
+/* ---- bytes ---------------------------------------------------------------------------------- */
 
 static size_t left_in(const struct tcp_peer *peer)
 {
@@ -251,8 +249,7 @@ bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer)
     return true;
 }
 
-/* ---- receives ----------------------------------------------------------------------------------
- */
+/* ---- receives ------------------------------------------------------------------------------- */
 
 static enum ucx_fate receive_notice(struct tcp *tcp, struct ucx_request *request)
 {

@@ -12,8 +12,7 @@ enum {
     WAKE = WEIR_COMM_MAX_RANKS, /**< In place of a rank: wake_fd. */
 };
 
-/* ---- connections -------------------------------------------------------------------------------
- */
+/* ---- connections ---------------------------------------------------------------------------- */
 
 void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events)
 {
@@ -63,8 +62,7 @@ static void disconnect(struct ucx_state *ucx, uint64_t deadline_ns)
     }
 }
 
-/* ---- messages ----------------------------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static enum ucx_fate test(struct ucx_request *request)
 {
@@ -76,8 +74,7 @@ static bool has_come(const struct ucx_request *request)
     return request->fate == UCX_DONE;
 }
 
-/* ---- progress ----------------------------------------------------------------------------------
- */
+/* ---- progress ------------------------------------------------------------------------------- */
 
 static bool handle(struct ucx_state *ucx, const struct epoll_event *event)
 {
@@ -122,8 +119,7 @@ static void wake(struct ucx_state *ucx)
     (void)!write(tcp_of(ucx)->wake_fd, &one, sizeof one);
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static void *register_memory(struct ucx_state *ucx, void *base, size_t bytes)
 {

@@ -88,8 +88,7 @@ void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events);
 /** The connection is gone: what is pending is lost. */
 void tcp_peer_broke(struct ucx_state *ucx, struct tcp_peer *peer);
 
-/* ---- input.c, output.c -------------------------------------------------------------------------
- */
+/* ---- input.c, output.c ---------------------------------------------------------------------- */
 
 /** Read what is there, at most about one message. @return did anything happen? */
 bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer);

@@ -31,8 +31,7 @@ struct reduction {
     struct flight flights[UCX_MOST_FLIGHTS];
 };
 
-/* ---- where things are --------------------------------------------------------------------------
- */
+/* ---- where things are ----------------------------------------------------------------------- */
 
 static bool is_narrow(const struct reduction *red)
 {
@@ -94,8 +93,7 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* ---- a stage begins ----------------------------------------------------------------------------
- */
+/* ---- a stage begins ------------------------------------------------------------------------- */
 
 static weir_status post_receives(struct reduction *red, struct flight *flight)
 {
@@ -163,8 +161,7 @@ static weir_status begin_stage(struct reduction *red, struct flight *flight)
     return post_sends(red, flight);
 }
 
-/* ---- a stage ends ------------------------------------------------------------------------------
- */
+/* ---- a stage ends --------------------------------------------------------------------------- */
 
 /* What is added up, in the order of the ranks that hold it. */
 struct terms {
@@ -250,8 +247,7 @@ static void finish_stage(struct reduction *red, struct flight *flight)
     }
 }
 
-/* ---- all blocks --------------------------------------------------------------------------------
- */
+/* ---- all blocks ----------------------------------------------------------------------------- */
 
 static int end_stage(const struct reduction *red, const struct flight *flight)
 {
@@ -316,8 +312,7 @@ static weir_status run(struct reduction *red)
     return comm_failed(red->ucx->comm);
 }
 
-/* ---- sizes -------------------------------------------------------------------------------------
- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 
 static weir_status find_schedules(struct reduction *red, enum comm_algorithm algorithm)
 {

@@ -29,8 +29,7 @@ static uint64_t in_ms(unsigned ms)
     return weir_mono_ns() + ms * UINT64_C(1000000);
 }
 
-/* ---- the list of what is in flight ------------------------------------------------------------
- */
+/* ---- the list of what is in flight ---------------------------------------------------------- */
 
 static void track(struct ucx_state *ucx, struct ucx_request *request)
 {
@@ -56,8 +55,7 @@ static enum ucx_fate test(const struct ucx_state *ucx, struct ucx_request *reque
     return fate;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------
- */
+/* ---- waiting -------------------------------------------------------------------------------- */
 
 /* Where spinning did not help the next while is half as long; where it did, or would have, twice:
  * beside busy neighbours it only takes the core away from who is waited for; on a quiet machine it

@@ -219,8 +219,7 @@ static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
     return status;
 }
 
-/* ---- messages ----------------------------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static enum ucx_fate fate_of(ucs_status_t status)
 {
@@ -340,8 +339,7 @@ static void tell(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_
     }
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static bool progress(struct ucx_state *ucx)
 {

@@ -198,8 +198,7 @@ struct ucx_state {
 /** Has this host a device that messages could be handed to whole? */
 bool ucx_has_rdma(void);
 
-/* ---- request.c ---------------------------------------------------------------------------------
- */
+/* ---- request.c ------------------------------------------------------------------------------ */
 
 /** Start a message; part: of ucx_part. On failure comm_fail was called, and everything in flight is
  * over. */

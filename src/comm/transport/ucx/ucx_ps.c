@@ -115,8 +115,7 @@ static struct ucx_ps *need_ps(struct ucx_state *ucx)
     return ucx->ps;
 }
 
-/* ---- what a piece is on the wire --------------------------------------------------------------
- */
+/* ---- what a piece is on the wire ------------------------------------------------------------ */
 
 static bool is_push_narrow(const struct weir_comm *comm, const struct ps_round *round)
 {
@@ -133,8 +132,7 @@ static size_t wire_bytes(const struct ps_layout *layout, size_t i_piece, bool is
     return ps_piece_elems(layout, i_piece) * (is_narrow ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static weir_status open_worker(struct ucx_state *ucx)
 {
@@ -195,8 +193,7 @@ static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layou
     return WEIR_OK;
 }
 
-/* ---- worker ------------------------------------------------------------------------------------
- */
+/* ---- worker --------------------------------------------------------------------------------- */
 
 static weir_status ps_say(struct weir_comm *comm, const struct ps_word *word)
 {
@@ -330,8 +327,7 @@ static int ps_event_fd(struct weir_comm *comm)
     return ((struct ucx_state *)comm->state)->event_fd;
 }
 
-/* ---- server ------------------------------------------------------------------------------------
- */
+/* ---- server --------------------------------------------------------------------------------- */
 
 static weir_status expect_word(struct ucx_state *ucx, int worker)
 {
