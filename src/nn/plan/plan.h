@@ -152,7 +152,7 @@ weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph,
 /** plan_recompute.c: which values could be made again in backward; the schedule of training keeps
  *  those that are worth it. */
 weir_status plan_mark_recomputed(struct plan *plan) WEIR_MUST_CHECK;
-/** plan_bands.c: which ops have bands. */
+/** plan_row_tiles.c: which ops have bands. */
 weir_status plan_make_bands(struct plan *plan) WEIR_MUST_CHECK;
 /** Is a band of in[i_in] all that a band of the op reads of it? */
 bool plan_reads_own_rows(const struct op *op, int32_t i_in);

@@ -33,7 +33,7 @@ struct ready_cursor {
     size_t first_elem;       /**< Start of the open range. */
 };
 
-/** Weights that are on their way; arrival.c. */
+/** Weights that are on their way; lazy_weights.c. */
 struct arrival;
 
 struct weir_net {
@@ -108,12 +108,12 @@ void net_add_to(float *sum, const float *part, size_t n);
 /** The first of the net's functions to run in this thread? It then becomes one of its threads. */
 void net_enter(const struct weir_net *net);
 
-/** ready.c */
+/** gradient_buckets.c */
 void ready_start(struct weir_net *net, weir_net_ready_fn fn, void *context);
 /** All gradients of an op are complete. Any thread. */
 void ready_op_done(struct weir_net *net, const struct op *op);
 
-/** arrival.c */
+/** lazy_weights.c */
 weir_status arrival_create(int32_t n_ops, struct arrival **out) WEIR_MUST_CHECK;
 void arrival_destroy(struct arrival *arrival);
 /** Before an op's weights are read: have them come if they are on their way. Any thread of the net.

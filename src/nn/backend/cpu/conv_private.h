@@ -4,7 +4,7 @@
 
 #include "conv.h"
 #include "nn/backend/cpu/vector/vector.h"
-#include "nn/backend/cpu/wgrad/product.h"
+#include "nn/backend/cpu/wgrad/wgrad.h"
 #include "nn/backend/cpu/winograd/winograd.h"
 #include "nn/backend/slab.h"
 #include "primitive.h"

@@ -7,14 +7,14 @@
  * place on, with rows as long as those of dy and room for the padding (the pitch). With a stride, x
  * is packed in as many parts (phases) as the cells' pixels leave different remainders.
  *
- * product_places.c packs x in chunks that stay in the second cache and takes the cells in turn; how
+ * wgrad_pixels.c packs x in chunks that stay in the second cache and takes the cells in turn; how
  * dy is packed and how a block of sums is added up is the affair of a table: of matrix registers
- * (product_tiles.c) or of vectors (product_pairs.c). All of them are compiled for AVX-512.
+ * (wgrad_amx.c) or of vectors (wgrad_bf16_pairs.c). All of them are compiled for AVX-512.
  */
 #ifndef WEIR_NN_ONEDNN_PRODUCT_PLACES_H
 #define WEIR_NN_ONEDNN_PRODUCT_PLACES_H
 
-#include "product_private.h"
+#include "wgrad_private.h"
 
 /* A strip: so many channels, one cache line a place. A block: of two strips each of x and dy. */
 enum { PLACE_CHANNELS = 16, PLACE_BYTES = 64, PLACES_BLOCK = 2 * PLACE_CHANNELS };
@@ -92,7 +92,7 @@ struct place places_find(const struct places *places, const real *tensor, size_t
  * and strip_bytes are multiples of PLACE_BYTES. */
 void places_pack(struct place place, size_t n, char *to, size_t strip_bytes);
 
-/** As product.h says of run and scratch_bytes, for ops of one group without a bias. */
+/** As wgrad.h says of run and scratch_bytes, for ops of one group without a bias. */
 void places_run(const struct places_kernels *kernels, const struct op *op,
                 const struct op_tile *tile);
 size_t places_scratch_bytes(const struct places_kernels *kernels, const struct op *op);

@@ -1,10 +1,10 @@
 /*
  * Weight gradients of convolutions in bf16 by AVX-512's instructions for pairs of it: the two of a
- * pair are two images (product_places.h), so nothing is packed more than once, whatever the kernel.
+ * pair are two images (wgrad_pixels.h), so nothing is packed more than once, whatever the kernel.
  *
  * CMakeLists.txt has the flags.
  */
-#include "product_places.h"
+#include "wgrad_pixels.h"
 
 #include <immintrin.h>
 

@@ -1,5 +1,5 @@
 #include "nn/backend/cpu/primitive.h"
-#include "product_private.h"
+#include "wgrad_private.h"
 
 #define ALIGN_BYTES 64
 

@@ -10,7 +10,7 @@
  * whatever the number of channels: oneDNN's loops read channels-last tensors with strides that fill
  * a few sets of the first cache over and over (bf16, 64 -> 256 channels at 56 x 56, one Zen 4 core:
  * 134 GFLOP/s by oneDNN, see bench/README.md). Pixels whose cell lies in the padding are left out.
- * With the processor's matrix registers (product_tiles.c) pixels are packed once for all cells.
+ * With the processor's matrix registers (wgrad_amx.c) pixels are packed once for all cells.
  * Either way sums of what is packed together are in f32 and added in order: the same bits whatever
  * thread runs it, but not whatever processor.
  */

@@ -1,6 +1,6 @@
-/* The bodies of product.h: included by one file per type, which names the table (PRODUCT_TABLE). */
+/* The bodies of wgrad.h: included by one file per type, which names the table (PRODUCT_TABLE). */
 #include "nn/backend/cpu/vector/vector_elem.h"
-#include "product_private.h"
+#include "wgrad_private.h"
 #if defined(VECTOR_IS_BF16)
 #include "bf16_pair.h"
 #endif

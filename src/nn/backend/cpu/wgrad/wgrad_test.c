@@ -4,7 +4,7 @@
  * cells that lie in the padding always or at the rims.
  */
 #include "nn/backend/reference/kernels.h"
-#include "product.h"
+#include "wgrad.h"
 
 #include "base/rng.h"
 #include "base/test_main.h"
@@ -216,7 +216,7 @@ START_TEST(gradients_are_the_references_in_bf16_with_tiles)
 
 END_TEST
 
-/* product_tiles_emulated.c */
+/* wgrad_amx_emulated.c */
 extern const struct product_kernels product_kernels_tiles_emulated;
 
 START_TEST(gradients_are_the_references_with_emulated_tiles)

@@ -1,8 +1,8 @@
-/** What product.c works out for the bodies of product_body.h, whatever the type. */
+/** What wgrad.c works out for the bodies of wgrad_body.h, whatever the type. */
 #ifndef WEIR_NN_ONEDNN_PRODUCT_PRIVATE_H
 #define WEIR_NN_ONEDNN_PRODUCT_PRIVATE_H
 
-#include "product.h"
+#include "wgrad.h"
 
 #define PRODUCT_ROUND_UP(n, unit) (((n) + (unit)-1) / (unit) * (unit))
 

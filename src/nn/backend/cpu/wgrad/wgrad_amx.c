@@ -2,11 +2,11 @@
  * Weight gradients of convolutions in bf16 by the processor's matrix registers (AMX, Intel SDM
  * volume 1, chapter 18): a tile is 16 rows of 64 bytes, and one instruction adds the 16 x 16 sums
  * of 32 products each of two tiles to a third. The 32 are 16 places of two images
- * (product_places.h).
+ * (wgrad_pixels.h).
  *
  * CMakeLists.txt has the flags.
  */
-#include "product_places.h"
+#include "wgrad_pixels.h"
 
 #include <immintrin.h>
 

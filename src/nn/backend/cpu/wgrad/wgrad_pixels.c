@@ -1,5 +1,5 @@
-/* The part of product_places.h that both tables share; CMakeLists.txt has the flags. */
-#include "product_places.h"
+/* The part of wgrad_pixels.h that both tables share; CMakeLists.txt has the flags. */
+#include "wgrad_pixels.h"
 
 #include "bf16_pair.h"
 

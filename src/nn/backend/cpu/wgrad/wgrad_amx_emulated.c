@@ -1,5 +1,5 @@
 /*
- * product_tiles.c with its eight matrix registers in memory, for product_test.c on processors
+ * wgrad_amx.c with its eight matrix registers in memory, for wgrad_test.c on processors
  * without them: what the instructions do by their descriptions (Intel SDM volume 2, LDTILECFG,
  * TILELOADD, TDPBF16PS, TILESTORED), but for denormal numbers, which AMX takes as 0.
  */
@@ -74,4 +74,4 @@ static void multiply(int to, int a, int b)
 #define _tile_stored          store
 #define _tile_dpbf16ps        multiply
 #define product_kernels_tiles product_kernels_tiles_emulated
-#include "product_tiles.c" /* NOLINT(bugprone-suspicious-include): its static parts are wanted */
+#include "wgrad_amx.c" /* NOLINT(bugprone-suspicious-include): its static parts are wanted */

@@ -1,4 +1,4 @@
 /* Weight gradients of bf16 tensors for AVX-512 with bfloat16; CMakeLists.txt has the flags. */
 #define PRODUCT_TABLE product_kernels_bf16
 #define VECTOR_IS_BF16
-#include "product_body.h"
+#include "wgrad_body.h"
