@@ -174,7 +174,7 @@ weir_status training_worker_set_alone(struct training_worker *bench, bool is_alo
 static int32_t bands_for(const struct weir_net_config *config)
 {
     int32_t n = (config->n_threads + config->batch - 1) / config->batch;
-    return config->backend == &weir_onednn_backend ? WEIR_MIN(n, WEIR_NET_BANDS_MAX) : 1;
+    return config->backend == &weir_onednn_backend ? WEIR_MIN(n, WEIR_NET_ROW_TILES_MAX) : 1;
 }
 
 /** Inference has a net of its own kind: batch norms are folded, nothing is kept for backward. */
@@ -183,7 +183,7 @@ static weir_status make_forward_net(struct training_worker *bench, struct weir_e
     struct weir_net_config config = train_net_config(&bench->task, 0, 1);
     config.is_training = false;
     config.n_gradient_parts = 1;
-    config.n_bands = bands_for(&config);
+    config.n_row_tiles = bands_for(&config);
     WEIR_TRY(weir_net_create(bench->task.graph, &config, &bench->worker.net, err));
     weir_net_init_weights(bench->worker.net, (uint64_t)bench->plan->options.seed);
     weir_net_weights_changed(bench->worker.net);

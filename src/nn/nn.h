@@ -28,7 +28,7 @@
  * twice as fast; a loss differs from f32's by some tenths of a percent.
  *
  * Threads: a graph or net is used by one thread at a time; the net's own threads never call back,
- * except weir_net_ready_fn, weir_net_apply_fn, weir_net_update_fn and weir_net_weights_fn. The
+ * except weir_net_bucket_fn, weir_net_apply_fn, weir_net_update_fn and weir_net_fetch_fn. The
  * calling thread works too (n_threads counts it), and is left set to one OpenMP thread by the
  * oneDNN back-end. Errors: NOMEM, INVALID (shapes that do not fit: err names the layer).
  */
@@ -187,7 +187,7 @@ extern const struct weir_backend weir_onednn_backend;
 /** By name ("reference", "onednn"); NULL if there is none. */
 const struct weir_backend *weir_backend_find(const char *name);
 
-#define WEIR_NET_BANDS_MAX 16
+#define WEIR_NET_ROW_TILES_MAX 16
 
 struct weir_net_config {
     int32_t batch;
@@ -195,9 +195,9 @@ struct weir_net_config {
     int32_t
         n_slices; /**< Image slices of a batch; 0 = min(batch, 16). Part of the result's bits. */
     /** Inference: pictures are cut into so many bands of rows, which threads compute at the same
-     *  time: the way to use several for one picture. At most WEIR_NET_BANDS_MAX; 0 = 1: whole
+     *  time: the way to use several for one picture. At most WEIR_NET_ROW_TILES_MAX; 0 = 1: whole
      *  pictures. Part of the result's bits. */
-    int32_t n_bands;
+    int32_t n_row_tiles;
     /** Parts of a batch that a convolution's or a linear layer's gradients are made of: each part
      *  by itself, then added in order. With as many parts as another training has workers, the sum
      *  has the bits of that training's all-reduce. Divides the batch; 0 = 1. Costs the memory of
@@ -247,7 +247,7 @@ struct weir_net;
  * Weights are zero until weir_net_init_weights or the caller writes them.
  * @return INVALID (a broken graph, named; an output that is an image; training without a loss;
  * batch, n_slices, n_threads or label_smoothing out of range), UNSUPPORTED (label_smoothing with
- * a loss that is no softmax; n_bands in training or of the reference; bf16 on a processor without
+ * a loss that is no softmax; n_row_tiles in training or of the reference; bf16 on a processor without
  * it, or of a layer that has no fast kernel in it; WEIR_CONVOLUTION_WINOGRAD with bf16, the
  * reference, or a processor without AVX-512), LIMIT, NOMEM (also if alloc_gradients or
  * alloc_weights gave NULL). Cost: milliseconds (the first in a process 30 more), and the memory of
@@ -282,7 +282,7 @@ struct weir_step_result {
  * in the order of the slab (backward order): start reducing gradients[first, first + n_elems) now.
  * Must not block.
  */
-typedef void (*weir_net_ready_fn)(void *context, size_t first_elem, size_t n_elems);
+typedef void (*weir_net_bucket_fn)(void *context, size_t first_elem, size_t n_elems);
 
 /**
  * Forward and backward of one batch; gradients of the *mean* loss over labelled images are left in
@@ -291,8 +291,8 @@ typedef void (*weir_net_ready_fn)(void *context, size_t first_elem, size_t n_ele
  * range or the net is not for training, or updates in backward (nothing is changed then); INTERNAL
  * if a kernel failed (gradients are undefined then, and ready may have been called).
  */
-weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn ready,
-                          void *ready_context, struct weir_step_result *out) WEIR_MUST_CHECK;
+weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_bucket_fn on_bucket,
+                          void *bucket_context, struct weir_step_result *out) WEIR_MUST_CHECK;
 
 /** Gradients of elements [first_elem, first_elem + n_elems): that of first_elem + i is
  *  scale * values[i], rounded once. (Of one image a row of a linear's is its input, scaled.) */
@@ -391,7 +391,7 @@ void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
 
 /** One layer's new weights are wanted: write weights [first_elem, first_elem + n_elems), as soon as
  *  they are there. May block. */
-typedef weir_status (*weir_net_weights_fn)(void *context, size_t first_elem, size_t n_elems);
+typedef weir_status (*weir_net_fetch_fn)(void *context, size_t first_elem, size_t n_elems);
 
 /**
  * New weights are on their way, instead of written: the next step asks for each layer's just before
@@ -403,10 +403,10 @@ typedef weir_status (*weir_net_weights_fn)(void *context, size_t first_elem, siz
  * are new is then undefined. `context` is borrowed until all have been asked for. What was expected
  * before and not asked for is forgotten.
  */
-void weir_net_expect_weights(struct weir_net *net, weir_net_weights_fn fn, void *context);
+void weir_net_set_pending_weights(struct weir_net *net, weir_net_fetch_fn fn, void *context);
 
 /** Ask for all layers that were not asked for yet, with all of the net's threads: the slab is whole
  *  again. At once if nothing is expected. @return What fn did. */
-weir_status weir_net_settle_weights(struct weir_net *net) WEIR_MUST_CHECK;
+weir_status weir_net_wait_weights(struct weir_net *net) WEIR_MUST_CHECK;
 
 #endif

@@ -152,7 +152,7 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
  * the next step's forward pass takes each layer's when they are there, and has all when its
  * backward pass begins, which posts into the same memory. Who looks at all weights in between
  * (checkpoints, measurements, hooks, the end) calls worker_exchange_arrive first. Whether any are
- * under way only the net knows (weir_net_expect_weights).
+ * under way only the net knows (weir_net_set_pending_weights).
  *
  * A loss that is no number ends the training before its step's finish: the weights that it would
  * have made are under way then, nobody takes them, and no checkpoint is written.

@@ -261,22 +261,22 @@ START_TEST(convolutions_in_groups_and_with_gaps)
 
 END_TEST
 
-static bool join_all(const struct op *op)
+static bool batch_all(const struct op *op)
 {
     return op->kind == LAYER_LINEAR || op->conv.groups == 1;
 }
 
 /* Ops with weights take four slices at a time: five of one image, in two tiles. */
-START_TEST(networks_whose_ops_are_joined)
+START_TEST(networks_whose_ops_batch_slices)
 {
-    struct weir_backend joining = weir_onednn_backend;
-    joining.is_joined = join_all;
+    struct weir_backend batching = weir_onednn_backend;
+    batching.batches_slices = batch_all;
     for (uint64_t seed = 0; seed < WEIR_TEST_TIMES(30, 10); seed++) {
         char what[32];
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 5), NULL);
         struct pair pair = {
             .nets = {make_net(graph, &weir_reference_backend, WEIR_CONVOLUTION_AUTO, 5, 5),
-                     make_net(graph, &joining, WEIR_CONVOLUTION_AUTO, 5, 5)}};
+                     make_net(graph, &batching, WEIR_CONVOLUTION_AUTO, 5, 5)}};
         snprintf(what, sizeof(what), "seed %d", (int)seed);
         compare_pair(graph, &pair, 5, RANDOM_TOLERANCE, what);
         weir_graph_destroy(graph);
@@ -400,7 +400,7 @@ int main(void)
                                   kernels_that_are_not_square,
                                   convolutions_in_groups_and_with_gaps,
                                   whole_networks_of_every_layer,
-                                  networks_whose_ops_are_joined,
+                                  networks_whose_ops_batch_slices,
                                   a_picture_normalised_flattened_and_scaled_is_as_worked_by_hand};
     size_t n = IS_THREAD_SANITIZED ? 1 : WEIR_ARRAY_LEN(tests);
     return weir_test_run(weir_test_suite("compare", tests, n));

@@ -45,7 +45,7 @@ struct op_loss {
 };
 
 /** Rows of a picture that are computed by themselves. */
-struct op_band {
+struct op_row_tile {
     int32_t first_in, n_in; /**< Of in[0]; of other inputs the same as of out. */
     int32_t first_out, n_out;
     int32_t pad_top, pad_bottom; /**< CONV: what pad_h is for these rows. */
@@ -75,7 +75,7 @@ struct op {
     /** CONV, training: bytes of what it derives from its weights for forward, and again for
      * backward, in memory that the plan lends it from just before (derive) until its task is done.
      */
-    size_t derived_bytes;
+    size_t packed_bytes;
     bool is_channels_last;
     enum weir_precision type; /**< Of its tensors; CAST: of y, and x is of the other one. */
     enum weir_convolution convolution; /**< CONV: what the net was asked for. */
@@ -88,12 +88,12 @@ struct op {
      *  made whole. */
     int32_t update_rows;
     /** LINEAR, if update_rows, of one image: a row of the gradient is x times the row's dy. */
-    bool has_products;
-    int32_t n_joined; /**< Slices that one tile takes; 0: one. */
-    /** A tile is an image's band of rows, of which kernels are handed an op (op_of_band); 0: whole
+    bool is_rank_one;
+    int32_t n_batched_slices; /**< Slices that one tile takes; 0: one. */
+    /** A tile is an image's band of rows, of which kernels are handed an op (op_of_row_tile); 0: whole
      *  images. */
-    int32_t n_bands;
-    struct op_band *bands;
+    int32_t n_row_tiles;
+    struct op_row_tile *row_tiles;
 
     struct op_param params[OP_MAX_PARAMS];
     /** BATCH_NORM, PRELU: n_slices rows of n_partials doubles, each written by its slice's tile. */
@@ -103,7 +103,7 @@ struct op {
      *  the norms. */
     real *saved;
     /** MAX_POOL, training: which cell of the window won, per output element in its layout. */
-    int32_t *winners;
+    int32_t *argmax;
     /** MARGIN_LOSS: batch rows of n_classes: cosines, then the loss's gradient by them. */
     real *scores;
     uint64_t dropout_key;
@@ -128,8 +128,8 @@ enum {
 
 struct op_tile {
     int32_t i_thread, i_slice;
-    int32_t i_band;   /**< If the op has bands. */
-    int32_t first, n; /**< Images first .. first + n of the batch. */
+    int32_t i_row_tile; /**< If the op has bands. */
+    int32_t first, n;   /**< Images first .. first + n of the batch. */
     const real *x[LAYER_MAX_INPUTS];
     real *y;
     const real *dy;
@@ -140,7 +140,7 @@ struct op_tile {
     const int32_t *labels; /**< Losses: of these images. */
     double inv_n_labelled; /**< Losses: 1 / labelled images over which gradients are a mean. */
     struct op_loss *loss;  /**< Losses: row of the slice. */
-    void *derived;         /**< What derive has written for this pass, if op->derived_bytes. */
+    void *packed_weights;  /**< What derive has written for this pass, if op->packed_bytes. */
     void *scratch;         /**< Of this thread, as many bytes as any op's prepare asked for. */
 };
 
@@ -161,8 +161,8 @@ struct op_kernels {
     weir_status (*refresh)(const struct op *op, int32_t i_thread, void *scratch);
     /** The same for backward alone, if op->refreshes_backward. */
     weir_status (*refresh_backward)(const struct op *op, int32_t i_thread, void *scratch);
-    /** What forward, or backward, reads instead of the weights: op->derived_bytes to `to`. */
-    void (*derive)(const struct op *op, bool is_backward, void *to);
+    /** What forward, or backward, reads instead of the weights: op->packed_bytes to `to`. */
+    void (*pack)(const struct op *op, bool is_backward, void *to);
 };
 
 struct weir_backend {
@@ -171,8 +171,8 @@ struct weir_backend {
     bool can_fuse;     /**< Understands has_relu, has_residual, norm and bands. */
     bool has_winograd; /**< Understands convolution. */
     /** Is reading its weights so much of a linear's or convolution's work that it should take
-     *  several slices at a time (op.n_joined)? NULL: none does. */
-    bool (*is_joined)(const struct op *op);
+     *  several slices at a time (op.n_batched_slices)? NULL: none does. */
+    bool (*batches_slices)(const struct op *op);
     /** Tensors of bf16 lie in memory as f32: kernels need not know them, the net rounds what they
      *  have written. */
     bool keeps_f32;
@@ -181,9 +181,9 @@ struct weir_backend {
      *  used at once: of an op of fewer outputs, with those outputs' dy. 0, or NULL: all of them. */
     int32_t (*gradient_rows)(const struct op *op);
     /** In f32 a linear's gradient of one image is products rounded once, as they are. */
-    bool has_products;
-    /** What op->derived_bytes should be; NULL: 0. */
-    size_t (*derived_bytes)(const struct op *op);
+    bool is_rank_one;
+    /** What op->packed_bytes should be; NULL: 0. */
+    size_t (*packed_bytes)(const struct op *op);
     /** What all ops of a net share; both NULL: nothing. Comes before any prepare. */
     weir_status (*open)(int32_t n_threads, enum weir_precision precision, void **out_context,
                         struct weir_error *err);
@@ -203,17 +203,17 @@ struct weir_backend {
 
 /** The op as it is for a band: a picture of so many rows, with that one band. Not to be released.
  */
-static inline struct op op_of_band(const struct op *op, int32_t i_band)
+static inline struct op op_of_row_tile(const struct op *op, int32_t i_row_tile)
 {
     struct op part = *op;
-    const struct op_band *band = &op->bands[i_band];
+    const struct op_row_tile *row_tile = &op->row_tiles[i_row_tile];
     for (int32_t j = 0; j < part.n_in; j++) {
-        part.in[j].h = j == 0 ? band->n_in : band->n_out;
+        part.in[j].h = j == 0 ? row_tile->n_in : row_tile->n_out;
     }
-    part.out.h = band->n_out;
-    part.conv.pad_h = band->pad_top;
-    part.n_bands = 1;
-    part.bands += i_band;
+    part.out.h = row_tile->n_out;
+    part.conv.pad_h = row_tile->pad_top;
+    part.n_row_tiles = 1;
+    part.row_tiles += i_row_tile;
     return part;
 }
 
@@ -229,7 +229,7 @@ static inline size_t op_at(const struct op *op, struct weir_shape s, int32_t n, 
 }
 
 /** What an average pool divides window (oh, ow) by. */
-static inline double op_pool_cells(const struct op *op, int32_t oh, int32_t ow)
+static inline double op_pool_divisor(const struct op *op, int32_t oh, int32_t ow)
 {
     const struct weir_pool_params *p = &op->pool;
     int32_t beyond = p->is_pad_excluded ? 0 : p->pad;

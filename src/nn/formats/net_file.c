@@ -34,7 +34,7 @@ double weir_net_input_brightness(const struct weir_net_input *input, const float
 /** Class weights of a margin loss: for training only, and of classes that the file may not name. */
 static bool is_class_weight(const struct weir_net *net, size_t i_param)
 {
-    const struct plan *plan = net->plan;
+    const struct net_plan *plan = net->plan;
     if (plan->i_loss < 0) {
         return false;
     }

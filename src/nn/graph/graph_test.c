@@ -66,7 +66,7 @@ START_TEST(shapes_follow_the_documented_formulas)
 
 END_TEST
 
-START_TEST(a_flattened_picture_is_a_vector_that_others_can_be_joined_to)
+START_TEST(a_flattened_picture_is_a_vector_that_can_be_concatenated)
 {
     weir_value_t x;
     struct weir_graph *graph = graph_with_input(&x);
@@ -292,7 +292,7 @@ START_TEST(nets_refuse_what_they_cannot_run)
 END_TEST
 
 WEIR_TEST_MAIN("graph", shapes_follow_the_documented_formulas,
-               a_flattened_picture_is_a_vector_that_others_can_be_joined_to,
+               a_flattened_picture_is_a_vector_that_can_be_concatenated,
                margin_loss_puts_out_the_normalised_embedding,
                partial_windows_count_where_it_is_asked_for,
                groups_and_gaps_show_in_shapes_and_counts, wrong_layers_are_named,

@@ -241,9 +241,9 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
         }
     }
     qsort(segments, n, sizeof *segments, segment_compare);
-    size_t n_joined = 0;
+    size_t n_batched_slices = 0;
     for (size_t i = 0; i < n; i++) {
-        struct segment *last = n_joined == 0 ? NULL : &segments[n_joined - 1];
+        struct segment *last = n_batched_slices == 0 ? NULL : &segments[n_batched_slices - 1];
         if (last != NULL && segments[i].first < last->end) {
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "optimizer: two parameters overlap at element %zu",
@@ -253,10 +253,10 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
             segments[i].traits.decay == last->traits.decay) {
             last->end = segments[i].end;
         } else {
-            segments[n_joined++] = segments[i];
+            segments[n_batched_slices++] = segments[i];
         }
     }
-    optimizer->n_segments = n_joined;
+    optimizer->n_segments = n_batched_slices;
     return WEIR_OK;
 }
 

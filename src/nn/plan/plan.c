@@ -1,47 +1,47 @@
 #include "plan.h"
 
-int32_t plan_slice_first(const struct plan *plan, int32_t i_slice)
+int32_t plan_slice_first(const struct net_plan *plan, int32_t i_slice)
 {
     return (int32_t)((int64_t)i_slice * plan->batch / plan->n_slices);
 }
 
-int32_t plan_tile_max(const struct plan *plan)
+int32_t plan_tile_max(const struct net_plan *plan)
 {
     return (plan->batch + plan->n_slices - 1) / plan->n_slices;
 }
 
-int32_t plan_tile_images(const struct plan *plan, const struct op *op, int32_t i_slice,
+int32_t plan_tile_images(const struct net_plan *plan, const struct op *op, int32_t i_slice,
                          int32_t *out_first)
 {
-    int32_t n_slices = WEIR_MAX(op->n_joined, 1);
+    int32_t n_slices = WEIR_MAX(op->n_batched_slices, 1);
     *out_first = plan_slice_first(plan, i_slice);
     return i_slice % n_slices != 0
                ? 0
                : plan_slice_first(plan, WEIR_MIN(i_slice + n_slices, plan->n_slices)) - *out_first;
 }
 
-size_t plan_image_bytes(const struct plan *plan, weir_value_t value)
+size_t plan_image_bytes(const struct net_plan *plan, weir_value_t value)
 {
     bool is_short = plan->types[value] == WEIR_PRECISION_BF16 && !plan->keeps_f32;
     return op_elems(plan->shapes[value]) * (is_short ? sizeof(uint16_t) : sizeof(float));
 }
 
-static void schedule_fini(struct schedule *s)
+static void schedule_fini(struct task_schedule *s)
 {
     free(s->tasks);
     free(s->first_task);
     free(s->combines);
     free(s->first_combine);
     free(s->stages);
-    free(s->filler_tasks);
-    free(s->fillers);
+    free(s->deferred_tasks);
+    free(s->deferred);
     free(s->data);
     free(s->gradients);
     free(s->again);
-    free(s->derived);
+    free(s->packed_weights);
 }
 
-void plan_destroy(struct plan *plan)
+void plan_destroy(struct net_plan *plan)
 {
     if (!plan) {
         return;
@@ -49,7 +49,7 @@ void plan_destroy(struct plan *plan)
     schedule_fini(&plan->training);
     schedule_fini(&plan->inference);
     for (int32_t i = 0; plan->ops && i < plan->n_ops; i++) {
-        free(plan->ops[i].op.bands);
+        free(plan->ops[i].op.row_tiles);
     }
     free(plan->ops);
     free(plan->shapes);
@@ -71,11 +71,11 @@ static weir_status check_config(const struct weir_graph *graph,
         return weir_error_set(err, WEIR_ERR_INVALID, "n_slices must be 0 to the batch %d, not %d",
                               config->batch, config->n_slices);
     }
-    if (config->n_bands < 0 || config->n_bands > WEIR_NET_BANDS_MAX) {
+    if (config->n_row_tiles < 0 || config->n_row_tiles > WEIR_NET_ROW_TILES_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "n_bands must be 0 to %d, not %d",
-                              WEIR_NET_BANDS_MAX, config->n_bands);
+                              WEIR_NET_ROW_TILES_MAX, config->n_row_tiles);
     }
-    if (config->n_bands > 1 && (config->is_training || !config->backend->can_fuse)) {
+    if (config->n_row_tiles > 1 && (config->is_training || !config->backend->can_fuse)) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "n_bands: pictures are cut into bands for inference by oneDNN only");
     }
@@ -113,13 +113,13 @@ static weir_status check_config(const struct weir_graph *graph,
     return WEIR_OK;
 }
 
-static void join(struct plan *plan, bool (*is_joined)(const struct op *op))
+static void batch_slices(struct net_plan *plan, bool (*batches_slices)(const struct op *op))
 {
-    bool can_join = is_joined && plan->n_bands == 1 && plan->n_slices > 1;
-    for (int32_t i = 0; can_join && i < plan->n_ops; i++) {
+    bool can_batch = batches_slices && plan->n_row_tiles == 1 && plan->n_slices > 1;
+    for (int32_t i = 0; can_batch && i < plan->n_ops; i++) {
         struct op *op = &plan->ops[i].op;
         bool has_weights = op->kind == LAYER_LINEAR || op->kind == LAYER_CONV;
-        op->n_joined = has_weights && is_joined(op) ? PLAN_JOINED : 0;
+        op->n_batched_slices = has_weights && batches_slices(op) ? PLAN_BATCHED_SLICES : 0;
     }
 }
 
@@ -133,7 +133,7 @@ int32_t plan_update_first(const struct op *op, int32_t i_part)
 /* The one place that decides which parameters are updated where their gradients are made. Those of
  * norms and PReLUs are few, and read by what backward makes again; those of a margin loss belong to
  * the loss; a linear's that are made whole are better updated by all threads, behind it. */
-static void choose_updates(struct plan *plan, const struct weir_backend *backend)
+static void choose_updates(struct net_plan *plan, const struct weir_backend *backend)
 {
     for (int32_t i = 0; plan->updates_in_backward && i < plan->n_ops; i++) {
         struct op *op = &plan->ops[i].op;
@@ -145,8 +145,8 @@ static void choose_updates(struct plan *plan, const struct weir_backend *backend
             op->update_rows = WEIR_MIN(backend->gradient_rows(op), op->conv.k);
         }
         if (op->update_rows > 0) {
-            op->has_products =
-                op->batch == 1 && backend->has_products && op->type == WEIR_PRECISION_F32;
+            op->is_rank_one =
+                op->batch == 1 && backend->is_rank_one && op->type == WEIR_PRECISION_F32;
             int32_t n_calls = (op->conv.k + op->update_rows - 1) / op->update_rows;
             size_t n_parts = op_elems(op->in[0]) * (size_t)op->conv.k / PLAN_UPDATE_ELEMS;
             n_parts = n_parts < PLAN_UPDATE_MIN_PARTS ? 1 : n_parts;
@@ -155,13 +155,13 @@ static void choose_updates(struct plan *plan, const struct weir_backend *backend
     }
 }
 
-static weir_status make(struct plan *plan, const struct weir_graph *graph,
+static weir_status make(struct net_plan *plan, const struct weir_graph *graph,
                         const struct weir_net_config *config)
 {
     plan->batch = config->batch;
     plan->n_slices = config->n_slices > 0 ? config->n_slices : WEIR_MIN(config->batch, 16);
-    plan->n_bands = WEIR_MAX(config->n_bands, 1);
-    if (plan->n_bands > 1) {
+    plan->n_row_tiles = WEIR_MAX(config->n_row_tiles, 1);
+    if (plan->n_row_tiles > 1) {
         plan->n_slices = plan->batch;
     }
     plan->n_gradient_parts = WEIR_MAX(config->n_gradient_parts, 1);
@@ -174,31 +174,31 @@ static weir_status make(struct plan *plan, const struct weir_graph *graph,
     plan->refreshes_backward = plan->is_training && !config->keeps_all &&
                                config->backend->kernels[LAYER_CONV].refresh_backward;
     WEIR_TRY(plan_make_ops(plan, graph, config->backend->can_fuse));
-    WEIR_TRY(plan_make_bands(plan));
-    join(plan, config->backend->is_joined);
+    WEIR_TRY(plan_make_row_tiles(plan));
+    batch_slices(plan, config->backend->batches_slices);
     choose_updates(plan, config->backend);
-    for (int32_t i = 0; plan->is_training && config->backend->derived_bytes && i < plan->n_ops;
+    for (int32_t i = 0; plan->is_training && config->backend->packed_bytes && i < plan->n_ops;
          i++) {
         struct op *op = &plan->ops[i].op;
-        op->derived_bytes = config->backend->derived_bytes(op);
-        plan->has_derived = plan->has_derived || op->derived_bytes > 0;
+        op->packed_bytes = config->backend->packed_bytes(op);
+        plan->has_packed = plan->has_packed || op->packed_bytes > 0;
     }
     if (plan->is_training && !config->keeps_all) {
         WEIR_TRY(plan_mark_recomputed(plan));
     }
     if (plan->is_training) {
         WEIR_TRY(plan_make_schedule(plan, &plan->training, true));
-        WEIR_TRY(plan_make_places(plan, &plan->training, true));
+        WEIR_TRY(plan_assign_locations(plan, &plan->training, true));
     }
     WEIR_TRY(plan_make_schedule(plan, &plan->inference, false));
-    return plan_make_places(plan, &plan->inference, false);
+    return plan_assign_locations(plan, &plan->inference, false);
 }
 
 weir_status plan_create(const struct weir_graph *graph, const struct weir_net_config *config,
-                        struct plan **out, struct weir_error *err)
+                        struct net_plan **out, struct weir_error *err)
 {
     WEIR_TRY(check_config(graph, config, err));
-    struct plan *plan = calloc(1, sizeof(*plan));
+    struct net_plan *plan = calloc(1, sizeof(*plan));
     if (!plan) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory for the plan of a net");
     }

@@ -19,7 +19,7 @@
  * In a net with bands, a slice is one image and a tile one band of its rows. An op that reads rows
  * of other bands, or that has none, waits for them at a stage's end; all tensors are in the slab.
  *
- * Linears and convolutions of many weights are joined: every PLAN_JOINED slices' inputs are one
+ * Linears and convolutions of many weights are joined: every PLAN_BATCHED_SLICES slices' inputs are one
  * tile of theirs, in a stage between those that make and use them.
  *
  * Of a net that updates in backward, convolutions' and linears' parameters are updated by the
@@ -36,14 +36,14 @@
 #include "nn/run/workers.h"
 
 /** Stages that may open after the one that opened a filler, before they wait for it. */
-#define PLAN_FILLER_SLACK 4
+#define PLAN_DEFERRED_SLACK 4
 
 /** Stages before an op's backward that its refresh for backward may be done in. */
 #define PLAN_REFRESH_LEAD 4
 
 /** Stages before an op's in which what it derives from its weights may be made: few, as that lies
  * in memory meanwhile. */
-#define PLAN_DERIVE_LEAD 1
+#define PLAN_PACK_LEAD 1
 
 /** Weights that one filler makes the gradient of and updates: some 25 us of work. */
 #define PLAN_UPDATE_ELEMS ((size_t)1 << 17)
@@ -53,12 +53,12 @@
 
 /** Slices of a tile of a joined op: few, so that there are tiles for several threads, and so that
  * as many workers as have fewer slices each make the same tiles. */
-#define PLAN_JOINED 4
+#define PLAN_BATCHED_SLICES 4
 
-enum place_kind { PLACE_NONE, PLACE_SLAB, PLACE_TILE, PLACE_INPUT, PLACE_OUTPUT };
+enum location_kind { LOCATION_NONE, LOCATION_SLAB, LOCATION_TILE, LOCATION_INPUT, LOCATION_OUTPUT };
 
-struct place {
-    enum place_kind kind;
+struct location {
+    enum location_kind kind;
     size_t offset; /**< Bytes, of the whole batch (SLAB) or of a tile (TILE). */
 };
 
@@ -72,8 +72,8 @@ enum task_phase {
     /* Fillers. */
     TASK_WEIGHT_GRADIENT,
     TASK_REFRESH_BACKWARD,
-    TASK_DERIVE_FORWARD,
-    TASK_DERIVE_BACKWARD
+    TASK_PACK_FORWARD,
+    TASK_PACK_BACKWARD
 };
 
 struct plan_task {
@@ -90,7 +90,7 @@ struct plan_op {
     bool dx_adds[LAYER_MAX_INPUTS];
 };
 
-struct schedule {
+struct task_schedule {
     struct plan_task *tasks; /**< Of all stages, in order. */
     int32_t *first_task;     /**< n_stages + 1 bounds. */
     struct plan_task
@@ -99,16 +99,16 @@ struct schedule {
     struct program_stage *stages;
     int32_t n_stages;
     int32_t loss_stage; /**< Its end knows the loss of the batch. */
-    struct plan_task *filler_tasks;
-    struct program_filler *fillers;
-    int32_t n_fillers;
-    struct place *data, *gradients; /**< By value. */
-    struct place *again;   /**< By value: where backward finds it; data unless it is made again. */
-    struct place *derived; /**< By op, 2: for forward and for backward. */
+    struct plan_task *deferred_tasks;
+    struct deferred_task *deferred;
+    int32_t n_deferred;
+    struct location *data, *gradients; /**< By value. */
+    struct location *again; /**< By value: where backward finds it; data unless it is made again. */
+    struct location *packed_weights; /**< By op, 2: for forward and for backward. */
     size_t slab_bytes, tile_bytes;
 };
 
-struct plan {
+struct net_plan {
     struct plan_op *ops;
     int32_t n_ops, n_values;
     struct weir_shape *shapes;  /**< By value: the graph's, in bf16 the cast of each, flat ones. */
@@ -121,51 +121,51 @@ struct plan {
     bool *needs_gradient; /**< By value. */
     bool *is_recomputed;  /**< By value: training makes it again in backward. */
     weir_value_t input, output;
-    bool has_derived; /**< Some op has derived_bytes: stage 0 is empty, for its fillers. */
-    int32_t i_loss;   /**< Op of the loss; -1 = none. */
-    int32_t batch, n_slices, n_bands, n_gradient_parts;
+    bool has_packed; /**< Some op has packed_bytes: stage 0 is empty, for its fillers. */
+    int32_t i_loss;  /**< Op of the loss; -1 = none. */
+    int32_t batch, n_slices, n_row_tiles, n_gradient_parts;
     bool is_training, is_channels_last, updates_in_backward;
-    struct schedule training, inference; /**< training is empty if !is_training. */
+    struct task_schedule training, inference; /**< training is empty if !is_training. */
 };
 
 /** @return INVALID naming the layer; NOMEM. */
 weir_status plan_create(const struct weir_graph *graph, const struct weir_net_config *config,
-                        struct plan **out, struct weir_error *err) WEIR_MUST_CHECK;
-void plan_destroy(struct plan *plan);
+                        struct net_plan **out, struct weir_error *err) WEIR_MUST_CHECK;
+void plan_destroy(struct net_plan *plan);
 
 /** First image of slice i (i = n_slices gives the batch). */
-int32_t plan_slice_first(const struct plan *plan, int32_t i_slice);
+int32_t plan_slice_first(const struct net_plan *plan, int32_t i_slice);
 /** First image, and images, that the tile of slice i has of an op; 0 if another slice's tile has
  * them. */
-int32_t plan_tile_images(const struct plan *plan, const struct op *op, int32_t i_slice,
+int32_t plan_tile_images(const struct net_plan *plan, const struct op *op, int32_t i_slice,
                          int32_t *out_first);
 /** Images of the largest slice. */
-int32_t plan_tile_max(const struct plan *plan);
+int32_t plan_tile_max(const struct net_plan *plan);
 /** Memory of one image of a value, or of its gradient. */
-size_t plan_image_bytes(const struct plan *plan, weir_value_t value);
+size_t plan_image_bytes(const struct net_plan *plan, weir_value_t value);
 
 /* ---- the parts, each in its own file --------------------------------------------------------- */
 
 /** plan_ops.c: ops, fusion, which values need gradients. */
-weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph,
+weir_status plan_make_ops(struct net_plan *plan, const struct weir_graph *graph,
                           bool can_fuse) WEIR_MUST_CHECK;
 /** plan_recompute.c: which values could be made again in backward; the schedule of training keeps
  *  those that are worth it. */
-weir_status plan_mark_recomputed(struct plan *plan) WEIR_MUST_CHECK;
+weir_status plan_mark_recomputed(struct net_plan *plan) WEIR_MUST_CHECK;
 /** plan_row_tiles.c: which ops have bands. */
-weir_status plan_make_bands(struct plan *plan) WEIR_MUST_CHECK;
+weir_status plan_make_row_tiles(struct net_plan *plan) WEIR_MUST_CHECK;
 /** Is a band of in[i_in] all that a band of the op reads of it? */
 bool plan_reads_own_rows(const struct op *op, int32_t i_in);
 /** plan_schedule.c: tasks, stages, fillers. */
-weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule,
+weir_status plan_make_schedule(struct net_plan *plan, struct task_schedule *schedule,
                                bool is_training) WEIR_MUST_CHECK;
 /** plan_memory.c: places. */
-weir_status plan_make_places(const struct plan *plan, struct schedule *schedule,
-                             bool is_training) WEIR_MUST_CHECK;
+weir_status plan_assign_locations(const struct net_plan *plan, struct task_schedule *schedule,
+                                  bool is_training) WEIR_MUST_CHECK;
 
 /** What an op's backward tasks and filler read: one row per layer kind, plan_memory.c. */
 struct op_reads {
-    bool backward_x, backward_y, filler_x, filler_dy;
+    bool backward_x, backward_y, deferred_x, deferred_dy;
 };
 struct op_reads plan_op_reads(const struct op *op);
 
@@ -174,10 +174,10 @@ struct op_reads plan_op_reads(const struct op *op);
 int32_t plan_update_first(const struct op *op, int32_t i_part);
 
 /** The op that stands for a layer; NULL if another has swallowed it. */
-struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer);
+struct plan_op *plan_find_op(struct net_plan *plan, int32_t i_layer);
 
 /** Does the op have a filler (parameters whose gradients are made over the whole batch)? */
-bool plan_has_filler(const struct op *op);
+bool plan_has_deferred(const struct op *op);
 /** … that can be made of parts of the batch, one after the other? */
 bool plan_has_parts(const struct op *op);
 

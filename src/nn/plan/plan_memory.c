@@ -18,8 +18,8 @@ struct buffer {
 /* Buffers 0 .. n_values are data of values, then their gradients, then the data of those that are
  * made again for backward; then what ops derive from weights, two each. */
 struct memory {
-    const struct plan *plan;
-    struct schedule *schedule;
+    const struct net_plan *plan;
+    struct task_schedule *schedule;
     bool is_training;
     int32_t n_buffers;
     int32_t *buffer_of; /* by buffer: the one it lives in (itself, or in place of another) */
@@ -30,8 +30,8 @@ struct memory {
 struct op_reads plan_op_reads(const struct op *op)
 {
     static const struct op_reads reads[LAYER_KIND_COUNT] = {
-        [LAYER_CONV] = {.filler_x = true, .filler_dy = true},
-        [LAYER_LINEAR] = {.filler_x = true, .filler_dy = true},
+        [LAYER_CONV] = {.deferred_x = true, .deferred_dy = true},
+        [LAYER_LINEAR] = {.deferred_x = true, .deferred_dy = true},
         [LAYER_BATCH_NORM] = {.backward_x = true},
         [LAYER_RELU] = {.backward_y = true},
         [LAYER_RELU6] = {.backward_y = true},
@@ -39,7 +39,7 @@ struct op_reads plan_op_reads(const struct op *op)
         [LAYER_L2_NORMALISE] = {.backward_x = true},
         [LAYER_LAYER_NORM] = {.backward_x = true},
         [LAYER_SOFTMAX_LOSS] = {.backward_x = true},
-        [LAYER_MARGIN_LOSS] = {.filler_x = true},
+        [LAYER_MARGIN_LOSS] = {.deferred_x = true},
     };
     struct op_reads result = reads[op->kind];
     result.backward_y = result.backward_y || op->has_relu;
@@ -70,7 +70,7 @@ static int32_t backward_buffer(const struct memory *m, weir_value_t value)
     return m->plan->is_recomputed[value] ? 2 * m->plan->n_values + value : value;
 }
 
-static int32_t derived_buffer(const struct memory *m, int32_t i_op, bool is_backward)
+static int32_t packed_buffer(const struct memory *m, int32_t i_op, bool is_backward)
 {
     return 3 * m->plan->n_values + 2 * i_op + is_backward;
 }
@@ -128,7 +128,7 @@ static bool can_overwrite_residual(const struct memory *m, int32_t i_op)
         is_made_here = is_made_here || other->out == o->in[1];
         for (int32_t j = 0; i != i_op && j < other->op.n_in; j++) {
             bool is_before =
-                m->plan->n_bands == 1 ? i < i_op : forward_stage(m, i) < forward_stage(m, i_op);
+                m->plan->n_row_tiles == 1 ? i < i_op : forward_stage(m, i) < forward_stage(m, i_op);
             if (other->in[j] == o->in[1] && !is_before) {
                 return false;
             }
@@ -224,9 +224,9 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
         break;
     case TASK_WEIGHT_GRADIENT:
     case TASK_REFRESH_BACKWARD:
-    case TASK_DERIVE_FORWARD:
-    case TASK_DERIVE_BACKWARD:
-        break; /* touch_fillers */
+    case TASK_PACK_FORWARD:
+    case TASK_PACK_BACKWARD:
+        break; /* touch_deferred */
     case TASK_BACKWARD_SUMS:
         touch_backward(m, o, i_task, stage);
         break;
@@ -243,43 +243,43 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
 
 /* From the stage that opens the filler, whose own deadlines may be about to be met, to the one that
  * waits for it; in inference to the end, as the next call may find the weights as they were. */
-static void touch_derived(struct memory *m, int32_t i_op, bool is_backward, int32_t opens,
-                          int32_t deadline)
+static void touch_packed(struct memory *m, int32_t i_op, bool is_backward, int32_t opens,
+                         int32_t deadline)
 {
-    const struct schedule *s = m->schedule;
-    struct buffer *b = &m->buffers[derived_buffer(m, i_op, is_backward)];
-    b->whole_bytes = m->plan->ops[i_op].op.derived_bytes;
+    const struct task_schedule *s = m->schedule;
+    struct buffer *b = &m->buffers[packed_buffer(m, i_op, is_backward)];
+    b->whole_bytes = m->plan->ops[i_op].op.packed_bytes;
     b->is_shared = true;
     b->first_stage = m->is_training ? opens : 0;
     b->last_stage = m->is_training ? deadline : s->n_stages - 1;
 }
 
 /* A filler may run from the stage that opens it to the one before its deadline. */
-static void touch_fillers(struct memory *m)
+static void touch_deferred(struct memory *m)
 {
-    const struct schedule *s = m->schedule;
+    const struct task_schedule *s = m->schedule;
     int32_t opens = 0;
-    for (int32_t i = 0; i < s->n_fillers; i++) {
-        const struct plan_op *o = &m->plan->ops[s->filler_tasks[i].i_op];
+    for (int32_t i = 0; i < s->n_deferred; i++) {
+        const struct plan_op *o = &m->plan->ops[s->deferred_tasks[i].i_op];
         struct op_reads reads = plan_op_reads(&o->op);
-        int32_t last = s->fillers[i].deadline - 1;
-        while (i >= s->stages[opens].i_filler + s->stages[opens].n_fillers) {
+        int32_t last = s->deferred[i].deadline - 1;
+        while (i >= s->stages[opens].i_deferred + s->stages[opens].n_deferred) {
             opens++;
         }
-        enum task_phase phase = s->filler_tasks[i].phase;
-        if (phase == TASK_DERIVE_FORWARD || phase == TASK_DERIVE_BACKWARD) {
-            touch_derived(m, s->filler_tasks[i].i_op, phase == TASK_DERIVE_BACKWARD, opens,
-                          s->fillers[i].deadline);
+        enum task_phase phase = s->deferred_tasks[i].phase;
+        if (phase == TASK_PACK_FORWARD || phase == TASK_PACK_BACKWARD) {
+            touch_packed(m, s->deferred_tasks[i].i_op, phase == TASK_PACK_BACKWARD, opens,
+                         s->deferred[i].deadline);
         }
         if (phase != TASK_WEIGHT_GRADIENT) {
             continue;
         }
-        if (reads.filler_x) {
+        if (reads.deferred_x) {
             int32_t x = backward_buffer(m, o->in[0]);
             touch(m, x, s->first_task[last], last);
             m->buffers[root(m, x)].is_shared = true;
         }
-        if (reads.filler_dy) {
+        if (reads.deferred_dy) {
             touch(m, gradient_buffer(m, o->out), s->first_task[last], last);
             m->buffers[root(m, gradient_buffer(m, o->out))].is_shared = true;
         }
@@ -371,18 +371,18 @@ static size_t place_best(struct memory *m, bool is_local, int32_t *order)
     return by_lifetime < by_size ? by_lifetime : place_all(m, is_local, false, order);
 }
 
-static struct place place_of(const struct memory *m, int32_t i_buffer)
+static struct location location_of(const struct memory *m, int32_t i_buffer)
 {
     const struct buffer *b = &m->buffers[root(m, i_buffer)];
     if (b->offset == SIZE_MAX) {
-        return (struct place){PLACE_NONE, 0};
+        return (struct location){LOCATION_NONE, 0};
     }
-    return (struct place){is_tile_local(b) ? PLACE_TILE : PLACE_SLAB, b->offset};
+    return (struct location){is_tile_local(b) ? LOCATION_TILE : LOCATION_SLAB, b->offset};
 }
 
 static void measure(struct memory *m)
 {
-    const struct plan *plan = m->plan;
+    const struct net_plan *plan = m->plan;
     for (int32_t i = 0; i < m->n_buffers; i++) {
         m->buffer_of[i] = i;
         m->buffers[i] = (struct buffer){.first_stage = INT32_MAX,
@@ -391,7 +391,7 @@ static void measure(struct memory *m)
                                         .last_task = -1,
                                         .image_bytes = plan_image_bytes(plan, i % plan->n_values),
                                         .offset = SIZE_MAX,
-                                        .is_shared = plan->n_bands > 1};
+                                        .is_shared = plan->n_row_tiles > 1};
     }
     for (int32_t i = 0; i < plan->n_ops; i++) {
         for (int32_t j = 0; j < plan->ops[i].op.n_in; j++) {
@@ -405,7 +405,7 @@ static void measure(struct memory *m)
             touch_task(m, i, stage);
         }
     }
-    touch_fillers(m);
+    touch_deferred(m);
     /* The input belongs to the caller unless an op converts it; the output has its own place. */
     if (plan->n_ops == 0 || plan->ops[0].op.kind != LAYER_INPUT) {
         m->buffers[plan->input].last_stage = -1;
@@ -415,7 +415,7 @@ static void measure(struct memory *m)
 
 static weir_status place_values(struct memory *m, int32_t *order)
 {
-    struct schedule *s = m->schedule;
+    struct task_schedule *s = m->schedule;
     size_t n_values = (size_t)m->plan->n_values;
     measure(m);
     s->slab_bytes = place_best(m, false, order);
@@ -423,29 +423,30 @@ static weir_status place_values(struct memory *m, int32_t *order)
     s->data = calloc(n_values, sizeof(*s->data));
     s->gradients = calloc(n_values, sizeof(*s->gradients));
     s->again = calloc(n_values, sizeof(*s->again));
-    s->derived = calloc(2 * (size_t)m->plan->n_ops + 1, sizeof(*s->derived));
-    if (!s->data || !s->gradients || !s->again || !s->derived) {
+    s->packed_weights = calloc(2 * (size_t)m->plan->n_ops + 1, sizeof(*s->packed_weights));
+    if (!s->data || !s->gradients || !s->again || !s->packed_weights) {
         return WEIR_ERR_NOMEM;
     }
     for (int32_t i = 0; i < 2 * m->plan->n_ops; i++) {
-        s->derived[i] = place_of(m, derived_buffer(m, i / 2, i % 2));
+        s->packed_weights[i] = location_of(m, packed_buffer(m, i / 2, i % 2));
     }
     for (int32_t v = 0; v < m->plan->n_values; v++) {
-        s->data[v] = place_of(m, v);
-        s->gradients[v] = place_of(m, gradient_buffer(m, v));
+        s->data[v] = location_of(m, v);
+        s->gradients[v] = location_of(m, gradient_buffer(m, v));
     }
-    if (s->data[m->plan->input].kind == PLACE_NONE) {
-        s->data[m->plan->input].kind = PLACE_INPUT;
+    if (s->data[m->plan->input].kind == LOCATION_NONE) {
+        s->data[m->plan->input].kind = LOCATION_INPUT;
     }
-    s->data[m->plan->output] = (struct place){PLACE_OUTPUT, 0};
+    s->data[m->plan->output] = (struct location){LOCATION_OUTPUT, 0};
     for (int32_t v = 0; v < m->plan->n_values; v++) {
         int32_t i_buffer = backward_buffer(m, v);
-        s->again[v] = i_buffer == v || !m->is_training ? s->data[v] : place_of(m, i_buffer);
+        s->again[v] = i_buffer == v || !m->is_training ? s->data[v] : location_of(m, i_buffer);
     }
     return WEIR_OK;
 }
 
-weir_status plan_make_places(const struct plan *plan, struct schedule *schedule, bool is_training)
+weir_status plan_assign_locations(const struct net_plan *plan, struct task_schedule *schedule,
+                                  bool is_training)
 {
     size_t n_buffers = 3 * (size_t)plan->n_values + 2 * (size_t)plan->n_ops;
     struct memory m = {.plan = plan,

@@ -50,8 +50,8 @@ static void fuse_tail(const struct weir_graph *graph, struct fusion *fusion, int
     fusion->swallowed_by[relu] = i_op;
 }
 
-static void fuse_one(const struct plan *plan, const struct weir_graph *graph, struct fusion *fusion,
-                     int32_t i_layer)
+static void fuse_one(const struct net_plan *plan, const struct weir_graph *graph,
+                     struct fusion *fusion, int32_t i_layer)
 {
     enum layer_kind kind = graph->layers[i_layer].kind;
     if (kind == LAYER_BATCH_NORM && fusion->swallowed_by[i_layer] < 0) {
@@ -80,15 +80,15 @@ static int32_t last_of(const struct weir_graph *graph, const struct fusion *fusi
 }
 
 /* What a kind of op computes with. Small vectors whose rounding would show stay in f32. */
-static enum weir_precision type_of(const struct plan *plan, enum layer_kind kind)
+static enum weir_precision type_of(const struct net_plan *plan, enum layer_kind kind)
 {
     bool is_f32 = kind == LAYER_L2_NORMALISE || kind == LAYER_LAYER_NORM ||
                   kind == LAYER_SOFTMAX_LOSS || kind == LAYER_MARGIN_LOSS;
     return is_f32 ? WEIR_PRECISION_F32 : plan->precision;
 }
 
-static void fill_op(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion,
-                    int32_t i_layer, struct plan_op *to)
+static void fill_op(struct net_plan *plan, const struct weir_graph *graph,
+                    const struct fusion *fusion, int32_t i_layer, struct plan_op *to)
 {
     const struct graph_layer *layer = &graph->layers[i_layer];
     struct op *op = &to->op;
@@ -125,14 +125,14 @@ static void fill_op(struct plan *plan, const struct weir_graph *graph, const str
 }
 
 /* An f32 input in C, H, W order is what the back-end wants already, unless channels come last. */
-static bool needs_conversion(const struct plan *plan, struct weir_shape shape)
+static bool needs_conversion(const struct net_plan *plan, struct weir_shape shape)
 {
     return plan->precision != WEIR_PRECISION_F32 ||
            (plan->is_channels_last && shape.c > 1 && (shape.h > 1 || shape.w > 1));
 }
 
 /* An op that no layer asks for, between those that make `value` and read `out`. */
-static void add_between(struct plan *plan, const struct weir_graph *graph, enum layer_kind kind,
+static void add_between(struct net_plan *plan, const struct weir_graph *graph, enum layer_kind kind,
                         weir_value_t value, weir_value_t out)
 {
     struct plan_op *o = &plan->ops[plan->n_ops++];
@@ -152,8 +152,8 @@ static void add_between(struct plan *plan, const struct weir_graph *graph, enum 
 }
 
 /* The value of this type: itself, or its cast, made here unless an op before has. */
-static weir_value_t cast_of(struct plan *plan, const struct weir_graph *graph, weir_value_t value,
-                            enum weir_precision type)
+static weir_value_t cast_of(struct net_plan *plan, const struct weir_graph *graph,
+                            weir_value_t value, enum weir_precision type)
 {
     weir_value_t cast = graph->n_layers + value;
     if (plan->types[value] == type) {
@@ -171,12 +171,13 @@ static weir_value_t cast_of(struct plan *plan, const struct weir_graph *graph, w
 
 /* A linear's weights are for C, H, W order. Where channels come last it reads images made flat, as
  * they are less to move than its weights and their gradient would be. */
-static bool wants_flat(const struct plan *plan, enum layer_kind kind, struct weir_shape in)
+static bool wants_flat(const struct net_plan *plan, enum layer_kind kind, struct weir_shape in)
 {
     return kind == LAYER_LINEAR && plan->is_channels_last && in.c > 1 && (in.h > 1 || in.w > 1);
 }
 
-static weir_value_t flat_of(struct plan *plan, const struct weir_graph *graph, weir_value_t value)
+static weir_value_t flat_of(struct net_plan *plan, const struct weir_graph *graph,
+                            weir_value_t value)
 {
     for (int32_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *o = &plan->ops[i];
@@ -191,8 +192,8 @@ static weir_value_t flat_of(struct plan *plan, const struct weir_graph *graph, w
     return flat;
 }
 
-static void add_op(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion,
-                   int32_t i_layer)
+static void add_op(struct net_plan *plan, const struct weir_graph *graph,
+                   const struct fusion *fusion, int32_t i_layer)
 {
     struct plan_op o = {0};
     int32_t norm = fusion->norm[i_layer];
@@ -216,7 +217,8 @@ static void add_op(struct plan *plan, const struct weir_graph *graph, const stru
 }
 
 /* Ops in an order in which each comes after what it reads: that of the last layer it holds. */
-static void list_ops(struct plan *plan, const struct weir_graph *graph, const struct fusion *fusion)
+static void list_ops(struct net_plan *plan, const struct weir_graph *graph,
+                     const struct fusion *fusion)
 {
     for (int32_t i = 0; i < graph->n_layers; i++) {
         int32_t first = fusion->swallowed_by[i] >= 0 ? fusion->swallowed_by[i] : i;
@@ -232,7 +234,7 @@ static void list_ops(struct plan *plan, const struct weir_graph *graph, const st
     plan->output = cast_of(plan, graph, plan->output, WEIR_PRECISION_F32);
 }
 
-struct plan_op *plan_find_op(struct plan *plan, int32_t i_layer)
+struct plan_op *plan_find_op(struct net_plan *plan, int32_t i_layer)
 {
     for (int32_t i = 0; i < plan->n_ops; i++) {
         if (plan->ops[i].i_layer == i_layer) {
@@ -247,14 +249,14 @@ bool plan_has_parts(const struct op *op)
     return op->kind == LAYER_CONV || op->kind == LAYER_LINEAR;
 }
 
-bool plan_has_filler(const struct op *op)
+bool plan_has_deferred(const struct op *op)
 {
     return op->kind == LAYER_CONV || op->kind == LAYER_LINEAR || op->kind == LAYER_PRELU ||
            op->kind == LAYER_MARGIN_LOSS;
 }
 
 /* A value in no graph is another one in another form. */
-static void mark_gradients(struct plan *plan, const struct weir_graph *graph)
+static void mark_gradients(struct net_plan *plan, const struct weir_graph *graph)
 {
     for (int32_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *o = &plan->ops[i];
@@ -263,7 +265,7 @@ static void mark_gradients(struct plan *plan, const struct weir_graph *graph)
     }
 }
 
-weir_status plan_make_ops(struct plan *plan, const struct weir_graph *graph, bool can_fuse)
+weir_status plan_make_ops(struct net_plan *plan, const struct weir_graph *graph, bool can_fuse)
 {
     size_t n = (size_t)graph->n_layers;
     struct fusion fusion = {.swallowed_by = calloc(n, sizeof(int32_t)),

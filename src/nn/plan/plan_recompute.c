@@ -16,7 +16,7 @@ static bool is_cheap(enum layer_kind kind)
 }
 
 /* Values that backward reads in any case. */
-static void mark_needed(const struct plan *plan, bool *is_needed)
+static void mark_needed(const struct net_plan *plan, bool *is_needed)
 {
     for (int32_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *o = &plan->ops[i];
@@ -24,7 +24,7 @@ static void mark_needed(const struct plan *plan, bool *is_needed)
         if (o->op.kind == LAYER_INPUT || !plan->needs_gradient[o->out]) {
             continue;
         }
-        is_needed[o->in[0]] = is_needed[o->in[0]] || reads.backward_x || reads.filler_x;
+        is_needed[o->in[0]] = is_needed[o->in[0]] || reads.backward_x || reads.deferred_x;
         is_needed[o->out] = is_needed[o->out] || reads.backward_y;
     }
     /* The caller's stays where it is. */
@@ -32,7 +32,7 @@ static void mark_needed(const struct plan *plan, bool *is_needed)
         is_needed[plan->input] || (plan->n_ops > 0 && plan->ops[0].op.kind != LAYER_INPUT);
 }
 
-weir_status plan_mark_recomputed(struct plan *plan)
+weir_status plan_mark_recomputed(struct net_plan *plan)
 {
     bool *is_needed = calloc((size_t)plan->n_values, sizeof(*is_needed));
     int32_t *chain = calloc((size_t)plan->n_values, sizeof(*chain)); /* 0: not made again */

@@ -17,10 +17,10 @@ struct demand {
 };
 
 struct builder {
-    const struct plan *plan;
+    const struct net_plan *plan;
     bool is_training;
-    struct placed *tasks, *combines, *fillers;
-    int32_t n_tasks, n_combines, n_fillers, loss_stage;
+    struct placed *tasks, *combines, *deferred;
+    int32_t n_tasks, n_combines, n_deferred, loss_stage;
     int32_t *data_stage; /* by value: the stage that makes it */
     int32_t
         *grad_stage; /* by value: the stage that completes its gradient; -1 = nobody wrote yet */
@@ -42,7 +42,7 @@ static void put_task(struct builder *b, int32_t i_op, enum task_phase phase, int
 }
 
 /* The op that makes a value; NULL: the caller. */
-static const struct op *producer(const struct plan *plan, weir_value_t value)
+static const struct op *producer(const struct net_plan *plan, weir_value_t value)
 {
     for (int32_t i = 0; i < plan->n_ops; i++) {
         if (plan->ops[i].out == value && !plan->ops[i].op.is_folded) {
@@ -54,30 +54,30 @@ static const struct op *producer(const struct plan *plan, weir_value_t value)
 
 /* The first stage in which input j is there for the op: the one that makes it, unless other tiles
  * of the image make parts of what this one's reads. */
-static int32_t ready_stage(const struct builder *b, const struct plan_op *o, int32_t j)
+static int32_t input_stage(const struct builder *b, const struct plan_op *o, int32_t j)
 {
-    const struct op *from = b->plan->n_bands > 1 ? producer(b->plan, o->in[j]) : NULL;
+    const struct op *from = b->plan->n_row_tiles > 1 ? producer(b->plan, o->in[j]) : NULL;
     int32_t stage = b->data_stage[o->in[j]];
-    if (!from || (o->op.n_bands == 0 && from->n_bands == 0)) {
+    if (!from || (o->op.n_row_tiles == 0 && from->n_row_tiles == 0)) {
         return stage;
     }
-    bool is_own = o->op.n_bands > 0 && from->n_bands > 0 && plan_reads_own_rows(&o->op, j);
+    bool is_own = o->op.n_row_tiles > 0 && from->n_row_tiles > 0 && plan_reads_own_rows(&o->op, j);
     return is_own ? stage : stage + 1;
 }
 
 /* A filler that the end of stage `opens` opens. */
-static void put_filler(struct builder *b, int32_t i_op, enum task_phase phase, int32_t opens,
-                       int32_t deadline)
+static void put_deferred(struct builder *b, int32_t i_op, enum task_phase phase, int32_t opens,
+                         int32_t deadline)
 {
-    put(b, b->fillers, &b->n_fillers, i_op, phase, opens);
-    b->fillers[b->n_fillers - 1].deadline = deadline;
+    put(b, b->deferred, &b->n_deferred, i_op, phase, opens);
+    b->deferred[b->n_deferred - 1].deadline = deadline;
 }
 
 /* What the op's task in `stage` wants derived. */
-static void put_derive(struct builder *b, int32_t i_op, enum task_phase phase, int32_t stage)
+static void put_pack(struct builder *b, int32_t i_op, enum task_phase phase, int32_t stage)
 {
-    if (b->plan->ops[i_op].op.derived_bytes > 0) {
-        put_filler(b, i_op, phase, WEIR_MAX(stage - 1 - PLAN_DERIVE_LEAD, 0), stage);
+    if (b->plan->ops[i_op].op.packed_bytes > 0) {
+        put_deferred(b, i_op, phase, WEIR_MAX(stage - 1 - PLAN_PACK_LEAD, 0), stage);
     }
 }
 
@@ -86,12 +86,12 @@ static void schedule_forward(struct builder *b)
 {
     for (int32_t i = 0; i < b->plan->n_ops; i++) {
         const struct plan_op *o = &b->plan->ops[i];
-        int32_t stage = b->plan->has_derived ? 1 : 0;
+        int32_t stage = b->plan->has_packed ? 1 : 0;
         if (o->op.is_folded) {
             continue;
         }
         for (int32_t j = 0; j < o->op.n_in; j++) {
-            stage = WEIR_MAX(stage, ready_stage(b, o, j));
+            stage = WEIR_MAX(stage, input_stage(b, o, j));
         }
         if (o->op.kind == LAYER_BATCH_NORM && b->is_training) {
             int32_t sums = b->data_stage[o->in[0]];
@@ -100,11 +100,11 @@ static void schedule_forward(struct builder *b)
             stage = WEIR_MAX(stage, sums + 1);
         }
         /* A joined op wants all slices' inputs, and they its outputs. */
-        stage += o->op.n_joined > 0;
+        stage += o->op.n_batched_slices > 0;
         put_task(b, i, i == b->plan->i_loss ? TASK_LOSS : TASK_FORWARD, stage);
-        put_derive(b, i, TASK_DERIVE_FORWARD, stage);
+        put_pack(b, i, TASK_PACK_FORWARD, stage);
         b->loss_stage = i == b->plan->i_loss ? stage : b->loss_stage;
-        b->data_stage[o->out] = stage + (o->op.n_joined > 0);
+        b->data_stage[o->out] = stage + (o->op.n_batched_slices > 0);
     }
 }
 
@@ -128,7 +128,7 @@ static void demand_reads(struct builder *b, const struct plan_op *o, int32_t sta
     }
 }
 
-static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
+static bool wants_any_dx(const struct net_plan *plan, const struct plan_op *o)
 {
     for (int32_t j = 0; j < o->op.n_in && o->op.kind != LAYER_INPUT; j++) {
         if (plan->needs_gradient[o->in[j]]) {
@@ -140,26 +140,26 @@ static bool wants_any_dx(const struct plan *plan, const struct plan_op *o)
 
 /* Does what comes behind it in backward wait? For a joined op, all slices must be there. Where a
  * slice is the batch nobody is waited for, and other threads can begin to update. */
-static bool ends_stage(const struct plan *plan, const struct op *op)
+static bool ends_stage(const struct net_plan *plan, const struct op *op)
 {
-    return op->n_joined > 0 || (op->n_updates > 1 && plan->n_slices == 1);
+    return op->n_batched_slices > 0 || (op->n_updates > 1 && plan->n_slices == 1);
 }
 
 /* What makes the gradients of an op's parameters, from the end of stage `opens` on. */
 static void put_gradient(struct builder *b, int32_t i_op, int32_t opens)
 {
     const struct plan_op *o = &b->plan->ops[i_op];
-    bool is_split =
-        o->op.n_joined == 0 && ends_stage(b->plan, &o->op) && b->plan->needs_gradient[o->in[0]];
-    if (plan_op_reads(&o->op).filler_x) {
+    bool is_split = o->op.n_batched_slices == 0 && ends_stage(b->plan, &o->op) &&
+                    b->plan->needs_gradient[o->in[0]];
+    if (plan_op_reads(&o->op).deferred_x) {
         demand(b, o->in[0], opens, INT32_MAX);
     }
     for (int32_t i = 0; i < WEIR_MAX(o->op.n_updates, 1); i++) {
         /* The later half waits for another stage, which opens what takes longer than a part. */
         bool is_late = is_split && 2 * i >= o->op.n_updates;
-        put_filler(b, i_op, TASK_WEIGHT_GRADIENT, opens + is_late,
-                   opens + 1 + is_late + PLAN_FILLER_SLACK);
-        b->fillers[b->n_fillers - 1].task.i_part = i;
+        put_deferred(b, i_op, TASK_WEIGHT_GRADIENT, opens + is_late,
+                     opens + 1 + is_late + PLAN_DEFERRED_SLACK);
+        b->deferred[b->n_deferred - 1].task.i_part = i;
     }
 }
 
@@ -169,29 +169,29 @@ static void put_gradient(struct builder *b, int32_t i_op, int32_t opens)
  */
 static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o)
 {
-    int32_t ready = i == b->plan->i_loss ? b->data_stage[o->out] : b->grad_stage[o->out];
-    int32_t stage = ready;
+    int32_t dy_stage = i == b->plan->i_loss ? b->data_stage[o->out] : b->grad_stage[o->out];
+    int32_t stage = dy_stage;
     if (o->op.kind == LAYER_BATCH_NORM) {
-        demand_reads(b, o, ready);
-        put_task(b, i, TASK_BACKWARD_SUMS, ready);
-        put(b, b->combines, &b->n_combines, i, TASK_BACKWARD_SUMS, ready);
-        stage = ready + 1;
+        demand_reads(b, o, dy_stage);
+        put_task(b, i, TASK_BACKWARD_SUMS, dy_stage);
+        put(b, b->combines, &b->n_combines, i, TASK_BACKWARD_SUMS, dy_stage);
+        stage = dy_stage + 1;
     }
     for (int32_t j = 0; j < o->op.n_in; j++) {
         stage = WEIR_MAX(stage, b->grad_stage[o->in[j]]);
     }
-    stage += o->op.n_joined > 0;
+    stage += o->op.n_batched_slices > 0;
     bool has_task = wants_any_dx(b->plan, o) || o->op.kind == LAYER_PRELU;
     if (has_task) {
         demand_reads(b, o, stage);
         put_task(b, i, TASK_BACKWARD, stage);
-        put_derive(b, i, TASK_DERIVE_BACKWARD, stage);
+        put_pack(b, i, TASK_PACK_BACKWARD, stage);
     }
     if (has_task && b->plan->refreshes_backward && o->op.kind == LAYER_CONV &&
         b->data_stage[o->out] + 1 < stage) {
         o->op.refreshes_backward = true;
-        put_filler(b, i, TASK_REFRESH_BACKWARD,
-                   WEIR_MAX(stage - 1 - PLAN_REFRESH_LEAD, b->data_stage[o->out]), stage);
+        put_deferred(b, i, TASK_REFRESH_BACKWARD,
+                     WEIR_MAX(stage - 1 - PLAN_REFRESH_LEAD, b->data_stage[o->out]), stage);
     }
     for (int32_t j = o->op.n_in - 1; j >= 0; j--) {
         if (b->plan->needs_gradient[o->in[j]]) {
@@ -199,14 +199,14 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
             b->grad_stage[o->in[j]] = stage + ends_stage(b->plan, &o->op);
         }
     }
-    if (plan_has_filler(&o->op)) {
+    if (plan_has_deferred(&o->op)) {
         /* What updates the parameters waits for those who read them. */
         bool is_last = o->op.kind == LAYER_PRELU || o->op.n_updates > 0;
-        put_gradient(b, i, is_last && has_task ? stage : ready);
+        put_gradient(b, i, is_last && has_task ? stage : dy_stage);
     }
 }
 
-static void schedule_backward(struct builder *b, struct plan *plan)
+static void schedule_backward(struct builder *b, struct net_plan *plan)
 {
     for (int32_t i = plan->n_ops - 1; i >= 0; i--) {
         struct plan_op *o = &plan->ops[i];
@@ -218,7 +218,7 @@ static void schedule_backward(struct builder *b, struct plan *plan)
 
 /* What backward reads and can be made again is, unless it was made in the same stage. Those that
  * it is made of come before it. */
-static void schedule_recomputed(struct builder *b, struct plan *plan)
+static void schedule_recomputed(struct builder *b, struct net_plan *plan)
 {
     for (int32_t i = plan->n_ops - 1; i >= 0; i--) {
         const struct plan_op *o = &plan->ops[i];
@@ -269,7 +269,7 @@ static void sort_by_stage(const struct placed *list, int32_t n, int32_t n_stages
 
 /* In which order the fillers that a stage opens are taken: what is wanted sooner first, and last
  * the parts of what has several, which leave no thread with much to do when the others are done. */
-static int turn_of(const struct builder *b, const struct plan_task *task)
+static int rank_of(const struct builder *b, const struct plan_task *task)
 {
     if (task->phase != TASK_WEIGHT_GRADIENT) {
         return 0;
@@ -278,27 +278,27 @@ static int turn_of(const struct builder *b, const struct plan_task *task)
 }
 
 /* By the stage that opens them. */
-static void list_fillers(const struct builder *b, struct schedule *s)
+static void list_deferred(const struct builder *b, struct task_schedule *s)
 {
     for (int32_t stage = 0; stage < s->n_stages; stage++) {
-        s->stages[stage].i_filler = s->n_fillers;
-        for (int32_t i = 0; i < 3 * b->n_fillers; i++) {
-            const struct placed *filler = &b->fillers[i % b->n_fillers];
-            if (filler->stage != stage || turn_of(b, &filler->task) != i / b->n_fillers) {
+        s->stages[stage].i_deferred = s->n_deferred;
+        for (int32_t i = 0; i < 3 * b->n_deferred; i++) {
+            const struct placed *deferred = &b->deferred[i % b->n_deferred];
+            if (deferred->stage != stage || rank_of(b, &deferred->task) != i / b->n_deferred) {
                 continue;
             }
-            int32_t deadline = WEIR_MIN(filler->deadline, s->n_stages);
-            s->filler_tasks[s->n_fillers] = filler->task;
-            s->fillers[s->n_fillers++].deadline = deadline;
-            s->stages[stage].n_fillers++;
+            int32_t deadline = WEIR_MIN(deferred->deadline, s->n_stages);
+            s->deferred_tasks[s->n_deferred] = deferred->task;
+            s->deferred[s->n_deferred++].deadline = deadline;
+            s->stages[stage].n_deferred++;
             s->stages[deadline].n_due++; /* row n_stages is a spare */
         }
     }
 }
 
-static weir_status finish(const struct builder *b, struct schedule *s)
+static weir_status finish(const struct builder *b, struct task_schedule *s)
 {
-    size_t n_stages = (size_t)b->n_stages, n_fillers = (size_t)b->n_fillers;
+    size_t n_stages = (size_t)b->n_stages, n_deferred = (size_t)b->n_deferred;
     s->n_stages = b->n_stages;
     s->loss_stage = b->loss_stage;
     s->tasks = calloc((size_t)b->n_tasks + 1, sizeof(*s->tasks));
@@ -306,20 +306,20 @@ static weir_status finish(const struct builder *b, struct schedule *s)
     s->combines = calloc((size_t)b->n_combines + 1, sizeof(*s->combines));
     s->first_combine = calloc(n_stages + 1, sizeof(int32_t));
     s->stages = calloc(n_stages + 1, sizeof(*s->stages));
-    s->filler_tasks = calloc(n_fillers + 1, sizeof(*s->filler_tasks));
-    s->fillers = calloc(n_fillers + 1, sizeof(*s->fillers));
+    s->deferred_tasks = calloc(n_deferred + 1, sizeof(*s->deferred_tasks));
+    s->deferred = calloc(n_deferred + 1, sizeof(*s->deferred));
     if (!s->tasks || !s->first_task || !s->combines || !s->first_combine || !s->stages ||
-        !s->filler_tasks || !s->fillers) {
+        !s->deferred_tasks || !s->deferred) {
         return WEIR_ERR_NOMEM;
     }
     qsort(b->tasks, (size_t)b->n_tasks, sizeof(*b->tasks), compare_tasks);
     sort_by_stage(b->tasks, b->n_tasks, s->n_stages, s->tasks, s->first_task);
     sort_by_stage(b->combines, b->n_combines, s->n_stages, s->combines, s->first_combine);
-    list_fillers(b, s);
+    list_deferred(b, s);
     return WEIR_OK;
 }
 
-static size_t max_fillers(const struct plan *plan)
+static size_t max_deferred(const struct net_plan *plan)
 {
     size_t n = 4 * (size_t)plan->n_ops;
     for (int32_t i = 0; i < plan->n_ops; i++) {
@@ -328,19 +328,20 @@ static size_t max_fillers(const struct plan *plan)
     return n;
 }
 
-weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, bool is_training)
+weir_status plan_make_schedule(struct net_plan *plan, struct task_schedule *schedule,
+                               bool is_training)
 {
     size_t n_ops = (size_t)plan->n_ops, n_values = (size_t)plan->n_values;
     struct builder b = {.plan = plan,
                         .is_training = is_training,
                         .tasks = calloc(5 * n_ops, sizeof(struct placed)),
                         .combines = calloc(2 * n_ops, sizeof(struct placed)),
-                        .fillers = calloc(max_fillers(plan), sizeof(struct placed)),
+                        .deferred = calloc(max_deferred(plan), sizeof(struct placed)),
                         .data_stage = calloc(n_values, sizeof(int32_t)),
                         .grad_stage = calloc(n_values, sizeof(int32_t)),
                         .demands = calloc(n_values, sizeof(struct demand))};
     weir_status status = WEIR_ERR_NOMEM;
-    if (b.tasks && b.combines && b.fillers && b.data_stage && b.grad_stage && b.demands) {
+    if (b.tasks && b.combines && b.deferred && b.data_stage && b.grad_stage && b.demands) {
         memset(b.grad_stage, -1, n_values * sizeof(int32_t));
         for (size_t i = 0; i < n_values; i++) {
             b.demands[i] = (struct demand){INT32_MAX, INT32_MAX};
@@ -354,7 +355,7 @@ weir_status plan_make_schedule(struct plan *plan, struct schedule *schedule, boo
     }
     free(b.tasks);
     free(b.combines);
-    free(b.fillers);
+    free(b.deferred);
     free(b.data_stage);
     free(b.grad_stage);
     free(b.demands);

@@ -12,24 +12,24 @@
 #include <string.h>
 
 /* The size of the smallest element, and a divisor of every place and size. */
-#define CELL_BYTES 2
+#define GRAIN_BYTES 2
 
 /* A tensor: data of value v, its gradient (v + n_values), its data made again (v + 2 n_values), or
  * what op i has derived from its weights, for forward (3 n_values + 2 i) and backward (the next).
  */
 struct model {
-    const struct plan *plan;
-    const struct schedule *s;
-    int32_t *slab, *tile; /* by CELL_BYTES of memory: tensor last written there, plus one */
+    const struct net_plan *plan;
+    const struct task_schedule *s;
+    int32_t *slab, *tile; /* by GRAIN_BYTES of memory: tensor last written there, plus one */
     int32_t *n_updates;   /* by op: how often its parameters were updated, in part or whole */
     const char *where;
 };
 
-static struct place place_of(const struct model *m, int32_t tensor)
+static struct location location_of(const struct model *m, int32_t tensor)
 {
     int32_t n = m->plan->n_values;
     if (tensor >= 3 * n) {
-        return m->s->derived[tensor - 3 * n];
+        return m->s->packed_weights[tensor - 3 * n];
     }
     if (tensor >= 2 * n) {
         return m->s->again[tensor - 2 * n];
@@ -37,39 +37,39 @@ static struct place place_of(const struct model *m, int32_t tensor)
     return tensor < n ? m->s->data[tensor] : m->s->gradients[tensor - n];
 }
 
-static int32_t *cells(const struct model *m, int32_t tensor, int32_t first, size_t *out_n,
-                      int32_t n)
+static int32_t *grains(const struct model *m, int32_t tensor, int32_t first, size_t *out_n,
+                       int32_t n)
 {
-    struct place place = place_of(m, tensor);
-    int32_t i_derived = tensor - 3 * m->plan->n_values;
-    size_t image = plan_image_bytes(m->plan, tensor % m->plan->n_values) / CELL_BYTES;
-    size_t at = place.offset / CELL_BYTES;
+    struct location location = location_of(m, tensor);
+    int32_t i_packed = tensor - 3 * m->plan->n_values;
+    size_t image = plan_image_bytes(m->plan, tensor % m->plan->n_values) / GRAIN_BYTES;
+    size_t at = location.offset / GRAIN_BYTES;
     *out_n = image * (size_t)n;
-    if (i_derived >= 0) {
-        ck_assert_int_eq(place.kind, PLACE_SLAB);
-        *out_n = m->plan->ops[i_derived / 2].op.derived_bytes / CELL_BYTES;
+    if (i_packed >= 0) {
+        ck_assert_int_eq(location.kind, LOCATION_SLAB);
+        *out_n = m->plan->ops[i_packed / 2].op.packed_bytes / GRAIN_BYTES;
         return m->slab + at;
     }
-    if (place.kind == PLACE_SLAB) {
+    if (location.kind == LOCATION_SLAB) {
         return m->slab + at + image * (size_t)first;
     }
-    return place.kind == PLACE_TILE ? m->tile + at : NULL;
+    return location.kind == LOCATION_TILE ? m->tile + at : NULL;
 }
 
 static void write_tensor(const struct model *m, int32_t tensor, int32_t first, int32_t n)
 {
-    size_t n_cells;
-    int32_t *at = cells(m, tensor, first, &n_cells, n);
-    for (size_t i = 0; at && i < n_cells; i++) {
+    size_t n_grains;
+    int32_t *at = grains(m, tensor, first, &n_grains, n);
+    for (size_t i = 0; at && i < n_grains; i++) {
         at[i] = tensor + 1;
     }
 }
 
 static void read_tensor(const struct model *m, int32_t tensor, int32_t first, int32_t n)
 {
-    size_t n_cells;
-    int32_t *at = cells(m, tensor, first, &n_cells, n);
-    for (size_t i = 0; at && i < n_cells; i++) {
+    size_t n_grains;
+    int32_t *at = grains(m, tensor, first, &n_grains, n);
+    for (size_t i = 0; at && i < n_grains; i++) {
         if (at[i] != tensor + 1) { /* an assertion per cell would be slow: Check reports each */
             ck_abort_msg("%s: tensor %d was overwritten by %d (image %d)", m->where, tensor,
                          at[i] - 1, first);
@@ -83,7 +83,7 @@ static int32_t later(const struct model *m, int32_t value)
     return m->plan->is_recomputed[value] ? 2 * m->plan->n_values + value : value;
 }
 
-static int32_t derived(const struct model *m, int32_t i_op, bool is_backward)
+static int32_t packed_weights(const struct model *m, int32_t i_op, bool is_backward)
 {
     return 3 * m->plan->n_values + 2 * i_op + is_backward;
 }
@@ -106,8 +106,8 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
     int32_t n_read = task.phase == TASK_FORWARD_SUMS ? 1 : o->op.n_in;
     bool is_again = task.phase == TASK_RECOMPUTE;
     expect_old_parameters(m, task.i_op);
-    if (o->op.derived_bytes > 0) {
-        read_tensor(m, derived(m, task.i_op, is_backward), 0, 1);
+    if (o->op.packed_bytes > 0) {
+        read_tensor(m, packed_weights(m, task.i_op, is_backward), 0, 1);
     }
     for (int32_t j = 0; !is_backward && j < n_read; j++) {
         read_tensor(m, is_again ? later(m, o->in[j]) : o->in[j], first, n);
@@ -152,20 +152,20 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
     }
 }
 
-static void model_filler(const struct model *m, int32_t i_filler)
+static void model_deferred(const struct model *m, int32_t i_deferred)
 {
-    struct plan_task task = m->s->filler_tasks[i_filler];
+    struct plan_task task = m->s->deferred_tasks[i_deferred];
     const struct plan_op *o = &m->plan->ops[task.i_op];
     if (task.phase != TASK_WEIGHT_GRADIENT) {
         expect_old_parameters(m, task.i_op);
     } else if (o->op.n_updates > 0) {
-        ck_assert_int_eq(m->s->filler_tasks[i_filler].i_part, m->n_updates[task.i_op]);
+        ck_assert_int_eq(m->s->deferred_tasks[i_deferred].i_part, m->n_updates[task.i_op]);
         ck_assert_int_lt(m->n_updates[task.i_op]++, o->op.n_updates);
     }
     if (task.phase == TASK_REFRESH_BACKWARD) {
         ck_assert(o->op.refreshes_backward);
     } else if (task.phase != TASK_WEIGHT_GRADIENT) {
-        write_tensor(m, derived(m, task.i_op, task.phase == TASK_DERIVE_BACKWARD), 0, 1);
+        write_tensor(m, packed_weights(m, task.i_op, task.phase == TASK_PACK_BACKWARD), 0, 1);
     } else if (o->op.kind == LAYER_CONV || o->op.kind == LAYER_LINEAR) {
         read_tensor(m, later(m, o->in[0]), 0, m->plan->batch);
         read_tensor(m, m->plan->n_values + o->out, 0, m->plan->batch);
@@ -175,25 +175,25 @@ static void model_filler(const struct model *m, int32_t i_filler)
 }
 
 /* Fillers that are due before stage `stage` opens (late), or that stage - 1 has opened (early). */
-static void model_fillers(const struct model *m, int32_t stage, bool is_late, bool *is_done)
+static void model_due(const struct model *m, int32_t stage, bool is_late, bool *is_done)
 {
-    for (int32_t i = 0; i < m->s->n_fillers; i++) {
+    for (int32_t i = 0; i < m->s->n_deferred; i++) {
         int32_t opened_by = 0;
-        while (i >= m->s->stages[opened_by].i_filler + m->s->stages[opened_by].n_fillers) {
+        while (i >= m->s->stages[opened_by].i_deferred + m->s->stages[opened_by].n_deferred) {
             opened_by++;
         }
-        if (!is_done[i] && (is_late ? m->s->fillers[i].deadline <= stage : opened_by < stage)) {
-            bool is_update = m->plan->ops[m->s->filler_tasks[i].i_op].op.n_updates > 0 &&
-                             m->s->filler_tasks[i].phase == TASK_WEIGHT_GRADIENT;
+        if (!is_done[i] && (is_late ? m->s->deferred[i].deadline <= stage : opened_by < stage)) {
+            bool is_update = m->plan->ops[m->s->deferred_tasks[i].i_op].op.n_updates > 0 &&
+                             m->s->deferred_tasks[i].phase == TASK_WEIGHT_GRADIENT;
             ck_assert(!is_update || opened_by >= m->s->loss_stage); /* the loss decides */
-            model_filler(m, i);
+            model_deferred(m, i);
             is_done[i] = true;
         }
     }
 }
 
 /* Every op finds its inputs in its own type, and the caller the output in f32. */
-static void check_types(const struct plan *plan, const char *where)
+static void check_types(const struct net_plan *plan, const char *where)
 {
     for (int32_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *o = &plan->ops[i];
@@ -216,21 +216,21 @@ static void check_types(const struct plan *plan, const char *where)
     ck_assert_int_eq(plan->types[plan->output], WEIR_PRECISION_F32);
 }
 
-static void check_schedule(const struct plan *plan, const struct schedule *s, bool is_late,
+static void check_schedule(const struct net_plan *plan, const struct task_schedule *s, bool is_late,
                            const char *where)
 {
     struct model m = {.plan = plan,
                       .s = s,
-                      .slab = calloc(s->slab_bytes / CELL_BYTES + 1, sizeof(int32_t)),
-                      .tile = calloc(s->tile_bytes / CELL_BYTES + 1, sizeof(int32_t)),
+                      .slab = calloc(s->slab_bytes / GRAIN_BYTES + 1, sizeof(int32_t)),
+                      .tile = calloc(s->tile_bytes / GRAIN_BYTES + 1, sizeof(int32_t)),
                       .n_updates = calloc((size_t)plan->n_ops + 1, sizeof(int32_t)),
                       .where = where};
-    bool *is_done = calloc((size_t)s->n_fillers + 1, sizeof(bool));
-    if (s->data[plan->input].kind == PLACE_SLAB) {
+    bool *is_done = calloc((size_t)s->n_deferred + 1, sizeof(bool));
+    if (s->data[plan->input].kind == LOCATION_SLAB) {
         ck_assert_int_eq(plan->ops[0].op.kind, LAYER_INPUT);
     }
     for (int32_t stage = 0; stage < s->n_stages; stage++) {
-        model_fillers(&m, stage, is_late, is_done);
+        model_due(&m, stage, is_late, is_done);
         /* Slices of a stage may run in any order: odd stages go backwards. */
         for (int32_t i = 0; i < plan->n_slices; i++) {
             int32_t slice = stage % 2 ? plan->n_slices - 1 - i : i;
@@ -242,11 +242,11 @@ static void check_schedule(const struct plan *plan, const struct schedule *s, bo
                 }
             }
             memset(m.tile, 0,
-                   s->tile_bytes / CELL_BYTES * sizeof(int32_t)); /* another thread's next */
+                   s->tile_bytes / GRAIN_BYTES * sizeof(int32_t)); /* another thread's next */
         }
     }
-    model_fillers(&m, s->n_stages, is_late, is_done);
-    for (int32_t i = 0; i < s->n_fillers; i++) {
+    model_due(&m, s->n_stages, is_late, is_done);
+    for (int32_t i = 0; i < s->n_deferred; i++) {
         ck_assert(is_done[i]);
     }
     for (int32_t i = 0; s == &plan->training && i < plan->n_ops; i++) {
@@ -279,7 +279,7 @@ START_TEST(no_tensor_is_overwritten_while_it_is_needed)
                                              .precision = (enum weir_precision)(i / 2 % 2),
                                              .convolution = convolution_of(seed, i),
                                              .backend = backends[i % 2]};
-            struct plan *plan;
+            struct net_plan *plan;
             char where[64];
             ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "seed %d: %s",
                           (int)seed, err.message);
@@ -300,9 +300,10 @@ START_TEST(no_tensor_is_overwritten_while_it_is_needed)
 END_TEST
 
 /* The bytes of an image that a value lies in; none outside the slab. */
-static bool do_places_meet(const struct plan *plan, const struct schedule *s, int32_t a, int32_t b)
+static bool do_places_meet(const struct net_plan *plan, const struct task_schedule *s, int32_t a,
+                           int32_t b)
 {
-    if (s->data[a].kind != PLACE_SLAB || s->data[b].kind != PLACE_SLAB) {
+    if (s->data[a].kind != LOCATION_SLAB || s->data[b].kind != LOCATION_SLAB) {
         return false;
     }
     size_t batch = (size_t)plan->batch;
@@ -316,22 +317,22 @@ static bool reads_other_rows(const struct plan_op *o, int32_t j)
         o->op.kind == LAYER_CONV
             ? j > 0 || (o->op.conv.kernel_h == 1 && o->op.conv.stride == 1 && o->op.conv.pad_h == 0)
             : true;
-    return o->op.n_bands == 0 || !is_local;
+    return o->op.n_row_tiles == 0 || !is_local;
 }
 
 /* With bands, tiles of an image run a stage's tasks at any time: what another tile makes or spoils
  * in a stage must not be read in it. */
-static void check_bands(const struct plan *plan, const char *where)
+static void check_row_tiles(const struct net_plan *plan, const char *where)
 {
-    const struct schedule *s = &plan->inference;
+    const struct task_schedule *s = &plan->inference;
     for (int32_t stage = 0; stage < s->n_stages; stage++) {
         for (int32_t i = s->first_task[stage]; i < s->first_task[stage + 1]; i++) {
             const struct plan_op *reader = &plan->ops[s->tasks[i].i_op];
             for (int32_t k = s->first_task[stage]; k < s->first_task[stage + 1]; k++) {
                 const struct plan_op *writer = &plan->ops[s->tasks[k].i_op];
                 for (int32_t j = 0; j < reader->op.n_in; j++) {
-                    bool is_alone = reader->op.n_bands == 0 && writer->op.n_bands == 0;
-                    bool can_differ = writer->op.n_bands == 0 || reads_other_rows(reader, j);
+                    bool is_alone = reader->op.n_row_tiles == 0 && writer->op.n_row_tiles == 0;
+                    bool can_differ = writer->op.n_row_tiles == 0 || reads_other_rows(reader, j);
                     if (!is_alone && can_differ && reader->op.kind != LAYER_INPUT &&
                         (reader->in[j] == writer->out ||
                          do_places_meet(plan, s, reader->in[j], writer->out))) {
@@ -344,16 +345,16 @@ static void check_bands(const struct plan *plan, const char *where)
     }
 }
 
-static bool join_all(const struct op *op)
+static bool batch_all(const struct op *op)
 {
     return op->kind == LAYER_LINEAR || op->conv.groups == 1;
 }
 
 /* Ops with weights of four slices at a time, whatever their size. */
-START_TEST(joined_ops_find_what_they_need)
+START_TEST(ops_that_batch_slices_find_what_they_need)
 {
-    struct weir_backend joining = weir_onednn_backend;
-    joining.is_joined = join_all;
+    struct weir_backend batching = weir_onednn_backend;
+    batching.batches_slices = batch_all;
     for (uint64_t seed = 0; seed < 100; seed++) {
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 8), NULL);
         struct weir_error err = {0};
@@ -362,8 +363,8 @@ START_TEST(joined_ops_find_what_they_need)
                                          .is_training = true,
                                          .updates_in_backward = seed % 4 < 2,
                                          .precision = (enum weir_precision)(seed % 2),
-                                         .backend = &joining};
-        struct plan *plan;
+                                         .backend = &batching};
+        struct net_plan *plan;
         char where[32];
         ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "%s", err.message);
         snprintf(where, sizeof(where), "seed %d, joined", (int)seed);
@@ -377,20 +378,20 @@ START_TEST(joined_ops_find_what_they_need)
 
 END_TEST
 
-START_TEST(bands_of_an_image_do_not_disturb_each_other)
+START_TEST(row_tiles_of_an_image_do_not_disturb_each_other)
 {
     for (uint64_t seed = 0; seed < 300; seed++) {
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 8), NULL);
         struct weir_error err = {0};
         struct weir_net_config config = {.batch = 3,
-                                         .n_bands = 2 + (int32_t)(seed % 3),
+                                         .n_row_tiles = 2 + (int32_t)(seed % 3),
                                          .precision = (enum weir_precision)(seed % 2),
                                          .backend = &weir_onednn_backend};
-        struct plan *plan;
+        struct net_plan *plan;
         char where[32];
         ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "%s", err.message);
         snprintf(where, sizeof(where), "seed %d", (int)seed);
-        check_bands(plan, where);
+        check_row_tiles(plan, where);
         check_schedule(plan, &plan->inference, true, where);
         plan_destroy(plan);
         weir_graph_destroy(graph);
@@ -437,14 +438,14 @@ START_TEST(memory_grows_as_lifetimes_ask)
                                          .keeps_all = i / 4,
                                          .precision = (enum weir_precision)(i / 2 % 2),
                                          .backend = &weir_onednn_backend};
-        struct plan *plan;
+        struct net_plan *plan;
         ck_assert_int_eq(plan_create(graph, &config, &plan, NULL), WEIR_OK);
         /* Training keeps what the convolution and what the norm makes, or only the first, and a
          * handful of gradients (and of what is made again), however deep. */
         size_t kept = (config.keeps_all ? 2 : 1) * (size_t)n * image * batch;
         ck_assert_uint_ge(plan->training.slab_bytes, kept - 2 * image * batch);
         ck_assert_uint_le(plan->training.slab_bytes,
-                          kept + (PLAN_FILLER_SLACK + 5) * image * batch);
+                          kept + (PLAN_DEFERRED_SLACK + 5) * image * batch);
         /* Inference keeps nothing for the batch and two tensors per tile. */
         ck_assert_uint_eq(plan->inference.slab_bytes, 0);
         ck_assert_uint_le(plan->inference.tile_bytes, 2 * image);
@@ -456,5 +457,6 @@ START_TEST(memory_grows_as_lifetimes_ask)
 
 END_TEST
 
-WEIR_TEST_MAIN("plan", joined_ops_find_what_they_need, bands_of_an_image_do_not_disturb_each_other,
+WEIR_TEST_MAIN("plan", ops_that_batch_slices_find_what_they_need,
+               row_tiles_of_an_image_do_not_disturb_each_other,
                no_tensor_is_overwritten_while_it_is_needed, memory_grows_as_lifetimes_ask)

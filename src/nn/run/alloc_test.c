@@ -99,7 +99,7 @@ START_TEST(every_failed_allocation_of_the_onednn_backend_is_reported)
             sweep(&config);
             config.updates_in_backward = false;
             config.is_training = false;
-            config.n_bands = 2;
+            config.n_row_tiles = 2;
             sweep(&config);
         }
     }

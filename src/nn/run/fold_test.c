@@ -28,14 +28,14 @@ static void stir(struct weir_net *net)
     weir_net_weights_changed(net);
 }
 
-static struct weir_net *banded_like(const struct weir_graph *graph, struct weir_net *other,
-                                    int i_form, int32_t n_bands, int32_t n_threads)
+static struct weir_net *tiled_like(const struct weir_graph *graph, struct weir_net *other,
+                                   int i_form, int32_t n_row_tiles, int32_t n_threads)
 {
     struct weir_net *net =
         make_net(graph, (struct weir_net_config){.batch = BATCH,
                                                  .n_threads = n_threads,
-                                                 .n_slices = n_bands > 1 ? 0 : 2,
-                                                 .n_bands = n_bands,
+                                                 .n_slices = n_row_tiles > 1 ? 0 : 2,
+                                                 .n_row_tiles = n_row_tiles,
                                                  .precision = form_precision(i_form),
                                                  .backend = form_backend(i_form)});
     size_t n;
@@ -47,7 +47,7 @@ static struct weir_net *banded_like(const struct weir_graph *graph, struct weir_
 
 static struct weir_net *net_like(const struct weir_graph *graph, struct weir_net *other, int i_form)
 {
-    return banded_like(graph, other, i_form, 1, 2);
+    return tiled_like(graph, other, i_form, 1, 2);
 }
 
 /* The length of the difference over the length. */
@@ -63,18 +63,19 @@ static double distance(const float *a, const float *b, size_t n)
 }
 
 /* Nets of pictures in bands against one of whole pictures; the same bits for any threads. */
-static void compare_bands(const struct weir_graph *graph, struct weir_net *plain,
-                          struct weir_net *folded, int i_form, double tolerance, const char *what)
+static void compare_row_tiles(const struct weir_graph *graph, struct weir_net *plain,
+                              struct weir_net *folded, int i_form, double tolerance,
+                              const char *what)
 {
     size_t n_out = BATCH * (size_t)weir_graph_output_shape(graph).c;
-    for (int32_t n_bands = 2; n_bands <= 4; n_bands++) {
+    for (int32_t n_row_tiles = 2; n_row_tiles <= 4; n_row_tiles++) {
         uint64_t hash = 0;
         for (int32_t n_threads = 1; n_threads <= 3; n_threads++) {
-            struct weir_net *net = banded_like(graph, plain, i_form, n_bands, n_threads);
+            struct weir_net *net = tiled_like(graph, plain, i_form, n_row_tiles, n_threads);
             ck_assert_int_eq(weir_net_forward(net, BATCH, NULL), WEIR_OK);
             double d = distance(weir_net_output(folded), weir_net_output(net), n_out);
-            ck_assert_msg(d <= tolerance, "%s: %d bands, %d threads differ by %g", what, n_bands,
-                          n_threads, d);
+            ck_assert_msg(d <= tolerance, "%s: %d bands, %d threads differ by %g", what,
+                          n_row_tiles, n_threads, d);
             uint64_t bits = 0xcbf29ce484222325u;
             for (size_t i = 0; i < n_out; i++) {
                 uint32_t word;
@@ -82,7 +83,7 @@ static void compare_bands(const struct weir_graph *graph, struct weir_net *plain
                 bits = (bits ^ word) * 0x100000001b3u;
             }
             ck_assert_msg(n_threads == 1 || bits == hash, "%s: %d bands: bits of %d threads", what,
-                          n_bands, n_threads);
+                          n_row_tiles, n_threads);
             hash = bits;
             weir_net_destroy(net);
         }
@@ -110,7 +111,7 @@ static void compare(const struct weir_graph *graph, int i_form, const char *what
     d = distance(weir_net_output(oracle), weir_net_output(folded), n_out);
     ck_assert_msg(d <= tolerance, "%s: differs from the reference by %g", what, d);
     if (form_backend(i_form) == &weir_onednn_backend) {
-        compare_bands(graph, plain, folded, i_form, tolerance, what);
+        compare_row_tiles(graph, plain, folded, i_form, tolerance, what);
     }
     weir_net_input(folded)[1] = NAN;
     ck_assert_int_eq(weir_net_forward(folded, BATCH, NULL), WEIR_OK);
@@ -132,17 +133,18 @@ static void compare_many(int i_form)
     }
 }
 
-START_TEST(bands_are_for_inference_by_onednn)
+START_TEST(row_tiles_are_for_inference_by_onednn)
 {
     struct weir_graph *graph = small_graph();
     struct weir_error err = {0};
     struct weir_net *net = NULL;
-    struct weir_net_config config = {.batch = 1, .n_bands = 2, .is_training = true};
+    struct weir_net_config config = {.batch = 1, .n_row_tiles = 2, .is_training = true};
     ck_assert_int_eq(weir_net_create(graph, &config, &net, &err), WEIR_ERR_UNSUPPORTED);
-    config = (struct weir_net_config){.batch = 1, .n_bands = 2, .backend = &weir_reference_backend};
+    config =
+        (struct weir_net_config){.batch = 1, .n_row_tiles = 2, .backend = &weir_reference_backend};
     ck_assert_int_eq(weir_net_create(graph, &config, &net, &err), WEIR_ERR_UNSUPPORTED);
     ck_assert_msg(strstr(err.message, "n_bands") != NULL, "%s", err.message);
-    config.n_bands = 17;
+    config.n_row_tiles = 17;
     ck_assert_int_eq(weir_net_create(graph, &config, &net, &err), WEIR_ERR_INVALID);
     weir_graph_destroy(graph);
 }
@@ -215,6 +217,6 @@ START_TEST(what_is_folded_keeps_its_place_among_the_parameters)
 
 END_TEST
 
-WEIR_TEST_MAIN("fold", bands_are_for_inference_by_onednn, folded_nets_answer_as_they_are_in_f32,
+WEIR_TEST_MAIN("fold", row_tiles_are_for_inference_by_onednn, folded_nets_answer_as_they_are_in_f32,
                folded_nets_answer_as_they_are_in_bf16, an_old_processor_folds_too,
                what_is_folded_keeps_its_place_among_the_parameters)

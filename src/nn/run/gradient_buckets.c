@@ -1,15 +1,15 @@
 #include "net.h"
 
-void ready_start(struct weir_net *net, weir_net_ready_fn fn, void *context)
+void gradient_buckets_start(struct weir_net *net, weir_net_bucket_fn fn, void *context)
 {
-    struct ready_cursor *ready = &net->ready;
-    ready->fn = fn;
-    ready->context = context;
-    ready->i_next = 0;
-    ready->first_elem = 0;
-    atomic_store(&ready->n_calls, 0);
+    struct gradient_buckets *buckets = &net->buckets;
+    buckets->fn = fn;
+    buckets->context = context;
+    buckets->i_next = 0;
+    buckets->first_elem = 0;
+    atomic_store(&buckets->n_calls, 0);
     for (size_t i = 0; i < net->n_trainable_params; i++) {
-        atomic_store(&ready->is_done[i], false);
+        atomic_store(&buckets->is_done[i], false);
     }
 }
 
@@ -22,40 +22,40 @@ static size_t end_of(const struct weir_net *net, int32_t i_param)
 
 static void advance(struct weir_net *net)
 {
-    struct ready_cursor *ready = &net->ready;
-    while ((size_t)ready->i_next < net->n_trainable_params &&
-           atomic_load(&ready->is_done[ready->i_next])) {
-        size_t end = end_of(net, ready->i_next++);
-        if ((end - ready->first_elem) * sizeof(float) >= ready->bucket_bytes ||
+    struct gradient_buckets *buckets = &net->buckets;
+    while ((size_t)buckets->i_next < net->n_trainable_params &&
+           atomic_load(&buckets->is_done[buckets->i_next])) {
+        size_t end = end_of(net, buckets->i_next++);
+        if ((end - buckets->first_elem) * sizeof(float) >= buckets->bucket_bytes ||
             end == net->n_trainable_elems) {
-            ready->fn(ready->context, ready->first_elem, end - ready->first_elem);
-            ready->first_elem = end;
+            buckets->fn(buckets->context, buckets->first_elem, end - buckets->first_elem);
+            buckets->first_elem = end;
         }
     }
 }
 
-void ready_op_done(struct weir_net *net, const struct op *op)
+void gradient_buckets_op_done(struct weir_net *net, const struct op *op)
 {
-    struct ready_cursor *ready = &net->ready;
-    if (!ready->fn) {
+    struct gradient_buckets *buckets = &net->buckets;
+    if (!buckets->fn) {
         return;
     }
-    for (int place = 0; place < OP_MAX_PARAMS; place++) {
-        if (op->params[place].gradient) {
-            atomic_store(&ready->is_done[op->params[place].index], true);
+    for (int slot = 0; slot < OP_MAX_PARAMS; slot++) {
+        if (op->params[slot].gradient) {
+            atomic_store(&buckets->is_done[op->params[slot].index], true);
         }
     }
     /* One thread at a time moves the cursor; others leave their completion for it to find. */
-    int32_t n_seen = atomic_fetch_add(&ready->n_calls, 1);
+    int32_t n_seen = atomic_fetch_add(&buckets->n_calls, 1);
     if (n_seen != 0) {
         return;
     }
-    for (n_seen = 1; n_seen != 0; n_seen = atomic_fetch_sub(&ready->n_calls, n_seen) - n_seen) {
+    for (n_seen = 1; n_seen != 0; n_seen = atomic_fetch_sub(&buckets->n_calls, n_seen) - n_seen) {
         advance(net);
     }
 }
 
 void weir_net_set_bucket_bytes(struct weir_net *net, size_t bucket_bytes)
 {
-    net->ready.bucket_bytes = bucket_bytes;
+    net->buckets.bucket_bytes = bucket_bytes;
 }

@@ -6,40 +6,40 @@
 #include <stdlib.h>
 
 /* Of a layer's weights. Nobody is in the way of a thread that waits for others. */
-enum { WEIGHTS_HERE, WEIGHTS_EXPECTED, WEIGHTS_COMING };
+enum { WEIGHTS_HERE, WEIGHTS_PENDING, WEIGHTS_FETCHING };
 
-struct arrival {
-    weir_net_weights_fn fn;
+struct lazy_weights {
+    weir_net_fetch_fn fn;
     void *context;
     _Atomic int *states; /* by op */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };
 
-weir_status arrival_create(int32_t n_ops, struct arrival **out)
+weir_status lazy_weights_create(int32_t n_ops, struct lazy_weights **out)
 {
-    struct arrival *arrival = calloc(1, sizeof(*arrival));
-    if (!arrival) {
+    struct lazy_weights *lazy = calloc(1, sizeof(*lazy));
+    if (!lazy) {
         return WEIR_ERR_NOMEM;
     }
-    arrival->states = calloc((size_t)n_ops + 1, sizeof(*arrival->states));
-    if (!arrival->states) {
-        free(arrival);
+    lazy->states = calloc((size_t)n_ops + 1, sizeof(*lazy->states));
+    if (!lazy->states) {
+        free(lazy);
         return WEIR_ERR_NOMEM;
     }
-    pthread_mutex_init(&arrival->lock, NULL);
-    pthread_cond_init(&arrival->changed, NULL);
-    *out = arrival;
+    pthread_mutex_init(&lazy->lock, NULL);
+    pthread_cond_init(&lazy->changed, NULL);
+    *out = lazy;
     return WEIR_OK;
 }
 
-void arrival_destroy(struct arrival *arrival)
+void lazy_weights_destroy(struct lazy_weights *lazy)
 {
-    if (arrival) {
-        pthread_cond_destroy(&arrival->changed);
-        pthread_mutex_destroy(&arrival->lock);
-        free((void *)arrival->states);
-        free(arrival);
+    if (lazy) {
+        pthread_cond_destroy(&lazy->changed);
+        pthread_mutex_destroy(&lazy->lock);
+        free((void *)lazy->states);
+        free(lazy);
     }
 }
 
@@ -47,8 +47,8 @@ void arrival_destroy(struct arrival *arrival)
 static size_t range_of(const struct weir_net *net, const struct op *op, size_t *out_first)
 {
     size_t first = SIZE_MAX, end = 0;
-    for (int place = 0; place < OP_MAX_PARAMS; place++) {
-        int32_t index = op->params[place].index;
+    for (int slot = 0; slot < OP_MAX_PARAMS; slot++) {
+        int32_t index = op->params[slot].index;
         if (index >= 0 && net->params[index].is_trainable) {
             const struct weir_param *param = &net->params[index];
             first = WEIR_MIN(first, param->first_elem);
@@ -63,7 +63,7 @@ static weir_status fetch(struct weir_net *net, const struct op *op, int32_t i_th
 {
     size_t first;
     size_t n = range_of(net, op, &first);
-    WEIR_TRY(net->arrival->fn(net->arrival->context, first, n));
+    WEIR_TRY(net->lazy->fn(net->lazy->context, first, n));
     /* What batch norms derive is of inference, and renewed before it. */
     if (op->kind == LAYER_BATCH_NORM || !net->backend->kernels[op->kind].refresh) {
         return WEIR_OK;
@@ -72,67 +72,67 @@ static weir_status fetch(struct weir_net *net, const struct op *op, int32_t i_th
     return net->backend->kernels[op->kind].refresh(op, i_thread, scratch);
 }
 
-weir_status arrival_need(struct weir_net *net, int32_t i_op, int32_t i_thread)
+weir_status lazy_weights_require(struct weir_net *net, int32_t i_op, int32_t i_thread)
 {
-    struct arrival *arrival = net->arrival;
-    _Atomic int *state = &arrival->states[i_op];
+    struct lazy_weights *lazy = net->lazy;
+    _Atomic int *state = &lazy->states[i_op];
     if (atomic_load_explicit(state, memory_order_acquire) == WEIGHTS_HERE) {
         return WEIR_OK;
     }
-    pthread_mutex_lock(&arrival->lock);
-    while (atomic_load(state) == WEIGHTS_COMING) {
-        pthread_cond_wait(&arrival->changed, &arrival->lock);
+    pthread_mutex_lock(&lazy->lock);
+    while (atomic_load(state) == WEIGHTS_FETCHING) {
+        pthread_cond_wait(&lazy->changed, &lazy->lock);
     }
-    bool is_ours = atomic_load(state) == WEIGHTS_EXPECTED;
+    bool is_ours = atomic_load(state) == WEIGHTS_PENDING;
     if (is_ours) {
-        atomic_store(state, WEIGHTS_COMING);
+        atomic_store(state, WEIGHTS_FETCHING);
     }
-    pthread_mutex_unlock(&arrival->lock);
+    pthread_mutex_unlock(&lazy->lock);
     if (!is_ours) {
         return WEIR_OK;
     }
     weir_status status = fetch(net, &net->plan->ops[i_op].op, i_thread);
-    pthread_mutex_lock(&arrival->lock);
+    pthread_mutex_lock(&lazy->lock);
     atomic_store(state, WEIGHTS_HERE);
-    pthread_cond_broadcast(&arrival->changed);
-    pthread_mutex_unlock(&arrival->lock);
+    pthread_cond_broadcast(&lazy->changed);
+    pthread_mutex_unlock(&lazy->lock);
     return status;
 }
 
-void weir_net_expect_weights(struct weir_net *net, weir_net_weights_fn fn, void *context)
+void weir_net_set_pending_weights(struct weir_net *net, weir_net_fetch_fn fn, void *context)
 {
-    net->arrival->fn = fn;
-    net->arrival->context = context;
+    net->lazy->fn = fn;
+    net->lazy->context = context;
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
         size_t first, n = range_of(net, &net->plan->ops[i].op, &first);
-        atomic_store(&net->arrival->states[i], n > 0 ? WEIGHTS_EXPECTED : WEIGHTS_HERE);
+        atomic_store(&net->lazy->states[i], n > 0 ? WEIGHTS_PENDING : WEIGHTS_HERE);
     }
     /* Every copy is renewed with its layer, but for those of batch norms. */
     net->are_copies_of_backward = false;
-    net->are_derived_fresh = false;
+    net->are_packed_fresh = false;
     net->are_statistics_stale = true;
 }
 
-static weir_status run_arrival(void *context, int32_t i_thread, int32_t i_filler)
+static weir_status run_require(void *context, int32_t i_thread, int32_t i_deferred)
 {
-    return arrival_need(context, i_filler, i_thread);
+    return lazy_weights_require(context, i_deferred, i_thread);
 }
 
-weir_status weir_net_settle_weights(struct weir_net *net)
+weir_status weir_net_wait_weights(struct weir_net *net)
 {
-    bool is_settled = true;
+    bool is_whole = true;
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
-        is_settled = is_settled && atomic_load(&net->arrival->states[i]) == WEIGHTS_HERE;
+        is_whole = is_whole && atomic_load(&net->lazy->states[i]) == WEIGHTS_HERE;
     }
-    if (is_settled) {
+    if (is_whole) {
         return WEIR_OK;
     }
     if (net->backend->enter_thread) {
         net->backend->enter_thread();
     }
-    const struct program all = {.fillers = net->refresh_fillers,
-                                .n_fillers = net->plan->n_ops,
-                                .run_filler = run_arrival,
+    const struct program all = {.deferred = net->refresh_deferred,
+                                .n_deferred = net->plan->n_ops,
+                                .run_deferred = run_require,
                                 .context = net};
     return workers_run(net->workers, &all);
 }

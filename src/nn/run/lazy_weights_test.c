@@ -23,7 +23,7 @@ struct road {
     float watched_before, watched_at_last;
 };
 
-static weir_status arrive(void *context, size_t first_elem, size_t n_elems)
+static weir_status fetch_weights(void *context, size_t first_elem, size_t n_elems)
 {
     struct road *road = context;
     pthread_mutex_lock(&road->lock);
@@ -97,7 +97,7 @@ static struct weir_step_result take_step(struct road *road, uint64_t step)
         }
     }
     road->n_calls = 0;
-    weir_net_expect_weights(road->net, arrive, road);
+    weir_net_set_pending_weights(road->net, fetch_weights, road);
     return result;
 }
 
@@ -135,11 +135,11 @@ START_TEST(weights_that_come_during_the_next_step_give_the_bits_of_those_that_ca
                 for (uint64_t step = 0; step < STEPS; step++) {
                     take_step(&road, step);
                     if (step % 2 == 1) {
-                        ck_assert_int_eq(weir_net_settle_weights(net), WEIR_OK);
+                        ck_assert_int_eq(weir_net_wait_weights(net), WEIR_OK);
                         check_calls(&road);
                     }
                 }
-                ck_assert_int_eq(weir_net_settle_weights(net), WEIR_OK);
+                ck_assert_int_eq(weir_net_wait_weights(net), WEIR_OK);
                 check_calls(&road);
                 ck_assert_uint_eq(hash_weights(net), hash_weights(before));
                 road_fini(&road);
@@ -201,7 +201,7 @@ START_TEST(a_forward_pass_asks_for_all_and_nobody_is_asked_twice)
         ck_assert_int_eq(weir_net_forward(before, 11, &early), WEIR_OK);
         ck_assert_double_eq(late.loss, early.loss);
         int n_calls = road.n_calls;
-        ck_assert_int_eq(weir_net_settle_weights(net), WEIR_OK);
+        ck_assert_int_eq(weir_net_wait_weights(net), WEIR_OK);
         ck_assert_int_eq(weir_net_step(net, 1, NULL, NULL, NULL), WEIR_OK);
         ck_assert_int_eq(road.n_calls, n_calls);
         road_fini(&road);
@@ -224,7 +224,7 @@ START_TEST(weights_that_cannot_come_fail_the_step)
         road.status = WEIR_ERR_PEER;
         ck_assert_int_eq(weir_net_step(net, 1, NULL, NULL, NULL), WEIR_ERR_PEER);
         take_step(&road, 1);
-        ck_assert_int_eq(weir_net_settle_weights(net), WEIR_ERR_PEER);
+        ck_assert_int_eq(weir_net_wait_weights(net), WEIR_ERR_PEER);
         road_fini(&road);
         weir_net_destroy(net);
     }

@@ -69,7 +69,7 @@ static int32_t n_usable_cpus(void)
 static void take_small(struct weir_net *net)
 {
     struct slab *slab = &net->small;
-    const struct plan *plan = net->plan;
+    const struct net_plan *plan = net->plan;
     size_t batch = (size_t)plan->batch, n_slices = (size_t)plan->n_slices;
     net->input = slab_take(slab, batch * op_elems(plan->shapes[plan->input]) * sizeof(float));
     net->output = slab_take(slab, batch * op_elems(plan->shapes[plan->output]) * sizeof(float));
@@ -86,7 +86,7 @@ static void take_small(struct weir_net *net)
             op->partials = slab_take(slab, n_slices * (size_t)op->n_partials * sizeof(double));
         }
         if (plan->is_training && op->kind == LAYER_MAX_POOL) {
-            op->winners = slab_take(slab, batch * op_elems(op->out) * sizeof(int32_t));
+            op->argmax = slab_take(slab, batch * op_elems(op->out) * sizeof(int32_t));
         }
         if (op->kind == LAYER_MARGIN_LOSS) {
             size_t n_classes = (size_t)op->n_classes;
@@ -137,7 +137,7 @@ static weir_status map_params(struct weir_net *net, const struct weir_net_config
  */
 enum { MAX_TILE_SIZES = 3 };
 
-static int32_t tile_sizes(const struct plan *plan, const struct op *op, int32_t *sizes)
+static int32_t tile_sizes(const struct net_plan *plan, const struct op *op, int32_t *sizes)
 {
     int32_t n_sizes = 0;
     for (int32_t i = 0; i < plan->n_slices; i++) {
@@ -154,7 +154,7 @@ static int32_t tile_sizes(const struct plan *plan, const struct op *op, int32_t 
 
 static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
 {
-    const struct plan *plan = net->plan;
+    const struct net_plan *plan = net->plan;
     if (net->backend->enter_thread) {
         net->backend->enter_thread();
     }
@@ -178,7 +178,7 @@ static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
 
 static weir_status map_tensors(struct weir_net *net)
 {
-    const struct schedule *a = &net->plan->training, *b = &net->plan->inference;
+    const struct task_schedule *a = &net->plan->training, *b = &net->plan->inference;
     size_t tile_bytes = WEIR_MAX(a->tile_bytes, b->tile_bytes);
     size_t slab_bytes = WEIR_MAX(a->slab_bytes, b->slab_bytes);
     net->scratch_bytes = (net->scratch_bytes + 63) / 64 * 64;
@@ -205,7 +205,7 @@ static weir_status build(struct weir_net *net, const struct weir_net_config *con
     WEIR_TRY(prepare_ops(net, err));
     WEIR_TRY(map_tensors(net));
     WEIR_TRY(net_make_programs(net));
-    WEIR_TRY(arrival_create(net->plan->n_ops, &net->arrival));
+    WEIR_TRY(lazy_weights_create(net->plan->n_ops, &net->lazy));
     int32_t max_stages = WEIR_MAX(net->plan->training.n_stages, net->plan->inference.n_stages);
     return workers_create(net->n_threads, max_stages, net->backend->enter_thread, &net->workers);
 }
@@ -214,7 +214,7 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
                             struct weir_net **out, struct weir_error *err)
 {
     struct weir_net_config config = *given;
-    struct plan *plan;
+    struct net_plan *plan;
     config.backend = config.backend ? config.backend : &weir_onednn_backend;
     if (config.n_threads < 0 || config.n_threads > 1024) {
         return weir_error_set(err, WEIR_ERR_INVALID, "n_threads must be 0 to 1024, not %d",
@@ -241,7 +241,7 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
     net->seed = config.seed;
     net->first_image = config.first_image;
     net->label_smoothing = config.label_smoothing;
-    net->ready.bucket_bytes = DEFAULT_BUCKET_BYTES;
+    net->buckets.bucket_bytes = DEFAULT_BUCKET_BYTES;
     net->are_statistics_stale = true;
     weir_status status = build(net, &config, err);
     if (status != WEIR_OK) {
@@ -272,11 +272,11 @@ void weir_net_destroy(struct weir_net *net)
     slab_unmap(&net->threads);
     free(net->params);
     free(net->param_names);
-    free((void *)net->ready.is_done);
-    arrival_destroy(net->arrival);
-    free(net->refresh_fillers);
-    free(net->update_fillers);
-    free(net->rest_fillers);
+    free((void *)net->buckets.is_done);
+    lazy_weights_destroy(net->lazy);
+    free(net->refresh_deferred);
+    free(net->update_deferred);
+    free(net->rest_deferred);
     free(net->rest_ranges);
     free(net->refresh_ops);
     plan_destroy(net->plan);

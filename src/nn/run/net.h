@@ -12,7 +12,7 @@
 
 /** What the tiles and fillers of one run need to know. */
 struct net_run {
-    const struct schedule *schedule;
+    const struct task_schedule *schedule;
     bool is_training, has_loss;
     uint64_t step;
     double inv_n_labelled;
@@ -23,8 +23,8 @@ struct net_run {
 };
 
 /** Announces complete gradient ranges in slab order, whichever thread completes them. */
-struct ready_cursor {
-    weir_net_ready_fn fn;
+struct gradient_buckets {
+    weir_net_bucket_fn fn;
     void *context;
     size_t bucket_bytes;
     _Atomic bool *is_done;   /**< By row of the parameter table. */
@@ -34,10 +34,10 @@ struct ready_cursor {
 };
 
 /** Weights that are on their way; lazy_weights.c. */
-struct arrival;
+struct lazy_weights;
 
 struct weir_net {
-    struct plan *plan;
+    struct net_plan *plan;
     const struct weir_backend *backend;
     void *backend_context;
     struct workers *workers;
@@ -62,17 +62,17 @@ struct weir_net {
 
     struct program training, inference, refresh, update;
     struct program rest, rest_refresh; /**< Of what is not updated, or refreshed, in backward. */
-    struct program_filler *refresh_fillers, *update_fillers, *rest_fillers;
+    struct deferred_task *refresh_deferred, *update_deferred, *rest_deferred;
     struct weir_gradients *rest_ranges;
     int32_t *refresh_ops;
     weir_net_update_fn update_fn;
     void *update_context;
     struct net_run run;
-    struct ready_cursor ready;
-    struct arrival *arrival;
+    struct gradient_buckets buckets;
+    struct lazy_weights *lazy;
     struct weir_profile *profile; /**< NULL: nothing is recorded. */
     bool are_copies_of_backward;  /**< Convolutions were refreshed for backward since refresh. */
-    bool are_derived_fresh;       /**< The last run was inference, of the weights as they are. */
+    bool are_packed_fresh;        /**< The last run was inference, of the weights as they are. */
     bool are_statistics_stale;    /**< Running statistics moved since batch norms were refreshed. */
 };
 
@@ -85,7 +85,7 @@ uint64_t net_hash_name(const char *name);
 /** net_run.c: the programs of a net whose plan stands. */
 weir_status net_make_programs(struct weir_net *net) WEIR_MUST_CHECK;
 /** Memory a thread keeps parts of gradients in. */
-size_t net_part_bytes(const struct plan *plan);
+size_t net_part_bytes(const struct net_plan *plan);
 
 /** net_update.c: what calls the callers' functions that update. */
 weir_status net_make_updates(struct weir_net *net) WEIR_MUST_CHECK;
@@ -95,7 +95,7 @@ void net_apply_gradients(const struct weir_net *net, const struct op *op);
 weir_status net_update_rows(const struct weir_net *net, const struct plan_op *o, int32_t i_thread,
                             int32_t i_part) WEIR_MUST_CHECK;
 /** Memory a thread needs for it. */
-size_t net_row_bytes(const struct plan *plan, const struct plan_op *o);
+size_t net_row_bytes(const struct net_plan *plan, const struct plan_op *o);
 
 /* net_run.c, for net_update.c. */
 
@@ -109,15 +109,16 @@ void net_add_to(float *sum, const float *part, size_t n);
 void net_enter(const struct weir_net *net);
 
 /** gradient_buckets.c */
-void ready_start(struct weir_net *net, weir_net_ready_fn fn, void *context);
+void gradient_buckets_start(struct weir_net *net, weir_net_bucket_fn fn, void *context);
 /** All gradients of an op are complete. Any thread. */
-void ready_op_done(struct weir_net *net, const struct op *op);
+void gradient_buckets_op_done(struct weir_net *net, const struct op *op);
 
 /** lazy_weights.c */
-weir_status arrival_create(int32_t n_ops, struct arrival **out) WEIR_MUST_CHECK;
-void arrival_destroy(struct arrival *arrival);
+weir_status lazy_weights_create(int32_t n_ops, struct lazy_weights **out) WEIR_MUST_CHECK;
+void lazy_weights_destroy(struct lazy_weights *lazy);
 /** Before an op's weights are read: have them come if they are on their way. Any thread of the net.
  *  @return What the caller's function did, in the one thread that called it. */
-weir_status arrival_need(struct weir_net *net, int32_t i_op, int32_t i_thread) WEIR_MUST_CHECK;
+weir_status lazy_weights_require(struct weir_net *net, int32_t i_op,
+                                 int32_t i_thread) WEIR_MUST_CHECK;
 
 #endif

@@ -39,7 +39,7 @@ static void note_range(void *context, size_t first_elem, size_t n_elems)
     ranges->n_calls++;
 }
 
-START_TEST(ready_ranges_cover_the_gradients_once_and_in_order)
+START_TEST(buckets_cover_the_gradients_once_and_in_order)
 {
     for (uint64_t seed = 0; seed < 8; seed++) {
         struct weir_graph *graph = random_graph(seed, 5, NULL);
@@ -252,7 +252,7 @@ START_TEST(weights_lie_in_the_memory_the_caller_gave)
 
 END_TEST
 
-WEIR_TEST_MAIN("net gradients", ready_ranges_cover_the_gradients_once_and_in_order,
+WEIR_TEST_MAIN("net gradients", buckets_cover_the_gradients_once_and_in_order,
                announced_gradients_are_final,
                gradients_made_of_parts_have_the_bits_of_the_sum_over_workers,
                gradients_lie_in_the_memory_the_caller_gave,

@@ -3,42 +3,42 @@
 
 #include <math.h>
 
-static real *at_place(const struct weir_net *net, struct place place, weir_value_t value,
-                      int32_t first, int32_t i_thread)
+static real *at_location(const struct weir_net *net, struct location location, weir_value_t value,
+                         int32_t first, int32_t i_thread)
 {
     size_t image_elems = op_elems(net->plan->shapes[value]);
     char *at;
-    switch (place.kind) {
-    case PLACE_SLAB:
+    switch (location.kind) {
+    case LOCATION_SLAB:
         at = net->activations.base + (size_t)first * plan_image_bytes(net->plan, value);
-        return (real *)(void *)(at + place.offset);
-    case PLACE_TILE:
+        return (real *)(void *)(at + location.offset);
+    case LOCATION_TILE:
         at = net->threads.base + (size_t)i_thread * net->thread_bytes + net->scratch_bytes;
-        return (real *)(void *)(at + place.offset);
-    case PLACE_INPUT:
+        return (real *)(void *)(at + location.offset);
+    case LOCATION_INPUT:
         return net->input + (size_t)first * image_elems;
-    case PLACE_OUTPUT:
+    case LOCATION_OUTPUT:
         return net->output + (size_t)first * image_elems;
-    case PLACE_NONE:
+    case LOCATION_NONE:
         break;
     }
     return NULL;
 }
 
 /* What the op has derived from its weights. */
-static void *derived_at(const struct weir_net *net, int32_t i_op, bool is_backward)
+static void *packed_at(const struct weir_net *net, int32_t i_op, bool is_backward)
 {
-    struct place place = net->run.schedule->derived[2 * i_op + is_backward];
-    return place.kind == PLACE_SLAB ? net->activations.base + place.offset : NULL;
+    struct location location = net->run.schedule->packed_weights[2 * i_op + is_backward];
+    return location.kind == LOCATION_SLAB ? net->activations.base + location.offset : NULL;
 }
 
 /* Everything a kernel of op `o` may touch for images first .. first + n; `data` is where values are
  * at that time of the step. */
 static struct op_tile make_tile(const struct weir_net *net, const struct plan_op *o,
-                                const struct place *data, int32_t i_thread, int32_t i_slice,
+                                const struct location *data, int32_t i_thread, int32_t i_slice,
                                 int32_t first, int32_t n)
 {
-    const struct schedule *s = net->run.schedule;
+    const struct task_schedule *s = net->run.schedule;
     bool is_loss = net->plan->i_loss >= 0 && o == &net->plan->ops[net->plan->i_loss];
     struct op_tile tile = {.i_thread = i_thread,
                            .i_slice = i_slice,
@@ -51,10 +51,10 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
                            .loss = &net->losses[i_slice],
                            .scratch = net->threads.base + (size_t)i_thread * net->thread_bytes};
     if (!is_loss) {
-        tile.y = at_place(net, data[o->out], o->out, first, i_thread);
+        tile.y = at_location(net, data[o->out], o->out, first, i_thread);
     }
     for (int32_t j = 0; j < o->op.n_in; j++) {
-        tile.x[j] = at_place(net, data[o->in[j]], o->in[j], first, i_thread);
+        tile.x[j] = at_location(net, data[o->in[j]], o->in[j], first, i_thread);
     }
     if (o->op.kind == LAYER_INPUT) {
         tile.x[0] = net->input + (size_t)first * op_elems(o->op.out);
@@ -62,17 +62,17 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
     if (!net->run.is_training) {
         return tile;
     }
-    tile.dy = is_loss ? NULL : at_place(net, s->gradients[o->out], o->out, first, i_thread);
+    tile.dy = is_loss ? NULL : at_location(net, s->gradients[o->out], o->out, first, i_thread);
     for (int32_t j = 0; j < o->op.n_in; j++) {
         if (net->plan->needs_gradient[o->in[j]]) {
-            tile.dx[j] = at_place(net, s->gradients[o->in[j]], o->in[j], first, i_thread);
+            tile.dx[j] = at_location(net, s->gradients[o->in[j]], o->in[j], first, i_thread);
             tile.dx_adds[j] = o->dx_adds[j];
         }
     }
     return tile;
 }
 
-static void round_values(const struct plan *plan, weir_value_t value, real *at, int32_t n)
+static void round_values(const struct net_plan *plan, weir_value_t value, real *at, int32_t n)
 {
     size_t n_elems =
         plan->types[value] == WEIR_PRECISION_F32 ? 0 : (size_t)n * op_elems(plan->shapes[value]);
@@ -82,8 +82,8 @@ static void round_values(const struct plan *plan, weir_value_t value, real *at, 
 }
 
 /* What a kernel that only knows f32 wrote, as one of bf16 would have stored it. */
-static void round_written(const struct plan *plan, const struct plan_op *o, enum task_phase phase,
-                          const struct op_tile *tile)
+static void round_written(const struct net_plan *plan, const struct plan_op *o,
+                          enum task_phase phase, const struct op_tile *tile)
 {
     if (phase == TASK_FORWARD || phase == TASK_RECOMPUTE) {
         round_values(plan, o->out, tile->y, tile->n);
@@ -94,34 +94,35 @@ static void round_written(const struct plan *plan, const struct plan_op *o, enum
 }
 
 /* `rows` rows further down in the picture. */
-static real *move_down(const struct plan *plan, weir_value_t value, const real *at, int32_t rows)
+static real *move_down(const struct net_plan *plan, weir_value_t value, const real *at,
+                       int32_t rows)
 {
     size_t row_bytes = plan_image_bytes(plan, value) / (size_t)plan->shapes[value].h;
     return at ? (real *)(void *)((char *)(uintptr_t)at + (size_t)rows * row_bytes) : NULL;
 }
 
 /* A forward kernel on one band of the tile's picture. */
-static weir_status run_band(const struct weir_net *net, const struct plan_op *o, op_tile_fn fn,
-                            struct op_tile *tile, int32_t i_band)
+static weir_status run_row_tile(const struct weir_net *net, const struct plan_op *o, op_tile_fn fn,
+                                struct op_tile *tile, int32_t i_row_tile)
 {
-    const struct op part = op_of_band(&o->op, i_band);
-    const struct op_band *band = &o->op.bands[i_band];
-    tile->i_band = i_band;
-    tile->y = move_down(net->plan, o->out, tile->y, band->first_out);
+    const struct op part = op_of_row_tile(&o->op, i_row_tile);
+    const struct op_row_tile *row_tile = &o->op.row_tiles[i_row_tile];
+    tile->i_row_tile = i_row_tile;
+    tile->y = move_down(net->plan, o->out, tile->y, row_tile->first_out);
     for (int32_t j = 0; j < o->op.n_in; j++) {
-        tile->x[j] =
-            move_down(net->plan, o->in[j], tile->x[j], j == 0 ? band->first_in : band->first_out);
+        tile->x[j] = move_down(net->plan, o->in[j], tile->x[j],
+                               j == 0 ? row_tile->first_in : row_tile->first_out);
     }
     return fn(&part, tile);
 }
 
 static weir_status run_task(const struct weir_net *net, struct plan_task task, int32_t i_thread,
-                            int32_t i_slice, int32_t i_band)
+                            int32_t i_slice, int32_t i_row_tile)
 {
     const struct plan_op *o = &net->plan->ops[task.i_op];
     const struct op_kernels *kernels = &net->backend->kernels[o->op.kind];
     int32_t first, n = plan_tile_images(net->plan, &o->op, i_slice, &first);
-    const struct place *data = net->run.schedule->again;
+    const struct location *data = net->run.schedule->again;
     op_tile_fn fn = NULL;
     switch (task.phase) {
     case TASK_RECOMPUTE:
@@ -147,20 +148,20 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
         break;
     case TASK_WEIGHT_GRADIENT:
     case TASK_REFRESH_BACKWARD:
-    case TASK_DERIVE_FORWARD:
-    case TASK_DERIVE_BACKWARD:
-        break; /* run_filler */
+    case TASK_PACK_FORWARD:
+    case TASK_PACK_BACKWARD:
+        break; /* run_deferred */
     }
-    if (!fn || (o->op.n_bands == 0 && i_band > 0)) {
+    if (!fn || (o->op.n_row_tiles == 0 && i_row_tile > 0)) {
         return WEIR_OK; /* what has no bands is done with the first */
     }
     if (task.phase == TASK_LOSS) {
         n = WEIR_MIN(n, net->run.n_images - first); /* other tasks compute a slice whole */
     }
     struct op_tile tile = make_tile(net, o, data, i_thread, i_slice, first, n);
-    tile.derived = derived_at(net, task.i_op, task.phase == TASK_BACKWARD);
-    if (o->op.n_bands > 0) {
-        return run_band(net, o, fn, &tile, i_band);
+    tile.packed_weights = packed_at(net, task.i_op, task.phase == TASK_BACKWARD);
+    if (o->op.n_row_tiles > 0) {
+        return run_row_tile(net, o, fn, &tile, i_row_tile);
     }
     WEIR_TRY(fn(&o->op, &tile));
     if (net->backend->keeps_f32) {
@@ -172,8 +173,8 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
 static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, int32_t i_tile)
 {
     struct weir_net *net = context;
-    const struct schedule *s = net->run.schedule;
-    int32_t i_slice = i_tile / net->plan->n_bands, i_band = i_tile % net->plan->n_bands;
+    const struct task_schedule *s = net->run.schedule;
+    int32_t i_slice = i_tile / net->plan->n_row_tiles, i_row_tile = i_tile % net->plan->n_row_tiles;
     for (int32_t i = s->first_task[i_stage]; i < s->first_task[i_stage + 1]; i++) {
         int32_t first;
         int32_t n =
@@ -181,9 +182,9 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
         if (n == 0) {
             continue; /* a joined op's, whose first slice is another */
         }
-        WEIR_TRY(arrival_need(net, s->tasks[i].i_op, i_thread));
+        WEIR_TRY(lazy_weights_require(net, s->tasks[i].i_op, i_thread));
         uint64_t begin_ns = profile_begin(net->profile);
-        WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_slice, i_band));
+        WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_slice, i_row_tile));
         profile_end(net->profile, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase, n, begin_ns);
     }
     return WEIR_OK;
@@ -207,7 +208,7 @@ static struct weir_step_result sum_losses(const struct weir_net *net, int32_t n_
 static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
 {
     struct weir_net *net = context;
-    const struct schedule *s = net->run.schedule;
+    const struct task_schedule *s = net->run.schedule;
     for (int32_t i = s->first_combine[i_stage]; i < s->first_combine[i_stage + 1]; i++) {
         const struct op *op = &net->plan->ops[s->combines[i].i_op].op;
         const struct op_kernels *kernels = &net->backend->kernels[op->kind];
@@ -218,7 +219,7 @@ static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
                     is_forward ? PROFILE_FORWARD_COMBINE : PROFILE_BACKWARD_COMBINE,
                     net->plan->batch, begin_ns);
         if (!is_forward) {
-            ready_op_done(net, op);
+            gradient_buckets_op_done(net, op);
         }
     }
     if (net->run.apply && i_stage == s->loss_stage) {
@@ -246,7 +247,7 @@ struct op_tile net_gradient_tile(const struct weir_net *net, const struct plan_o
 }
 
 /* Room for one part of the largest gradient that is made of parts, or for rows of one. */
-size_t net_part_bytes(const struct plan *plan)
+size_t net_part_bytes(const struct net_plan *plan)
 {
     size_t most = 0;
     for (int32_t i = 0; plan->is_training && i < plan->n_ops; i++) {
@@ -303,17 +304,16 @@ static weir_status run_refresh_backward(const struct weir_net *net, int32_t i_op
     return WEIR_OK;
 }
 
-static weir_status run_derive(struct weir_net *net, struct plan_task task, int32_t i_thread)
+static weir_status run_pack(struct weir_net *net, struct plan_task task, int32_t i_thread)
 {
     const struct op *op = &net->plan->ops[task.i_op].op;
-    bool is_backward = task.phase == TASK_DERIVE_BACKWARD;
-    if (!net->run.is_training && net->are_derived_fresh) {
+    bool is_backward = task.phase == TASK_PACK_BACKWARD;
+    if (!net->run.is_training && net->are_packed_fresh) {
         return WEIR_OK;
     }
-    WEIR_TRY(arrival_need(net, task.i_op, i_thread));
+    WEIR_TRY(lazy_weights_require(net, task.i_op, i_thread));
     uint64_t begin_ns = profile_begin(net->profile);
-    net->backend->kernels[op->kind].derive(op, is_backward,
-                                           derived_at(net, task.i_op, is_backward));
+    net->backend->kernels[op->kind].pack(op, is_backward, packed_at(net, task.i_op, is_backward));
     profile_end(net->profile, i_thread, task.i_op, (int)task.phase, 0, begin_ns);
     return WEIR_OK;
 }
@@ -336,16 +336,16 @@ static bool is_refreshed_early(const struct op *op)
     return op->n_updates == 1;
 }
 
-static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
+static weir_status run_deferred(void *context, int32_t i_thread, int32_t i_deferred)
 {
     struct weir_net *net = context;
-    struct plan_task task = net->run.schedule->filler_tasks[i_filler];
+    struct plan_task task = net->run.schedule->deferred_tasks[i_deferred];
     const struct plan_op *o = &net->plan->ops[task.i_op];
     if (task.phase == TASK_REFRESH_BACKWARD) {
         return run_refresh_backward(net, task.i_op, i_thread);
     }
     if (task.phase != TASK_WEIGHT_GRADIENT) {
-        return run_derive(net, task, i_thread);
+        return run_pack(net, task, i_thread);
     }
     if (net->run.is_spoilt) {
         return WEIR_OK;
@@ -360,39 +360,39 @@ static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
     profile_end(net->profile, i_thread, task.i_op,
                 is_updated ? (int)PROFILE_GRADIENT_AND_UPDATE : (int)task.phase, net->plan->batch,
                 begin_ns);
-    ready_op_done(net, &o->op);
+    gradient_buckets_op_done(net, &o->op);
     return is_refreshed_early(&o->op) ? refresh_op(net, task.i_op, i_thread) : WEIR_OK;
 }
 
-static weir_status run_refresh(void *context, int32_t i_thread, int32_t i_filler)
+static weir_status run_refresh(void *context, int32_t i_thread, int32_t i_deferred)
 {
     const struct weir_net *net = context;
-    return refresh_op(net, net->refresh_ops[i_filler], i_thread);
+    return refresh_op(net, net->refresh_ops[i_deferred], i_thread);
 }
 
-static struct program program_of(struct weir_net *net, const struct schedule *s)
+static struct program program_of(struct weir_net *net, const struct task_schedule *s)
 {
     return (struct program){.stages = s->stages,
                             .n_stages = s->n_stages,
-                            .fillers = s->fillers,
-                            .n_fillers = s->n_fillers,
-                            .n_tiles = net->plan->n_slices * net->plan->n_bands,
+                            .deferred = s->deferred,
+                            .n_deferred = s->n_deferred,
+                            .n_tiles = net->plan->n_slices * net->plan->n_row_tiles,
                             .run_tile = run_tile,
                             .end_stage = end_stage,
-                            .run_filler = run_filler,
+                            .run_deferred = run_deferred,
                             .context = net};
 }
 
 weir_status net_make_programs(struct weir_net *net)
 {
     size_t n_ops = (size_t)net->plan->n_ops;
-    net->refresh_fillers = calloc(n_ops + 1, sizeof(*net->refresh_fillers));
+    net->refresh_deferred = calloc(n_ops + 1, sizeof(*net->refresh_deferred));
     net->refresh_ops = calloc(n_ops + 1, sizeof(*net->refresh_ops));
-    if (!net->refresh_fillers || !net->refresh_ops) {
+    if (!net->refresh_deferred || !net->refresh_ops) {
         return WEIR_ERR_NOMEM;
     }
     net->refresh = (struct program){
-        .fillers = net->refresh_fillers, .run_filler = run_refresh, .context = net};
+        .deferred = net->refresh_deferred, .run_deferred = run_refresh, .context = net};
     net->rest_refresh = net->refresh;
     /* First those that are not refreshed in backward. */
     for (int32_t i = 0; i < 2 * net->plan->n_ops; i++) {
@@ -401,8 +401,8 @@ weir_status net_make_programs(struct weir_net *net)
         bool is_early = i >= net->plan->n_ops;
         if (net->backend->kernels[op->kind].refresh && !op->is_folded &&
             is_refreshed_early(op) == is_early) {
-            net->refresh_ops[net->refresh.n_fillers++] = i_op;
-            net->rest_refresh.n_fillers += !is_early;
+            net->refresh_ops[net->refresh.n_deferred++] = i_op;
+            net->rest_refresh.n_deferred += !is_early;
         }
     }
     net->training = program_of(net, &net->plan->training);
@@ -421,7 +421,7 @@ static void note_refreshed(struct weir_net *net)
 {
     net->are_statistics_stale = false;
     net->are_copies_of_backward = false;
-    net->are_derived_fresh = false;
+    net->are_packed_fresh = false;
 }
 
 void weir_net_weights_changed(struct weir_net *net)
@@ -476,7 +476,7 @@ static weir_status take_step(struct weir_net *net, const struct net_run *run,
     refresh_copies(net);
     net->are_statistics_stale = true;
     net->are_copies_of_backward = net->plan->refreshes_backward;
-    net->are_derived_fresh = false;
+    net->are_packed_fresh = false;
     WEIR_TRY(workers_run(net->workers, &net->training));
     if (out) {
         *out = sum_losses(net, net->plan->n_slices);
@@ -501,14 +501,14 @@ static bool begin_step(const struct weir_net *net, uint64_t step, struct net_run
     return true;
 }
 
-weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_ready_fn ready,
-                          void *ready_context, struct weir_step_result *out)
+weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_bucket_fn on_bucket,
+                          void *bucket_context, struct weir_step_result *out)
 {
     struct net_run run;
     if (net->plan->updates_in_backward || !begin_step(net, step, &run)) {
         return WEIR_ERR_INVALID;
     }
-    ready_start(net, ready, ready_context);
+    gradient_buckets_start(net, on_bucket, bucket_context);
     return take_step(net, &run, out);
 }
 
@@ -521,7 +521,7 @@ weir_status weir_net_step_and_update(struct weir_net *net, uint64_t step, weir_n
     }
     run.apply = apply;
     run.apply_context = apply_context;
-    ready_start(net, NULL, NULL);
+    gradient_buckets_start(net, NULL, NULL);
     WEIR_TRY(take_step(net, &run, out));
     if (net->run.is_spoilt) {
         return WEIR_OK;
@@ -533,7 +533,7 @@ weir_status weir_net_step_and_update(struct weir_net *net, uint64_t step, weir_n
 }
 
 /* Slices that hold the first n images. */
-static int32_t slices_of(const struct plan *plan, int32_t n)
+static int32_t slices_of(const struct net_plan *plan, int32_t n)
 {
     int32_t n_slices = 0;
     while (plan_slice_first(plan, n_slices) < n) {
@@ -544,7 +544,7 @@ static int32_t slices_of(const struct plan *plan, int32_t n)
 
 weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_result *result)
 {
-    const struct plan *plan = net->plan;
+    const struct net_plan *plan = net->plan;
     int32_t n_labelled = 0, n_slices;
     if (n < 0 || n > plan->batch || (result && plan->i_loss < 0) ||
         (result && !count_labels(net, n, &n_labelled))) {
@@ -556,14 +556,14 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
                                 .n_images = n,
                                 .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
     net_enter(net);
-    WEIR_TRY(weir_net_settle_weights(net));
+    WEIR_TRY(weir_net_wait_weights(net));
     refresh_copies(net);
     refresh_statistics(net);
     struct program program = net->inference;
-    program.n_tiles = n_slices * plan->n_bands;
+    program.n_tiles = n_slices * plan->n_row_tiles;
     if (n_slices > 0) {
         WEIR_TRY(workers_run(net->workers, &program));
-        net->are_derived_fresh = true;
+        net->are_packed_fresh = true;
     }
     if (result) {
         *result = sum_losses(net, n_slices);

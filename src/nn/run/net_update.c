@@ -9,10 +9,10 @@
 
 /* ---- after the backward pass ----------------------------------------------------------------- */
 
-static weir_status run_update(void *context, int32_t i_thread, int32_t i_filler)
+static weir_status run_update(void *context, int32_t i_thread, int32_t i_deferred)
 {
     const struct weir_net *net = context;
-    size_t first = (size_t)i_filler * UPDATE_ELEMS;
+    size_t first = (size_t)i_deferred * UPDATE_ELEMS;
     (void)i_thread;
     net->update_fn(net->update_context, first,
                    WEIR_MIN(net->n_trainable_elems - first, UPDATE_ELEMS));
@@ -34,11 +34,11 @@ void weir_net_update(struct weir_net *net, weir_net_update_fn fn, void *context)
     weir_net_weights_changed(net);
 }
 
-static weir_status run_rest(void *context, int32_t i_thread, int32_t i_filler)
+static weir_status run_rest(void *context, int32_t i_thread, int32_t i_deferred)
 {
     const struct weir_net *net = context;
     (void)i_thread;
-    net->run.apply(net->run.apply_context, &net->rest_ranges[i_filler]);
+    net->run.apply(net->run.apply_context, &net->rest_ranges[i_deferred]);
     return WEIR_OK;
 }
 
@@ -53,8 +53,8 @@ static int32_t list_rest(const struct weir_net *net, struct weir_gradients *rang
     int32_t n = 0;
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
         const struct op *op = &net->plan->ops[i].op;
-        for (int place = 0; op->n_updates == 0 && place < OP_MAX_PARAMS; place++) {
-            const struct op_param *param = &op->params[place];
+        for (int slot = 0; op->n_updates == 0 && slot < OP_MAX_PARAMS; slot++) {
+            const struct op_param *param = &op->params[slot];
             if (!param->gradient) {
                 continue;
             }
@@ -74,19 +74,21 @@ static int32_t list_rest(const struct weir_net *net, struct weir_gradients *rang
 weir_status net_make_updates(struct weir_net *net)
 {
     int32_t n_updates = count_ranges(net->n_trainable_elems), n_rest = list_rest(net, NULL);
-    net->update_fillers = calloc((size_t)n_updates + 1, sizeof(*net->update_fillers));
-    net->rest_fillers = calloc((size_t)n_rest + 1, sizeof(*net->rest_fillers));
+    net->update_deferred = calloc((size_t)n_updates + 1, sizeof(*net->update_deferred));
+    net->rest_deferred = calloc((size_t)n_rest + 1, sizeof(*net->rest_deferred));
     net->rest_ranges = calloc((size_t)n_rest + 1, sizeof(*net->rest_ranges));
-    if (!net->update_fillers || !net->rest_fillers || !net->rest_ranges) {
+    if (!net->update_deferred || !net->rest_deferred || !net->rest_ranges) {
         return WEIR_ERR_NOMEM;
     }
     (void)list_rest(net, net->rest_ranges);
-    net->update = (struct program){.fillers = net->update_fillers,
-                                   .n_fillers = n_updates,
-                                   .run_filler = run_update,
+    net->update = (struct program){.deferred = net->update_deferred,
+                                   .n_deferred = n_updates,
+                                   .run_deferred = run_update,
                                    .context = net};
-    net->rest = (struct program){
-        .fillers = net->rest_fillers, .n_fillers = n_rest, .run_filler = run_rest, .context = net};
+    net->rest = (struct program){.deferred = net->rest_deferred,
+                                 .n_deferred = n_rest,
+                                 .run_deferred = run_rest,
+                                 .context = net};
     return WEIR_OK;
 }
 
@@ -106,21 +108,21 @@ static void apply(const struct weir_net *net, const struct op_param *param, cons
 
 void net_apply_gradients(const struct weir_net *net, const struct op *op)
 {
-    for (int place = 0; place < OP_MAX_PARAMS; place++) {
-        const struct op_param *param = &op->params[place];
+    for (int slot = 0; slot < OP_MAX_PARAMS; slot++) {
+        const struct op_param *param = &op->params[slot];
         if (param->gradient) {
             apply(net, param, param->gradient, 1, 0, param->n_elems);
         }
     }
 }
 
-static size_t dy_elem_bytes(const struct plan *plan, const struct plan_op *o)
+static size_t dy_elem_bytes(const struct net_plan *plan, const struct plan_op *o)
 {
     return plan_image_bytes(plan, o->out) / op_elems(plan->shapes[o->out]);
 }
 
 /* Rows and what their outputs' biases get, as often as parts are at hand at once; then dy. */
-size_t net_row_bytes(const struct plan *plan, const struct plan_op *o)
+size_t net_row_bytes(const struct net_plan *plan, const struct plan_op *o)
 {
     size_t n_rows = (size_t)o->op.update_rows, n_parts = o->op.gradient_batch < plan->batch ? 2 : 1;
     return n_parts * n_rows * (op_elems(o->op.in[0]) + 1) * sizeof(float) +
@@ -128,8 +130,8 @@ size_t net_row_bytes(const struct plan *plan, const struct plan_op *o)
 }
 
 /* Columns first .. first + n of dy. */
-static void copy_dy(const struct plan *plan, const struct plan_op *o, const struct op_tile *tile,
-                    size_t first, size_t n, char *to)
+static void copy_dy(const struct net_plan *plan, const struct plan_op *o,
+                    const struct op_tile *tile, size_t first, size_t n, char *to)
 {
     size_t elem_bytes = dy_elem_bytes(plan, o), row_bytes = op_elems(o->op.out) * elem_bytes;
     const char *from = (const char *)(const void *)tile->dy + first * elem_bytes;
@@ -168,8 +170,8 @@ static weir_status make_rows(const struct weir_net *net, const struct plan_op *o
 }
 
 /* Of one image a row is the image's input, scaled: it is never made. */
-static void use_products(const struct weir_net *net, const struct plan_op *o, int32_t i_thread,
-                         int32_t first, int32_t end)
+static void apply_rank_one(const struct weir_net *net, const struct plan_op *o, int32_t i_thread,
+                           int32_t first, int32_t end)
 {
     const struct op_tile tile = net_gradient_tile(net, o, i_thread, 0, 1);
     float *biases = o->op.params[OP_BIAS].gradient;
@@ -189,10 +191,10 @@ weir_status net_update_rows(const struct weir_net *net, const struct plan_op *o,
     const struct op_param *bias = &op->params[OP_BIAS];
     size_t len = op_elems(op->in[0]);
     int32_t first = plan_update_first(op, i_part), end = plan_update_first(op, i_part + 1);
-    if (op->has_products) {
-        use_products(net, o, i_thread, first, end);
+    if (op->is_rank_one) {
+        apply_rank_one(net, o, i_thread, first, end);
     }
-    for (int32_t row = first; !op->has_products && row < end; row += op->update_rows) {
+    for (int32_t row = first; !op->is_rank_one && row < end; row += op->update_rows) {
         int32_t n_rows = WEIR_MIN(end - row, op->update_rows);
         WEIR_TRY(make_rows(net, o, i_thread, row, n_rows));
         apply(net, &op->params[OP_WEIGHT], net_part_memory(net, i_thread), 1, (size_t)row * len,

@@ -12,12 +12,12 @@ static size_t align(size_t n_elems)
     return (n_elems + ALIGN_ELEMS - 1) / ALIGN_ELEMS * ALIGN_ELEMS;
 }
 
-static void add_param(struct weir_net *net, struct op *op, int place, const char *suffix,
+static void add_param(struct weir_net *net, struct op *op, int slot, const char *suffix,
                       int32_t n_dims, const int32_t *dims)
 {
     size_t i = net->n_params++;
     struct weir_param *param = &net->params[i];
-    bool is_running = place == OP_RUNNING_MEAN || place == OP_RUNNING_VAR;
+    bool is_running = slot == OP_RUNNING_MEAN || slot == OP_RUNNING_VAR;
     snprintf(net->param_names[i], sizeof(net->param_names[i]), "%s.%s", op->name, suffix);
     *param = (struct weir_param){.name = net->param_names[i],
                                  .n_dims = n_dims,
@@ -30,8 +30,8 @@ static void add_param(struct weir_net *net, struct op *op, int place, const char
         param->n_elems *= (size_t)dims[d];
     }
     net->n_weight_elems += align(param->n_elems);
-    op->params[place].index = (int32_t)i;
-    op->params[place].n_elems = param->n_elems;
+    op->params[slot].index = (int32_t)i;
+    op->params[slot].n_elems = param->n_elems;
 }
 
 static void add_trainable(struct weir_net *net, struct op *op)
@@ -72,10 +72,10 @@ static size_t bind_gradients(struct weir_net *net)
     size_t n_elems = 0;
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
         struct op *op = &net->plan->ops[i].op;
-        for (int place = 0; place < OP_MAX_PARAMS; place++) {
-            struct op_param *p = &op->params[place];
+        for (int slot = 0; slot < OP_MAX_PARAMS; slot++) {
+            struct op_param *p = &op->params[slot];
             const struct weir_param *row = p->index >= 0 ? &net->params[p->index] : NULL;
-            bool is_never_whole = op->update_rows > 0 && place == OP_WEIGHT;
+            bool is_never_whole = op->update_rows > 0 && slot == OP_WEIGHT;
             if (!row || !row->is_trainable || is_never_whole) {
                 continue;
             }
@@ -92,13 +92,13 @@ weir_status net_make_params(struct weir_net *net)
     size_t max_params = (size_t)net->plan->n_ops * OP_MAX_PARAMS + 1;
     net->params = calloc(max_params, sizeof(*net->params));
     net->param_names = calloc(max_params, sizeof(*net->param_names));
-    net->ready.is_done = calloc(max_params, sizeof(*net->ready.is_done));
-    if (!net->params || !net->param_names || !net->ready.is_done) {
+    net->buckets.is_done = calloc(max_params, sizeof(*net->buckets.is_done));
+    if (!net->params || !net->param_names || !net->buckets.is_done) {
         return WEIR_ERR_NOMEM;
     }
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
-        for (int place = 0; place < OP_MAX_PARAMS; place++) {
-            net->plan->ops[i].op.params[place].index = -1;
+        for (int slot = 0; slot < OP_MAX_PARAMS; slot++) {
+            net->plan->ops[i].op.params[slot].index = -1;
         }
     }
     /* By layer, not by op: the order must not depend on what a back-end can fuse. */
@@ -124,8 +124,8 @@ weir_status net_make_params(struct weir_net *net)
 void net_bind_params(struct weir_net *net)
 {
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
-        for (int place = 0; place < OP_MAX_PARAMS; place++) {
-            struct op_param *p = &net->plan->ops[i].op.params[place];
+        for (int slot = 0; slot < OP_MAX_PARAMS; slot++) {
+            struct op_param *p = &net->plan->ops[i].op.params[slot];
             if (p->index >= 0) {
                 const struct weir_param *row = &net->params[p->index];
                 p->value = net->weights + row->first_elem;

@@ -44,8 +44,8 @@ static const char *const what_texts[PROFILE_WHATS] = {
     [TASK_RECOMPUTE] = "forward again",
     [TASK_WEIGHT_GRADIENT] = "weight gradient",
     [TASK_REFRESH_BACKWARD] = "refresh for backward",
-    [TASK_DERIVE_FORWARD] = "weights for forward",
-    [TASK_DERIVE_BACKWARD] = "weights for backward",
+    [TASK_PACK_FORWARD] = "weights for forward",
+    [TASK_PACK_BACKWARD] = "weights for backward",
     [PROFILE_FORWARD_COMBINE] = "statistics",
     [PROFILE_BACKWARD_COMBINE] = "norm gradients",
     [PROFILE_REFRESH] = "refresh",
@@ -55,14 +55,14 @@ static const char *const what_texts[PROFILE_WHATS] = {
 /* ---- life ------------------------------------------------------------------------------------ */
 
 /** Records of one run of a schedule and of a refresh, whichever threads make them. */
-static size_t records_of(const struct weir_net *net, const struct schedule *s)
+static size_t records_of(const struct weir_net *net, const struct task_schedule *s)
 {
     if (s->n_stages == 0) {
         return 0;
     }
     return (size_t)s->first_task[s->n_stages] * (size_t)net->plan->n_slices +
-           (size_t)s->first_combine[s->n_stages] + (size_t)s->n_fillers +
-           (size_t)net->refresh.n_fillers;
+           (size_t)s->first_combine[s->n_stages] + (size_t)s->n_deferred +
+           (size_t)net->refresh.n_deferred;
 }
 
 static weir_status allocate(struct weir_profile *profile, size_t n_steps)
@@ -168,7 +168,7 @@ void weir_profile_span(struct weir_profile *profile, const char *name, uint64_t 
 /* A record of an op with bands is of one of them, one of an update of its part of the rows. */
 static double n_records_of_image(const struct op *op, const struct record *record)
 {
-    int32_t n = record->what == PROFILE_GRADIENT_AND_UPDATE ? op->n_updates : op->n_bands;
+    int32_t n = record->what == PROFILE_GRADIENT_AND_UPDATE ? op->n_updates : op->n_row_tiles;
     return n > 0 ? n : 1;
 }
 
@@ -184,7 +184,7 @@ static double macs_of_image(const struct op *op)
     return (double)op_elems(op->out) * n_read * op->conv.kernel_h * op->conv.kernel_w;
 }
 
-static double flop_of(const struct plan *plan, const struct record *record)
+static double flop_of(const struct net_plan *plan, const struct record *record)
 {
     const struct plan_op *o = &plan->ops[record->i_op];
     bool is_backward = record->what == TASK_BACKWARD && plan->needs_gradient[o->in[0]];
@@ -196,7 +196,7 @@ static double flop_of(const struct plan *plan, const struct record *record)
                : 0;
 }
 
-static double bytes_of(const struct plan *plan, const struct record *record)
+static double bytes_of(const struct net_plan *plan, const struct record *record)
 {
     const struct op *op = &plan->ops[record->i_op].op;
     const struct op_reads reads = plan_op_reads(op);
@@ -285,7 +285,7 @@ static double us_of(const struct trace *trace, uint64_t at_ns)
     return ((double)at_ns - (double)trace->zero_ns) / 1e3;
 }
 
-static void put_record(struct trace *trace, const struct plan *plan, int tid,
+static void put_record(struct trace *trace, const struct net_plan *plan, int tid,
                        const struct record *record)
 {
     const struct op *op = &plan->ops[record->i_op].op;
@@ -316,7 +316,7 @@ static json_t *sums_of(const struct weir_profile *profile, const struct trace *t
            flop[LAYER_KIND_COUNT][PROFILE_WHATS] = {{0}},
            bytes[LAYER_KIND_COUNT][PROFILE_WHATS] = {{0}};
     int64_t n[LAYER_KIND_COUNT][PROFILE_WHATS] = {{0}};
-    const struct plan *plan = profile->net->plan;
+    const struct net_plan *plan = profile->net->plan;
     for (int32_t t = 0; t < profile->net->n_threads; t++) {
         for (size_t i = 0; i < profile->rows[t].n; i++) {
             const struct record *r = &profile->rows[t].records[i];

@@ -9,7 +9,7 @@
 
 /** What an operation did; the first are enum task_phase. */
 enum profile_what {
-    PROFILE_FORWARD_COMBINE = TASK_DERIVE_BACKWARD + 1,
+    PROFILE_FORWARD_COMBINE = TASK_PACK_BACKWARD + 1,
     PROFILE_BACKWARD_COMBINE,
     PROFILE_REFRESH,
     PROFILE_GRADIENT_AND_UPDATE, /**< TASK_WEIGHT_GRADIENT that uses what it makes. */

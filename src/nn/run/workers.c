@@ -42,7 +42,7 @@ struct workers {
     const struct program *program; /* written before RUN_OPEN is set, read by joined threads */
     _Atomic uint64_t claim;        /* open stage << 32 | next tile of it */
     _Atomic int32_t n_tiles_done;
-    _Atomic int32_t n_fillers_open, i_next_filler;
+    _Atomic int32_t n_deferred_open, i_next_deferred;
     _Atomic int32_t n_left; /* stages and fillers not done */
     _Atomic int32_t *gates; /* per stage: what must end before it opens */
     _Atomic int status;     /* first failure */
@@ -50,7 +50,7 @@ struct workers {
     _Atomic uint32_t epoch; /* futex: changes whenever there may be something new to do */
     _Atomic int32_t n_sleeping;
     _Atomic uint64_t spin_in_run_ns;
-    _Atomic uint32_t joined;
+    _Atomic uint32_t inside;
     _Atomic bool is_stopping;
 };
 
@@ -99,7 +99,7 @@ static void look_around(struct workers *pool)
 
 static uint64_t spin_ns(struct workers *pool)
 {
-    bool is_run = (atomic_load(&pool->joined) & RUN_OPEN) != 0;
+    bool is_run = (atomic_load(&pool->inside) & RUN_OPEN) != 0;
     return is_run ? atomic_load(&pool->spin_in_run_ns) : SPIN_NS;
 }
 
@@ -155,8 +155,8 @@ static void run_tile(struct workers *pool, int32_t i_thread, int32_t i_stage, in
     if (program->end_stage) {
         note_status(pool, program->end_stage(program->context, i_thread, i_stage));
     }
-    if (program->stages[i_stage].n_fillers > 0) {
-        atomic_fetch_add(&pool->n_fillers_open, program->stages[i_stage].n_fillers);
+    if (program->stages[i_stage].n_deferred > 0) {
+        atomic_fetch_add(&pool->n_deferred_open, program->stages[i_stage].n_deferred);
         wake_all(pool);
     }
     pass_gate(pool, i_stage + 1);
@@ -175,14 +175,14 @@ static bool take_tile(struct workers *pool, int32_t i_thread)
     return false;
 }
 
-static bool take_filler(struct workers *pool, int32_t i_thread)
+static bool take_deferred(struct workers *pool, int32_t i_thread)
 {
     const struct program *program = pool->program;
-    int32_t i_filler = atomic_load(&pool->i_next_filler);
-    while (i_filler < atomic_load(&pool->n_fillers_open)) {
-        if (atomic_compare_exchange_weak(&pool->i_next_filler, &i_filler, i_filler + 1)) {
-            note_status(pool, program->run_filler(program->context, i_thread, i_filler));
-            pass_gate(pool, program->fillers[i_filler].deadline);
+    int32_t i_deferred = atomic_load(&pool->i_next_deferred);
+    while (i_deferred < atomic_load(&pool->n_deferred_open)) {
+        if (atomic_compare_exchange_weak(&pool->i_next_deferred, &i_deferred, i_deferred + 1)) {
+            note_status(pool, program->run_deferred(program->context, i_thread, i_deferred));
+            pass_gate(pool, program->deferred[i_deferred].deadline);
             count_done(pool);
             return true;
         }
@@ -195,18 +195,18 @@ static bool work_once(struct workers *pool, int32_t i_thread)
 {
     /* A single thread has no gaps to fill, and whoever waits for gradients gets them sooner. */
     if (pool->n_threads == 1) {
-        return take_filler(pool, i_thread) || take_tile(pool, i_thread);
+        return take_deferred(pool, i_thread) || take_tile(pool, i_thread);
     }
-    return take_tile(pool, i_thread) || take_filler(pool, i_thread);
+    return take_tile(pool, i_thread) || take_deferred(pool, i_thread);
 }
 
 /* A thread is inside a run only while it works: one that finds nothing leaves before it waits, so
  * that the end of a run never waits for a thread that the kernel has put aside. */
-static bool join(struct workers *pool)
+static bool enter_run(struct workers *pool)
 {
-    uint32_t joined = atomic_load(&pool->joined);
-    while (joined & RUN_OPEN) {
-        if (atomic_compare_exchange_weak(&pool->joined, &joined, joined + 1)) {
+    uint32_t inside = atomic_load(&pool->inside);
+    while (inside & RUN_OPEN) {
+        if (atomic_compare_exchange_weak(&pool->inside, &inside, inside + 1)) {
             return true;
         }
     }
@@ -223,11 +223,11 @@ static void *worker_main(void *argument)
     while (!atomic_load(&pool->is_stopping)) {
         uint32_t seen = atomic_load(&pool->epoch);
         bool has_worked = false;
-        if (join(pool)) {
+        if (enter_run(pool)) {
             while (work_once(pool, worker->index)) {
                 has_worked = true;
             }
-            atomic_fetch_sub(&pool->joined, 1);
+            atomic_fetch_sub(&pool->inside, 1);
         }
         if (!has_worked && !atomic_load(&pool->is_stopping)) {
             wait_for_news(pool, seen);
@@ -240,21 +240,21 @@ static void open_run(struct workers *pool, const struct program *program)
 {
     pool->program = program;
     atomic_store(&pool->status, WEIR_OK);
-    atomic_store(&pool->n_left, program->n_stages + program->n_fillers);
+    atomic_store(&pool->n_left, program->n_stages + program->n_deferred);
     atomic_store(&pool->n_tiles_done, 0);
-    atomic_store(&pool->i_next_filler, 0);
-    atomic_store(&pool->n_fillers_open, program->n_stages == 0 ? program->n_fillers : 0);
+    atomic_store(&pool->i_next_deferred, 0);
+    atomic_store(&pool->n_deferred_open, program->n_stages == 0 ? program->n_deferred : 0);
     for (int32_t i = 0; i < program->n_stages; i++) {
         atomic_store(&pool->gates[i], 1 + program->stages[i].n_due);
     }
     atomic_store(&pool->claim, program->n_stages > 0 ? 0 : (uint64_t)INT32_MAX);
-    atomic_store(&pool->joined, RUN_OPEN);
+    atomic_store(&pool->inside, RUN_OPEN);
     wake_all(pool);
 }
 
 weir_status workers_run(struct workers *pool, const struct program *program)
 {
-    if (program->n_stages + program->n_fillers == 0) {
+    if (program->n_stages + program->n_deferred == 0) {
         return WEIR_OK;
     }
     look_around(pool);
@@ -265,8 +265,8 @@ weir_status workers_run(struct workers *pool, const struct program *program)
             wait_for_news(pool, seen);
         }
     }
-    atomic_fetch_and(&pool->joined, ~RUN_OPEN);
-    for (int n_spins = 0; atomic_load(&pool->joined) != 0; n_spins++) {
+    atomic_fetch_and(&pool->inside, ~RUN_OPEN);
+    for (int n_spins = 0; atomic_load(&pool->inside) != 0; n_spins++) {
         if (n_spins < 1000) {
             cpu_relax();
         } else {

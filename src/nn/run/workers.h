@@ -25,25 +25,26 @@
 #include <stdint.h>
 
 struct program_stage {
-    int32_t i_filler, n_fillers; /**< Fillers the end of this stage opens: a run of their list. */
-    int32_t n_due;               /**< Fillers whose deadline this stage is. */
+    int32_t i_deferred,
+        n_deferred; /**< Fillers the end of this stage opens: a run of their list. */
+    int32_t n_due;  /**< Fillers whose deadline this stage is. */
 };
 
-struct program_filler {
+struct deferred_task {
     int32_t deadline; /**< Stage that waits for it; n_stages = none. */
 };
 
 struct program {
     const struct program_stage *stages;
     int32_t n_stages;
-    const struct program_filler *fillers; /**< In the order in which stages open them. */
-    int32_t n_fillers;
+    const struct deferred_task *deferred; /**< In the order in which stages open them. */
+    int32_t n_deferred;
     int32_t n_tiles; /**< Of every stage. */
     /** Each returns WEIR_OK or a failure, which workers_run returns; the program still runs out. */
     weir_status (*run_tile)(void *context, int32_t i_thread, int32_t i_stage, int32_t i_tile);
     weir_status (*end_stage)(void *context, int32_t i_thread,
                              int32_t i_stage); /**< NULL: nothing. */
-    weir_status (*run_filler)(void *context, int32_t i_thread, int32_t i_filler);
+    weir_status (*run_deferred)(void *context, int32_t i_thread, int32_t i_deferred);
     void *context;
 };
 

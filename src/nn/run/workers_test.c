@@ -9,15 +9,15 @@
 
 #include <stdatomic.h>
 
-enum { MAX_STAGES = 40, MAX_FILLERS = 60, MAX_TILES = 20 };
+enum { MAX_STAGES = 40, MAX_DEFERRED = 60, MAX_TILES = 20 };
 
 struct record {
     struct program program;
     struct program_stage stages[MAX_STAGES + 1];
-    struct program_filler fillers[MAX_FILLERS];
-    int32_t opened_by[MAX_FILLERS];
+    struct deferred_task deferred[MAX_DEFERRED];
+    int32_t opened_by[MAX_DEFERRED];
     atomic_int n_tile_runs[MAX_STAGES][MAX_TILES];
-    atomic_int n_tiles_ended[MAX_STAGES], n_stage_ends[MAX_STAGES], n_filler_runs[MAX_FILLERS];
+    atomic_int n_tiles_ended[MAX_STAGES], n_stage_ends[MAX_STAGES], n_deferred_runs[MAX_DEFERRED];
     atomic_int n_wrong;
     int32_t i_failing_tile; /* -1: none */
     int64_t sum;            /* plain memory handed from stage to stage: for the thread sanitizer */
@@ -37,8 +37,8 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
     if (i_stage > 0) {
         expect(r, atomic_load(&r->n_stage_ends[i_stage - 1]) == 1);
     }
-    for (int32_t i = 0; i < r->program.n_fillers; i++) {
-        expect(r, r->fillers[i].deadline > i_stage || atomic_load(&r->n_filler_runs[i]) == 1);
+    for (int32_t i = 0; i < r->program.n_deferred; i++) {
+        expect(r, r->deferred[i].deadline > i_stage || atomic_load(&r->n_deferred_runs[i]) == 1);
     }
     expect(r, r->sum == i_stage);
     atomic_fetch_add(&r->n_tile_runs[i_stage][i_tile], 1);
@@ -56,13 +56,13 @@ static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
     return WEIR_OK;
 }
 
-static weir_status run_filler(void *context, int32_t i_thread, int32_t i_filler)
+static weir_status run_deferred(void *context, int32_t i_thread, int32_t i_deferred)
 {
     struct record *r = context;
     (void)i_thread;
-    expect(r,
-           r->program.n_stages == 0 || atomic_load(&r->n_stage_ends[r->opened_by[i_filler]]) == 1);
-    atomic_fetch_add(&r->n_filler_runs[i_filler], 1);
+    expect(r, r->program.n_stages == 0 ||
+                  atomic_load(&r->n_stage_ends[r->opened_by[i_deferred]]) == 1);
+    atomic_fetch_add(&r->n_deferred_runs[i_deferred], 1);
     return WEIR_OK;
 }
 
@@ -71,27 +71,27 @@ static struct record *make_record(struct weir_rng *rng)
     struct record *r = calloc(1, sizeof(*r));
     struct program *p = &r->program;
     *p = (struct program){.stages = r->stages,
-                          .fillers = r->fillers,
+                          .deferred = r->deferred,
                           .n_stages = (int32_t)weir_rng_below(rng, MAX_STAGES + 1),
                           .n_tiles = 1 + (int32_t)weir_rng_below(rng, MAX_TILES),
                           .run_tile = run_tile,
                           .end_stage = end_stage,
-                          .run_filler = run_filler,
+                          .run_deferred = run_deferred,
                           .context = r};
-    int32_t n_fillers = (int32_t)weir_rng_below(rng, MAX_FILLERS);
+    int32_t n_deferred = (int32_t)weir_rng_below(rng, MAX_DEFERRED);
     for (int32_t s = 0; s < p->n_stages; s++) {
-        r->stages[s].i_filler = p->n_fillers;
-        while (p->n_fillers < n_fillers && weir_rng_below(rng, 2) == 0) {
+        r->stages[s].i_deferred = p->n_deferred;
+        while (p->n_deferred < n_deferred && weir_rng_below(rng, 2) == 0) {
             int32_t deadline = s + 1 + (int32_t)weir_rng_below(rng, 4);
             deadline = WEIR_MIN(deadline, p->n_stages);
-            r->opened_by[p->n_fillers] = s;
-            r->fillers[p->n_fillers++].deadline = deadline;
-            r->stages[s].n_fillers++;
+            r->opened_by[p->n_deferred] = s;
+            r->deferred[p->n_deferred++].deadline = deadline;
+            r->stages[s].n_deferred++;
             r->stages[deadline].n_due++;
         }
     }
     if (p->n_stages == 0) {
-        p->n_fillers = n_fillers;
+        p->n_deferred = n_deferred;
     }
     r->i_failing_tile = -1;
     return r;
@@ -106,8 +106,8 @@ static void check_record(const struct record *r)
             ck_assert_int_eq(atomic_load(&r->n_tile_runs[s][t]), 1);
         }
     }
-    for (int32_t i = 0; i < r->program.n_fillers; i++) {
-        ck_assert_int_eq(atomic_load(&r->n_filler_runs[i]), 1);
+    for (int32_t i = 0; i < r->program.n_deferred; i++) {
+        ck_assert_int_eq(atomic_load(&r->n_deferred_runs[i]), 1);
     }
 }
 

@@ -72,7 +72,7 @@ static void trivial_write(const char *name, const struct weir_shape *shape, stru
 /* ---- face-embed --------------------------------------------------------------------------- */
 
 /* About so many cells the small picture has along its shorter side. */
-#define SMALL_CELLS 12
+#define SMALL_PIXELS 12
 /* Its weight in the whole; the learned part has length 1. */
 #define SMALL_LENGTH 0.75
 
@@ -89,13 +89,13 @@ static void face_conv(struct weir_buf *out, int n, int k, int kernel, int stride
     zoo_plain(out, name, "prelu");
 }
 
-/** The picture itself in about SMALL_CELLS cells along its shorter side, as a vector of length
+/** The picture itself in about SMALL_PIXELS cells along its shorter side, as a vector of length
  *  SMALL_LENGTH. */
 static void small_picture(struct weir_buf *out, const struct weir_shape *shape)
 {
     int side = WEIR_MIN(shape->h, shape->w);
     zoo_layer(out, "small.pool", "avg_pool", ",\"from\":\"input\",\"kernel\":%d",
-              WEIR_MAX((side + SMALL_CELLS / 2) / SMALL_CELLS, 1));
+              WEIR_MAX((side + SMALL_PIXELS / 2) / SMALL_PIXELS, 1));
     zoo_plain(out, "small.norm", "layer_norm");
     zoo_plain(out, "small.flat", "flatten");
     zoo_plain(out, "small.unit", "l2_normalise");

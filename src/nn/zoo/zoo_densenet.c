@@ -24,7 +24,7 @@ static struct zoo_name dense_block(struct weir_buf *out, int i_block, int n_laye
         (void)snprintf(layer, sizeof layer, "features.denseblock%d.denselayer%d", i_block, i);
         struct zoo_name y = norm_relu_conv(out, layer, 1, x, 4 * GROWTH, 1);
         y = norm_relu_conv(out, layer, 2, y, GROWTH, 3);
-        x = zoo_join(out, zoo_inside(layer, "concat"), (struct zoo_name[]){x, y}, 2);
+        x = zoo_concat(out, zoo_inside(layer, "concat"), (struct zoo_name[]){x, y}, 2);
     }
     return x;
 }

@@ -71,10 +71,10 @@ static struct zoo_name write_pool(struct weir_buf *out, const char *block, struc
 #define HALVING   "\"kernel\":3,\"stride\":2"
 #define SMOOTHING "\"kernel\":3,\"stride\":1,\"pad\":1"
 
-static struct zoo_name join(struct weir_buf *out, const char *block, const struct zoo_name *parts,
-                            int n)
+static struct zoo_name concat(struct weir_buf *out, const char *block, const struct zoo_name *parts,
+                              int n)
 {
-    return zoo_join(out, zoo_inside(block, "concat"), parts, n);
+    return zoo_concat(out, zoo_inside(block, "concat"), parts, n);
 }
 
 static void finish(struct weir_buf *out, double rate, const char *linear)
@@ -100,7 +100,7 @@ static struct zoo_name googlenet_block(struct weir_buf *out, const char *name, s
         write_row(out, name, x, ROW(SAME("branch3.0", k[3], 1, 1), SAME("branch3.1", k[4], 3, 3)))};
     struct zoo_name pool = write_pool(out, name, x, "max_pool", SMOOTHING);
     parts[3] = write_row(out, name, pool, ROW(SAME("branch4.1", k[5], 1, 1)));
-    return join(out, name, parts, 4);
+    return concat(out, name, parts, 4);
 }
 
 static const struct {
@@ -161,7 +161,7 @@ static struct zoo_name v3_a(struct weir_buf *out, const char *block, struct zoo_
                   ROW(SAME("branch3x3dbl_1", 64, 1, 1), SAME("branch3x3dbl_2", 96, 3, 3),
                       SAME("branch3x3dbl_3", 96, 3, 3))),
         pooled(out, block, x, ROW(SAME("branch_pool", k_pool, 1, 1)))};
-    return join(out, block, parts, 4);
+    return concat(out, block, parts, 4);
 }
 
 static struct zoo_name v3_b(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -172,7 +172,7 @@ static struct zoo_name v3_b(struct weir_buf *out, const char *block, struct zoo_
                   ROW(SAME("branch3x3dbl_1", 64, 1, 1), SAME("branch3x3dbl_2", 96, 3, 3),
                       HALF("branch3x3dbl_3", 96))),
         write_pool(out, block, x, "max_pool", HALVING)};
-    return join(out, block, parts, 3);
+    return concat(out, block, parts, 3);
 }
 
 static struct zoo_name v3_c(struct weir_buf *out, const char *block, struct zoo_name x, int k)
@@ -187,7 +187,7 @@ static struct zoo_name v3_c(struct weir_buf *out, const char *block, struct zoo_
                       SAME("branch7x7dbl_3", k, 1, 7), SAME("branch7x7dbl_4", k, 7, 1),
                       SAME("branch7x7dbl_5", 192, 1, 7))),
         pooled(out, block, x, ROW(SAME("branch_pool", 192, 1, 1)))};
-    return join(out, block, parts, 4);
+    return concat(out, block, parts, 4);
 }
 
 static struct zoo_name v3_d(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -198,7 +198,7 @@ static struct zoo_name v3_d(struct weir_buf *out, const char *block, struct zoo_
                   ROW(SAME("branch7x7x3_1", 192, 1, 1), SAME("branch7x7x3_2", 192, 1, 7),
                       SAME("branch7x7x3_3", 192, 7, 1), HALF("branch7x7x3_4", 192))),
         write_pool(out, block, x, "max_pool", HALVING)};
-    return join(out, block, parts, 3);
+    return concat(out, block, parts, 3);
 }
 
 static struct zoo_name v3_e(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -213,7 +213,7 @@ static struct zoo_name v3_e(struct weir_buf *out, const char *block, struct zoo_
         write_row(out, block, deep, ROW(SAME("branch3x3dbl_3a", 384, 1, 3))),
         write_row(out, block, deep, ROW(SAME("branch3x3dbl_3b", 384, 3, 1))),
         pooled(out, block, x, ROW(SAME("branch_pool", 192, 1, 1)))};
-    return join(out, block, parts, 6);
+    return concat(out, block, parts, 6);
 }
 
 /** A unit that has no block around it. */
@@ -269,18 +269,18 @@ static struct zoo_name v4_stem(struct weir_buf *out)
     const char *block = "features.3";
     const struct zoo_name mixed_3a[] = {write_pool(out, block, x, "max_pool", HALVING),
                                         write_row(out, block, x, ROW(HALF("conv", 96)))};
-    x = join(out, block, mixed_3a, 2);
+    x = concat(out, block, mixed_3a, 2);
     block = "features.4";
     const struct zoo_name mixed_4a[] = {
         write_row(out, block, x, ROW(SAME("branch0.0", 64, 1, 1), INNER("branch0.1", 96))),
         write_row(out, block, x,
                   ROW(SAME("branch1.0", 64, 1, 1), SAME("branch1.1", 64, 1, 7),
                       SAME("branch1.2", 64, 7, 1), INNER("branch1.3", 96)))};
-    x = join(out, block, mixed_4a, 2);
+    x = concat(out, block, mixed_4a, 2);
     block = "features.5";
     const struct zoo_name mixed_5a[] = {write_row(out, block, x, ROW(HALF("conv", 192))),
                                         write_pool(out, block, x, "max_pool", HALVING)};
-    return join(out, block, mixed_5a, 2);
+    return concat(out, block, mixed_5a, 2);
 }
 
 static struct zoo_name v4_a(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -292,7 +292,7 @@ static struct zoo_name v4_a(struct weir_buf *out, const char *block, struct zoo_
                   ROW(SAME("branch2.0", 64, 1, 1), SAME("branch2.1", 96, 3, 3),
                       SAME("branch2.2", 96, 3, 3))),
         v4_pooled(out, block, x, 96)};
-    return join(out, block, parts, 4);
+    return concat(out, block, parts, 4);
 }
 
 static struct zoo_name v4_reduce_a(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -303,7 +303,7 @@ static struct zoo_name v4_reduce_a(struct weir_buf *out, const char *block, stru
                   ROW(SAME("branch1.0", 192, 1, 1), SAME("branch1.1", 224, 3, 3),
                       HALF("branch1.2", 256))),
         write_pool(out, block, x, "max_pool", HALVING)};
-    return join(out, block, parts, 3);
+    return concat(out, block, parts, 3);
 }
 
 static struct zoo_name v4_b(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -318,7 +318,7 @@ static struct zoo_name v4_b(struct weir_buf *out, const char *block, struct zoo_
                       SAME("branch2.2", 224, 1, 7), SAME("branch2.3", 224, 7, 1),
                       SAME("branch2.4", 256, 1, 7))),
         v4_pooled(out, block, x, 128)};
-    return join(out, block, parts, 4);
+    return concat(out, block, parts, 4);
 }
 
 static struct zoo_name v4_reduce_b(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -329,7 +329,7 @@ static struct zoo_name v4_reduce_b(struct weir_buf *out, const char *block, stru
                   ROW(SAME("branch1.0", 256, 1, 1), SAME("branch1.1", 256, 1, 7),
                       SAME("branch1.2", 320, 7, 1), HALF("branch1.3", 320))),
         write_pool(out, block, x, "max_pool", HALVING)};
-    return join(out, block, parts, 3);
+    return concat(out, block, parts, 3);
 }
 
 static struct zoo_name v4_c(struct weir_buf *out, const char *block, struct zoo_name x)
@@ -345,7 +345,7 @@ static struct zoo_name v4_c(struct weir_buf *out, const char *block, struct zoo_
         write_row(out, block, deep, ROW(SAME("branch2_3a", 256, 1, 3))),
         write_row(out, block, deep, ROW(SAME("branch2_3b", 256, 3, 1))),
         v4_pooled(out, block, x, 256)};
-    return join(out, block, parts, 6);
+    return concat(out, block, parts, 6);
 }
 
 void zoo_inception_v4_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)

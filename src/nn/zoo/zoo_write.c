@@ -58,10 +58,10 @@ struct zoo_name zoo_conv(struct weir_buf *out, struct zoo_name name, struct zoo_
     return name;
 }
 
-struct zoo_name zoo_join(struct weir_buf *out, struct zoo_name name, const struct zoo_name *parts,
-                         int n)
+struct zoo_name zoo_concat(struct weir_buf *out, struct zoo_name name, const struct zoo_name *parts,
+                           int n)
 {
-    char list[ZOO_MAX_JOINED * (sizeof parts->text + 3)] = "";
+    char list[ZOO_MAX_CONCAT * (sizeof parts->text + 3)] = "";
     size_t len = 0;
     for (int i = 0; i < n; i++) {
         len += (size_t)snprintf(list + len, sizeof list - len, "%s\"%s\"", i == 0 ? "" : ",",

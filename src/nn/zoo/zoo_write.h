@@ -28,10 +28,10 @@ void zoo_plain(struct weir_buf *out, const char *name, const char *type);
 /** A square convolution without bias that keeps the size, but for the stride. Gives its name. */
 struct zoo_name zoo_conv(struct weir_buf *out, struct zoo_name name, struct zoo_name from, int k,
                          int kernel, int stride);
-#define ZOO_MAX_JOINED 6
-/** 2 to ZOO_MAX_JOINED values along their channels. Gives its name. */
-struct zoo_name zoo_join(struct weir_buf *out, struct zoo_name name, const struct zoo_name *parts,
-                         int n);
+#define ZOO_MAX_CONCAT 6
+/** 2 to ZOO_MAX_CONCAT values along their channels. Gives its name. */
+struct zoo_name zoo_concat(struct weir_buf *out, struct zoo_name name, const struct zoo_name *parts,
+                           int n);
 /** Everything behind the last layer, of a classifier. */
 void zoo_end_softmax(struct weir_buf *out);
 

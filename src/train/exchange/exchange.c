@@ -261,10 +261,10 @@ weir_status worker_exchange_finish(struct worker *worker)
         worker->arriving_step = step->step;
         train_average_add_range(&worker->average, worker->net, step->step, worker->n_gradients,
                                 worker->n_statistics);
-        weir_net_expect_weights(worker->net, await_weights, worker);
+        weir_net_set_pending_weights(worker->net, await_weights, worker);
         /* Are all there, it is done with all threads at once. */
         return weir_ps_is_back(worker->comm, 0, worker->n_gradients)
-                   ? weir_net_settle_weights(worker->net)
+                   ? weir_net_wait_weights(worker->net)
                    : WEIR_OK;
     }
     if (way_of(worker) == WAY_ALONE) {
@@ -287,7 +287,7 @@ weir_status worker_exchange_finish(struct worker *worker)
 
 weir_status worker_exchange_arrive(struct worker *worker, struct weir_error *err)
 {
-    weir_status status = weir_net_settle_weights(worker->net);
+    weir_status status = weir_net_wait_weights(worker->net);
     return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
 }
 

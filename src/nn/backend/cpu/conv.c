@@ -66,8 +66,8 @@ static void *weights_for(const struct conv_state *state, const struct op *op,
     return copy->memory ? copy->memory : row_major_weights(state, op);
 }
 
-static weir_status renew(const struct conv_state *state, const struct weight_copy *copy, real *rows,
-                         int32_t i_thread, void *scratch)
+static weir_status refresh_copy(const struct conv_state *state, const struct weight_copy *copy,
+                                real *rows, int32_t i_thread, void *scratch)
 {
     void *addresses[] = {rows, copy->memory};
     if (copy->relayout) {
@@ -96,18 +96,18 @@ weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch_po
         conv_winograd_refresh(state, op, rows);
         return WEIR_OK;
     }
-    WEIR_TRY(renew(state, &state->forward_weights, rows, i_thread, scratch));
+    WEIR_TRY(refresh_copy(state, &state->forward_weights, rows, i_thread, scratch));
     for (int32_t i = 0; i < state->n_tiles; i++) {
-        WEIR_TRY(renew(state, &state->tiles[i].own_weights, rows, i_thread, scratch));
+        WEIR_TRY(refresh_copy(state, &state->tiles[i].own_weights, rows, i_thread, scratch));
     }
     return state->is_backward_in_place
                ? WEIR_OK
-               : renew(state, &state->backward_weights, rows, i_thread, scratch);
+               : refresh_copy(state, &state->backward_weights, rows, i_thread, scratch);
 }
 
-void conv_derive(const struct op *op, bool is_backward, void *to)
+void conv_pack(const struct op *op, bool is_backward, void *to)
 {
-    conv_winograd_derive(op, is_backward, to);
+    conv_winograd_pack(op, is_backward, to);
 }
 
 weir_status conv_refresh_backward(const struct op *op, int32_t i_thread, void *scratch)
@@ -116,15 +116,15 @@ weir_status conv_refresh_backward(const struct op *op, int32_t i_thread, void *s
     struct weight_copy in_place = state->backward_weights;
     in_place.memory = state->forward_weights.memory;
     return state->is_backward_in_place
-               ? renew(state, &in_place, row_major_weights(state, op), i_thread, scratch)
+               ? refresh_copy(state, &in_place, row_major_weights(state, op), i_thread, scratch)
                : WEIR_OK;
 }
 
 static const struct tile_primitives *find_tile(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
-    int32_t i = op->n_bands > 0 ? tile->i_band : 0;
-    while (op->n_bands == 0 && i + 1 < state->n_tiles && state->tiles[i].n != tile->n) {
+    int32_t i = op->n_row_tiles > 0 ? tile->i_row_tile : 0;
+    while (op->n_row_tiles == 0 && i + 1 < state->n_tiles && state->tiles[i].n != tile->n) {
         i++;
     }
     return &state->tiles[i];
@@ -216,7 +216,7 @@ weir_status conv_backward(const struct op *op, const struct op_tile *tile)
                                       : REF(linear_backward)(op, tile);
     }
     size_t n_elems = (size_t)tile->n * op_elems(op->in[0]);
-    bool is_spread = state->is_backward_turned && op->conv.stride > 1;
+    bool is_spread = state->is_backward_flipped && op->conv.stride > 1;
     bool is_beside = is_spread || tile->dx_adds[0];
     real *dx = is_beside ? tile->scratch : tile->dx[0];
     char *scratch = (char *)tile->scratch + (is_beside ? conv_dx_bytes(op, tile->n) : 0);
@@ -258,8 +258,8 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
         conv_winograd_weight_gradient(op, tile);
         return WEIR_OK;
     }
-    if (state->product) {
-        state->product->run(op, tile);
+    if (state->wgrad) {
+        state->wgrad->run(op, tile);
         return WEIR_OK;
     }
     if (!state->weight_gradient.primitive) {
@@ -293,17 +293,17 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
 
 /* Convolutions: where memory is far, what does not fit in the second cache, of 2 MB on a Xeon,
  * would be read for every tile. ResNet-50's steps take 3 % less time joined, in bf16 and in f32. */
-enum { JOINED_LINEAR = 4 << 20, JOINED_CONV = 1 << 20 };
+enum { BATCHED_LINEAR_WEIGHTS = 4 << 20, BATCHED_CONV_WEIGHTS = 1 << 20 };
 
-bool conv_is_joined(const struct op *op)
+bool conv_batches_slices(const struct op *op)
 {
     size_t n_weights = (size_t)op->conv.k * op_elems(op->in[0]);
     if (op->kind == LAYER_CONV) {
         n_weights = (size_t)op->conv.k * (size_t)(op->in[0].c / op->conv.groups) *
                     (size_t)op->conv.kernel_h * (size_t)op->conv.kernel_w;
-        return n_weights >= JOINED_CONV && dnn_is_memory_far();
+        return n_weights >= BATCHED_CONV_WEIGHTS && dnn_is_memory_far();
     }
-    return n_weights >= JOINED_LINEAR;
+    return n_weights >= BATCHED_LINEAR_WEIGHTS;
 }
 
 /* Gradient elements of a call, and what its rows are multiples of: what the kernels take at once.
@@ -325,7 +325,7 @@ int32_t conv_gradient_rows(const struct op *op)
         return rows_for(ELEMS_OF_FEW, len, ROWS_OF_FEW);
     }
     bool is_large = len * (size_t)op->conv.k >= MIN_ELEMS_OF_MANY;
-    if (!is_large || !product_choose(op)) {
+    if (!is_large || !wgrad_choose(op)) {
         return 0;
     }
     return rows_for(ELEMS_OF_MANY, len, ROWS_OF_MANY);

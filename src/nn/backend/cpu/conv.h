@@ -15,13 +15,13 @@ void conv_release(struct op *op);
 weir_status conv_refresh(const struct op *op, int32_t i_thread, void *scratch);
 weir_status conv_refresh_backward(const struct op *op, int32_t i_thread, void *scratch);
 /** By Winograd: the kernels at their points. Others derive nothing. */
-void conv_derive(const struct op *op, bool is_backward, void *to);
-size_t conv_derived_bytes(const struct op *op);
+void conv_pack(const struct op *op, bool is_backward, void *to);
+size_t conv_packed_bytes(const struct op *op);
 weir_status conv_forward(const struct op *op, const struct op_tile *tile);
 weir_status conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile);
 /** Linears of 4 M weights; where multiplying is fast and memory is far, convolutions of 1 M. */
-bool conv_is_joined(const struct op *op);
+bool conv_batches_slices(const struct op *op);
 /** Of linears whose gradients are made by kernels of our own. */
 int32_t conv_gradient_rows(const struct op *op);
 

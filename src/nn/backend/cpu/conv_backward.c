@@ -12,7 +12,7 @@ static weir_status make_backward_copy(struct conv_state *state, const struct op 
     /* Not every copy writes what pads a layout. */
     bool is_dense =
         forward->n_bytes == dense_bytes && dnnl_memory_desc_get_size(layout) == dense_bytes;
-    state->backward_weights.is_turned = state->is_backward_turned;
+    state->backward_weights.is_flipped = state->is_backward_flipped;
     if (!op->refreshes_backward || !forward->memory || !is_dense ||
         dnnl_memory_desc_equal(layout, &state->plain_weights)) {
         return conv_make_copy(state, layout, &state->backward_weights, err);
@@ -26,7 +26,7 @@ static weir_status make_backward_copy(struct conv_state *state, const struct op 
 static weir_status choose_copy(struct conv_state *state, const struct op *op,
                                const dnnl_memory_desc_t *layout, struct weir_error *err)
 {
-    state->is_backward_shared = !state->is_backward_turned && state->forward_weights.is_wanted &&
+    state->is_backward_shared = !state->is_backward_flipped && state->forward_weights.is_wanted &&
                                 dnnl_memory_desc_equal(layout, &state->forward_weights.layout);
     if (!state->is_backward_shared) {
         return make_backward_copy(state, op, layout, err);
@@ -68,12 +68,12 @@ static bool can_turn(const struct op *op)
     const struct weir_conv_params *p = &op->conv;
     int32_t reach_h = (p->kernel_h - 1) * p->dilation, reach_w = (p->kernel_w - 1) * p->dilation;
     bool is_pixel = p->kernel_h == 1 && p->kernel_w == 1 && p->pad_h == 0 && p->pad_w == 0;
-    return op->kind == LAYER_CONV && p->groups == 1 && op->n_bands == 0 && p->pad_h <= reach_h &&
-           p->pad_w <= reach_w && (p->stride == 1 || is_pixel);
+    return op->kind == LAYER_CONV && p->groups == 1 && op->n_row_tiles == 0 &&
+           p->pad_h <= reach_h && p->pad_w <= reach_w && (p->stride == 1 || is_pixel);
 }
 
 /* Without matrix registers, the fewest weights for which turning pays. */
-enum { TURNED_WEIGHTS = 3 << 17 };
+enum { FLIPPED_WEIGHTS = 3 << 17 };
 
 /*
  * oneDNN 2.6 uses matrix registers better forward (one Sapphire Rapids core, one image: 1024 -> 256
@@ -84,42 +84,42 @@ enum { TURNED_WEIGHTS = 3 << 17 };
  */
 static bool pays_to_turn(const struct op *op)
 {
-    size_t n_cells = (size_t)op->conv.kernel_h * (size_t)op->conv.kernel_w;
-    size_t n_weights = (size_t)op->conv.k * (size_t)op->in[0].c * n_cells;
-    bool is_large = n_cells > 1 && n_weights >= TURNED_WEIGHTS;
+    size_t n_taps = (size_t)op->conv.kernel_h * (size_t)op->conv.kernel_w;
+    size_t n_weights = (size_t)op->conv.k * (size_t)op->in[0].c * n_taps;
+    bool is_large = n_taps > 1 && n_weights >= FLIPPED_WEIGHTS;
     return dnn_is_memory_far() || (op->type == WEIR_PRECISION_BF16 && is_large);
 }
 
 static struct op turn(const struct op *op)
 {
-    struct op turned = {.kind = LAYER_CONV, .n_in = 1, .conv = op->conv, .type = op->type};
-    turned.in[0] = op->out;
-    turned.out = (struct weir_shape){op->in[0].c, op->in[0].h, op->in[0].w};
+    struct op flipped = {.kind = LAYER_CONV, .n_in = 1, .conv = op->conv, .type = op->type};
+    flipped.in[0] = op->out;
+    flipped.out = (struct weir_shape){op->in[0].c, op->in[0].h, op->in[0].w};
     if (op->conv.stride > 1) {
-        turned.out.h = op->out.h;
-        turned.out.w = op->out.w;
+        flipped.out.h = op->out.h;
+        flipped.out.w = op->out.w;
     }
-    turned.conv.k = op->in[0].c;
-    turned.conv.stride = 1;
-    turned.conv.pad_h = (op->conv.kernel_h - 1) * op->conv.dilation - op->conv.pad_h;
-    turned.conv.pad_w = (op->conv.kernel_w - 1) * op->conv.dilation - op->conv.pad_w;
-    turned.conv.has_bias = false;
-    return turned;
+    flipped.conv.k = op->in[0].c;
+    flipped.conv.stride = 1;
+    flipped.conv.pad_h = (op->conv.kernel_h - 1) * op->conv.dilation - op->conv.pad_h;
+    flipped.conv.pad_w = (op->conv.kernel_w - 1) * op->conv.dilation - op->conv.pad_w;
+    flipped.conv.has_bias = false;
+    return flipped;
 }
 
 /* Leaves t->backward without a primitive if there is none that takes the first one's layout, or no
  * copy into it. */
-static weir_status prepare_turned(struct conv_state *state, const struct op *op,
-                                  struct tile_primitives *t, struct weir_error *err)
+static weir_status prepare_flipped(struct conv_state *state, const struct op *op,
+                                   struct tile_primitives *t, struct weir_error *err)
 {
-    const struct op turned = turn(op);
+    const struct op flipped = turn(op);
     struct conv_shapes s;
     struct relayout relayout;
-    WEIR_TRY(conv_make_shapes(&turned, t->n, CONV_FORWARD, &s, err));
+    WEIR_TRY(conv_make_shapes(&flipped, t->n, CONV_FORWARD, &s, err));
     if (state->backward_weights.is_wanted) {
         s.weights = state->backward_weights.layout;
     }
-    WEIR_TRY(conv_create(state, &turned, &s, CONV_FORWARD, NULL, &t->backward, err));
+    WEIR_TRY(conv_create(state, &flipped, &s, CONV_FORWARD, NULL, &t->backward, err));
     if (!t->backward.primitive) {
         return WEIR_OK;
     }
@@ -136,16 +136,17 @@ static weir_status prepare_turned(struct conv_state *state, const struct op *op,
 }
 
 /* All tiles turned, or none. */
-static weir_status try_turned(struct conv_state *state, const struct op *op, struct weir_error *err)
+static weir_status try_flipped(struct conv_state *state, const struct op *op,
+                               struct weir_error *err)
 {
     bool is_done = true;
     for (int32_t i = 0; i < state->n_tiles && is_done; i++) {
-        WEIR_TRY(prepare_turned(state, op, &state->tiles[i], err));
+        WEIR_TRY(prepare_flipped(state, op, &state->tiles[i], err));
         is_done = state->tiles[i].backward.primitive != NULL;
     }
     if (is_done) {
         const dnnl_memory_desc_t layout = state->backward_weights.layout;
-        state->is_backward_turned = true;
+        state->is_backward_flipped = true;
         return choose_copy(state, op, &layout, err);
     }
     for (int32_t i = 0; i < state->n_tiles; i++) {
@@ -159,9 +160,9 @@ weir_status conv_prepare_backward(struct conv_state *state, const struct op *op,
                                   struct weir_error *err)
 {
     if (can_turn(op) && pays_to_turn(op)) {
-        WEIR_TRY(try_turned(state, op, err));
+        WEIR_TRY(try_flipped(state, op, err));
     }
-    for (int32_t i = 0; i < state->n_tiles && !state->is_backward_turned; i++) {
+    for (int32_t i = 0; i < state->n_tiles && !state->is_backward_flipped; i++) {
         WEIR_TRY(prepare_tile(state, op, &state->tiles[i], err));
     }
     return WEIR_OK;

@@ -26,7 +26,7 @@ static size_t stride_of_paired(const dnnl_blocking_desc_t *blocks, int paired)
 
 /* In bf16: blocks of output channels with pairs of input channels, or for backward of inputs with
  * pairs of outputs. */
-static bool describe_pairs(const dnnl_blocking_desc_t *blocks, struct relayout *out)
+static bool describe_bf16_pairs(const dnnl_blocking_desc_t *blocks, struct relayout *out)
 {
     size_t c_stride = (size_t)blocks->strides[1];
     if (has_blocks(blocks, 2, 0, 1) && blocks->inner_blks[1] == 2) {
@@ -75,7 +75,7 @@ static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout 
         return !is_bf16 && has_blocks(blocks, 2, 1, 0) && blocks->inner_blks[0] == 16;
     }
     if (is_bf16) {
-        return describe_pairs(blocks, out);
+        return describe_bf16_pairs(blocks, out);
     }
     if (has_blocks(blocks, 1, 0, 0)) {
         out->c_stride = c_stride;
@@ -89,11 +89,11 @@ static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout 
            blocks->inner_blks[1] == 16;
 }
 
-relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_turned,
+relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_flipped,
                                struct relayout *out)
 {
-    bool is_known = describe_relayout(layout, out) && !(is_turned && out->is_transposed);
-    if (is_turned) {
+    bool is_known = describe_relayout(layout, out) && !(is_flipped && out->is_transposed);
+    if (is_flipped) {
         out->is_transposed = out->is_mirrored = true;
     }
     return is_known ? relayout_for(out) : NULL;

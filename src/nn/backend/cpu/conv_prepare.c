@@ -60,8 +60,8 @@ weir_status conv_make_shapes(const struct op *op, int32_t n, enum conv_direction
         out->pads[i] = i == 0 ? op->conv.pad_h : op->conv.pad_w;
         out->end_pads[i] = out->pads[i];
     }
-    if (op->n_bands == 1) { /* op_of_band */
-        out->end_pads[0] = op->bands->pad_bottom;
+    if (op->n_row_tiles == 1) { /* op_of_row_tile */
+        out->end_pads[0] = op->row_tiles->pad_bottom;
     }
     WEIR_TRY(describe(&out->src, 4, src, type_of(op), dnnl_nhwc, err));
     WEIR_TRY(describe(&out->dst, 4, dst, type_of(op), dnnl_nhwc, err));
@@ -131,7 +131,7 @@ weir_status conv_create(const struct conv_state *state, const struct op *op,
 weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy *copy,
                               struct weir_error *err)
 {
-    copy->relayout = conv_find_relayout(&copy->layout, copy->is_turned, &copy->relayout_layout);
+    copy->relayout = conv_find_relayout(&copy->layout, copy->is_flipped, &copy->relayout_layout);
     if (copy->relayout) {
         return WEIR_OK;
     }
@@ -201,7 +201,7 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op, i
  * in bf16 on large pictures there (10.9 and 10.1; 512 -> 2048 at 7 x 7: 7.9 and 9.6). With a stride
  * the pixels that count are picked out first.
  */
-static bool is_product(const struct op *op)
+static bool is_gemm(const struct op *op)
 {
     const struct weir_conv_params *p = &op->conv;
     bool is_large = op->gradient_batch * op->out.h * op->out.w > 8192;
@@ -215,14 +215,14 @@ static weir_status prepare_tiles(struct conv_state *state, const struct op *op,
                                  const int32_t *tile_sizes, int32_t n_tile_sizes, bool is_training,
                                  struct weir_error *err)
 {
-    int32_t n = op->n_bands > 0 ? op->n_bands : n_tile_sizes;
+    int32_t n = op->n_row_tiles > 0 ? op->n_row_tiles : n_tile_sizes;
     state->tiles = calloc((size_t)n, sizeof(*state->tiles));
     if (!state->tiles) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
     }
     for (int32_t i = 0; i < n; i++) {
-        const struct op part = op->n_bands > 0 ? op_of_band(op, i) : *op;
-        int32_t n_images = op->n_bands > 0 ? 1 : tile_sizes[i];
+        const struct op part = op->n_row_tiles > 0 ? op_of_row_tile(op, i) : *op;
+        int32_t n_images = op->n_row_tiles > 0 ? 1 : tile_sizes[i];
         state->n_tiles = i + 1;
         WEIR_TRY(prepare_tile(state, &part, n_images, &state->tiles[i], err));
     }
@@ -234,33 +234,33 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
 {
     struct conv_shapes s;
     struct primitive forward = {0};
-    struct op product = *op;
+    struct op wgrad = *op;
     int32_t n = op->gradient_batch;
     if (linear_has_small_gradient(op, n)) {
         return WEIR_OK;
     }
-    state->product = product_choose(op);
-    if (state->product) {
+    state->wgrad = wgrad_choose(op);
+    if (state->wgrad) {
         return WEIR_OK;
     }
-    if (is_product(op)) {
+    if (is_gemm(op)) {
         n *= op->out.h * op->out.w;
-        product.kind = LAYER_LINEAR;
-        product.in[0] = (struct weir_shape){op->in[0].c, 1, 1};
-        product.out = (struct weir_shape){op->out.c, 1, 1};
+        wgrad.kind = LAYER_LINEAR;
+        wgrad.in[0] = (struct weir_shape){op->in[0].c, 1, 1};
+        wgrad.out = (struct weir_shape){op->out.c, 1, 1};
         if (op->conv.stride > 1) {
             state->picked_bytes =
                 conv_round_up((size_t)n * (size_t)op->in[0].c * conv_elem_bytes(op));
         }
     }
-    WEIR_TRY(conv_make_shapes(&product, n, CONV_FORWARD, &s, err));
-    weir_status status = conv_create(state, &product, &s, CONV_FORWARD, NULL, &forward, err);
+    WEIR_TRY(conv_make_shapes(&wgrad, n, CONV_FORWARD, &s, err));
+    weir_status status = conv_create(state, &wgrad, &s, CONV_FORWARD, NULL, &forward, err);
     if (status == WEIR_OK && forward.desc) {
-        status = conv_make_shapes(&product, n, CONV_WEIGHTS, &s, err);
+        status = conv_make_shapes(&wgrad, n, CONV_WEIGHTS, &s, err);
     }
     if (status == WEIR_OK && forward.desc) {
         status =
-            conv_create(state, &product, &s, CONV_WEIGHTS, &forward, &state->weight_gradient, err);
+            conv_create(state, &wgrad, &s, CONV_WEIGHTS, &forward, &state->weight_gradient, err);
     }
     primitive_destroy(&forward);
     if (status != WEIR_OK || !state->weight_gradient.primitive) {
@@ -274,7 +274,7 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
                                          {DNNL_ARG_DIFF_BIAS, &state->bias}};
     WEIR_TRY(primitive_attach(state->context, &state->weight_gradient, args,
                               op->conv.has_bias ? 4 : 3, err));
-    bool is_plain = is_product(op) || dnnl_memory_desc_equal(layout, &state->plain_weights);
+    bool is_plain = is_gemm(op) || dnnl_memory_desc_equal(layout, &state->plain_weights);
     state->gradient_bytes = is_plain ? 0 : conv_round_up(dnnl_memory_desc_get_size(layout));
     if (!is_plain) {
         state->gradient_relayout = conv_find_relayout_back(layout, &state->gradient_layout);
@@ -303,7 +303,7 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
         most = WEIR_MAX(most, conv_dx_bytes(op, t->n) + t->backward.scratch_bytes);
         most = WEIR_MAX(most, rows + t->own_weights.reorder.scratch_bytes);
     }
-    most = WEIR_MAX(most, state->product ? state->product->scratch_bytes(op) : 0);
+    most = WEIR_MAX(most, state->wgrad ? state->wgrad->scratch_bytes(op) : 0);
     most = WEIR_MAX(most, state->gradient_bytes + state->picked_bytes +
                               state->weight_gradient.scratch_bytes);
     most = WEIR_MAX(most, state->gradient_bytes + state->gradient_reorder.scratch_bytes);
@@ -315,7 +315,7 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
 static weir_status check_is_fast(const struct conv_state *state, const struct op *op,
                                  bool is_training, struct weir_error *err)
 {
-    bool is_fast = !is_training || state->product || state->weight_gradient.primitive;
+    bool is_fast = !is_training || state->wgrad || state->weight_gradient.primitive;
     for (int32_t i = 0; i < state->n_tiles; i++) {
         const struct tile_primitives *t = &state->tiles[i];
         is_fast = is_fast && t->forward.primitive && (!is_training || t->backward.primitive);

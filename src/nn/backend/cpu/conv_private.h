@@ -19,7 +19,7 @@ struct weight_copy {
     size_t n_bytes;
     dnnl_memory_desc_t layout;
     bool is_wanted;
-    bool is_turned; /* of kernels turned round; there is a relayout then */
+    bool is_flipped; /* of kernels turned round; there is a relayout then */
 };
 
 /* The primitives of one size of tile, or of one band. A missing one (NULL inside) is Weir's
@@ -43,7 +43,7 @@ struct conv_state {
     struct dnn_context *context;
     struct tile_primitives *tiles; /* by size of tile, or by band */
     int32_t n_tiles;
-    const struct product_kernels *product; /* makes the weight gradient; NULL: weight_gradient */
+    const struct wgrad_kernels *wgrad; /* makes the weight gradient; NULL: weight_gradient */
     struct primitive weight_gradient, gradient_reorder;
     size_t gradient_bytes; /* of the weight gradient in its primitive's layout; 0: row-major */
     relayout_fn gradient_relayout; /* from there to row-major; NULL: gradient_reorder */
@@ -57,7 +57,7 @@ struct conv_state {
     bool is_backward_in_place;
     /* backward is a forward primitive of the turned kernels (conv_backward.c); of a 1x1 with a
      * stride it makes the pixels of dx that the kernel meets. */
-    bool is_backward_turned;
+    bool is_backward_flipped;
     /* An op with a batch norm has its weights multiplied with the norm's scale: row-major, where no
      * reorder takes them from scratch at once. */
     struct slab rows;
@@ -105,7 +105,7 @@ weir_status conv_make_copy(const struct conv_state *state, const dnnl_memory_des
 weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy *copy,
                               struct weir_error *err) WEIR_MUST_CHECK;
 /* conv_layout.c: the copy of ours into the layout, or of gradients from it; NULL: none. */
-relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_turned,
+relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_flipped,
                                struct relayout *out);
 relayout_fn conv_find_relayout_back(const dnnl_memory_desc_t *layout, struct relayout *out);
 
@@ -121,7 +121,7 @@ weir_status conv_winograd_prepare(struct conv_state *state, const struct op *op,
                                   size_t *out_scratch_bytes,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 void conv_winograd_refresh(const struct conv_state *state, const struct op *op, const real *rows);
-void conv_winograd_derive(const struct op *op, bool is_backward, void *to);
+void conv_winograd_pack(const struct op *op, bool is_backward, void *to);
 void conv_winograd_forward(const struct op *op, const struct op_tile *tile);
 void conv_winograd_backward(const struct op *op, const struct op_tile *tile);
 void conv_winograd_weight_gradient(const struct op *op, const struct op_tile *tile);

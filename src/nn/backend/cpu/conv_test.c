@@ -21,7 +21,7 @@ struct bench {
     size_t n_x, n_y;
     float *x, *dy, *got_y, *got_dx;
     uint16_t *short_x, *short_y, *short_dy, *short_dx;
-    void *scratch, *derived, *context;
+    void *scratch, *packed_weights, *context;
     float *gradients[2], *expected_gradients[2];
 };
 
@@ -102,7 +102,7 @@ static void free_bench(struct bench *b)
                          b->short_dy,
                          b->short_dx,
                          b->scratch,
-                         b->derived,
+                         b->packed_weights,
                          b->gradients[0],
                          b->gradients[1],
                          b->expected_gradients[0],
@@ -127,11 +127,11 @@ static void bind_gradients(struct bench *b, float *const gradients[2])
     }
 }
 
-static void derive(const struct bench *b, bool is_backward)
+static void pack(const struct bench *b, bool is_backward)
 {
-    if (b->op.derived_bytes > 0) {
-        memset(b->derived, 0xff, b->op.derived_bytes);
-        weir_onednn_backend.kernels[b->op.kind].derive(&b->op, is_backward, b->derived);
+    if (b->op.packed_bytes > 0) {
+        memset(b->packed_weights, 0xff, b->op.packed_bytes);
+        weir_onednn_backend.kernels[b->op.kind].pack(&b->op, is_backward, b->packed_weights);
     }
 }
 
@@ -174,23 +174,23 @@ static void run_onednn(struct bench *b, const char *what)
                                    &err) == WEIR_OK,
                   "%s: %s", what, err.message);
     b->scratch = aligned_alloc(64, (scratch_bytes + 64) / 64 * 64);
-    b->op.derived_bytes = backend->derived_bytes(&b->op);
-    b->derived = aligned_alloc(64, (b->op.derived_bytes + 64) / 64 * 64);
+    b->op.packed_bytes = backend->packed_bytes(&b->op);
+    b->packed_weights = aligned_alloc(64, (b->op.packed_bytes + 64) / 64 * 64);
     const struct op_tile tile = {.n = BATCH,
                                  .x = {tensor(b, b->x, b->short_x)},
                                  .y = tensor(b, b->got_y, b->short_y),
                                  .dy = tensor(b, b->dy, b->short_dy),
                                  .dx = {tensor(b, b->got_dx, b->short_dx)},
                                  .is_training = true,
-                                 .derived = b->derived,
+                                 .packed_weights = b->packed_weights,
                                  .scratch = b->scratch};
     memset(b->got_dx, 0xff, b->n_x * sizeof(float));
     memset(b->short_dx, 0xff, b->n_x * sizeof(uint16_t));
     bind_gradients(b, b->gradients);
     ck_assert_int_eq(kernels->refresh(&b->op, 0, b->scratch), WEIR_OK);
-    derive(b, false);
+    pack(b, false);
     ck_assert_int_eq(kernels->forward(&b->op, &tile), WEIR_OK);
-    derive(b, true);
+    pack(b, true);
     ck_assert_int_eq(kernels->backward(&b->op, &tile), WEIR_OK);
     expect_doubled(b, tile, what);
     ck_assert_int_eq(kernels->weight_gradient(&b->op, &tile), WEIR_OK);

@@ -20,7 +20,7 @@ static const struct winograd_kernels *kernels_for(const struct op *op)
     return is_wanted && is_possible(op) ? winograd_kernels() : NULL;
 }
 
-size_t conv_derived_bytes(const struct op *op)
+size_t conv_packed_bytes(const struct op *op)
 {
     int32_t c = op->in[0].c, k = op->conv.k;
     return kernels_for(op) ? WEIR_MAX(winograd_points_bytes(c, k), winograd_points_bytes(k, c)) : 0;
@@ -51,7 +51,7 @@ static struct winograd_form form_of(const struct op *op, int32_t n)
 }
 
 /* The gradient by x: from y's channels to x's, of kernels that are turned. */
-static struct winograd_form turned_form_of(const struct op *op, int32_t n)
+static struct winograd_form flipped_form_of(const struct op *op, int32_t n)
 {
     return (struct winograd_form){.n = n,
                                   .c = op->conv.k,
@@ -76,7 +76,7 @@ weir_status conv_winograd_prepare(struct conv_state *state, const struct op *op,
     for (int32_t i = 0; i < n_tile_sizes; i++) {
         struct winograd_form form = form_of(op, tile_sizes[i]);
         most = WEIR_MAX(most, winograd_scratch_bytes(&form));
-        form = turned_form_of(op, tile_sizes[i]);
+        form = flipped_form_of(op, tile_sizes[i]);
         most = is_training ? WEIR_MAX(most, winograd_scratch_bytes(&form)) : most;
     }
     if (is_training) {
@@ -95,7 +95,7 @@ void conv_winograd_refresh(const struct conv_state *state, const struct op *op, 
     }
 }
 
-void conv_winograd_derive(const struct op *op, bool is_backward, void *to)
+void conv_winograd_pack(const struct op *op, bool is_backward, void *to)
 {
     const struct conv_state *state = op->state;
     state->winograd->kernels(op->params[OP_WEIGHT].value, op->conv.k, op->in[0].c, is_backward, to);
@@ -107,7 +107,7 @@ void conv_winograd_forward(const struct op *op, const struct op_tile *tile)
     state->winograd->convolve(&(struct winograd_convolution){
         .form = form_of(op, tile->n),
         .x = tile->x[0],
-        .points = tile->derived ? tile->derived : (const void *)state->points.base,
+        .points = tile->packed_weights ? tile->packed_weights : (const void *)state->points.base,
         .bias = op->norm ? state->tail_bias : op->params[OP_BIAS].value,
         .added = op->has_residual ? tile->x[1] : NULL,
         .has_relu = op->has_relu,
@@ -119,9 +119,9 @@ void conv_winograd_backward(const struct op *op, const struct op_tile *tile)
 {
     const struct conv_state *state = op->state;
     state->winograd->convolve(
-        &(struct winograd_convolution){.form = turned_form_of(op, tile->n),
+        &(struct winograd_convolution){.form = flipped_form_of(op, tile->n),
                                        .x = tile->dy,
-                                       .points = tile->derived,
+                                       .points = tile->packed_weights,
                                        .added = tile->dx_adds[0] ? tile->dx[0] : NULL,
                                        .y = tile->dx[0],
                                        .scratch = tile->scratch});

@@ -2,9 +2,9 @@
 
 #include "nn/backend/cpu/vector/vector.h"
 
-static int32_t *winners_of(const struct op *op, const struct op_tile *tile, size_t i_image)
+static int32_t *argmax_of(const struct op *op, const struct op_tile *tile, size_t i_image)
 {
-    return op->winners + ((size_t)tile->first + i_image) * op_elems(op->out);
+    return op->argmax + ((size_t)tile->first + i_image) * op_elems(op->out);
 }
 
 weir_status fast_max_pool_forward(const struct op *op, const struct op_tile *tile)
@@ -12,7 +12,7 @@ weir_status fast_max_pool_forward(const struct op *op, const struct op_tile *til
     for (size_t n = 0; n < (size_t)tile->n; n++) {
         vector_kernels(op->type)->max_pool(op, vector_at(op, tile->x[0], n * op_elems(op->in[0])),
                                            vector_at(op, tile->y, n * op_elems(op->out)),
-                                           tile->is_training ? winners_of(op, tile, n) : NULL);
+                                           tile->is_training ? argmax_of(op, tile, n) : NULL);
     }
     return WEIR_OK;
 }
@@ -21,7 +21,7 @@ weir_status fast_max_pool_backward(const struct op *op, const struct op_tile *ti
 {
     for (size_t n = 0; tile->dx[0] && n < (size_t)tile->n; n++) {
         vector_kernels(op->type)->max_pool_backward(
-            op, vector_at(op, tile->dy, n * op_elems(op->out)), winners_of(op, tile, n),
+            op, vector_at(op, tile->dy, n * op_elems(op->out)), argmax_of(op, tile, n),
             vector_at(op, tile->dx[0], n * op_elems(op->in[0])), tile->dx_adds[0]);
     }
     return WEIR_OK;

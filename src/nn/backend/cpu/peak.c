@@ -35,7 +35,7 @@ struct peak {
     struct weir_peak_window *windows; /**< Of all probes. */
     int32_t n_threads;
     uint64_t begin_ns, window_ns;
-    sem_t are_ready;      /**< Counts threads that have begun. */
+    sem_t are_running;    /**< Counts threads that have begun. */
     pthread_mutex_t gate; /**< Held until all have. */
     bool is_called_off;
     _Atomic bool has_failed;
@@ -140,7 +140,7 @@ static void *run_thread(void *context)
     struct peak *peak = probe->peak;
     dnn_enter_thread();
     bool is_good = convolve(probe); /* compiled and in the cache */
-    (void)sem_post(&peak->are_ready);
+    (void)sem_post(&peak->are_running);
     (void)pthread_mutex_lock(&peak->gate);
     (void)pthread_mutex_unlock(&peak->gate);
     if (!is_good || !fill_windows(probe)) {
@@ -196,7 +196,7 @@ static double flop_of_one(void)
 static int run_threads(struct peak *peak)
 {
     int code = 0;
-    (void)sem_init(&peak->are_ready, 0, 0);
+    (void)sem_init(&peak->are_running, 0, 0);
     (void)pthread_mutex_init(&peak->gate, NULL);
     (void)pthread_mutex_lock(&peak->gate);
     for (int32_t t = 0; t < peak->n_threads && code == 0; t++) {
@@ -204,7 +204,7 @@ static int run_threads(struct peak *peak)
         peak->probes[t].has_thread = code == 0;
     }
     for (int32_t t = 0; t < peak->n_threads && peak->probes[t].has_thread;) {
-        t += sem_wait(&peak->are_ready) == 0; /* Else a signal came. */
+        t += sem_wait(&peak->are_running) == 0; /* Else a signal came. */
     }
     peak->is_called_off = code != 0;
     peak->begin_ns = weir_mono_ns();
@@ -214,7 +214,7 @@ static int run_threads(struct peak *peak)
         peak->probes[t].has_thread = false;
     }
     (void)pthread_mutex_destroy(&peak->gate);
-    (void)sem_destroy(&peak->are_ready);
+    (void)sem_destroy(&peak->are_running);
     return code;
 }
 

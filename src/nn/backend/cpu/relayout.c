@@ -5,7 +5,7 @@ static bool has_kernels(const struct relayout *layout)
 #if defined(__x86_64__)
     bool is_known = layout->k % 16 == 0 && layout->c % 16 == 0 && layout->k_block > 0 &&
                     layout->k_block % 16 == 0 &&
-                    layout->kernel_h * layout->kernel_w <= RELAYOUT_MAX_CELLS &&
+                    layout->kernel_h * layout->kernel_w <= RELAYOUT_MAX_TAPS &&
                     (!layout->is_c_inner || (!layout->is_bf16 && layout->k_block == 16)) &&
                     (!layout->is_transposed || !layout->is_c_inner) &&
                     (!layout->is_mirrored || layout->is_transposed);

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define RELAYOUT_MAX_CELLS 25
+#define RELAYOUT_MAX_TAPS 25
 
 struct relayout {
     size_t k, c, kernel_h, kernel_w; /**< k and c multiples of 16, at most 25 cells. */

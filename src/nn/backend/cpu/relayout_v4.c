@@ -47,9 +47,9 @@ static inline void load_columns(const float *from, size_t stride, size_t n, vec 
 }
 
 /* Place of a cell in a block of 16 x 16 channels. */
-static inline size_t cell_at(const struct relayout *layout, size_t cell)
+static inline size_t tap_at(const struct relayout *layout, size_t tap)
 {
-    return cell / layout->kernel_w * layout->h_stride + cell % layout->kernel_w * layout->w_stride;
+    return tap / layout->kernel_w * layout->h_stride + tap % layout->kernel_w * layout->w_stride;
 }
 
 /* Place of the block that begins at output channel k and input channel c. */
@@ -76,13 +76,13 @@ enum { STREAMED = 1 << 16 };
 /* 16 output channels of 16 input channels, whose columns are cells of channels. */
 static inline void store_columns(const struct relayout *layout, const vec *columns, char *to)
 {
-    size_t n_cells = layout->kernel_h * layout->kernel_w;
-    bool is_streamed = layout->k * layout->c * n_cells >= STREAMED;
-    for (size_t cell = 0; cell < n_cells; cell++) {
-        size_t at = cell_at(layout, cell);
+    size_t n_taps = layout->kernel_h * layout->kernel_w;
+    bool is_streamed = layout->k * layout->c * n_taps >= STREAMED;
+    for (size_t tap = 0; tap < n_taps; tap++) {
+        size_t at = tap_at(layout, tap);
         for (size_t i = 0; layout->is_bf16 && i < LANES; i += 2) {
-            vecu pair = round_to_bf16(columns[i * n_cells + cell]) |
-                        round_to_bf16(columns[(i + 1) * n_cells + cell]) << 16;
+            vecu pair = round_to_bf16(columns[i * n_taps + tap]) |
+                        round_to_bf16(columns[(i + 1) * n_taps + tap]) << 16;
             char *place = to + (at + i / 2 * layout->c_stride) * sizeof(uint16_t);
             if (is_streamed) {
                 _mm512_stream_si512((void *)place, (__m512i)pair);
@@ -91,7 +91,7 @@ static inline void store_columns(const struct relayout *layout, const vec *colum
             }
         }
         for (size_t i = 0; !layout->is_bf16 && i < LANES; i++) {
-            memcpy(to + (at + i * layout->c_stride) * sizeof(float), &columns[i * n_cells + cell],
+            memcpy(to + (at + i * layout->c_stride) * sizeof(float), &columns[i * n_taps + tap],
                    sizeof(vec));
         }
     }
@@ -102,14 +102,14 @@ static inline void store_columns(const struct relayout *layout, const vec *colum
 static void relayout_c_inner(const struct relayout *layout, const float *from, size_t row,
                              float *to)
 {
-    size_t n_cells = layout->kernel_h * layout->kernel_w;
+    size_t n_taps = layout->kernel_h * layout->kernel_w;
     for (size_t k = 0; k < LANES; k++) {
-        for (size_t first = 0; first < n_cells; first += LANES) {
-            size_t n = WEIR_MIN(n_cells - first, (size_t)LANES);
+        for (size_t first = 0; first < n_taps; first += LANES) {
+            size_t n = WEIR_MIN(n_taps - first, (size_t)LANES);
             vec columns[LANES];
-            load_columns(from + k * row + first, n_cells, n, columns);
+            load_columns(from + k * row + first, n_taps, n, columns);
             for (size_t i = 0; i < n; i++) {
-                memcpy(to + cell_at(layout, first + i) + k * layout->c_stride, &columns[i],
+                memcpy(to + tap_at(layout, first + i) + k * layout->c_stride, &columns[i],
                        sizeof(vec));
             }
         }
@@ -122,23 +122,23 @@ enum { AHEAD = 2 };
 
 /* 16 output channels of 16 input channels, as columns, of transposed kernels: of each input channel
  * the outputs are rows one after the other. */
-static inline void load_transposed(const float *from, size_t row, size_t n_cells, bool is_mirrored,
+static inline void load_transposed(const float *from, size_t row, size_t n_taps, bool is_mirrored,
                                    vec *columns)
 {
-    for (size_t c = 0; c < LANES; c++, from += row, columns += n_cells) {
-        if (n_cells == 1) {
+    for (size_t c = 0; c < LANES; c++, from += row, columns += n_taps) {
+        if (n_taps == 1) {
             columns[0] = load_floats(from, LANES);
             continue;
         }
-        for (size_t i = 0; i < n_cells; i++) {
-            __builtin_prefetch(from + (AHEAD * n_cells + i) * LANES);
+        for (size_t i = 0; i < n_taps; i++) {
+            __builtin_prefetch(from + (AHEAD * n_taps + i) * LANES);
         }
-        for (size_t first = 0; first < n_cells; first += LANES) {
-            size_t n = WEIR_MIN(n_cells - first, (size_t)LANES);
-            vec cells[LANES];
-            load_columns(from + first, n_cells, n, cells);
+        for (size_t first = 0; first < n_taps; first += LANES) {
+            size_t n = WEIR_MIN(n_taps - first, (size_t)LANES);
+            vec taps[LANES];
+            load_columns(from + first, n_taps, n, taps);
             for (size_t i = 0; i < n; i++) {
-                columns[is_mirrored ? n_cells - 1 - first - i : first + i] = cells[i];
+                columns[is_mirrored ? n_taps - 1 - first - i : first + i] = taps[i];
             }
         }
     }
@@ -147,16 +147,16 @@ static inline void load_transposed(const float *from, size_t row, size_t n_cells
 /* A block of 16 x 16 channels, whose rows are `row` elements apart. */
 static void relayout_block(const struct relayout *layout, const float *from, size_t row, char *to)
 {
-    vec columns[RELAYOUT_MAX_CELLS * LANES];
-    size_t n_cells = layout->kernel_h * layout->kernel_w;
+    vec columns[RELAYOUT_MAX_TAPS * LANES];
+    size_t n_taps = layout->kernel_h * layout->kernel_w;
     if (layout->is_c_inner) {
         relayout_c_inner(layout, from, row, (float *)(void *)to);
         return;
     }
     if (layout->is_transposed) {
-        load_transposed(from, row, n_cells, layout->is_mirrored, columns);
+        load_transposed(from, row, n_taps, layout->is_mirrored, columns);
     }
-    for (size_t i = 0; !layout->is_transposed && i < n_cells; i++) {
+    for (size_t i = 0; !layout->is_transposed && i < n_taps; i++) {
         load_columns(from + i * LANES, row, LANES, columns + i * LANES);
     }
     store_columns(layout, columns, to);
@@ -164,13 +164,13 @@ static void relayout_block(const struct relayout *layout, const float *from, siz
 
 void relayout_v4(const struct relayout *layout, const float *from, void *to)
 {
-    size_t n_cells = layout->kernel_h * layout->kernel_w;
+    size_t n_taps = layout->kernel_h * layout->kernel_w;
     size_t elem_bytes = layout->is_bf16 ? sizeof(uint16_t) : sizeof(float);
     size_t n_rows = layout->is_transposed ? layout->c : layout->k;
-    size_t len = layout->is_transposed ? layout->k : layout->c, row = len * n_cells;
+    size_t len = layout->is_transposed ? layout->k : layout->c, row = len * n_taps;
     for (size_t i = 0; i < n_rows; i += LANES) {
         for (size_t j = 0; j < len; j += LANES) {
-            const float *block = from + i * row + j * n_cells;
+            const float *block = from + i * row + j * n_taps;
             size_t at = layout->is_transposed ? block_at(layout, j, i) : block_at(layout, i, j);
             relayout_block(layout, block, row, (char *)to + at * elem_bytes);
         }
@@ -180,16 +180,16 @@ void relayout_v4(const struct relayout *layout, const float *from, void *to)
 
 void relayout_back_v4(const struct relayout *layout, const float *from, void *to)
 {
-    size_t n_cells = layout->kernel_h * layout->kernel_w, row = layout->c * n_cells;
+    size_t n_taps = layout->kernel_h * layout->kernel_w, row = layout->c * n_taps;
     for (size_t k = 0; k < layout->k; k += LANES) {
         for (size_t c = 0; c < layout->c; c += LANES) {
             const float *block = from + block_at(layout, k, c);
-            float *rows = (float *)to + k * row + c * n_cells;
-            for (size_t first = 0; first < n_cells * LANES; first += LANES) {
+            float *rows = (float *)to + k * row + c * n_taps;
+            for (size_t first = 0; first < n_taps * LANES; first += LANES) {
                 vec v[LANES];
                 for (size_t i = 0; i < LANES; i++) {
-                    size_t channel = (first + i) / n_cells, cell = (first + i) % n_cells;
-                    v[i] = load_floats(block + cell_at(layout, cell) + channel * layout->c_stride,
+                    size_t channel = (first + i) / n_taps, tap = (first + i) % n_taps;
+                    v[i] = load_floats(block + tap_at(layout, tap) + channel * layout->c_stride,
                                        LANES);
                 }
                 transpose(v);

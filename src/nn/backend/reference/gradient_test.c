@@ -95,7 +95,7 @@ static struct bench make_bench(const struct op *form, uint64_t seed)
     op->saved = calloc(n_saved, sizeof(double));
     op->n_partials = (int32_t)channels * (op->kind == LAYER_BATCH_NORM ? 2 : 1);
     op->partials = calloc(N_SLICES * (size_t)op->n_partials, sizeof(double));
-    op->winners = calloc(N_IMAGES * op_elems(op->out), sizeof(int32_t));
+    op->argmax = calloc(N_IMAGES * op_elems(op->out), sizeof(int32_t));
     op->scores = calloc(N_IMAGES * (size_t)WEIR_MAX(op->n_classes, 1), sizeof(double));
     for (int32_t i = 0; i < N_IMAGES; i++) {
         b.labels[i] = i == 1 ? -1 : i; /* one image without a label */
@@ -118,7 +118,7 @@ static void free_bench(struct bench *b)
     free(b->dy);
     free(b->op.saved);
     free(b->op.partials);
-    free(b->op.winners);
+    free(b->op.argmax);
     free(b->op.scores);
 }
 
@@ -336,7 +336,7 @@ START_TEST(pools)
 
 END_TEST
 
-START_TEST(joins)
+START_TEST(concatenates)
 {
     check_gradients(
         &(struct op){.kind = LAYER_ADD, .n_in = 2, .in = {{2, 3, 2}, {2, 3, 2}}, .out = {2, 3, 2}},
@@ -430,5 +430,5 @@ START_TEST(a_smoothed_label_is_part_of_every_class_in_training_only)
 END_TEST
 
 WEIR_TEST_MAIN("gradient", convolutions, linears, batch_norm_over_the_whole_batch, rectifiers,
-               pools, joins, dropout_and_normalisation, flattening_and_scaling, losses,
+               pools, concatenates, dropout_and_normalisation, flattening_and_scaling, losses,
                a_smoothed_label_is_part_of_every_class_in_training_only)

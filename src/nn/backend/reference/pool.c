@@ -12,8 +12,8 @@ static void window(int32_t o, const struct weir_pool_params *p, int32_t limit, i
 }
 
 /* Place of the largest cell of a window as h * W + w; the first of equals; NaN wins. */
-static int32_t winner(const struct op *op, const struct op_tile *tile, int32_t n, int32_t c,
-                      int32_t oh, int32_t ow)
+static int32_t find_max(const struct op *op, const struct op_tile *tile, int32_t n, int32_t c,
+                        int32_t oh, int32_t ow)
 {
     int32_t h0, h1, w0, w1;
     window(oh, &op->pool, op->in[0].h, &h0, &h1);
@@ -34,18 +34,18 @@ static int32_t winner(const struct op *op, const struct op_tile *tile, int32_t n
 
 weir_status REF(max_pool_forward)(const struct op *op, const struct op_tile *tile)
 {
-    int32_t *winners =
-        tile->is_training ? op->winners + (size_t)tile->first * op_elems(op->out) : NULL;
+    int32_t *argmax =
+        tile->is_training ? op->argmax + (size_t)tile->first * op_elems(op->out) : NULL;
     for (int32_t n = 0; n < tile->n; n++) {
         for (int32_t c = 0; c < op->out.c; c++) {
             for (int32_t oh = 0; oh < op->out.h; oh++) {
                 for (int32_t ow = 0; ow < op->out.w; ow++) {
-                    int32_t at = winner(op, tile, n, c, oh, ow);
+                    int32_t at = find_max(op, tile, n, c, oh, ow);
                     size_t to = op_at(op, op->out, n, c, oh, ow);
                     tile->y[to] =
                         tile->x[0][op_at(op, op->in[0], n, c, at / op->in[0].w, at % op->in[0].w)];
-                    if (winners) {
-                        winners[to] = at;
+                    if (argmax) {
+                        argmax[to] = at;
                     }
                 }
             }
@@ -67,14 +67,14 @@ weir_status REF(max_pool_backward)(const struct op *op, const struct op_tile *ti
     if (!tile->dx[0]) {
         return WEIR_OK;
     }
-    const int32_t *winners = op->winners + (size_t)tile->first * op_elems(op->out);
+    const int32_t *argmax = op->argmax + (size_t)tile->first * op_elems(op->out);
     clear_dx(op, tile);
     for (int32_t n = 0; n < tile->n; n++) {
         for (int32_t c = 0; c < op->out.c; c++) {
             for (int32_t oh = 0; oh < op->out.h; oh++) {
                 for (int32_t ow = 0; ow < op->out.w; ow++) {
                     size_t from = op_at(op, op->out, n, c, oh, ow);
-                    int32_t at = winners[from];
+                    int32_t at = argmax[from];
                     tile->dx[0][op_at(op, op->in[0], n, c, at / op->in[0].w, at % op->in[0].w)] +=
                         tile->dy[from];
                 }
@@ -100,7 +100,7 @@ weir_status REF(avg_pool_forward)(const struct op *op, const struct op_tile *til
                         }
                     }
                     tile->y[op_at(op, op->out, n, c, oh, ow)] =
-                        (real)(sum / op_pool_cells(op, oh, ow));
+                        (real)(sum / op_pool_divisor(op, oh, ow));
                 }
             }
         }
@@ -122,7 +122,7 @@ weir_status REF(avg_pool_backward)(const struct op *op, const struct op_tile *ti
                     window(oh, &op->pool, op->in[0].h, &h0, &h1);
                     window(ow, &op->pool, op->in[0].w, &w0, &w1);
                     double share =
-                        tile->dy[op_at(op, op->out, n, c, oh, ow)] / op_pool_cells(op, oh, ow);
+                        tile->dy[op_at(op, op->out, n, c, oh, ow)] / op_pool_divisor(op, oh, ow);
                     for (int32_t h = h0; h < h1; h++) {
                         for (int32_t w = w0; w < w1; w++) {
                             tile->dx[0][op_at(op, op->in[0], n, c, h, w)] += (real)share;

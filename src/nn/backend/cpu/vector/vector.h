@@ -72,8 +72,8 @@ struct vector_kernels {
 
     /** Pools, of one image; backward gives every element of dx. winners may be NULL; else
      *  h * W + w of the largest cell, per output element. */
-    void (*max_pool)(const struct op *op, const void *x, void *y, int32_t *winners);
-    void (*max_pool_backward)(const struct op *op, const void *dy, const int32_t *winners, void *dx,
+    void (*max_pool)(const struct op *op, const void *x, void *y, int32_t *argmax);
+    void (*max_pool_backward)(const struct op *op, const void *dy, const int32_t *argmax, void *dx,
                               bool adds);
     void (*avg_pool)(const struct op *op, const void *x, void *y);
     void (*avg_pool_backward)(const struct op *op, const void *dy, void *dx, bool adds);

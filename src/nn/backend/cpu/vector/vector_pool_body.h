@@ -7,7 +7,7 @@ struct span {
 };
 
 /* Cells that window `o` covers, of `limit`. */
-static inline struct span cells_of(int32_t o, const struct weir_pool_params *p, int32_t limit)
+static inline struct span pixels_of(int32_t o, const struct weir_pool_params *p, int32_t limit)
 {
     int32_t first = o * p->stride - p->pad;
     return (struct span){WEIR_MAX(first, 0), WEIR_MIN(first + p->kernel, limit)};
@@ -22,7 +22,7 @@ static inline struct span windows_of(int32_t i, const struct weir_pool_params *p
 
 /* Few channels: a window of one channel after the other, as vectors would be mostly empty. */
 static void max_pool_few(const elem *x, size_t c, int32_t width, struct span rows,
-                         struct span columns, elem *y, int32_t *winners)
+                         struct span columns, elem *y, int32_t *argmax)
 {
     for (size_t k = 0; k < c; k++) {
         int32_t best_at = rows.first * width + columns.first;
@@ -37,8 +37,8 @@ static void max_pool_few(const elem *x, size_t c, int32_t width, struct span row
             }
         }
         y[k] = put(best);
-        if (winners) {
-            winners[k] = best_at;
+        if (argmax) {
+            argmax[k] = best_at;
         }
     }
 }
@@ -47,7 +47,7 @@ static void max_pool_few(const elem *x, size_t c, int32_t width, struct span row
 static inline __attribute__((always_inline)) void max_pool_lanes(const elem *x, size_t c,
                                                                  int32_t width, struct span rows,
                                                                  struct span columns, elem *y,
-                                                                 int32_t *winners, size_t n)
+                                                                 int32_t *argmax, size_t n)
 {
     int32_t first = rows.first * width + columns.first;
     vec best = load(x + (size_t)first * c, n);
@@ -59,14 +59,14 @@ static inline __attribute__((always_inline)) void max_pool_lanes(const elem *x, 
             /* larger, or not a number: NaN must come through */
             veci wins = (v > best) | (v != v);
             best = choose(wins, v, best);
-            if (winners) {
+            if (argmax) {
                 best_at = ((h * width + w) & wins) | (best_at & ~wins);
             }
         }
     }
     store(y, best, n);
-    if (winners) {
-        memcpy(winners, &best_at, WEIR_MIN(n, (size_t)LANES) * sizeof(*winners));
+    if (argmax) {
+        memcpy(argmax, &best_at, WEIR_MIN(n, (size_t)LANES) * sizeof(*argmax));
     }
 }
 
@@ -74,60 +74,60 @@ static inline __attribute__((always_inline)) void max_pool_lanes(const elem *x, 
 static inline __attribute__((always_inline)) void max_pool_window(const elem *x, size_t c,
                                                                   int32_t width, struct span rows,
                                                                   struct span columns, elem *y,
-                                                                  int32_t *winners)
+                                                                  int32_t *argmax)
 {
     size_t k = 0;
     for (; k + LANES <= c; k += LANES) {
-        max_pool_lanes(x + k, c, width, rows, columns, y + k, winners ? winners + k : NULL, LANES);
+        max_pool_lanes(x + k, c, width, rows, columns, y + k, argmax ? argmax + k : NULL, LANES);
     }
     if (k < c) {
-        max_pool_lanes(x + k, c, width, rows, columns, y + k, winners ? winners + k : NULL, c - k);
+        max_pool_lanes(x + k, c, width, rows, columns, y + k, argmax ? argmax + k : NULL, c - k);
     }
 }
 
-static void max_pool(const struct op *op, const void *x_, void *y_, int32_t *winners)
+static void max_pool(const struct op *op, const void *x_, void *y_, int32_t *argmax)
 {
     const elem *x = x_;
     elem *y = y_;
     size_t c = (size_t)op->in[0].c;
     for (int32_t oh = 0; oh < op->out.h; oh++) {
-        struct span rows = cells_of(oh, &op->pool, op->in[0].h);
+        struct span rows = pixels_of(oh, &op->pool, op->in[0].h);
         for (int32_t ow = 0; ow < op->out.w; ow++) {
-            struct span columns = cells_of(ow, &op->pool, op->in[0].w);
+            struct span columns = pixels_of(ow, &op->pool, op->in[0].w);
             if (c < LANES) {
-                max_pool_few(x, c, op->in[0].w, rows, columns, y, winners);
-            } else if (winners) {
-                max_pool_window(x, c, op->in[0].w, rows, columns, y, winners);
+                max_pool_few(x, c, op->in[0].w, rows, columns, y, argmax);
+            } else if (argmax) {
+                max_pool_window(x, c, op->in[0].w, rows, columns, y, argmax);
             } else {
                 max_pool_window(x, c, op->in[0].w, rows, columns, y, NULL);
             }
             y += c;
-            winners += winners ? c : 0;
+            argmax += argmax ? c : 0;
         }
     }
 }
 
 /* What the windows give to LANES channels of cell `at`, of whose windows it won some. */
-static inline vec won_gradient(const elem *dy, const int32_t *winners, size_t c, int32_t out_w,
+static inline vec won_gradient(const elem *dy, const int32_t *argmax, size_t c, int32_t out_w,
                                int32_t at, struct span rows, struct span columns, size_t n)
 {
     vec sum = {0};
     for (int32_t oh = rows.first; oh < rows.end; oh++) {
         for (int32_t ow = columns.first; ow < columns.end; ow++) {
             size_t from = (size_t)(oh * out_w + ow) * c;
-            veci winner = {0};
+            veci at_max = {0};
             if (n >= LANES) {
-                memcpy(&winner, winners + from, sizeof(winner));
+                memcpy(&at_max, argmax + from, sizeof(at_max));
             } else {
-                memcpy(&winner, winners + from, n * sizeof(*winners));
+                memcpy(&at_max, argmax + from, n * sizeof(*argmax));
             }
-            sum += keep(winner == at, load(dy + from, n));
+            sum += keep(at_max == at, load(dy + from, n));
         }
     }
     return sum;
 }
 
-static void max_pool_backward(const struct op *op, const void *dy_, const int32_t *winners,
+static void max_pool_backward(const struct op *op, const void *dy_, const int32_t *argmax,
                               void *dx_, bool adds)
 {
     const elem *dy = dy_;
@@ -139,7 +139,7 @@ static void max_pool_backward(const struct op *op, const void *dy_, const int32_
             struct span columns = windows_of(w, &op->pool, op->out.w);
             for (size_t k = 0; k < c; k += LANES) {
                 give(dx + k,
-                     won_gradient(dy + k, winners + k, c, op->out.w, h * op->in[0].w + w, rows,
+                     won_gradient(dy + k, argmax + k, c, op->out.w, h * op->in[0].w + w, rows,
                                   columns, c - k),
                      adds, c - k);
             }
@@ -153,10 +153,10 @@ static void avg_pool(const struct op *op, const void *x_, void *y_)
     elem *y = y_;
     size_t c = (size_t)op->in[0].c;
     for (int32_t oh = 0; oh < op->out.h; oh++) {
-        struct span rows = cells_of(oh, &op->pool, op->in[0].h);
+        struct span rows = pixels_of(oh, &op->pool, op->in[0].h);
         for (int32_t ow = 0; ow < op->out.w; ow++, y += c) {
-            struct span columns = cells_of(ow, &op->pool, op->in[0].w);
-            float share = (float)(1 / op_pool_cells(op, oh, ow));
+            struct span columns = pixels_of(ow, &op->pool, op->in[0].w);
+            float share = (float)(1 / op_pool_divisor(op, oh, ow));
             for (size_t k = 0; k < c; k += LANES) {
                 vec sum = {0};
                 for (int32_t h = rows.first; h < rows.end; h++) {
@@ -184,7 +184,7 @@ static void avg_pool_backward(const struct op *op, const void *dy_, void *dx_, b
                 vec sum = {0};
                 for (int32_t oh = rows.first; oh < rows.end; oh++) {
                     for (int32_t ow = columns.first; ow < columns.end; ow++) {
-                        float share = (float)(1 / op_pool_cells(op, oh, ow));
+                        float share = (float)(1 / op_pool_divisor(op, oh, ow));
                         sum += share * load(dy + (size_t)(oh * op->out.w + ow) * c + k, c - k);
                     }
                 }

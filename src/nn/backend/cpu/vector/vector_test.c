@@ -19,7 +19,7 @@ struct data {
     float x[N], y[N], dy[N], a[N], b[N], out[N], expected[N];
     float scale[MAX_C], shift[MAX_C], factor[MAX_C];
     double sum[MAX_C], squares[MAX_C];
-    int32_t winners[N];
+    int32_t argmax[N];
 };
 
 /* Tensors in the type of the table under test. */
@@ -310,7 +310,7 @@ static void check_max_pool(const struct vector_kernels *v, struct data *d, size_
         d->expected[o] = d->x[best_at];
         sent[best_at] += d->dy[o];
     }
-    v->max_pool(&op, pack(v, d->x, X), &slots[OUT], d->winners);
+    v->max_pool(&op, pack(v, d->x, X), &slots[OUT], d->argmax);
     expect_equal(v, OUT, d->expected, n_out, "max_pool");
     v->max_pool(&op, &slots[X], &slots[OUT], NULL);
     expect_equal(v, OUT, d->expected, n_out, "max_pool of inference");
@@ -318,7 +318,7 @@ static void check_max_pool(const struct vector_kernels *v, struct data *d, size_
         for (size_t i = 0; i < n; i++) {
             d->expected[i] = sent[i] + (adds ? d->a[i] : 0);
         }
-        v->max_pool_backward(&op, pack(v, d->dy, DY), d->winners, pack(v, d->a, OUT), adds);
+        v->max_pool_backward(&op, pack(v, d->dy, DY), d->argmax, pack(v, d->a, OUT), adds);
         expect_equal(v, OUT, d->expected, n, "max_pool_backward");
     }
     d->x[9] = 1;

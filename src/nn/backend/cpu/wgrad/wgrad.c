@@ -9,7 +9,7 @@
 /* Of x and dy, beside the packed panel and the sums in the second cache. */
 #define AT_ONCE_BYTES ((size_t)448 << 10)
 
-static int32_t n_cells(const struct op *op)
+static int32_t n_taps(const struct op *op)
 {
     return op->conv.kernel_h * op->conv.kernel_w;
 }
@@ -19,7 +19,7 @@ static size_t elem_bytes(const struct op *op)
     return op->type == WEIR_PRECISION_BF16 ? sizeof(uint16_t) : sizeof(float);
 }
 
-struct op product_form(const struct op *op)
+struct op wgrad_form(const struct op *op)
 {
     struct op form = *op;
     if (op->kind == LAYER_LINEAR) {
@@ -50,7 +50,7 @@ static bool can_do(const struct op *op)
     }
     return op->kind == LAYER_CONV && op->conv.groups == 1 && !op->conv.has_bias &&
            op->in[0].c >= MIN_CHANNELS && op->conv.k >= MIN_CHANNELS &&
-           n_cells(op) <= PRODUCT_MAX_CELLS;
+           n_taps(op) <= WGRAD_MAX_TAPS;
 }
 
 /* The outputs i of n for which i * stride + shift is inside 0 .. n_in. */
@@ -62,33 +62,32 @@ static void meet(int32_t shift, int32_t stride, int32_t n_in, int32_t n, int32_t
     *out_end = WEIR_MAX(WEIR_MIN(end, n), *out_first);
 }
 
-struct product_cell product_cell(const struct op *op, int32_t i_cell)
+struct wgrad_tap wgrad_tap(const struct op *op, int32_t i_tap)
 {
     const struct weir_conv_params *p = &op->conv;
-    struct product_cell cell = {.down = i_cell / p->kernel_w * p->dilation - p->pad_h,
-                                .right = i_cell % p->kernel_w * p->dilation - p->pad_w};
-    meet(cell.down, p->stride, op->in[0].h, op->out.h, &cell.first_h, &cell.end_h);
-    meet(cell.right, p->stride, op->in[0].w, op->out.w, &cell.first_w, &cell.end_w);
-    return cell;
+    struct wgrad_tap tap = {.down = i_tap / p->kernel_w * p->dilation - p->pad_h,
+                            .right = i_tap % p->kernel_w * p->dilation - p->pad_w};
+    meet(tap.down, p->stride, op->in[0].h, op->out.h, &tap.first_h, &tap.end_h);
+    meet(tap.right, p->stride, op->in[0].w, op->out.w, &tap.first_w, &tap.end_w);
+    return tap;
 }
 
-size_t product_count_rows(const struct op *op, const struct product_cell *cell,
-                          struct product_rows rows)
+size_t wgrad_count_rows(const struct op *op, const struct wgrad_tap *tap, struct wgrad_rows rows)
 {
     size_t n = 0;
     for (int32_t row = rows.first; row < rows.end; row++) {
         int32_t h = row % op->out.h;
-        n += h >= cell->first_h && h < cell->end_h;
+        n += h >= tap->first_h && h < tap->end_h;
     }
     return n;
 }
 
 static int32_t panel_pixels(const struct op *op)
 {
-    return op->type == WEIR_PRECISION_BF16 ? PRODUCT_PIXELS_BF16 : PRODUCT_PIXELS_F32;
+    return op->type == WEIR_PRECISION_BF16 ? WGRAD_PANEL_PIXELS_BF16 : WGRAD_PANEL_PIXELS_F32;
 }
 
-int32_t product_rows_at_once(const struct op *op)
+int32_t wgrad_rows_at_once(const struct op *op)
 {
     int32_t n_rows = op->gradient_batch * op->out.h;
     size_t row_elems = (size_t)op->in[0].c * (size_t)op->in[0].w * (size_t)op->conv.stride +
@@ -96,7 +95,7 @@ int32_t product_rows_at_once(const struct op *op)
     size_t n_fitting = AT_ONCE_BYTES / (row_elems * elem_bytes(op));
     /* Whole panels at least: what is added up is in no cache, if it is large. */
     int32_t n_least = 2 * panel_pixels(op) / op->out.w;
-    if (n_cells(op) == 1 || n_fitting >= (size_t)n_rows) {
+    if (n_taps(op) == 1 || n_fitting >= (size_t)n_rows) {
         return n_rows;
     }
     int32_t n_most = WEIR_MIN(WEIR_MAX(WEIR_MAX((int32_t)n_fitting, n_least), 1), n_rows);
@@ -104,51 +103,51 @@ int32_t product_rows_at_once(const struct op *op)
     return (n_rows + n_parts - 1) / n_parts;
 }
 
-size_t product_sums_bytes(const struct op *op)
+size_t wgrad_sums_bytes(const struct op *op)
 {
-    size_t n = n_cells(op) == 1 ? 0 : op->params[OP_WEIGHT].n_elems * sizeof(float);
-    return PRODUCT_ROUND_UP(n, (size_t)ALIGN_BYTES);
+    size_t n = n_taps(op) == 1 ? 0 : op->params[OP_WEIGHT].n_elems * sizeof(float);
+    return WGRAD_ROUND_UP(n, (size_t)ALIGN_BYTES);
 }
 
-size_t product_zeros_bytes(const struct op *op)
+size_t wgrad_zeros_bytes(const struct op *op)
 {
     size_t most = (size_t)WEIR_MAX(op->in[0].c, op->conv.k);
-    return PRODUCT_ROUND_UP(most * elem_bytes(op), (size_t)ALIGN_BYTES);
+    return WGRAD_ROUND_UP(most * elem_bytes(op), (size_t)ALIGN_BYTES);
 }
 
-size_t product_vector_scratch_bytes(const struct op *given)
+size_t wgrad_vector_scratch_bytes(const struct op *given)
 {
-    const struct op op = product_form(given);
+    const struct op op = wgrad_form(given);
     size_t n_all = (size_t)op.gradient_batch * (size_t)op.out.h * (size_t)op.out.w;
-    size_t n_pixels = WEIR_MIN((size_t)panel_pixels(&op), PRODUCT_ROUND_UP(n_all, (size_t)2));
+    size_t n_pixels = WEIR_MIN((size_t)panel_pixels(&op), WGRAD_ROUND_UP(n_all, (size_t)2));
     size_t n_channels = (size_t)op.in[0].c + (size_t)op.conv.k + 2 * ALIGN_BYTES;
-    return product_sums_bytes(&op) + product_zeros_bytes(&op) +
-           PRODUCT_ROUND_UP(n_pixels * n_channels * elem_bytes(&op), (size_t)ALIGN_BYTES);
+    return wgrad_sums_bytes(&op) + wgrad_zeros_bytes(&op) +
+           WGRAD_ROUND_UP(n_pixels * n_channels * elem_bytes(&op), (size_t)ALIGN_BYTES);
 }
 
-void product_unravel(const struct op *op, const float *sums)
+void wgrad_unravel(const struct op *op, const float *sums)
 {
-    size_t c = (size_t)op->in[0].c, cells = (size_t)n_cells(op);
+    size_t c = (size_t)op->in[0].c, taps = (size_t)n_taps(op);
     float *to = op->params[OP_WEIGHT].gradient;
-    for (size_t k = 0; k < (size_t)op->conv.k; k++, sums += cells * c) {
+    for (size_t k = 0; k < (size_t)op->conv.k; k++, sums += taps * c) {
         for (size_t i = 0; i < c; i++) {
-            for (size_t cell = 0; cell < cells; cell++) {
-                *to++ = sums[cell * c + i];
+            for (size_t tap = 0; tap < taps; tap++) {
+                *to++ = sums[tap * c + i];
             }
         }
     }
 }
 
-bool product_is_there(const struct product_kernels *kernels)
+bool wgrad_is_supported(const struct wgrad_kernels *kernels)
 {
 #if defined(__x86_64__)
     bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     bool has_bf16 = has_v4 && __builtin_cpu_supports("avx512bf16");
-    return kernels == &product_kernels_v4      ? has_v4
-           : kernels == &product_kernels_bf16  ? has_bf16
-           : kernels == &product_kernels_pairs ? has_bf16
-                                               : has_bf16 && dnn_has_tiles();
+    return kernels == &wgrad_kernels_v4           ? has_v4
+           : kernels == &wgrad_kernels_bf16       ? has_bf16
+           : kernels == &wgrad_kernels_bf16_pairs ? has_bf16
+                                                  : has_bf16 && dnn_has_tiles();
 #else
     (void)kernels;
     return false;
@@ -158,26 +157,26 @@ bool product_is_there(const struct product_kernels *kernels)
 /* With a stride few of the cells read the same pixels of x, and it is no faster to pack them once
  * (3x3 to half the size, one Zen 5 core, 16 images, by pairs and by panels: 128 channels at 56 x 56
  * 8.9 and 9.4 ms, 256 at 28 8.4 and 8.2, 512 at 14 8.6 and 8.2). */
-static bool has_neighbouring_cells(const struct op *op)
+static bool has_overlapping_taps(const struct op *op)
 {
-    return op->kind == LAYER_CONV && n_cells(op) > 1 && op->conv.stride == 1;
+    return op->kind == LAYER_CONV && n_taps(op) > 1 && op->conv.stride == 1;
 }
 
-const struct product_kernels *product_choose(const struct op *op)
+const struct wgrad_kernels *wgrad_choose(const struct op *op)
 {
 #if defined(__x86_64__)
-    const struct product_kernels *kernels = &product_kernels_bf16;
+    const struct wgrad_kernels *kernels = &wgrad_kernels_bf16;
     if (!can_do(op)) {
         return NULL;
     }
     if (op->type == WEIR_PRECISION_F32) {
-        kernels = &product_kernels_v4;
-    } else if (op->kind == LAYER_CONV && product_is_there(&product_kernels_tiles)) {
-        kernels = &product_kernels_tiles;
-    } else if (has_neighbouring_cells(op) && op->gradient_batch > 1) {
-        kernels = &product_kernels_pairs;
+        kernels = &wgrad_kernels_v4;
+    } else if (op->kind == LAYER_CONV && wgrad_is_supported(&wgrad_kernels_amx)) {
+        kernels = &wgrad_kernels_amx;
+    } else if (has_overlapping_taps(op) && op->gradient_batch > 1) {
+        kernels = &wgrad_kernels_bf16_pairs;
     }
-    return product_is_there(kernels) ? kernels : NULL;
+    return wgrad_is_supported(kernels) ? kernels : NULL;
 #else
     (void)op;
     return NULL;

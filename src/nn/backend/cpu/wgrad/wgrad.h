@@ -3,7 +3,7 @@
  * the kernel, the sum over pixels of dy's channels times those of the pixel of x that the cell
  * meets there. An image that a linear reads is one pixel of all its elements.
  *
- *     const struct product_kernels *kernels = product_choose(op);   // NULL: none is worth it
+ *     const struct wgrad_kernels *kernels = wgrad_choose(op);   // NULL: none is worth it
  *     if (kernels) { scratch = kernels->scratch_bytes(op); … kernels->run(op, tile); }
  *
  * With vectors, pixels are taken in panels, packed so that the inner loop reads straight on
@@ -20,10 +20,10 @@
 #include "nn/backend/op.h"
 
 /** Pixels of a panel: what is packed for one pass of the inner loop fits in the first cache. */
-#define PRODUCT_PIXELS_F32  192
-#define PRODUCT_PIXELS_BF16 384
+#define WGRAD_PANEL_PIXELS_F32  192
+#define WGRAD_PANEL_PIXELS_BF16 384
 
-struct product_kernels {
+struct wgrad_kernels {
     /**
      * The gradient of op.gradient_batch images into op.params[OP_WEIGHT].gradient, row-major, and
      * that of a bias if the op has one. The tile's x[0], dy and scratch are used; scratch is of
@@ -35,14 +35,14 @@ struct product_kernels {
 
 /** What makes the op's gradient best on this machine; NULL: none of these can, or oneDNN is faster.
  */
-const struct product_kernels *product_choose(const struct op *op);
+const struct wgrad_kernels *wgrad_choose(const struct op *op);
 
 /** For f32 with AVX-512; bf16 with its instructions for that; convolutions in bf16 of two images
  * and more with those, and with AMX. */
-extern const struct product_kernels product_kernels_v4, product_kernels_bf16, product_kernels_pairs,
-    product_kernels_tiles;
+extern const struct wgrad_kernels wgrad_kernels_v4, wgrad_kernels_bf16, wgrad_kernels_bf16_pairs,
+    wgrad_kernels_amx;
 
 /** Has this machine the instructions of one of these? Asks the system for AMX, if it is that. */
-bool product_is_there(const struct product_kernels *kernels);
+bool wgrad_is_supported(const struct wgrad_kernels *kernels);
 
 #endif

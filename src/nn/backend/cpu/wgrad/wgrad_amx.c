@@ -11,7 +11,7 @@
 #include <immintrin.h>
 
 /* A tile register: a row is a place of x, or a channel of dy. */
-enum { TILE_ROWS = 16, TILE_BYTES = TILE_ROWS * PLACE_BYTES };
+enum { TILE_ROWS = 16, TILE_BYTES = TILE_ROWS * PIXEL_BYTES };
 
 /* Rows 0 to 7, 8 to 15 … of a matrix of eight columns into the four lanes of eight registers. */
 static inline __m512i load_lanes(const uint16_t *const *rows, size_t at, size_t n)
@@ -23,66 +23,67 @@ static inline __m512i load_lanes(const uint16_t *const *rows, size_t at, size_t 
     return _mm512_mask_broadcast_i32x4(v, 0xf000, _mm_maskz_loadu_epi16(mask, rows[24] + at));
 }
 
-/* Eight channels of PLACE_CHANNELS places, two images each, to a row of a tile a channel. */
+/* Eight channels of PANEL_CHANNELS places, two images each, to a row of a tile a channel. */
 static inline void transpose(const uint16_t *const *rows, size_t at, size_t n, char *to)
 {
-    __m512i v[8], pairs[8], fours[8];
+    __m512i v[8], dwords[8], qwords[8];
     for (int i = 0; i < 8; i++) {
         v[i] = load_lanes(rows + i, at, n);
     }
     for (int i = 0; i < 8; i += 2) {
-        pairs[i] = _mm512_unpacklo_epi16(v[i], v[i + 1]);
-        pairs[i + 1] = _mm512_unpackhi_epi16(v[i], v[i + 1]);
+        dwords[i] = _mm512_unpacklo_epi16(v[i], v[i + 1]);
+        dwords[i + 1] = _mm512_unpackhi_epi16(v[i], v[i + 1]);
     }
     for (int i = 0; i < 8; i += 4) {
-        fours[i] = _mm512_unpacklo_epi32(pairs[i], pairs[i + 2]);
-        fours[i + 1] = _mm512_unpackhi_epi32(pairs[i], pairs[i + 2]);
-        fours[i + 2] = _mm512_unpacklo_epi32(pairs[i + 1], pairs[i + 3]);
-        fours[i + 3] = _mm512_unpackhi_epi32(pairs[i + 1], pairs[i + 3]);
+        qwords[i] = _mm512_unpacklo_epi32(dwords[i], dwords[i + 2]);
+        qwords[i + 1] = _mm512_unpackhi_epi32(dwords[i], dwords[i + 2]);
+        qwords[i + 2] = _mm512_unpacklo_epi32(dwords[i + 1], dwords[i + 3]);
+        qwords[i + 3] = _mm512_unpackhi_epi32(dwords[i + 1], dwords[i + 3]);
     }
     for (int i = 0; i < 4; i++) {
-        _mm512_store_si512(to + 2 * PLACE_BYTES * i, _mm512_unpacklo_epi64(fours[i], fours[i + 4]));
-        _mm512_store_si512(to + 2 * PLACE_BYTES * i + PLACE_BYTES,
-                           _mm512_unpackhi_epi64(fours[i], fours[i + 4]));
+        _mm512_store_si512(to + 2 * PIXEL_BYTES * i,
+                           _mm512_unpacklo_epi64(qwords[i], qwords[i + 4]));
+        _mm512_store_si512(to + 2 * PIXEL_BYTES * i + PIXEL_BYTES,
+                           _mm512_unpackhi_epi64(qwords[i], qwords[i + 4]));
     }
 }
 
-/* PLACE_CHANNELS places of dy, as two rows each, to a tile for each strip of channels. */
-static void pack_step(const uint16_t *const *rows, size_t n_channels, char *to, size_t strip_bytes)
+/* PANEL_CHANNELS places of dy, as two rows each, to a tile for each strip of channels. */
+static void pack_step(const uint16_t *const *rows, size_t n_channels, char *to, size_t panel_bytes)
 {
-    for (size_t at = 0; at < PRODUCT_ROUND_UP(n_channels, PLACES_BLOCK); at += 8) {
-        char *tile = to + at / PLACE_CHANNELS * strip_bytes + at % PLACE_CHANNELS * PLACE_BYTES;
+    for (size_t at = 0; at < WGRAD_ROUND_UP(n_channels, BLOCK_CHANNELS); at += 8) {
+        char *tile = to + at / PANEL_CHANNELS * panel_bytes + at % PANEL_CHANNELS * PIXEL_BYTES;
         if (at < n_channels) {
             transpose(rows, at, n_channels - at, tile);
         } else {
-            memset(tile, 0, 8 * (size_t)PLACE_BYTES);
+            memset(tile, 0, 8 * (size_t)PIXEL_BYTES);
         }
     }
 }
 
 /* Zeros where a place is not a pixel. */
-static void pack_dy(const struct places *places, size_t first, size_t n, char *to)
+static void pack_dy(const struct pixel_gemm *gemm, size_t first, size_t n, char *to)
 {
-    const struct chunk *chunk = &places->chunk;
-    size_t n_w = (size_t)places->op->out.w, k = (size_t)places->op->conv.k, n_rows = 0;
-    size_t strip_bytes = chunk->dy_total * PLACE_BYTES;
+    const struct chunk *chunk = &gemm->chunk;
+    size_t n_w = (size_t)gemm->op->out.w, k = (size_t)gemm->op->conv.k, n_rows = 0;
+    size_t panel_bytes = chunk->dy_total * PIXEL_BYTES;
     const uint16_t *rows[2 * TILE_ROWS];
-    for (size_t p = 0; p < chunk->n_pairs; p++) {
-        struct place image =
-            places_find(places, places->tile->dy, chunk->first_pair + p, op_elems(places->op->out));
-        image = place_at(image, chunk->first_h * n_w * k + first);
+    for (size_t p = 0; p < chunk->n_image_pairs; p++) {
+        struct pixel_pair image = pixel_pair_find(gemm, gemm->tile->dy, chunk->first_image_pair + p,
+                                                  op_elems(gemm->op->out));
+        image = pixel_pair_at(image, chunk->first_h * n_w * k + first);
         for (size_t i = 0, h = 0, w = 0; i < chunk->dy_len; i++) {
             bool is_there = h < chunk->n_h && w < n_w;
-            struct place pixel = is_there ? place_at(image, (h * n_w + w) * k)
-                                          : (struct place){places->zeros, places->zeros, 0};
+            struct pixel_pair pixel = is_there ? pixel_pair_at(image, (h * n_w + w) * k)
+                                               : (struct pixel_pair){gemm->zeros, gemm->zeros, 0};
             rows[n_rows++] = pixel.first;
             rows[n_rows++] = pixel.second;
-            if (++w == places->pitch) {
+            if (++w == gemm->pitch) {
                 w = 0;
                 h++;
             }
             if (n_rows == 2 * TILE_ROWS) {
-                pack_step(rows, n, to, strip_bytes);
+                pack_step(rows, n, to, panel_bytes);
                 to += TILE_BYTES;
                 n_rows = 0;
             }
@@ -90,9 +91,9 @@ static void pack_dy(const struct places *places, size_t first, size_t n, char *t
     }
     if (n_rows > 0) {
         while (n_rows < 2 * TILE_ROWS) {
-            rows[n_rows++] = places->zeros;
+            rows[n_rows++] = gemm->zeros;
         }
-        pack_step(rows, n, to, strip_bytes);
+        pack_step(rows, n, to, panel_bytes);
     }
 }
 
@@ -101,7 +102,7 @@ static void configure(void)
 {
     uint8_t config[64] = {1};
     for (int i = 0; i < 8; i++) {
-        config[16 + 2 * i] = PLACE_BYTES;
+        config[16 + 2 * i] = PIXEL_BYTES;
         config[48 + i] = TILE_ROWS;
     }
     _tile_loadconfig(config);
@@ -119,7 +120,7 @@ static inline void fence(void)
 }
 
 /* The rows of a pair are one: n_rows is 1. */
-static void sum_block(const struct strips *s, float *to, size_t stride, bool is_first)
+static void sum_block(const struct panels *s, float *to, size_t stride, bool is_first)
 {
     size_t stride_bytes = stride * sizeof(float);
     float *below = to + TILE_ROWS * stride;
@@ -135,15 +136,15 @@ static void sum_block(const struct strips *s, float *to, size_t stride, bool is_
         _tile_loadd(2, below, stride_bytes);
         _tile_loadd(3, below + TILE_ROWS, stride_bytes);
     }
-    for (size_t pair = 0; pair < s->n_pairs; pair++) {
+    for (size_t pair = 0; pair < s->n_image_pairs; pair++) {
         const char *dy = s->dy + pair * s->dy_pair, *x = s->x + pair * s->x_pair;
-        for (size_t i = 0; i < s->n_places; i += TILE_ROWS, dy += TILE_BYTES, x += TILE_BYTES) {
-            _tile_loadd(4, dy, PLACE_BYTES);
-            _tile_loadd(6, x, PLACE_BYTES);
+        for (size_t i = 0; i < s->n_pixels; i += TILE_ROWS, dy += TILE_BYTES, x += TILE_BYTES) {
+            _tile_loadd(4, dy, PIXEL_BYTES);
+            _tile_loadd(6, x, PIXEL_BYTES);
             _tile_dpbf16ps(0, 4, 6);
-            _tile_loadd(7, x + s->x_bytes, PLACE_BYTES);
+            _tile_loadd(7, x + s->x_bytes, PIXEL_BYTES);
             _tile_dpbf16ps(1, 4, 7);
-            _tile_loadd(5, dy + s->dy_bytes, PLACE_BYTES);
+            _tile_loadd(5, dy + s->dy_bytes, PIXEL_BYTES);
             _tile_dpbf16ps(2, 5, 6);
             _tile_dpbf16ps(3, 5, 7);
         }
@@ -155,22 +156,22 @@ static void sum_block(const struct strips *s, float *to, size_t stride, bool is_
     fence();
 }
 
-static const struct places_kernels tiles = {.is_padded = true,
-                                            .fewest = 512,
-                                            .most = 512,
-                                            .begin = configure,
-                                            .end = release,
-                                            .pack_dy = pack_dy,
-                                            .sum_block = sum_block};
+static const struct pixel_gemm_kernels tiles = {.is_padded = true,
+                                                .fewest = 512,
+                                                .most = 512,
+                                                .begin = configure,
+                                                .end = release,
+                                                .pack_dy = pack_dy,
+                                                .sum_block = sum_block};
 
 static void run(const struct op *op, const struct op_tile *tile)
 {
-    places_run(&tiles, op, tile);
+    pixel_gemm_run(&tiles, op, tile);
 }
 
 static size_t scratch_bytes(const struct op *op)
 {
-    return places_scratch_bytes(&tiles, op);
+    return pixel_gemm_scratch_bytes(&tiles, op);
 }
 
-const struct product_kernels product_kernels_tiles = {.run = run, .scratch_bytes = scratch_bytes};
+const struct wgrad_kernels wgrad_kernels_amx = {.run = run, .scratch_bytes = scratch_bytes};

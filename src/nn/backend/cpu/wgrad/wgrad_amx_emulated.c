@@ -67,11 +67,11 @@ static void multiply(int to, int a, int b)
 #undef _tile_loadd
 #undef _tile_stored
 #undef _tile_dpbf16ps
-#define _tile_loadconfig      load_config
-#define _tile_release()       ((void)0)
-#define _tile_zero            zero
-#define _tile_loadd           load
-#define _tile_stored          store
-#define _tile_dpbf16ps        multiply
-#define product_kernels_tiles product_kernels_tiles_emulated
+#define _tile_loadconfig  load_config
+#define _tile_release()   ((void)0)
+#define _tile_zero        zero
+#define _tile_loadd       load
+#define _tile_stored      store
+#define _tile_dpbf16ps    multiply
+#define wgrad_kernels_amx wgrad_kernels_amx_emulated
 #include "wgrad_amx.c" /* NOLINT(bugprone-suspicious-include): its static parts are wanted */

@@ -1,4 +1,4 @@
-/* The bodies of wgrad.h: included by one file per type, which names the table (PRODUCT_TABLE). */
+/* The bodies of wgrad.h: included by one file per type, which names the table (WGRAD_TABLE). */
 #include "nn/backend/cpu/vector/vector_elem.h"
 #include "wgrad_private.h"
 #if defined(VECTOR_IS_BF16)
@@ -9,11 +9,11 @@
 #if defined(VECTOR_IS_BF16)
 typedef uint32_t packed;
 
-enum { STEP = 2, PANEL_PIXELS = PRODUCT_PIXELS_BF16 };
+enum { STEP = 2, PANEL_PIXELS = WGRAD_PANEL_PIXELS_BF16 };
 #else
 typedef float packed;
 
-enum { STEP = 1, PANEL_PIXELS = PRODUCT_PIXELS_F32 };
+enum { STEP = 1, PANEL_PIXELS = WGRAD_PANEL_PIXELS_F32 };
 #endif
 
 /* A tile of the gradient is TILE_K rows of TILE_C sums, all in registers. dy is packed by K_BLOCK
@@ -91,7 +91,7 @@ static inline void pack(const elem *const *rows, size_t n_steps, size_t n_channe
 }
 
 /* to[r][0..n) = or += sums[r], for the rows and channels that there are. */
-static void give_some(vec (*sums)[2], int n_vectors, struct product_place to)
+static void give_some(vec (*sums)[2], int n_vectors, struct wgrad_target to)
 {
     for (size_t r = 0; r < to.n_rows; r++) {
         float *row = to.at + r * to.stride;
@@ -112,7 +112,7 @@ struct ahead {
 static inline __attribute__((always_inline)) void sum_tile(const packed *dy, const packed *x,
                                                            size_t n_steps, int n_vectors,
                                                            struct ahead ahead,
-                                                           struct product_place to)
+                                                           struct wgrad_target to)
 {
     vec acc[TILE_K][2] = {0};
     for (size_t r = 0; r < to.n_rows; r++) {
@@ -163,13 +163,13 @@ static inline __attribute__((always_inline)) void sum_tile(const packed *dy, con
 }
 
 static void sum_wide_tile(const packed *dy, const packed *x, size_t n_steps, struct ahead ahead,
-                          struct product_place to)
+                          struct wgrad_target to)
 {
     sum_tile(dy, x, n_steps, 2, ahead, to);
 }
 
 static void sum_narrow_tile(const packed *dy, const packed *x, size_t n_steps, struct ahead ahead,
-                            struct product_place to)
+                            struct wgrad_target to)
 {
     sum_tile(dy, x, n_steps, 1, ahead, to);
 }
@@ -196,10 +196,10 @@ enum { SHORT_STEPS = 100 };
 
 /* All tiles of one cell of the kernel over one panel. */
 static void sum_panel(const struct op *op, const struct panel *panel, packed *scratch,
-                      struct product_place to)
+                      struct wgrad_target to)
 {
     size_t c = (size_t)op->in[0].c, k = (size_t)op->conv.k, n_steps = panel->n_steps;
-    packed *x = scratch, *dy = x + n_steps * PRODUCT_ROUND_UP(c, TILE_C);
+    packed *x = scratch, *dy = x + n_steps * WGRAD_ROUND_UP(c, TILE_C);
     pack(panel->x, n_steps, c, TILE_C, x);
     pack(panel->dy, n_steps, k, K_BLOCK, dy);
     size_t n_across = (c + TILE_C - 1) / TILE_C, n_down = (k + TILE_K - 1) / TILE_K;
@@ -209,11 +209,11 @@ static void sum_panel(const struct op *op, const struct panel *panel, packed *sc
         size_t i_c = (is_short ? i % n_across : i / n_down) * TILE_C;
         size_t i_k = (is_short ? i / n_across : i % n_down) * TILE_K;
         const packed *dy_tile = dy + i_k / K_BLOCK * K_BLOCK * n_steps + i_k % K_BLOCK;
-        struct product_place tile = {.at = to.at + i_k * to.stride + i_c,
-                                     .stride = to.stride,
-                                     .n_rows = WEIR_MIN(k - i_k, (size_t)TILE_K),
-                                     .n_channels = WEIR_MIN(c - i_c, (size_t)TILE_C),
-                                     .is_first = to.is_first};
+        struct wgrad_target tile = {.at = to.at + i_k * to.stride + i_c,
+                                    .stride = to.stride,
+                                    .n_rows = WEIR_MIN(k - i_k, (size_t)TILE_K),
+                                    .n_channels = WEIR_MIN(c - i_c, (size_t)TILE_C),
+                                    .is_first = to.is_first};
         struct ahead ahead = look_ahead(panel, c, k, i, n_across * n_down);
         if (tile.n_channels > LANES) {
             sum_wide_tile(dy_tile, x + i_c * n_steps, n_steps, ahead, tile);
@@ -224,7 +224,7 @@ static void sum_panel(const struct op *op, const struct panel *panel, packed *sc
 }
 
 static void end_panel(const struct op *op, struct panel *panel, char *scratch,
-                      struct product_place *to)
+                      struct wgrad_target *to)
 {
     if (panel->n_pixels == 0) {
         return;
@@ -233,46 +233,46 @@ static void end_panel(const struct op *op, struct panel *panel, char *scratch,
     for (size_t i = panel->n_pixels; i < panel->n_steps * STEP; i++) {
         panel->x[i] = panel->dy[i] = (const elem *)(const void *)scratch;
     }
-    sum_panel(op, panel, (packed *)(void *)(scratch + product_zeros_bytes(op)), *to);
+    sum_panel(op, panel, (packed *)(void *)(scratch + wgrad_zeros_bytes(op)), *to);
     to->is_first = false;
     panel->n_pixels = 0;
 }
 
 /* One cell of the kernel over some rows of the batch's outputs, in panels of about the same size.
  */
-static void sum_cell(const struct op *op, const struct op_tile *tile, struct product_cell cell,
-                     struct product_rows rows, char *scratch, struct product_place *to)
+static void sum_tap(const struct op *op, const struct op_tile *tile, struct wgrad_tap tap,
+                    struct wgrad_rows rows, char *scratch, struct wgrad_target *to)
 {
     const struct weir_shape in = op->in[0], out = op->out;
     size_t c = (size_t)in.c, k = (size_t)op->conv.k;
-    int32_t n_cells = op->conv.kernel_h * op->conv.kernel_w;
-    size_t total = product_count_rows(op, &cell, rows) * (size_t)(cell.end_w - cell.first_w);
+    int32_t n_taps = op->conv.kernel_h * op->conv.kernel_w;
+    size_t total = wgrad_count_rows(op, &tap, rows) * (size_t)(tap.end_w - tap.first_w);
     size_t n_panels = (total + PANEL_PIXELS - 1) / PANEL_PIXELS;
-    size_t n_most = n_panels == 0 ? 0 : PRODUCT_ROUND_UP((total + n_panels - 1) / n_panels, STEP);
+    size_t n_most = n_panels == 0 ? 0 : WGRAD_ROUND_UP((total + n_panels - 1) / n_panels, STEP);
     const elem *x = (const elem *)(const void *)tile->x[0];
     const elem *dy = (const elem *)(const void *)tile->dy;
     struct panel panel = {.n_pixels = 0};
     for (int32_t row = rows.first; row < rows.end; row++) {
         int32_t n = row / out.h, h = row % out.h;
-        if (h < cell.first_h || h >= cell.end_h) {
+        if (h < tap.first_h || h >= tap.end_h) {
             continue;
         }
         size_t in_row =
-            ((size_t)n * (size_t)in.h + (size_t)(h * op->conv.stride + cell.down)) * (size_t)in.w;
-        for (int32_t w = cell.first_w; w < cell.end_w; w++) {
-            panel.x[panel.n_pixels] = x + (in_row + (size_t)(w * op->conv.stride + cell.right)) * c;
+            ((size_t)n * (size_t)in.h + (size_t)(h * op->conv.stride + tap.down)) * (size_t)in.w;
+        for (int32_t w = tap.first_w; w < tap.end_w; w++) {
+            panel.x[panel.n_pixels] = x + (in_row + (size_t)(w * op->conv.stride + tap.right)) * c;
             panel.dy[panel.n_pixels] = dy + ((size_t)row * (size_t)out.w + (size_t)w) * k;
             if (++panel.n_pixels == n_most) {
-                panel.is_last = n_cells == 1 && --n_panels == 0;
+                panel.is_last = n_taps == 1 && --n_panels == 0;
                 end_panel(op, &panel, scratch, to);
             }
         }
     }
-    panel.is_last = n_cells == 1;
+    panel.is_last = n_taps == 1;
     end_panel(op, &panel, scratch, to);
 }
 
-static void clear(const struct op *op, struct product_place to)
+static void clear(const struct op *op, struct wgrad_target to)
 {
     for (int32_t k = 0; k < op->conv.k; k++) {
         memset(to.at + (size_t)k * to.stride, 0, (size_t)op->in[0].c * sizeof(float));
@@ -293,42 +293,41 @@ static void sum_bias(const struct op *op, const elem *dy)
     }
 }
 
-static void sum_cells(const struct op *op, const struct op_tile *tile)
+static void sum_taps(const struct op *op, const struct op_tile *tile)
 {
-    int32_t n_cells = op->conv.kernel_h * op->conv.kernel_w;
-    int32_t n_rows = op->gradient_batch * op->out.h, n_at_once = product_rows_at_once(op);
+    int32_t n_taps = op->conv.kernel_h * op->conv.kernel_w;
+    int32_t n_rows = op->gradient_batch * op->out.h, n_at_once = wgrad_rows_at_once(op);
     size_t c = (size_t)op->in[0].c;
-    float *sums = n_cells == 1 ? op->params[OP_WEIGHT].gradient : tile->scratch;
-    char *scratch = (char *)tile->scratch + product_sums_bytes(op);
-    uint64_t is_begun[PRODUCT_MAX_CELLS / 64] = {0};
-    memset(scratch, 0, product_zeros_bytes(op));
+    float *sums = n_taps == 1 ? op->params[OP_WEIGHT].gradient : tile->scratch;
+    char *scratch = (char *)tile->scratch + wgrad_sums_bytes(op);
+    uint64_t is_begun[WGRAD_MAX_TAPS / 64] = {0};
+    memset(scratch, 0, wgrad_zeros_bytes(op));
     for (int32_t first = 0; first < n_rows; first += n_at_once) {
-        struct product_rows rows = {first, WEIR_MIN(first + n_at_once, n_rows)};
-        for (int32_t i = 0; i < n_cells; i++) {
+        struct wgrad_rows rows = {first, WEIR_MIN(first + n_at_once, n_rows)};
+        for (int32_t i = 0; i < n_taps; i++) {
             uint64_t bit = (uint64_t)1 << i % 64;
-            struct product_place to = {.at = sums + (size_t)i * c,
-                                       .stride = (size_t)n_cells * c,
-                                       .is_first = !(is_begun[i / 64] & bit)};
-            sum_cell(op, tile, product_cell(op, i), rows, scratch, &to);
+            struct wgrad_target to = {.at = sums + (size_t)i * c,
+                                      .stride = (size_t)n_taps * c,
+                                      .is_first = !(is_begun[i / 64] & bit)};
+            sum_tap(op, tile, wgrad_tap(op, i), rows, scratch, &to);
             is_begun[i / 64] |= to.is_first ? 0 : bit;
             if (to.is_first && rows.end == n_rows) {
                 clear(op, to); /* a cell that is always in the padding */
             }
         }
     }
-    if (n_cells > 1) {
-        product_unravel(op, sums);
+    if (n_taps > 1) {
+        wgrad_unravel(op, sums);
     }
 }
 
 static void run(const struct op *op, const struct op_tile *tile)
 {
-    const struct op form = product_form(op);
-    sum_cells(&form, tile);
+    const struct op form = wgrad_form(op);
+    sum_taps(&form, tile);
     if (form.params[OP_BIAS].gradient) {
         sum_bias(&form, (const elem *)(const void *)tile->dy);
     }
 }
 
-const struct product_kernels PRODUCT_TABLE = {.run = run,
-                                              .scratch_bytes = product_vector_scratch_bytes};
+const struct wgrad_kernels WGRAD_TABLE = {.run = run, .scratch_bytes = wgrad_vector_scratch_bytes};

@@ -8,7 +8,7 @@ enum { SLAB = 512 };
 
 /* Of a chunk: what is packed of it stays in the second cache, and what is added up is not written
  * too often. */
-#define PLACES_BYTES ((size_t)1 << 20)
+#define CHUNK_BYTES ((size_t)1 << 20)
 
 /* ---- where things are --------------------------------------------------------------------------
  */
@@ -39,7 +39,7 @@ static bool has_phase(const struct axis *axis, int32_t phase)
 }
 
 /* Phases below this one that some tap has. */
-static int32_t count_phases(const struct axis *axis, int32_t phase)
+static int32_t count_stride_phases(const struct axis *axis, int32_t phase)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < phase; i++) {
@@ -54,37 +54,37 @@ static struct axis make_axis(int32_t n_taps, int32_t pad, const struct weir_conv
         .n_taps = n_taps, .stride = conv->stride, .dilation = conv->dilation, .pad = pad};
     axis.low = tap_offset(&axis, 0);
     axis.high = tap_offset(&axis, n_taps - 1);
-    axis.n_phases = count_phases(&axis, axis.stride);
+    axis.n_stride_phases = count_stride_phases(&axis, axis.stride);
     return axis;
 }
 
-static struct places make_places(const struct places_kernels *kernels, const struct op *op,
-                                 const struct op_tile *tile)
+static struct pixel_gemm make_gemm(const struct pixel_gemm_kernels *kernels, const struct op *op,
+                                   const struct op_tile *tile)
 {
     const struct weir_conv_params *p = &op->conv;
-    struct places places = {.op = op,
-                            .tile = tile,
-                            .kernels = kernels,
-                            .h = make_axis(p->kernel_h, p->pad_h, p),
-                            .w = make_axis(p->kernel_w, p->pad_w, p)};
-    places.n_left = (size_t)-places.w.low;
-    places.n_right = (size_t)WEIR_MAX(places.w.high, 0);
+    struct pixel_gemm gemm = {.op = op,
+                              .tile = tile,
+                              .kernels = kernels,
+                              .h = make_axis(p->kernel_h, p->pad_h, p),
+                              .w = make_axis(p->kernel_w, p->pad_w, p)};
+    gemm.n_left = (size_t)-gemm.w.low;
+    gemm.n_right = (size_t)WEIR_MAX(gemm.w.high, 0);
     /* Where both sides are zeros, those after a row are those before the next. */
     bool is_shared = (int64_t)op->out.w * p->stride >= op->in[0].w;
-    places.pitch = (size_t)op->out.w + (is_shared ? WEIR_MAX(places.n_left, places.n_right)
-                                                  : places.n_left + places.n_right);
-    places.is_dense = p->kernel_h == 1 && p->kernel_w == 1 && p->pad_h == 0 && p->pad_w == 0;
-    return places;
+    gemm.pitch = (size_t)op->out.w +
+                 (is_shared ? WEIR_MAX(gemm.n_left, gemm.n_right) : gemm.n_left + gemm.n_right);
+    gemm.is_dense = p->kernel_h == 1 && p->kernel_w == 1 && p->pad_h == 0 && p->pad_w == 0;
+    return gemm;
 }
 
-static size_t n_pairs(const struct op *op)
+static size_t n_image_pairs(const struct op *op)
 {
     return ((size_t)op->gradient_batch + 1) / 2;
 }
 
-static size_t n_phases(const struct places *places)
+static size_t n_stride_phases(const struct pixel_gemm *gemm)
 {
-    return (size_t)(places->h.n_phases * places->w.n_phases);
+    return (size_t)(gemm->h.n_stride_phases * gemm->w.n_stride_phases);
 }
 
 static size_t ceil_div(size_t n, size_t by)
@@ -93,167 +93,171 @@ static size_t ceil_div(size_t n, size_t by)
 }
 
 /* Channels of dy, or of x, that are packed at once. */
-static size_t dy_slab(const struct places *places)
+static size_t dy_slab(const struct pixel_gemm *gemm)
 {
-    return WEIR_MIN((size_t)places->op->conv.k, (size_t)SLAB);
+    return WEIR_MIN((size_t)gemm->op->conv.k, (size_t)SLAB);
 }
 
-static size_t x_slab(const struct places *places)
+static size_t x_slab(const struct pixel_gemm *gemm)
 {
-    size_t most = WEIR_MAX(SLAB / n_phases(places) / PLACES_BLOCK, (size_t)1) * PLACES_BLOCK;
-    return WEIR_MIN((size_t)places->op->in[0].c, most);
+    size_t most =
+        WEIR_MAX(SLAB / n_stride_phases(gemm) / BLOCK_CHANNELS, (size_t)1) * BLOCK_CHANNELS;
+    return WEIR_MIN((size_t)gemm->op->in[0].c, most);
 }
 
 /* Bytes of so many channels of one place, in strips. */
-static size_t place_bytes(size_t n_channels)
+static size_t pixel_bytes(size_t n_channels)
 {
-    return PRODUCT_ROUND_UP(n_channels, (size_t)PLACES_BLOCK) / PLACE_CHANNELS * PLACE_BYTES;
+    return WGRAD_ROUND_UP(n_channels, (size_t)BLOCK_CHANNELS) / PANEL_CHANNELS * PIXEL_BYTES;
 }
 
-static size_t chunk_places(const struct places *places)
+static size_t chunk_pixels(const struct pixel_gemm *gemm)
 {
-    size_t n = PLACES_BYTES /
-               (place_bytes(x_slab(places)) * n_phases(places) + place_bytes(dy_slab(places)));
-    return WEIR_MAX(WEIR_MIN(n, places->kernels->most), places->kernels->fewest);
+    size_t n = CHUNK_BYTES /
+               (pixel_bytes(x_slab(gemm)) * n_stride_phases(gemm) + pixel_bytes(dy_slab(gemm)));
+    return WEIR_MAX(WEIR_MIN(n, gemm->kernels->most), gemm->kernels->fewest);
 }
 
 /* Places of dy. Those of matrix registers come in whole steps. */
-static void lay_out_dy(const struct places *places, struct chunk *chunk)
+static void lay_out_dy(const struct pixel_gemm *gemm, struct chunk *chunk)
 {
-    size_t n_w = (size_t)places->op->out.w;
-    if (!places->kernels->is_padded) {
+    size_t n_w = (size_t)gemm->op->out.w;
+    if (!gemm->kernels->is_padded) {
         chunk->dy_len = chunk->n_h * n_w;
-        chunk->dy_total = chunk->n_pairs * chunk->dy_len;
+        chunk->dy_total = chunk->n_image_pairs * chunk->dy_len;
         return;
     }
-    chunk->dy_len = places->is_dense ? chunk->n_h * places->pitch
-                                     : PRODUCT_ROUND_UP((chunk->n_h - 1) * places->pitch + n_w,
-                                                        (size_t)PLACE_CHANNELS);
-    chunk->dy_total = PRODUCT_ROUND_UP(chunk->n_pairs * chunk->dy_len, (size_t)PLACE_CHANNELS);
+    chunk->dy_len = gemm->is_dense ? chunk->n_h * gemm->pitch
+                                   : WGRAD_ROUND_UP((chunk->n_h - 1) * gemm->pitch + n_w,
+                                                    (size_t)PANEL_CHANNELS);
+    chunk->dy_total = WGRAD_ROUND_UP(chunk->n_image_pairs * chunk->dy_len, (size_t)PANEL_CHANNELS);
 }
 
-/* The chunk that begins there, of about chunk_places. */
-static struct chunk make_chunk(const struct places *places, size_t first_pair, size_t first_h)
+/* The chunk that begins there, of about chunk_pixels. */
+static struct chunk make_chunk(const struct pixel_gemm *gemm, size_t first_image_pair,
+                               size_t first_h)
 {
-    const struct op *op = places->op;
-    size_t n_rows = (size_t)op->out.h, of_pair = n_rows * places->pitch;
-    size_t n_wanted = chunk_places(places);
-    size_t n_at_once = WEIR_MAX(n_wanted / of_pair, (size_t)1);
-    size_t rows_at_once = ceil_div(n_rows, ceil_div(of_pair, n_wanted));
-    struct chunk chunk = {.first_pair = first_pair,
-                          .n_pairs = WEIR_MIN(n_at_once, n_pairs(op) - first_pair),
+    const struct op *op = gemm->op;
+    size_t n_rows = (size_t)op->out.h, pixels_of_pair = n_rows * gemm->pitch;
+    size_t n_wanted = chunk_pixels(gemm);
+    size_t n_at_once = WEIR_MAX(n_wanted / pixels_of_pair, (size_t)1);
+    size_t rows_at_once = ceil_div(n_rows, ceil_div(pixels_of_pair, n_wanted));
+    struct chunk chunk = {.first_image_pair = first_image_pair,
+                          .n_image_pairs =
+                              WEIR_MIN(n_at_once, n_image_pairs(op) - first_image_pair),
                           .first_h = first_h,
                           .n_h = n_at_once > 1 ? n_rows : WEIR_MIN(rows_at_once, n_rows - first_h)};
-    size_t n_more = (size_t)(places->h.high - places->h.low);
-    chunk.x_len = places->is_dense
-                      ? chunk.n_h * places->pitch
-                      : places->n_left + (chunk.n_h + n_more) * places->pitch + PLACE_CHANNELS;
-    lay_out_dy(places, &chunk);
+    size_t n_more = (size_t)(gemm->h.high - gemm->h.low);
+    chunk.x_len = gemm->is_dense
+                      ? chunk.n_h * gemm->pitch
+                      : gemm->n_left + (chunk.n_h + n_more) * gemm->pitch + PANEL_CHANNELS;
+    lay_out_dy(gemm, &chunk);
     /* Odd, so that the same place of other channels is not in the same set of a cache. */
-    chunk.x_total = (chunk.n_pairs * chunk.x_len + PLACE_CHANNELS) | 1;
+    chunk.x_total = (chunk.n_image_pairs * chunk.x_len + PANEL_CHANNELS) | 1;
     return chunk;
 }
 
-struct place places_find(const struct places *places, const real *tensor, size_t i_pair,
-                         size_t elems)
+struct pixel_pair pixel_pair_find(const struct pixel_gemm *gemm, const real *tensor,
+                                  size_t i_image_pair, size_t elems)
 {
-    const uint16_t *first = (const uint16_t *)(const void *)tensor + 2 * i_pair * elems;
-    bool has_second = 2 * i_pair + 1 < (size_t)places->op->gradient_batch;
-    return (struct place){first, has_second ? first + elems : places->zeros, has_second};
+    const uint16_t *first = (const uint16_t *)(const void *)tensor + 2 * i_image_pair * elems;
+    bool has_second = 2 * i_image_pair + 1 < (size_t)gemm->op->gradient_batch;
+    return (struct pixel_pair){first, has_second ? first + elems : gemm->zeros, has_second};
 }
 
 /* ---- packing -----------------------------------------------------------------------------------
  */
 
-void places_pack(struct place place, size_t n, char *to, size_t strip_bytes)
+void pixel_pair_pack(struct pixel_pair pixels, size_t n, char *to, size_t panel_bytes)
 {
     size_t at = 0;
-    for (; at + PLACES_BLOCK <= n; at += PLACES_BLOCK, to += 2 * strip_bytes) {
-        bf16_pair_two(place.first + at, place.second + at, to, to + strip_bytes);
+    for (; at + BLOCK_CHANNELS <= n; at += BLOCK_CHANNELS, to += 2 * panel_bytes) {
+        bf16_pair_two(pixels.first + at, pixels.second + at, to, to + panel_bytes);
     }
-    for (; at < n; at += PLACE_CHANNELS, to += strip_bytes) {
-        _mm512_store_si512(to, bf16_pair_some(place.first + at, place.second + at, n - at));
+    for (; at < n; at += PANEL_CHANNELS, to += panel_bytes) {
+        _mm512_store_si512(to, bf16_pair_some(pixels.first + at, pixels.second + at, n - at));
     }
-    if (at % PLACES_BLOCK != 0) {
+    if (at % BLOCK_CHANNELS != 0) {
         _mm512_store_si512(to, _mm512_setzero_si512());
     }
 }
 
-static void clear_places(size_t n, size_t n_channels, char *to, size_t strip_bytes)
+static void clear_pixels(size_t n, size_t n_channels, char *to, size_t panel_bytes)
 {
-    size_t n_strips = PRODUCT_ROUND_UP(n_channels, PLACES_BLOCK) / PLACE_CHANNELS;
-    for (size_t i = 0; i < n_strips; i++, to += strip_bytes) {
-        memset(to, 0, n * PLACE_BYTES);
+    size_t n_panels = WGRAD_ROUND_UP(n_channels, BLOCK_CHANNELS) / PANEL_CHANNELS;
+    for (size_t i = 0; i < n_panels; i++, to += panel_bytes) {
+        memset(to, 0, n * PIXEL_BYTES);
     }
 }
 
 /* What of x is packed: channels first .. first + n of all pixels of a phase. */
 struct part {
     int32_t phase_h, phase_w;
-    size_t first, n, strip_bytes;
+    size_t first, n, panel_bytes;
 };
 
 /* One row of x to `pitch` places. */
-static void pack_row(const struct places *places, struct place row, const struct part *part,
+static void pack_row(const struct pixel_gemm *gemm, struct pixel_pair row, const struct part *part,
                      char *to)
 {
-    const struct op *op = places->op;
-    size_t c = (size_t)op->in[0].c, stride = (size_t)places->w.stride;
+    const struct op *op = gemm->op;
+    size_t c = (size_t)op->in[0].c, stride = (size_t)gemm->w.stride;
     size_t n_in = (size_t)op->in[0].w, phase = (size_t)part->phase_w;
     size_t n_there = n_in > phase ? ceil_div(n_in - phase, stride) : 0;
-    size_t n = WEIR_MIN(n_there, (size_t)op->out.w + places->n_right);
+    size_t n = WEIR_MIN(n_there, (size_t)op->out.w + gemm->n_right);
     for (size_t i = 0; i < n; i++) {
-        places_pack(place_at(row, (i * stride + phase) * c + part->first), part->n,
-                    to + i * PLACE_BYTES, part->strip_bytes);
+        pixel_pair_pack(pixel_pair_at(row, (i * stride + phase) * c + part->first), part->n,
+                        to + i * PIXEL_BYTES, part->panel_bytes);
     }
-    clear_places(places->pitch - n, part->n, to + n * PLACE_BYTES, part->strip_bytes);
+    clear_pixels(gemm->pitch - n, part->n, to + n * PIXEL_BYTES, part->panel_bytes);
 }
 
 /* The rows of one pair that the chunk's cells meet, to x_len places. */
-static void pack_pair(const struct places *places, struct place image, const struct part *part,
-                      char *to)
+static void pack_pair(const struct pixel_gemm *gemm, struct pixel_pair image,
+                      const struct part *part, char *to)
 {
-    const struct op *op = places->op;
-    const struct chunk *chunk = &places->chunk;
+    const struct op *op = gemm->op;
+    const struct chunk *chunk = &gemm->chunk;
     size_t row_elems = (size_t)op->in[0].w * (size_t)op->in[0].c;
-    size_t n_rows = chunk->n_h + (size_t)(places->h.high - places->h.low);
-    clear_places(places->n_left, part->n, to, part->strip_bytes);
-    to += places->n_left * PLACE_BYTES;
-    for (size_t row = 0; row < n_rows; row++, to += places->pitch * PLACE_BYTES) {
-        int64_t i = (int64_t)(chunk->first_h + row) + places->h.low;
-        int64_t h = i * places->h.stride + part->phase_h;
+    size_t n_rows = chunk->n_h + (size_t)(gemm->h.high - gemm->h.low);
+    clear_pixels(gemm->n_left, part->n, to, part->panel_bytes);
+    to += gemm->n_left * PIXEL_BYTES;
+    for (size_t row = 0; row < n_rows; row++, to += gemm->pitch * PIXEL_BYTES) {
+        int64_t i = (int64_t)(chunk->first_h + row) + gemm->h.low;
+        int64_t h = i * gemm->h.stride + part->phase_h;
         if (h < 0 || h >= op->in[0].h) {
-            clear_places(places->pitch, part->n, to, part->strip_bytes);
+            clear_pixels(gemm->pitch, part->n, to, part->panel_bytes);
         } else {
-            pack_row(places, place_at(image, (size_t)h * row_elems), part, to);
+            pack_row(gemm, pixel_pair_at(image, (size_t)h * row_elems), part, to);
         }
     }
-    if (!places->is_dense) {
-        clear_places(PLACE_CHANNELS, part->n, to, part->strip_bytes);
+    if (!gemm->is_dense) {
+        clear_pixels(PANEL_CHANNELS, part->n, to, part->panel_bytes);
     }
 }
 
 /* Channels first .. first + n. All phases, one after the other in every strip. */
-static void pack_x(const struct places *places, size_t first, size_t n, char *to)
+static void pack_x(const struct pixel_gemm *gemm, size_t first, size_t n, char *to)
 {
-    const struct chunk *chunk = &places->chunk;
-    struct part part = {
-        .first = first, .n = n, .strip_bytes = chunk->x_total * PLACE_BYTES * n_phases(places)};
-    for (int32_t i = 0; i < places->h.stride * places->w.stride; i++) {
-        part.phase_h = i / places->w.stride;
-        part.phase_w = i % places->w.stride;
-        if (!has_phase(&places->h, part.phase_h) || !has_phase(&places->w, part.phase_w)) {
+    const struct chunk *chunk = &gemm->chunk;
+    struct part part = {.first = first,
+                        .n = n,
+                        .panel_bytes = chunk->x_total * PIXEL_BYTES * n_stride_phases(gemm)};
+    for (int32_t i = 0; i < gemm->h.stride * gemm->w.stride; i++) {
+        part.phase_h = i / gemm->w.stride;
+        part.phase_w = i % gemm->w.stride;
+        if (!has_phase(&gemm->h, part.phase_h) || !has_phase(&gemm->w, part.phase_w)) {
             continue;
         }
-        for (size_t p = 0; p < chunk->n_pairs; p++, to += chunk->x_len * PLACE_BYTES) {
-            pack_pair(places,
-                      places_find(places, places->tile->x[0], chunk->first_pair + p,
-                                  op_elems(places->op->in[0])),
+        for (size_t p = 0; p < chunk->n_image_pairs; p++, to += chunk->x_len * PIXEL_BYTES) {
+            pack_pair(gemm,
+                      pixel_pair_find(gemm, gemm->tile->x[0], chunk->first_image_pair + p,
+                                      op_elems(gemm->op->in[0])),
                       &part, to);
         }
-        size_t n_rest = chunk->x_total - chunk->n_pairs * chunk->x_len;
-        clear_places(n_rest, n, to, part.strip_bytes);
-        to += n_rest * PLACE_BYTES;
+        size_t n_rest = chunk->x_total - chunk->n_image_pairs * chunk->x_len;
+        clear_pixels(n_rest, n, to, part.panel_bytes);
+        to += n_rest * PIXEL_BYTES;
     }
 }
 
@@ -261,97 +265,98 @@ static void pack_x(const struct places *places, size_t first, size_t n, char *to
  */
 
 /* Where the places of x begin that the cell meets in the chunk's first row, in a strip. */
-static size_t cell_bytes(const struct places *places, int32_t tap_h, int32_t tap_w)
+static size_t cell_bytes(const struct pixel_gemm *gemm, int32_t tap_h, int32_t tap_w)
 {
-    int32_t phase = count_phases(&places->h, tap_phase(&places->h, tap_h)) * places->w.n_phases +
-                    count_phases(&places->w, tap_phase(&places->w, tap_w));
-    int64_t down = tap_offset(&places->h, tap_h) - places->h.low;
-    int64_t right = tap_offset(&places->w, tap_w) - places->w.low;
-    return ((size_t)phase * places->chunk.x_total + (size_t)down * places->pitch + (size_t)right) *
-           PLACE_BYTES;
+    int32_t phase =
+        count_stride_phases(&gemm->h, tap_phase(&gemm->h, tap_h)) * gemm->w.n_stride_phases +
+        count_stride_phases(&gemm->w, tap_phase(&gemm->w, tap_w));
+    int64_t down = tap_offset(&gemm->h, tap_h) - gemm->h.low;
+    int64_t right = tap_offset(&gemm->w, tap_w) - gemm->w.low;
+    return ((size_t)phase * gemm->chunk.x_total + (size_t)down * gemm->pitch + (size_t)right) *
+           PIXEL_BYTES;
 }
 
 /* The rows and columns of outputs for which the cell meets the picture. */
-static void leave_out_padding(const struct places *places, const struct product_cell *cell,
-                              struct strips *strips)
+static void leave_out_padding(const struct pixel_gemm *gemm, const struct wgrad_tap *tap,
+                              struct panels *panels)
 {
-    const struct chunk *chunk = &places->chunk;
-    size_t first_h = WEIR_MAX((size_t)cell->first_h, chunk->first_h);
-    size_t end_h = WEIR_MIN((size_t)cell->end_h, chunk->first_h + chunk->n_h);
-    size_t first_w = (size_t)cell->first_w;
-    strips->n_rows = end_h > first_h ? end_h - first_h : 0;
-    strips->n_places = (size_t)cell->end_w - first_w;
-    if (strips->n_rows > 0) {
+    const struct chunk *chunk = &gemm->chunk;
+    size_t first_h = WEIR_MAX((size_t)tap->first_h, chunk->first_h);
+    size_t end_h = WEIR_MIN((size_t)tap->end_h, chunk->first_h + chunk->n_h);
+    size_t first_w = (size_t)tap->first_w;
+    panels->n_rows = end_h > first_h ? end_h - first_h : 0;
+    panels->n_pixels = (size_t)tap->end_w - first_w;
+    if (panels->n_rows > 0) {
         size_t n_rows_left = first_h - chunk->first_h;
-        strips->x += n_rows_left * strips->x_row + first_w * PLACE_BYTES;
-        strips->dy += n_rows_left * strips->dy_row + first_w * PLACE_BYTES;
+        panels->x += n_rows_left * panels->x_row + first_w * PIXEL_BYTES;
+        panels->dy += n_rows_left * panels->dy_row + first_w * PIXEL_BYTES;
     }
 }
 
 /* What the cell adds up of packed x and dy: their first strips. */
-static struct strips cell_strips(const struct places *places, int32_t i_cell, const char *x,
-                                 const char *dy)
+static struct panels tap_panels(const struct pixel_gemm *gemm, int32_t i_tap, const char *x,
+                                const char *dy)
 {
-    const struct chunk *chunk = &places->chunk;
-    const struct weir_conv_params *p = &places->op->conv;
-    struct strips strips = {.x = x + cell_bytes(places, i_cell / p->kernel_w, i_cell % p->kernel_w),
+    const struct chunk *chunk = &gemm->chunk;
+    const struct weir_conv_params *p = &gemm->op->conv;
+    struct panels panels = {.x = x + cell_bytes(gemm, i_tap / p->kernel_w, i_tap % p->kernel_w),
                             .dy = dy,
-                            .x_bytes = chunk->x_total * PLACE_BYTES * n_phases(places),
-                            .dy_bytes = chunk->dy_total * PLACE_BYTES,
-                            .n_pairs = chunk->n_pairs,
+                            .x_bytes = chunk->x_total * PIXEL_BYTES * n_stride_phases(gemm),
+                            .dy_bytes = chunk->dy_total * PIXEL_BYTES,
+                            .n_image_pairs = chunk->n_image_pairs,
                             .n_rows = 1,
-                            .n_places = chunk->dy_len,
-                            .x_pair = chunk->x_len * PLACE_BYTES,
-                            .dy_pair = chunk->dy_len * PLACE_BYTES,
-                            .x_row = places->pitch * PLACE_BYTES,
-                            .dy_row = (size_t)places->op->out.w * PLACE_BYTES};
-    if (places->is_dense) {
-        strips.n_pairs = 1;
-        strips.n_places = chunk->dy_total;
-    } else if (!places->kernels->is_padded) {
-        const struct product_cell cell = product_cell(places->op, i_cell);
-        leave_out_padding(places, &cell, &strips);
+                            .n_pixels = chunk->dy_len,
+                            .x_pair = chunk->x_len * PIXEL_BYTES,
+                            .dy_pair = chunk->dy_len * PIXEL_BYTES,
+                            .x_row = gemm->pitch * PIXEL_BYTES,
+                            .dy_row = (size_t)gemm->op->out.w * PIXEL_BYTES};
+    if (gemm->is_dense) {
+        panels.n_image_pairs = 1;
+        panels.n_pixels = chunk->dy_total;
+    } else if (!gemm->kernels->is_padded) {
+        const struct wgrad_tap tap = wgrad_tap(gemm->op, i_tap);
+        leave_out_padding(gemm, &tap, &panels);
     }
-    return strips;
+    return panels;
 }
 
 /* The same where there are fewer rows or channels than a block's. */
-static void sum_rest(const struct places_kernels *kernels, const struct strips *strips,
-                     struct product_place to)
+static void sum_rest(const struct pixel_gemm_kernels *kernels, const struct panels *panels,
+                     struct wgrad_target to)
 {
-    float sums[PLACES_BLOCK * PLACES_BLOCK] __attribute__((aligned(64)));
-    kernels->sum_block(strips, sums, PLACES_BLOCK, true);
+    float sums[BLOCK_CHANNELS * BLOCK_CHANNELS] __attribute__((aligned(64)));
+    kernels->sum_block(panels, sums, BLOCK_CHANNELS, true);
     for (size_t r = 0; r < to.n_rows; r++) {
         for (size_t i = 0; i < to.n_channels; i++) {
             float *at = &to.at[r * to.stride + i];
-            *at = to.is_first ? sums[r * PLACES_BLOCK + i] : *at + sums[r * PLACES_BLOCK + i];
+            *at = to.is_first ? sums[r * BLOCK_CHANNELS + i] : *at + sums[r * BLOCK_CHANNELS + i];
         }
     }
 }
 
 /* Packed channels of dy and x into their sums: block by block, for all cells in turn. */
-static void sum_slabs(const struct places *places, const char *x, const char *dy,
-                      struct product_place to)
+static void sum_slabs(const struct pixel_gemm *gemm, const char *x, const char *dy,
+                      struct wgrad_target to)
 {
-    const struct op *op = places->op;
+    const struct op *op = gemm->op;
     const size_t c = (size_t)op->in[0].c;
-    const struct strips first = cell_strips(places, 0, x, dy);
-    for (size_t i_c = 0; i_c < to.n_channels; i_c += PLACES_BLOCK) {
-        for (size_t i_k = 0; i_k < to.n_rows; i_k += PLACES_BLOCK) {
-            for (int32_t cell = 0; cell < op->conv.kernel_h * op->conv.kernel_w; cell++) {
-                const struct strips strips =
-                    cell_strips(places, cell, x + i_c / PLACE_CHANNELS * first.x_bytes,
-                                dy + i_k / PLACE_CHANNELS * first.dy_bytes);
-                const struct product_place block = {
-                    .at = to.at + i_k * to.stride + (size_t)cell * c + i_c,
+    const struct panels first = tap_panels(gemm, 0, x, dy);
+    for (size_t i_c = 0; i_c < to.n_channels; i_c += BLOCK_CHANNELS) {
+        for (size_t i_k = 0; i_k < to.n_rows; i_k += BLOCK_CHANNELS) {
+            for (int32_t tap = 0; tap < op->conv.kernel_h * op->conv.kernel_w; tap++) {
+                const struct panels panels =
+                    tap_panels(gemm, tap, x + i_c / PANEL_CHANNELS * first.x_bytes,
+                               dy + i_k / PANEL_CHANNELS * first.dy_bytes);
+                const struct wgrad_target block = {
+                    .at = to.at + i_k * to.stride + (size_t)tap * c + i_c,
                     .stride = to.stride,
-                    .n_rows = WEIR_MIN(to.n_rows - i_k, (size_t)PLACES_BLOCK),
-                    .n_channels = WEIR_MIN(to.n_channels - i_c, (size_t)PLACES_BLOCK),
+                    .n_rows = WEIR_MIN(to.n_rows - i_k, (size_t)BLOCK_CHANNELS),
+                    .n_channels = WEIR_MIN(to.n_channels - i_c, (size_t)BLOCK_CHANNELS),
                     .is_first = to.is_first};
-                if (block.n_rows == PLACES_BLOCK && block.n_channels == PLACES_BLOCK) {
-                    places->kernels->sum_block(&strips, block.at, block.stride, block.is_first);
+                if (block.n_rows == BLOCK_CHANNELS && block.n_channels == BLOCK_CHANNELS) {
+                    gemm->kernels->sum_block(&panels, block.at, block.stride, block.is_first);
                 } else {
-                    sum_rest(places->kernels, &strips, block);
+                    sum_rest(gemm->kernels, &panels, block);
                 }
             }
         }
@@ -359,62 +364,62 @@ static void sum_slabs(const struct places *places, const char *x, const char *dy
 }
 
 /* dy's strips lie before those of x. */
-static size_t dy_bytes(const struct places *places)
+static size_t dy_bytes(const struct pixel_gemm *gemm)
 {
-    return places->chunk.dy_total * place_bytes(dy_slab(places));
+    return gemm->chunk.dy_total * pixel_bytes(dy_slab(gemm));
 }
 
-static void sum_chunk(const struct places *places, float *sums, char *dy)
+static void sum_chunk(const struct pixel_gemm *gemm, float *sums, char *dy)
 {
-    const struct op *op = places->op;
+    const struct op *op = gemm->op;
     const size_t c = (size_t)op->in[0].c, k = (size_t)op->conv.k;
     const size_t stride = (size_t)op->conv.kernel_h * (size_t)op->conv.kernel_w * c;
-    char *x = dy + dy_bytes(places);
-    for (size_t i_k = 0; i_k < k; i_k += dy_slab(places)) {
-        const size_t n_k = WEIR_MIN(k - i_k, dy_slab(places));
-        places->kernels->pack_dy(places, i_k, n_k, dy);
-        for (size_t i_c = 0; i_c < c; i_c += x_slab(places)) {
-            const size_t n_c = WEIR_MIN(c - i_c, x_slab(places));
-            pack_x(places, i_c, n_c, x);
-            sum_slabs(places, x, dy,
-                      (struct product_place){
+    char *x = dy + dy_bytes(gemm);
+    for (size_t i_k = 0; i_k < k; i_k += dy_slab(gemm)) {
+        const size_t n_k = WEIR_MIN(k - i_k, dy_slab(gemm));
+        gemm->kernels->pack_dy(gemm, i_k, n_k, dy);
+        for (size_t i_c = 0; i_c < c; i_c += x_slab(gemm)) {
+            const size_t n_c = WEIR_MIN(c - i_c, x_slab(gemm));
+            pack_x(gemm, i_c, n_c, x);
+            sum_slabs(gemm, x, dy,
+                      (struct wgrad_target){
                           .at = sums + i_k * stride + i_c,
                           .stride = stride,
                           .n_rows = n_k,
                           .n_channels = n_c,
-                          .is_first = places->chunk.first_pair + places->chunk.first_h == 0});
+                          .is_first = gemm->chunk.first_image_pair + gemm->chunk.first_h == 0});
         }
     }
 }
 
-void places_run(const struct places_kernels *kernels, const struct op *op,
-                const struct op_tile *tile)
+void pixel_gemm_run(const struct pixel_gemm_kernels *kernels, const struct op *op,
+                    const struct op_tile *tile)
 {
-    struct places places = make_places(kernels, op, tile);
+    struct pixel_gemm gemm = make_gemm(kernels, op, tile);
     bool is_plain = op->conv.kernel_h * op->conv.kernel_w == 1;
     float *sums = is_plain ? op->params[OP_WEIGHT].gradient : tile->scratch;
-    char *scratch = (char *)tile->scratch + product_sums_bytes(op);
-    places.zeros = memset(scratch, 0, product_zeros_bytes(op));
+    char *scratch = (char *)tile->scratch + wgrad_sums_bytes(op);
+    gemm.zeros = memset(scratch, 0, wgrad_zeros_bytes(op));
     kernels->begin();
-    for (size_t pair = 0, h = 0; pair < n_pairs(op);) {
-        places.chunk = make_chunk(&places, pair, h);
-        sum_chunk(&places, sums, scratch + product_zeros_bytes(op));
-        h += places.chunk.n_h;
+    for (size_t pair = 0, h = 0; pair < n_image_pairs(op);) {
+        gemm.chunk = make_chunk(&gemm, pair, h);
+        sum_chunk(&gemm, sums, scratch + wgrad_zeros_bytes(op));
+        h += gemm.chunk.n_h;
         if (h == (size_t)op->out.h) {
-            pair += places.chunk.n_pairs;
+            pair += gemm.chunk.n_image_pairs;
             h = 0;
         }
     }
     kernels->end();
     if (!is_plain) {
-        product_unravel(op, sums);
+        wgrad_unravel(op, sums);
     }
 }
 
-size_t places_scratch_bytes(const struct places_kernels *kernels, const struct op *op)
+size_t pixel_gemm_scratch_bytes(const struct pixel_gemm_kernels *kernels, const struct op *op)
 {
-    struct places places = make_places(kernels, op, NULL);
-    places.chunk = make_chunk(&places, 0, 0); /* the largest */
-    return product_sums_bytes(op) + product_zeros_bytes(op) + dy_bytes(&places) +
-           places.chunk.x_total * place_bytes(x_slab(&places)) * n_phases(&places);
+    struct pixel_gemm gemm = make_gemm(kernels, op, NULL);
+    gemm.chunk = make_chunk(&gemm, 0, 0); /* the largest */
+    return wgrad_sums_bytes(op) + wgrad_zeros_bytes(op) + dy_bytes(&gemm) +
+           gemm.chunk.x_total * pixel_bytes(x_slab(&gemm)) * n_stride_phases(&gemm);
 }

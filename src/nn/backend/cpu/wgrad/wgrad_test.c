@@ -119,7 +119,7 @@ static void expect(const float *got, const float *expected, size_t n, int i_form
     }
 }
 
-static void compare(const struct product_kernels *kernels, struct op op, int i_form)
+static void compare(const struct wgrad_kernels *kernels, struct op op, int i_form)
 {
     enum weir_precision type = op.type;
     struct weir_rng rng;
@@ -164,8 +164,8 @@ static void compare(const struct product_kernels *kernels, struct op op, int i_f
 
 START_TEST(gradients_are_the_references_in_f32)
 {
-    if (product_is_there(&product_kernels_v4)) {
-        compare(&product_kernels_v4, make_op(&forms[_i], WEIR_PRECISION_F32), _i);
+    if (wgrad_is_supported(&wgrad_kernels_v4)) {
+        compare(&wgrad_kernels_v4, make_op(&forms[_i], WEIR_PRECISION_F32), _i);
     }
 }
 
@@ -173,8 +173,8 @@ END_TEST
 
 START_TEST(linears_gradients_are_the_references_in_f32)
 {
-    if (product_is_there(&product_kernels_v4)) {
-        compare(&product_kernels_v4, make_linear(&linears[_i], WEIR_PRECISION_F32), _i);
+    if (wgrad_is_supported(&wgrad_kernels_v4)) {
+        compare(&wgrad_kernels_v4, make_linear(&linears[_i], WEIR_PRECISION_F32), _i);
     }
 }
 
@@ -182,8 +182,8 @@ END_TEST
 
 START_TEST(gradients_are_the_references_in_bf16)
 {
-    if (product_is_there(&product_kernels_bf16)) {
-        compare(&product_kernels_bf16, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    if (wgrad_is_supported(&wgrad_kernels_bf16)) {
+        compare(&wgrad_kernels_bf16, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
     }
 }
 
@@ -191,17 +191,17 @@ END_TEST
 
 START_TEST(linears_gradients_are_the_references_in_bf16)
 {
-    if (product_is_there(&product_kernels_bf16)) {
-        compare(&product_kernels_bf16, make_linear(&linears[_i], WEIR_PRECISION_BF16), _i);
+    if (wgrad_is_supported(&wgrad_kernels_bf16)) {
+        compare(&wgrad_kernels_bf16, make_linear(&linears[_i], WEIR_PRECISION_BF16), _i);
     }
 }
 
 END_TEST
 
-START_TEST(gradients_are_the_references_in_bf16_by_pairs)
+START_TEST(gradients_are_the_references_in_bf16_by_bf16_pairs)
 {
-    if (product_is_there(&product_kernels_pairs)) {
-        compare(&product_kernels_pairs, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    if (wgrad_is_supported(&wgrad_kernels_bf16_pairs)) {
+        compare(&wgrad_kernels_bf16_pairs, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
     }
 }
 
@@ -209,19 +209,19 @@ END_TEST
 
 START_TEST(gradients_are_the_references_in_bf16_with_tiles)
 {
-    if (product_is_there(&product_kernels_tiles)) {
-        compare(&product_kernels_tiles, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    if (wgrad_is_supported(&wgrad_kernels_amx)) {
+        compare(&wgrad_kernels_amx, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
     }
 }
 
 END_TEST
 
 /* wgrad_amx_emulated.c */
-extern const struct product_kernels product_kernels_tiles_emulated;
+extern const struct wgrad_kernels wgrad_kernels_amx_emulated;
 
 START_TEST(gradients_are_the_references_with_emulated_tiles)
 {
-    compare(&product_kernels_tiles_emulated, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
+    compare(&wgrad_kernels_amx_emulated, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
 }
 
 END_TEST
@@ -229,20 +229,20 @@ END_TEST
 START_TEST(what_they_cannot_do_is_left_to_others)
 {
     struct op op = make_op(&forms[0], WEIR_PRECISION_F32);
-    ck_assert_ptr_eq(product_choose(&op), &product_kernels_v4);
+    ck_assert_ptr_eq(wgrad_choose(&op), &wgrad_kernels_v4);
     op.conv.groups = 2;
-    ck_assert_ptr_null(product_choose(&op));
+    ck_assert_ptr_null(wgrad_choose(&op));
     op.conv.groups = 1;
     op.conv.has_bias = true;
-    ck_assert_ptr_null(product_choose(&op));
+    ck_assert_ptr_null(wgrad_choose(&op));
     op.conv.has_bias = false;
     op.in[0].c = 3;
-    ck_assert_ptr_null(product_choose(&op));
+    ck_assert_ptr_null(wgrad_choose(&op));
     op.in[0].c = 64;
     op.kind = LAYER_PRELU;
-    ck_assert_ptr_null(product_choose(&op));
+    ck_assert_ptr_null(wgrad_choose(&op));
     op = make_linear(&linears[4], WEIR_PRECISION_F32); /* many images */
-    ck_assert_ptr_null(product_choose(&op));
+    ck_assert_ptr_null(wgrad_choose(&op));
 }
 
 END_TEST
@@ -251,16 +251,16 @@ START_TEST(in_bf16_the_machine_decides)
 {
     struct op few = make_op(&forms[6], WEIR_PRECISION_BF16); /* 3x3 of few channels */
     struct op linear = make_linear(&linears[4], WEIR_PRECISION_BF16);
-    const struct product_kernels *bf16 = &product_kernels_bf16, *tiles = &product_kernels_tiles;
-    const struct product_kernels *pairs = &product_kernels_pairs;
-    ck_assert_ptr_eq(product_choose(&few), product_is_there(tiles)   ? tiles
-                                           : product_is_there(pairs) ? pairs
-                                                                     : NULL);
+    const struct wgrad_kernels *bf16 = &wgrad_kernels_bf16, *tiles = &wgrad_kernels_amx;
+    const struct wgrad_kernels *bf16_pairs = &wgrad_kernels_bf16_pairs;
+    ck_assert_ptr_eq(wgrad_choose(&few), wgrad_is_supported(tiles)        ? tiles
+                                         : wgrad_is_supported(bf16_pairs) ? bf16_pairs
+                                                                          : NULL);
     few.gradient_batch = 1; /* nothing to pair it with */
-    ck_assert_ptr_eq(product_choose(&few), product_is_there(tiles)  ? tiles
-                                           : product_is_there(bf16) ? bf16
+    ck_assert_ptr_eq(wgrad_choose(&few), wgrad_is_supported(tiles)  ? tiles
+                                         : wgrad_is_supported(bf16) ? bf16
                                                                     : NULL);
-    ck_assert_ptr_eq(product_choose(&linear), product_is_there(bf16) ? bf16 : NULL);
+    ck_assert_ptr_eq(wgrad_choose(&linear), wgrad_is_supported(bf16) ? bf16 : NULL);
 }
 
 END_TEST
@@ -271,12 +271,12 @@ int main(void)
     TCase *tests = tcase_create("product");
     int n = (int)WEIR_ARRAY_LEN(forms);
     tcase_set_timeout(tests, 60); /* the reference in a sanitizer's build */
-    if (!product_is_there(&product_kernels_v4)) {
+    if (!wgrad_is_supported(&wgrad_kernels_v4)) {
         return 77; /* no AVX-512: oneDNN makes all weight gradients */
     }
     tcase_add_loop_test(tests, gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16, 0, n);
-    tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_by_pairs, 0, n);
+    tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_by_bf16_pairs, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_with_tiles, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_with_emulated_tiles, 0, n);
     n = (int)WEIR_ARRAY_LEN(linears);

@@ -54,7 +54,7 @@ struct winograd_gradient {
 /** The kernels of one kind of processor. */
 struct winograd_kernels {
     /** k x c x 3 x 3 at their points; for the gradient by x turned, and from k channels to c. */
-    void (*kernels)(const float *rows, int32_t k, int32_t c, bool is_turned, float *points);
+    void (*kernels)(const float *rows, int32_t k, int32_t c, bool is_flipped, float *points);
     void (*convolve)(const struct winograd_convolution *job);
     void (*gradient)(const struct winograd_gradient *job);
 };

@@ -204,21 +204,21 @@ static void gradients_from_points(const struct winograd_gradient *job,
             float *to = job->d_kernels + (k * n_c + c) * 9;
             vec rows[3][6];
             for (size_t j = 0; j < 6; j++) {
-                vec column[6], cells[3];
+                vec column[6], taps[3];
                 for (size_t i = 0; i < 6; i++) {
                     column[i] = load(at + (i * 6 + j) * point, WINOGRAD_LANES);
                 }
-                kernel_from_points(column, cells);
+                kernel_from_points(column, taps);
                 for (size_t i = 0; i < 3; i++) {
-                    rows[i][j] = cells[i];
+                    rows[i][j] = taps[i];
                 }
             }
             for (size_t i = 0; i < 3; i++) {
-                vec cells[3];
-                kernel_from_points(rows[i], cells);
+                vec taps[3];
+                kernel_from_points(rows[i], taps);
                 for (size_t j = 0; j < 3; j++) {
                     for (size_t lane = 0; lane < n_left; lane++) {
-                        to[lane * n_c * 9 + i * 3 + j] = cells[j][lane];
+                        to[lane * n_c * 9 + i * 3 + j] = taps[j][lane];
                     }
                 }
             }
@@ -279,17 +279,17 @@ static void gradient(const struct winograd_gradient *job)
  */
 
 /* The kernels of 16 output channels: cells `cell` floats apart, channels `channel`. */
-static void kernels_to_points(const float *from, size_t channel, size_t n, bool is_turned,
+static void kernels_to_points(const float *from, size_t channel, size_t n, bool is_flipped,
                               float *to, size_t point)
 {
     vec rows[6][3];
     for (size_t j = 0; j < 3; j++) {
         vec column[3], points[6];
         for (size_t i = 0; i < 3; i++) {
-            size_t cell = is_turned ? 8 - (i * 3 + j) : i * 3 + j;
+            size_t tap = is_flipped ? 8 - (i * 3 + j) : i * 3 + j;
             float values[WINOGRAD_LANES] = {0};
             for (size_t lane = 0; lane < n; lane++) {
-                values[lane] = from[lane * channel + cell];
+                values[lane] = from[lane * channel + tap];
             }
             column[i] = load(values, WINOGRAD_LANES);
         }
@@ -308,10 +308,10 @@ static void kernels_to_points(const float *from, size_t channel, size_t n, bool 
 }
 
 /* By point, panel of output channels, input channel, output channel in the panel. */
-static void kernels(const float *rows, int32_t k, int32_t c, bool is_turned, float *points)
+static void kernels(const float *rows, int32_t k, int32_t c, bool is_flipped, float *points)
 {
-    size_t n_in = (size_t)(is_turned ? k : c), n_out = (size_t)(is_turned ? c : k);
-    size_t in = is_turned ? 9 * (size_t)c : 9, out = is_turned ? 9 : 9 * (size_t)c;
+    size_t n_in = (size_t)(is_flipped ? k : c), n_out = (size_t)(is_flipped ? c : k);
+    size_t in = is_flipped ? 9 * (size_t)c : 9, out = is_flipped ? 9 : 9 * (size_t)c;
     size_t point = winograd_round_up(n_out, WINOGRAD_PANEL) * n_in;
     for (size_t panel = 0; panel < n_out; panel += WINOGRAD_PANEL) {
         for (size_t i = 0; i < n_in; i++) {
@@ -319,7 +319,7 @@ static void kernels(const float *rows, int32_t k, int32_t c, bool is_turned, flo
                 size_t first = panel + j;
                 size_t n = first < n_out ? WEIR_MIN(n_out - first, (size_t)WINOGRAD_LANES) : 0;
                 const float *from = rows + i * in + (n > 0 ? first : 0) * out;
-                kernels_to_points(from, out, n, is_turned,
+                kernels_to_points(from, out, n, is_flipped,
                                   points + panel * n_in + i * WINOGRAD_PANEL + j, point);
             }
         }

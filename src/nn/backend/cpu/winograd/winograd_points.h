@@ -123,16 +123,16 @@ ALWAYS_INLINE struct square square_at(size_t i_image, int32_t h, int32_t w, int3
     return s;
 }
 
-ALWAYS_INLINE bool is_cell_inside(const struct square *s, int32_t i, int32_t j)
+ALWAYS_INLINE bool is_pixel_inside(const struct square *s, int32_t i, int32_t j)
 {
     return i >= s->h_begin && i < s->h_end && j >= s->w_begin && j < s->w_end;
 }
 
 /* n channels of cell (i, j), zeros if it lies outside. */
-ALWAYS_INLINE vec load_cell(const float *x, const struct square *s, int32_t i, int32_t j, size_t n,
-                            bool is_inside)
+ALWAYS_INLINE vec load_pixel(const float *x, const struct square *s, int32_t i, int32_t j, size_t n,
+                             bool is_inside)
 {
-    if (!is_inside && !is_cell_inside(s, i, j)) {
+    if (!is_inside && !is_pixel_inside(s, i, j)) {
         return (vec){0};
     }
     return load(x + s->first + i * s->row + j * s->pixel, n);
@@ -147,7 +147,7 @@ ALWAYS_INLINE void patch_to_points(const float *x, const struct square *s, size_
     for (int32_t j = 0; j < 6; j++) {
         vec column[6], points[6];
         for (int32_t i = 0; i < 6; i++) {
-            column[i] = load_cell(x, s, i, j, n, is_inside);
+            column[i] = load_pixel(x, s, i, j, n, is_inside);
         }
         values_to_points(column, points);
         for (int32_t i = 0; i < 6; i++) {
@@ -173,7 +173,7 @@ ALWAYS_INLINE void gradient_to_points(const float *dy, const struct square *s, s
     for (int32_t j = 0; j < 4; j++) {
         vec column[4], points[6];
         for (int32_t i = 0; i < 4; i++) {
-            column[i] = load_cell(dy, s, i, j, n, is_inside);
+            column[i] = load_pixel(dy, s, i, j, n, is_inside);
         }
         total += (column[0] + column[1]) + (column[2] + column[3]);
         gradients_to_points(column, points);
@@ -220,7 +220,7 @@ ALWAYS_INLINE void patch_from_points(const float *from, size_t point, const stru
         vec results[4];
         results_from_points(rows[i], results);
         for (int32_t j = 0; j < 4; j++) {
-            if (!is_inside && !is_cell_inside(s, i, j)) {
+            if (!is_inside && !is_pixel_inside(s, i, j)) {
                 continue;
             }
             ptrdiff_t at = s->first + i * s->row + j * s->pixel;

@@ -118,11 +118,11 @@ static void *scratch_of(size_t n_bytes)
 }
 
 /* From x to y, or turned from dy to dx. */
-static void convolve(const struct bench *b, bool is_turned, struct winograd_convolution job)
+static void convolve(const struct bench *b, bool is_flipped, struct winograd_convolution job)
 {
     const struct winograd_form *f = &b->form;
     job.form = *f;
-    if (is_turned) {
+    if (is_flipped) {
         job.form = (struct winograd_form){.n = f->n,
                                           .c = f->k,
                                           .h = f->out_h,
@@ -134,7 +134,7 @@ static void convolve(const struct bench *b, bool is_turned, struct winograd_conv
                                           .pad_w = 2 - f->pad_w};
     }
     float *points = scratch_of(winograd_points_bytes(job.form.c, job.form.k));
-    winograd_kernels()->kernels(b->kernels, f->k, f->c, is_turned, points);
+    winograd_kernels()->kernels(b->kernels, f->k, f->c, is_flipped, points);
     job.points = points;
     job.scratch = scratch_of(winograd_scratch_bytes(&job.form));
     winograd_kernels()->convolve(&job);
