@@ -315,6 +315,12 @@ weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struc
     return WEIR_OK;
 }
 
+/* Since the server started, or the wall clock was set: else its heartbeat says nothing of now. */
+static bool was_heard_of(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
+{
+    return node->last_seen_ms >= since_ms && node->last_seen_ms <= now_ms + CLOCK_JUMP_MS;
+}
+
 weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t since_ms,
                                   int64_t timeout_ms, struct weir_arena *arena,
                                   struct weir_place_node **out, size_t *out_n,
@@ -334,7 +340,7 @@ weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t 
             txn, sql_text, WEIR_BINDS(WEIR_BIND_TEXT("node", nodes[i].name)), 0, &text_bytes, err));
         places[i] = (struct weir_place_node){
             .name = nodes[i].name,
-            .is_live = !nodes[i].is_draining &&
+            .is_live = !nodes[i].is_draining && was_heard_of(&nodes[i], now_ms, since_ms) &&
                        !weir_node_is_lost(&nodes[i], now_ms, since_ms, timeout_ms),
             .is_full = text_bytes >= NODE_TEXT_MAX_BYTES,
             .cpu_slots = nodes[i].cpu_slots,

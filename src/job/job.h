@@ -139,8 +139,11 @@ weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struc
                                    struct weir_task **out, size_t *out_n,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Nodes as placement sees them: live ones (weir_node_is_lost) that are not draining, and what is
- * free. */
+/**
+ * Nodes as placement sees them, and what is free. A node is live if it was heard of since since_ms,
+ * within timeout_ms, and is not draining: what it had before a restart of the server it keeps for
+ * the full time, but it gets nothing new before it has spoken.
+ */
 weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t since_ms,
                                   int64_t timeout_ms, struct weir_arena *arena,
                                   struct weir_place_node **out, size_t *out_n,

@@ -90,7 +90,13 @@ static weir_status life(struct weir_txn *txn, void *context, struct weir_error *
     ck_assert_int_eq(nodes[0].cpu_free, 0);
     ck_assert_int_eq(nodes[1].cpu_free, 2);
     MUST(weir_place_nodes_load(txn, 7000, 6000, 5000, &fixture.arena, &nodes, &n, err));
-    ck_assert(nodes[0].is_live); /* The server itself was away until 6000. */
+    ck_assert(!nodes[0].is_live && !nodes[1].is_live); /* The server was away until 6000, … */
+    MUST(weir_node_heartbeat(txn, &node, 6000, err));
+    MUST(weir_place_nodes_load(txn, 7000, 6000, 5000, &fixture.arena, &nodes, &n, err));
+    ck_assert(!nodes[0].is_live); /* … and since then one has spoken. */
+    ck_assert(nodes[1].is_live);
+    MUST(weir_place_nodes_load(txn, 4500, 4400, 5000, &fixture.arena, &nodes, &n, err));
+    ck_assert(!nodes[1].is_live); /* The clock was set back to before it spoke. */
 
     char **ids;
     MUST(weir_job_list_open(txn, &fixture.arena, &ids, &n, err));

@@ -33,7 +33,8 @@ static void explain(const int64_t *slots, size_t n_tasks, const struct weir_plac
         return;
     }
     if (n_live == 0) {
-        say(reason, "no node is ready: ", (int64_t)n_nodes, " known, all lost or draining");
+        say(reason, "no node is ready: ", (int64_t)n_nodes,
+            " known, all lost, draining, or not heard of since the server started");
         return;
     }
     const char *unit = needed == 1 ? " CPU slot" : " CPU slots";

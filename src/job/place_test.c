@@ -55,7 +55,9 @@ START_TEST(why_not_is_said_in_words)
     ck_assert_int_eq(nodes[0].cpu_free, 1);
     nodes[0].is_live = false;
     ck_assert(!weir_place(&two, 1, nodes, 1, where, reason));
-    ck_assert_str_eq(reason, "no node is ready: 1 known, all lost or draining");
+    ck_assert_str_eq(
+        reason,
+        "no node is ready: 1 known, all lost, draining, or not heard of since the server started");
     ck_assert(!weir_place(&two, 1, nodes, 0, where, reason));
     ck_assert_str_eq(reason, "no node has registered yet");
 }
