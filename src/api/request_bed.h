@@ -9,8 +9,12 @@
 #include "store/identity.h"
 #include "store/table.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const unsigned char bed_task_key[32] = "the key of the tests";
 
@@ -60,6 +64,29 @@ static inline void request_bed_close(struct request_bed *bed)
     memset(bed, 0, sizeof *bed);
 }
 
+#define BED_NAME "weir-request-bed-"
+
+/** Folders of programs that ended without closing theirs: killed, or by abort(). */
+static inline void request_bed_sweep(const char *base)
+{
+    DIR *folder = opendir(base);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        char path[sizeof "/dev/shm/" + sizeof entry->d_name];
+        struct weir_error ignored;
+        long pid = strncmp(entry->d_name, BED_NAME, strlen(BED_NAME)) == 0
+                       ? strtol(entry->d_name + strlen(BED_NAME), NULL, 10)
+                       : 0;
+        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+            (void)snprintf(path, sizeof path, "%s/%s", base, entry->d_name);
+            weir_status status = weir_dir_remove(path, &ignored);
+            (void)status; /* another does it at the same time */
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+}
+
 /** Open a store with the project "default" and an admin. */
 static inline void request_bed_open(struct request_bed *bed)
 {
@@ -67,7 +94,8 @@ static inline void request_bed_open(struct request_bed *bed)
     char path[128], secret[WEIR_SECRET_BYTES];
     /* In memory: a transaction waits for the disk. */
     const char *base = weir_path_is_dir("/dev/shm") ? "/dev/shm" : "/tmp";
-    (void)snprintf(bed->dir, sizeof bed->dir, "%s/weir-route-fuzz-XXXXXX", base);
+    request_bed_sweep(base);
+    (void)snprintf(bed->dir, sizeof bed->dir, "%s/" BED_NAME "%ld-XXXXXX", base, (long)getpid());
     if (mkdtemp(bed->dir) == NULL) {
         abort();
     }
