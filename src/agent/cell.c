@@ -48,6 +48,11 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
         .ca_file = copy_text(object, "ca_file", arena),
         .state_dir = copy_text(task, "state", arena),
     };
+    if (cell.user != 0 && !json_is_array(json_object_get(task, "paths"))) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "task $.paths is missing: the server that made this job did not say "
+                              "which folders it needs; start it anew (weir job restart)");
+    }
     WEIR_TRY(read_paths(json_object_get(task, "paths"), "paths", arena, &cell.paths, &cell.n_paths,
                         err));
     WEIR_TRY(read_paths(json_object_get(object, "shares"), "cell.shares", arena, &cell.shares,

@@ -194,9 +194,10 @@ static inline struct fake_task *fake_add_with(const char *id, int attempt, const
     task->attempt = attempt;
     task->exit_code = -99;
     weir_buf_init(&task->log, 64 << 20);
-    task->document = json_pack("{s:s, s:s, s:i, s:s, s:i, s:[s,s,s], s:s, s:i}", "id", id, "job",
-                               "j", "attempt", attempt, "role", "command", "rank", 0, "argv",
-                               "/bin/sh", "-c", script, "desired", "running", "stop_grace_ms", 500);
+    task->document =
+        json_pack("{s:s, s:s, s:i, s:s, s:i, s:[s,s,s], s:s, s:i, s:[]}", "id", id, "job", "j",
+                  "attempt", attempt, "role", "command", "rank", 0, "argv", "/bin/sh", "-c", script,
+                  "desired", "running", "stop_grace_ms", 500, "paths");
     if (env != NULL) {
         json_object_set_new(task->document, "env", env);
     }

@@ -77,10 +77,10 @@ static const char *write_task(const char *name, const char *job, const char *scr
     (void)snprintf(job_dir, sizeof job_dir, "state/agent/jobs/%s", job);
     ck_assert_int_eq(weir_dir_make(dir, 0700, NULL), WEIR_OK);
     json_t *task =
-        json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:[s,s,s], s:s, s:{s:i, s:i, s:s, s:s, s:s}}",
-                  "id", name, "job", job, "attempt", 1, "role", "command", "rank", 0, "desired",
-                  "running", "argv", "/bin/bash", "-c", script, "state", in_root("state"), "cell",
-                  "user", job[0] == 'a' ? 74990 : 74991, "readers", 70000, "agent_dir",
+        json_pack("{s:s,s:s,s:i,s:s,s:i,s:s,s:[s,s,s],s:s,s:[],s:{s:i,s:i,s:s,s:s,s:s}}", "id",
+                  name, "job", job, "attempt", 1, "role", "command", "rank", 0, "desired",
+                  "running", "argv", "/bin/bash", "-c", script, "state", in_root("state"), "paths",
+                  "cell", "user", job[0] == 'a' ? 74990 : 74991, "readers", 70000, "agent_dir",
                   in_root("state/agent"), "job_dir", in_root(job_dir), "shm_dir", shm);
     json_t *shares = json_object_get(more, "shares");
     if (shares != NULL) {
@@ -224,6 +224,15 @@ START_TEST(what_the_server_names_is_let_in_and_stays_roots_on_disk)
 
 END_TEST
 
+START_TEST(a_task_whose_server_named_no_folders_is_not_started_without_them)
+{
+    struct task_exit end = run("a", "true", json_pack("{s:n}", "paths"));
+    ck_assert_int_eq(end.exit_code, 126);
+    ck_assert_msg(strstr(end.message, "weir job restart") != NULL, "%s", end.message);
+}
+
+END_TEST
+
 START_TEST(a_link_in_place_of_a_jobs_folder_leads_nowhere)
 {
     make("state/checkpoints");
@@ -301,6 +310,7 @@ int main(int argc, char **argv)
                                   neither_the_state_folder_nor_another_job_is_in_reach,
                                   tasks_of_one_job_share_and_those_of_two_do_not,
                                   what_the_server_names_is_let_in_and_stays_roots_on_disk,
+                                  a_task_whose_server_named_no_folders_is_not_started_without_them,
                                   a_link_in_place_of_a_jobs_folder_leads_nowhere,
                                   a_folder_can_be_handed_over_without_its_links,
                                   a_path_out_of_reach_says_what_to_do_and_a_share_does_it};
