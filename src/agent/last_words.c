@@ -78,22 +78,40 @@ static void clean(const char *line, size_t len, char *out)
 }
 
 /* Length of "prog: " or "prog word: " at the beginning of a line; 0 if it does not begin so. */
-static size_t own_name(const char *line, char *const *argv)
+static size_t named(const char *line, const char *program, const char *word)
 {
-    if (argv == NULL || argv[0] == NULL) {
-        return 0;
-    }
-    const char *slash = strrchr(argv[0], '/');
-    const char *program = slash != NULL ? slash + 1 : argv[0];
-    size_t n = strlen(program);
+    size_t n = strlen(program), n_word = word != NULL ? strlen(word) : 0;
     if (n == 0 || strncmp(line, program, n) != 0) {
         return 0;
     }
-    size_t n_word = argv[1] != NULL ? strlen(argv[1]) : 0;
-    if (n_word > 0 && line[n] == ' ' && strncmp(line + n + 1, argv[1], n_word) == 0) {
+    if (n_word > 0 && line[n] == ' ' && strncmp(line + n + 1, word, n_word) == 0) {
         n += 1 + n_word;
     }
     return strncmp(line + n, ": ", 2) == 0 ? n + 2 : 0;
+}
+
+/* Length of the program's own name, or of a shell's, before what it says. */
+static size_t own_name(const char *line, char *const *argv)
+{
+    static const char *const shells[] = {"sh", "/bin/sh", "bash", "/bin/bash", "dash"};
+    size_t n = 0;
+    if (argv != NULL && argv[0] != NULL) {
+        const char *slash = strrchr(argv[0], '/');
+        n = named(line, slash != NULL ? slash + 1 : argv[0], argv[1]);
+        n = n > 0 ? n : named(line, argv[0], NULL);
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(shells) && n == 0; i++) {
+        n = named(line, shells[i], NULL);
+    }
+    return n;
+}
+
+/* Length of where a shell stood in its script, "3: " or "line 3: ", behind its name. */
+static size_t place_in_script(const char *line)
+{
+    size_t n = strncmp(line, "line ", 5) == 0 ? 5 : 0;
+    size_t n_digits = strspn(line + n, "0123456789");
+    return n_digits > 0 && strncmp(line + n + n_digits, ": ", 2) == 0 ? n + n_digits + 2 : 0;
 }
 
 void last_words_of(const char *text, size_t len, char *const *argv, char *out)
@@ -106,6 +124,7 @@ void last_words_of(const char *text, size_t len, char *const *argv, char *out)
         len = newline != NULL ? (size_t)(newline - text) : 0;
     }
     size_t n = own_name(out, argv);
+    n += n > 0 ? place_in_script(out + n) : 0;
     memmove(out, out + n, strlen(out + n) + 1);
 }
 

@@ -153,6 +153,23 @@ static bool give_up_privileges(const struct task *task)
     return errno == 0;
 }
 
+/* execvp says "permission denied" of a name that it has not found if a folder of PATH is closed to
+ * the task. */
+static bool is_in_path(const char *name)
+{
+    char path[PATH_MAX];
+    const char *rest = getenv("PATH");
+    while (rest != NULL && *rest != '\0') {
+        size_t len = strcspn(rest, ":");
+        (void)snprintf(path, sizeof path, "%.*s/%s", (int)len, rest, name);
+        if (access(path, F_OK) == 0) {
+            return true;
+        }
+        rest += len + (rest[len] == ':');
+    }
+    return false;
+}
+
 /* In the child: become the program; comes back if that fails. */
 static void execute(const struct child_plan *plan, struct launch_failure *failure)
 {
@@ -172,6 +189,9 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
         (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         environ = plan->env;
         (void)execvp(plan->program, plan->argv);
+        if (errno == EACCES && strchr(plan->program, '/') == NULL) {
+            errno = is_in_path(plan->program) ? EACCES : ENOENT;
+        }
     }
     failure->errno_value = errno;
 }

@@ -402,15 +402,27 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
     return status;
 }
 
-/* It never became the program: exit statuses as a shell gives them. */
+/* Exit statuses as a shell gives them, and of what may be otherwise a moment later, our own. */
+static int exit_code_of_exec(int errno_value)
+{
+    static const int passing[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, EIO, EINTR};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(passing); i++) {
+        if (errno_value == passing[i]) {
+            return weir_status_exit(WEIR_ERR_IO);
+        }
+    }
+    return errno_value == ENOENT ? WEIR_EXIT_NOT_FOUND : WEIR_EXIT_NOT_RUN;
+}
+
+/* It never became the program. */
 static void explain_failure(const struct supervisor *s, const struct launch_failure *failure,
                             struct task_exit *record)
 {
-    bool is_missing = failure->message[0] == '\0' && failure->errno_value == ENOENT;
-    record->exit_code = is_missing ? 127 : 126;
+    record->exit_code = WEIR_EXIT_NOT_RUN;
     if (failure->message[0] != '\0') {
         (void)snprintf(record->message, sizeof record->message, "%s", failure->message);
     } else {
+        record->exit_code = exit_code_of_exec(failure->errno_value);
         (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s",
                        s->task.argv[0], strerror(failure->errno_value));
     }
@@ -424,7 +436,7 @@ static weir_status run_task(struct supervisor *s)
     weir_status status = start(s, &launch, &err);
     if (status != WEIR_OK) {
         weir_group_remove(&s->group);
-        return write_not_started(s, 126, 0, err.message);
+        return write_not_started(s, weir_status_exit(status), 0, err.message);
     }
     const struct weir_limits *wanted = &s->task.limits;
     struct weir_limits own = {s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
@@ -464,11 +476,12 @@ static weir_status settle(struct supervisor *s)
     json_t *object;
     if (weir_json_load(task_path(path, s->dir, "task.json"), TASK_RECORD_MAX_BYTES, &object,
                        &err) != WEIR_OK) {
-        return write_not_started(s, 126, 0, err.message);
+        return write_not_started(s, WEIR_EXIT_NOT_RUN, 0, err.message);
     }
     weir_status status = task_from_json(object, &s->arena, &s->task, &err);
     json_decref(object);
-    return status == WEIR_OK ? run_task(s) : write_not_started(s, 126, 0, err.message);
+    return status == WEIR_OK ? run_task(s)
+                             : write_not_started(s, WEIR_EXIT_NOT_RUN, 0, err.message);
 }
 
 int weir_agent_supervise(const char *task_dir)

@@ -82,6 +82,10 @@ int weir_status_exit(weir_status status);
  */
 bool weir_exit_is_permanent(int64_t exit_code);
 
+/** What shells, and our agents, end with when a program may not be run, or is not there. */
+#define WEIR_EXIT_NOT_RUN   126
+#define WEIR_EXIT_NOT_FOUND 127
+
 /** The status that fits an errno value (ENOENT → NOT_FOUND, ENOSPC → NOSPACE …, else IO). */
 weir_status weir_status_from_errno(int errno_value);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define NAME_MAX_BYTES 40
 #define SIGNAL_EXIT    128 /* as a shell: 128 + signal */
@@ -161,6 +162,18 @@ static char *name_of(struct cli_call *call, char **words, size_t n)
     return weir_name_is_valid(name) ? name : weir_arena_strdup(call->arena, "command");
 }
 
+/* A program given by its whole path lies on the nodes; what is here may be what is there. */
+static void warn_of_program(const char *path)
+{
+    struct stat info;
+    if (path[0] == '/' && stat(path, &info) == 0 && access(path, X_OK) != 0) {
+        (void)fprintf(stderr,
+                      "weir: warning: you may not run %s here; if it is no different on the nodes, "
+                      "the job fails with exit %d: chmod +x it, or name its program in front\n",
+                      path, WEIR_EXIT_NOT_RUN);
+    }
+}
+
 static weir_status make_spec(struct cli_call *call, char **words, size_t n, json_t *spec,
                              struct weir_error *err)
 {
@@ -181,6 +194,7 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
         json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
     }
     WEIR_TRY(add_env(options->env, spec, err));
+    warn_of_program(words[0]);
     return add_files(call, words, n, spec, err);
 }
 

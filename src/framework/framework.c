@@ -236,6 +236,35 @@ static weir_status check_command(const json_t *spec, struct weir_arena *arena,
     return WEIR_OK; /* the values are looked at by plan_command */
 }
 
+/* A program of the job's own folder, where only its files are: is it there, and can it be run? The
+ * agent makes what begins with "#!" executable, and nothing else. */
+static weir_status check_program(const json_t *spec, struct weir_error *err)
+{
+    const char *given = json_string_value(json_array_get(json_object_get(spec, "argv"), 0));
+    const char *path = given;
+    while (strncmp(path, "./", 2) == 0) {
+        path += 2;
+    }
+    if (path[0] == '/' || strchr(given, '/') == NULL || strstr(path, "..") != NULL) {
+        return WEIR_OK; /* a matter of the node */
+    }
+    const char *text = json_string_value(json_object_get(json_object_get(spec, "files"), path));
+    if (text == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.argv[0]: \"%.60s\" is none of the job's files: send it with "
+                              "the job (text files only: weir job run --dir), or give its whole "
+                              "path on the nodes",
+                              given);
+    }
+    return strncmp(text, "#!", 2) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.argv[0]: \"%.60s\" may not be run: its first line does not "
+                                "begin with \"#!\"; put \"#!/bin/sh\" there, or name its program "
+                                "in front of it",
+                                given);
+}
+
 static weir_status plan_command(struct plan *plan, struct weir_error *err)
 {
     static const char *const copied[] = {"argv", "env", "files", "memory_max_bytes",
@@ -260,6 +289,7 @@ static weir_status plan_command(struct plan *plan, struct weir_error *err)
                                   "$.spec.argv: expected an array of one or more strings");
         }
     }
+    WEIR_TRY(check_program(spec, err));
     for (int64_t rank = 0; rank < n_tasks; rank++) {
         json_t *definition = json_object();
         for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {

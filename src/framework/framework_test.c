@@ -129,6 +129,16 @@ START_TEST(what_cannot_be_started_says_why)
     ck_assert_int_eq(plan("command", "{\"argv\":[\"x\"],\"env\":\"A=b\"}"), WEIR_ERR_INVALID);
     ck_assert_int_eq(plan("command", "{\"argv\":[\"x\"],\"files\":{\"a\":1}}"), WEIR_ERR_INVALID);
     ck_assert_str_eq(err.message, "$.spec.files.a: expected a string: put the value into quotes");
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"./a\"],\"files\":{\"b\":\"#!/bin/sh\"}}"),
+                     WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "none of the job's files"));
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"./d/a\"],\"files\":{\"d/a\":\"echo\"}}"),
+                     WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "does not begin with \"#!\""));
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"./d/a\"],\"files\":{\"d/a\":\"#!/bin/sh\"}}"),
+                     WEIR_OK);
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"/usr/bin/a\"]}"), WEIR_OK);
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"../a\"]}"), WEIR_OK);
     ck_assert_int_eq(plan("command", "{\"argv\":[\"x\"],\"memory_max_bytes\":-1}"),
                      WEIR_ERR_INVALID);
     weir_arena_fini(&arena);

@@ -322,6 +322,14 @@ static bool is_work_done(const struct weir_job_state *state)
     return true;
 }
 
+/** What an exit status says in words; "" if that is not known. */
+static const char *meaning_of(int64_t exit_code)
+{
+    return exit_code == WEIR_EXIT_NOT_RUN     ? ": it may not be run"
+           : exit_code == WEIR_EXIT_NOT_FOUND ? ": there is no such program"
+                                              : "";
+}
+
 static char *describe_end(struct step *step, const struct weir_task *task)
 {
     const char *detail = task->message != NULL ? task->message : "";
@@ -335,11 +343,11 @@ static char *describe_end(struct step *step, const struct weir_task *task)
                                  task->role, task->rank, task->signal, colon, detail);
     }
     if (detail[0] != '\0') {
-        return weir_arena_printf(step->arena, "%s %" PRId64 ": %s (exit %" PRId64 ")", task->role,
-                                 task->rank, detail, task->exit_code);
+        return weir_arena_printf(step->arena, "%s %" PRId64 ": %s (exit %" PRId64 "%s)", task->role,
+                                 task->rank, detail, task->exit_code, meaning_of(task->exit_code));
     }
-    return weir_arena_printf(step->arena, "%s %" PRId64 " exited with %" PRId64, task->role,
-                             task->rank, task->exit_code);
+    return weir_arena_printf(step->arena, "%s %" PRId64 " exited with %" PRId64 "%s", task->role,
+                             task->rank, task->exit_code, meaning_of(task->exit_code));
 }
 
 /** What follows for the job from tasks that have just ended; `task` is the one to name. */

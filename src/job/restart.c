@@ -23,11 +23,17 @@ static bool is_lost(const struct weir_task *task)
     return strcmp(task->state, weir_task_phase_text(WEIR_TASK_LOST)) == 0;
 }
 
+static bool was_not_run(const struct weir_task *task)
+{
+    return task->exit_code == WEIR_EXIT_NOT_RUN || task->exit_code == WEIR_EXIT_NOT_FOUND;
+}
+
 bool weir_task_is_beyond_repair(const struct weir_job *job, const struct weir_task *task)
 {
-    /* What the exit statuses of other programs mean is not known. */
-    return strcmp(job->kind, "command") != 0 && !is_lost(task) && task->signal == 0 &&
-           weir_exit_is_permanent(task->exit_code);
+    /* What other exit statuses of other programs mean is not known. */
+    bool is_permanent = was_not_run(task) || (strcmp(job->kind, "command") != 0 &&
+                                              weir_exit_is_permanent(task->exit_code));
+    return is_permanent && !is_lost(task) && task->signal == 0;
 }
 
 bool weir_job_may_restart(const struct weir_job *job, const struct weir_task *ended)
@@ -44,7 +50,8 @@ int64_t weir_job_backoff_ms(int64_t n_restarts)
 
 int64_t weir_replica_backoff_ms(const struct weir_task *replica)
 {
-    bool is_hopeless = replica->signal == 0 && weir_exit_is_permanent(replica->exit_code);
+    bool is_hopeless = replica->signal == 0 &&
+                       (was_not_run(replica) || weir_exit_is_permanent(replica->exit_code));
     return doubled_ms(REPLICA_FIRST_MS, replica->n_restarts,
                       is_hopeless ? BACKOFF_MAX_MS : REPLICA_MAX_MS);
 }

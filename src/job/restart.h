@@ -3,7 +3,8 @@
  *
  * A gang is tried again after a back-off of 1 s, 2 s, 4 s … 60 s, max_restarts times. Two kinds of
  * end are told apart from the rest. One that a second try cannot mend (a weir-worker that exits
- * with a permanent status: wrong options, no such data) is not tried again. One that is nobody's
+ * with a permanent status: wrong options, no such data; any program that could not be run, 126 or
+ * 127 as of a shell) is not tried again. One that is nobody's
  * fault in the program (its node or its supervisor was lost) is tried again WEIR_JOB_LOSSES_MIN
  * times even when max_restarts is less: that number bounds what the program itself does wrong.
  *

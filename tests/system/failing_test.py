@@ -56,6 +56,36 @@ class Commands(Case):
         wait_until(lambda: self.alerts() == {}, 20, "the end of both alerts")
         self.assertIn("job_failing", self.alerts("resolved"))
 
+    def run_words(self, *words):
+        done = harness.subprocess.run([harness.WEIR, "job", "run", "--state", str(self.server.state), *words],
+                                      capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_what_cannot_be_run_is_refused_or_ends_at_once(self):
+        here = self.server.root / "here"
+        here.mkdir()
+        (here / "go").write_text("echo went\n")
+        status, _, err = self.run_words("--dir", str(here), "--", "./go")
+        self.assertEqual(status, 2, err)
+        self.assertIn('does not begin with "#!"', err)
+        status, _, err = self.run_words("--dir", str(here), "--", "./gone")
+        self.assertIn("none of the job's files", err)
+        (here / "go").write_text("#!/bin/sh\necho went\n")
+        self.assertIn("went", self.run_words("-f", "--dir", str(here), "--", "./go")[1])
+        locked = here / "locked"
+        locked.write_text("#!/bin/sh\n")
+        locked.chmod(0o644)
+        for argv, code, words, warning in (
+                ([str(locked)], 126, "Permission denied (exit 126: it may not be run)", "chmod +x"),
+                (["weir-no-such"], 127, "No such file or directory (exit 127: there is no such program)", ""),
+                (["sh", "-c", "PATH=/usr/bin; exec weir-no-such"], 127, "command 0: exec: weir-no-such: not found (exit 127", "")):
+            status, _, err = self.run_words("-f", "--no-files", "--restarts", "3", "unrunnable", "--", *argv)
+            self.assertEqual(status, code, err)
+            self.assertIn(words, err)
+            self.assertIn(warning, err)
+        ends = [(job["state"], job["n_restarts"]) for job in self.server.get("/jobs")["items"] if job["name"] == "unrunnable"]
+        self.assertEqual(ends, [("FAILED", 0)] * 3)
+
 
 class Trainings(Case):
     """Nothing runs here: who cancels does so while a job waits for a node."""
