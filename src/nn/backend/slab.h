@@ -1,6 +1,6 @@
 /**
- * Slab: the one allocation behind a set of tensors. Zeroed pages straight from the kernel, asked to
- * be huge ones: page faults were a quarter of stock frameworks' CPU time where we measured.
+ * Slab: the one allocation behind a set of tensors. It consists of zeroed pages from the kernel,
+ * huge ones where possible: in other frameworks page faults took a quarter of the CPU time.
  */
 #ifndef WEIR_NN_SLAB_H
 #define WEIR_NN_SLAB_H
@@ -10,19 +10,20 @@
 struct slab {
     char *base;
     size_t size_bytes;
-    size_t used_bytes; /**< Of slab_take. */
+    size_t used_bytes; /**< What slab_take has given out. */
 };
 
-/** Map `size_bytes` (0 is fine) of zeroed memory. @return false if memory is out. */
+/** Maps `size_bytes` of zeroed memory; 0 is fine. @return false if memory is out. */
 _Bool slab_map(struct slab *slab, size_t size_bytes);
+/** Gives the memory back. An empty slab is fine. */
 void slab_unmap(struct slab *slab);
 
-/** Have the kernel give all pages now: for memory whose first use may come late. */
+/** Touches all pages now: for memory whose first use may come late. */
 void slab_populate(const struct slab *slab);
 
 /**
- * The next `size_bytes` at a multiple of 64. A slab without memory (base NULL) only counts: run the
- * same calls once to learn the size, map it, run them again.
+ * The next `size_bytes` at a multiple of 64. A slab without memory (base NULL) counts only and
+ * returns NULL. So the same calls are made twice: once to learn the size, and once after slab_map.
  */
 void *slab_take(struct slab *slab, size_t size_bytes);
 

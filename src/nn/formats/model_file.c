@@ -300,7 +300,7 @@ struct weir_shape weir_model_spec_input(const struct weir_model_spec *spec)
 
 /* ---- building ----------------------------------------------------------------------------- */
 
-/** What the graph has to say, behind the place in the file that made it say so. */
+/** The graph's error, behind the position in the file that caused it. */
 static weir_status graph_error(const struct weir_model_spec *spec, const char *path,
                                const struct weir_graph *graph, struct weir_error *err)
 {

@@ -249,7 +249,7 @@ static int entry_compare(const void *a, const void *b)
     if (x->first_byte != y->first_byte) {
         return x->first_byte < y->first_byte ? -1 : 1;
     }
-    /* Empty tensors lie before the one that begins at the same place; then by name, so that the
+    /* Empty tensors lie before the one that begins at the same offset; then by name, so that the
      * order is a function of the file. */
     if (x->n_bytes != y->n_bytes) {
         return x->n_bytes < y->n_bytes ? -1 : 1;
@@ -257,8 +257,8 @@ static int entry_compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/** Sort by place and check that the data is covered once; then count places from the file's start.
- */
+/** Sorts by offset and checks that the data is covered once; then counts offsets from the file's
+ *  start. */
 static weir_status cover_check(struct weir_safetensors *file, uint64_t first_data, uint64_t n_data,
                                struct weir_error *err)
 {

@@ -199,7 +199,8 @@ weir_value_t weir_graph_input(struct weir_graph *graph, struct weir_shape shape)
     return graph->input;
 }
 
-/* Rows (or columns) of a window sliding over `in` cells; 0 if the window does not fit. */
+/* Rows (or columns) of outputs of a window that slides over `in` pixels; 0 if the window does not
+ * fit. */
 static int32_t slide(int32_t in, int64_t window, int32_t stride, int32_t pad)
 {
     int64_t span = (int64_t)in + 2 * (int64_t)pad - window;

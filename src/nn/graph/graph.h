@@ -1,7 +1,6 @@
 /**
- * The inside of a graph: a list of layers, each making one value, in an order in which every layer
- * comes after those it reads (builders only accept values that exist). Value i is what layer i
- * makes. For the domain's own files; users of nn see nn.h only.
+ * The inside of a graph: a list of layers. Layer i makes value i. Every layer comes after those it
+ * reads, because builders accept only values that exist.
  */
 #ifndef WEIR_NN_GRAPH_H
 #define WEIR_NN_GRAPH_H
@@ -28,11 +27,11 @@ enum layer_kind {
     LAYER_LAYER_NORM,
     LAYER_SOFTMAX_LOSS,
     LAYER_MARGIN_LOSS,
-    LAYER_CAST, /**< Between f32 and bf16: put in by the planner, in no graph. */
+    LAYER_CAST, /**< Between f32 and bf16. The planner adds it; no graph has it. */
     LAYER_KIND_COUNT
 };
 
-/** Layers a concat may join; also the size of the tables in op.h. */
+/** Values that a concat may read; also the size of the tables in op.h. */
 #define LAYER_MAX_INPUTS     16
 #define LAYER_NAME_MAX_BYTES 96
 #define BATCH_NORM_EPS       1e-5
@@ -42,7 +41,7 @@ struct graph_layer {
     char name[LAYER_NAME_MAX_BYTES];
     int32_t n_in;
     weir_value_t in[LAYER_MAX_INPUTS];
-    bool is_trained;              /**< Has parameters, or one that it reads is trained. */
+    bool is_trained;              /**< It has parameters, or a value that it reads is trained. */
     struct weir_shape out;        /**< Of a loss: its input's. */
     struct weir_conv_params conv; /**< CONV (groups, dilation > 0), LINEAR (k, has_bias). */
     struct weir_pool_params pool;
@@ -57,13 +56,13 @@ struct weir_graph {
     struct graph_layer *layers;
     int32_t n_layers, capacity;
     weir_value_t input, loss; /**< -1 while there is none. */
-    struct weir_error first;  /**< First failure of a builder; WEIR_OK if none. */
+    struct weir_error first;  /**< First failure of a builder; WEIR_OK if there is none. */
 };
 
-/** "conv", "batch_norm" …: the word for error sentences. */
+/** "conv", "batch_norm" …: for error sentences. Static. */
 const char *layer_kind_text(enum layer_kind kind);
 
-/** Elements of a shape per image. */
+/** Elements of one image of this shape. */
 int64_t shape_elems(struct weir_shape shape);
 
 /** The value the net puts out: the loss's input, or the last value if there is no loss. */

@@ -1,4 +1,4 @@
-/** Random networks for tests: every kind of layer, branches, joins, odd sizes. Not a library. */
+/** Random networks for tests: every kind of layer, branches, concatenations, odd sizes. */
 #ifndef WEIR_NN_RANDOM_GRAPH_TEST_H
 #define WEIR_NN_RANDOM_GRAPH_TEST_H
 

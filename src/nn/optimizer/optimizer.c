@@ -218,8 +218,8 @@ static int segment_compare(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/** Trainable parameters as sorted segments; neighbours of equal decay are joined, but for tensors
- *  with rates of their own. */
+/** Trainable parameters as sorted segments. Neighbours of equal decay become one segment, except
+ *  tensors with rates of their own. */
 static weir_status segments_make(struct weir_optimizer *optimizer, const struct weir_param *params,
                                  size_t n_params, struct weir_error *err)
 {

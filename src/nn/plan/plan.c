@@ -130,9 +130,10 @@ int32_t plan_update_first(const struct op *op, int32_t i_part)
     return WEIR_MIN(i_call * n_rows, op->conv.k);
 }
 
-/* The one place that decides which parameters are updated where their gradients are made. Those of
- * norms and PReLUs are few, and read by what backward makes again; those of a margin loss belong to
- * the loss; a linear's that are made whole are better updated by all threads, behind it. */
+/* Decides which parameters are updated where their gradients are made; nothing else does. Not those
+ * of norms and PReLUs: they are few, and what backward recomputes reads them. Not those of a margin
+ * loss: they belong to the loss. Not those of linears whose gradient is made whole: all threads
+ * update them faster, behind backward. */
 static void choose_updates(struct net_plan *plan, const struct weir_backend *backend)
 {
     for (int32_t i = 0; plan->updates_in_backward && i < plan->n_ops; i++) {

@@ -9,14 +9,14 @@
 struct buffer {
     int32_t first_stage, last_stage; /* first_stage > last_stage: not used */
     int32_t first_task, last_task;
-    bool is_shared; /* read by a filler, or by other tiles of its image */
+    bool is_shared; /* read by a deferred task, or by other tiles of its image */
     size_t image_bytes;
     size_t whole_bytes; /* instead, of what images share */
     size_t offset;
 };
 
-/* Buffers 0 .. n_values are data of values, then their gradients, then the data of those that are
- * made again for backward; then what ops derive from weights, two each. */
+/* Buffers 0 .. n_values are data of values. Behind them lie their gradients, then the data of
+ * recomputed values in backward, then packed weights, two per op. */
 struct memory {
     const struct net_plan *plan;
     struct task_schedule *schedule;
@@ -113,8 +113,8 @@ static int32_t forward_stage(const struct memory *m, int32_t i_op)
     return stage;
 }
 
-/* May a convolution add to its residual where that lies? It must be the last to read it; with
- * bands, in a stage of its own, as another tile may still be at those rows. */
+/* May a convolution add to its residual where that lies? It must be the last to read it. With row
+ * tiles it must be alone in its stage, because another tile may still be at those rows. */
 static bool can_overwrite_residual(const struct memory *m, int32_t i_op)
 {
     const struct plan_op *o = &m->plan->ops[i_op];
@@ -241,8 +241,8 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
     }
 }
 
-/* From the stage that opens the filler, whose own deadlines may be about to be met, to the one that
- * waits for it; in inference to the end, as the next call may find the weights as they were. */
+/* From the stage that opens the pack task, whose own deferred tasks may still run, to its deadline.
+ * In inference to the end, as the next call may find the weights unchanged. */
 static void touch_packed(struct memory *m, int32_t i_op, bool is_backward, int32_t opens,
                          int32_t deadline)
 {
@@ -254,7 +254,7 @@ static void touch_packed(struct memory *m, int32_t i_op, bool is_backward, int32
     b->last_stage = m->is_training ? deadline : s->n_stages - 1;
 }
 
-/* A filler may run from the stage that opens it to the one before its deadline. */
+/* A deferred task may run from the stage that opens it to the one before its deadline. */
 static void touch_deferred(struct memory *m)
 {
     const struct task_schedule *s = m->schedule;
@@ -406,7 +406,7 @@ static void measure(struct memory *m)
         }
     }
     touch_deferred(m);
-    /* The input belongs to the caller unless an op converts it; the output has its own place. */
+    /* The input belongs to the caller unless an op converts it; the output has its own location. */
     if (plan->n_ops == 0 || plan->ops[0].op.kind != LAYER_INPUT) {
         m->buffers[plan->input].last_stage = -1;
     }

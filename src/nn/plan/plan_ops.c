@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-/* How layers fold into ops: by layer, the op-making layer that swallows it, or itself. */
+/* How layers become ops: by layer, the op-making layer that takes it over, or itself. */
 struct fusion {
     int32_t *swallowed_by; /* -1: stands for itself */
     int32_t *n_users;
-    weir_value_t *residual; /* of an op that swallows an add; -1 = none */
-    int32_t *norm;          /* of an op that swallows a batch norm; -1 = none */
+    weir_value_t *residual; /* of an op that takes over an add; -1 = none */
+    int32_t *norm;          /* of an op that takes over a batch norm; -1 = none */
 };
 
 static int32_t only_user(const struct weir_graph *graph, const struct fusion *fusion,
@@ -69,7 +69,7 @@ static void fuse_one(const struct net_plan *plan, const struct weir_graph *graph
     fuse_tail(graph, fusion, i_layer, last);
 }
 
-/* The layer whose value an op makes: the last one it has swallowed. */
+/* The layer whose value an op makes: the last one it has taken over. */
 static int32_t last_of(const struct weir_graph *graph, const struct fusion *fusion, int32_t i_layer)
 {
     int32_t last = i_layer;

@@ -13,7 +13,7 @@ bool plan_reads_own_rows(const struct op *op, int32_t i_in)
            (p->kernel_h == 1 && p->stride == 1 && p->pad_h == 0);
 }
 
-/* The rows of out and in[0] that are band i's. */
+/* The rows of out and in[0] that are row tile i's. */
 static struct op_row_tile row_tile_of(const struct op *op, int32_t i, int32_t n_row_tiles)
 {
     int32_t first = op->out.h * i / n_row_tiles, end = op->out.h * (i + 1) / n_row_tiles;
@@ -35,7 +35,7 @@ static struct op_row_tile row_tile_of(const struct op *op, int32_t i, int32_t n_
     return row_tile;
 }
 
-/* A band must have rows of the picture to work on, not only of its padding. */
+/* A row tile must have rows of the image to work on, not only of its padding. */
 static bool can_tile_rows(const struct op *op, int32_t n_row_tiles)
 {
     if ((op->kind != LAYER_CONV && !is_row_wise(op->kind)) || op->is_folded ||

@@ -7,11 +7,12 @@
 struct placed {
     struct plan_task task;
     int32_t stage;
-    int32_t deadline; /* of a filler: the stage that waits for it */
+    int32_t deadline; /* of a deferred task: the stage that waits for it */
     int32_t rank;     /* order within the stage; what is made again comes before its first reader */
 };
 
-/* When a value made again is first read; INT32_MAX as a rank: by a filler the stage opens. */
+/* When a recomputed value is first read. INT32_MAX as a rank: by a deferred task that the stage
+ * opens. */
 struct demand {
     int32_t stage, rank;
 };
@@ -65,7 +66,7 @@ static int32_t input_stage(const struct builder *b, const struct plan_op *o, int
     return is_own ? stage : stage + 1;
 }
 
-/* A filler that the end of stage `opens` opens. */
+/* A deferred task that the end of stage `opens` opens. */
 static void put_deferred(struct builder *b, int32_t i_op, enum task_phase phase, int32_t opens,
                          int32_t deadline)
 {
@@ -73,7 +74,7 @@ static void put_deferred(struct builder *b, int32_t i_op, enum task_phase phase,
     b->deferred[b->n_deferred - 1].deadline = deadline;
 }
 
-/* What the op's task in `stage` wants derived. */
+/* The packed weights that the op's task in `stage` reads. */
 static void put_pack(struct builder *b, int32_t i_op, enum task_phase phase, int32_t stage)
 {
     if (b->plan->ops[i_op].op.packed_bytes > 0) {
@@ -99,7 +100,7 @@ static void schedule_forward(struct builder *b)
             put(b, b->combines, &b->n_combines, i, TASK_FORWARD_SUMS, sums);
             stage = WEIR_MAX(stage, sums + 1);
         }
-        /* A joined op wants all slices' inputs, and they its outputs. */
+        /* An op that batches slices needs all slices' inputs, and all slices need its outputs. */
         stage += o->op.n_batched_slices > 0;
         put_task(b, i, i == b->plan->i_loss ? TASK_LOSS : TASK_FORWARD, stage);
         put_pack(b, i, TASK_PACK_FORWARD, stage);
@@ -138,8 +139,8 @@ static bool wants_any_dx(const struct net_plan *plan, const struct plan_op *o)
     return false;
 }
 
-/* Does what comes behind it in backward wait? For a joined op, all slices must be there. Where a
- * slice is the batch nobody is waited for, and other threads can begin to update. */
+/* Must what follows it in backward wait? For an op that batches slices, all slices must be there.
+ * Where one slice is the batch no thread is kept waiting, and other threads can begin to update. */
 static bool ends_stage(const struct net_plan *plan, const struct op *op)
 {
     return op->n_batched_slices > 0 || (op->n_updates > 1 && plan->n_slices == 1);
@@ -267,8 +268,8 @@ static void sort_by_stage(const struct placed *list, int32_t n, int32_t n_stages
     first[n_stages] = at;
 }
 
-/* In which order the fillers that a stage opens are taken: what is wanted sooner first, and last
- * the parts of what has several, which leave no thread with much to do when the others are done. */
+/* Order of the deferred tasks that a stage opens: first those with a reader soon, last the parts of
+ * an op that has several, so that no thread is left with much work when the others are done. */
 static int rank_of(const struct builder *b, const struct plan_task *task)
 {
     if (task->phase != TASK_WEIGHT_GRADIENT) {

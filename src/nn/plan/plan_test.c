@@ -1,7 +1,8 @@
 /*
- * The memory plan by a second, simpler model: run the schedule task by task over a map that says
- * which tensor was last written to each cell, and ask at every read whether the tensor is still
- * there, for every image of it. Weight gradients run as early and as late as the schedule allows.
+ * The memory plan by a second, simpler model. It runs the schedule task by task over a map that
+ * says which tensor was last written to each grain of memory. At every read it asks whether the
+ * tensor is still there, for every image of it. Weight gradients run as early and as late as the
+ * schedule allows.
  */
 #include "plan.h"
 
@@ -11,12 +12,11 @@
 
 #include <string.h>
 
-/* The size of the smallest element, and a divisor of every place and size. */
+/* The size of the smallest element; it divides every offset and size. */
 #define GRAIN_BYTES 2
 
-/* A tensor: data of value v, its gradient (v + n_values), its data made again (v + 2 n_values), or
- * what op i has derived from its weights, for forward (3 n_values + 2 i) and backward (the next).
- */
+/* A tensor: data of value v, its gradient (v + n_values), its recomputed data (v + 2 n_values), or
+ * packed weights of op i for forward (3 n_values + 2 i) and backward (the next). */
 struct model {
     const struct net_plan *plan;
     const struct task_schedule *s;
@@ -70,7 +70,7 @@ static void read_tensor(const struct model *m, int32_t tensor, int32_t first, in
     size_t n_grains;
     int32_t *at = grains(m, tensor, first, &n_grains, n);
     for (size_t i = 0; at && i < n_grains; i++) {
-        if (at[i] != tensor + 1) { /* an assertion per cell would be slow: Check reports each */
+        if (at[i] != tensor + 1) { /* an assertion per grain would be slow: Check reports each */
             ck_abort_msg("%s: tensor %d was overwritten by %d (image %d)", m->where, tensor,
                          at[i] - 1, first);
         }
@@ -174,7 +174,8 @@ static void model_deferred(const struct model *m, int32_t i_deferred)
     }
 }
 
-/* Fillers that are due before stage `stage` opens (late), or that stage - 1 has opened (early). */
+/* Deferred tasks that are due before stage `stage` opens (late), or that stage - 1 has opened
+ * (early). */
 static void model_due(const struct model *m, int32_t stage, bool is_late, bool *is_done)
 {
     for (int32_t i = 0; i < m->s->n_deferred; i++) {
@@ -258,7 +259,7 @@ static void check_schedule(const struct net_plan *plan, const struct task_schedu
     free(is_done);
 }
 
-/* Half of the nets of oneDNN in f32 derive what their convolutions read. */
+/* Half of the nets of oneDNN in f32 pack the weights of their convolutions. */
 static enum weir_convolution convolution_of(uint64_t seed, size_t i)
 {
     bool is_possible = backends[i % 2] == &weir_onednn_backend && i / 2 % 2 == 0;
@@ -320,8 +321,8 @@ static bool reads_other_rows(const struct plan_op *o, int32_t j)
     return o->op.n_row_tiles == 0 || !is_local;
 }
 
-/* With bands, tiles of an image run a stage's tasks at any time: what another tile makes or spoils
- * in a stage must not be read in it. */
+/* With row tiles, tiles of an image run a stage's tasks at any time: a stage must not read what
+ * another tile makes or overwrites in it. */
 static void check_row_tiles(const struct net_plan *plan, const char *where)
 {
     const struct task_schedule *s = &plan->inference;

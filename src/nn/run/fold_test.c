@@ -62,7 +62,7 @@ static double distance(const float *a, const float *b, size_t n)
     return sqrt(difference / length);
 }
 
-/* Nets of pictures in bands against one of whole pictures; the same bits for any threads. */
+/* Nets with row tiles against one of whole images; the same bits for any number of threads. */
 static void compare_row_tiles(const struct weir_graph *graph, struct weir_net *plain,
                               struct weir_net *folded, int i_form, double tolerance,
                               const char *what)

@@ -1,11 +1,11 @@
-/* Weights that are still on their way when a step begins: each layer's are asked for by the first
- * task that reads them; the others of that layer wait, those of other layers do not. */
+/* Weights that are pending when a step begins. The first task that reads a layer's weights fetches
+ * them. Other tasks of that layer wait; those of other layers do not. */
 #include "net.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Of a layer's weights. Nobody is in the way of a thread that waits for others. */
+/* State of a layer's weights. A thread that waits keeps no other thread from its work. */
 enum { WEIGHTS_HERE, WEIGHTS_PENDING, WEIGHTS_FETCHING };
 
 struct lazy_weights {
@@ -43,7 +43,7 @@ void lazy_weights_destroy(struct lazy_weights *lazy)
     }
 }
 
-/* Trainable elements of an op: its parameters lie one behind the other. */
+/* Trainable elements of an op; its parameters lie one behind the other. */
 static size_t range_of(const struct weir_net *net, const struct op *op, size_t *out_first)
 {
     size_t first = SIZE_MAX, end = 0;
@@ -64,7 +64,7 @@ static weir_status fetch(struct weir_net *net, const struct op *op, int32_t i_th
     size_t first;
     size_t n = range_of(net, op, &first);
     WEIR_TRY(net->lazy->fn(net->lazy->context, first, n));
-    /* What batch norms derive is of inference, and renewed before it. */
+    /* The scale and shift of batch norms are for inference and are refreshed before it. */
     if (op->kind == LAYER_BATCH_NORM || !net->backend->kernels[op->kind].refresh) {
         return WEIR_OK;
     }
@@ -107,7 +107,7 @@ void weir_net_set_pending_weights(struct weir_net *net, weir_net_fetch_fn fn, vo
         size_t first, n = range_of(net, &net->plan->ops[i].op, &first);
         atomic_store(&net->lazy->states[i], n > 0 ? WEIGHTS_PENDING : WEIGHTS_HERE);
     }
-    /* Every copy is renewed with its layer, but for those of batch norms. */
+    /* Every copy is refreshed with its layer, except those of batch norms. */
     net->are_copies_of_backward = false;
     net->are_packed_fresh = false;
     net->are_statistics_stale = true;

@@ -1,6 +1,7 @@
 /*
- * Weights that arrive while the next step's forward pass runs: the bits of a net that had them
- * before. Until a layer's come, NaNs lie in their place, which no loss would survive.
+ * Weights that are fetched while the next step's forward pass runs: the bits of a net that had them
+ * before. Until a layer's weights are fetched, NaNs lie in their place, which no loss would
+ * survive.
  */
 #include "net_fixture.h"
 
@@ -10,7 +11,7 @@
 
 enum { STEPS = 5, MOST_CALLS = 256 };
 
-/* Where weights are while they are on their way. */
+/* Where weights are while they are pending. */
 struct road {
     struct weir_net *net;
     float *weights;
@@ -54,7 +55,7 @@ static void road_fini(struct road *road)
     free(road->weights);
 }
 
-/* By Winograd too, where that can be: what it derives from weights is made just before a layer. */
+/* By Winograd too, where possible: weights are packed just before the layer. */
 static struct weir_net *net_of(const struct weir_graph *graph, int i_form, int32_t n_threads)
 {
     if (i_form < N_FORMS) {

@@ -1,4 +1,4 @@
-/** The nets that net_test.c, net_gradients_test.c, net_memory_test.c and params_test.c look at. */
+/** The nets that the tests of run/ look at. */
 #ifndef WEIR_NN_NET_FIXTURE_H
 #define WEIR_NN_NET_FIXTURE_H
 
@@ -8,7 +8,8 @@
 #include "nn/backend/test_backends.h"
 #include "nn/graph/random_graph_test.h"
 
-/* conv bn relu pool, a residual block, dropout: barriers, fillers, joins and tiles of two sizes. */
+/* conv bn relu pool, a residual block, dropout: barriers, deferred tasks, additions and tiles of
+ * two sizes. */
 static inline struct weir_graph *small_graph(void)
 {
     struct weir_graph *graph = weir_graph_create();

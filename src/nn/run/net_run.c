@@ -25,7 +25,7 @@ static real *at_location(const struct weir_net *net, struct location location, w
     return NULL;
 }
 
-/* What the op has derived from its weights. */
+/* The op's packed weights. */
 static void *packed_at(const struct weir_net *net, int32_t i_op, bool is_backward)
 {
     struct location location = net->run.schedule->packed_weights[2 * i_op + is_backward];
@@ -101,7 +101,7 @@ static real *move_down(const struct net_plan *plan, weir_value_t value, const re
     return at ? (real *)(void *)((char *)(uintptr_t)at + (size_t)rows * row_bytes) : NULL;
 }
 
-/* A forward kernel on one band of the tile's picture. */
+/* A forward kernel on one row tile of the tile's image. */
 static weir_status run_row_tile(const struct weir_net *net, const struct plan_op *o, op_tile_fn fn,
                                 struct op_tile *tile, int32_t i_row_tile)
 {
@@ -153,7 +153,7 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
         break; /* run_deferred */
     }
     if (!fn || (o->op.n_row_tiles == 0 && i_row_tile > 0)) {
-        return WEIR_OK; /* what has no bands is done with the first */
+        return WEIR_OK; /* an op without row tiles is done with the first */
     }
     if (task.phase == TASK_LOSS) {
         n = WEIR_MIN(n, net->run.n_images - first); /* other tasks compute a slice whole */
@@ -180,7 +180,7 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
         int32_t n =
             plan_tile_images(net->plan, &net->plan->ops[s->tasks[i].i_op].op, i_slice, &first);
         if (n == 0) {
-            continue; /* a joined op's, whose first slice is another */
+            continue; /* an op that batches slices; another slice is its first */
         }
         WEIR_TRY(lazy_weights_require(net, s->tasks[i].i_op, i_thread));
         uint64_t begin_ns = profile_begin(net->profile);

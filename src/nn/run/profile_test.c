@@ -89,7 +89,7 @@ START_TEST(a_trace_counts_the_multiply_adds_of_the_graph)
     const double forward = 2 * n_macs * BATCH * N_STEPS;
     ck_assert_double_eq_tol(flop_of(trace, "forward"), forward, 1e-6 * forward);
     ck_assert_double_eq_tol(flop_of(trace, "weight gradient"), forward, 1e-6 * forward);
-    /* The picture itself needs no gradient: 3 -> 64 channels, 3x3, 32x32 places. */
+    /* The image itself needs no gradient: 3 -> 64 channels, 3x3, 32x32 pixels. */
     const double first = 2.0 * 3 * 64 * 9 * 32 * 32 * BATCH * N_STEPS;
     ck_assert_double_eq_tol(flop_of(trace, "backward"), forward - first, 1e-6 * forward);
     ck_assert_double_eq_tol(number(json_object_get(trace, "otherData"), "flop"),

@@ -17,7 +17,7 @@
 #define MOST_ASIDE_PER_S 50
 #define LOOK_NS          20000000
 
-/* Bit of `joined` that lets threads in; the bits below count those inside. */
+/* Bit of `inside` that lets threads in; the bits below count those inside. */
 #define RUN_OPEN (1u << 31)
 
 struct worker {
@@ -39,11 +39,11 @@ struct workers {
 
     uint64_t looked_ns; /* when n_put_aside was looked up last: by the caller alone */
     int64_t n_put_aside;
-    const struct program *program; /* written before RUN_OPEN is set, read by joined threads */
+    const struct program *program; /* written before RUN_OPEN is set, read by threads inside */
     _Atomic uint64_t claim;        /* open stage << 32 | next tile of it */
     _Atomic int32_t n_tiles_done;
     _Atomic int32_t n_deferred_open, i_next_deferred;
-    _Atomic int32_t n_left; /* stages and fillers not done */
+    _Atomic int32_t n_left; /* stages and deferred tasks not done */
     _Atomic int32_t *gates; /* per stage: what must end before it opens */
     _Atomic int status;     /* first failure */
 
@@ -75,7 +75,7 @@ uint64_t workers_spin_ns(int64_t n_put_aside, uint64_t elapsed_ns, int32_t n_thr
     return (double)n_put_aside > most ? SPIN_NS : SPIN_IN_RUN_NS;
 }
 
-/* How often the kernel has put threads of this process aside for others. */
+/* How often the kernel has preempted threads of this process. */
 static int64_t count_put_aside(void)
 {
     struct rusage usage = {0};
@@ -200,8 +200,8 @@ static bool work_once(struct workers *pool, int32_t i_thread)
     return take_tile(pool, i_thread) || take_deferred(pool, i_thread);
 }
 
-/* A thread is inside a run only while it works: one that finds nothing leaves before it waits, so
- * that the end of a run never waits for a thread that the kernel has put aside. */
+/* A thread is inside a run only while it works. A thread that finds no work leaves before it waits,
+ * so the end of a run never waits for a thread that the kernel has preempted. */
 static bool enter_run(struct workers *pool)
 {
     uint32_t inside = atomic_load(&pool->inside);

@@ -71,7 +71,7 @@ static void trivial_write(const char *name, const struct weir_shape *shape, stru
 
 /* ---- face-embed --------------------------------------------------------------------------- */
 
-/* About so many cells the small picture has along its shorter side. */
+/* The small image has about so many pixels along its shorter side. */
 #define SMALL_PIXELS 12
 /* Its weight in the whole; the learned part has length 1. */
 #define SMALL_LENGTH 0.75
@@ -89,7 +89,7 @@ static void face_conv(struct weir_buf *out, int n, int k, int kernel, int stride
     zoo_plain(out, name, "prelu");
 }
 
-/** The picture itself in about SMALL_PIXELS cells along its shorter side, as a vector of length
+/** The image itself with about SMALL_PIXELS pixels along its shorter side, as a vector of length
  *  SMALL_LENGTH. */
 static void small_picture(struct weir_buf *out, const struct weir_shape *shape)
 {
@@ -120,8 +120,8 @@ static void face_embed_write(const char *name, const struct weir_shape *shape, s
     zoo_layer(out, "pool2", "max_pool", ",\"kernel\":2");
     face_conv(out, 4, 96, 3, 1);
     zoo_layer(out, "dropout", "dropout", ",\"rate\":0.3");
-    /* A face is aligned: where a feature lies says who it is, so places are kept (no global
-     * pooling). */
+    /* A face is aligned: the position of a feature tells who it is, so positions are kept (no
+     * global pooling). */
     zoo_layer(out, "embed.fc", "linear", ",\"k\":128,\"bias\":false");
     zoo_plain(out, "embed.bn", "batch_norm");
     zoo_plain(out, "embed.learned", "l2_normalise");

@@ -1,7 +1,7 @@
 /*
- * GoogLeNet and Inception: blocks of branches that are joined along their channels. A branch is a
- * row of units (convolution, norm with eps 0.001, rectifier) or begins with a pool; a unit "x" has
- * the layers x.conv, x.bn and x.relu, as in torchvision and timm.
+ * GoogLeNet and Inception: blocks of branches that are concatenated along their channels. A branch
+ * is a row of units (convolution, norm with eps 0.001, rectifier) or begins with a pool. A unit "x"
+ * has the layers x.conv, x.bn and x.relu, as in torchvision and timm.
  */
 #include "zoo_write.h"
 

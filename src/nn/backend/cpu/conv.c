@@ -291,8 +291,9 @@ weir_status conv_weight_gradient(const struct op *op, const struct op_tile *tile
                          reorder_addresses, scratch);
 }
 
-/* Convolutions: where memory is far, what does not fit in the second cache, of 2 MB on a Xeon,
- * would be read for every tile. ResNet-50's steps take 3 % less time joined, in bf16 and in f32. */
+/* Convolutions: where memory is far, weights that do not fit in the second cache (2 MB on a Xeon)
+ * would be read for every tile. With batched slices a step of ResNet-50 takes 3 % less time, in
+ * bf16 and in f32. */
 enum { BATCHED_LINEAR_WEIGHTS = 4 << 20, BATCHED_CONV_WEIGHTS = 1 << 20 };
 
 bool conv_batches_slices(const struct op *op)

@@ -2,7 +2,8 @@
 #include "conv_private.h"
 #include "linear.h"
 
-/* What backward reads; it lies where forward's copy does if it is renewed before every backward. */
+/* The copy of the weights that backward reads. It takes the place of forward's copy if it is
+ * refreshed before every backward. */
 static weir_status make_backward_copy(struct conv_state *state, const struct op *op,
                                       const dnnl_memory_desc_t *layout, struct weir_error *err)
 {
@@ -61,9 +62,9 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op,
     return primitive_attach(state->context, &t->backward, args, 3, err);
 }
 
-/* dx is a convolution too: of dy, by the kernels turned round, with what is left of their reach as
- * padding; and with a stride, for a 1x1, the pixels of dx that it meets. */
-static bool can_turn(const struct op *op)
+/* dx is a convolution too: of dy, with flipped kernels, and with the rest of their reach as
+ * padding. For a 1x1 with a stride it makes the pixels of dx that the kernel meets. */
+static bool can_flip(const struct op *op)
 {
     const struct weir_conv_params *p = &op->conv;
     int32_t reach_h = (p->kernel_h - 1) * p->dilation, reach_w = (p->kernel_w - 1) * p->dilation;
@@ -72,17 +73,19 @@ static bool can_turn(const struct op *op)
            p->pad_h <= reach_h && p->pad_w <= reach_w && (p->stride == 1 || is_pixel);
 }
 
-/* Without matrix registers, the fewest weights for which turning pays. */
+/* Without matrix registers, the fewest weights for which flipping pays. */
 enum { FLIPPED_WEIGHTS = 3 << 17 };
 
 /*
- * oneDNN 2.6 uses matrix registers better forward (one Sapphire Rapids core, one image: 1024 -> 256
- * at 14 x 14 0.07 instead of 0.13 ms, 3x3 of 256 there 0.13 and 0.19, 1024 -> 2048 with a stride
- * 0.17 and 0.92). Vectors are as fast backward, but for large kernels in bf16 (one Zen 5 core, 16
- * images, turned and not: 3x3 of 512 at 7 x 7 7.4 and 9.3 ms, of 256 at 14 x 14 7.2 and 7.8, but of
- * 128 at 28 x 28 7.3 and 7.1; 1x1 alike).
+ * oneDNN 2.6 uses matrix registers better in forward primitives: on one Sapphire Rapids core, one
+ * image, 1024 -> 256 at 14 x 14 takes 0.07 instead of 0.13 ms, 3x3 of 256 there 0.13 instead of
+ * 0.19, 1024 -> 2048 with a stride 0.17 instead of 0.92.
+ *
+ * With vectors, backward primitives are as fast, except for large kernels in bf16. On one Zen 5
+ * core, 16 images, flipped and not: 3x3 of 512 at 7 x 7 7.4 and 9.3 ms, of 256 at 14 x 14 7.2 and
+ * 7.8, of 128 at 28 x 28 7.3 and 7.1. For 1x1 there is no difference.
  */
-static bool pays_to_turn(const struct op *op)
+static bool pays_to_flip(const struct op *op)
 {
     size_t n_taps = (size_t)op->conv.kernel_h * (size_t)op->conv.kernel_w;
     size_t n_weights = (size_t)op->conv.k * (size_t)op->in[0].c * n_taps;
@@ -90,7 +93,7 @@ static bool pays_to_turn(const struct op *op)
     return dnn_is_memory_far() || (op->type == WEIR_PRECISION_BF16 && is_large);
 }
 
-static struct op turn(const struct op *op)
+static struct op flip(const struct op *op)
 {
     struct op flipped = {.kind = LAYER_CONV, .n_in = 1, .conv = op->conv, .type = op->type};
     flipped.in[0] = op->out;
@@ -112,7 +115,7 @@ static struct op turn(const struct op *op)
 static weir_status prepare_flipped(struct conv_state *state, const struct op *op,
                                    struct tile_primitives *t, struct weir_error *err)
 {
-    const struct op flipped = turn(op);
+    const struct op flipped = flip(op);
     struct conv_shapes s;
     struct relayout relayout;
     WEIR_TRY(conv_make_shapes(&flipped, t->n, CONV_FORWARD, &s, err));
@@ -135,7 +138,7 @@ static weir_status prepare_flipped(struct conv_state *state, const struct op *op
     return primitive_attach(state->context, &t->backward, args, 3, err);
 }
 
-/* All tiles turned, or none. */
+/* Flips all tiles, or none. */
 static weir_status try_flipped(struct conv_state *state, const struct op *op,
                                struct weir_error *err)
 {
@@ -159,7 +162,7 @@ static weir_status try_flipped(struct conv_state *state, const struct op *op,
 weir_status conv_prepare_backward(struct conv_state *state, const struct op *op,
                                   struct weir_error *err)
 {
-    if (can_turn(op) && pays_to_turn(op)) {
+    if (can_flip(op) && pays_to_flip(op)) {
         WEIR_TRY(try_flipped(state, op, err));
     }
     for (int32_t i = 0; i < state->n_tiles && !state->is_backward_flipped; i++) {

@@ -8,9 +8,9 @@ static bool has_blocks(const dnnl_blocking_desc_t *blocks, int n, int first, int
            (n == 1 || blocks->inner_idxs[1] == second);
 }
 
-/* … three, of which the outer and the inner part the channels of one side into pairs: 16 pairs
- * beside outputs, as matrix registers want them, or 8 beside inputs, as backward by vectors does.
- * Elements from 16 such channels to the next; 0: other blocks. */
+/* Three blocks, of which the outer and the inner one divide the channels of one side into pairs: 16
+ * pairs next to outputs (matrix registers), or 8 next to inputs (vectors, backward). Gives the
+ * elements from 16 such channels to the next; 0: other blocks. */
 static size_t stride_of_paired(const dnnl_blocking_desc_t *blocks, int paired)
 {
     const dnnl_dim_t *sizes = blocks->inner_blks;
@@ -24,8 +24,8 @@ static size_t stride_of_paired(const dnnl_blocking_desc_t *blocks, int paired)
     return sizes[0] == 8 ? (size_t)blocks->strides[paired] : 0;
 }
 
-/* In bf16: blocks of output channels with pairs of input channels, or for backward of inputs with
- * pairs of outputs. */
+/* In bf16: blocks of output channels with bf16 pairs of input channels; for backward, of input
+ * channels with bf16 pairs of outputs. */
 static bool describe_bf16_pairs(const dnnl_blocking_desc_t *blocks, struct relayout *out)
 {
     size_t c_stride = (size_t)blocks->strides[1];

@@ -19,7 +19,7 @@ static dnnl_data_type_t weights_type(const struct op *op, enum conv_direction di
     return direction == CONV_WEIGHTS ? dnnl_f32 : type_of(op);
 }
 
-/* Rows from which a linear's forward product is worth blocked weights. */
+/* Rows from which blocked weights pay for a linear's forward. */
 #define BLOCKED_MIN_ROWS 8
 
 /*
@@ -195,11 +195,11 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op, i
 }
 
 /*
- * The weight gradient of a 1x1 convolution is one product of matrices, pixels being rows: dy' x. As
- * such it comes out row-major, and oneDNN's product beats its convolution, by a quarter where k is
- * several times c (f32: 64 -> 256 at 56 x 56, 16 images: 16.9 ms, 23.1 as a convolution), but not
- * in bf16 on large pictures there (10.9 and 10.1; 512 -> 2048 at 7 x 7: 7.9 and 9.6). With a stride
- * the pixels that count are picked out first.
+ * The weight gradient of a 1x1 convolution is one matrix product over pixels: dy' x. Its result is
+ * row-major. oneDNN's matrix product is faster than its convolution, by a quarter where k is
+ * several times c (f32: 64 -> 256 at 56 x 56, 16 images: 16.9 ms, 23.1 as a convolution). In bf16
+ * it is not, on large images there (10.9 and 10.1; 512 -> 2048 at 7 x 7: 7.9 and 9.6). With a
+ * stride, the pixels that count are copied first.
  */
 static bool is_gemm(const struct op *op)
 {
@@ -210,7 +210,7 @@ static bool is_gemm(const struct op *op)
            (op->type == WEIR_PRECISION_F32 || op->conv.k <= op->in[0].c || !is_large);
 }
 
-/* Of each size, or of each band. */
+/* For each tile size, or for each row tile. */
 static weir_status prepare_tiles(struct conv_state *state, const struct op *op,
                                  const int32_t *tile_sizes, int32_t n_tile_sizes, bool is_training,
                                  struct weir_error *err)

@@ -135,8 +135,8 @@ static void pack(const struct bench *b, bool is_backward)
     }
 }
 
-/* dx added to itself is twice dx, in either type: of convolutions to the last bit; linears of few
- * images add each product to what is there. */
+/* dx added to itself is twice dx, in either type: for convolutions to the last bit. Linears of few
+ * images add each term to what is there. */
 static void expect_doubled(struct bench *b, struct op_tile tile, const char *what)
 {
     float *once = calloc(b->n_x, sizeof(float));

@@ -50,7 +50,7 @@ static struct winograd_form form_of(const struct op *op, int32_t n)
                                   .pad_w = op->conv.pad_w};
 }
 
-/* The gradient by x: from y's channels to x's, of kernels that are turned. */
+/* The gradient by x: from y's channels to x's, with flipped kernels. */
 static struct winograd_form flipped_form_of(const struct op *op, int32_t n)
 {
     return (struct winograd_form){.n = n,

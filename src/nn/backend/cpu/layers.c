@@ -282,8 +282,8 @@ weir_status fast_dropout_backward(const struct op *op, const struct op_tile *til
     return WEIR_OK;
 }
 
-/* ---- joining channels -------------------------------------------------------------------------
- */
+/* ---- concatenation ----------------------------------------------------------------------------
+ * */
 
 weir_status fast_concat_forward(const struct op *op, const struct op_tile *tile)
 {
@@ -299,7 +299,7 @@ weir_status fast_concat_forward(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
-/* Last input first, as the planner expects (a value joined with itself is added to then). */
+/* Last input first, as the planner expects: a value concatenated with itself is then added to. */
 weir_status fast_concat_backward(const struct op *op, const struct op_tile *tile)
 {
     size_t c_out = (size_t)op->out.c, first_c = c_out, n = n_pixels(op, tile);

@@ -20,7 +20,7 @@ INLINE float sum_lanes(vec v)
     return v[0] + v[1];
 }
 
-/* sums += products of LANES elements, or of the n < LANES that are left. */
+/* sums += x * w of LANES elements, or of the n < LANES that are left. */
 INLINE void add_products(vec sums[IMAGES][ROWS], const float *x, const float *weights, size_t n_in,
                          size_t n, size_t n_images, size_t n_rows)
 {
@@ -139,7 +139,7 @@ static void backward(struct linear_shape s, const float *dy, const float *weight
     size_t most = WEIR_MAX(NEAR_ELEMS / s.n / LANES, (size_t)1) * LANES;
     for (size_t at = 0; at < s.n_in; at += most) {
         size_t len = WEIR_MIN(most, s.n_in - at), k = 0;
-        /* Always added to memory: of two products the compiler may round either first. */
+        /* Always adds to memory: of two terms the compiler may round either first. */
         for (size_t i = 0; !adds && i < s.n; i++) {
             memset(dx + i * s.n_in + at, 0, len * sizeof(*dx));
         }

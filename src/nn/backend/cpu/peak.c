@@ -183,16 +183,15 @@ double weir_peak_best(const struct weir_peak_window *windows, int32_t n_threads,
     return best;
 }
 
-/** FLOP of one convolution. Pixels times cells of the kernel, without the rim's cells in the
- *  padding, which oneDNN leaves out: with them this machine would seem to exceed what its
- *  multipliers can do. */
+/** FLOP of one convolution: pixels times kernel taps, without the taps in the padding, which oneDNN
+ *  leaves out. With them this machine would seem to exceed its own peak. */
 static double flop_of_one(void)
 {
     const double n_met = (SIDE * KERNEL - 2.0) * (SIDE * KERNEL - 2.0);
     return 2.0 * IMAGES * CHANNELS * CHANNELS * n_met;
 }
 
-/** Start all threads, let them go at once when all are ready, and wait for them. */
+/** Starts all threads, lets them go at once when all are running, and waits for them. */
 static int run_threads(struct peak *peak)
 {
     int code = 0;

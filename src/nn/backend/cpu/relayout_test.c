@@ -20,7 +20,7 @@ static const struct form forms[] = {{16, 16, 1, 1, 16}, {64, 32, 1, 1, 64},  {32
                                     {80, 16, 1, 1, 48}, {112, 32, 3, 1, 48}, {96, 16, 2, 4, 64},
                                     {32, 48, 5, 5, 32}, {128, 64, 3, 3, 48}};
 
-/* Blocks of output channels, rows, cells, input channels: as oneDNN orders them. */
+/* Blocks of output channels, rows, taps, input channels: oneDNN's order. */
 static struct relayout make_layout(const struct form *f, bool is_bf16)
 {
     struct relayout r = {.k = f->k,
@@ -37,7 +37,7 @@ static struct relayout make_layout(const struct form *f, bool is_bf16)
     return r;
 }
 
-/* Blocks of 16 x 16 channels, the cells of a pair of blocks one behind the other. */
+/* Blocks of 16 x 16 channels, the taps of a pair of blocks one behind the other. */
 static struct relayout make_squares(const struct form *f, bool is_c_inner)
 {
     struct relayout r = {.k = f->k,

@@ -46,7 +46,7 @@ static inline void load_columns(const float *from, size_t stride, size_t n, vec 
     }
 }
 
-/* Place of a cell in a block of 16 x 16 channels. */
+/* Position of a tap in a block of 16 x 16 channels. */
 static inline size_t tap_at(const struct relayout *layout, size_t tap)
 {
     return tap / layout->kernel_w * layout->h_stride + tap % layout->kernel_w * layout->w_stride;
@@ -97,8 +97,8 @@ static inline void store_columns(const struct relayout *layout, const vec *colum
     }
 }
 
-/* Of a block of 16 x 16 channels: all cells of one output channel and 16 input channels, the cells
- * being columns, at a time. */
+/* Of a block of 16 x 16 channels: all taps of one output channel and 16 input channels at a time.
+ * The taps are the columns. */
 static void relayout_c_inner(const struct relayout *layout, const float *from, size_t row,
                              float *to)
 {

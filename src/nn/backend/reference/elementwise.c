@@ -206,7 +206,7 @@ weir_status REF(concat_forward)(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
-/* Last input first, as the planner expects (a value joined with itself is added to then). */
+/* Last input first, as the planner expects: a value concatenated with itself is then added to. */
 weir_status REF(concat_backward)(const struct op *op, const struct op_tile *tile)
 {
     int32_t first_c = op->out.c;

@@ -250,7 +250,7 @@ static const struct {
 } convs[] = {
     {{3, 5, 4}, {2, 3, 2}, {2, 3, 3, 2, 1, 1, true, 1, 1}, 11},
     {{2, 4, 5}, {3, 4, 3}, {3, 1, 3, 1, 0, 0, true, 1, 1}, 12},
-    /* depthwise with two outputs a channel; two groups, cells two apart */
+    /* depthwise with two outputs a channel; two groups, taps two apart */
     {{3, 5, 4}, {6, 3, 2}, {6, 3, 3, 2, 1, 1, true, 3, 1}, 41},
     {{4, 6, 5}, {2, 6, 3}, {2, 3, 2, 1, 2, 0, true, 2, 2}, 42},
 };

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Calls `visit` for every element of one channel of the tile: at = its place. */
+/* Calls `visit` for every element of one channel of the tile; `at` is its index. */
 #define FOR_CHANNEL(op, tile, c, at)                                                               \
     for (int32_t n_ = 0; n_ < (tile)->n; n_++)                                                     \
         for (int32_t h_ = 0; h_ < (op)->in[0].h; h_++)                                             \

@@ -11,7 +11,8 @@ static void window(int32_t o, const struct weir_pool_params *p, int32_t limit, i
     *end = WEIR_MIN(o * p->stride - p->pad + p->kernel, limit);
 }
 
-/* Place of the largest cell of a window as h * W + w; the first of equals; NaN wins. */
+/* Position of a window's maximum as h * W + w. It is the first of equals; NaN counts as the
+ * largest. */
 static int32_t find_max(const struct op *op, const struct op_tile *tile, int32_t n, int32_t c,
                         int32_t oh, int32_t ow)
 {

@@ -1,19 +1,19 @@
 /* The pools of vector_body.h, of one image: forward and backward give every element once, from the
  * windows it has or is in, so that sums stay in registers. */
 
-/* [first, end) of the cells of a window, or of the windows that a cell is in. */
+/* [first, end): the pixels of a window, or the windows that hold a pixel. */
 struct span {
     int32_t first, end;
 };
 
-/* Cells that window `o` covers, of `limit`. */
+/* Pixels that window `o` covers, of `limit`. */
 static inline struct span pixels_of(int32_t o, const struct weir_pool_params *p, int32_t limit)
 {
     int32_t first = o * p->stride - p->pad;
     return (struct span){WEIR_MAX(first, 0), WEIR_MIN(first + p->kernel, limit)};
 }
 
-/* Windows, of `limit`, that cover cell `i`. */
+/* Windows, of `limit`, that cover pixel `i`. */
 static inline struct span windows_of(int32_t i, const struct weir_pool_params *p, int32_t limit)
 {
     int32_t last = (i + p->pad) / p->stride, before = i + p->pad - p->kernel;
@@ -107,7 +107,7 @@ static void max_pool(const struct op *op, const void *x_, void *y_, int32_t *arg
     }
 }
 
-/* What the windows give to LANES channels of cell `at`, of whose windows it won some. */
+/* The gradient of LANES channels of pixel `at`: from the windows whose maximum it is. */
 static inline vec won_gradient(const elem *dy, const int32_t *argmax, size_t c, int32_t out_w,
                                int32_t at, struct span rows, struct span columns, size_t n)
 {
@@ -170,7 +170,7 @@ static void avg_pool(const struct op *op, const void *x_, void *y_)
     }
 }
 
-/* Every cell has an equal share of every window it is in. */
+/* Every pixel has an equal share of every window that covers it. */
 static void avg_pool_backward(const struct op *op, const void *dy_, void *dx_, bool adds)
 {
     const elem *dy = dy_;

@@ -37,9 +37,9 @@ struct op wgrad_form(const struct op *op)
     return form;
 }
 
-/* For a linear oneDNN's own product takes memory from the system in every call, and pages with it;
- * but of many images in f32 it is faster (784 -> 128: 32 images 66 us, these 71; 128: 234 and 258).
- */
+/* For a linear, oneDNN's matrix product takes memory from the system in every call, and so has page
+ * faults. But with many images in f32 it is faster (784 -> 128: 32 images 66 us, these 71; 128
+ * images 234 and 258). */
 #define LINEAR_MAX_IMAGES_F32 64
 
 /* Can any of the tables do it? */
@@ -154,8 +154,8 @@ bool wgrad_is_supported(const struct wgrad_kernels *kernels)
 #endif
 }
 
-/* With a stride few of the cells read the same pixels of x, and it is no faster to pack them once
- * (3x3 to half the size, one Zen 5 core, 16 images, by pairs and by panels: 128 channels at 56 x 56
+/* With a stride few of the taps read the same pixels of x, and packing them once is no faster (3x3
+ * to half the size, one Zen 5 core, 16 images, by bf16 pairs and by panels: 128 channels at 56 x 56
  * 8.9 and 9.4 ms, 256 at 28 8.4 and 8.2, 512 at 14 8.6 and 8.2). */
 static bool has_overlapping_taps(const struct op *op)
 {

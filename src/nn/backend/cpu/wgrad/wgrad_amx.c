@@ -1,8 +1,7 @@
 /*
- * Weight gradients of convolutions in bf16 by the processor's matrix registers (AMX, Intel SDM
- * volume 1, chapter 18): a tile is 16 rows of 64 bytes, and one instruction adds the 16 x 16 sums
- * of 32 products each of two tiles to a third. The 32 are 16 places of two images
- * (wgrad_pixels.h).
+ * Weight-gradient GEMM of convolutions in bf16 by the processor's matrix registers (AMX, Intel SDM
+ * volume 1, chapter 18). A tile is 16 rows of 64 bytes. One instruction adds to one tile the 16 x
+ * 16 sums of 32 products each of two others. The 32 are 16 pixels of two images (wgrad_pixels.h).
  *
  * CMakeLists.txt has the flags.
  */
@@ -10,7 +9,7 @@
 
 #include <immintrin.h>
 
-/* A tile register: a row is a place of x, or a channel of dy. */
+/* A tile register: a row is a packed pixel of x, or a channel of dy. */
 enum { TILE_ROWS = 16, TILE_BYTES = TILE_ROWS * PIXEL_BYTES };
 
 /* Rows 0 to 7, 8 to 15 … of a matrix of eight columns into the four lanes of eight registers. */
@@ -23,7 +22,7 @@ static inline __m512i load_lanes(const uint16_t *const *rows, size_t at, size_t 
     return _mm512_mask_broadcast_i32x4(v, 0xf000, _mm_maskz_loadu_epi16(mask, rows[24] + at));
 }
 
-/* Eight channels of PANEL_CHANNELS places, two images each, to a row of a tile a channel. */
+/* Eight channels of PANEL_CHANNELS pixels, two images each, to one row of a tile per channel. */
 static inline void transpose(const uint16_t *const *rows, size_t at, size_t n, char *to)
 {
     __m512i v[8], dwords[8], qwords[8];
@@ -48,7 +47,7 @@ static inline void transpose(const uint16_t *const *rows, size_t at, size_t n, c
     }
 }
 
-/* PANEL_CHANNELS places of dy, as two rows each, to a tile for each strip of channels. */
+/* PANEL_CHANNELS pixels of dy, two rows each, to one tile for each panel of channels. */
 static void pack_step(const uint16_t *const *rows, size_t n_channels, char *to, size_t panel_bytes)
 {
     for (size_t at = 0; at < WGRAD_ROUND_UP(n_channels, BLOCK_CHANNELS); at += 8) {
@@ -61,7 +60,7 @@ static void pack_step(const uint16_t *const *rows, size_t n_channels, char *to, 
     }
 }
 
-/* Zeros where a place is not a pixel. */
+/* Zeros where the padding has no pixel. */
 static void pack_dy(const struct pixel_gemm *gemm, size_t first, size_t n, char *to)
 {
     const struct chunk *chunk = &gemm->chunk;
@@ -119,7 +118,7 @@ static inline void fence(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* The rows of a pair are one: n_rows is 1. */
+/* The rows of an image pair follow without a gap: n_rows is 1. */
 static void sum_block(const struct panels *s, float *to, size_t stride, bool is_first)
 {
     size_t stride_bytes = stride * sizeof(float);

@@ -1,6 +1,6 @@
 /*
- * Weight gradients of convolutions in bf16 by AVX-512's instructions for pairs of it: the two of a
- * pair are two images (wgrad_pixels.h), so nothing is packed more than once, whatever the kernel.
+ * Weight-gradient GEMM of convolutions in bf16 by AVX-512's instructions for bf16 pairs. The two of
+ * a pair come from two images (wgrad_pixels.h), so every pixel is packed once, whatever the kernel.
  *
  * CMakeLists.txt has the flags.
  */
@@ -87,8 +87,9 @@ static void nothing(void)
 {
 }
 
-/* Of few channels a chunk of 768 places is fastest (64, 3x3, at 56 x 56: 482 GFLOP/s, with 256
- * 454), of 512 one of 256 (498; with 768 445; one Zen 5 core). */
+/* With few channels chunks of 768 pixels are fastest (64 channels, 3x3, at 56 x 56: 482 GFLOP/s,
+ * with 256 pixels 454), with 512 channels chunks of 256 (498 GFLOP/s; with 768 pixels 445; one Zen
+ * 5 core). */
 static const struct pixel_gemm_kernels bf16_pairs = {.fewest = 256,
                                                      .most = 768,
                                                      .begin = nothing,

@@ -1,4 +1,4 @@
-/* The bodies of wgrad.h: included by one file per type, which names the table (WGRAD_TABLE). */
+/* The bodies of wgrad.h. One file per type includes it and names the table (WGRAD_TABLE). */
 #include "nn/backend/cpu/vector/vector_elem.h"
 #include "wgrad_private.h"
 #if defined(VECTOR_IS_BF16)
@@ -174,8 +174,8 @@ static void sum_narrow_tile(const packed *dy, const packed *x, size_t n_steps, s
     sum_tile(dy, x, n_steps, 1, ahead, to);
 }
 
-/* What tile i of n asks for: its part of what follows the panel's rows, first of x, then of dy.
- * With a stride, or cells to come, that is not always the next panel, but does no harm. */
+/* What tile i of n prefetches: its part of what follows the panel's rows, first of x, then of dy.
+ * With a stride, or with taps to come, that is not always the next panel, but it does no harm. */
 static struct ahead look_ahead(const struct panel *panel, size_t c, size_t k, size_t i, size_t n)
 {
     size_t x_bytes = panel->n_pixels * c * sizeof(elem),
@@ -194,7 +194,7 @@ static struct ahead look_ahead(const struct panel *panel, size_t c, size_t k, si
 /* Steps of a panel below which what a tile writes takes longer than what it reads. */
 enum { SHORT_STEPS = 100 };
 
-/* All tiles of one cell of the kernel over one panel. */
+/* All tiles of one kernel tap over one panel. */
 static void sum_panel(const struct op *op, const struct panel *panel, packed *scratch,
                       struct wgrad_target to)
 {
@@ -238,8 +238,7 @@ static void end_panel(const struct op *op, struct panel *panel, char *scratch,
     panel->n_pixels = 0;
 }
 
-/* One cell of the kernel over some rows of the batch's outputs, in panels of about the same size.
- */
+/* One kernel tap over some rows of the batch's outputs, in panels of about the same size. */
 static void sum_tap(const struct op *op, const struct op_tile *tile, struct wgrad_tap tap,
                     struct wgrad_rows rows, char *scratch, struct wgrad_target *to)
 {
@@ -312,7 +311,7 @@ static void sum_taps(const struct op *op, const struct op_tile *tile)
             sum_tap(op, tile, wgrad_tap(op, i), rows, scratch, &to);
             is_begun[i / 64] |= to.is_first ? 0 : bit;
             if (to.is_first && rows.end == n_rows) {
-                clear(op, to); /* a cell that is always in the padding */
+                clear(op, to); /* a tap that is always in the padding */
             }
         }
     }

@@ -1,9 +1,9 @@
-/* The part of wgrad_pixels.h that both tables share; CMakeLists.txt has the flags. */
+/* What both tables of wgrad_pixels.h share. CMakeLists.txt has the flags. */
 #include "wgrad_pixels.h"
 
 #include "bf16_pair.h"
 
-/* Channels that are packed at once of dy, and of all phases of x. */
+/* Channels that are packed at once: of dy, and of all stride phases of x. */
 enum { SLAB = 512 };
 
 /* Of a chunk: what is packed of it stays in the second cache, and what is added up is not written
@@ -105,7 +105,7 @@ static size_t x_slab(const struct pixel_gemm *gemm)
     return WEIR_MIN((size_t)gemm->op->in[0].c, most);
 }
 
-/* Bytes of so many channels of one place, in strips. */
+/* Bytes of so many channels of one pixel pair, in panels. */
 static size_t pixel_bytes(size_t n_channels)
 {
     return WGRAD_ROUND_UP(n_channels, (size_t)BLOCK_CHANNELS) / PANEL_CHANNELS * PIXEL_BYTES;
@@ -152,7 +152,7 @@ static struct chunk make_chunk(const struct pixel_gemm *gemm, size_t first_image
                       ? chunk.n_h * gemm->pitch
                       : gemm->n_left + (chunk.n_h + n_more) * gemm->pitch + PANEL_CHANNELS;
     lay_out_dy(gemm, &chunk);
-    /* Odd, so that the same place of other channels is not in the same set of a cache. */
+    /* Odd, so that the same pixel of other channels is in another set of the cache. */
     chunk.x_total = (chunk.n_image_pairs * chunk.x_len + PANEL_CHANNELS) | 1;
     return chunk;
 }
@@ -190,13 +190,13 @@ static void clear_pixels(size_t n, size_t n_channels, char *to, size_t panel_byt
     }
 }
 
-/* What of x is packed: channels first .. first + n of all pixels of a phase. */
+/* What of x is packed: channels first .. first + n of all pixels of a stride phase. */
 struct part {
     int32_t phase_h, phase_w;
     size_t first, n, panel_bytes;
 };
 
-/* One row of x to `pitch` places. */
+/* One row of x to `pitch` packed pixels. */
 static void pack_row(const struct pixel_gemm *gemm, struct pixel_pair row, const struct part *part,
                      char *to)
 {
@@ -212,7 +212,7 @@ static void pack_row(const struct pixel_gemm *gemm, struct pixel_pair row, const
     clear_pixels(gemm->pitch - n, part->n, to + n * PIXEL_BYTES, part->panel_bytes);
 }
 
-/* The rows of one pair that the chunk's cells meet, to x_len places. */
+/* The rows of one image pair that the chunk's taps meet, to x_len packed pixels. */
 static void pack_pair(const struct pixel_gemm *gemm, struct pixel_pair image,
                       const struct part *part, char *to)
 {
@@ -236,7 +236,7 @@ static void pack_pair(const struct pixel_gemm *gemm, struct pixel_pair image,
     }
 }
 
-/* Channels first .. first + n. All phases, one after the other in every strip. */
+/* Channels first .. first + n. All stride phases, one after the other in every panel. */
 static void pack_x(const struct pixel_gemm *gemm, size_t first, size_t n, char *to)
 {
     const struct chunk *chunk = &gemm->chunk;
@@ -264,7 +264,7 @@ static void pack_x(const struct pixel_gemm *gemm, size_t first, size_t n, char *
 /* ---- adding up ---------------------------------------------------------------------------------
  */
 
-/* Where the places of x begin that the cell meets in the chunk's first row, in a strip. */
+/* Where the pixels of x begin, in a panel, that the tap meets in the chunk's first row. */
 static size_t cell_bytes(const struct pixel_gemm *gemm, int32_t tap_h, int32_t tap_w)
 {
     int32_t phase =
@@ -276,7 +276,7 @@ static size_t cell_bytes(const struct pixel_gemm *gemm, int32_t tap_h, int32_t t
            PIXEL_BYTES;
 }
 
-/* The rows and columns of outputs for which the cell meets the picture. */
+/* The rows and columns of outputs for which the tap meets the image. */
 static void leave_out_padding(const struct pixel_gemm *gemm, const struct wgrad_tap *tap,
                               struct panels *panels)
 {
@@ -293,7 +293,7 @@ static void leave_out_padding(const struct pixel_gemm *gemm, const struct wgrad_
     }
 }
 
-/* What the cell adds up of packed x and dy: their first strips. */
+/* What the tap adds up of packed x and dy: their first panels. */
 static struct panels tap_panels(const struct pixel_gemm *gemm, int32_t i_tap, const char *x,
                                 const char *dy)
 {
@@ -334,7 +334,7 @@ static void sum_rest(const struct pixel_gemm_kernels *kernels, const struct pane
     }
 }
 
-/* Packed channels of dy and x into their sums: block by block, for all cells in turn. */
+/* Packed channels of dy and x into their sums: block by block, for all taps in turn. */
 static void sum_slabs(const struct pixel_gemm *gemm, const char *x, const char *dy,
                       struct wgrad_target to)
 {
@@ -363,7 +363,7 @@ static void sum_slabs(const struct pixel_gemm *gemm, const char *x, const char *
     }
 }
 
-/* dy's strips lie before those of x. */
+/* The panels of dy lie before those of x. */
 static size_t dy_bytes(const struct pixel_gemm *gemm)
 {
     return gemm->chunk.dy_total * pixel_bytes(dy_slab(gemm));

@@ -39,7 +39,7 @@ static const struct form forms[] = {
     /* images that do not fit in the cache together, and pairs of them */
     {64, 48, 20, 20, 3, 3, 1, 1, 1, 5},
     {32, 16, 40, 44, 3, 3, 1, 1, 1, 3},
-    /* more channels than are packed at once: of dy, of x, of x's phases */
+    /* more channels than are packed at once: of dy, of x, of x's stride phases */
     {16, 530, 4, 4, 3, 3, 1, 1, 1, 3},
     {530, 16, 4, 5, 3, 3, 1, 1, 1, 2},
     {140, 20, 9, 9, 3, 3, 2, 1, 1, 3},

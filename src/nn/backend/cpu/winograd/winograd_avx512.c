@@ -2,12 +2,12 @@
  * compiler's, so it compiles everywhere. */
 #include "winograd_points.h"
 
-/* Rows of a product whose sums lie in registers, of so many vectors each: with those of b and one
- * of a, 31 of 32. */
+/* Rows of a matrix product whose sums lie in registers, of so many vectors each: with those of b
+ * and one of a, 31 of 32. */
 #define ROWS    14
 #define COLUMNS (WINOGRAD_PANEL / WINOGRAD_LANES)
 
-/* A product of matrices: out[r][k] (+)= sum over t of a[r][t] * b[t][k]. */
+/* A matrix product: out[r][k] (+)= sum over t of a[r][t] * b[t][k]. */
 struct product {
     const float *a, *b;
     size_t n_terms;
@@ -85,7 +85,7 @@ static void multiply(const struct product *whole, size_t n_rows)
     }
 }
 
-/* The square of `size` cells that belongs to a patch, in a picture that begins `pad` before it. */
+/* The square of `size` pixels that belongs to a patch, in an image that begins `pad` before it. */
 ALWAYS_INLINE struct square square_of(const struct winograd_blocks *blocks, size_t i_patch,
                                       int32_t size, int32_t pad_h, int32_t pad_w, int32_t height,
                                       int32_t width, int32_t c)
@@ -278,7 +278,7 @@ static void gradient(const struct winograd_gradient *job)
 /* ---- kernels -----------------------------------------------------------------------------------
  */
 
-/* The kernels of 16 output channels: cells `cell` floats apart, channels `channel`. */
+/* The kernels of 16 output channels: taps `tap` floats apart, channels `channel`. */
 static void kernels_to_points(const float *from, size_t channel, size_t n, bool is_flipped,
                               float *to, size_t point)
 {

@@ -73,7 +73,7 @@ ALWAYS_INLINE void gradients_to_points(const vec dy[4], vec p[6])
     p[5] = dy[3];
 }
 
-/* What the product of the differences between a point and the others divides by. */
+/* The divisor of a point: the product of its differences from the other points. */
 #define PER_0 (1 / (A2 * B2))
 #define PER_A (1 / (2 * A2 * (A2 - B2)))
 #define PER_B (1 / (2 * B2 * (B2 - A2)))
@@ -105,7 +105,7 @@ ALWAYS_INLINE void kernel_from_points(const vec p[6], vec g[3])
 struct square {
     ptrdiff_t first;      /* float of the picture's memory where its first pixel is or would be */
     ptrdiff_t row, pixel; /* floats from one to the next */
-    int32_t h_begin, h_end, w_begin, w_end; /* cells that are inside */
+    int32_t h_begin, h_end, w_begin, w_end; /* pixels that are inside */
     bool is_inside;                         /* all are */
 };
 
@@ -128,7 +128,7 @@ ALWAYS_INLINE bool is_pixel_inside(const struct square *s, int32_t i, int32_t j)
     return i >= s->h_begin && i < s->h_end && j >= s->w_begin && j < s->w_end;
 }
 
-/* n channels of cell (i, j), zeros if it lies outside. */
+/* n channels of pixel (i, j); zeros if it lies outside. */
 ALWAYS_INLINE vec load_pixel(const float *x, const struct square *s, int32_t i, int32_t j, size_t n,
                              bool is_inside)
 {

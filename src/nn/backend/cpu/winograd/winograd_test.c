@@ -117,7 +117,7 @@ static void *scratch_of(size_t n_bytes)
     return scratch;
 }
 
-/* From x to y, or turned from dy to dx. */
+/* From x to y, or flipped from dy to dx. */
 static void convolve(const struct bench *b, bool is_flipped, struct winograd_convolution job)
 {
     const struct winograd_form *f = &b->form;
