@@ -12,6 +12,7 @@ is_long=no
 [ "${1:-}" = "--long" ] && is_long=yes
 passed=0 failed=0 skipped=0
 mkdir -p build
+rm -f build/check-*.txt
 
 # count_junit FILE: adds the counts of a ctest JUnit file.
 count_junit() {
@@ -57,11 +58,20 @@ run_tests() {
     shift 2
     printf '== test %s\n' "$name"
     rm -f "build/check-$name.xml"
-    # Deadlines of real processes can be missed on a machine that is shared: one more try, which shows
-    # in the output. A defect fails twice.
+    # Deadlines of real processes can be missed on a machine that is shared: one more try, which is
+    # told at the end. A defect fails twice.
     ctest --test-dir "build/$preset" --repeat until-pass:2 --output-on-failure --no-tests=error \
         --output-junit "$PWD/build/check-$name.xml" "$@" 2>&1 |
-        grep -vE '^ *Start +[0-9]+|^Test project|^Internal ctest'
+        tee "build/check-$name.txt" | grep -vE '^ *Start +[0-9]+|^Test project|^Internal ctest'
+}
+
+# flaky NAME: the tests of this run that failed first and then passed, one a line.
+flaky() {
+    [ -f "build/check-$1.txt" ] || return 0
+    awk -v suite="$1" '$0 ~ /Test +#[0-9]+: / {
+            sub(/.*Test +#[0-9]+: /, ""); name = $1
+            if ($0 ~ /\*\*\*/) { failed[name] = 1 } else if ($0 ~ / Passed / && failed[name]) { print suite ": " name }
+        }' "build/check-$1.txt"
 }
 
 # count_tests NAME: adds what run_tests counted; nothing to be found is a failure.
@@ -106,5 +116,7 @@ else
     step fuzz tests/lint/fuzz.sh 60
 fi
 
+retried=$(for name in system dev asan tsan; do flaky $name; done)
+[ -z "$retried" ] || printf 'FLAKY, passed at the second try:\n%s\n' "$retried"
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ]
