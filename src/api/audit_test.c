@@ -1,5 +1,5 @@
 /* What the audit writes, over a store of its own and at times of our choosing. */
-#include "api/request_bed.h"
+#include "api/request_fixture.h"
 
 #include "api/api_private.h"
 #include "base/test_main.h"
@@ -7,22 +7,22 @@
 
 #define NOW ((int64_t)1000000000000)
 
-static struct request_bed bed;
+static struct request_fixture fixture;
 static struct weir_arena arena;
 static struct audit *audit;
 
 static void set_up(void)
 {
-    request_bed_open(&bed);
+    request_fixture_open(&fixture);
     weir_arena_init(&arena, 0);
-    audit = audit_create(bed.store);
+    audit = audit_create(fixture.store);
 }
 
 static void tear_down(void)
 {
     audit_destroy(audit, NOW);
     weir_arena_fini(&arena);
-    request_bed_close(&bed);
+    request_fixture_close(&fixture);
 }
 
 struct found {
@@ -45,7 +45,7 @@ static struct found events(void)
 {
     struct weir_error err;
     struct found found;
-    must(weir_store_read(bed.store, list_events, &found, &err), &err);
+    must(weir_store_read(fixture.store, list_events, &found, &err), &err);
     return found;
 }
 

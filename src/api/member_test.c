@@ -1,5 +1,5 @@
 /* A person is put on a list by the name that the gallery knows, or because somebody insists. */
-#include "api/request_bed.h"
+#include "api/request_fixture.h"
 #include "control/enrolled.h"
 
 #include "base/log.h"
@@ -8,7 +8,7 @@
 
 #include <stdarg.h>
 
-static struct request_bed bed;
+static struct request_fixture fixture;
 
 /** Ask; the status of the answer. What it says is for tests/system/truth_test.py. */
 static int WEIR_PRINTF(1, 2) ask(const char *format, ...)
@@ -18,14 +18,14 @@ static int WEIR_PRINTF(1, 2) ask(const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    struct http_exchange *x = request_bed_make(&bed, text, strlen(text));
+    struct http_exchange *x = request_fixture_make(&fixture, text, strlen(text));
     ck_assert_ptr_nonnull(x);
     do { /* freezing a dataset is done by another thread */
-        request_bed_handle(&bed, x);
+        request_fixture_handle(&fixture, x);
     } while (x->response.kind == ANSWER_WAIT);
     ck_assert_int_eq(x->response.kind, ANSWER_READY);
     int status = x->response.http_status;
-    request_bed_free(x);
+    request_fixture_free(x);
     return status;
 }
 
@@ -43,7 +43,7 @@ static const char document[] =
 static void apply_door(void)
 {
     weir_log_set_level(WEIR_LOG_ERROR);
-    request_bed_open(&bed);
+    request_fixture_open(&fixture);
     EXPECT(200, "POST /api/v1/datasets\n\n{\"name\":\"staff\"}");
     EXPECT(200, "POST /api/v1/ions\n\n%s", document);
 }
@@ -74,7 +74,7 @@ static void look(struct looked *looked)
 {
     struct weir_error err;
     weir_arena_init(&looked->arena, 0);
-    must(weir_store_read(bed.store, look_in, looked, &err), &err);
+    must(weir_store_read(fixture.store, look_in, looked, &err), &err);
 }
 
 /** Nobody, or one person on a list. */
@@ -97,7 +97,7 @@ static void expect_missing(size_t expected)
     const char **missing;
     size_t n;
     look(&looked);
-    must(enrolled_missing(bed.blobs, &looked.ion, &looked.arena, &missing, &n, &err), &err);
+    must(enrolled_missing(fixture.blobs, &looked.ion, &looked.arena, &missing, &n, &err), &err);
     ck_assert_uint_eq(n, expected);
     weir_arena_fini(&looked.arena);
 }
@@ -117,13 +117,13 @@ START_TEST(a_misspelt_name_is_refused_and_the_right_one_is_named)
     struct enrolled_answer found;
     struct weir_error err;
     look(&looked);
-    must(enrolled_find(bed.blobs, &looked.ion, "crala", &looked.arena, &found, &err), &err);
+    must(enrolled_find(fixture.blobs, &looked.ion, "crala", &looked.arena, &found, &err), &err);
     ck_assert(found.has_gallery && !found.is_enrolled);
     ck_assert_str_eq(found.nearest, "carla");
-    must(enrolled_find(bed.blobs, &looked.ion, "nobody", &looked.arena, &found, &err), &err);
+    must(enrolled_find(fixture.blobs, &looked.ion, "nobody", &looked.arena, &found, &err), &err);
     ck_assert(!found.is_enrolled && found.nearest == NULL);
     weir_arena_fini(&looked.arena);
-    request_bed_close(&bed);
+    request_fixture_close(&fixture);
 }
 
 END_TEST
@@ -141,7 +141,7 @@ START_TEST(who_insists_may_list_somebody_who_is_not_enrolled)
     expect_missing(1);
     EXPECT(204, "DELETE " MEMBERS "zoe\n\n");
     EXPECT(404, "PUT /api/v1/ions/gate/members/ada\n\n{\"list\":\"deny\"}");
-    request_bed_close(&bed);
+    request_fixture_close(&fixture);
 }
 
 END_TEST
@@ -156,7 +156,7 @@ START_TEST(taking_off_a_misspelt_name_is_refused_while_somebody_is_listed)
     expect_member("ada", "allow");
     EXPECT(204, "DELETE " MEMBERS "ada\n\n");
     expect_member(NULL, NULL);
-    request_bed_close(&bed);
+    request_fixture_close(&fixture);
 }
 
 END_TEST
@@ -172,7 +172,7 @@ START_TEST(who_left_the_gallery_can_still_be_taken_off)
     expect_missing(1);
     EXPECT(404, "PUT " MEMBERS "ben\n\n{\"list\":\"allow\"}");
     EXPECT(204, "DELETE " MEMBERS "ben\n\n");
-    request_bed_close(&bed);
+    request_fixture_close(&fixture);
 }
 
 END_TEST

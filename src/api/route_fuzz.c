@@ -6,7 +6,7 @@
  * empty line, the body. An admin's token is added where there is no Authorization. The store is a
  * new one after every 500 inputs.
  */
-#include "api/request_bed.h"
+#include "api/request_fixture.h"
 
 #include "base/log.h"
 
@@ -14,12 +14,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct request_bed bed;
+static struct request_fixture fixture;
 static int n_inputs;
 
-static void close_bed(void)
+static void close_fixture(void)
 {
-    request_bed_close(&bed);
+    request_fixture_close(&fixture);
 }
 
 static void begin(void)
@@ -27,9 +27,9 @@ static void begin(void)
     if (n_inputs == 0) {
         static bool is_registered;
         weir_log_set_level(WEIR_LOG_ERROR);
-        request_bed_open(&bed);
+        request_fixture_open(&fixture);
         if (!is_registered) {
-            (void)atexit(close_bed);
+            (void)atexit(close_fixture);
             is_registered = true;
         }
     }
@@ -39,17 +39,17 @@ static void begin(void)
 static void end(void)
 {
     if (n_inputs >= INPUTS_PER_STORE) {
-        request_bed_close(&bed);
+        request_fixture_close(&fixture);
         n_inputs = 0;
     }
 }
 
 static void handle(struct http_exchange *x)
 {
-    request_bed_handle(&bed, x);
+    request_fixture_handle(&fixture, x);
     if (x->response.kind == ANSWER_WAIT) {
         x->request.is_expired = true;
-        request_bed_handle(&bed, x);
+        request_fixture_handle(&fixture, x);
         if (x->response.kind == ANSWER_WAIT) {
             abort();
         }
@@ -77,11 +77,11 @@ static bool is_allowed(const struct weir_http_request *request)
 
 static void run(const char *text, size_t len)
 {
-    struct http_exchange *x = request_bed_make(&bed, text, len);
+    struct http_exchange *x = request_fixture_make(&fixture, text, len);
     if (x != NULL && is_allowed(&x->request)) {
         handle(x);
     }
-    request_bed_free(x);
+    request_fixture_free(x);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

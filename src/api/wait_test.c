@@ -1,41 +1,41 @@
 /* A long poll is handled anew with every wake, however many there are before its answer. */
-#include "api/request_bed.h"
+#include "api/request_fixture.h"
 
 #include "base/log.h"
 #include "base/test_main.h"
 
-static struct request_bed bed;
+static struct request_fixture fixture;
 
 static struct http_exchange *ask(const char *text)
 {
-    struct http_exchange *x = request_bed_make(&bed, text, strlen(text));
+    struct http_exchange *x = request_fixture_make(&fixture, text, strlen(text));
     ck_assert_ptr_nonnull(x);
-    request_bed_handle(&bed, x);
+    request_fixture_handle(&fixture, x);
     return x;
 }
 
 START_TEST(a_wait_that_is_woken_often_keeps_no_memory)
 {
     weir_log_set_level(WEIR_LOG_ERROR);
-    request_bed_open(&bed);
+    request_fixture_open(&fixture);
     struct http_exchange *put = ask("PUT /api/v1/nodes/n\n\n{\"cpu_slots\":2}");
     ck_assert_int_eq(put->response.kind, ANSWER_READY);
     ck_assert_int_eq(put->response.http_status, 204);
-    request_bed_free(put);
+    request_fixture_free(put);
     struct http_exchange *wait = ask("GET /api/v1/nodes/n/desired?after=99&wait_s=60");
     ck_assert_int_eq(wait->response.kind, ANSWER_WAIT);
     size_t before = wait->arena.used_bytes;
     for (int i = 0; i < 3000; i++) {
-        request_bed_handle(&bed, wait);
+        request_fixture_handle(&fixture, wait);
         ck_assert_int_eq(wait->response.kind, ANSWER_WAIT);
     }
     ck_assert_uint_eq(wait->arena.used_bytes, before);
     wait->request.is_expired = true;
-    request_bed_handle(&bed, wait);
+    request_fixture_handle(&fixture, wait);
     ck_assert_int_eq(wait->response.kind, ANSWER_READY);
     ck_assert_int_eq(wait->response.http_status, 200);
-    request_bed_free(wait);
-    request_bed_close(&bed);
+    request_fixture_free(wait);
+    request_fixture_close(&fixture);
 }
 
 END_TEST

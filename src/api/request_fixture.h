@@ -1,7 +1,7 @@
 /** For test and fuzz target: the API over a store of its own, and requests made as the HTTP server
  *  makes them, without a network. */
-#ifndef WEIR_API_REQUEST_BED_H
-#define WEIR_API_REQUEST_BED_H
+#ifndef WEIR_API_REQUEST_FIXTURE_H
+#define WEIR_API_REQUEST_FIXTURE_H
 
 #include "api/api.h"
 #include "base/file.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const unsigned char bed_task_key[32] = "the key of the tests";
+static const unsigned char fixture_task_key[32] = "the key of the tests";
 
-struct request_bed {
+struct request_fixture {
     char dir[64];
     char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
     struct weir_store *store;
@@ -50,24 +50,24 @@ static inline weir_status make_admin(struct weir_txn *txn, void *context, struct
     return weir_txn_insert(txn, &weir_token_resource, &token, err);
 }
 
-static inline void request_bed_close(struct request_bed *bed)
+static inline void request_fixture_close(struct request_fixture *fixture)
 {
     struct weir_error err;
-    weir_api_destroy(bed->api);
-    weir_retainer_destroy(bed->retainer);
-    weir_packs_close(bed->pictures);
-    weir_blobs_close(bed->blobs);
-    weir_store_close(bed->store);
-    if (bed->dir[0] != '\0') {
-        must(weir_dir_remove(bed->dir, &err), &err);
+    weir_api_destroy(fixture->api);
+    weir_retainer_destroy(fixture->retainer);
+    weir_packs_close(fixture->pictures);
+    weir_blobs_close(fixture->blobs);
+    weir_store_close(fixture->store);
+    if (fixture->dir[0] != '\0') {
+        must(weir_dir_remove(fixture->dir, &err), &err);
     }
-    memset(bed, 0, sizeof *bed);
+    memset(fixture, 0, sizeof *fixture);
 }
 
-#define BED_NAME "weir-request-bed-"
+#define BED_NAME "weir-request-fixture-"
 
 /** Folders of programs that ended without closing theirs: killed, or by abort(). */
-static inline void request_bed_sweep(const char *base)
+static inline void request_fixture_sweep(const char *base)
 {
     DIR *folder = opendir(base);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
@@ -88,43 +88,46 @@ static inline void request_bed_sweep(const char *base)
 }
 
 /** Open a store with the project "default" and an admin. */
-static inline void request_bed_open(struct request_bed *bed)
+static inline void request_fixture_open(struct request_fixture *fixture)
 {
     struct weir_error err;
     char path[128], secret[WEIR_SECRET_BYTES];
     /* In memory: a transaction waits for the disk. */
     const char *base = weir_path_is_dir("/dev/shm") ? "/dev/shm" : "/tmp";
-    request_bed_sweep(base);
-    (void)snprintf(bed->dir, sizeof bed->dir, "%s/" BED_NAME "%ld-XXXXXX", base, (long)getpid());
-    if (mkdtemp(bed->dir) == NULL) {
+    request_fixture_sweep(base);
+    (void)snprintf(fixture->dir, sizeof fixture->dir, "%s/" BED_NAME "%ld-XXXXXX", base,
+                   (long)getpid());
+    if (mkdtemp(fixture->dir) == NULL) {
         abort();
     }
-    (void)snprintf(path, sizeof path, "%s/weir.db", bed->dir);
-    must(weir_store_open(&(struct weir_store_config){.path = path, .n_readers = 1}, &bed->store,
+    (void)snprintf(path, sizeof path, "%s/weir.db", fixture->dir);
+    must(weir_store_open(&(struct weir_store_config){.path = path, .n_readers = 1}, &fixture->store,
                          &err),
          &err);
-    (void)snprintf(path, sizeof path, "%s/blobs", bed->dir);
-    must(weir_blobs_open(path, &bed->blobs, &err), &err);
-    (void)snprintf(path, sizeof path, "%s/pictures", bed->dir);
-    must(weir_packs_open(path, 0, &bed->pictures, &err), &err);
-    bed->retainer = weir_retainer_create(&(struct weir_retainer_config){.store = bed->store,
-                                                                        .blobs = bed->blobs,
-                                                                        .pictures = bed->pictures,
-                                                                        .state_dir = bed->dir});
-    struct weir_api_config config = {.store = bed->store,
-                                     .blobs = bed->blobs,
-                                     .retainer = bed->retainer,
-                                     .pictures = bed->pictures,
-                                     .state_dir = bed->dir,
-                                     .task_key = bed_task_key,
+    (void)snprintf(path, sizeof path, "%s/blobs", fixture->dir);
+    must(weir_blobs_open(path, &fixture->blobs, &err), &err);
+    (void)snprintf(path, sizeof path, "%s/pictures", fixture->dir);
+    must(weir_packs_open(path, 0, &fixture->pictures, &err), &err);
+    fixture->retainer =
+        weir_retainer_create(&(struct weir_retainer_config){.store = fixture->store,
+                                                            .blobs = fixture->blobs,
+                                                            .pictures = fixture->pictures,
+                                                            .state_dir = fixture->dir});
+    struct weir_api_config config = {.store = fixture->store,
+                                     .blobs = fixture->blobs,
+                                     .retainer = fixture->retainer,
+                                     .pictures = fixture->pictures,
+                                     .state_dir = fixture->dir,
+                                     .task_key = fixture_task_key,
                                      .server_url = "http://127.0.0.1:1"};
-    must(weir_api_create(&config, &bed->api, &err), &err);
+    must(weir_api_create(&config, &fixture->api, &err), &err);
     weir_secret_make(secret);
-    (void)snprintf(bed->bearer, sizeof bed->bearer, "Bearer %s", secret);
-    must(weir_store_write(bed->store, make_admin, secret, &err), &err);
+    (void)snprintf(fixture->bearer, sizeof fixture->bearer, "Bearer %s", secret);
+    must(weir_store_write(fixture->store, make_admin, secret, &err), &err);
 }
 
-static inline void read_headers(struct request_bed *bed, struct http_exchange *x, char **rest)
+static inline void read_headers(struct request_fixture *fixture, struct http_exchange *x,
+                                char **rest)
 {
     bool has_authorization = false;
     while (*rest != NULL && **rest != '\0' && **rest != '\n') {
@@ -136,7 +139,7 @@ static inline void read_headers(struct request_bed *bed, struct http_exchange *x
         }
     }
     if (!has_authorization) {
-        request_add_header(x, "Authorization", bed->bearer);
+        request_add_header(x, "Authorization", fixture->bearer);
     }
     if (*rest != NULL && **rest == '\n') {
         ++*rest;
@@ -144,17 +147,17 @@ static inline void read_headers(struct request_bed *bed, struct http_exchange *x
 }
 
 /* As the server does for a route that takes its body as a file. */
-static inline void give_body(struct request_bed *bed, struct http_exchange *x, const char *body,
-                             size_t len)
+static inline void give_body(struct request_fixture *fixture, struct http_exchange *x,
+                             const char *body, size_t len)
 {
     struct weir_http_body_rule rule = {.max_bytes = 1 << 20};
-    weir_api_body_rule(bed->api, &x->request, &rule);
+    weir_api_body_rule(fixture->api, &x->request, &rule);
     if (!rule.to_file) {
         x->request.body = weir_arena_memdup(&x->arena, body, len);
         x->request.body_len = len;
         return;
     }
-    char *path = weir_arena_printf(&x->arena, "%s/upload", bed->dir);
+    char *path = weir_arena_printf(&x->arena, "%s/upload", fixture->dir);
     struct weir_error err;
     must(weir_file_write_atomic(path, body, len, 0600, &err), &err);
     x->request.body = "";
@@ -166,8 +169,8 @@ static inline void give_body(struct request_bed *bed, struct http_exchange *x, c
  * A request of "METHOD target", header lines, an empty line and the body (copied). An
  * admin's token is added where there is no Authorization. NULL if the target is malformed.
  */
-static inline struct http_exchange *request_bed_make(struct request_bed *bed, const char *bytes,
-                                                     size_t len)
+static inline struct http_exchange *request_fixture_make(struct request_fixture *fixture,
+                                                         const char *bytes, size_t len)
 {
     struct http_exchange *x = calloc(1, sizeof *x);
     if (x == NULL) {
@@ -181,17 +184,17 @@ static inline struct http_exchange *request_bed_make(struct request_bed *bed, co
     char *rest = text, *line = strsep(&rest, "\n");
     x->request.method = strsep(&line, " ");
     x->target = line != NULL ? line : "/";
-    read_headers(bed, x, &rest);
+    read_headers(fixture, x, &rest);
     if (request_read_target(x, NULL) != WEIR_OK) {
         weir_arena_fini(&x->arena);
         free(x);
         return NULL;
     }
-    give_body(bed, x, rest != NULL ? rest : "", rest != NULL ? (size_t)(end - rest) : 0);
+    give_body(fixture, x, rest != NULL ? rest : "", rest != NULL ? (size_t)(end - rest) : 0);
     return x;
 }
 
-static inline void request_bed_free(struct http_exchange *x)
+static inline void request_fixture_free(struct http_exchange *x)
 {
     if (x != NULL) {
         response_fini(&x->response);
@@ -201,11 +204,11 @@ static inline void request_bed_free(struct http_exchange *x)
 }
 
 /** Let the API answer, or answer anew. */
-static inline void request_bed_handle(struct request_bed *bed, struct http_exchange *x)
+static inline void request_fixture_handle(struct request_fixture *fixture, struct http_exchange *x)
 {
     response_fini(&x->response);
     response_init(&x->response);
-    weir_api_handle(bed->api, &x->request, &x->response);
+    weir_api_handle(fixture->api, &x->request, &x->response);
 }
 
 #endif
