@@ -36,7 +36,6 @@ static const struct weir_option options[] = {
     OPT(service_swap_ms,         "service-swap-ms",         INT,  "86400000", 0, 1e15, "MS", "In the last level a job is evicted for one that has waited so much longer"),
     OPT(quota_windows,           "quota-windows",           BOOL, "true",    0, 0, NULL, "Shares follow their windows in the day and week"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
-    OPT(like_kai,                "like-kai",                BOOL, "false",   0, 0, NULL, "Divide shares, compare queues, search victims and judge reclaims as KAI-Scheduler does, also where that is coarse"),
 };
 
 static const struct weir_sched_profile profile_default = {
@@ -56,7 +55,7 @@ static const struct weir_sched_profile profile_kai = {
     .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 10000,
     .service_levels = 1, .stale_grace_ms = 60000, .move_victims = true,
-    .evict_grace_ms = -1, .like_kai = true,
+    .evict_grace_ms = -1,
 };
 
 // clang-format on

@@ -9,7 +9,7 @@
  * output, because every quantity is a fixed-point int64 and every order has a last tie-break.
  *
  *     struct weir_sched_profile profile;
- *     WEIR_TRY(weir_sched_profile_named("kai", &profile, err));
+ *     WEIR_TRY(weir_sched_profile_named("default", &profile, err));
  *     struct weir_sched_plan *plan;
  *     WEIR_TRY(weir_sched_plan(&snapshot, &profile, &plan, err));
  *     for (int32_t i = 0; i < plan->n_actions; i++) …
@@ -68,12 +68,9 @@ struct weir_sched_profile {
     int64_t service_swap_ms;
     bool quota_windows; /**< Shares follow their windows in the day and week. */
     bool move_victims;  /**< Place what reclaim and preempt evict elsewhere, if there is room. */
-    bool like_kai; /**< Divide shares, compare queues and judge reclaims as KAI-Scheduler does, also
-                        where that is coarse, and search victims so; see shares.h, order.h,
-                        division.h, domains.h and search.h. */
 };
 
-/** "kai" (the rules of KAI-Scheduler) or "default". @return NOT_FOUND naming those there are. */
+/** "default", or "kai": options that come nearest to KAI-Scheduler's decisions. @return NOT_FOUND naming those there are. */
 weir_status weir_sched_profile_named(const char *name, struct weir_sched_profile *out,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 

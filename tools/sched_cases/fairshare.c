@@ -60,8 +60,7 @@ int fairshare_run(const json_t *document, struct weir_buf *out)
         rest = division_give_quota(parts, n, rest);
     }
     const struct division_rule rule = {.unit = unit,
-                                       .usage_weight_ppm = scaled(document, "k", DIVISION_PPM),
-                                       .in_whole_units = true};
+                                       .usage_weight_ppm = scaled(document, "k", DIVISION_PPM)};
     rest = division_give_rest(parts, n, rest, &rule);
     const json_t *expected = json_object_get(document, "expect");
     const json_t *shares = json_object_get(expected, "share");

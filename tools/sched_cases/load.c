@@ -191,9 +191,9 @@ static void load_topologies(struct world *world)
 }
 
 /** The plugins of a case's own configuration, as the options that mean the same. */
-static weir_status load_profile(struct world *world, struct weir_error *err)
+static weir_status load_profile(struct world *world, const char *profile, struct weir_error *err)
 {
-    WEIR_TRY(weir_sched_profile_named("kai", &world->profile, err));
+    WEIR_TRY(weir_sched_profile_named(profile, &world->profile, err));
     size_t i, j;
     json_t *tier, *plugin;
     json_array_foreach(json_object_get(json_object_get(world->document, "config"), "Tiers"), i,
@@ -224,8 +224,8 @@ static weir_status load_profile(struct world *world, struct weir_error *err)
     return WEIR_OK;
 }
 
-weir_status world_load(struct world *world, const json_t *document, const json_t *defaults,
-                       struct weir_arena *arena, struct weir_error *err)
+weir_status world_load(struct world *world, const char *profile, const json_t *document,
+                       const json_t *defaults, struct weir_arena *arena, struct weir_error *err)
 {
     *world = (struct world){.arena = arena, .document = document, .defaults = defaults};
     const json_t *nodes = json_object_get(document, "nodes");
@@ -239,7 +239,7 @@ weir_status world_load(struct world *world, const json_t *document, const json_t
     load_queues(world);
     load_topologies(world);
     WEIR_TRY(load_jobs(world, err));
-    WEIR_TRY(load_profile(world, err));
+    WEIR_TRY(load_profile(world, profile, err));
     world->snapshot.nodes = world->nodes;
     world->snapshot.queues = world->queues;
     world->snapshot.jobs = world->jobs;

@@ -1,4 +1,4 @@
-/** sched-cases FILE …: run scheduling scenarios and fair-share cases against profile kai. */
+/** sched-cases [-p PROFILE] FILE [CASE]: run scheduling scenarios and fair-share cases. */
 #include "sched_cases/fairshare.h"
 #include "sched_cases/world.h"
 
@@ -20,7 +20,9 @@
 
 #define EXIT_NO_FILE 77 /**< What ctest counts as skipped. */
 
-struct tally {
+struct run {
+    const char *profile;
+    const char *only; /**< A case's id; NULL: all. */
     int n_passed, n_failed, n_skipped;
 };
 
@@ -50,14 +52,14 @@ static weir_status run_full(struct world *world, struct weir_buf *out, int32_t *
     return WEIR_OK;
 }
 
-static weir_status run_scenario(const json_t *document, const json_t *defaults,
+static weir_status run_scenario(const char *profile, const json_t *document, const json_t *defaults,
                                 struct weir_buf *out, int32_t *n_wrong, struct weir_error *err)
 {
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     struct world world;
     const char *mode = json_string_value(json_object_get(document, "mode"));
-    weir_status status = world_load(&world, document, defaults, &arena, err);
+    weir_status status = world_load(&world, profile, document, defaults, &arena, err);
     if (status == WEIR_OK && mode != NULL && strcmp(mode, "full-cycle") == 0) {
         status = run_full(&world, out, n_wrong, err);
     } else if (status == WEIR_OK) {
@@ -68,7 +70,7 @@ static weir_status run_scenario(const json_t *document, const json_t *defaults,
     return status;
 }
 
-static void run_case(const json_t *document, const json_t *defaults, struct tally *tally)
+static void run_case(const json_t *document, const json_t *defaults, struct run *run)
 {
     struct weir_error err = {0};
     struct weir_buf out;
@@ -80,26 +82,25 @@ static void run_case(const json_t *document, const json_t *defaults, struct tall
     if (json_object_get(document, "phase") != NULL) {
         n_wrong = fairshare_run(document, &out);
     } else {
-        status = run_scenario(document, defaults, &out, &n_wrong, &err);
+        status = run_scenario(run->profile, document, defaults, &out, &n_wrong, &err);
     }
     const char *prefix = id == NULL ? "" : id, *gap = id == NULL ? "" : ": ";
     if (status == WEIR_ERR_UNSUPPORTED) {
         printf("skipped %s%s%s: %s\n", prefix, gap, name == NULL ? "" : name, err.message);
-        tally->n_skipped++;
+        run->n_skipped++;
     } else if (status != WEIR_OK || n_wrong > 0) {
         printf("FAILED %s%s%s\n%s", prefix, gap, name == NULL ? "" : name, out.data);
         if (status != WEIR_OK) {
             printf("    %s\n", err.message);
         }
-        tally->n_failed++;
+        run->n_failed++;
     } else {
-        tally->n_passed++;
+        run->n_passed++;
     }
     weir_buf_fini(&out);
 }
 
-static weir_status run_file(const char *path, const char *only, struct tally *tally,
-                            struct weir_error *err)
+static weir_status run_file(const char *path, struct run *run, struct weir_error *err)
 {
     json_t *document = NULL;
     WEIR_TRY(weir_json_load(path, FILE_MAX_BYTES, &document, err));
@@ -110,8 +111,8 @@ static weir_status run_file(const char *path, const char *only, struct tally *ta
     json_array_foreach((json_t *)cases, i, one)
     {
         const char *id = json_string_value(json_object_get(one, "id"));
-        if (only == NULL || (id != NULL && strcmp(id, only) == 0)) {
-            run_case(one, defaults, tally);
+        if (run->only == NULL || (id != NULL && strcmp(id, run->only) == 0)) {
+            run_case(one, defaults, run);
         }
     }
     bool is_there = json_is_array(cases);
@@ -119,25 +120,38 @@ static weir_status run_file(const char *path, const char *only, struct tally *ta
     return is_there ? WEIR_OK : weir_error_set(err, WEIR_ERR_INVALID, "%s: has no cases", path);
 }
 
+static int usage(void)
+{
+    fprintf(stderr,
+            "Usage: sched-cases [-p PROFILE] FILE [CASE]\n"
+            "Runs the scheduling cases of FILE (or one, by its id) and prints each\n"
+            "difference; the last line counts them. PROFILE: default, or kai if none is given.\n");
+    return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 2 || argc > 3 || argv[1][0] == '-') {
-        fprintf(stderr, "Usage: sched-cases FILE [CASE]\n"
-                        "Runs the scheduling cases of FILE (or one, by its id) and prints each\n"
-                        "difference; the last line counts them.\n");
-        return EXIT_FAILURE;
+    struct run run = {.profile = "kai"};
+    for (int option; (option = getopt(argc, argv, "p:")) != -1;) {
+        if (option != 'p') {
+            return usage();
+        }
+        run.profile = optarg;
     }
-    if (access(argv[1], R_OK) != 0) {
-        fprintf(stderr, "sched-cases: %s cannot be read\n", argv[1]);
+    if (optind >= argc || optind + 2 < argc) {
+        return usage();
+    }
+    if (access(argv[optind], R_OK) != 0) {
+        fprintf(stderr, "sched-cases: %s cannot be read\n", argv[optind]);
         return EXIT_NO_FILE;
     }
-    struct tally tally = {0};
     struct weir_error err = {0};
-    weir_status status = run_file(argv[1], argc > 2 ? argv[2] : NULL, &tally, &err);
+    run.only = optind + 1 < argc ? argv[optind + 1] : NULL;
+    weir_status status = run_file(argv[optind], &run, &err);
     if (status != WEIR_OK) {
         fprintf(stderr, "sched-cases: %s\n", err.message);
         return weir_status_exit(status);
     }
-    printf("%d passed, %d failed, %d skipped\n", tally.n_passed, tally.n_failed, tally.n_skipped);
-    return tally.n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    printf("%d passed, %d failed, %d skipped\n", run.n_passed, run.n_failed, run.n_skipped);
+    return run.n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -35,8 +35,9 @@ struct world {
 };
 
 /** @return UNSUPPORTED with the reason for which the case is left out; INVALID: not a case. */
-weir_status world_load(struct world *world, const json_t *document, const json_t *defaults,
-                       struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status world_load(struct world *world, const char *profile, const json_t *document,
+                       const json_t *defaults, struct weir_arena *arena,
+                       struct weir_error *err) WEIR_MUST_CHECK;
 
 /** One round of `actions`; the tasks' states are then as right after it. */
 weir_status world_run(struct world *world, struct weir_error *err) WEIR_MUST_CHECK;

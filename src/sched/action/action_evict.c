@@ -5,7 +5,6 @@
 #include "sched/evict/allow.h"
 #include "sched/evict/attempts.h"
 #include "sched/evict/candidates.h"
-#include "sched/evict/search.h"
 #include "sched/model/chunk.h"
 #include "sched/place/affinity.h"
 
@@ -142,8 +141,6 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     bool is_owed = rule->within_share && cluster->profile->guarantee_first &&
                    shares_is_guaranteed(cluster, queue, &amount, false);
     if (n == 0 || !may_evict_yet(cluster, job) ||
-        (rule->must_move_all && search_applies(cluster) &&
-         cluster->jobs[job].preemptibility == WEIR_SCHED_NON_PREEMPTIBLE) ||
         (rule->within_share && !reclaim_may_ask(cluster, queue, &amount, &fixed)) ||
         (rule->only_guaranteed && !is_owed)) {
         return false;
@@ -308,8 +305,7 @@ static bool is_ending(const struct cluster *cluster, const struct weir_sched_job
 static bool is_broken(const struct cluster *cluster, int32_t job)
 {
     int32_t root = cluster->jobs[job].first_group;
-    bool is_whole = cluster->profile->like_kai ? chunk_is_there(cluster, root)
-                                               : chunk_is_satisfied(cluster, root);
+    bool is_whole = chunk_is_satisfied(cluster, root);
     return !is_whole && !is_ending(cluster, &cluster->snapshot->jobs[job]);
 }
 

@@ -1,6 +1,5 @@
 #include "sched/evict/allow.h"
 
-#include "sched/evict/search.h"
 #include "sched/model/chunk.h"
 #include "sched/share/borrowed.h"
 
@@ -135,7 +134,7 @@ static bool would_overfeed(const struct solver *solver)
 bool allow_preempt(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)
 {
     (void)losses;
-    return n_losses == 0 || search_applies(solver->cluster) || !would_overfeed(solver);
+    return n_losses == 0 || !would_overfeed(solver);
 }
 
 bool allow_reclaim(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)
@@ -143,10 +142,8 @@ bool allow_reclaim(const struct solver *solver, const struct reclaim_loss *losse
     const struct cluster *cluster = solver->cluster;
     int32_t queue = cluster->snapshot->jobs[solver->job].queue;
     bool is_fixed = false;
-    /* Where all that waits had its turn, nobody was passed over. */
-    bool is_first =
-        search_applies(cluster) || (cluster->profile->guarantee_first &&
-                                    shares_is_guaranteed(cluster, queue, &solver->amount, true));
+    bool is_first = cluster->profile->guarantee_first &&
+                    shares_is_guaranteed(cluster, queue, &solver->amount, true);
     if (!is_first && would_overfeed(solver)) {
         return false;
     }

@@ -35,7 +35,7 @@ bool attempts_describe(struct cycle *cycle, int32_t job, struct failure *out)
 static bool may_preempt_no_more(const struct cluster *cluster, const struct failure *than,
                                 const struct failure *request)
 {
-    bool asks_as_much = request->n_tasks == than->n_tasks || cluster->profile->like_kai;
+    bool asks_as_much = request->n_tasks == than->n_tasks;
     return request->job < 0 ||
            (asks_as_much && candidates_are_no_more(cluster, than->job, request->job));
 }
@@ -53,7 +53,7 @@ bool attempts_have_failed(const struct cycle *cycle, const struct attempts *atte
 {
     const struct cluster *cluster = &cycle->cluster;
     int32_t queue = cluster->snapshot->jobs[job].queue;
-    if (!cluster->profile->like_kai && is_no_easier(cluster, &attempts->last[queue], request)) {
+    if (is_no_easier(cluster, &attempts->last[queue], request)) {
         return true;
     }
     if (attempts->version != cluster->n_commits || backfill_has_reserved(&cycle->backfill, job)) {

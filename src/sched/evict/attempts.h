@@ -30,8 +30,8 @@ void attempts_fini(struct attempts *attempts);
 /** What a job asks for. @return Whether it is one of those that count. */
 bool attempts_describe(struct cycle *cycle, int32_t job, struct failure *out);
 
-/** Whether a job that needs no less of the same queue has failed: the last one of the queue (but
- * not like_kai, as room may have been made since), or in the state as it is. */
+/** Whether a job that needs no less of the same queue has failed: the last one of the queue, or
+ * one in the state as it is. */
 bool attempts_have_failed(const struct cycle *cycle, const struct attempts *attempts, int32_t job,
                           const struct failure *request);
 

@@ -21,12 +21,11 @@ static int64_t min_run_ms(const struct cluster *cluster, int32_t queue, bool is_
 }
 
 /** Whoever runs and may lose. A job of which a part is on the move already is left alone: the rest
- *  of a gang must not go without it. Not by like_kai: whoever waits for a place may lose that. */
+ *  of a gang must not go without it. */
 static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
-    bool is_settled = cluster->profile->like_kai ? root->n_alive + root->n_pipelined > 0
-                                                 : root->n_alive > 0 && root->n_pipelined == 0;
+    bool is_settled = root->n_alive > 0 && root->n_pipelined == 0;
     return is_settled && cluster->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE
                ? SOLVER_WHOLE
                : SOLVER_NOT_A_VICTIM;
@@ -66,16 +65,13 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
     const struct cluster *cluster = &cycle->cluster;
     int32_t queue = cluster->jobs[job].queue;
     uint8_t *is_victim = cycle->solver.is_victim;
-    struct weir_sched_amount amount;
-    chunk_amount(cluster, cycle->tasks, chunk_next(cluster, job, cycle->tasks), &amount, NULL);
     candidates_of_all(cycle, job);
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
         const int32_t *jobs = cluster->queue_jobs + cluster->queue_first[q];
         int32_t n = cluster->queue_first[q + 1] - cluster->queue_first[q];
         int32_t taker = queue, loser = q;
         cluster_find_siblings(cluster, &taker, &loser);
-        bool is_out = q == queue || (cluster->profile->like_kai && n > 0 &&
-                                     !reclaim_may_take_from(cluster, queue, &amount, q));
+        bool is_out = q == queue;
         int64_t min_run = is_out || n == 0 ? 0 : min_run_ms(cluster, loser, true);
         for (int32_t i = 0; i < n && (is_out || min_run > 0); i++) {
             if (is_out) {
@@ -91,7 +87,7 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
  *  their minimum. */
 static bool only_grows(const struct cluster *cluster, int32_t job)
 {
-    return !cluster->profile->like_kai && chunk_rank(cluster, job) != CHUNK_BELOW;
+    return chunk_rank(cluster, job) != CHUNK_BELOW;
 }
 
 /** Whether the job has waited too long for less than its minimum: then it takes from whoever of its

@@ -84,7 +84,7 @@ static bool fits_somewhere(const struct prospect *prospect, int32_t shape)
 static int64_t milli_on(const struct cluster *cluster, int32_t task, int32_t node, bool is_up)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    bool is_exact = demand->device_milli > 0 && !cluster->profile->like_kai;
+    bool is_exact = demand->device_milli > 0;
     if (demand->n_devices == 0 || is_exact) {
         return (int64_t)demand->n_devices * demand->device_milli;
     }
@@ -177,8 +177,7 @@ void prospect_update(struct prospect *prospect)
     for (int32_t shape = 0; shape < cluster->n_shapes; shape++) {
         prospect->is_movable[shape] = fits_somewhere(prospect, shape);
     }
-    memset(prospect->is_loose, cluster->profile->like_kai,
-           (size_t)snapshot->n_nodes * sizeof *prospect->is_loose);
+    memset(prospect->is_loose, 0, (size_t)snapshot->n_nodes * sizeof *prospect->is_loose);
     for (int32_t i = 0; i < prospect->n_gangs; i++) {
         note_gang(prospect, &snapshot->jobs[prospect->gangs[i]]);
     }

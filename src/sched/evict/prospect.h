@@ -9,8 +9,7 @@
  * gang goes, its members may take each other's places, so that one that could move, or shares of
  * devices, make all on its nodes count. What this rules out beyond what cannot succeed is that a
  * gang of whole devices changes places with a job that is larger in one resource and smaller in
- * another, or that two change places beside room of which neither fits. KAI-Scheduler tries those:
- * by profile like_kai all count.
+ * another, or that two change places beside room of which neither fits.
  */
 #ifndef WEIR_SCHED_PROSPECT_H
 #define WEIR_SCHED_PROSPECT_H

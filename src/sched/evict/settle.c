@@ -34,7 +34,7 @@ static bool holds(const int32_t *devices, int32_t n, int32_t device)
     return false;
 }
 
-int32_t settle_find_free(const struct cluster *cluster, int32_t victim, int32_t device)
+static int32_t find_free(const struct cluster *cluster, int32_t victim, int32_t device)
 {
     const int32_t *held = cluster->held_devices + cluster->tasks[victim].first_spot;
     int32_t node = cluster->tasks[victim].held, n = cluster_demand(cluster, victim)->n_devices;
@@ -61,7 +61,7 @@ static bool swap_device(struct solver *solver, int32_t victim, int32_t device, i
         !holds(target, n, device)) {
         return false;
     }
-    int32_t to = settle_find_free(cluster, victim, device);
+    int32_t to = find_free(cluster, victim, device);
     if (to < 0) {
         return false;
     }

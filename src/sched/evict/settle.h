@@ -20,10 +20,6 @@ int32_t settle_count_losses(struct solver *solver);
 /** Room for so many in solver->losses. @return false: memory is out. */
 bool settle_reserve_losses(struct solver *solver, int32_t n);
 
-/** A device for whoever was given one of a victim's that turns out not to have to go: of the same
- *  node and NUMA zone, free in the future, and not the victim's; -1. */
-int32_t settle_find_free(const struct cluster *cluster, int32_t victim, int32_t device);
-
 /** Whether all tasks of a unit run on where they were. */
 bool settle_is_whole(const struct solver *solver, const struct solver_unit *unit);
 

@@ -1,7 +1,6 @@
 #include "sched/evict/solver.h"
 
 #include "base/macros.h"
-#include "sched/evict/search.h"
 #include "sched/evict/settle.h"
 #include "sched/evict/victims.h"
 #include "sched/model/chunk.h"
@@ -33,7 +32,7 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
     *solver = (struct solver){.cluster = cluster, .placer = placer};
-    solver->is_large = snapshot->n_nodes > SOLVER_LARGE && !cluster->profile->like_kai;
+    solver->is_large = snapshot->n_nodes > SOLVER_LARGE;
     solver->is_victim = make(n_jobs, 1);
     solver->is_listed = make(n_jobs, sizeof(bool));
     for (int i = 0; i < 2; i++) {
@@ -67,7 +66,6 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
         solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
         solver->is_hopeful != NULL && solver->rings != NULL &&
         solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
-    WEIR_TRY(search_init(&solver->search, cluster));
     return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
@@ -92,7 +90,6 @@ void solver_fini(struct solver *solver)
     free(solver->is_hopeful);
     free(solver->may_lose);
     free(solver->rings);
-    search_fini(&solver->search);
     prospect_fini(&solver->prospect);
     free(solver->pending);
     free(solver->evicted);
@@ -405,7 +402,7 @@ static int64_t devices_wanted(const struct solver *solver, int32_t n_tasks)
     for (int32_t i = 0; i < n_tasks; i++) {
         const struct weir_sched_demand *demand =
             cluster_demand(solver->cluster, solver->pending[i]);
-        sum += portion_least(solver->cluster->profile, demand);
+        sum += portion_least(demand);
     }
     return sum;
 }
@@ -506,15 +503,6 @@ bool solver_solve(struct solver *solver)
         return false;
     }
     solver->is_simple = is_simple(solver, n_tasks);
-    if (search_applies(cluster)) {
-        solver->checkpoint = cluster_checkpoint(cluster);
-        solver->n_scenarios = 0;
-        bool is_found = search_solve(solver, n_tasks);
-        if (!is_found) {
-            cluster_rollback(cluster, solver->checkpoint);
-        }
-        return is_found;
-    }
     solver->is_narrow = solver->must_move_all && solver->is_simple && solver->is_large;
     if (solver->is_narrow && !find_hopes(solver, n_tasks)) {
         return false;

@@ -20,8 +20,8 @@
 #define SOLVER_STEPS_PER_SCENARIO 4
 
 /** On more nodes a search for moves looks only at victims that are in the way, and all of them may
- *  take the fewer steps the more nodes there are, as the rest of a cycle takes the longer; but not
- *  like_kai. What is owed to who waits does not depend on moves. */
+ *  take the fewer steps the more nodes there are, as the rest of a cycle takes the longer.
+ *  What is owed to who waits does not depend on moves. */
 #define SOLVER_LARGE 700
 
 /** Of victims in the way, and of nodes where the job could lie, so many are looked at in a step;
@@ -57,39 +57,6 @@ struct solver_link {
     int32_t unit, next;
 };
 
-/** A node with victims. */
-struct search_node {
-    int32_t node;
-    int32_t turn; /**< Of its first victim. */
-    int64_t room; /**< Of devices, if all of them go. */
-    const char *name;
-};
-
-/** The search of search.h. */
-struct search {
-    uint8_t *turns;    /**< Per task: enum chunk_turn. */
-    bool *is_gone;     /**< Per task: popped, or recorded and passed over. */
-    bool *is_recorded; /**< Per task. */
-    int32_t *recorded; /**< Tasks that had to go or move for those solved so far. */
-    int32_t n_recorded;
-    int32_t *victims; /**< Tasks evicted in the scenario in place. */
-    int32_t n_victims;
-    bool *is_victim, *is_listed; /**< Per job. */
-    bool *was_whole;             /**< Per job that is a victim: it has its minimum without. */
-    bool *chosen;                /**< Per unit: goes in the scenario. */
-    struct search_node *nodes;
-    int64_t steps_end;       /**< Of solver.n_steps: where the way at hand ends. */
-    int32_t n_shown;         /**< Of the job's tasks, to be placed. */
-    int64_t wanted_milli;    /**< Devices of those. */
-    int64_t recorded_sum;    /**< Of all that is recorded. */
-    int64_t *gone_of_job;    /**< Per job: of its units so far. */
-    int64_t *fits, n_fit;    /**< Per node and in all: how many tasks like the first fit, by sums
-                                  alone, if what is recorded and all units so far were gone. */
-    int64_t *recorded_milli; /**< Per node: of what is recorded. */
-    struct prospect_gain *recorded_gains;
-    int32_t *victims_early, *n_of_group, *loss_of_job; /**< While losses are counted. */
-};
-
 struct solver;
 
 /** Judges a scenario that is in place: every loss is a unit that found no other place. */
@@ -106,7 +73,6 @@ struct solver {
     bool must_move_all; /**< Consolidation: whoever is evicted must have a new place. */
     bool may_move;      /**< Look for new places for victims. */
 
-    struct search search;
     struct prospect prospect;
     bool are_open;  /**< `victims` and what follows is made for the job at hand. */
     bool is_simple; /**< The job's first task: what it needs is a matter of one node alone. */

@@ -1,6 +1,5 @@
 #include "sched/evict/victims.h"
 
-#include "sched/evict/search.h"
 #include "sched/model/chunk.h"
 
 #include <string.h>
@@ -86,14 +85,12 @@ static weir_status open_wide(struct solver *solver)
 weir_status victims_open(struct solver *solver)
 {
     const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
-    bool is_loose = search_applies(solver->cluster); /* Who goes with whom is not known. */
     solver->n_units = solver->n_unit_tasks = 0;
     solver->are_open = true;
     memset(solver->gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->gains);
     memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         solver->node_head[i] = -1;
-        solver->gains[i].is_loose = is_loose;
     }
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         solver->last_unit[i] = -1;
@@ -157,62 +154,13 @@ static int32_t next_of_tree(struct solver *solver, int32_t job, int32_t n_popped
     return n;
 }
 
-/** Of what is not gone: one task above the minimum, else all. */
-static int32_t next_of_rest(const struct solver *solver, int32_t job, int32_t *out,
-                            bool *out_is_last)
-{
-    const struct cluster *cluster = solver->cluster;
-    const struct group_state *group = &cluster->groups[cluster->jobs[job].first_group];
-    int32_t n = 0;
-    for (int32_t i = 0; i < group->n_tasks; i++) {
-        int32_t task = cluster->task_order[group->first_task + i];
-        enum task_phase phase = (enum task_phase)cluster->tasks[task].phase;
-        bool is_in = phase == PHASE_RUNNING || phase == PHASE_BOUND || phase == PHASE_PIPELINED;
-        if (is_in && !solver->search.is_gone[task]) {
-            out[n++] = task;
-        }
-    }
-    *out_is_last = n <= group->min_member;
-    if (!*out_is_last) {
-        out[0] = out[n - 1];
-        n = 1;
-    }
-    return n;
-}
-
-/** The same of a job with sub-groups: by ending on trial what is gone. */
-static int32_t next_of_rest_of_tree(struct solver *solver, int32_t job, int32_t *out,
-                                    bool *out_is_last)
-{
-    struct cluster *cluster = solver->cluster;
-    const struct job_state *state = &cluster->jobs[job];
-    size_t checkpoint = cluster_checkpoint(cluster);
-    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
-        if (solver->search.is_gone[t]) {
-            cluster_evict(cluster, t, WEIR_SCHED_EVICT_NONE, WEIR_SCHED_NONE);
-        }
-    }
-    int32_t n = chunk_to_evict(cluster, job, out);
-    *out_is_last = n == cluster->groups[state->first_group].n_alive;
-    cluster_rollback(cluster, checkpoint);
-    return n;
-}
-
 static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool *out_is_last)
 {
     struct cluster *cluster = solver->cluster;
     int32_t n_popped = solver->popped[job];
     bool is_flat = cluster->jobs[job].n_groups == 1;
-    int32_t n = 0;
-    if (search_applies(cluster)) {
-        n = is_flat ? next_of_rest(solver, job, out, out_is_last)
-                    : next_of_rest_of_tree(solver, job, out, out_is_last);
-        bool is_whole = solver->is_victim[job] == SOLVER_WHOLE &&
-                        cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
-        return *out_is_last && !is_whole ? 0 : n;
-    }
-    n = cluster->jobs[job].n_groups == 1 ? next_of_flat(solver, job, n_popped, out, out_is_last)
-                                         : next_of_tree(solver, job, n_popped, out, out_is_last);
+    int32_t n = is_flat ? next_of_flat(solver, job, n_popped, out, out_is_last)
+                        : next_of_tree(solver, job, n_popped, out, out_is_last);
     bool is_whole = solver->is_victim[job] == SOLVER_WHOLE &&
                     cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
     return *out_is_last && !is_whole ? 0 : n;
@@ -243,34 +191,6 @@ static void push_rest(struct solver *solver, int32_t job, int32_t *scratch)
     order_push_ranked(&solver->victims, job, is_last ? CHUNK_AT : CHUNK_ABOVE);
 }
 
-/** Whether a unit holds what is recorded: then all of that is passed over, and the rest of the job
- *  comes later. */
-static bool pass_recorded(struct solver *solver, int32_t job, const int32_t *tasks, int32_t n)
-{
-    struct search *search = &solver->search;
-    const struct job_state *state = &solver->cluster->jobs[job];
-    struct weir_sched_amount all = {{0}}, amount;
-    bool is_met = false, is_rest = false;
-    for (int32_t i = 0; i < n; i++) {
-        is_met = is_met || search->is_recorded[tasks[i]];
-    }
-    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks && is_met; t++) {
-        if (search->is_recorded[t] && !search->is_gone[t]) {
-            chunk_amount(solver->cluster, &t, 1, &amount, NULL);
-            amount_add(&all, &amount);
-            search->is_gone[t] = true;
-        }
-        is_rest = is_rest || (cluster_seat(solver->cluster, t) >= 0 && !search->is_gone[t]);
-    }
-    if (is_met) {
-        order_count_loss(&solver->victims, job, &all);
-    }
-    if (is_rest) {
-        push_rest(solver, job, solver->unit_tasks + solver->n_unit_tasks);
-    }
-    return is_met;
-}
-
 bool victims_pop(struct solver *solver)
 {
     solver->n_steps++;
@@ -294,11 +214,8 @@ bool victims_pop(struct solver *solver)
         bool is_last = true;
         int32_t *out = solver->unit_tasks + solver->n_unit_tasks;
         int32_t n = next_unit(solver, job, out, &is_last);
-        if (n == 0 || pass_recorded(solver, job, out, n)) {
+        if (n == 0) {
             continue;
-        }
-        for (int32_t i = 0; i < n; i++) {
-            solver->search.is_gone[out[i]] = true;
         }
         solver->units[solver->n_units] = (struct solver_unit){.first = solver->n_unit_tasks,
                                                               .n = n,

@@ -7,27 +7,17 @@ static int32_t active(const struct group_state *group)
     return group->n_alive + group->n_pipelined;
 }
 
-static bool has_minimum(const struct cluster *cluster, int32_t g, bool with_leaving)
+bool chunk_is_satisfied(const struct cluster *cluster, int32_t g)
 {
     const struct group_state *group = &cluster->groups[g];
     if (group->first_child < 0) {
-        return active(group) + (with_leaving ? group->n_releasing : 0) >= group->min_member;
+        return active(group) >= group->min_member;
     }
     int32_t n = 0;
     for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        n += has_minimum(cluster, c, with_leaving);
+        n += chunk_is_satisfied(cluster, c);
     }
     return n >= group->min_member;
-}
-
-bool chunk_is_satisfied(const struct cluster *cluster, int32_t g)
-{
-    return has_minimum(cluster, g, false);
-}
-
-bool chunk_is_there(const struct cluster *cluster, int32_t g)
-{
-    return has_minimum(cluster, g, true);
 }
 
 /** Sum of the minimums of the leaves below. */
@@ -54,35 +44,26 @@ enum chunk_rank chunk_rank(const struct cluster *cluster, int32_t job)
     return n_active > minimum(cluster, root) ? CHUNK_ABOVE : CHUNK_AT;
 }
 
-static bool waits(const struct cluster *cluster, const uint8_t *turns, int32_t task)
-{
-    uint8_t turn = turns == NULL ? CHUNK_BY_PHASE : turns[task];
-    return turn == CHUNK_AGAIN ||
-           (turn == CHUNK_BY_PHASE && cluster->tasks[task].phase == PHASE_PENDING);
-}
-
-static int32_t take_pending(const struct cluster *cluster, const uint8_t *turns,
-                            const struct group_state *group, int32_t n_wanted, int32_t *out)
+static int32_t take_pending(const struct cluster *cluster, const struct group_state *group,
+                            int32_t n_wanted, int32_t *out)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < group->n_tasks && n < n_wanted; i++) {
         int32_t task = cluster->task_order[group->first_task + i];
-        if (waits(cluster, turns, task)) {
+        if (cluster->tasks[task].phase == PHASE_PENDING) {
             out[n++] = task;
         }
     }
     return n;
 }
 
-/** What satisfies the group; 0 if its pending tasks cannot. With `turns` as many as there are. */
-static int32_t take_minimum(const struct cluster *cluster, const uint8_t *turns, int32_t g,
-                            int32_t *out)
+/** What satisfies the group; 0 if its pending tasks cannot. */
+static int32_t take_minimum(const struct cluster *cluster, int32_t g, int32_t *out)
 {
     const struct group_state *group = &cluster->groups[g];
     if (group->first_child < 0) {
         int32_t n_wanted = group->min_member - active(group);
-        bool is_enough = turns != NULL || group->n_pending >= n_wanted;
-        return is_enough ? take_pending(cluster, turns, group, n_wanted, out) : 0;
+        return group->n_pending >= n_wanted ? take_pending(cluster, group, n_wanted, out) : 0;
     }
     int32_t n = 0, n_missing = group->min_member;
     for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
@@ -91,12 +72,12 @@ static int32_t take_minimum(const struct cluster *cluster, const uint8_t *turns,
     for (int32_t c = group->first_child; c >= 0 && n_missing > 0;
          c = cluster->groups[c].next_sibling) {
         if (!chunk_is_satisfied(cluster, c)) {
-            int32_t n_taken = take_minimum(cluster, turns, c, out + n);
+            int32_t n_taken = take_minimum(cluster, c, out + n);
             n += n_taken;
             n_missing -= n_taken > 0;
         }
     }
-    return n_missing > 0 && turns == NULL ? 0 : n;
+    return n_missing > 0 ? 0 : n;
 }
 
 /** How full a group is: how many count towards its minimum, tasks or children. */
@@ -127,28 +108,15 @@ static bool is_before(const struct cluster *cluster, int32_t l, int32_t r)
     return l_part != r_part ? l_part < r_part : l < r;
 }
 
-static bool has_waiting(const struct cluster *cluster, const uint8_t *turns, int32_t g)
-{
-    const struct group_state *group = &cluster->groups[g];
-    const struct job_state *job = &cluster->jobs[group->job];
-    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && turns != NULL; t++) {
-        if (waits(cluster, turns, t) && group_is_below(cluster, cluster->tasks[t].group, g)) {
-            return true;
-        }
-    }
-    return turns == NULL && group->n_pending > 0;
-}
-
 /** The child after `last` (-1: the first) in the order in which they grow, of those with pending
  *  tasks; or in which they shrink, of those with running ones; -1. */
-static int32_t next_child(const struct cluster *cluster, const uint8_t *turns, int32_t g,
-                          int32_t last, bool grows)
+static int32_t next_child(const struct cluster *cluster, int32_t g, int32_t last, bool grows)
 {
     int32_t best = -1;
     for (int32_t c = cluster->groups[g].first_child; c >= 0; c = cluster->groups[c].next_sibling) {
         const struct group_state *child = &cluster->groups[c];
         bool is_past = last < 0 || (c != last && is_before(cluster, last, c) == grows);
-        bool is_any = grows ? has_waiting(cluster, turns, c) : child->n_alive > 0;
+        bool is_any = grows ? child->n_pending > 0 : child->n_alive > 0;
         if (is_any && is_past && (best < 0 || is_before(cluster, c, best) == grows)) {
             best = c;
         }
@@ -157,36 +125,29 @@ static int32_t next_child(const struct cluster *cluster, const uint8_t *turns, i
 }
 
 /** More for a satisfied group: a child's minimum, or one for a child that has it. */
-static int32_t take_extra(const struct cluster *cluster, const uint8_t *turns, int32_t g,
-                          int32_t *out)
+static int32_t take_extra(const struct cluster *cluster, int32_t g, int32_t *out)
 {
     const struct group_state *group = &cluster->groups[g];
     if (group->first_child < 0) {
-        return take_pending(cluster, turns, group, 1, out);
+        return take_pending(cluster, group, 1, out);
     }
     int32_t n = 0;
-    for (int32_t c = next_child(cluster, turns, g, -1, true); c >= 0 && n == 0;
-         c = next_child(cluster, turns, g, c, true)) {
-        n = chunk_is_satisfied(cluster, c) ? take_extra(cluster, turns, c, out)
-                                           : take_minimum(cluster, turns, c, out);
+    for (int32_t c = next_child(cluster, g, -1, true); c >= 0 && n == 0;
+         c = next_child(cluster, g, c, true)) {
+        n = chunk_is_satisfied(cluster, c) ? take_extra(cluster, c, out)
+                                           : take_minimum(cluster, c, out);
     }
     return n;
 }
 
-int32_t chunk_next_by_turn(const struct cluster *cluster, int32_t job, const uint8_t *turns,
-                           int32_t *out)
-{
-    int32_t root = cluster->jobs[job].first_group;
-    if (turns == NULL && cluster->groups[root].n_pending == 0) {
-        return 0;
-    }
-    return chunk_is_satisfied(cluster, root) ? take_extra(cluster, turns, root, out)
-                                             : take_minimum(cluster, turns, root, out);
-}
-
 int32_t chunk_next(const struct cluster *cluster, int32_t job, int32_t *out)
 {
-    return chunk_next_by_turn(cluster, job, NULL, out);
+    int32_t root = cluster->jobs[job].first_group;
+    if (cluster->groups[root].n_pending == 0) {
+        return 0;
+    }
+    return chunk_is_satisfied(cluster, root) ? take_extra(cluster, root, out)
+                                             : take_minimum(cluster, root, out);
 }
 
 static bool is_alive(const struct cluster *cluster, int32_t task)
@@ -233,11 +194,11 @@ static int32_t take_surplus(const struct cluster *cluster, int32_t g, int32_t *o
         return active(group) > group->min_member ? take_last(cluster, group, out) : 0;
     }
     int32_t n = 0, n_satisfied = fill(cluster, g);
-    for (int32_t c = next_child(cluster, NULL, g, -1, false); c >= 0 && n == 0 && n_satisfied > 0;
-         c = next_child(cluster, NULL, g, c, false)) {
+    for (int32_t c = next_child(cluster, g, -1, false); c >= 0 && n == 0 && n_satisfied > 0;
+         c = next_child(cluster, g, c, false)) {
         n = take_surplus(cluster, c, out);
     }
-    int32_t last = next_child(cluster, NULL, g, -1, false);
+    int32_t last = next_child(cluster, g, -1, false);
     return n == 0 && last >= 0 && n_satisfied > group->min_member
                ? take_running(cluster, group->job, last, out)
                : n;

@@ -18,24 +18,9 @@ enum chunk_rank chunk_rank(const struct cluster *cluster, int32_t job);
 /** Whether enough members of a group run or are about to. */
 bool chunk_is_satisfied(const struct cluster *cluster, int32_t group);
 
-/** The same, while those that leave still count. */
-bool chunk_is_there(const struct cluster *cluster, int32_t group);
-
 /** The pending tasks that start next together, into out (room for all the job's tasks). @return
  *  How many; 0: none is pending, or too few of them for the minimum. */
 int32_t chunk_next(const struct cluster *cluster, int32_t job, int32_t *out);
-
-/** Whether a task waits, where that is supposed. */
-enum chunk_turn {
-    CHUNK_BY_PHASE, /**< If it is pending. */
-    CHUNK_AGAIN,    /**< It was evicted and waits again. */
-    CHUNK_HIDDEN,   /**< As if it were not there. */
-};
-
-/** The same where each task waits as `turns` (per task: enum chunk_turn) says: as many of them as
- *  there are, if they are too few for the minimum. NULL: chunk_next. */
-int32_t chunk_next_by_turn(const struct cluster *cluster, int32_t job, const uint8_t *turns,
-                           int32_t *out);
 
 /** The running tasks that end next together: one above the minimum, else all. The same form. */
 int32_t chunk_to_evict(const struct cluster *cluster, int32_t job, int32_t *out);

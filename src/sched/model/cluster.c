@@ -6,8 +6,7 @@
 
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node)
 {
-    return portion_units(cluster->profile, cluster_demand(cluster, task),
-                         cluster->nodes[node].device_size,
+    return portion_units(cluster_demand(cluster, task), cluster->nodes[node].device_size,
                          cluster->snapshot->nodes[node].device_memory_bytes > 0);
 }
 
@@ -29,7 +28,7 @@ static struct task_charge charge_of(const struct cluster *cluster, int32_t task,
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct task_state *state = &cluster->tasks[task];
-    int64_t devices = portion_charge(cluster->profile, demand, size, node >= 0);
+    int64_t devices = portion_charge(demand, size);
     for (int32_t i = 0; i < state->n_extras; i++) {
         const struct extra_want *want = &cluster->wants[state->first_extra + i];
         devices += want->count * cluster->extra_milli[want->name];

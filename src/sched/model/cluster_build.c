@@ -168,7 +168,7 @@ static void build_nodes(struct cluster *cluster)
         struct node_state *node = &cluster->nodes[i];
         node->first_device = at_device;
         node->first_zone = at_zone;
-        node->device_size = portion_device_size(cluster->profile, given->device_memory_bytes);
+        node->device_size = portion_device_size(given->device_memory_bytes);
         node->whole_now = node->whole_future = given->n_devices;
         node->room_milli = (int64_t)given->n_devices * WEIR_SCHED_DEVICE;
         node->is_open = !given->is_cordoned && !(given->closed_until_ms > given->closed_from_ms &&

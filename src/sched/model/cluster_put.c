@@ -45,14 +45,13 @@ static void guess_devices(struct cluster *cluster, int32_t task, int32_t at)
 }
 
 /** The zones of a task that did not say which: where its devices lie, or those it would be given
- *  if it came now. Profile like_kai: none, as KAI-Scheduler counts whom it does not know nowhere.
- */
+ *  if it came now. */
 static uint32_t guess_zones(const struct cluster *cluster, int32_t task, int32_t at)
 {
     int32_t *devices = cluster->target_devices + cluster->tasks[task].first_spot;
     int32_t n_devices = cluster_demand(cluster, task)->n_devices, span;
     uint32_t zones = 0;
-    if (cluster->profile->like_kai || !zones_concern(cluster, task)) {
+    if (!zones_concern(cluster, task)) {
         return 0;
     }
     if (n_devices > 0 && cluster->zones_have_devices) {

@@ -15,41 +15,12 @@ static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
     return order->is_victims ? compared > 0 : compared < 0;
 }
 
-/** What a job holds that was not taken yet, like_kai: devices that were asked for by memory count
- *  as none there. */
-static void measure_rest(const struct order *order, int32_t job, struct weir_sched_amount *out)
-{
-    const struct cluster *cluster = order->cluster;
-    const struct job_state *state = &cluster->jobs[job];
-    bool is_by_memory = false;
-    *out = (struct weir_sched_amount){{0}};
-    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
-        const struct task_state *task = &cluster->tasks[t];
-        if (task->phase == PHASE_RUNNING || task->phase == PHASE_BOUND) {
-            struct task_charge charge = cluster_charge(cluster, t, task->held);
-            amount_count(out, &charge, 1);
-            is_by_memory = is_by_memory || cluster_demand(cluster, t)->device_memory_bytes > 0;
-        }
-    }
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        out->of[r] = WEIR_MAX(out->of[r] - order->gone[job][r], 0);
-    }
-    if (is_by_memory) {
-        out->of[WEIR_SCHED_ACCELERATOR] = 0;
-    }
-}
-
 /** What comes or goes with a job next. */
 static void measure(struct order *order, int32_t job)
 {
-    if (order->gone != NULL) {
-        measure_rest(order, job, &order->measure);
-    } else {
-        int32_t n = order->is_victims
-                        ? chunk_to_evict(order->cluster, job, order->scratch)
-                        : chunk_next_by_turn(order->cluster, job, order->turns, order->scratch);
-        chunk_amount(order->cluster, order->scratch, n, &order->measure, NULL);
-    }
+    int32_t n = order->is_victims ? chunk_to_evict(order->cluster, job, order->scratch)
+                                  : chunk_next(order->cluster, job, order->scratch);
+    chunk_amount(order->cluster, order->scratch, n, &order->measure, NULL);
     order->measured = job;
 }
 
@@ -60,13 +31,6 @@ static void make_key(struct order *order, int32_t queue)
     struct weir_sched_amount has = cluster->queues[queue].allocated, with;
     if (of->top != order->measured) { /* It is the first of queues above as well. */
         measure(order, of->top);
-    }
-    if (order->gone != NULL) {
-        with = has;
-        amount_subtract(&with, &order->queues[cluster->jobs[of->top].queue].lost);
-        amount_subtract(&with, &order->measure);
-        order_make_loser_key(cluster, queue, &has, &with, &of->key);
-        return;
     }
     if (order->is_victims) {
         amount_subtract(&has, &of->lost);
@@ -177,84 +141,8 @@ static void heapify_children(struct order *order, int32_t queue)
     }
 }
 
-/** All keys anew, and of leaves and of parents who is best there, but nobody changes places. */
-static void rekey_all(struct order *order)
-{
-    order->dirty = order->measured = -1;
-    for (int32_t q = root_of(order) - 1; q >= 0; q--) { /* Children before parents. */
-        settle(order, q);
-    }
-}
-
-/** The same from a leaf upwards. */
-static void rekey_path(struct order *order, int32_t queue)
-{
-    order->dirty = order->measured = -1;
-    for (; queue != root_of(order); queue = parent_of(order, queue)) {
-        settle(order, queue);
-    }
-}
-
-static void mark_late(struct order *order, int32_t queue)
-{
-    for (; queue != root_of(order); queue = parent_of(order, queue)) {
-        order->queues[queue].is_late = true;
-    }
-}
-
-/** The leaf whose job is next; -1. Whoever is first and changed finds its place first. */
-static int32_t find_late(struct order *order)
-{
-    int32_t queue = root_of(order);
-    while (!is_leaf(order, queue)) {
-        const struct order_queue *of = &order->queues[queue];
-        int32_t *heap = order->children + of->first;
-        if (of->n == 0) {
-            return -1;
-        }
-        if (order->queues[heap[0]].is_late) {
-            order->queues[heap[0]].is_late = false;
-            sift_queues(order, heap, of->n, 0);
-        } else {
-            queue = heap[0];
-        }
-    }
-    return queue;
-}
-
-/** Take out a leaf that has no more jobs, and whoever has no more children then. */
-static void drop_late(struct order *order, int32_t queue)
-{
-    while (queue != root_of(order) && order->queues[queue].n == 0) {
-        int32_t parent = parent_of(order, queue);
-        struct order_queue *of = &order->queues[parent];
-        int32_t *heap = order->children + of->first;
-        order->queues[queue].position = -1;
-        order->queues[queue].is_late = false;
-        if (--of->n > 0) {
-            put(order, heap, 0, heap[of->n]);
-            sift_queues(order, heap, of->n, 0);
-        }
-        queue = parent;
-    }
-    mark_late(order, queue);
-}
-
-/** Put a leaf in that has a job again, and whoever above it is not in. */
-static void link_late(struct order *order, int32_t queue)
-{
-    while (queue != root_of(order) && order->queues[queue].position < 0) {
-        int32_t parent = parent_of(order, queue);
-        struct order_queue *of = &order->queues[parent];
-        put(order, order->children + of->first, of->n++, queue);
-        settle(order, queue);
-        sift_queues(order, order->children + of->first, of->n, order->queues[queue].position);
-        queue = parent;
-    }
-}
-
 /** Everybody finds its place. */
-static void rebuild(struct order *order)
+void order_refresh(struct order *order)
 {
     order->dirty = order->measured = -1;
     for (int32_t q = root_of(order) - 1; q >= 0; q--) { /* Children before parents. */
@@ -270,15 +158,6 @@ static void rebuild(struct order *order)
     settle(order, root_of(order));
 }
 
-void order_refresh(struct order *order)
-{
-    if (order->cluster->profile->like_kai) {
-        rekey_all(order);
-    } else {
-        rebuild(order);
-    }
-}
-
 static weir_status make_arrays(struct order *order)
 {
     const struct weir_sched_snapshot *snapshot = order->cluster->snapshot;
@@ -291,13 +170,8 @@ static weir_status make_arrays(struct order *order)
     if (!order->is_copy) {
         order->of_jobs = calloc(n_jobs, sizeof *order->of_jobs);
     }
-    bool counts_gone = order->is_victims && order->cluster->profile->like_kai;
-    if (counts_gone) {
-        order->gone = calloc(n_jobs, sizeof *order->gone);
-    }
     bool is_whole = order->queues != NULL && order->jobs != NULL && order->children != NULL &&
-                    order->scratch != NULL && order->ranks != NULL && order->of_jobs != NULL &&
-                    (!counts_gone || order->gone != NULL);
+                    order->scratch != NULL && order->ranks != NULL && order->of_jobs != NULL;
     return is_whole ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
@@ -317,7 +191,7 @@ static void fill_leaf(struct order *order, int32_t queue, const bool *is_listed)
     }
 }
 
-/** order.is_victims and order.turns are set. */
+/** order.is_victims is set. */
 static weir_status list_jobs(struct order *order, const struct cluster *cluster,
                              const bool *is_listed)
 {
@@ -350,7 +224,7 @@ static weir_status list_jobs(struct order *order, const struct cluster *cluster,
             fill_leaf(order, q, is_listed);
         }
     }
-    rebuild(order);
+    order_refresh(order);
     return WEIR_OK;
 }
 
@@ -358,13 +232,6 @@ weir_status order_init(struct order *order, const struct cluster *cluster, const
                        bool is_victims)
 {
     *order = (struct order){.is_victims = is_victims};
-    return list_jobs(order, cluster, is_listed);
-}
-
-weir_status order_init_by_turn(struct order *order, const struct cluster *cluster,
-                               const bool *is_listed, const uint8_t *turns)
-{
-    *order = (struct order){.turns = turns};
     return list_jobs(order, cluster, is_listed);
 }
 
@@ -385,7 +252,7 @@ void order_update(struct order *order, const bool *is_listed, const bool *was_li
             fill_leaf(order, q, is_listed);
         }
     }
-    rebuild(order);
+    order_refresh(order);
 }
 
 void order_fini(struct order *order)
@@ -395,7 +262,6 @@ void order_fini(struct order *order)
     free(order->children);
     free(order->scratch);
     free(order->ranks);
-    free(order->gone);
     if (!order->is_copy) {
         free(order->of_jobs);
     }
@@ -413,9 +279,6 @@ weir_status order_copy(struct order *order, const struct order *from)
                                 .of_jobs = from->of_jobs};
         WEIR_TRY(make_arrays(order));
     }
-    if (order->gone != NULL) {
-        memset(order->gone, 0, n_jobs * sizeof *order->gone);
-    }
     order->is_victims = from->is_victims;
     order->dirty = from->dirty;
     order->of_jobs = from->of_jobs;
@@ -428,18 +291,15 @@ weir_status order_copy(struct order *order, const struct order *from)
 
 int32_t order_pop(struct order *order)
 {
-    bool is_late = order->cluster->profile->like_kai;
-    if (order->dirty >= 0 && !is_late) {
+    if (order->dirty >= 0) {
         refresh_path(order, order->dirty);
-    } else if (order->dirty >= 0) {
-        rekey_path(order, order->dirty);
+        order->dirty = -1;
     }
-    order->dirty = -1;
     int32_t first = order->queues[root_of(order)].top;
-    int32_t leaf = is_late ? find_late(order) : first < 0 ? -1 : order->cluster->jobs[first].queue;
-    if (leaf < 0) {
+    if (first < 0) {
         return -1;
     }
+    int32_t leaf = order->cluster->jobs[first].queue;
     struct order_queue *of = &order->queues[leaf];
     struct order_entry *heap = order->jobs + of->first;
     int32_t job = heap[0].job;
@@ -448,11 +308,6 @@ int32_t order_pop(struct order *order)
         order_jobs_sink(order, heap, of->n, 0);
     }
     order->dirty = leaf;
-    if (is_late && of->n == 0) {
-        drop_late(order, leaf);
-    } else if (is_late) {
-        mark_late(order, leaf);
-    }
     for (int32_t i = 1; i < of->n && i <= 2; i++) { /* One of them is popped after the first. */
         __builtin_prefetch(&order->cluster->jobs[heap[i].job]);
         __builtin_prefetch(&order->ranks[heap[i].job]);
@@ -473,11 +328,7 @@ void order_push_ranked(struct order *order, int32_t job, int rank)
     order->ranks[job] = (uint8_t)rank;
     order_jobs_raise(order, heap, of->n, order_jobs_entry(order, job));
     of->n++;
-    if (order->cluster->profile->like_kai) {
-        rekey_path(order, order->dirty >= 0 ? order->dirty : leaf);
-        link_late(order, leaf);
-        mark_late(order, leaf);
-    } else if (order->dirty >= 0 && order->dirty != leaf) {
+    if (order->dirty >= 0 && order->dirty != leaf) {
         refresh_path(order, order->dirty);
     }
     order->dirty = leaf;
@@ -487,15 +338,6 @@ void order_count_loss(struct order *order, int32_t job, const struct weir_sched_
 {
     const struct weir_sched_queue *queues = order->cluster->snapshot->queues;
     int32_t queue = order->cluster->jobs[job].queue;
-    if (order->gone != NULL) {
-        struct weir_sched_amount rest;
-        measure_rest(order, job, &rest);
-        amount_add(&order->queues[queue].lost, &rest);
-        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-            order->gone[job][r] += amount->of[r];
-        }
-        return;
-    }
     for (int32_t q = queue; q >= 0; q = queues[q].parent) {
         amount_add(&order->queues[q].lost, amount);
     }

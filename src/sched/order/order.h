@@ -2,9 +2,6 @@
  * Who is next: the jobs of all queues in the order in which they are served, or, of victims, in
  * which they lose. Heaps of jobs in leaf queues and of queues in their parents; a queue's place
  * depends on what it has and on its next job.
- *
- * By profile like_kai a queue whose place would have changed moves only when it is the first of its
- * siblings and looked at; until then its parent counts by the job of whoever is first below it.
  */
 #ifndef WEIR_SCHED_ORDER_H
 #define WEIR_SCHED_ORDER_H
@@ -16,9 +13,8 @@ struct order_queue {
     int32_t position; /**< In the parent's heap; -1 = not in. */
     int32_t top;      /**< Best job at or below; -1. */
     struct order_key key;
-    struct weir_sched_amount lost; /**< Victims taken so far, at and below; like_kai: at. */
+    struct weir_sched_amount lost; /**< Victims taken so far, at and below. */
     bool is_stale;                 /**< While an order is brought up to date. */
-    bool is_late;                  /**< Changed, and finds its place only when it is the first. */
 };
 
 /** By what jobs of a queue are compared most. */
@@ -37,7 +33,6 @@ struct order_entry {
 struct order {
     const struct cluster *cluster;
     bool is_victims;
-    const uint8_t *turns;       /**< Per task: enum chunk_turn; NULL: all by their phase. */
     struct order_queue *queues; /**< One per queue, then the invisible root. */
     struct order_entry *jobs;   /**< Heaps of all leaves. */
     int32_t *children;          /**< Heaps of all parents. */
@@ -45,19 +40,15 @@ struct order {
     uint8_t *ranks;             /**< Per job: chunk_rank. */
     struct order_job *of_jobs;  /**< Of a copy: those of what it is a copy of. */
     bool is_copy;
-    int64_t (*gone)[WEIR_SCHED_N_RESOURCES]; /**< Per job, of victims like_kai: taken so far. */
-    int32_t measured;                        /**< While keys are made: a job, */
-    struct weir_sched_amount measure;        /**< and what comes or goes with it next. */
-    int32_t dirty;                           /**< Leaf whose place is to be worked out anew; -1. */
+    int32_t measured;                 /**< While keys are made: a job, */
+    struct weir_sched_amount measure; /**< and what comes or goes with it next. */
+    int32_t dirty;                    /**< Leaf whose place is to be worked out anew; -1. */
 };
 
 /** The listed jobs (one flag per job). The order borrows the cluster. */
 weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
                        bool is_victims) WEIR_MUST_CHECK;
 
-/** The listed jobs as those that wait by `turns` (chunk.h), which the order borrows. */
-weir_status order_init_by_turn(struct order *order, const struct cluster *cluster,
-                               const bool *is_listed, const uint8_t *turns) WEIR_MUST_CHECK;
 void order_fini(struct order *order);
 
 /** Bring an order of victims of which nothing was popped to the jobs that are listed now and to the

@@ -1,11 +1,6 @@
 /**
  * By what sibling queues are compared: who is served first, or, reversed, who loses first. The
  * members of struct order_key decide in turn.
- *
- * By profile like_kai a queue is over its share only if it is so in every resource, and one without
- * a share is whoever has, or would have, any of what it has no share of. Queues that lose are
- * judged there by all they have: only their dominant share is taken without the jobs that went
- * before, each counted as a whole.
  */
 #ifndef WEIR_SCHED_ORDER_KEY_H
 #define WEIR_SCHED_ORDER_KEY_H
@@ -14,7 +9,6 @@
 
 /** Everything by which sibling queues are compared, worked out once per change. */
 struct order_key {
-    bool like_kai; /**< Of the allocatable shares, only what is smaller in every resource is. */
     bool is_over_share, is_over_quota, has_no_share;
     int32_t priority;
     int64_t dominant_with, dominant_without;
@@ -26,12 +20,6 @@ struct order_key {
 void order_make_key(const struct cluster *cluster, int32_t queue,
                     const struct weir_sched_amount *has, const struct weir_sched_amount *with,
                     struct order_key *out);
-
-/** The same of a queue that loses, and has `with` when what goes next is gone: by what it has.
- *  Profile like_kai. */
-void order_make_loser_key(const struct cluster *cluster, int32_t queue,
-                          const struct weir_sched_amount *has, const struct weir_sched_amount *with,
-                          struct order_key *out);
 
 /** Negative if a queue with key l is served before its sibling with r. */
 int order_compare_keys(const struct order_key *l, const struct order_key *r);

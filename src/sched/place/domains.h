@@ -29,21 +29,13 @@ struct domains {
  * The domains for a group's tasks: of the preferred level first, then wider ones up to the required
  * level or, without one, to the whole topology; of each level the fullest first, those of one wider
  * domain together.
- *
- * Under the profile's like_kai a domain is judged by sums over its nodes, whatever they
- * allow: it must have room for as many tasks as there are, each as large as the largest in every
- * resource; where tasks differ in what they ask for at all, for their sum. And a domain counts only
- * inside the narrowest one (down to the preferred level) that holds all of `within`. A preferred
- * level that is wider than the required one has none. Else only what is certain counts: where the
- * tasks are alike, how many of them the nodes have room for.
+ * What counts is certain: where the tasks are alike, how many of them the nodes have room for.
  *
  * @param tasks   Those of the group that are to be placed, at least one.
- * @param within  Nodes to choose from; those of the domain of a group around this one are marked.
  * @param out     To be given to domains_free. Cost: nodes of the topology times its levels.
  */
 weir_status domains_find(const struct placer *placer, int32_t group, const int32_t *tasks,
-                         int32_t n_tasks, const struct place_nodes *within,
-                         struct domains *out) WEIR_MUST_CHECK;
+                         int32_t n_tasks, struct domains *out) WEIR_MUST_CHECK;
 void domains_free(struct domains *domains);
 
 #endif

@@ -154,11 +154,9 @@ static bool try_domains(struct placing *placing, int32_t g, const struct place_n
     const struct topology *topology = &placing->placer->topologies[cluster->groups[g].topology];
     for (int32_t i = 0; i < domains->n && cluster->status == WEIR_OK; i++) {
         const struct domain *domain = &domains->list[i];
-        bool is_any = domain->level == DOMAIN_ROOT && !cluster->profile->like_kai;
-        struct place_nodes inside = {.list = buffer,
-                                     .ranks =
-                                         domains->ranks != NULL ? domains->ranks : nodes->ranks,
-                                     .is_domain = true};
+        bool is_any = domain->level == DOMAIN_ROOT;
+        struct place_nodes inside = {
+            .list = buffer, .ranks = domains->ranks != NULL ? domains->ranks : nodes->ranks};
         inside.n = is_any ? list_all(cluster, nodes, buffer)
                           : intersect(topology->nodes + domain->first, domain->n, nodes, buffer);
         if (inside.n > 0 && try_nodes(placing, g, &inside)) {
@@ -187,13 +185,12 @@ static bool place_group(struct placing *placing, int32_t g, const struct place_n
         cluster->status = WEIR_ERR_NOMEM;
     } else {
         list_members(placing, g, members);
-        cluster->status = domains_find(placing->placer, g, members, n_members, nodes, &domains);
+        cluster->status = domains_find(placing->placer, g, members, n_members, &domains);
         is_placed = try_domains(placing, g, nodes, &domains, members + n_members);
     }
     domains_free(&domains);
     free(members);
-    placing->is_bound_to_domain =
-        !is_placed && (group->required_level >= 0 || cluster->profile->like_kai);
+    placing->is_bound_to_domain = !is_placed && group->required_level >= 0;
     return is_placed;
 }
 

@@ -13,7 +13,6 @@ struct place_nodes {
     const int32_t *list; /**< In order; NULL: all. */
     int32_t n;
     const int32_t *ranks; /**< Per node: smaller ones are preferred; NULL: all alike. */
-    bool is_domain;       /**< Those of a domain that was chosen for a group around. */
 };
 
 struct placer {

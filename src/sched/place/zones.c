@@ -27,9 +27,7 @@ struct asking {
 bool zones_concern(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    return cluster->max_zones > 0 &&
-           (demand->numa_aligned || (cluster->profile->like_kai && cluster->zones_have_devices &&
-                                     demand->device_milli == WEIR_SCHED_DEVICE));
+    return cluster->max_zones > 0 && demand->numa_aligned;
 }
 
 static bool do_matter(const struct cluster *cluster, int32_t task, int32_t at)
@@ -62,12 +60,11 @@ static int32_t read_zone(const struct cluster *cluster, int32_t at, int32_t zone
     const struct weir_sched_numa_zone *given = &asking->node->zones[zone];
     const struct zone_state *state = &cluster->zones[cluster->nodes[at].first_zone + zone];
     int64_t *size = asking->size[zone], *free = asking->free[zone];
-    enum view gone = view == VIEW_NOW && cluster->profile->like_kai ? VIEW_FUTURE : view;
     size[NEED_CPU] = size_of(given->cpu_milli);
     size[NEED_MEMORY] = size_of(given->memory_bytes);
     size[NEED_DEVICES] = size_of(given->n_devices);
-    free[NEED_CPU] = left_of(size[NEED_CPU], state->cpu_now, state->cpu_future, gone);
-    free[NEED_MEMORY] = left_of(size[NEED_MEMORY], state->memory_now, state->memory_future, gone);
+    free[NEED_CPU] = left_of(size[NEED_CPU], state->cpu_now, state->cpu_future, view);
+    free[NEED_MEMORY] = left_of(size[NEED_MEMORY], state->memory_now, state->memory_future, view);
     free[NEED_DEVICES] = given->n_devices < 0 ? UNBOUNDED : 0;
     int32_t end = WEIR_MIN(device + WEIR_MAX(given->n_devices, 0), asking->node->n_devices);
     for (; device < end; device++) {
@@ -80,8 +77,7 @@ static int32_t read_zone(const struct cluster *cluster, int32_t at, int32_t zone
 static void read_needs(const struct cluster *cluster, int32_t task, struct asking *asking)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    bool is_whole_cpu = demand->cpu_milli % 1000 == 0 || !cluster->profile->like_kai;
-    asking->need[NEED_CPU] = demand->numa_aligned && is_whole_cpu ? demand->cpu_milli : 0;
+    asking->need[NEED_CPU] = demand->numa_aligned ? demand->cpu_milli : 0;
     asking->need[NEED_MEMORY] = demand->numa_aligned ? demand->memory_bytes : 0;
     asking->need[NEED_DEVICES] = demand->device_milli == WEIR_SCHED_DEVICE ? demand->n_devices : 0;
     for (int r = 0; r < N_NEEDS; r++) {
@@ -317,7 +313,7 @@ bool zones_find(const struct cluster *cluster, int32_t task, int32_t at, bool is
     }
     ask(cluster, task, at, view, &asking);
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    if (demand->device_milli < WEIR_SCHED_DEVICE && !cluster->profile->like_kai) {
+    if (demand->device_milli < WEIR_SCHED_DEVICE) {
         asking.must = zones_of_devices(asking.node, devices, demand->n_devices);
     }
     if (!find(&asking, &mask)) {

@@ -10,9 +10,6 @@
  * the zones that have most of what is still wanted are taken one after the other. A task that takes
  * several zones draws all it can from the lowest before the next; what none has, of a task that is
  * there all the same, from the last.
- *
- * Profile like_kai, as KAI-Scheduler: devices count for tasks that are not aligned too, CPUs only
- * if they are whole, where shares of devices lie does not matter, and what leaves is free already.
  */
 #ifndef WEIR_SCHED_ZONES_H
 #define WEIR_SCHED_ZONES_H

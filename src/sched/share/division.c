@@ -87,13 +87,12 @@ static bool give_round(struct division_part *parts, int32_t n, const struct divi
         if ((__int128)left * sum <= scaled) {
             given = left;
             part->left_over = 0;
-            is_changed = is_changed || !rule->in_whole_units || (__int128)left * sum < scaled;
+            is_changed = true;
         } else {
             given = fair - fair % rule->unit;
             __int128 cut = scaled - (__int128)given * sum;
             int64_t left_over = (int64_t)(cut * LEFT_OVER_SCALE / (sum * rule->unit));
-            bool is_kept = rule->in_whole_units && left_over == 0; /* What an earlier round cut. */
-            part->left_over = is_kept ? part->left_over : left_over;
+            part->left_over = left_over;
         }
         part->share += given;
         *amount -= given;
@@ -119,19 +118,6 @@ static int64_t give_units(struct division_part *parts, int32_t n, int64_t amount
     return amount;
 }
 
-/** The same once, to those alone whose part was cut, and without asking what they want. */
-static int64_t give_whole_units(struct division_part *parts, int32_t n, int64_t amount,
-                                int64_t unit)
-{
-    qsort(parts, (size_t)n, sizeof *parts, by_left_over);
-    for (int32_t i = 0; i < n && amount > 0; i++) {
-        int64_t given = parts[i].left_over > 0 ? WEIR_MIN(unit, amount) : 0;
-        parts[i].share += given;
-        amount -= given;
-    }
-    return amount;
-}
-
 int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amount,
                            const struct division_rule *rule)
 {
@@ -148,6 +134,5 @@ int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amoun
             is_changed = sum > 0 && give_round(parts + first, end - first, rule, sum, &amount);
         }
     }
-    return rule->in_whole_units ? give_whole_units(parts, n, amount, rule->unit)
-                                : give_units(parts, n, amount, rule->unit);
+    return give_units(parts, n, amount, rule->unit);
 }

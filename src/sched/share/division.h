@@ -31,15 +31,10 @@ int64_t division_give_quota(struct division_part *parts, int32_t n, int64_t tota
 struct division_rule {
     int64_t unit;             /**< Shares are cut to multiples of it. */
     int64_t usage_weight_ppm; /**< k. */
-    /** What rounding left goes to those alone whose part it cut, a whole unit each, even to who
-     *  wants less of it (profile like_kai). Else to all who still want something, and no more than
-     *  that. */
-    bool in_whole_units;
 };
 
 /**
- * Steps 2 and 3: divide `amount`. The order of `parts` changes. @return What nobody wants; in whole
- * units also what nobody has a weight for, used up as it is by past use.
+ * Steps 2 and 3: divide `amount`. The order of `parts` changes. @return What nobody wants.
  * Cost: n log n + n per round, at most n rounds a priority.
  */
 int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amount,

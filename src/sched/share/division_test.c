@@ -10,7 +10,6 @@
 #define N_MAX 6
 
 static const struct division_rule devices = {.unit = 1000};
-static const struct division_rule whole_devices = {.unit = 1000, .in_whole_units = true};
 static const struct division_rule by_use = {.unit = 1000, .usage_weight_ppm = 1000000};
 
 static void random_parts(struct weir_rng *rng, struct division_part *parts, int n)
@@ -84,55 +83,21 @@ static int64_t share_of(const struct division_part *parts, int n, int32_t age_ra
     return -1;
 }
 
-/** Four queues that want half a device each: one device, a quarter each, is one unit for one. */
-START_TEST(a_whole_unit_goes_to_one_queue_even_if_that_wants_less)
+/** Four queues that want half a device each: one device is enough for two. */
+START_TEST(nobody_gets_more_than_it_wants_though_a_unit_is_left)
 {
-    struct division_part parts[4], capped[4];
+    struct division_part parts[4];
     for (int i = 0; i < 4; i++) {
         parts[i] = (struct division_part){.weight = 1, .limit = -1, .want = 500, .age_rank = i};
-        capped[i] = parts[i];
     }
-    ck_assert_int_eq(division_give_rest(parts, 4, 1000, &whole_devices), 0);
-    ck_assert_int_eq(division_give_rest(capped, 4, 1000, &devices), 0);
+    ck_assert_int_eq(division_give_rest(parts, 4, 1000, &devices), 0);
     for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(share_of(parts, 4, i), i == 0 ? 1000 : 0);
-        ck_assert_int_eq(share_of(capped, 4, i), i < 2 ? 500 : 0);
+        ck_assert_int_eq(share_of(parts, 4, i), i < 2 ? 500 : 0);
     }
-}
-
-END_TEST
-
-/** Of four devices by 1 : 3 : 4 the first wants exactly its half. The second has 1.5, and so one
- *  device and a claim on what is left; the third has exactly two, and none. */
-START_TEST(whoever_got_its_exact_part_has_no_claim_on_what_rounding_left)
-{
-    struct division_part parts[3] = {
-        {.weight = 1, .limit = -1, .want = 500, .age_rank = 0},
-        {.weight = 3, .limit = -1, .want = 5000, .age_rank = 1},
-        {.weight = 4, .limit = -1, .want = 5000, .age_rank = 2},
-    };
-    ck_assert_int_eq(division_give_rest(parts, 3, 4000, &whole_devices), 0);
-    ck_assert_int_eq(share_of(parts, 3, 0), 500);
-    ck_assert_int_eq(share_of(parts, 3, 1), 1500);
-    ck_assert_int_eq(share_of(parts, 3, 2), 2000);
-}
-
-END_TEST
-
-/** w' = max(0, 1 + 1 * (1 - 2)) = 0: who has used all it is worth gets nothing, nor a unit. */
-START_TEST(in_whole_units_nothing_goes_to_a_queue_whose_weight_is_used_up)
-{
-    const struct division_rule rule = {
-        .unit = 1000, .usage_weight_ppm = 1000000, .in_whole_units = true};
-    struct division_part part = {.weight = 1, .limit = -1, .want = 8000, .usage_ppm = 2000000};
-    ck_assert_int_eq(division_give_rest(&part, 1, 4000, &rule), 4000);
-    ck_assert_int_eq(part.share, 0);
 }
 
 END_TEST
 
 WEIR_TEST_LOOPS_MAIN("division", {nothing_is_lost_and_nobody_gets_more_than_wanted, 100},
                      {a_queue_that_used_much_gets_less_of_the_rest, 0},
-                     {a_whole_unit_goes_to_one_queue_even_if_that_wants_less, 0},
-                     {whoever_got_its_exact_part_has_no_claim_on_what_rounding_left, 0},
-                     {in_whole_units_nothing_goes_to_a_queue_whose_weight_is_used_up, 0})
+                     {nobody_gets_more_than_it_wants_though_a_unit_is_left, 0})

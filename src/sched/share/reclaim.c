@@ -14,34 +14,17 @@ static bool is_spared(const struct cluster *cluster, int32_t leaf,
            shares_holds_its_own(cluster, leaf, amount, still_to_lose);
 }
 
-/** Of which resources a reclaim of `amount` is judged: of those asked for; by like_kai of all. */
-static struct weir_sched_amount counted(const struct cluster *cluster,
-                                        const struct weir_sched_amount *amount)
-{
-    struct weir_sched_amount about = *amount;
-    bool is_any = false;
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        is_any = is_any || amount->of[r] > 0;
-    }
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES && is_any && cluster->profile->like_kai; r++) {
-        about.of[r] = 1;
-    }
-    return about;
-}
-
 bool reclaim_may_ask(const struct cluster *cluster, int32_t queue,
                      const struct weir_sched_amount *amount, const struct weir_sched_amount *fixed)
 {
     const struct queue_state *state = &cluster->queues[queue];
-    const struct weir_sched_amount about = counted(cluster, amount),
-                                   about_fixed = counted(cluster, fixed);
     for (int r = 0; r < cluster->n_resources; r++) {
-        if (about.of[r] > 0 && !shares_is_within(state->allocated.of[r] + amount->of[r],
-                                                 shares_fair(cluster, queue, r))) {
+        if (amount->of[r] > 0 && !shares_is_within(state->allocated.of[r] + amount->of[r],
+                                                   shares_fair(cluster, queue, r))) {
             return false;
         }
-        if (about_fixed.of[r] > 0 && !shares_is_within(state->non_preemptible.of[r] + fixed->of[r],
-                                                       shares_of(cluster, queue, r)->quota)) {
+        if (fixed->of[r] > 0 && !shares_is_within(state->non_preemptible.of[r] + fixed->of[r],
+                                                  shares_of(cluster, queue, r)->quota)) {
             return false;
         }
     }
@@ -117,7 +100,7 @@ static bool is_guaranteed(const struct cluster *cluster, const struct line *line
 }
 
 /** ratio l * multiplier >= ratio r, where a ratio is has / fair, over nothing infinite and over -1,
- *  which is any amount, nothing. By like_kai who is entitled to nothing is never less saturated. */
+ *  which is any amount, nothing. */
 static bool is_as_saturated(const struct cluster *cluster, int64_t l_has, int64_t l_fair,
                             int64_t r_has, int64_t r_fair)
 {
@@ -126,7 +109,7 @@ static bool is_as_saturated(const struct cluster *cluster, int64_t l_has, int64_
         return true;
     }
     if (l_fair <= 0 || r_fair <= 0) {
-        return r_fair > 0 || (r_has <= 0 && !cluster->profile->like_kai);
+        return r_fair > 0 || r_has <= 0;
     }
     return (__int128)l_has * multiplier / DIVISION_PPM * r_fair >= (__int128)r_has * l_fair;
 }
@@ -139,7 +122,7 @@ static bool is_below_sibling(const struct cluster *cluster, int32_t taker, int32
 {
     for (int r = 0; r < cluster->n_resources; r++) {
         int64_t fair = shares_fair(cluster, taker, r);
-        bool is_bound = shares_of(cluster, taker, r)->quota >= 0 || cluster->profile->like_kai;
+        bool is_bound = shares_of(cluster, taker, r)->quota >= 0;
         if (involved->of[r] > 0 && taker_has->of[r] > fair && is_bound &&
             is_as_saturated(cluster, taker_has->of[r], fair, sibling_has->of[r],
                             shares_fair(cluster, sibling, r))) {
@@ -149,24 +132,11 @@ static bool is_below_sibling(const struct cluster *cluster, int32_t taker, int32
     return true;
 }
 
-/** What the guard looks at beside what the taker asks for, by like_kai: what the sibling lost. */
-static struct weir_sched_amount guarded(const struct cluster *cluster,
-                                        const struct weir_sched_amount *amount,
-                                        const struct weir_sched_amount *lost)
-{
-    struct weir_sched_amount involved = *amount;
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES && cluster->profile->like_kai; r++) {
-        involved.of[r] += lost->of[r];
-    }
-    return involved;
-}
-
 /** `lost`: per queue, whether it or one below it has lost any of a resource. */
 static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
                             const struct weir_sched_amount *amount, bool is_fixed,
                             const struct weir_sched_amount *lost)
 {
-    const struct weir_sched_amount about = counted(cluster, amount);
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         int32_t parent = cluster->snapshot->queues[queue].parent;
         int32_t sibling = parent < 0 ? cluster->first_root : cluster->queues[parent].first_child;
@@ -176,16 +146,15 @@ static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
             for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
                 has_lost = has_lost || lost[sibling].of[r] != 0;
             }
-            const struct weir_sched_amount involved = guarded(cluster, amount, &lost[sibling]);
             if (sibling != queue && has_lost &&
                 !is_below_sibling(cluster, queue, sibling, &cluster->queues[queue].allocated, has,
-                                  &involved)) {
+                                  amount)) {
                 return false;
             }
         }
         for (int r = 0; r < cluster->n_resources && is_fixed; r++) {
-            if (about.of[r] > 0 && !shares_is_within(cluster->queues[queue].non_preemptible.of[r],
-                                                     shares_of(cluster, queue, r)->quota)) {
+            if (amount->of[r] > 0 && !shares_is_within(cluster->queues[queue].non_preemptible.of[r],
+                                                       shares_of(cluster, queue, r)->quota)) {
                 return false;
             }
         }
@@ -222,42 +191,18 @@ static bool loss_is_allowed(const struct cluster *cluster, const struct line *ta
         is_guaranteed(cluster, loser, lost)) {
         return false;
     }
-    const struct weir_sched_amount about = counted(cluster, amount);
-    struct weir_sched_amount involved = about;
+    struct weir_sched_amount involved = *amount;
     for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
         involved.of[r] = lost->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
     }
-    return is_entitled(cluster, taker, loser, &about, &involved) ||
+    return is_entitled(cluster, taker, loser, amount, &involved) ||
            is_lent(cluster, taker->leaf, &involved, true, loser->leaf, loser->still_to_lose);
-}
-
-bool reclaim_may_take_from(const struct cluster *cluster, int32_t queue,
-                           const struct weir_sched_amount *amount, int32_t leaf)
-{
-    const struct weir_sched_amount about = counted(cluster, amount);
-    struct line taker = {.leaf = queue, .compared = queue, .more = amount};
-    struct line loser = {.leaf = leaf, .compared = leaf};
-    cluster_find_siblings(cluster, &taker.compared, &loser.compared);
-    if (is_above_quota(cluster, &taker, &about)) {
-        return is_above_allocatable(cluster, &loser, &about);
-    }
-    bool is_below = false;
-    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        int64_t has = cluster->queues[loser.compared].allocated.of[r];
-        int64_t quota = shares_of(cluster, loser.compared, r)->quota;
-        if (amount->of[r] > 0 && quota >= 0 && has > quota) {
-            return true;
-        }
-        is_below = is_below || (amount->of[r] > 0 && has < quota);
-    }
-    return !is_below;
 }
 
 void reclaim_mark_losers(const struct cluster *cluster, int32_t queue,
                          const struct weir_sched_amount *amount, bool *out_may_lose)
 {
     const struct weir_sched_queue *queues = cluster->snapshot->queues;
-    const struct weir_sched_amount about = counted(cluster, amount);
     bool is_any = false; /* Of those below `line`: what they lose brings it below its quota. */
     memset(out_may_lose, 0, (size_t)cluster->snapshot->n_queues * sizeof *out_may_lose);
     for (int32_t line = queue; line >= 0; line = queues[line].parent) {
@@ -268,7 +213,7 @@ void reclaim_mark_losers(const struct cluster *cluster, int32_t queue,
             struct line loser = {.leaf = leaf, .compared = leaf};
             cluster_find_siblings(cluster, &taker.compared, &loser.compared);
             if (leaf != queue && taker.compared == line && cluster->queues[leaf].first_child < 0) {
-                out_may_lose[leaf] = (is_entitled(cluster, &taker, &loser, &about, &about) ||
+                out_may_lose[leaf] = (is_entitled(cluster, &taker, &loser, amount, amount) ||
                                       is_lent(cluster, queue, amount, false, leaf, NULL)) &&
                                      !is_spared(cluster, leaf, amount, NULL);
                 is_new = is_new || out_may_lose[leaf];

@@ -1,6 +1,6 @@
 /**
- * Who may take back from whom: queues that are below their share from queues above theirs. By
- * profile like_kai a reclaim is judged by all resources, else by those that it is about.
+ * Who may take back from whom: queues that are below their share from queues above theirs. A
+ * reclaim is judged by the resources that it is about.
  */
 #ifndef WEIR_SCHED_RECLAIM_H
 #define WEIR_SCHED_RECLAIM_H
@@ -28,14 +28,6 @@ struct reclaim_loss {
 void reclaim_mark_unfair(const struct cluster *cluster, int32_t queue,
                          const struct weir_sched_amount *amount, struct reclaim_loss *losses,
                          int32_t n_losses, struct weir_sched_amount *remaining);
-
-/**
- * Whether jobs of `leaf` may be victims at all of `queue`, which asks for `amount` more, like_kai:
- * beyond its quota it takes from who is above its allocatable share in any resource; within it,
- * from who is above its quota of something that is asked for, or below none of them.
- */
-bool reclaim_may_take_from(const struct cluster *cluster, int32_t queue,
-                           const struct weir_sched_amount *amount, int32_t leaf);
 
 /**
  * Mark the leaf queues from which `queue` could take anything for `amount` more than it has, as all

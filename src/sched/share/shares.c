@@ -63,9 +63,10 @@ static void divide_among(struct cluster *cluster, int32_t first, int resource, i
     }
     int64_t rest = division_give_quota(parts, n, total);
     bool are_devices = resource != WEIR_SCHED_CPU && resource != WEIR_SCHED_MEMORY;
-    const struct division_rule rule = {.unit = are_devices ? WEIR_SCHED_DEVICE : 1,
-                                       .usage_weight_ppm = cluster->profile->usage_weight_ppm,
-                                       .in_whole_units = cluster->profile->like_kai};
+    const struct division_rule rule = {
+        .unit = are_devices ? WEIR_SCHED_DEVICE : 1,
+        .usage_weight_ppm = cluster->profile->usage_weight_ppm,
+    };
     if (rest > 0) {
         division_give_rest(parts, n, rest, &rule);
     }

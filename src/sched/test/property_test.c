@@ -109,29 +109,6 @@ static void check_queues(const struct test_cluster *cluster, const struct fate *
     }
 }
 
-/** By KAI's rules, and known: on the first of these seeds work within a quota is reclaimed by
- *  "binpack", on the second two queues take from each other in turns by "fgd". */
-enum {
-    SEED_IN_BETWEEN = 622,
-    SEED_IN_TURNS = 1316,
-};
-
-static bool is_in_between; /**< The seed at hand is that one. */
-
-/** Devices that waiting tasks of a job could have been given by one action of the cycle, and lost
- * to a later one: a plan does not tell. KAI reclaims as one what a job has up to its minimum, and
- * if some of that borrows, all of it goes. */
-static int64_t milli_in_between(const struct test_cluster *cluster, const struct fate *fates,
-                                const struct weir_sched_job *job)
-{
-    int64_t sum = 0;
-    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-        bool waits = cluster->tasks[t].state == WEIR_SCHED_PENDING && fates[t].future < 0;
-        sum += waits ? milli_of(&cluster->tasks[t]) : 0;
-    }
-    return sum;
-}
-
 /** Nobody is evicted whom nobody may evict, and nobody's guaranteed share is reclaimed. */
 static void check_evictions(const struct test_cluster *cluster, const struct fate *fates)
 {
@@ -145,11 +122,10 @@ static void check_evictions(const struct test_cluster *cluster, const struct fat
                 continue;
             }
             ck_assert_int_eq(job->preemptibility, WEIR_SCHED_PREEMPTIBLE);
-            int64_t gained = is_in_between ? milli_in_between(cluster, fates, job) : 0;
             bool is_over = false;
             for (int32_t q = job->queue; q >= 0; q = cluster->queues[q].parent) {
                 int64_t quota = cluster->queues[q].shares[WEIR_SCHED_ACCELERATOR].quota;
-                is_over = is_over || (quota >= 0 && before[q] + gained > quota);
+                is_over = is_over || (quota >= 0 && before[q] > quota);
             }
             ck_assert(fates[t].is_placed || fates[t].reason != WEIR_SCHED_EVICT_RECLAIM || is_over);
         }
@@ -293,8 +269,6 @@ START_TEST(a_random_cluster_keeps_every_promise_and_comes_to_rest)
     struct test_cluster cluster;
     struct weir_rng rng;
     uint64_t seed = (uint64_t)(_i % seeds());
-    bool is_fgd = _i >= seeds(), takes_turns = is_fgd && seed == SEED_IN_TURNS;
-    is_in_between = !is_fgd && seed == SEED_IN_BETWEEN;
     weir_rng_init(&rng, seed, 11);
     test_cluster_random(&cluster, &rng, 8);
     int32_t n_held = cluster.snapshot.n_jobs / 2;
@@ -306,9 +280,8 @@ START_TEST(a_random_cluster_keeps_every_promise_and_comes_to_rest)
         printf("seed %llu does not come to rest by %s\n", (unsigned long long)seed,
                profile.placement);
     }
-    is_in_between = false;
     ck_assert_int_lt(first, ROUNDS_MAX);
-    ck_assert_int_eq(second == ROUNDS_MAX, takes_turns);
+    ck_assert_int_lt(second, ROUNDS_MAX);
     test_cluster_fini(&cluster);
 }
 
