@@ -38,6 +38,22 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
     return view;
 }
 
+/** While a pipeline waits for its job: why, as `weir explain job` says it. */
+static void add_reason_of_job(struct weir_txn *txn, const struct weir_ion_pipeline *pipeline,
+                              struct weir_arena *arena, json_t *view)
+{
+    struct weir_job job;
+    if (pipeline->job == NULL || pipeline->state_reason != NULL ||
+        strcmp(pipeline->state, "SERVING") == 0 ||
+        weir_txn_get(txn, &weir_job_resource, pipeline->job, arena, &job, NULL) != WEIR_OK ||
+        job.reason == NULL) {
+        return;
+    }
+    json_object_set_new(
+        view, "state_reason",
+        json_string(weir_arena_printf(arena, "%s is %s: %s", job.name, job.state, job.reason)));
+}
+
 /** What replicas serve of the link's models, what the link has chosen, and what waits for a person.
  */
 static json_t *link_view(const struct weir_ion_state *state, const struct weir_ion_doc_link *link)
@@ -68,17 +84,18 @@ static json_t *link_view(const struct weir_ion_state *state, const struct weir_i
                      deployment, "pending_versions", pending);
 }
 
-static json_t *ion_view(const struct weir_ion_state *state, const struct weir_alert *alerts,
-                        size_t n_alerts)
+static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state,
+                        const struct weir_alert *alerts, size_t n_alerts, struct weir_arena *arena)
 {
     json_t *view = weir_record_to_json(&weir_ion_resource, &state->ion);
     json_t *pipelines = json_array(), *links = json_array();
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
         if (strcmp(pipeline->state, "REMOVED") != 0) {
-            json_array_append_new(
-                pipelines,
-                pipeline_view(pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name)));
+            json_t *one =
+                pipeline_view(pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name));
+            add_reason_of_job(txn, pipeline, arena, one);
+            json_array_append_new(pipelines, one);
         }
     }
     for (size_t i = 0; i < state->doc.n_links; i++) {
@@ -99,7 +116,7 @@ weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const ch
     size_t n_alerts;
     WEIR_TRY(weir_ion_load(txn, name, call->arena, &state, err));
     WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n_alerts, err));
-    json_t *view = ion_view(&state, alerts, n_alerts);
+    json_t *view = ion_view(txn, &state, alerts, n_alerts, call->arena);
     if (warnings != NULL) {
         json_object_set_new(view, "warnings", json_copy(warnings));
     }
@@ -117,7 +134,7 @@ static json_t *ion_view_by_name(struct weir_txn *txn, const char *name,
     json_t *view;
     weir_arena_init(&arena, ION_MAX_BYTES);
     if (weir_ion_load(txn, name, &arena, &state, &reason) == WEIR_OK) {
-        view = ion_view(&state, alerts, n_alerts);
+        view = ion_view(txn, &state, alerts, n_alerts, &arena);
     } else {
         view = json_pack("{s:s,s:s,s:s,s:[],s:[]}", "name", name, "state", "ACTIVE", "problem",
                          reason.message, "pipelines", "links");

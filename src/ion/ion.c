@@ -28,7 +28,7 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, name,                TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Name within the ION"),
     WEIR_FIELD(weir_ion_pipeline, type,                TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "training or prediction"),
     WEIR_FIELD(weir_ion_pipeline, state,               TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "IDLE, TRAINING; WAITING, DEPLOYING, SERVING, DEPLOY_FAILED; REMOVED"),
-    WEIR_FIELD(weir_ion_pipeline, state_reason,        TEXT, WEIR_FIELD_READ_ONLY, "", "Why the deployment failed"),
+    WEIR_FIELD(weir_ion_pipeline, state_reason,        TEXT, WEIR_FIELD_READ_ONLY, "", "Why the deployment failed; else, until it serves, why its job waits, restarts or failed"),
     WEIR_FIELD(weir_ion_pipeline, state_ms,            TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it is in this state"),
     WEIR_FIELD(weir_ion_pipeline, job,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Job of the training or of the replicas"),
     WEIR_FIELD(weir_ion_pipeline, run,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Run of the training"),

@@ -125,6 +125,11 @@ class Trainings(Case):
         version = {"id": str(uuid.uuid4()), "run": run, "blob": blob, "bytes": len(model), "dataset": "staff", "dataset_version": 1}
         self.server.post("/models/door.learn/versions", version)
         first = self.job(kind="predict")
+        why = wait_until(lambda: self.pipeline("see").get("state_reason"), 20, "the job's reason at its pipeline")
+        self.assertEqual(self.pipeline("see")["state"], "DEPLOYING")
+        self.assertEqual(why, f"{first['name']} is PENDING: no node has registered yet")
+        self.assertIn(why, self.server.weir("describe", "ion", "door")[1])
+        self.assertIn(why, self.server.weir("explain", "job", first["id"])[1])
         self.server.weir("job", "cancel", first["id"])
         self.assertEqual(self.pipeline("see")["state"], "WAITING")
         told = wait_until(lambda: self.alerts().get("not_serving"), 20, "the alert")
