@@ -2,7 +2,8 @@
  * Rows that go: the oldest first, a few at a time.
  *
  * Decisions, events and health reports are numbered in the order of arrival, and many: a step is
- * one range of numbers, and their count follows from the first and the last. Of the other tables
+ * one range of numbers, and their count follows from the first and the last; of events, which are
+ * three kinds, an index knows it. Of the other tables
  * the keys of what goes are read first, and each step deletes by key, with the condition asked
  * again, since a job may have been started again meanwhile.
  */
@@ -21,25 +22,42 @@
 /** Less that is free is left in the file, to be used again. */
 #define SHRINK_MIN_BYTES ((int64_t)16 << 20)
 
-/** A numbered table. cut_old: the last number of the first :n rows that is older than :before. */
+/** A numbered table, or part of one. cut_old: the last number of the first :n rows that is older
+ * than :before; cut_n: of the first :n. */
 struct numbered {
-    const char *count, *first, *oldest, *cut_old, *prepare, *remove;
+    const char *count, *first, *oldest, *cut_old, *cut_n, *remove;
 };
 
-#define NUMBERED(table, prepare_sql)                                                               \
+#define PART(table, where, count_sql)                                                              \
     {                                                                                              \
-        .count = "SELECT coalesce((SELECT max(seq) FROM " table ") - (SELECT min(seq) FROM " table \
-                 ") + 1, 0)",                                                                      \
-        .first = "SELECT min(seq) FROM " table,                                                    \
-        .oldest = "SELECT time_ms FROM " table " ORDER BY seq LIMIT 1",                            \
-        .cut_old = "SELECT max(seq) FROM (SELECT seq, time_ms FROM " table                         \
+        .count = (count_sql), .first = "SELECT min(seq) FROM " table " WHERE " where,              \
+        .oldest = "SELECT time_ms FROM " table " WHERE " where " ORDER BY seq LIMIT 1",            \
+        .cut_old = "SELECT max(seq) FROM (SELECT seq, time_ms FROM " table " WHERE " where         \
                    " ORDER BY seq LIMIT :n) AS first WHERE time_ms <= :before",                    \
-        .prepare = (prepare_sql), .remove = "DELETE FROM " table " WHERE seq <= :cut"              \
+        .cut_n = "SELECT max(seq) FROM (SELECT seq FROM " table " WHERE " where                    \
+                 " ORDER BY seq LIMIT :n) AS first",                                               \
+        .remove = "DELETE FROM " table " WHERE " where " AND seq <= :cut"                          \
     }
 
-static const struct numbered decisions = NUMBERED("decisions", NULL);
-static const struct numbered events = NUMBERED("events", NULL);
-static const struct numbered health = NUMBERED("health_reports", NULL);
+/* Its numbers have no gaps worth speaking of: nobody counts millions of rows. */
+#define NUMBERED(table)                                                                            \
+    PART(table, "1 = 1",                                                                           \
+         "SELECT coalesce((SELECT max(seq) FROM " table ") - (SELECT min(seq) FROM " table         \
+         ") + 1, 0)")
+
+/* The index events_by_trail: what happens, what admins do, what anybody can have written. */
+#define EVENTS(trail)                                                                              \
+    PART("events", TRAIL " = " trail, "SELECT count(*) FROM events WHERE " TRAIL " = " trail)
+#define TRAIL                                                                                      \
+    "CASE WHEN topic <> 'audit' THEN 0"                                                            \
+    " WHEN kind IN ('token_used', 'login_link_made', 'session_begun', 'session_ended',"            \
+    " 'login_refused', 'access_refused') THEN 2 ELSE 1 END"
+
+static const struct numbered decisions = NUMBERED("decisions");
+static const struct numbered events = EVENTS("0");
+static const struct numbered audit = EVENTS("1");
+static const struct numbered accesses = EVENTS("2");
+static const struct numbered health = NUMBERED("health_reports");
 
 /**
  * A table whose rows go by key. keys: those that may go, ended at :before or earlier, oldest
@@ -99,6 +117,30 @@ static const struct keyed jobs = {
             "DELETE FROM jobs WHERE id = :key AND " OVER,
         },
 };
+/* Of each task all that is left, a few at a time. */
+static const struct keyed attempts = {
+    .count = "SELECT count(*) FROM attempts WHERE task IN (SELECT t.id FROM tasks t JOIN jobs j"
+             " ON j.id = t.job WHERE j." OVER ")",
+    .oldest = "SELECT min(finished_ms) FROM jobs WHERE " OVER " AND EXISTS (SELECT 1 FROM tasks t"
+              " JOIN attempts a ON a.task = t.id WHERE t.job = jobs.id)",
+    .keys = "SELECT t.id FROM jobs j JOIN tasks t ON t.job = j.id WHERE j." OVER
+            " AND j.finished_ms <= :before AND EXISTS (SELECT 1 FROM attempts WHERE task = t.id)"
+            " ORDER BY j.finished_ms, t.id LIMIT :n",
+    .remove = {"DELETE FROM attempts WHERE (task, number) IN (SELECT a.task, a.number"
+               " FROM attempts a JOIN tasks t ON t.id = a.task JOIN jobs j ON j.id = t.job"
+               " WHERE a.task = :key AND j." OVER " LIMIT :n)"},
+};
+#define OF_NO_JOB                                                                                  \
+    "NOT EXISTS (SELECT 1 FROM ion_pipelines p WHERE p.ion = ion_replicas.ion"                     \
+    " AND p.name = ion_replicas.pipeline AND"                                                      \
+    " substr(ion_replicas.replica, 1, length(p.job) + 1) = p.job || '-')"
+static const struct keyed replica_reports = {
+    .count = "SELECT count(*) FROM ion_replicas WHERE " OF_NO_JOB,
+    .oldest = "SELECT min(time_ms) FROM ion_replicas WHERE " OF_NO_JOB,
+    .keys = "SELECT id FROM ion_replicas WHERE time_ms <= :before AND " OF_NO_JOB
+            " ORDER BY time_ms, id LIMIT :n",
+    .remove = {"DELETE FROM ion_replicas WHERE id = :key AND " OF_NO_JOB},
+};
 static const struct keyed actions = {
     .count = "SELECT count(*) FROM outbox WHERE state <> 'pending'",
     .oldest = "SELECT min(done_ms) FROM outbox WHERE state <> 'pending'",
@@ -113,12 +155,16 @@ static const struct rows {
     int64_t n_entries; /**< Of a row: itself and its indexes; of several tables the most. */
 } rows[WEIR_RETAIN_N] = {
     [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .n_entries = 9},
-    [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 3},
+    [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 4},
+    [WEIR_RETAIN_AUDIT] = {.numbered = &audit, .n_entries = 4},
+    [WEIR_RETAIN_ACCESSES] = {.numbered = &accesses, .n_entries = 4},
     [WEIR_RETAIN_HEALTH] = {.numbered = &health, .n_entries = 4},
     [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .n_entries = 2},
     [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 4},
+    [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
+    [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},
     [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 4},
 };
 
@@ -176,12 +222,13 @@ static weir_status remove_range(struct weir_txn *txn, void *context, struct weir
         txn, table->cut_old,
         WEIR_BINDS(WEIR_BIND_INT("n", step->n), WEIR_BIND_INT("before", step->before)), first - 1,
         &cut, err));
-    cut = WEIR_MAX(cut, first - 1 + WEIR_MIN(step->n, step->excess));
-    step->n_removed = 0;
-    if (cut >= first && table->prepare != NULL) {
-        WEIR_TRY(
-            weir_txn_exec(txn, table->prepare, WEIR_BINDS(WEIR_BIND_INT("cut", cut)), NULL, err));
+    if (step->excess > 0) {
+        int64_t n = WEIR_MIN(step->n, step->excess), cut_n;
+        WEIR_TRY(weir_txn_query_int(txn, table->cut_n, WEIR_BINDS(WEIR_BIND_INT("n", n)), first - 1,
+                                    &cut_n, err));
+        cut = WEIR_MAX(cut, cut_n);
     }
+    step->n_removed = 0;
     if (cut >= first) {
         WEIR_TRY(weir_txn_exec(txn, table->remove, WEIR_BINDS(WEIR_BIND_INT("cut", cut)),
                                &step->n_removed, err));
