@@ -14,7 +14,7 @@
  *
  * A reader has a name and a place in the log, kept in DIR/<name>.position. It is meant to save
  * its place once a second, so after a kill a reader may see up to a second's decisions again: what
- * it does with them must bear that (the server knows (camera, frame); sink_jsonl.h looks at its
+ * it does with them must bear that (the server knows (camera, frame); sink/jsonl.h looks at its
  * file).
  *
  * The newest OUTBOX_REMEMBERED decisions are remembered by (camera, frame); segments of the log are

@@ -8,7 +8,7 @@
 #include "predict/heartbeat.h"
 #include "predict/predict.h"
 #include "predict/shipper.h"
-#include "predict/sink_jsonl.h"
+#include "predict/sink/jsonl.h"
 #include "predict/source.h"
 
 #include <errno.h>

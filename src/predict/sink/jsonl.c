@@ -1,4 +1,4 @@
-#include "predict/sink_jsonl.h"
+#include "predict/sink/jsonl.h"
 
 #include "base/clock.h"
 #include "base/deadline.h"

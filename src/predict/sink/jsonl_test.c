@@ -1,5 +1,5 @@
 /* The file of JSON lines within its bound: begun anew in time, and each decision once across it. */
-#include "predict/sink_jsonl.h"
+#include "predict/sink/jsonl.h"
 
 #include "base/file.h"
 #include "predict/test_support.h"
