@@ -1,26 +1,17 @@
-#include "base/options.h"
+#include "base/options_private.h"
 
 #include "base/macros.h"
 #include "base/names.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ENV_NAME_BYTES 80
-
-struct options_parser {
-    const struct weir_option *options;
-    size_t n_options;
-    struct weir_arena *arena;
-    void *out;
-    struct weir_error *err;
-};
-
-static const struct weir_option *find_long(const struct options_parser *parser, const char *name,
-                                           size_t len)
+const struct weir_option *options_find_long(const struct options_parser *parser, const char *name,
+                                            size_t len)
 {
     for (size_t i = 0; i < parser->n_options; i++) {
         const struct weir_option *option = &parser->options[i];
@@ -66,12 +57,43 @@ static weir_status set_number(const struct options_parser *parser, const struct 
     return WEIR_OK;
 }
 
-static weir_status set_value(const struct options_parser *parser, const struct weir_option *option,
-                             const char *source, const char *text)
+/* Is the text among the words? If not, the sentence names them, and the one that was probably meant.
+ */
+static weir_status check_word(const struct options_parser *parser, const struct weir_option *option,
+                              const char *source, const char *text)
+{
+    struct weir_names known = {0};
+    struct weir_nearest nearest = {0};
+    size_t len = option->flags & WEIR_OPTION_SETTINGS ? strcspn(text, ":") : strlen(text);
+    for (size_t i = 0; option->words[i] != NULL; i++) {
+        const char *word = option->words[i];
+        if (strlen(word) == len && memcmp(word, text, len) == 0) {
+            return WEIR_OK;
+        }
+        weir_names_add(&known, word, strlen(word));
+        weir_nearest_see(&nearest, text, len, word);
+    }
+    bool is_near = nearest.name != NULL;
+    return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: \"%.*s\" is none of %s%s%s%s", source,
+                          (int)WEIR_MIN(len, (size_t)60), text, known.text,
+                          is_near ? "; did you mean " : "", is_near ? nearest.name : "",
+                          is_near ? "?" : "");
+}
+
+weir_status options_set(const struct options_parser *parser, const struct weir_option *option,
+                        const char *source, const char *text)
 {
     void *member = (char *)parser->out + option->offset;
     switch (option->type) {
+    case WEIR_OPTION_TEXTS:
+    case WEIR_OPTION_MAP:
+    case WEIR_OPTION_JSON:
+        return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: can only be given as JSON",
+                              source);
     case WEIR_OPTION_TEXT:
+        if (option->words != NULL) {
+            WEIR_TRY(check_word(parser, option, source, text));
+        }
         *(char **)member = weir_arena_strdup(parser->arena, text);
         return WEIR_OK;
     case WEIR_OPTION_LIST: {
@@ -94,21 +116,31 @@ static weir_status set_value(const struct options_parser *parser, const struct w
     }
 }
 
-static weir_status set_defaults(const struct options_parser *parser)
+weir_status options_set_defaults(const struct options_parser *parser)
 {
     for (size_t i = 0; i < parser->n_options; i++) {
         const struct weir_option *option = &parser->options[i];
         if (option->fallback != NULL) {
-            WEIR_TRY(set_value(parser, option, option->name, option->fallback));
+            WEIR_TRY(options_set(parser, option, option->name, option->fallback));
         }
     }
     return WEIR_OK;
 }
 
+void weir_options_defaults(const struct weir_option *options, size_t n_options,
+                           struct weir_arena *arena, void *out)
+{
+    struct options_parser parser = {options, n_options, arena, out, NULL};
+    /* A table's defaults are valid: a test of each registry sees to it. */
+    weir_status status = options_set_defaults(&parser);
+    assert(status == WEIR_OK);
+    (void)status;
+}
+
 static weir_status set_from_environment(const struct options_parser *parser)
 {
     for (size_t i = 0; i < parser->n_options; i++) {
-        char name[ENV_NAME_BYTES] = "WEIR_";
+        char name[OPTIONS_NAME_BYTES] = "WEIR_";
         size_t len = strlen(name);
         for (const char *p = parser->options[i].name; *p != '\0' && len + 1 < sizeof name; p++) {
             name[len++] = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
@@ -116,30 +148,10 @@ static weir_status set_from_environment(const struct options_parser *parser)
         name[len] = '\0';
         const char *text = getenv(name);
         if (text != NULL) {
-            WEIR_TRY(set_value(parser, &parser->options[i], name, text));
+            WEIR_TRY(options_set(parser, &parser->options[i], name, text));
         }
     }
     return WEIR_OK;
-}
-
-/* `name` is the key with "-" for "_". */
-static weir_status unknown_key(const struct options_parser *parser, const char *source,
-                               const char *name)
-{
-    char meant[ENV_NAME_BYTES] = "";
-    struct weir_nearest nearest = {0};
-    for (size_t i = 0; i < parser->n_options; i++) {
-        weir_nearest_see(&nearest, name, strlen(name), parser->options[i].name);
-    }
-    if (nearest.name == NULL) {
-        return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option", source);
-    }
-    (void)snprintf(meant, sizeof meant, "%s", nearest.name);
-    for (char *p = meant; *p != '\0'; p++) {
-        *p = *p == '-' ? '_' : *p;
-    }
-    return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option; did you mean %s?",
-                          source, meant);
 }
 
 static weir_status unknown_flag(const struct options_parser *parser, const char *word,
@@ -164,15 +176,15 @@ static weir_status parse_flag(const struct options_parser *parser, int argc, cha
 {
     const char *word = argv[*i], *value = NULL;
     const struct weir_option *option;
-    char source[ENV_NAME_BYTES];
+    char source[OPTIONS_NAME_BYTES];
     if (word[1] == '-') {
         size_t len = strcspn(word + 2, "=");
         value = word[2 + len] == '=' ? word + 3 + len : NULL;
-        option = find_long(parser, word + 2, len);
+        option = options_find_long(parser, word + 2, len);
         if (option == NULL && strncmp(word, "--no-", 5) == 0 && value == NULL) {
-            option = find_long(parser, word + 5, strlen(word + 5));
+            option = options_find_long(parser, word + 5, strlen(word + 5));
             if (option != NULL && option->type == WEIR_OPTION_BOOL) {
-                return set_value(parser, option, word, "false");
+                return options_set(parser, option, word, "false");
             }
             option = NULL;
         }
@@ -196,7 +208,7 @@ static weir_status parse_flag(const struct options_parser *parser, int argc, cha
         return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s needs a value (%s)", source,
                               option->arg != NULL ? option->arg : "VALUE");
     }
-    return set_value(parser, option, source, value);
+    return options_set(parser, option, source, value);
 }
 
 /* A LIST given as flags replaces what default and environment said, then collects. */
@@ -222,7 +234,7 @@ weir_status weir_options_parse(const struct weir_option *options, size_t n_optio
                                char ***out_words, size_t *out_n_words, struct weir_error *err)
 {
     struct options_parser parser = {options, n_options, arena, out, err};
-    WEIR_TRY(set_defaults(&parser));
+    WEIR_TRY(options_set_defaults(&parser));
     WEIR_TRY(set_from_environment(&parser));
     clear_flagged_lists(&parser, argc, argv);
     char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 1, char *);
@@ -239,37 +251,6 @@ weir_status weir_options_parse(const struct weir_option *options, size_t n_optio
     }
     *out_words = words;
     *out_n_words = n_words;
-    return WEIR_OK;
-}
-
-weir_status weir_options_from_json(const struct weir_option *options, size_t n_options,
-                                   const json_t *object, struct weir_arena *arena, void *out,
-                                   struct weir_error *err)
-{
-    struct options_parser parser = {options, n_options, arena, out, err};
-    if (!json_is_object(object)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$: expected an object of options");
-    }
-    for (void *it = json_object_iter((json_t *)object); it != NULL;
-         it = json_object_iter_next((json_t *)object, it)) {
-        const char *key = json_object_iter_key(it);
-        const json_t *value = json_object_iter_value(it);
-        char name[ENV_NAME_BYTES], source[ENV_NAME_BYTES + 2];
-        (void)snprintf(name, sizeof name, "%s", key);
-        for (char *p = name; *p != '\0'; p++) {
-            *p = *p == '_' ? '-' : *p;
-        }
-        (void)snprintf(source, sizeof source, "$.%s", key);
-        const struct weir_option *option = find_long(&parser, name, strlen(name));
-        if (option == NULL) {
-            return unknown_key(&parser, source, name);
-        }
-        const char *text =
-            json_is_string(value) ? json_string_value(value) : weir_json_text(value, arena);
-        if (!json_is_null(value)) {
-            WEIR_TRY(set_value(&parser, option, source, text));
-        }
-    }
     return WEIR_OK;
 }
 

@@ -1,0 +1,100 @@
+#include "base/kind.h"
+
+#include "base/macros.h"
+#include "base/names.h"
+
+#include <string.h>
+
+const struct weir_kind *weir_registry_get(const struct weir_registry *registry, const char *name)
+{
+    for (size_t i = 0; i < registry->n_kinds; i++) {
+        if (strcmp(registry->kinds[i]->name, name) == 0) {
+            return registry->kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_planned(const struct weir_registry *registry, const char *name)
+{
+    for (size_t i = 0; registry->planned != NULL && registry->planned[i] != NULL; i++) {
+        if (strcmp(registry->planned[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+weir_status weir_registry_find(const struct weir_registry *registry, const char *name,
+                               const char *where, const struct weir_kind **out,
+                               struct weir_error *err)
+{
+    struct weir_names known = {0};
+    struct weir_nearest nearest = {0};
+    const struct weir_kind *found = weir_registry_get(registry, name);
+    if (found != NULL) {
+        *out = found;
+        return WEIR_OK;
+    }
+    for (size_t i = 0; i < registry->n_kinds; i++) {
+        const char *other = registry->kinds[i]->name;
+        weir_names_add(&known, other, strlen(other));
+        weir_nearest_see(&nearest, name, strlen(name), other);
+    }
+    if (is_planned(registry, name)) {
+        bool has_other = registry->instead != NULL;
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "%s: \"%s\" is not a %s of this version: it has %s%s%s", where, name,
+                              registry->noun, known.text, has_other ? "; " : "",
+                              has_other ? registry->instead : "");
+    }
+    bool is_near = nearest.name != NULL;
+    return weir_error_set(err, WEIR_ERR_INVALID, "%s: \"%.40s\" is none of %s%s%s%s", where, name,
+                          known.text, is_near ? "; did you mean " : "", is_near ? nearest.name : "",
+                          is_near ? "?" : "");
+}
+
+weir_status weir_kind_read(const struct weir_kind *kind, const json_t *object, const char *where,
+                           struct weir_arena *arena, struct weir_configured *out,
+                           struct weir_error *err)
+{
+    void *options = kind->options_bytes > 0 ? weir_arena_alloc(arena, kind->options_bytes) : NULL;
+    if (options != NULL) {
+        memset(options, 0, kind->options_bytes);
+    }
+    WEIR_TRY(weir_options_read(kind->options, kind->n_options, object, where, "kind", arena,
+                               options, err));
+    *out = (struct weir_configured){.kind = kind, .options = options};
+    return WEIR_OK;
+}
+
+weir_status weir_registry_read(const struct weir_registry *registry, const json_t *object,
+                               const char *where, struct weir_arena *arena,
+                               struct weir_configured *out, struct weir_error *err)
+{
+    const struct weir_kind *kind;
+    const char *name = json_string_value(json_object_get(object, "kind"));
+    if (name == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s%s: missing: which %s is meant", where,
+                              json_is_object(object) ? ".kind" : "", registry->noun);
+    }
+    char *place = weir_arena_printf(arena, "%s.kind", where);
+    WEIR_TRY(weir_registry_find(registry, name, place, &kind, err));
+    return weir_kind_read(kind, object, where, arena, out, err);
+}
+
+weir_status weir_registry_paths(const struct weir_registry *registry, const json_t *object,
+                                const char *where, weir_option_path_fn fn, void *context)
+{
+    const char *name = json_string_value(json_object_get(object, "kind"));
+    const struct weir_kind *kind = name != NULL ? weir_registry_get(registry, name) : NULL;
+    return kind != NULL
+               ? weir_options_paths(kind->options, kind->n_options, object, where, fn, context)
+               : WEIR_OK;
+}
+
+json_t *weir_kind_describe(const struct weir_registry *registry, const struct weir_kind *kind)
+{
+    return json_pack("{s:s,s:s,s:s,s:o}", "noun", registry->noun, "name", kind->name, "doc",
+                     kind->doc, "options", weir_options_describe(kind->options, kind->n_options));
+}

@@ -1,0 +1,90 @@
+/**
+ * Kinds as tables: whatever there are several of (sources of frames, sinks of decisions, policies of
+ * links, kinds of jobs, cluster drivers) is a table of kinds, and each kind is one file.
+ *
+ * A kind says its name, what it is, which options it takes, and what its domain does with it. From
+ * that come the check of what people write, the defaults, `weir explain`, GET /api/v1/kinds and the
+ * reference. A registry is the list of the kinds of one noun; beside it stand the names that are
+ * known and not there yet, which are refused as such and not as a typing error.
+ *
+ * A domain lists its kinds in NOUNs.def, one line each: `WEIR_KIND(directory)`. The registry is made
+ * of it, and the build takes the kinds' files from it (weir_kinds in cmake/weir_library.cmake).
+ *
+ *     static const struct weir_option options[] = {
+ *         WEIR_OPT_JSON(weir_source_directory, path, "path", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+ *                       "Folder that cameras write to"),
+ *     };
+ *     const struct weir_kind weir_source_directory_kind = {
+ *         .name = "directory", .doc = "…", WEIR_KIND_OPTIONS(weir_source_directory, options)};
+ */
+#ifndef WEIR_BASE_KIND_H
+#define WEIR_BASE_KIND_H
+
+#include "base/options.h"
+
+#include <stdio.h>
+
+struct weir_kind {
+    const char *name; /**< What people write. */
+    const char *doc;  /**< What it is and does; sentences. */
+    const struct weir_option *options;
+    size_t n_options;
+    size_t options_bytes; /**< sizeof the struct that the options fill; 0: there are none. */
+    const void *ops;      /**< What its domain does with it, a table of the domain's own type; NULL
+                             where another domain has them (base/kind.h is used by both). */
+};
+
+#define WEIR_KIND_OPTIONS(strct, table)                                                            \
+    .options = (table), .n_options = WEIR_ARRAY_LEN(table), .options_bytes = sizeof(struct strct)
+
+struct weir_registry {
+    const char *noun;   /**< "source" */
+    const char *plural; /**< "sources" */
+    const char *doc;    /**< What such a thing is: a sentence. */
+    const struct weir_kind *const *kinds;
+    size_t n_kinds;
+    const char *const
+        *planned;        /**< Names that are refused as UNSUPPORTED, NULL at the end; or NULL. */
+    const char *instead; /**< What to do in place of a planned one; or NULL. */
+};
+
+/** A configured kind: what {"kind": "directory", "path": "/f"} is read into. */
+struct weir_configured {
+    const struct weir_kind *kind;
+    const void *options; /**< The kind's struct, in an arena; NULL if it has no options. */
+};
+
+/**
+ * The kind of that name.
+ * @param where  Where the name stands, for the message: "$.source.kind", "--driver".
+ * @return UNSUPPORTED for a planned name; INVALID for any other, with the nearest and all.
+ */
+weir_status weir_registry_find(const struct weir_registry *registry, const char *name,
+                               const char *where, const struct weir_kind **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The kind of that name, or NULL. */
+const struct weir_kind *weir_registry_get(const struct weir_registry *registry, const char *name);
+
+/**
+ * Read a kind's options from an object (weir_options_read); "kind" in it is passed over.
+ * @param where  Where the object lies: "$.source".
+ */
+weir_status weir_kind_read(const struct weir_kind *kind, const json_t *object, const char *where,
+                           struct weir_arena *arena, struct weir_configured *out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Read {"kind": NAME, …options}. */
+weir_status weir_registry_read(const struct weir_registry *registry, const json_t *object,
+                               const char *where, struct weir_arena *arena,
+                               struct weir_configured *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** weir_options_paths of {"kind": NAME, …options}; a kind that is not there has none. */
+weir_status weir_registry_paths(const struct weir_registry *registry, const json_t *object,
+                                const char *where, weir_option_path_fn fn,
+                                void *context) WEIR_MUST_CHECK;
+
+/** {"noun","name","doc","options":[…]} of one kind; a new reference. */
+json_t *weir_kind_describe(const struct weir_registry *registry, const struct weir_kind *kind);
+
+#endif
