@@ -68,6 +68,20 @@ function(weir_library name)
   endforeach()
 endfunction()
 
+# weir_kinds(OUT FILE PATTERN): the source files of the kinds that FILE lists, a line WEIR_KIND(name)
+# each (base/kind.h). PATTERN is the path of a kind's file with @ in place of its name.
+function(weir_kinds out file pattern)
+  set(sources "")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${file})
+  file(STRINGS ${CMAKE_SOURCE_DIR}/src/${file} lines REGEX "^WEIR_KIND\\([a-z0-9_]+\\)$")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^WEIR_KIND\\((.*)\\)$" "\\1" kind ${line})
+    string(REPLACE "@" ${kind} source ${pattern})
+    list(APPEND sources ${source})
+  endforeach()
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
 # The thread sanitizer lets each process sleep for a second before it ends, in case a race shows up yet:
 # tests of many processes did little else.
 set(WEIR_SANITIZER_ENVIRONMENT "")

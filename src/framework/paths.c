@@ -1,5 +1,7 @@
 #include "framework/paths.h"
 
+#include "endpoint/endpoint.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -14,45 +16,40 @@ static const struct {
     {"dir", true},     {"rendezvous", true},
 };
 
-/* Called with each path of a specification; not OK ends the walk. */
-typedef weir_status (*path_fn)(void *context, const char *where, const char *path,
-                               bool is_writable);
-
 /* The absolute path in a text: itself, or what "file://" leads to; else NULL. */
-static const char *path_of(const json_t *value)
+static const char *path_of(const char *text)
 {
     static const char file_url[] = "file://";
-    const char *text = json_string_value(value);
     if (text != NULL && strncmp(text, file_url, sizeof file_url - 1) == 0) {
         text += sizeof file_url - 1;
     }
     return text != NULL && text[0] == '/' ? text : NULL;
 }
 
-static weir_status visit(const json_t *value, const char *where, bool is_writable, path_fn fn,
-                         void *context)
+/* Who hears of the absolute paths. */
+struct visitor {
+    weir_option_path_fn fn;
+    void *context;
+};
+
+static weir_status visit(void *context, const char *where, const char *text, bool is_writable)
 {
-    const char *path = path_of(value);
-    return path != NULL ? fn(context, where, path, is_writable) : WEIR_OK;
+    const struct visitor *visitor = context;
+    const char *path = path_of(text);
+    return path != NULL ? visitor->fn(visitor->context, where, path, is_writable) : WEIR_OK;
 }
 
-static weir_status walk(const json_t *spec, const char *root, path_fn fn, void *context)
+static weir_status walk(const json_t *spec, const char *root, weir_option_path_fn fn, void *context)
 {
+    struct visitor visitor = {fn, context};
     char where[160];
     for (size_t i = 0; i < WEIR_ARRAY_LEN(path_keys); i++) {
         (void)snprintf(where, sizeof where, "%.100s.%s", root, path_keys[i].key);
-        WEIR_TRY(visit(json_object_get(spec, path_keys[i].key), where, path_keys[i].is_writable, fn,
-                       context));
+        WEIR_TRY(visit(&visitor, where, json_string_value(json_object_get(spec, path_keys[i].key)),
+                       path_keys[i].is_writable));
     }
-    const json_t *source = json_object_get(spec, "source"), *sinks = json_object_get(spec, "sinks");
-    (void)snprintf(where, sizeof where, "%.100s.source.path", root);
-    WEIR_TRY(visit(json_object_get(source, "path"), where, true, fn, context));
-    for (size_t i = 0; i < json_array_size(sinks); i++) {
-        (void)snprintf(where, sizeof where, "%.100s.sinks[%zu].path", root, i);
-        WEIR_TRY(
-            visit(json_object_get(json_array_get(sinks, i), "path"), where, true, fn, context));
-    }
-    return WEIR_OK;
+    return weir_endpoints_paths(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
+                                root, visit, &visitor);
 }
 
 static bool is_below(const char *path, const char *dir)

@@ -32,8 +32,10 @@ START_TEST(paths_in_weirs_own_folder_are_refused_but_for_datasets_and_the_demo)
         {"{\"output\":\"/var/lib/weir/datasets/faces\"}", "$.spec.output"},
         {"{\"checkpoint_dir\":\"/var/lib/weir/checkpoints/other\"}", "$.spec.checkpoint_dir"},
         {"{\"rendezvous\":\"file:///var/lib/weir/rendezvous/x\"}", "$.spec.rendezvous"},
-        {"{\"source\":{\"path\":\"/var/lib/weir/agent\"}}", "$.spec.source.path"},
-        {"{\"sinks\":[{\"path\":\"/a\"},{\"path\":\"/var/lib/weir/weir.db\"}]}",
+        {"{\"source\":{\"kind\":\"directory\",\"path\":\"/var/lib/weir/agent\"}}",
+         "$.spec.source.path"},
+        {"{\"sinks\":[{\"kind\":\"jsonl\",\"path\":\"/a\"},{\"kind\":\"jsonl\",\"path\":\"/var/lib/"
+         "weir/weir.db\"}]}",
          "$.spec.sinks[1].path"},
     };
     struct weir_error err;

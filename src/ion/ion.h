@@ -17,8 +17,10 @@
 #include "store/store.h"
 
 /** Where secrets lie in an ION's document, and in what a replica must serve (base/secret.h). */
-#define WEIR_ION_SECRETS        "pipelines.*.source.token"
-#define WEIR_DEPLOYMENT_SECRETS "source.token"
+#define WEIR_ION_SECRETS                                                                           \
+    "pipelines.*.source.token pipelines.*.source.password pipelines.*.sinks.*.token "              \
+    "pipelines.*.sinks.*.password"
+#define WEIR_DEPLOYMENT_SECRETS "source.token source.password sinks.*.token sinks.*.password"
 
 extern const struct weir_resource weir_ion_resource;
 extern const struct weir_resource weir_ion_pipeline_resource;

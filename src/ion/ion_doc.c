@@ -1,6 +1,7 @@
 #include "ion/ion_doc.h"
 
 #include "base/record.h"
+#include "endpoint/endpoint.h"
 
 #include <string.h>
 
@@ -33,11 +34,6 @@ struct prediction {
 struct gallery {
     char *dataset, *strangers, *unlisted;
     double false_accept_rate, false_deny_rate;
-};
-
-struct endpoint {
-    char *kind, *path, *listen, *token;
-    int64_t max_mb, keep; /**< Of a sink. */
 };
 
 struct link {
@@ -85,18 +81,6 @@ static const struct weir_field gallery_fields[] = {
     { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct gallery, unlisted),
       .unit = "", .doc = "allow, deny or unknown: of a known person on no list" },
 };
-static const struct weir_field source_fields[] = {
-    WEIR_FIELD(endpoint, kind,   TEXT, WEIR_FIELD_REQUIRED, "", "kind"),
-    WEIR_FIELD(endpoint, path,   TEXT, 0, "", "path"),
-    WEIR_FIELD(endpoint, listen, TEXT, 0, "", "address to listen on"),
-    WEIR_FIELD(endpoint, token,  TEXT, 0, "", "what senders must show"),
-};
-static const struct weir_field sink_fields[] = {
-    WEIR_FIELD(endpoint, kind, TEXT, WEIR_FIELD_REQUIRED, "", "kind"),
-    WEIR_FIELD(endpoint, path, TEXT, 0, "", "path"),
-    WEIR_FIELD(endpoint, max_mb, INT, 0, "MB", "size at which a new file is begun"),
-    WEIR_FIELD(endpoint, keep, INT, 0, "", "older files that are kept"),
-};
 static const struct weir_field link_fields[] = {
     WEIR_FIELD(link, from,   TEXT, WEIR_FIELD_REQUIRED, "", "training pipeline"),
     WEIR_FIELD(link, to,     TEXT, WEIR_FIELD_REQUIRED, "", "prediction pipeline"),
@@ -114,9 +98,6 @@ static const struct weir_resource prediction_resource =
     WEIR_RESOURCE("prediction pipeline", "", prediction, prediction_fields);
 static const struct weir_resource gallery_resource =
     WEIR_RESOURCE("gallery", "", gallery, gallery_fields);
-static const struct weir_resource source_resource =
-    WEIR_RESOURCE("source", "", endpoint, source_fields);
-static const struct weir_resource sink_resource = WEIR_RESOURCE("sink", "", endpoint, sink_fields);
 static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link, link_fields);
 
 static const char *const policy_texts[] = {
@@ -221,53 +202,6 @@ static weir_status read_training(const struct reader *reader, const json_t *json
     return read_triggers(reader, json_object_get(json, "triggers"), out);
 }
 
-/** {kind, path, …}: the first kind needs no path, the second does; "" = there is no such kind. */
-static weir_status read_endpoint(const struct reader *reader, const struct weir_resource *resource,
-                                 const json_t *json, const char *kind_plain, const char *kind_path)
-{
-    struct endpoint endpoint = {.max_mb = 1};
-    WEIR_TRY(read_object(reader, resource, json, &endpoint));
-    bool needs_path = strcmp(endpoint.kind, kind_path) == 0;
-    if (!needs_path && (kind_plain[0] == '\0' || strcmp(endpoint.kind, kind_plain) != 0)) {
-        return weir_error_set(reader->err, WEIR_ERR_UNSUPPORTED,
-                              "%s.kind: \"%s\" is not a %s of this version: it has %s%s%s",
-                              reader->path, endpoint.kind, resource->name, kind_plain,
-                              kind_plain[0] != '\0' ? " and " : "", kind_path);
-    }
-    if (needs_path != (endpoint.path != NULL && endpoint.path[0] != '\0')) {
-        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.path: a %s of kind \"%s\" %s",
-                              reader->path, resource->name, endpoint.kind,
-                              needs_path ? "needs a path" : "has no path");
-    }
-    if (endpoint.max_mb < 1 || endpoint.max_mb > 1000000 || endpoint.keep < 0 ||
-        endpoint.keep > 10000) {
-        return weir_error_set(reader->err, WEIR_ERR_INVALID,
-                              "%s: max_mb is 1 to 1000000, keep is 0 to 10000", reader->path);
-    }
-    if (needs_path && (endpoint.listen != NULL || endpoint.token != NULL)) {
-        return weir_error_set(reader->err, WEIR_ERR_INVALID,
-                              "%s: a %s of kind \"%s\" listens nowhere: leave listen and token out",
-                              reader->path, resource->name, endpoint.kind);
-    }
-    return WEIR_OK;
-}
-
-static weir_status read_sinks(const struct reader *parent, const json_t *sinks)
-{
-    if (sinks == NULL || json_is_null(sinks)) {
-        return WEIR_OK;
-    }
-    if (!json_is_array(sinks)) {
-        return weir_error_set(parent->err, WEIR_ERR_INVALID, "%s.sinks: expected an array",
-                              parent->path);
-    }
-    for (size_t i = 0; i < json_array_size(sinks); i++) {
-        struct reader reader = reader_at(parent, "sinks", i);
-        WEIR_TRY(read_endpoint(&reader, &sink_resource, json_array_get(sinks, i), "", "jsonl"));
-    }
-    return WEIR_OK;
-}
-
 static weir_status check_rate(const struct reader *reader, const char *name, double rate)
 {
     return rate > 0 && rate < 1
@@ -309,6 +243,15 @@ static weir_status read_gallery(const struct reader *parent, const json_t *json,
     return WEIR_OK;
 }
 
+/** Source and sinks are stored as they are written; the replica reads them with the same tables. */
+static weir_status check_endpoints(const struct reader *reader, const json_t *json)
+{
+    struct weir_configured source, sinks[WEIR_ENDPOINT_SINKS_MAX];
+    size_t n_sinks;
+    return weir_endpoints_read(json_object_get(json, "source"), json_object_get(json, "sinks"),
+                               reader->path, reader->arena, &source, sinks, &n_sinks, reader->err);
+}
+
 static weir_status read_prediction(const struct reader *reader, const json_t *json,
                                    struct weir_ion_doc_pipeline *out)
 {
@@ -317,10 +260,7 @@ static weir_status read_prediction(const struct reader *reader, const json_t *js
     WEIR_TRY(check_range(reader, "replicas", prediction.replicas, 1, TASKS_MAX));
     WEIR_TRY(
         check_range(reader, "no_frames_after_s", prediction.no_frames_after_s, 0, NO_FRAMES_MAX_S));
-    struct reader source = reader_at(reader, "source", SIZE_MAX);
-    WEIR_TRY(read_endpoint(&source, &source_resource, json_object_get(json, "source"), "http",
-                           "directory"));
-    WEIR_TRY(read_sinks(reader, json_object_get(json, "sinks")));
+    WEIR_TRY(check_endpoints(reader, json));
     *out = (struct weir_ion_doc_pipeline){
         .name = prediction.name,
         .type = WEIR_PIPELINE_PREDICTION,

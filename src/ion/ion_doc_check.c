@@ -1,6 +1,8 @@
 /* What a document must not say when it is applied, though it can be read. */
 #include "ion/ion_doc.h"
 
+#include "endpoint/endpoint.h"
+
 #include <string.h>
 
 /** "@WORK@" in a text: a mark that somebody should have replaced. NULL if there is none. */
@@ -17,32 +19,27 @@ static const char *find_mark(const char *text, size_t *out_len)
     return NULL;
 }
 
-/** A path that processes on any node and in any folder understand alike. */
-static weir_status check_path(const char *place, const char *path, struct weir_error *err)
+/** A path that processes on any node and in any folder understand alike. The context is the error.
+ */
+static weir_status check_path(void *context, const char *place, const char *path, bool is_written)
 {
+    struct weir_error *err = context;
     size_t mark_len;
     const char *mark = find_mark(path, &mark_len);
+    (void)is_written;
     if (mark != NULL) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID,
-            "%s.path: \"%.200s\" still holds the mark %.*s of a template: write an "
-            "absolute path in its place",
-            place, path, (int)mark_len, mark);
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: \"%.200s\" still holds the mark %.*s of a template: write an "
+                              "absolute path in its place",
+                              place, path, (int)mark_len, mark);
     }
     if (path[0] != '/') {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s.path: \"%.200s\" is a relative path, and a replica works in a "
+                              "%s: \"%.200s\" is a relative path, and a replica works in a "
                               "folder of its own: write an absolute one",
                               place, path);
     }
     return WEIR_OK;
-}
-
-/** The endpoint's path, if it has one. */
-static weir_status check_endpoint(const json_t *endpoint, const char *place, struct weir_error *err)
-{
-    const char *path = json_string_value(json_object_get(endpoint, "path"));
-    return path != NULL ? check_path(place, path, err) : WEIR_OK;
 }
 
 /** Source and sinks of pipeline i. */
@@ -52,12 +49,8 @@ static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline,
     char place[64];
     json_t *source = json_loads(pipeline->source, 0, NULL);
     json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
-    (void)snprintf(place, sizeof place, "$.pipelines[%zu].source", i_pipeline);
-    weir_status status = check_endpoint(source, place, err);
-    for (size_t i = 0; i < json_array_size(sinks) && status == WEIR_OK; i++) {
-        (void)snprintf(place, sizeof place, "$.pipelines[%zu].sinks[%zu]", i_pipeline, i);
-        status = check_endpoint(json_array_get(sinks, i), place, err);
-    }
+    (void)snprintf(place, sizeof place, "$.pipelines[%zu]", i_pipeline);
+    weir_status status = weir_endpoints_paths(source, sinks, place, check_path, err);
     json_decref(source);
     json_decref(sinks);
     return status;

@@ -1,6 +1,10 @@
 /* What a replica is told (spec, deployment), and what it keeps (embeddings, pictures). */
 #include "predict/deployment.h"
 
+#include "endpoint/sink/jsonl.h"
+#include "endpoint/source/directory.h"
+#include "endpoint/source/http.h"
+
 #include "base/rng.h"
 #include "base/uuid.h"
 #include "predict/embedding_store.h"
@@ -132,23 +136,26 @@ START_TEST(a_specification_is_read_and_its_mistakes_are_named)
                      WEIR_OK);
     ck_assert_int_eq(spec.rank, 2);
     ck_assert_int_eq(spec.health_window, 200);
-    ck_assert_str_eq(spec.source_path, "/f");
-    ck_assert_str_eq(spec.sinks[0].path, "/s");
-    ck_assert_int_eq(spec.sinks[0].max_bytes, 128000000);
-    ck_assert_int_eq(spec.sinks[0].n_kept, 7);
+    const struct weir_source_directory *directory = spec.source.options;
+    ck_assert_ptr_eq(spec.source.kind, &weir_source_directory_kind);
+    ck_assert_str_eq(directory->path, "/f");
+    const struct weir_sink_jsonl *jsonl = spec.sinks[0].options;
+    ck_assert_str_eq(jsonl->path, "/s");
+    ck_assert_int_eq(jsonl->max_mb, 128);
+    ck_assert_int_eq(jsonl->keep, 7);
     ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"http\"}}", &arena, &spec),
                      WEIR_OK);
-    ck_assert_str_eq(spec.source_listen, "127.0.0.1:0");
+    ck_assert_str_eq(((const struct weir_source_http *)spec.source.options)->listen, "127.0.0.1:0");
     ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"directory\"}}", &arena, &spec),
                      WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "$.source.path"));
-    ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"pigeon\"}}", &arena, &spec),
+    ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"rtsp\"}}", &arena, &spec),
                      WEIR_ERR_UNSUPPORTED);
     ck_assert_int_eq(
         load_spec(SPEC_START "\"source\":{\"kind\":\"http\"},\"replicas\":0}", &arena, &spec),
         WEIR_ERR_INVALID);
     ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"http\"},\"sinks\":[{\"kind\":"
-                                          "\"mail\"}]}",
+                                          "\"mqtt\"}]}",
                                &arena, &spec),
                      WEIR_ERR_UNSUPPORTED);
     ck_assert_int_eq(load_spec("{}", &arena, &spec), WEIR_ERR_INVALID);

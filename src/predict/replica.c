@@ -8,7 +8,7 @@
 #include "predict/heartbeat.h"
 #include "predict/predict.h"
 #include "predict/shipper.h"
-#include "predict/sink/jsonl.h"
+#include "predict/sink.h"
 #include "predict/source.h"
 
 #include <errno.h>
@@ -19,12 +19,6 @@
 #define FLUSH_PATIENCE_MS 1500
 #define SHIP_GRACE_MS     2000
 #define PATH_BYTES        4300
-
-/* A directory is its own queue, so little is read ahead; people wait behind http. */
-static const struct intake_limits directory_limits = {
-    .max_queued = 2, .max_in_hand = 64, .max_bytes = (size_t)64 << 20};
-static const struct intake_limits http_limits = {
-    .max_queued = 64, .max_in_hand = 256, .max_bytes = (size_t)64 << 20};
 
 struct replica {
     const struct predict_spec *spec;
@@ -38,7 +32,7 @@ struct replica {
     struct heartbeat *heartbeat; /**< NULL: there is no server. */
     struct deployer *deployer;
     struct shipper *shipper;
-    struct sink_jsonl *sinks[SPEC_SINKS_MAX];
+    struct sink *sinks[WEIR_ENDPOINT_SINKS_MAX];
     const struct source_ops *source_ops;
     struct source *source;
 };
@@ -74,7 +68,8 @@ static weir_status start_readers(struct replica *replica, struct weir_error *err
                                &replica->shipper, err));
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
-        WEIR_TRY(sink_jsonl_start(&spec->sinks[i], replica->outbox, &replica->sinks[i], err));
+        const struct sink_ops *ops = sink_ops_of(spec->sinks[i].kind);
+        WEIR_TRY(ops->start(spec->sinks[i].options, replica->outbox, &replica->sinks[i], err));
     }
     return WEIR_OK;
 }
@@ -107,9 +102,8 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     memset(replica, 0, sizeof *replica);
     replica->spec = spec;
     serving_slot_init(&replica->slot);
-    bool is_http = spec->source == SOURCE_HTTP;
-    replica->source_ops = is_http ? &source_http : &source_directory;
-    replica->intake = intake_create(is_http ? &http_limits : &directory_limits);
+    replica->source_ops = source_ops_of(spec->source.kind);
+    replica->intake = intake_create(&replica->source_ops->limits);
     weir_status status = weir_dir_make(spec->dir, 0700, err);
     if (status == WEIR_OK) {
         status = open_outbox(replica, err);
@@ -159,7 +153,7 @@ void replica_stop(struct replica *replica)
         weir_log_event(WEIR_LOG_ERROR, "replica_stops_with_frames_not_durable");
     }
     for (size_t i = 0; i < replica->spec->n_sinks; i++) {
-        sink_jsonl_stop(replica->sinks[i]);
+        sink_ops_of(replica->spec->sinks[i].kind)->stop(replica->sinks[i]);
     }
     shipper_stop(replica->shipper, SHIP_GRACE_MS);
     outbox_close(replica->outbox);

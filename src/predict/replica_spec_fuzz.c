@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         }
     } else if (spec.ion == NULL || spec.pipeline == NULL || spec.dir == NULL || spec.rank < 0 ||
-               spec.rank >= spec.n_replicas || spec.n_sinks > SPEC_SINKS_MAX ||
-               (spec.source == SOURCE_DIRECTORY ? spec.source_path : spec.source_listen) == NULL) {
+               spec.rank >= spec.n_replicas || spec.n_sinks > WEIR_ENDPOINT_SINKS_MAX ||
+               spec.source.kind == NULL || spec.source.options == NULL) {
         abort();
     }
     weir_arena_fini(&arena);

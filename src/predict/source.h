@@ -2,12 +2,16 @@
  * Sources: where frames come from. A source has threads of its own, puts frames into the intake,
  * and hears of each when its decision is durable.
  *
+ * What kinds there are, and their options, is in endpoint/sources.def; the code of each is
+ * predict/source/NAME.c, which defines source_NAME.
+ *
  *   directory  <path>/<camera>/<number>.<anything>; a file is removed when its decision is durable.
  *              Cameras in turn, each from its lowest number. When the intake is full nothing is
- * read on: back-pressure, nothing is dropped. With n replicas a camera belongs to the replica that
- * its name hashes to. http       POST /frames/{camera}/{number} with the picture as body, answered
- * by the decision as JSON when it is durable. 503 with Retry-After when the intake is full or no
- * model is there yet. The same frame again: the same decision. GET /health.
+ *              read on: back-pressure, nothing is dropped. With n replicas a camera belongs to the
+ *              replica that its name hashes to.
+ *   http       POST /frames/{camera}/{number} with the picture as body, answered by the decision as
+ *              JSON when it is durable. 503 with Retry-After when the intake is full or no model is
+ *              there yet. The same frame again: the same decision. GET /health.
  *
  * A frame is named by camera and number for ever: within the outbox's memory (65,536 decisions) a
  * second picture under the same name is not decided.
@@ -15,6 +19,7 @@
 #ifndef WEIR_PREDICT_SOURCE_H
 #define WEIR_PREDICT_SOURCE_H
 
+#include "endpoint/endpoint.h"
 #include "predict/intake.h"
 #include "predict/outbox.h"
 #include "predict/serving.h"
@@ -23,13 +28,15 @@
 struct source;
 
 struct source_config {
-    const struct predict_spec *spec; /**< Borrowed, like the rest. */
+    const struct predict_spec *spec; /**< Borrowed, like the rest. spec->source has the options. */
     struct intake *intake;
     struct outbox *outbox;
     struct serving_slot *slot; /**< For GET /health. */
 };
 
 struct source_ops {
+    /** Of the intake in front of the model, for frames of this source. */
+    struct intake_limits limits;
     weir_status (*start)(const struct source_config *config, struct source **out,
                          struct weir_error *err);
     /** No new frames from now on. The intake is closed. Frames in hand are still answered. */
@@ -40,8 +47,12 @@ struct source_ops {
     size_t (*waiting)(struct source *source);
 };
 
-extern const struct source_ops source_directory;
-extern const struct source_ops source_http;
+#define WEIR_KIND(name) extern const struct source_ops source_##name;
+#include "endpoint/sources.def"
+#undef WEIR_KIND
+
+/** The code of a kind of weir_sources. */
+const struct source_ops *source_ops_of(const struct weir_kind *kind);
 
 /** "000123.jpg" → 123; false for a name that is no frame. Pure. */
 bool source_frame_number(const char *file_name, int64_t *out);

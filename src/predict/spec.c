@@ -37,60 +37,6 @@ static weir_status read_int(const json_t *object, const char *where, const char 
     return WEIR_OK;
 }
 
-static weir_status read_source(const json_t *root, struct weir_arena *arena,
-                               struct predict_spec *out, struct weir_error *err)
-{
-    char *kind;
-    const json_t *source = json_object_get(root, "source");
-    WEIR_TRY(read_text(source, "$.source", "kind", true, arena, &kind, err));
-    if (strcmp(kind, "directory") == 0) {
-        out->source = SOURCE_DIRECTORY;
-        return read_text(source, "$.source", "path", true, arena, &out->source_path, err);
-    }
-    if (strcmp(kind, "http") == 0) {
-        out->source = SOURCE_HTTP;
-        WEIR_TRY(read_text(source, "$.source", "token", false, arena, &out->source_token, err));
-        WEIR_TRY(read_text(source, "$.source", "listen", false, arena, &out->source_listen, err));
-        if (out->source_listen == NULL) {
-            out->source_listen = weir_arena_strdup(arena, "127.0.0.1:0");
-        }
-        return WEIR_OK;
-    }
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                          "$.source.kind: \"%s\" is none of directory, http", kind);
-}
-
-static weir_status read_sinks(const json_t *root, struct weir_arena *arena,
-                              struct predict_spec *out, struct weir_error *err)
-{
-    const json_t *sinks = json_object_get(root, "sinks"), *sink;
-    size_t i;
-    if (sinks != NULL && !json_is_null(sinks) && !json_is_array(sinks)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.sinks: expected an array");
-    }
-    if (json_array_size(sinks) > SPEC_SINKS_MAX) {
-        return weir_error_set(err, WEIR_ERR_LIMIT, "$.sinks: at most %d", SPEC_SINKS_MAX);
-    }
-    json_array_foreach(sinks, i, sink)
-    {
-        char where[32], *kind;
-        (void)snprintf(where, sizeof where, "$.sinks[%zu]", i);
-        WEIR_TRY(read_text(sink, where, "kind", true, arena, &kind, err));
-        if (strcmp(kind, "jsonl") != 0) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s.kind: \"%s\" is not jsonl", where,
-                                  kind);
-        }
-        char *path;
-        int64_t max_mb, keep;
-        WEIR_TRY(read_text(sink, where, "path", true, arena, &path, err));
-        WEIR_TRY(read_int(sink, where, "max_mb", SPEC_SINK_MAX_MB, 1, 1000000, &max_mb, err));
-        WEIR_TRY(read_int(sink, where, "keep", SPEC_SINK_KEEP, 0, 10000, &keep, err));
-        out->sinks[out->n_sinks++] =
-            (struct rotated_file){.path = path, .max_bytes = max_mb * 1000000, .n_kept = keep};
-    }
-    return WEIR_OK;
-}
-
 static int64_t rank_of(const char *replica)
 {
     const char *dash = strrchr(replica, '-');
@@ -119,8 +65,8 @@ static weir_status read_spec(const json_t *root, struct weir_arena *arena, struc
     WEIR_TRY(read_int(health, "$.health", "interval_ms", 1000, 0, 86400000,
                       &out->health_interval_ms, err));
     out->rank = rank_of(out->replica) % out->n_replicas;
-    WEIR_TRY(read_source(root, arena, out, err));
-    return read_sinks(root, arena, out, err);
+    return weir_endpoints_read(json_object_get(root, "source"), json_object_get(root, "sinks"), "$",
+                               arena, &out->source, out->sinks, &out->n_sinks, err);
 }
 
 weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,

@@ -16,29 +16,18 @@
 #ifndef WEIR_PREDICT_SPEC_H
 #define WEIR_PREDICT_SPEC_H
 
-#include "predict/rotated_file.h"
-
 #include "base/arena.h"
 #include "base/status.h"
+#include "endpoint/endpoint.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPEC_SINKS_MAX 16
-
-/** Of a sink that says nothing else: a gigabyte in all. */
-#define SPEC_SINK_MAX_MB 128
-#define SPEC_SINK_KEEP   7
-
-enum source_kind { SOURCE_DIRECTORY, SOURCE_HTTP };
-
 struct predict_spec {
     char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
     int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
-    enum source_kind source;
-    char *source_path;                         /**< Directory. */
-    char *source_listen, *source_token;        /**< http; the token may be NULL. */
-    struct rotated_file sinks[SPEC_SINKS_MAX]; /**< JSON lines files. */
+    struct weir_configured source;
+    struct weir_configured sinks[WEIR_ENDPOINT_SINKS_MAX];
     size_t n_sinks;
     int64_t health_window, health_interval_ms;
 };

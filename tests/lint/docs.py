@@ -4,7 +4,8 @@
 Reads the tables in the sources (routes, records, options, statuses, DEPENDS) and compares them with
 the documents. Exits with 0, or with 1 after one line for each thing that is missing or wrong.
 --write first brings the generated parts of docs/reference/ up to date: what stands between
-"<!-- generated: NAME -->" and "<!-- end of generated part -->".
+"<!-- generated: NAME -->" and "<!-- end of generated part -->" (in a page of the manual: "; generated:
+NAME" and "; end of generated part").
 """
 import pathlib
 import re
@@ -15,6 +16,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON_OPTIONS = ["server", "token", "ca-file", "state", "output", "help"]
 WORKER_DOMAINS = ("framework", "train", "predict", "bench")
 OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
+# Nouns of which there are kinds: where they are listed, and each one's file (src/base/kind.h).
+KINDS = {
+    "source": ("src/endpoint/sources.def", "src/endpoint/source/{}.c"),
+    "sink": ("src/endpoint/sinks.def", "src/endpoint/sink/{}.c"),
+}
+ION_KINDS = ("source", "sink")
 END = "<!-- end of generated part -->"
 problems = []
 
@@ -158,6 +165,27 @@ def option_tables(text):
         yield match[1], option_rows(braces_after(text, match.start()))
 
 
+def load_kinds():
+    """Noun → (name, explanation, rows of its options) of each kind, in the registry's order."""
+    kinds = {}
+    for noun, (registry, pattern) in KINDS.items():
+        for kind in re.findall(r"^WEIR_KIND\((\w+)\)$", read(registry), re.M):
+            text = without_comments(read(pattern.format(kind)))
+            body = braces_after(text, re.search(r"struct weir_kind \w+\s*=", text).start())
+            member = lambda name: string(re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+)', body)[1])
+            rows = [kind_option(row) for match in re.finditer(r"struct weir_option \w+\[\]\s*=\s*\{", text)
+                    for row in parts(braces_after(text, match.start())) if row.startswith("WEIR_OPT_JSON(")]
+            kinds.setdefault(noun, []).append((member("name"), member("doc"), rows))
+    return kinds
+
+
+def kind_option(row):
+    """(key, type, flags, default, range, explanation) of one WEIR_OPT_JSON."""
+    _, _, name, kind, flags, fallback, low, high, doc = parts(row[len("WEIR_OPT_JSON("):-1])
+    bounds = f"{low} to {high}" if kind in ("INT", "F64") and low != high else ""
+    return string(name).replace("-", "_"), kind, flags, string(fallback), bounds, string(doc)
+
+
 def load_commands():
     """Command → names of its long options, from the tables of src/cli."""
     commands = {}
@@ -260,6 +288,38 @@ def options_part(rows, has_keys):
     return table(("flag", *(["key of spec.json"] if has_keys else []), "value", "default", "meaning"), cells)
 
 
+def kinds_part(kinds):
+    names = {"TEXT": "text", "INT": "integer", "F64": "number", "BOOL": "true or false", "TEXTS": "list of texts",
+             "MAP": "texts by name", "JSON": "any JSON"}
+    text = []
+    for name, doc, rows in kinds:
+        cells = []
+        for key, kind, flags, fallback, bounds, meaning in rows:
+            if "INTERNAL" in flags:
+                continue
+            default = "required" if "REQUIRED" in flags else f"`{fallback}`" if fallback is not None else ""
+            notes = [note for flag, note in (("WEIR_OPTION_PATH", "an absolute path"), ("SECRET", "secret")) if flag in flags]
+            cells.append((f"`{key}`", ", ".join([names[kind], *notes]), default, bounds, meaning))
+        text.append(f"### {name}\n\n{doc}" + (
+            "\n\n" + table(("option", "type", "default", "range", "meaning"), cells) if cells else ""))
+    return "\n\n".join(text)
+
+
+def kinds_man_part(kinds):
+    """The same for a page of the manual: scdoc, a paragraph per kind and one per option."""
+    plain = lambda text: text.replace("_", "\\_").replace("`", "")
+    text = []
+    for name, doc, rows in kinds:
+        text.append(f"*{name}*\n\t{plain(doc)}")
+        for key, _, flags, fallback, bounds, meaning in rows:
+            if "INTERNAL" not in flags:
+                notes = ["required"] if "REQUIRED" in flags else [f"default {fallback}"] if fallback is not None else []
+                notes += [bounds] if bounds else []
+                note = f" ({', '.join(notes)})" if notes else ""
+                text.append(f"\t*{plain(key)}*{plain(note)}: {plain(meaning)}.")
+    return "\n" + "\n\n".join(text) + "\n"
+
+
 def alerts_part():
     text = without_comments(read("src/store/alert_kind.c"))
     rows = [parts(row[1:-1]) for row in parts(braces_after(text, text.index("kinds[]")))]
@@ -280,7 +340,7 @@ def models_part():
     return table(("name", "input", "what"), rows)
 
 
-def generated(statuses, routes, records, worker):
+def generated(statuses, routes, records, worker, kinds):
     return {
         "docs/reference/errors.md": {"statuses": table(
             ("status", "meaning", "HTTP", "exit", "tried again"),
@@ -288,6 +348,8 @@ def generated(statuses, routes, records, worker):
         "docs/reference/rest.md": {"routes": routes_part(routes, records),
                                    "records": records_part(routes, records)},
         "docs/reference/health.md": {"alerts": alerts_part()},
+        "docs/reference/kinds.md": {noun: kinds_part(kinds[noun]) for noun in kinds},
+        "man/weir-ion.5.scd": {noun: kinds_man_part(kinds[noun]) for noun in ION_KINDS},
         "docs/reference/training.md": {
             "options": options_part(worker["src/framework/training.c"], True),
             "evaluate options": options_part(worker["src/train/evaluate_main.c"], False),
@@ -301,12 +363,14 @@ def check_generated(wanted, is_writing):
     for path, regions in wanted.items():
         old = text = read(path)
         for name, body in regions.items():
-            start = f"<!-- generated: {name} -->"
+            start, stop = f"<!-- generated: {name} -->", END
+            if path.endswith(".scd"):
+                start, stop = f"; generated: {name}", "; end of generated part"
             if start not in text:
                 complain(path, f"has no part \"{start}\"")
                 continue
             head, tail = text.split(start, 1)
-            text = head + start + "\n" + body + "\n" + END + tail.split(END, 1)[1]
+            text = head + start + "\n" + body + "\n" + stop + tail.split(stop, 1)[1]
         if text != old and is_writing:
             (ROOT / path).write_text(text, encoding="utf-8")
         elif text != old:
@@ -374,7 +438,7 @@ def check_words(path, words, kind, form="`{}`"):
 
 
 def check_ion_keys(records):
-    tables = ("document", "training", "triggers", "prediction", "gallery", "source", "sink", "link")
+    tables = ("document", "training", "triggers", "prediction", "gallery", "link")
     keys = [field[0] for name in tables for field in records[f"{name}_resource"][1]]
     text = without_comments(read("src/ion/ion_doc.c"))
     keys += re.findall(r'\{ *\.name = "(\w+)"', text)
@@ -464,8 +528,8 @@ def check_shell(path, text, commands, worker):
 
 def main():
     statuses, routes, records = load_statuses(), load_routes(), load_records()
-    commands, worker = load_commands(), load_worker_options()
-    check_generated(generated(statuses, routes, records, worker), "--write" in sys.argv[1:])
+    commands, worker, kinds = load_commands(), load_worker_options(), load_kinds()
+    check_generated(generated(statuses, routes, records, worker, kinds), "--write" in sys.argv[1:])
     check_commands(commands, worker)
     check_ion_keys(records)
     check_names()

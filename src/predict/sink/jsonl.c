@@ -4,6 +4,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "endpoint/sink/jsonl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #define COMPLAIN_MS 10000
 #define LINES_MAX   ((size_t)4 << 20)
 
-struct sink_jsonl {
+struct sink {
     struct rotated_file file; /**< Its path is ours. */
     struct outbox_reader *reader;
     pthread_t thread;
@@ -34,7 +35,7 @@ struct sink_jsonl {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void complain(struct sink_jsonl *sink, const struct weir_error *err)
+static void complain(struct sink *sink, const struct weir_error *err)
 {
     int64_t now_ms = weir_mono_ms();
     if (sink->complained_ms == 0 || now_ms - sink->complained_ms >= COMPLAIN_MS) {
@@ -45,7 +46,7 @@ static void complain(struct sink_jsonl *sink, const struct weir_error *err)
 }
 
 /* Remember the identifiers of a file's lines from `from` on; of all if it is shorter than that. */
-static weir_status read_lines_of(struct sink_jsonl *sink, const char *path, int64_t from,
+static weir_status read_lines_of(struct sink *sink, const char *path, int64_t from,
                                  struct weir_error *err)
 {
     FILE *file = fopen(path, "re");
@@ -78,7 +79,7 @@ static weir_status read_lines_of(struct sink_jsonl *sink, const char *path, int6
 
 /* Has the file that is now PATH.1 been written since our place was saved? Then another replica has
  * begun a new file meanwhile, and our saved length is one in PATH.1. */
-static bool is_place_in_older(const struct sink_jsonl *sink, const char *older)
+static bool is_place_in_older(const struct sink *sink, const char *older)
 {
     struct stat st;
     return stat(older, &st) == 0 &&
@@ -87,7 +88,7 @@ static bool is_place_in_older(const struct sink_jsonl *sink, const char *older)
 }
 
 /* What is written behind the saved place is not written again. */
-static weir_status read_written(struct sink_jsonl *sink, struct weir_error *err)
+static weir_status read_written(struct sink *sink, struct weir_error *err)
 {
     char older[ROTATED_PATH_BYTES];
     int64_t from = outbox_reader_note(sink->reader);
@@ -100,7 +101,7 @@ static weir_status read_written(struct sink_jsonl *sink, struct weir_error *err)
 }
 
 /* The lines first, then the place that says they are there. */
-static void save_place(struct sink_jsonl *sink)
+static void save_place(struct sink *sink)
 {
     int fd = open(sink->file.path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0) {
@@ -112,8 +113,7 @@ static void save_place(struct sink_jsonl *sink)
 
 /* The place is saved before the files are renamed and after: a kill in between finds a new file
  * that is shorter than the place says, and reads all of it. */
-static weir_status begin_new_file(struct sink_jsonl *sink, int *fd, int64_t *size,
-                                  struct weir_error *err)
+static weir_status begin_new_file(struct sink *sink, int *fd, int64_t *size, struct weir_error *err)
 {
     save_place(sink);
     weir_status status = rotated_file_shift(&sink->file, err);
@@ -128,7 +128,7 @@ static weir_status begin_new_file(struct sink_jsonl *sink, int *fd, int64_t *siz
     return WEIR_OK;
 }
 
-static weir_status write_lines(struct sink_jsonl *sink, const struct weir_buf *lines,
+static weir_status write_lines(struct sink *sink, const struct weir_buf *lines,
                                struct weir_error *err)
 {
     int fd = -1;
@@ -150,8 +150,7 @@ static weir_status write_lines(struct sink_jsonl *sink, const struct weir_buf *l
     return status;
 }
 
-static weir_status append_lines(struct sink_jsonl *sink, const json_t *batch,
-                                struct weir_error *err)
+static weir_status append_lines(struct sink *sink, const json_t *batch, struct weir_error *err)
 {
     struct weir_buf lines;
     size_t i;
@@ -179,7 +178,7 @@ static weir_status append_lines(struct sink_jsonl *sink, const json_t *batch,
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static bool pause_for(struct sink_jsonl *sink, int64_t wait_ms)
+static bool pause_for(struct sink *sink, int64_t wait_ms)
 {
     struct timespec deadline = weir_deadline_after(wait_ms);
     pthread_mutex_lock(&sink->lock);
@@ -194,7 +193,7 @@ static bool pause_for(struct sink_jsonl *sink, int64_t wait_ms)
 
 static void *sink_main(void *context)
 {
-    struct sink_jsonl *sink = context;
+    struct sink *sink = context;
     for (;;) {
         json_t *batch;
         struct weir_error err = {0};
@@ -223,7 +222,7 @@ static void *sink_main(void *context)
     return NULL;
 }
 
-static void sink_free(struct sink_jsonl *sink)
+static void sink_free(struct sink *sink)
 {
     outbox_reader_close(sink->reader);
     json_decref(sink->written);
@@ -244,11 +243,11 @@ static void reader_name(const char *path, char out[32])
 }
 
 weir_status sink_jsonl_start(const struct rotated_file *file, struct outbox *outbox,
-                             struct sink_jsonl **out, struct weir_error *err)
+                             struct sink **out, struct weir_error *err)
 {
     char name[32];
-    struct sink_jsonl *sink = weir_xalloc(sizeof *sink);
-    *sink = (struct sink_jsonl){.file = *file, .written = json_object()};
+    struct sink *sink = weir_xalloc(sizeof *sink);
+    *sink = (struct sink){.file = *file, .written = json_object()};
     sink->file.path = weir_xstrdup(file->path);
     pthread_mutex_init(&sink->lock, NULL);
     weir_cond_init(&sink->changed);
@@ -270,7 +269,16 @@ weir_status sink_jsonl_start(const struct rotated_file *file, struct outbox *out
     return WEIR_OK;
 }
 
-void sink_jsonl_stop(struct sink_jsonl *sink)
+static weir_status start(const void *options, struct outbox *outbox, struct sink **out,
+                         struct weir_error *err)
+{
+    const struct weir_sink_jsonl *jsonl = options;
+    const struct rotated_file file = {
+        .path = jsonl->path, .max_bytes = jsonl->max_mb * 1000000, .n_kept = jsonl->keep};
+    return sink_jsonl_start(&file, outbox, out, err);
+}
+
+static void stop(struct sink *sink)
 {
     if (sink == NULL) {
         return;
@@ -283,3 +291,5 @@ void sink_jsonl_stop(struct sink_jsonl *sink)
     pthread_join(sink->thread, NULL);
     sink_free(sink);
 }
+
+const struct sink_ops sink_jsonl = {.start = start, .stop = stop};

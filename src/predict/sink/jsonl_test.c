@@ -15,7 +15,7 @@
 static struct test_dir dir;
 static struct weir_error err;
 static struct outbox *outbox;
-static struct sink_jsonl *sink;
+static struct sink *sink;
 static struct rotated_file file;
 
 static void forget(void *context, void *const *tickets, size_t n)
@@ -35,7 +35,7 @@ static void open_all(int64_t max_bytes, int64_t n_kept)
 
 static void close_all(void)
 {
-    sink_jsonl_stop(sink); /* writes what is durable */
+    sink_jsonl.stop(sink); /* writes what is durable */
     outbox_close(outbox);
     free((char *)file.path);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "endpoint/source/directory.h"
 #include "predict/camera_list.h"
 
 #include <dirent.h>
@@ -42,6 +43,11 @@ struct source {
     _Atomic int64_t complained_ms;
     atomic_size_t n_waiting; /**< Frames in the list, and the one that finds no room. */
 };
+
+static const char *path_of(const struct source *source)
+{
+    return ((const struct weir_source_directory *)source->config.spec->source.options)->path;
+}
 
 bool source_frame_number(const char *file_name, int64_t *out)
 {
@@ -97,7 +103,7 @@ static void scan_camera(struct source *source, struct camera *camera)
 {
     char path[PATH_BYTES];
     const struct dirent *entry;
-    (void)snprintf(path, sizeof path, "%s/%s", source->config.spec->source_path, camera->name);
+    (void)snprintf(path, sizeof path, "%s/%s", path_of(source), camera->name);
     DIR *stream = opendir(path);
     if (stream == NULL) {
         if (errno != ENOENT) {
@@ -141,7 +147,7 @@ static void meet_camera(struct source *source, const char *name)
     if (!frame_camera_is_valid(name) || !is_ours(source, name)) {
         return;
     }
-    (void)snprintf(path, sizeof path, "%s/%s", source->config.spec->source_path, name);
+    (void)snprintf(path, sizeof path, "%s/%s", path_of(source), name);
     struct camera *camera = camera_list_find(&source->list, name);
     if (camera == NULL) {
         int watch = inotify_add_watch(source->inotify_fd, path, CAMERA_EVENTS);
@@ -162,7 +168,7 @@ static void meet_camera(struct source *source, const char *name)
 
 static void scan_root(struct source *source)
 {
-    const char *path = source->config.spec->source_path;
+    const char *path = path_of(source);
     const struct dirent *entry;
     source->rescan_ms = weir_mono_ms() + RESCAN_MS;
     DIR *stream = opendir(path);
@@ -266,8 +272,7 @@ static struct frame *read_frame(struct source *source, const struct camera *came
                                 const struct camera_frame *found)
 {
     char path[PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/%s/%s", source->config.spec->source_path, camera->name,
-                   found->file);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", path_of(source), camera->name, found->file);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) {
         return NULL;
@@ -378,7 +383,7 @@ static void stop(struct source *source)
 
 static weir_status open_parts(struct source *source, struct weir_error *err)
 {
-    const char *path = source->config.spec->source_path;
+    const char *path = path_of(source);
     WEIR_TRY(weir_dir_make(path, 0755, err));
     /* Sent when somebody opens a file for writing in the microseconds of has_no_writer's lease. */
     (void)signal(SIGIO, SIG_IGN);
@@ -420,4 +425,11 @@ static size_t waiting(struct source *source)
     return atomic_load(&source->n_waiting);
 }
 
-const struct source_ops source_directory = {start, close_source, stop, waiting};
+/* The folder is its own queue: little is read ahead. */
+const struct source_ops source_directory = {
+    .limits = {.max_queued = 2, .max_in_hand = 64, .max_bytes = (size_t)64 << 20},
+    .start = start,
+    .close = close_source,
+    .stop = stop,
+    .waiting = waiting,
+};

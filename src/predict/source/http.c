@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "endpoint/source/http.h"
 #include "http/http.h"
 
 #include <inttypes.h>
@@ -19,6 +20,11 @@ struct source {
     struct source_config config;
     struct weir_http_server *server;
 };
+
+static const struct weir_source_http *options_of(const struct source_config *config)
+{
+    return config->spec->source.options;
+}
 
 /* Decisions wake the requests that wait for them, and 1/64 of the others. */
 static uint64_t topic_of(const char *camera, int64_t number)
@@ -38,7 +44,7 @@ static void on_durable(void *context, const struct frame *frame)
 
 static bool is_admitted(const struct source *source, const struct weir_http_request *request)
 {
-    const char *token = source->config.spec->source_token;
+    const char *token = options_of(&source->config)->token;
     const char *header = weir_http_request_header(request, "Authorization");
     char wanted[WEIR_SHA256_TEXT_BYTES], given[WEIR_SHA256_TEXT_BYTES];
     if (token == NULL) {
@@ -175,7 +181,7 @@ static void body_rule(void *context, const struct weir_http_request *request,
 static weir_status write_endpoint(const struct source *source, struct weir_error *err)
 {
     char path[4300], text[256];
-    const char *listen = source->config.spec->source_listen;
+    const char *listen = options_of(&source->config)->listen;
     const char *colon = strrchr(listen, ':');
     int n_host = colon != NULL ? (int)(colon - listen) : (int)strlen(listen);
     int n = snprintf(text, sizeof text, "{\"url\":\"http://%.*s:%d\"}\n", WEIR_MIN(n_host, 200),
@@ -189,7 +195,7 @@ static weir_status start(const struct source_config *config, struct source **out
 {
     struct source *source = weir_xalloc(sizeof *source);
     *source = (struct source){.config = *config};
-    const struct weir_http_config http = {.listen = config->spec->source_listen,
+    const struct weir_http_config http = {.listen = options_of(config)->listen,
                                           .n_handlers = N_HANDLERS,
                                           .n_io_threads = 1,
                                           .max_queued = N_QUEUED,
@@ -204,7 +210,7 @@ static weir_status start(const struct source_config *config, struct source **out
         free(source);
         return status;
     }
-    weir_log(WEIR_LOG_INFO, "source_listens", WEIR_KV_STR("address", config->spec->source_listen),
+    weir_log(WEIR_LOG_INFO, "source_listens", WEIR_KV_STR("address", options_of(config)->listen),
              WEIR_KV_INT("port", weir_http_server_port(source->server)));
     *out = source;
     return WEIR_OK;
@@ -221,4 +227,10 @@ static void stop(struct source *source)
     free(source);
 }
 
-const struct source_ops source_http = {start, close_source, stop, NULL};
+/* People wait behind it: what does not fit is refused, and they try again. */
+const struct source_ops source_http = {
+    .limits = {.max_queued = 64, .max_in_hand = 256, .max_bytes = (size_t)64 << 20},
+    .start = start,
+    .close = close_source,
+    .stop = stop,
+};

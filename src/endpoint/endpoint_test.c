@@ -1,0 +1,162 @@
+#include "endpoint/endpoint.h"
+
+#include "base/kind_laws.h"
+#include "base/test_main.h"
+#include "endpoint/sink/jsonl.h"
+#include "endpoint/source/directory.h"
+#include "endpoint/source/http.h"
+
+static struct weir_arena arena;
+static struct weir_error err;
+static struct weir_configured source, sinks[WEIR_ENDPOINT_SINKS_MAX];
+static size_t n_sinks;
+
+static weir_status read_texts(const char *source_text, const char *sinks_text)
+{
+    json_t *source_json = json_loads(source_text, JSON_DECODE_ANY, NULL);
+    json_t *sinks_json = json_loads(sinks_text, JSON_DECODE_ANY, NULL);
+    ck_assert(source_json != NULL && sinks_json != NULL);
+    weir_status status = weir_endpoints_read(source_json, sinks_json, "$.pipelines[1]", &arena,
+                                             &source, sinks, &n_sinks, &err);
+    json_decref(source_json);
+    json_decref(sinks_json);
+    return status;
+}
+
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+}
+
+static void tear_down(void)
+{
+    weir_arena_fini(&arena);
+}
+
+START_TEST(sources_and_sinks_keep_the_laws_of_registries)
+{
+    kind_laws_check(&weir_sources);
+    kind_laws_check(&weir_sinks);
+}
+
+END_TEST
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), end_len = strlen(end);
+    return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+START_TEST(secret_options_have_the_names_that_are_masked)
+{
+    const struct weir_registry *const registries[] = {&weir_sources, &weir_sinks};
+    for (size_t r = 0; r < 2; r++) {
+        for (size_t k = 0; k < registries[r]->n_kinds; k++) {
+            const struct weir_kind *kind = registries[r]->kinds[k];
+            for (size_t i = 0; i < kind->n_options; i++) {
+                const char *name = kind->options[i].name;
+                bool is_masked = strcmp(name, "token") == 0 || strcmp(name, "password") == 0;
+                ck_assert_msg(is_masked == !!(kind->options[i].flags & WEIR_OPTION_SECRET), "%s.%s",
+                              kind->name, name);
+                ck_assert_msg(!ends_with(name, "-secret") && !ends_with(name, "-key"), "%s.%s",
+                              kind->name, name);
+            }
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(each_kind_is_read_into_its_own_struct)
+{
+    ck_assert_int_eq(read_texts("{\"kind\":\"directory\",\"path\":\"/f\"}",
+                                "[{\"kind\":\"jsonl\",\"path\":\"/a\"},"
+                                "{\"kind\":\"jsonl\",\"path\":\"/b\",\"max_mb\":1,\"keep\":0}]"),
+                     WEIR_OK);
+    ck_assert_str_eq(((const struct weir_source_directory *)source.options)->path, "/f");
+    ck_assert_uint_eq(n_sinks, 2);
+    const struct weir_sink_jsonl *first = sinks[0].options, *second = sinks[1].options;
+    ck_assert_str_eq(first->path, "/a");
+    ck_assert_int_eq(first->max_mb * (first->keep + 1), 1024); /* a gigabyte unless told */
+    ck_assert_int_eq(second->max_mb, 1);
+    ck_assert_int_eq(second->keep, 0);
+    ck_assert_int_eq(read_texts("{\"kind\":\"http\",\"token\":\"t\"}", "null"), WEIR_OK);
+    const struct weir_source_http *http = source.options;
+    ck_assert_str_eq(http->listen, "127.0.0.1:0");
+    ck_assert_str_eq(http->token, "t");
+    ck_assert_uint_eq(n_sinks, 0);
+}
+
+END_TEST
+
+static const struct {
+    const char *source, *sinks, *message;
+    weir_status status;
+} wrong[] = {
+    {"{\"kind\":\"rtsp\"}", "[]",
+     "$.pipelines[1].source.kind: \"rtsp\" is not a source of this version: it has directory, http",
+     WEIR_ERR_UNSUPPORTED},
+    {"{\"kind\":\"htpp\"}", "[]",
+     "$.pipelines[1].source.kind: \"htpp\" is none of directory, http; did you mean http?",
+     WEIR_ERR_INVALID},
+    {"{\"kind\":\"directory\"}", "[]", "$.pipelines[1].source.path: missing", WEIR_ERR_INVALID},
+    {"{\"kind\":\"directory\",\"path\":\"/f\",\"listen\":\"x\"}", "[]",
+     "$.pipelines[1].source.listen: unknown option", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\"}", "{}", "$.pipelines[1].sinks: expected an array", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\"}", "[{\"kind\":\"jsonl\",\"path\":\"/a\"},{\"kind\":\"jsonl\"}]",
+     "$.pipelines[1].sinks[1].path: missing", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\"}", "[{\"kind\":\"jsonl\",\"path\":\"/a\",\"keep\":10001}]",
+     "$.pipelines[1].sinks[0].keep: 10001 is outside 0", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\"}", "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]",
+     "$.pipelines[1].sinks: 17 sinks; at most 16", WEIR_ERR_LIMIT},
+};
+
+START_TEST(what_is_wrong_is_named_by_its_place)
+{
+    weir_status status = read_texts(wrong[_i].source, wrong[_i].sinks);
+    ck_assert_msg(status == wrong[_i].status, "%s", err.message);
+    ck_assert_msg(strncmp(err.message, wrong[_i].message, strlen(wrong[_i].message)) == 0, "%s",
+                  err.message);
+}
+
+END_TEST
+
+static weir_status count(void *context, const char *where, const char *path, bool is_written)
+{
+    (void)where;
+    *(size_t *)context += path[0] == '/' && is_written;
+    return WEIR_OK;
+}
+
+START_TEST(all_paths_are_found)
+{
+    size_t n = 0;
+    json_t *source_json = json_pack("{s:s,s:s}", "kind", "directory", "path", "/f");
+    json_t *sinks_json = json_pack("[{s:s,s:s}]", "kind", "jsonl", "path", "/a");
+    ck_assert_int_eq(weir_endpoints_paths(source_json, sinks_json, "$", count, &n), WEIR_OK);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(weir_endpoints_paths(NULL, NULL, "$", count, &n), WEIR_OK);
+    ck_assert_uint_eq(n, 2);
+    json_decref(source_json);
+    json_decref(sinks_json);
+}
+
+END_TEST
+
+int main(void)
+{
+    const struct weir_test_loop loops[] = {
+        {sources_and_sinks_keep_the_laws_of_registries, 0},
+        {secret_options_have_the_names_that_are_masked, 0},
+        {each_kind_is_read_into_its_own_struct, 0},
+        {what_is_wrong_is_named_by_its_place, WEIR_ARRAY_LEN(wrong)},
+        {all_paths_are_found, 0}};
+    Suite *suite = suite_create("endpoint");
+    TCase *tests = tcase_create("endpoint");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(loops); i++) {
+        tcase_add_loop_test(tests, loops[i].test, 0, loops[i].n_loops > 0 ? loops[i].n_loops : 1);
+    }
+    suite_add_tcase(suite, tests);
+    return weir_test_run(suite);
+}

@@ -1,0 +1,28 @@
+/* Every source and sink that an ION may name has code here. */
+#include "predict/sink.h"
+#include "predict/source.h"
+
+#include "base/test_main.h"
+
+START_TEST(every_kind_has_its_code)
+{
+    for (size_t i = 0; i < weir_sources.n_kinds; i++) {
+        const struct source_ops *ops = source_ops_of(weir_sources.kinds[i]);
+        ck_assert_msg(ops != NULL && ops->start != NULL && ops->close != NULL && ops->stop != NULL,
+                      "%s", weir_sources.kinds[i]->name);
+        ck_assert_uint_gt(ops->limits.max_queued, 0);
+        ck_assert_uint_ge(ops->limits.max_in_hand, ops->limits.max_queued);
+        ck_assert_uint_gt(ops->limits.max_bytes, 0);
+    }
+    for (size_t i = 0; i < weir_sinks.n_kinds; i++) {
+        const struct sink_ops *ops = sink_ops_of(weir_sinks.kinds[i]);
+        ck_assert_msg(ops != NULL && ops->start != NULL && ops->stop != NULL, "%s",
+                      weir_sinks.kinds[i]->name);
+    }
+    ck_assert_ptr_null(source_ops_of(weir_sinks.kinds[0]));
+    ck_assert_ptr_null(sink_ops_of(weir_sources.kinds[0]));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("endpoints", every_kind_has_its_code)
