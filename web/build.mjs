@@ -1,14 +1,15 @@
 // Bundles src/ into dist/{index.html,app.js,app.css}. The output depends only on the sources and on the
 // versions in package-lock.json: no times, no paths, no hashes of the machine. check-bundle.sh relies on it.
 import { build } from 'esbuild'
-import { cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { minify } from 'terser'
 
 const web = dirname(fileURLToPath(import.meta.url))
 const out = process.argv[2] ?? join(web, 'dist')
-const LIMIT_BYTES = 250 * 1000
+const LIMIT_BYTES = 200 * 1000 // as browsers fetch it: compressed
 
 const smallGraphlib = {
     name: 'small-graphlib',
@@ -37,19 +38,20 @@ const script = join(out, 'app.js')
 const { code } = await minify(await readFile(script, 'utf8'), {
     ecma: 2020,
     compress: { passes: 3 },
-    format: { comments: false, preamble: '/* Weir dashboard. Contains preact, uPlot and dagre (MIT): see web/THIRD-PARTY.txt */' },
+    format: { comments: false, preamble: '/* Weir console. Contains preact, uPlot and dagre (MIT): see web/THIRD-PARTY.txt */' },
 })
 await writeFile(script, code + '\n')
 await cp(join(web, 'index.html'), join(out, 'index.html'))
 
 let total = 0
 for (const name of ['index.html', 'app.js', 'app.css']) {
-    const { size } = await stat(join(out, name))
-    total += size
-    console.log(`${name.padEnd(12)}${String(size).padStart(8)} bytes`)
+    const content = await readFile(join(out, name))
+    const packed = gzipSync(content).length
+    total += packed
+    console.log(`${name.padEnd(12)}${String(content.length).padStart(8)} bytes${String(packed).padStart(8)} compressed`)
 }
-console.log(`${'total'.padEnd(12)}${String(total).padStart(8)} bytes`)
+console.log(`${'total'.padEnd(12)}${String(total).padStart(22)} compressed`)
 if (total > LIMIT_BYTES) {
-    console.error(`the bundle is over its limit of ${LIMIT_BYTES} bytes`)
+    console.error(`the bundle is over its limit of ${LIMIT_BYTES} bytes compressed`)
     process.exit(1)
 }

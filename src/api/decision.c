@@ -257,11 +257,27 @@ static json_t *quantile(int64_t us)
     return us < 0 ? json_null() : json_real((double)us / 1000.0);
 }
 
-static json_t *summary_view(const struct weir_decision_summary *summary, int64_t now_ms)
+static json_t *buckets_view(const struct weir_decision_bucket *buckets, size_t n)
+{
+    json_t *views = json_array();
+    for (size_t i = 0; buckets != NULL && i < n; i++) {
+        char from[WEIR_TIME_TEXT_BYTES];
+        weir_time_format(buckets[i].from_ms, from);
+        json_array_append_new(views, json_pack("{s:s,s:I,s:I,s:I,s:I}", "time_ms", from, "grant",
+                                               (json_int_t)buckets[i].n_grant, "deny",
+                                               (json_int_t)buckets[i].n_deny, "unknown",
+                                               (json_int_t)buckets[i].n_unknown, "error",
+                                               (json_int_t)buckets[i].n_error));
+    }
+    return views;
+}
+
+/* Counts, quantiles, and the rate up to `end_ms`. */
+static json_t *summary_view(const struct weir_decision_summary *summary, int64_t end_ms)
 {
     char from[WEIR_TIME_TEXT_BYTES];
     weir_time_format(summary->from_ms, from);
-    double covered_s = (double)WEIR_MAX(now_ms - summary->from_ms, 1000) / 1000.0;
+    double covered_s = (double)WEIR_MAX(end_ms - summary->from_ms, 1000) / 1000.0;
     return json_pack(
         "{s:I,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o,s:o,s:o},s:o,s:I,s:s?,s:f}", "decisions",
         (json_int_t)summary->n, "verdicts", "grant", (json_int_t)summary->n_grant, "deny",
@@ -278,8 +294,12 @@ weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
 {
     struct weir_decision_summary summary;
     struct weir_decision_window window = {.ion = weir_http_request_query(call->request, "ion")};
+    int64_t n_buckets;
     WEIR_TRY(api_query_int(call, "after", 0, 0, INT64_MAX, &window.after_seq, err));
     WEIR_TRY(query_time(call, "since", 0, &window.since_ms, err));
+    WEIR_TRY(query_time(call, "until", 0, &window.until_ms, err));
+    WEIR_TRY(api_query_int(call, "buckets", 0, 0, WEIR_DECISION_BUCKETS_MAX, &n_buckets, err));
+    int64_t end_ms = window.until_ms > 0 ? window.until_ms : call->now_ms;
     if (window.ion == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "query parameter ion: missing");
     }
@@ -287,8 +307,20 @@ weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "query parameters after and since: give one of them");
     }
+    if (n_buckets > 0 && (window.since_ms <= 0 || end_ms <= window.since_ms)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "query parameter buckets: needs since, and an end after it");
+    }
+    if (n_buckets > 0) {
+        window.until_ms = end_ms;
+        window.n_buckets = (size_t)n_buckets;
+    }
     WEIR_TRY(weir_decisions_summary(txn, &window, call->arena, &summary, err));
-    api_answer(call, summary_view(&summary, call->now_ms));
+    json_t *view = summary_view(&summary, end_ms);
+    if (n_buckets > 0) {
+        json_object_set_new(view, "buckets", buckets_view(summary.buckets, window.n_buckets));
+    }
+    api_answer(call, view);
     return WEIR_OK;
 }
 

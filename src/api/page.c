@@ -11,6 +11,12 @@ struct page_file {
     const char *path, *content_type, *begin, *end;
 };
 
+/* Addresses of the console's screens: all of them are the one page, which reads its own address. */
+static bool is_screen(const char *path)
+{
+    return strcmp(path, "/") == 0 || strncmp(path, "/p/", 3) == 0;
+}
+
 bool api_page(struct api_call *call)
 {
     struct weir_http_request *request = call->request;
@@ -23,7 +29,8 @@ bool api_page(struct api_call *call)
         return false;
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(files); i++) {
-        if (strcmp(request->path, files[i].path) == 0) {
+        bool is_page = i == 0 && is_screen(request->path);
+        if (is_page || strcmp(request->path, files[i].path) == 0) {
             struct weir_error err;
             if (api_identify(call, &err) != WEIR_OK) {
                 weir_http_response_redirect(call->response, "/login");

@@ -62,10 +62,14 @@ static const char sql_has_report[] = "SELECT count(*) FROM health_reports WHERE 
     "SELECT CASE verdict WHEN 'grant' THEN 0 WHEN 'deny' THEN 1 WHEN 'unknown' THEN 2 ELSE 3 END," \
     " latency_us, durable_us, time_ms, seq FROM decisions WHERE ion = :ion"
 #define COUNTED "SELECT count(*) FROM (SELECT 1 FROM decisions WHERE ion = :ion"
-static const char sql_after_seq[] = SUMMED " AND seq > :from ORDER BY seq DESC LIMIT :max";
-static const char sql_since[] = SUMMED " AND time_ms >= :from ORDER BY time_ms DESC LIMIT :max";
-static const char sql_count_after_seq[] = COUNTED " AND seq > :from LIMIT :max)";
-static const char sql_count_since[] = COUNTED " AND time_ms >= :from LIMIT :max)";
+static const char sql_after_seq[] =
+    SUMMED " AND seq > :from AND time_ms < :until ORDER BY seq DESC LIMIT :max";
+static const char sql_since[] =
+    SUMMED " AND time_ms >= :from AND time_ms < :until ORDER BY time_ms DESC LIMIT :max";
+static const char sql_count_after_seq[] =
+    COUNTED " AND seq > :from AND time_ms < :until LIMIT :max)";
+static const char sql_count_since[] =
+    COUNTED " AND time_ms >= :from AND time_ms < :until LIMIT :max)";
 static const char sql_has_older[] = COUNTED " AND time_ms < :from LIMIT :max)";
 
 static weir_status store_one(struct weir_txn *txn, const struct weir_decision *decision,
@@ -130,7 +134,19 @@ struct rows {
     int64_t by_verdict[4]; /**< grant, deny, unknown, error */
     int64_t *latency_us, *durable_us;
     int64_t oldest_ms, last_seq;
+    const struct weir_decision_window *window;
+    struct weir_decision_bucket *buckets; /**< Of the window. */
 };
+
+static void count_in_bucket(struct rows *rows, int64_t verdict, int64_t time_ms)
+{
+    const struct weir_decision_window *window = rows->window;
+    int64_t span_ms = window->until_ms - window->since_ms;
+    int64_t place = (time_ms - window->since_ms) * (int64_t)window->n_buckets / span_ms;
+    struct weir_decision_bucket *bucket = &rows->buckets[place];
+    int64_t *counts[] = {&bucket->n_grant, &bucket->n_deny, &bucket->n_unknown, &bucket->n_error};
+    (*counts[verdict])++;
+}
 
 static weir_status read_rows(struct weir_stmt *stmt, int64_t max, struct rows *rows,
                              struct weir_error *err)
@@ -144,8 +160,26 @@ static weir_status read_rows(struct weir_stmt *stmt, int64_t max, struct rows *r
         rows->oldest_ms = weir_stmt_int(stmt, 3);
         rows->last_seq = WEIR_MAX(rows->last_seq, weir_stmt_int(stmt, 4));
         rows->n++;
+        if (rows->buckets != NULL) {
+            count_in_bucket(rows, weir_stmt_int(stmt, 0), rows->oldest_ms);
+        }
     }
     return status;
+}
+
+static void make_buckets(const struct weir_decision_window *window, struct weir_arena *arena,
+                         struct rows *rows)
+{
+    rows->window = window;
+    if (window->n_buckets == 0 || window->until_ms <= window->since_ms || window->since_ms <= 0) {
+        return;
+    }
+    int64_t span_ms = window->until_ms - window->since_ms;
+    rows->buckets = WEIR_ARENA_ARRAY(arena, window->n_buckets, struct weir_decision_bucket);
+    for (size_t i = 0; i < window->n_buckets; i++) {
+        rows->buckets[i] = (struct weir_decision_bucket){
+            .from_ms = window->since_ms + span_ms * (int64_t)i / (int64_t)window->n_buckets};
+    }
 }
 
 static weir_status load_rows(struct weir_txn *txn, const struct weir_decision_window *window,
@@ -156,6 +190,7 @@ static weir_status load_rows(struct weir_txn *txn, const struct weir_decision_wi
     const struct weir_bind binds[] = {
         WEIR_BIND_TEXT("ion", window->ion),
         WEIR_BIND_INT("from", is_timed ? window->since_ms : window->after_seq),
+        WEIR_BIND_INT("until", window->until_ms > 0 ? window->until_ms : INT64_MAX),
         WEIR_BIND_INT("max", WEIR_DECISION_SUMMARY_MAX)};
     WEIR_TRY(weir_txn_query_int(txn, is_timed ? sql_count_since : sql_count_after_seq, binds,
                                 WEIR_ARRAY_LEN(binds), 0, &max, err));
@@ -193,6 +228,7 @@ weir_status weir_decisions_summary(struct weir_txn *txn, const struct weir_decis
 {
     struct rows rows = {0};
     struct weir_decision_summary sum = {0};
+    make_buckets(window, arena, &rows);
     WEIR_TRY(load_rows(txn, window, arena, &rows, err));
     WEIR_TRY(covered_from(txn, window, &rows, &sum.from_ms, err));
     sum.n = rows.n;
@@ -206,6 +242,7 @@ weir_status weir_decisions_summary(struct weir_txn *txn, const struct weir_decis
     sum.latency_max_us = quantile(rows.latency_us, rows.n, 100);
     sum.durable_p99_us = quantile(rows.durable_us, rows.n, 99);
     sum.last_seq = rows.last_seq;
+    sum.buckets = rows.buckets;
     *out = sum;
     return WEIR_OK;
 }

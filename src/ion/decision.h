@@ -67,11 +67,23 @@ weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decisio
 weir_status weir_health_report_store(struct weir_txn *txn, const struct weir_health_report *report,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Which of an ION's decisions are summed up: those after a number and not before a time. */
+/** Which of an ION's decisions are summed up: those after a number, not before a time, before
+ * another. */
 struct weir_decision_window {
     const char *ion;
     int64_t after_seq; /**< 0 = all; or since_ms is 0. */
     int64_t since_ms;  /**< By their own time; 0 = all. */
+    int64_t until_ms;  /**< By their own time; 0 = all. */
+    size_t n_buckets;  /**< Equal parts of the time from since_ms to until_ms, which are then both
+                          needed, to count in one by one; 0 = none. */
+};
+
+#define WEIR_DECISION_BUCKETS_MAX 1000
+
+/** The decisions of one part of a window. */
+struct weir_decision_bucket {
+    int64_t from_ms;
+    int64_t n_grant, n_deny, n_unknown, n_error;
 };
 
 /** At most so many are summed up, the newest. */
@@ -86,13 +98,14 @@ struct weir_decision_summary {
     /** From when on the counts are complete: since_ms, unless the ION's first decision is younger
      * or there are more than can be summed up: then the time of the oldest counted. 0 if n is 0. */
     int64_t from_ms;
+    struct weir_decision_bucket *buckets; /**< In the arena; of the window's n_buckets. */
 };
 
 /**
  * Counts and latency quantiles (nearest rank) of a window of decisions.
  * Cost: reads them all, about 1 us each: a view that refreshes gives a window that is not long.
  *
- * @param arena  For the time of the call: 16 bytes for each decision.
+ * @param arena  For the time of the call: 16 bytes for each decision, and the buckets.
  */
 weir_status weir_decisions_summary(struct weir_txn *txn, const struct weir_decision_window *window,
                                    struct weir_arena *arena, struct weir_decision_summary *out,

@@ -101,6 +101,34 @@ static void check_covered(struct weir_txn *txn, struct weir_error *err)
     }
 }
 
+/* Every decision of "x" in the window is in the bucket whose time it has. */
+static void check_buckets(struct weir_txn *txn, struct weir_error *err)
+{
+    enum { N = 7 };
+    struct weir_decision_window window = {"x", 0, 1234, 3456, N};
+    struct weir_decision_summary sum;
+    int64_t expected[N] = {0}, n_all = 0;
+    MUST(weir_decisions_summary(txn, &window, &fixture.arena, &sum, err));
+    for (size_t i = 0; i < N_DECISIONS; i++) {
+        const struct weir_decision *one = &decisions[i];
+        for (size_t k = N; k-- > 0 && one->ion[0] == 'x' && one->time_ms < window.until_ms;) {
+            if (one->time_ms >= sum.buckets[k].from_ms) {
+                expected[k]++;
+                break;
+            }
+        }
+    }
+    ck_assert_int_eq(sum.buckets[0].from_ms, window.since_ms);
+    for (size_t k = 0; k < N; k++) {
+        const struct weir_decision_bucket *bucket = &sum.buckets[k];
+        int64_t n = bucket->n_grant + bucket->n_deny + bucket->n_unknown + bucket->n_error;
+        ck_assert_int_eq(n, expected[k]);
+        ck_assert_int_gt(n, 0);
+        n_all += n;
+    }
+    ck_assert_int_eq(n_all, sum.n);
+}
+
 static weir_status store_and_sum(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
@@ -126,6 +154,7 @@ static weir_status store_and_sum(struct weir_txn *txn, void *context, struct wei
                    first, err);
     }
     check_covered(txn, err);
+    check_buckets(txn, err);
     return WEIR_OK;
 }
 

@@ -205,3 +205,18 @@ def metrics(run_id, steps, start=None):
         for key, value in values.items():
             items.append({"key": key, "step": step, "value": value, "time_ms": rfc3339(start + step * 0.4)})
     return items
+
+
+def policy_decision(number, at, version_number, verdict, rule, actor, note):
+    return {"id": f"{ION}:{number}", "ion": ION, "link": f"training:{PIPELINE}", "candidate": f"{ION}:training:{PIPELINE}:{version_number}", "model_version": "",
+            "version": version_number, "policy": "manual", "inputs": None, "rule": rule, "verdict": verdict, "actor": actor, "note": note, "time_ms": rfc3339(at)}
+
+
+def usage():
+    """What the state folder takes, as docs/reference/rest.md has it."""
+    rows = [("decisions", "decisions of replicas", "rows", 54_000, 31 << 20, "30d,10GB"), ("pictures", "faces of decisions", "files", 210, 1900 << 20, "7d,20GB"),
+            ("models", "files of model versions", "files", 3, 14 << 20, "keep 10"), ("logs", "logs of tasks", "files", 41, 5 << 20, "30d")]
+    items = [{"kind": kind, "what": what, "rule": "the oldest first", "unit": unit, "n": n, "n_needed": 0, "used_bytes": used, "limit": limit,
+              "oldest_ms": rfc3339(time.time() - 86400), "next": None} for kind, what, unit, n, used, limit in rows]
+    return {"items": items, "next": None, "total_bytes": sum(one["used_bytes"] for one in items), "disk_bytes": 500 << 30, "disk_free_bytes": 120 << 30,
+            "steps": {"n": 4, "n_over_10_ms": 0, "longest_ms": 1.5}}

@@ -55,6 +55,9 @@ class State:
         self.versions, self.candidates, self.nodes, self.ions = [], [], [], []
         self.datasets = []
         self.members = []  # of every ION
+        self.policy_decisions = []  # of every ION
+        self.audit = []
+        self.platform = []  # reasons why the platform is not well
         self.summaries = []  # the queries of all summaries asked for
         self.forgotten = []  # decisions that no list has any more; the page may still ask for their pictures
         self.more_metrics = []  # of every run
@@ -62,6 +65,10 @@ class State:
         self.step = 150
         if not is_empty:
             self.fill()
+
+    def health(self):
+        worst = "down" if any(one["status"] == "down" for one in self.platform) else "degraded" if self.platform else "ok"
+        return {"status": worst, "reason": self.platform[0]["reason"] if self.platform else None, "since": None, "reasons": self.platform}
 
     # ------------------------------------------------------------------------------------------ first contents
 
@@ -126,6 +133,13 @@ class State:
             ("job_started", f"job/{train_job}", "training started on rack1-a: 2 workers"),
         ):
             self.event(kind, subject, message)
+        self.policy_decisions += [
+            made.policy_decision(1, now - 300000, 1, "promote", "manual: an operator decides", "admin", "the first one"),
+            made.policy_decision(2, now - 90000, 2, "promote", "manual: an operator decides", "admin", "better at night"),
+            made.policy_decision(3, now - 170, 3, "wait", "manual: an operator decides", "policy", None),
+        ]
+        self.audit.append({"seq": 1, "time_ms": made.rfc3339(now - 60), "topic": "audit", "kind": "login", "severity": "info", "subject": "user/admin",
+                           "actor": "admin", "message": "admin logged in from 127.0.0.1", "data": None})
         self.alerts += [
             self.alert("drift", f"ion/{made.ION}", "open", now - 700, DRIFT),
             self.alert("node_lost", "node/rack1-b", "acknowledged", now - 4000, "rack1-b was not heard of for 60 s"),
@@ -141,7 +155,7 @@ class State:
         accelerators = [{"index": i, "name": "NVIDIA L40S", "memory_bytes": 48 << 30, "used_bytes": (7 + 13 * i) << 30}
                         for i in range(n_accelerators)]
         return {"name": name, "cpu_slots": slots, "memory_bytes": memory_gib << 30, "n_accelerators": n_accelerators,
-                "inventory": {"cpu_model": cpu, "accelerators": accelerators}, "agent_version": "0.1.0", "is_draining": False, "state": state,
+                "inventory": {"cpu_model": cpu, "accelerators": accelerators, "disk_bytes": 960 << 30, "disk_free_bytes": (80 * slots % 900) << 30}, "agent_version": "0.1.0", "is_draining": False, "state": state,
                 "desired_revision": 3, "last_seen_ms": made.rfc3339(seen), "created_ms": made.rfc3339(seen - 90000)}
 
     def fill_jobs(self, train_job, predict_job, now):
@@ -173,7 +187,7 @@ class State:
 
     def ion(self, train_job, predict_job, now):
         return {
-            "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "document": {"kind": "ion", "name": made.ION}, "created_ms": made.rfc3339(now - 400000),
+            "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "document": {"kind": "ion", "name": made.ION}, "created_by": "admin", "created_ms": made.rfc3339(now - 400000),
             "health": {"status": "degraded", "reason": DRIFT, "since": made.rfc3339(now - 700)},
             "pipelines": [
                 {"name": "training", "type": "training", "state": "TRAINING", "job": train_job, "run": self.runs[-1]["id"],
@@ -351,7 +365,7 @@ class Handler(BaseHTTPRequestHandler):
         elif url.path.startswith("/api/v1/"):
             self.read(unquote(url.path[len("/api/v1/"):]), query)
         else:
-            name = "index.html" if url.path == "/" else url.path[1:]
+            name = "index.html" if url.path == "/" or url.path.startswith("/p/") else url.path[1:]
             file = DIST / name
             if name in ("index.html", "app.js", "app.css") and file.exists():
                 self.answer(200, file.read_bytes(), TYPES[file.suffix])
@@ -382,23 +396,49 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(200, found)
 
+    @staticmethod
+    def buckets(decisions, query):
+        """Counts by verdict in equal parts of the time asked for."""
+        count = int(query.get("buckets", 0))
+        begin = made.seconds(query["since"]) if "since" in query else time.time() - 1800
+        end = made.seconds(query["until"]) if "until" in query else time.time()
+        width = max(0.001, (end - begin) / max(1, count))
+        found = [{"time_ms": made.rfc3339(begin + i * width), "grant": 0, "deny": 0, "unknown": 0, "error": 0} for i in range(count)]
+        for one in decisions:
+            place = int((made.seconds(one["time_ms"]) - begin) / width)
+            if 0 <= place < count:
+                found[place][one["verdict"]] += 1
+        return found
+
     def find(self, path, parts, query):
         state = self.state
+        fixed = {
+            "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0"},
+            "projects": [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}],
+            "health/summary": state.health(),
+            "store/usage": made.usage(),
+        }
+        if path in fixed:
+            return fixed[path]
+        if path == "events" and query.get("topic") == "audit":
+            return state.audit
+        if parts[0] == "decisions" and len(parts) == 2 and parts[1] != "summary":
+            return next((one for one in state.decisions if one["id"] == parts[1]), None)
+        if parts[0] == "ions" and parts[-1] == "policy-decisions":
+            return state.policy_decisions[::-1]
         lists = {"ions": state.ions, "runs": state.runs[::-1], "jobs": state.jobs, "nodes": state.nodes, "alerts": state.alerts,
                  "events": state.events[::-1]}
-        if path == "session":
-            return {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0"}
         if path == "models":
             return [{"name": made.MODEL, "project": "default", "description": None}] if state.versions else []
         if path == "decisions/summary":
             state.summaries.append(query)
             mine = [one for one in state.decisions if one["ion"] == query["ion"]]
-            some = [one for one in mine if one["time_ms"] >= query.get("since", "")]
+            some = [one for one in mine if query.get("since", "") <= one["time_ms"] < query.get("until", "~")]
             first = query["since"] if len(mine) > len(some) else some[0]["time_ms"] if some else None
             covered_s = max(1.0, time.time() - made.seconds(first)) if first else 1.0
             times = sorted(one["latency_us"] / 1000 for one in some) or [None]
             counts = {verdict: sum(one["verdict"] == verdict for one in some) for verdict in ("grant", "deny", "unknown", "error")}
-            return {"decisions": len(some), "verdicts": counts, "from_ms": first if some else None, "per_second": len(some) / covered_s,
+            return {"decisions": len(some), "verdicts": counts, "buckets": self.buckets(some, query), "from_ms": first if some else None, "per_second": len(some) / covered_s,
                     "latency_ms": {"p50": times[len(times) // 2], "p90": times[len(times) * 9 // 10], "p99": times[len(times) * 99 // 100]}}
         if path in lists:
             return list(lists[path])

@@ -5,7 +5,9 @@ import unittest
 import page as browser
 from fake_server import FakeServer
 
-SCREENS = ["overview", "training", "models", "decisions", "jobs", "events", "nodes", "datasets"]
+ION = "ions/building-security"
+SCREENS = ["home", "ions", f"{ION}/graph", f"{ION}/decisions", f"{ION}/lists", f"{ION}/document", "runs", "models", "jobs", "alerts", "alerts?tab=history",
+           "events", "audit", "nodes", "nodes?view=table", "datasets", "storage"]
 
 _page = None
 

@@ -89,11 +89,19 @@ class Page:
         features = [{"name": "prefers-color-scheme", "value": shade}, {"name": "prefers-reduced-motion", "value": motion}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
-    def go(self, route):
-        self.js("location.hash = arguments[0]", "#/" + route)
-        title = {"": "Overview"}.get(route.split("/")[0], route.split("/")[0].split("?")[0].capitalize())
-        self.until(lambda: self.js("return document.title").startswith(title), f"the screen {title}")
-        self.until(lambda: not self.all("main .skeleton"), "the data of the screen")
+    def go(self, address, project="-"):
+        """To a screen by its address below the project, as a link of the page would."""
+        path = f"/p/{project}/{address}"
+        self.js("""const link = document.createElement('a')
+            link.href = arguments[0]
+            document.body.append(link)
+            link.click()
+            link.remove()""", path)
+        self.until(lambda: self.address() == path, f"the address {path}, not {self.address()}")
+        self.until(lambda: self.text("main h1") and not self.all("main .loading"), "the data of the screen")
+
+    def address(self):
+        return self.js("return location.pathname + location.search")
 
     # ------------------------------------------------------------------------------------------------- looking
 

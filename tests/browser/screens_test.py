@@ -4,19 +4,19 @@ import unittest
 from pathlib import Path
 
 import fake_data as made
-from fixture import SCREENS, WithPage
+from fixture import ION, SCREENS, WithPage
 
 ROOT = Path(__file__).resolve().parents[2]
 
 # Elements whose text is wider than they are, although nothing marks it with an ellipsis; and what reaches out of its panel.
 CUT_JS = """const cut = []
-for (const e of document.querySelectorAll('main :is(.chip, b, h1, h2, h3, small, dd, dt, p, time, a, td, th, button)')) {
+for (const e of document.querySelectorAll('main :is(.state, .ver, .count, b, h1, h2, h3, small, dd, dt, p, time, a, td, th, button)')) {
     if (!e.checkVisibility() || e.closest('.hidden')) continue
     const style = getComputedStyle(e)
     if (e.scrollWidth > e.clientWidth + 1 && style.display !== 'inline' && style.overflowX !== 'visible' && style.textOverflow !== 'ellipsis')
         cut.push(['hidden part', e.textContent.trim().slice(0, 50)])
     const panel = e.closest('.panel')
-    if (panel && !e.closest('.table-scroll, .graph-host')) {
+    if (panel && !e.closest('.table-wrap, .graph-host')) {
         const [mine, its] = [e.getBoundingClientRect(), panel.getBoundingClientRect()]
         if (mine.width > 0 && (mine.right > its.right + 1 || mine.left < its.left - 1)) cut.push(['out of its panel', e.textContent.trim().slice(0, 50)])
     }
@@ -26,32 +26,33 @@ return cut"""
 
 def facts_of(page):
     """What the detail of a run says, by its labels; what is folded away is not looked at."""
-    return dict(line.split("\n", 1) for line in page.texts(".panel-body > .facts > div"))
+    return dict(page.js("""return [...document.querySelectorAll('main .panel-body > .facts > div')]
+        .map((e) => [e.querySelector('dt').innerText, e.querySelector('dd').innerText])"""))
 
 
 class LinkTest(WithPage):
     def test_a_run_leads_to_the_version_that_it_made_and_names_its_architecture(self):
         page = self.page
         run = self.state.runs[3]
-        page.go(f"training/{run['id']}")
+        page.go(f"runs/{run['id']}")
         page.has_text("#run-title", run["name"])
         facts = facts_of(page)
         self.assertEqual(facts["Architecture"], "face-embed")
-        self.assertEqual(page.all('a[href="#/models/face-embed"]'), [], "the registry has no such name")
-        page.js("arguments[0].click()", page.one(f'.facts a[href="#/models/{made.MODEL}"]'))
+        self.assertEqual(page.all('a[href="/p/-/models/face-embed"]'), [], "the registry has no such name")
+        page.js("arguments[0].click()", page.one(f'.facts a[href="/p/-/models/{made.MODEL}/v{run["registered"]["version"]}"]'))
         page.has_text("#model-title", made.MODEL)
         self.assertEqual(page.texts(".failed"), [])
 
     def test_datasets_open_from_runs_versions_and_the_graph(self):
         page = self.page
-        page.go("overview")
+        page.go(f"{ION}/graph")
         page.one('[data-dataset="passers-by"]').click()
         page.has_text("#dataset-title", "passers-by")
         page.has_text(".facts", "impostors of entrance")
-        page.has_text(".table", "v2")
-        for screen in ("training", "models"):
+        page.has_text(".drawer table", "v2")
+        for screen in (f"runs/{self.state.runs[-1]['id']}", "models"):
             page.go(screen)
-            page.js("arguments[0].click()", page.one('main a[href="#/datasets/faces"]'))
+            page.js("arguments[0].click()", page.one('main a[href="/p/-/datasets/faces"]'))
             page.has_text("#dataset-title", "faces")
 
     def test_alerts_and_events_lead_to_what_they_are_about(self):
@@ -59,16 +60,18 @@ class LinkTest(WithPage):
         failed = self.state.jobs[3]
         page.go("events")
         for subject, address, text in (
-            (f"job/{failed['id']}", f"#/jobs/{failed['id']}", f"job {failed['name']}"),
-            (f"ion/{made.ION}", f"#/overview/{made.ION}", f"ION {made.ION}"),
-            ("node/rack1-b", "#/nodes/rack1-b", "node rack1-b"),
-            (f"model/{made.MODEL}", f"#/models/{made.MODEL}", f"model {made.MODEL}"),
+            (f"job/{failed['id']}", f"p/-/jobs?job={failed['id']}", f"job {failed['name']}"),
+            (f"ion/{made.ION}", f"p/-/ions/{made.ION}/graph", f"ION {made.ION}"),
+            ("node/rack1-b", "p/-/nodes/rack1-b", "node rack1-b"),
+            (f"model/{made.MODEL}", f"p/-/models/{made.MODEL}", f"model {made.MODEL}"),
         ):
             link = page.one(f'.event-list a[title="{subject}"]')
             self.assertEqual((link.get_attribute("href").split("/", 3)[3], link.text), (address, text))
-        self.assertEqual(len(page.all('.alert-list a[href="#/nodes/rack1-b"]')), 1)
         page.one(f'.event-list a[title="job/{failed["id"]}"]').click()
         page.has_text("#job-title", failed["name"])
+        page.go("alerts")
+        page.one('table.rows a[href="/p/-/nodes/rack1-b"]').click()
+        page.has_text("#node-title", "rack1-b")
 
     def test_long_identifiers_are_cut_to_their_end_and_whole_on_hover(self):
         page = self.page
@@ -93,10 +96,13 @@ class FigureTest(WithPage):
     def test_validation_stands_beside_training_and_each_says_which_it_is(self):
         page = self.page
         run = self.state.runs[3]  # training 97.8 %, validation 94.4 %
-        page.go(f"training/{run['id']}")
-        item = page.text(f'.list a[href="#/training/{run["id"]}"]')
-        self.assertIn("validation 94.4%", item)
-        self.assertIn("training 97.8%", item)
+        page.go("runs")
+        heads = page.texts("table.rows th")
+        cells = page.texts(f'[data-row="{run["id"]}"] td')
+        self.assertEqual(cells[heads.index("Validation")], "94.4%")
+        self.assertEqual(cells[heads.index("Training")], "97.8%")
+        page.go(f"runs/{run['id']}")
+        page.has_text("#run-title", run["name"])
         facts = facts_of(page)
         self.assertEqual(facts["Validation accuracy"], "94.40%")
         self.assertEqual(facts["Training accuracy"], "97.80%")
@@ -106,16 +112,15 @@ class FigureTest(WithPage):
         waiting = dict(self.state.runs[3], id=made.make_id(self.state.rng), name="waits", status="RUNNING", started_ms=None, finished_ms=None)
         self.state.runs.append(waiting)
         self.state.publish("runs", {"id": waiting["id"], "status": "RUNNING"})
-        page.go("training")
-        page.has_text(".list", "waits")
-        page.go(f"training/{waiting['id']}")
+        page.go("runs")
+        page.has_text(f'[data-row="{waiting["id"]}"]', "waits")
+        page.go(f"runs/{waiting['id']}")
         page.has_text("#run-title", "waits")
         facts = facts_of(page)
         self.assertEqual((facts["Started"], facts["Took"]), ("waits", "–"))
-        page.one("main details summary").click()
-        page.has_text("main details .facts", "learning rate")
+        page.has_text(".parameters", "learning rate")
         run = self.state.runs[0]  # four days ago
-        page.go(f"training/{run['id']}")
+        page.go(f"runs/{run['id']}")
         page.has_text("#run-title", run["name"])
         facts = facts_of(page)
         self.assertRegex(facts["Started"], r"^\w{3},? .*\d{2}:\d{2}:\d{2}$")
@@ -125,16 +130,16 @@ class FigureTest(WithPage):
         page = self.page
         run = self.state.runs[-1]["id"]
         self.state.more_metrics = [{"key": "learning_rate", "step": step, "value": 0.1 / step, "time_ms": None} for step in range(1, 351)]
-        page.go(f"training/{run}")
-        page.until(lambda: len(page.all(".chart canvas")) == 4, "four charts")
-        titles = [text.split("step")[0].strip() for text in page.texts(".chart figcaption")]
+        page.go(f"runs/{run}")
+        page.until(lambda: len(page.all(".chart-panel canvas")) == 4, "four charts")
+        titles = page.texts(".chart-panel figcaption b")
         self.assertEqual(titles, ["Loss", "Accuracy", "Images per second", "Learning rate"])
-        legends = page.texts(".chart .legend")
+        legends = page.texts(".chart-panel .legend")
         self.assertIn("training", legends[0])
         self.assertIn("validation", legends[0])
         self.assertNotIn("value", " ".join(legends))
         # The ink of the last label ends before the canvas does: its right-most columns are empty.
-        ink = page.js("""return [...document.querySelectorAll('.chart canvas')].map((c) => {
+        ink = page.js("""return [...document.querySelectorAll('.chart-panel canvas')].map((c) => {
             const strip = c.getContext('2d').getImageData(c.width - 2, 0, 2, c.height).data
             return strip.filter((_, i) => i % 4 === 3).reduce((a, b) => a + b, 0)
         })""")
@@ -153,7 +158,7 @@ class LookTest(WithPage):
     def test_the_graph_shows_every_dataset_and_no_name_is_cut_at_1440(self):
         page = self.page
         page.resize(1440, 900)
-        page.go("overview")
+        page.go(f"{ION}/graph")
         page.has_text('[data-dataset="passers-by"]', "impostors")
         page.has_text('[data-dataset="people"]', "gallery v7")
         cut = page.js("""return [...document.querySelectorAll('.graph .node-line, .graph h3, .graph b, .graph small')]
@@ -161,30 +166,30 @@ class LookTest(WithPage):
         self.assertEqual(cut, [])
         crossed = page.js("""const label = document.querySelector('.link-label'), box = label.getBoundingClientRect()
             const line = box.top + box.height / 2
-            return [...label.querySelectorAll('.policy, .chip')].filter((e) => {
+            return [...label.querySelectorAll('.above > span, .policy b, .policy > .muted')].filter((e) => {
                 const r = e.getBoundingClientRect(); return r.top < line - 1 && r.bottom > line + 1 }).map((e) => e.textContent)""")
         self.assertEqual(crossed, [], "the line runs between the words")
 
     def test_on_a_phone_a_list_gives_way_to_what_was_chosen(self):
         page = self.page
         page.resize(390, 844)
-        for screen in ("jobs", "training"):
+        for screen in ("jobs", "models", "datasets", "nodes?view=table", "alerts"):
             page.go(screen)
-            inner = page.js("const u = document.querySelector('.list ul'); return u.scrollHeight - u.clientHeight")
-            self.assertLessEqual(inner, 0, "no box scrolls within the page")
-            self.assertFalse(page.one(".split-detail").is_displayed())
+            inner = page.js("""return [...document.querySelectorAll('main .panel, main .table-wrap')].filter((e) => e.scrollHeight > e.clientHeight + 1).length""")
+            self.assertEqual(inner, 0, "no box scrolls within the page")
+            self.assertFalse(any(one.is_displayed() for one in page.all(".drawer-side h2")), screen)
             page.js("window.scrollTo(0, 500)")
-            page.js("arguments[0].click()", page.all(".list .item")[-1])
-            page.until(lambda: page.one(".split-detail h2").is_displayed(), "the detail")
-            top = page.js("return document.querySelector('.split-detail h2').getBoundingClientRect().top")
+            page.js("arguments[0].click()", page.all(".list-side :is(table.rows .phone-name a, .picks a)")[-1])
+            page.until(lambda: page.one(".drawer-side h2").is_displayed(), "the detail")
+            top = page.js("return document.querySelector('.drawer-side h2').getBoundingClientRect().top")
             self.assertTrue(0 <= top < 500, f"the detail's title is at {top} px")
-            self.assertFalse(page.one(".list").is_displayed())
+            self.assertFalse(page.one(".list-side").is_displayed())
             page.one(".back").click()
-            page.until(lambda: page.one(".list").is_displayed(), "the list again")
+            page.until(lambda: page.one(".list-side").is_displayed(), "the list again")
 
     def test_rows_stay_within_the_rounded_corners_of_their_panel(self):
         self.page.media("dark")
-        for screen in ("overview", "decisions", "jobs", "events", "models"):
+        for screen in SCREENS:
             self.page.go(screen)
             loose = self.page.js("""return [...document.querySelectorAll('.panel')].filter((e) => getComputedStyle(e).overflowX === 'visible').length""")
             self.assertEqual(loose, 0, screen)
@@ -193,13 +198,14 @@ class LookTest(WithPage):
 class HealthTest(WithPage):
     def setUp(self):
         super().setUp()
+        self.page.go(f"{ION}/graph")
         with self.state.lock:  # what the page makes of it where the server gives no verdict
             self.state.ions[0]["health"] = None
             self.state.publish("ions", {"name": made.ION})
 
     def health(self, tone, text):
-        self.page.until(lambda: self.page.js("return document.querySelector('.health')?.dataset.health") == tone, f"a banner that is {tone}")
-        self.page.has_text(".health", text)
+        self.page.until(lambda: self.page.js("return document.querySelector('.health')?.dataset.health") == tone, f"a state that is {tone}")
+        self.page.has_text("main", text)
 
     def change(self, **fields):
         with self.state.lock:
@@ -211,8 +217,8 @@ class HealthTest(WithPage):
             self.state.alerts[0]["state"] = "resolved"
             self.state.publish("alerts", dict(self.state.alerts[0]))
         self.state.push_decision()
-        self.health("good", "It works")
-        self.page.has_text(".health", "last decision")
+        self.health("good", "Serving")
+        self.page.has_text(".page-head", "last decision")
 
     def test_a_pipeline_that_is_wanted_and_serves_nobody_is_not_green(self):
         self.state.push_decision()
@@ -220,10 +226,11 @@ class HealthTest(WithPage):
         self.change(state="DEPLOY_FAILED", state_reason=reason, served_revision=0)
         self.health("bad", reason)
         self.page.has_text('[data-pipeline="entrance"]', "deploy failed")
+        self.page.has_text(".health", "Deployment failed")
         self.page.has_text('[data-pipeline="entrance"]', reason)
         self.change(state="DEPLOY_FAILED", state_reason=reason, served_revision=8)
         self.state.push_decision()
-        self.health("warn", "It decides, and needs you")
+        self.health("warn", "Decides, needs you")
         self.change(state="WAITING", state_reason=None, served_revision=0)
         self.health("plain", "Nothing serves")
 
@@ -233,7 +240,7 @@ class HealthTest(WithPage):
             self.state.decisions = [{**one, "time_ms": made.rfc3339(made.seconds(one["time_ms"]) - 600)} for one in self.state.decisions]
             self.state.alerts.clear()
         self.page.driver.refresh()
-        self.health("plain", "nothing shows that it decides")
+        self.health("plain", "Nothing shows that it decides")
 
     def test_a_replica_that_is_started_again_does_not_decide(self):
         with self.state.lock:
@@ -242,7 +249,7 @@ class HealthTest(WithPage):
             self.state.jobs[1].update(state="RESTARTING", reason="replica 0 restarts: cannot make its folder")
         self.page.driver.refresh()
         self.health("bad", "cannot make its folder")
-        self.page.has_text('[data-pipeline="entrance"] .chip', "restarting")
+        self.page.has_text('[data-pipeline="entrance"] .state', "restarting")
 
     def test_the_servers_verdict_goes_before_the_pages(self):
         for status, tone in (("down", "bad"), ("degraded", "warn"), ("waiting", "plain")):
@@ -256,7 +263,7 @@ class HealthTest(WithPage):
         self.state.alerts[0]["state"] = "resolved"
         self.state.publish("alerts", dict(self.state.alerts[0]))
         self.state.push_decision()
-        self.health("good", "It works")
+        self.health("good", "Serving")
         self.state.is_down = True
         self.state.cut_streams()
         self.health("plain", "Unknown")
@@ -266,16 +273,15 @@ class HealthTest(WithPage):
             for node, state in zip(self.state.nodes, ("ready", "silent", "lost")):
                 node.update(state=state, last_seen_ms=made.rfc3339(made.time.time() - 12))
         self.page.go("nodes")
-        self.page.until(lambda: self.page.texts(".node-card .chip") == ["ready", "silent", "lost"], "the server's states")
-
+        self.page.until(lambda: self.page.texts(".node-card .state") == ["lost", "silent", "ready"], "the server's states, the worst first")
 
     def test_while_the_server_is_not_heard_no_pipeline_is_called_serving(self):
         self.may_fail_requests = True
-        self.page.has_text('[data-pipeline="entrance"] .chip', "serving")
+        self.page.has_text('[data-pipeline="entrance"] .state', "serving")
         self.state.is_down = True
         self.state.cut_streams()
-        self.page.until(lambda: self.page.text('[data-pipeline="entrance"] .chip') == "unknown", "a state that nobody knows")
-        self.page.has_text('[data-link="training>entrance"]', "v2 served last")
+        self.page.until(lambda: self.page.text('[data-pipeline="entrance"] .state') == "unknown", "a state that nobody knows")
+        self.page.has_text('[data-link="training>entrance"]', "served last v2")
 
     def test_a_reason_cuts_no_other_line_of_its_box(self):
         reason = "lenet is a classifier: a gallery needs a model that gives embeddings, and this one has none"
@@ -291,10 +297,18 @@ class HealthTest(WithPage):
 
 
 class ThresholdTest(WithPage):
+    def setUp(self):
+        super().setUp()
+        self.page.go(f"{ION}/graph")
+
+    def threshold_facts(self):
+        return dict(self.page.js("""return [...document.querySelectorAll('.threshold .facts > div')]
+            .map((e) => [e.querySelector('dt').innerText, e.querySelector('dd').innerText])"""))
+
     def test_the_price_of_a_threshold_stands_with_its_pipeline(self):
         page = self.page
         page.has_text(".threshold h2", "Threshold of entrance")
-        facts = dict(line.split("\n", 1) for line in page.texts(".threshold .facts > div"))
+        facts = self.threshold_facts()
         self.assertEqual(facts["Known from a score of"], "0.620")
         self.assertEqual(facts["90 % interval"], "0.588 to 0.655")
         self.assertEqual(facts["Own photos refused"], "4.3%")
@@ -310,7 +324,7 @@ class ThresholdTest(WithPage):
                                      refused_share=None, deny_threshold=None)
             self.state.publish("ions", {"name": made.ION})
         self.page.has_text(".threshold", "the gallery names no strangers")
-        facts = dict(line.split("\n", 1) for line in self.page.texts(".threshold .facts > div"))
+        facts = self.threshold_facts()
         self.assertEqual((facts["90 % interval"], facts["Own photos refused"]), ("–", "–"))
         self.assertEqual(facts["Deny list from"], "0.620", "then the threshold of all holds")
         self.assertEqual(facts["Set by"], "1,240 scores of 8 people in the gallery")
@@ -337,41 +351,53 @@ class AlertTest(WithPage):
             self.state.publish("jobs", {"id": stranger["id"], "state": "FAILED"})
         self.raise_alert("job_failed", f"job/{stranger['id']}", "a script of somebody failed")
         mine = self.raise_alert("job_failed", f"job/{self.state.jobs[3]['id']}", "a training of this ION failed")
+        page.go(f"{ION}/graph")
         page.one(f'.side [data-alert="{mine["id"]}"]')
         self.assertNotIn("a script of somebody failed", page.text(".side"))
-        page.go("events")
-        page.until(lambda: page.texts(".alert-group h3") == [f"ION {made.ION}", "Machines and server", "Jobs of no ION"], "groups, the ION's first")
-        self.assertIn("a script of somebody failed", page.texts(".alert-group")[2])
-        first = page.js("return document.querySelector('.alert-group .alert').dataset.alert")
-        self.assertEqual(first, mine["id"], "critical before warning")
+        page.go("alerts")
+        page.one(f'[data-row="{mine["id"]}"]')
+        shown = page.texts("table.rows .phone-state")
+        self.assertEqual(shown[:3], ["critical", "critical", "warning"], "the worst first")
+        rows = page.js("return [...document.querySelectorAll('table.rows [data-row]')].map((e) => e.dataset.row)")
+        self.assertEqual(rows[0], mine["id"], "and the newest")
 
     def test_several_are_acknowledged_at_once_without_a_dialog_and_the_resolved_move_away(self):
         page = self.page
         made_ids = {self.raise_alert("no_frames", f"ion/{made.ION}", f"camera {i} sends nothing", "warning")["id"] for i in range(3)}
         over = self.raise_alert("disk_filling", "server/main", "the disk was full", state="resolved")
-        page.go("events")
-        page.button("Acknowledge all 4").click()
+        page.go("alerts")
+        page.button("Take all 4").click()
         page.until(lambda: not page.all(".alert.open"), "no open alert")
         self.assertEqual(page.all("dialog"), [])
         asked = {path.split("/")[4] for _, path, _, _ in self.state.requests}
         self.assertEqual(len(asked), 4)
         self.assertLess(made_ids, asked)
-        page.has_text(".toasts", "4 alerts acknowledged")
-        page.one(f'details.resolved:not([open]) [data-alert="{over["id"]}"]')  # folded away
-        page.one(".resolved summary").click()
-        page.one(f'details.resolved[open] [data-alert="{over["id"]}"]')
+        page.has_text(".toasts", "You look after 4 alerts")
+        self.assertEqual(page.all(f'[data-row="{over["id"]}"]'), [])
+        page.go("alerts?tab=history")
+        page.has_text(f'[data-row="{over["id"]}"]', "the disk was full")
+
+    def test_those_that_are_chosen_are_taken_and_no_other(self):
+        page = self.page
+        two = [self.raise_alert("no_frames", f"ion/{made.ION}", f"camera {i} sends nothing", "warning") for i in range(2)]
+        page.go("alerts")
+        page.one(f'[data-row="{two[0]["id"]}"] input').click()
+        page.button("Take 1 chosen").click()
+        page.has_text(f'[data-row="{two[0]["id"]}"]', "admin")
+        self.assertEqual([path.split("/")[4] for _, path, _, _ in self.state.requests], [two[0]["id"]])
+        self.assertIn("nobody", page.text(f'[data-row="{two[1]["id"]}"]'))
 
 
 class JobTest(WithPage):
     def test_a_job_that_is_over_has_tasks_that_are_over(self):
         page = self.page
         job = self.state.jobs[0]
-        page.go(f"jobs/{job['id']}")
+        page.go(f"jobs?job={job['id']}")
         page.has_text(".tasks", "running")
         with self.state.lock:
             job["state"] = "SUCCEEDED"
             self.state.publish("jobs", {"id": job["id"], "state": "SUCCEEDED"})
-        page.has_text("#job-title + .panel-aside", "succeeded")
+        page.has_text("#job-title + .aside", "succeeded")
         with self.state.lock:  # the tasks' own end is seen a little later
             self.state.tasks[job["id"]][0].update(state="EXITED", exit_code=0)
             self.state.tasks[job["id"]][1].update(state="EXITED", exit_code=-1, signal=9)
@@ -387,20 +413,20 @@ class JobTest(WithPage):
         with self.state.lock:
             task["attempt"] = 2
             self.state.logs[task["id"] + "1"] = bytearray(b"the first attempt died here\n")
-        page.go(f"jobs/{job['id']}")
-        page.has_text(".log pre", "step 39")
+        page.go(f"jobs?job={job['id']}")
+        page.has_text("pre.log", "step 39")
         page.js("""const e = document.querySelector('.attempt select'); e.value = '1'
             e.dispatchEvent(new Event('change', {bubbles: true}))""")
-        page.has_text(".log pre", "the first attempt died here")
-        self.assertNotIn("step 39", page.text(".log pre"))
+        page.has_text("pre.log", "the first attempt died here")
+        self.assertNotIn("step 39", page.text("pre.log"))
 
     def test_lists_and_the_document_of_an_ion_can_be_read(self):
         page = self.page
         self.state.members.append({"id": "1", "ion": made.ION, "person": "georg", "list": "deny", "actor": "mara", "time_ms": made.rfc3339(0)})
-        page.driver.refresh()
-        page.has_text(".pair", "georg")
-        page.has_text(".pair", "barred")
-        page.js("document.querySelector('.pair summary').click()")
+        page.go(f"{ION}/lists")
+        page.has_text("table.rows", "georg")
+        page.has_text("table.rows", "barred")
+        page.go(f"{ION}/document")
         page.has_text(".document", '"kind": "ion"')
 
 

@@ -37,7 +37,9 @@ export interface Ion {
     project: string
     state: string
     revision: number
+    created_by?: Opt<string>
     created_ms: Time
+    updated_ms?: Opt<Time>
     document?: Opt<unknown> // as it was applied
     health?: Opt<Health>
     pipelines: Pipeline[]
@@ -49,6 +51,52 @@ export interface Health {
     status: string // ok, waiting (for a first model), degraded, down
     reason?: Opt<string>
     since?: Opt<Time>
+}
+
+/** GET /health/summary */
+export interface HealthSummary extends Health {
+    reasons: (Health & { kind: string; severity: string; subject?: Opt<string>; alert: string })[]
+}
+
+/** GET /projects */
+export interface Project {
+    name: string
+    description?: Opt<string>
+    created_ms?: Opt<Time>
+}
+
+/** GET /ions/{name}/policy-decisions, newest first: what the policy of a link said of a version, and why. */
+export interface PolicyDecision {
+    id: string
+    link: string // "from:to"
+    version: number
+    policy: string
+    rule?: Opt<string>
+    verdict: string // promote, wait, skip, reject, rollback
+    actor?: Opt<string>
+    note?: Opt<string>
+    time_ms?: Opt<Time>
+}
+
+/** GET /store/usage: what grows in the state folder, and how full its disk is. */
+export interface Usage {
+    kind: string
+    what: string
+    rule?: Opt<string>
+    unit?: Opt<string>
+    n?: Opt<number>
+    n_needed?: Opt<number>
+    used_bytes?: Opt<number>
+    limit?: Opt<string>
+    oldest_ms?: Opt<Time>
+    next?: Opt<string>
+}
+
+export interface StoreUsage {
+    items: Usage[]
+    total_bytes: number
+    disk_bytes: number
+    disk_free_bytes: number
 }
 
 /** GET /ions/{name}/members */
@@ -163,6 +211,8 @@ export interface ModelVersion {
 export interface Run {
     id: string
     name: string
+    project?: Opt<string>
+    created_by?: Opt<string>
     job?: Opt<string>
     status: string // RUNNING, FINISHED, FAILED, KILLED
     ion?: Opt<string>
@@ -251,6 +301,7 @@ export interface DecisionSummary {
     latency_ms?: Opt<{ p50?: Opt<number>; p90?: Opt<number>; p99?: Opt<number> }>
     from_ms?: Opt<Time> // from when on the counts are complete; null: there are none
     per_second?: Opt<number> // since then
+    buckets?: Opt<{ time_ms: Time; grant: number; deny: number; unknown: number; error: number }[]>
 }
 
 // --------------------------------------------------------------------------------------- jobs, nodes, events
@@ -329,6 +380,9 @@ export interface Alert {
     state: string // open, acknowledged, resolved
     count?: Opt<number>
     raised_ms: Time
+    last_ms?: Opt<Time>
+    data?: Opt<unknown>
     acknowledged_by?: Opt<string>
+    acknowledged_ms?: Opt<Time>
     resolved_ms?: Opt<Time>
 }

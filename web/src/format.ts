@@ -157,3 +157,8 @@ export function nameIn(ion: Opt<string>, name: string): string {
 export function words(key: string): string {
     return key.replace(/[_-]+/g, ' ')
 }
+
+/** Decisions per second: 412, 31.2, 0.004. */
+export function rateText(perSecond: number): string {
+    return perSecond >= 100 ? String(Math.round(perSecond)) : perSecond.toFixed(perSecond > 0 && perSecond < 0.1 ? 3 : 1)
+}

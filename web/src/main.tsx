@@ -1,7 +1,9 @@
 import { render } from 'preact'
 import './styles/main.css'
 import { FAVICON, Icon } from './components/icon'
-import { Shell } from './components/shell'
+import { Frame } from './frame/frame'
+import { register } from './registry'
+import { screens } from './screens'
 import { SignIn } from './screens/sign_in'
 import { auth } from './state/http'
 import { start, startError } from './state/store'
@@ -9,7 +11,7 @@ import './state/theme'
 
 function App() {
     if (auth.value === 'signed-in') {
-        return <Shell />
+        return <Frame />
     }
     if (auth.value === 'signed-out') {
         return <SignIn />
@@ -34,5 +36,6 @@ icon.rel = 'icon'
 icon.href = URL.createObjectURL(new Blob([FAVICON], { type: 'image/svg+xml' }))
 document.head.append(icon)
 
+register(screens)
 render(<App />, document.getElementById('app')!)
 void start()

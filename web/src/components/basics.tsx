@@ -1,11 +1,15 @@
-/** The pieces every screen is made of: panels, empty and error states, commands to copy, times, key-value lists. */
+/** The pieces every screen is made of: heads, panels, empty and error states, commands to copy, times, facts. */
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Opt, Time } from '../api'
-import { ago, fullTime } from '../format'
+import { ago, clockTime, fullTime } from '../format'
+import { ownerClass } from '../state/project'
 import type { Resource } from '../state/resource'
 import { now } from '../state/store'
 import { Icon, type IconName } from './icon'
+
+const SKELETON_MS = 200 // what comes sooner needs no stand-in
+const RETRY_S = 15
 
 export function Ago({ time }: { time: Opt<Time> }) {
     const full = fullTime(time)
@@ -16,28 +20,107 @@ export function Ago({ time }: { time: Opt<Time> }) {
     )
 }
 
-export function Panel(props: { title: string; id?: string; aside?: ComponentChildren; class?: string; children: ComponentChildren }) {
+/** A project: its square and its name. */
+export function Owner({ project }: { project: Opt<string> }) {
+    return project ? (
+        <span class={`own ${ownerClass(project)}`}>
+            <i />
+            {project}
+        </span>
+    ) : null
+}
+
+/** A model version: live in solid green, a candidate in dashed amber. */
+export function Version({ number, is }: { number: number; is?: 'live' | 'candidate' | undefined }) {
+    return <span class={`ver ${is === 'live' ? 'live' : is === 'candidate' ? 'cand' : ''}`}>v{number}</span>
+}
+
+export function Count({ count, tone = 'plain', what }: { count: ComponentChildren; tone?: 'bad' | 'warn' | 'plain'; what?: string }) {
+    return (
+        <span class={`count ${tone === 'plain' ? '' : tone}`}>
+            {count}
+            {what && <span class="hidden"> {what}</span>}
+        </span>
+    )
+}
+
+export function Panel(props: {
+    title: string
+    id?: string
+    window?: ComponentChildren // the time it is of, the order, a count
+    aside?: ComponentChildren
+    foot?: ComponentChildren
+    class?: string
+    children: ComponentChildren
+}) {
     const id = props.id ?? 'p-' + props.title.toLowerCase().replace(/\W+/g, '-')
     return (
         <section class={`panel ${props.class ?? ''}`} aria-labelledby={id}>
             <header class="panel-head">
                 <h2 id={id}>{props.title}</h2>
-                <div class="panel-aside">{props.aside}</div>
+                {props.window && <span class="window">{props.window}</span>}
+                {props.aside && <span class="aside">{props.aside}</span>}
             </header>
             {props.children}
+            {props.foot && <footer class="panel-foot">{props.foot}</footer>}
         </section>
     )
 }
 
-export function PageHead(props: { title: ComponentChildren; sub?: ComponentChildren; children?: ComponentChildren }) {
+export function PageHead(props: {
+    title: ComponentChildren
+    crumbs?: [string, string][] // name and address of what it is in
+    state?: ComponentChildren
+    sub?: ComponentChildren
+    children?: ComponentChildren
+}) {
     return (
         <header class="page-head">
             <div>
-                <h1 tabIndex={-1}>{props.title}</h1>
+                {props.crumbs && (
+                    <nav class="crumbs" aria-label="Path">
+                        {props.crumbs.map(([name, address]) => (
+                            <span key={address}>
+                                <a href={address}>{name}</a>
+                                <span aria-hidden="true"> / </span>
+                            </span>
+                        ))}
+                    </nav>
+                )}
+                <div class="title">
+                    <h1 tabIndex={-1}>{props.title}</h1>
+                    {props.state}
+                </div>
                 {props.sub && <p class="sub">{props.sub}</p>}
             </div>
-            <div class="actions">{props.children}</div>
+            {props.children && <div class="tools">{props.children}</div>}
         </header>
+    )
+}
+
+/** Links side by side of which one is chosen; each has its own address. */
+export function Choices(props: { label: string; items: { name: ComponentChildren; address: string; isCurrent: boolean }[] }) {
+    return (
+        <nav class="seg" aria-label={props.label}>
+            {props.items.map((item) => (
+                <a key={item.address} href={item.address} aria-current={item.isCurrent ? 'true' : undefined}>
+                    {item.name}
+                </a>
+            ))}
+        </nav>
+    )
+}
+
+export function Tabs(props: { label: string; items: { name: string; address: string; isCurrent: boolean; badge?: ComponentChildren }[] }) {
+    return (
+        <nav class="tabs" aria-label={props.label}>
+            {props.items.map((item) => (
+                <a key={item.name} href={item.address} aria-current={item.isCurrent ? 'page' : undefined}>
+                    {item.name}
+                    {item.badge}
+                </a>
+            ))}
+        </nav>
     )
 }
 
@@ -66,7 +149,7 @@ export function Command({ text }: { text: string }) {
     )
 }
 
-/** What to do when there is nothing to show: why, and the command to type. */
+/** What would stand here, when, and the command or act that really works. */
 export function Empty(props: { icon: IconName; title: string; command?: string; children?: ComponentChildren; more?: ComponentChildren }) {
     return (
         <div class="empty">
@@ -79,9 +162,15 @@ export function Empty(props: { icon: IconName; title: string; command?: string; 
     )
 }
 
+/** Bars in the shape of what comes, once it takes long enough to be noticed. */
 export function Loading({ rows = 3 }: { rows?: number }) {
+    const [isSlow, setSlow] = useState(false)
+    useEffect(() => {
+        const timer = window.setTimeout(() => setSlow(true), SKELETON_MS)
+        return () => window.clearTimeout(timer)
+    }, [])
     return (
-        <div class="loading" role="status" aria-label="Loading">
+        <div class={`loading ${isSlow ? '' : 'early'}`} role="status" aria-label="Loading">
             {Array.from({ length: rows }, (_, i) => (
                 <span key={i} class="skeleton" style={{ width: `${92 - ((i * 23) % 40)}%` }} />
             ))}
@@ -89,8 +178,15 @@ export function Loading({ rows = 3 }: { rows?: number }) {
     )
 }
 
+/** What the server said, and a retry that comes by itself too. What was there before stays, with its time. */
 export function Failed({ resource }: { resource: Resource<unknown> }) {
     const error = resource.error.value
+    const left = Math.max(0, Math.ceil(RETRY_S - (now.value - resource.failedAt) / 1000))
+    useEffect(() => {
+        if (error !== null && left === 0) {
+            resource.loadSoon(0)
+        }
+    }, [left, error])
     if (error === null) {
         return null
     }
@@ -99,10 +195,14 @@ export function Failed({ resource }: { resource: Resource<unknown> }) {
             <Icon name="warning" />
             <p>
                 {error.message} <span class="muted">({error.code})</span>
+                {resource.data.value !== undefined && resource.loadedAt > 0 && <span class="muted"> Shown below: what it was at {clockTime(resource.loadedAt)}.</span>}
             </p>
             <button type="button" class="button small" onClick={() => void resource.load()} disabled={resource.loading.value}>
                 Try again
             </button>
+            <small class="muted" aria-hidden="true">
+                by itself in {left} s
+            </small>
         </div>
     )
 }
@@ -119,13 +219,32 @@ export function Loaded<T>(props: { resource: Resource<T>; rows?: number; childre
     )
 }
 
-export function Facts({ items }: { items: [string, ComponentChildren][] }) {
+export function Facts({ items }: { items: ([string, ComponentChildren] | null)[] }) {
     return (
         <dl class="facts">
-            {items.map(([key, value]) => (
-                <div key={key}>
-                    <dt>{key}</dt>
-                    <dd>{value}</dd>
+            {items.map(
+                (item) =>
+                    item && (
+                        <div key={item[0]}>
+                            <dt>{item[0]}</dt>
+                            <dd>{item[1]}</dd>
+                        </div>
+                    ),
+            )}
+        </dl>
+    )
+}
+
+/** Up to five key figures in one frame. */
+export function Strip(props: { label: string; items: { name: ComponentChildren; value: ComponentChildren; note?: ComponentChildren }[] }) {
+    return (
+        <dl class="strip" aria-label={props.label}>
+            {props.items.map((item, i) => (
+                <div key={i}>
+                    <dt>{item.name}</dt>
+                    <dd class="big">
+                        {item.value} <small>{item.note}</small>
+                    </dd>
                 </div>
             ))}
         </dl>
@@ -136,14 +255,26 @@ export function Progress({ value, label }: { value: Opt<number>; label: string }
     const part = Math.min(1, Math.max(0, value ?? 0))
     return (
         <div
-            class="progress"
+            class="bar thin"
             role="progressbar"
             aria-label={label}
             aria-valuemin={0}
             aria-valuemax={100}
             aria-valuenow={Math.round(part * 100)}
         >
-            <span style={{ width: `${part * 100}%` }} />
+            <i style={{ width: `${part * 100}%` }} />
+        </div>
+    )
+}
+
+/** So much of so much, as a bar with both figures. */
+export function Meter(props: { part: number; label: string; children: ComponentChildren; tone?: 'warn' | 'bad' | undefined }) {
+    return (
+        <div class={`meter ${props.tone ? `tone-${props.tone}` : ''}`} role="img" aria-label={props.label}>
+            <span class="bar">
+                <i style={{ width: `${Math.min(1, Math.max(0, props.part)) * 100}%` }} />
+            </span>
+            <span class="nowrap">{props.children}</span>
         </div>
     )
 }

@@ -4,8 +4,9 @@ import uPlot from 'uplot'
 import type { MetricPoint } from '../api'
 import { NONE, sentence, short, words } from '../format'
 import { shade } from '../state/theme'
+import { Icon } from './icon'
 
-const HEIGHT = 190
+const HEIGHT = 176
 const RIGHT_PX = 18 // half of the widest label of the x axis, which is centred under the last point
 const SERIES = 6 // colours --series-1 … --series-6
 
@@ -30,7 +31,7 @@ export function align(points: MetricPoint[], keys: string[]): uPlot.AlignedData 
 }
 
 function options(width: number, keys: string[], onCursor: (index: number | null) => void): uPlot.Options {
-    const font = `11px ${css('--font')}`
+    const font = `12px ${css('--font')}`
     const axis = { stroke: css('--muted'), font, grid: { stroke: css('--grid'), width: 1 }, ticks: { show: false } }
     const label = (tick: number) => Number(tick.toPrecision(4)).toLocaleString('en', { maximumFractionDigits: 6 })
     // Throughput is judged from zero: its noise must not look like a storm.
@@ -74,10 +75,47 @@ function valueAt(values: (number | null | undefined)[], index: number | null): n
     return null
 }
 
+const TABLE_ROWS = 200
+
+/** The newest figures of a chart, as text. */
+function ChartTable({ title, keys, data }: { title: string; keys: string[]; data: uPlot.AlignedData }) {
+    const steps = data[0]
+    const rows = Array.from({ length: Math.min(TABLE_ROWS, steps.length) }, (_, i) => steps.length - 1 - i)
+    return (
+        <div class="table-wrap chart-table" tabIndex={0} role="region" aria-label={`${title} as a table`}>
+            <table class="dense">
+                <thead>
+                    <tr>
+                        <th scope="col">Step</th>
+                        {keys.map((key) => (
+                            <th key={key} scope="col" class="num">
+                                {seriesName(key, title)}
+                            </th>
+                        ))}
+                    </tr>
+                </thead>
+                <tbody>
+                    {rows.map((row) => (
+                        <tr key={row}>
+                            <td>{steps[row]}</td>
+                            {keys.map((key, i) => (
+                                <td key={key} class="num">
+                                    {short(data[i + 1]?.[row])}
+                                </td>
+                            ))}
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+        </div>
+    )
+}
+
 export function Chart(props: { title: string; points: MetricPoint[]; keys: string[] }) {
     const host = useRef<HTMLDivElement>(null)
     const plot = useRef<uPlot | null>(null)
     const [cursor, setCursor] = useState<number | null>(null)
+    const [isTable, setTable] = useState(false)
     const data = useMemo(() => align(props.points, props.keys), [props.points, props.keys.join()])
     const latest = useRef(data)
     latest.current = data
@@ -106,19 +144,24 @@ export function Chart(props: { title: string; points: MetricPoint[]; keys: strin
 
     const step = data[0][cursor ?? data[0].length - 1]
     return (
-        <figure class="chart">
+        <figure class="panel chart-panel">
             <figcaption>
-                {sentence(props.title)} <small class="muted">step {step ?? NONE}</small>
+                <b>{sentence(props.title)}</b>
+                <span class="muted">step {step ?? NONE}</span>
+                <button type="button" class="tbl" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+                    <Icon name="table" /> Table<span class="hidden"> of {props.title}</span>
+                </button>
             </figcaption>
             <p class="legend">
                 {props.keys.map((key, i) => (
                     <span key={key}>
-                        <span class="dot" style={{ background: `var(${colour(i)})` }} aria-hidden="true" />
+                        <i class="sw line" style={{ background: `var(${colour(i)})` }} aria-hidden="true" />
                         {seriesName(key, props.title)} <b>{short(valueAt(data[i + 1] as (number | null)[], cursor))}</b>
                     </span>
                 ))}
             </p>
-            <div ref={host} role="img" aria-label={`${props.title} by step`} />
+            <div ref={host} role="img" aria-label={`${props.title} by step`} hidden={isTable} />
+            {isTable && <ChartTable title={props.title} keys={props.keys} data={data} />}
         </figure>
     )
 }

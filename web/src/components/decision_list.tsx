@@ -1,48 +1,29 @@
 /** Decisions as rows that hold still for whoever points at them, with the line that says what is shown, and a pause. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Decision } from '../api'
 import { short } from '../format'
 import type { DecisionList } from '../state/decisions'
-import { DecisionDialog } from './decision_dialog'
+import { hrefWith } from '../state/route'
 import { DecisionRow } from './decision_row'
 import { Icon } from './icon'
 import { VirtualList } from './virtual_list'
 
 const PHONE = window.matchMedia('(max-width: 760px)')
-const ROW_PX = 61
-const PHONE_ROW_PX = 85
+const ROW_PX = 44
+const PHONE_ROW_PX = 64
 const TOUCH_HOLD_MS = 4_000 // after the last touch
 const JUST_MOVED_MS = 600 // a finger aims at what was there that long ago
-
-/** Space pauses, unless something has the focus that takes keys itself. */
-function useSpace(toggle: () => void): void {
-    const latest = useRef(toggle)
-    latest.current = toggle
-    useEffect(() => {
-        const onKey = (event: KeyboardEvent) => {
-            const busy = document.activeElement?.closest('button, a, input, select, textarea, summary, dialog, [role=log]')
-            if (event.key === ' ' && !busy && !document.querySelector('dialog[open]')) {
-                event.preventDefault()
-                latest.current()
-            }
-        }
-        document.addEventListener('keydown', onKey)
-        return () => document.removeEventListener('keydown', onKey)
-    }, [])
-}
 
 /** The pause button, and beside it what the list shows of what comes. */
 export function LiveControls({ list }: { list: DecisionList }) {
     const isPaused = list.isHeldFor('pause')
     const toggle = () => list.hold('pause', !isPaused)
-    useSpace(toggle)
     const missed = list.missed.value
     const release = () => {
         if (document.activeElement instanceof HTMLElement) {
             document.activeElement.blur()
         }
         window.scrollTo(0, 0)
-        for (const reason of ['pause', 'scrolled', 'focus', 'touch']) {
+        for (const reason of ['pause', 'scrolled', 'focus', 'touch', 'drawer']) {
             list.hold(reason, false)
         }
     }
@@ -58,7 +39,7 @@ export function LiveControls({ list }: { list: DecisionList }) {
                     </button>
                 )}
             </span>
-            <button type="button" class="button small" aria-pressed={isPaused} onClick={toggle} title="Space">
+            <button type="button" class="button small" aria-pressed={isPaused} onClick={toggle} title="Pause: Space">
                 <Icon name={isPaused ? 'play' : 'pause'} size={14} />
                 {isPaused ? 'Resume' : 'Pause'}
             </button>
@@ -67,7 +48,7 @@ export function LiveControls({ list }: { list: DecisionList }) {
 }
 
 /** Holds the list while the pointer is on it, a key's focus is in it, a finger was on it, or its top is out of sight. */
-function useHolds(list: DecisionList, isScrollable: boolean) {
+function useHolds(list: DecisionList) {
     const host = useRef<HTMLDivElement>(null)
     const touch = useRef(0)
     const movedAt = useRef(0)
@@ -77,7 +58,7 @@ function useHolds(list: DecisionList, isScrollable: boolean) {
         movedAt.current = performance.now()
     }, [rows])
     useEffect(() => {
-        const onScroll = () => list.hold('scrolled', isScrollable && (host.current?.getBoundingClientRect().top ?? 0) < -ROW_PX)
+        const onScroll = () => list.hold('scrolled', (host.current?.getBoundingClientRect().top ?? 0) < -ROW_PX)
         window.addEventListener('scroll', onScroll, { passive: true })
         return () => {
             window.removeEventListener('scroll', onScroll)
@@ -116,36 +97,37 @@ function useHolds(list: DecisionList, isScrollable: boolean) {
     }
 }
 
-export function DecisionRows(props: { list: DecisionList; withIon: boolean; isLong: boolean }) {
-    const { list, withIon, isLong } = props
-    const [open, setOpen] = useState<Decision | null>(null)
+export function DecisionRows({ list, chosen }: { list: DecisionList; chosen: string }) {
     const [isPhone, setPhone] = useState(PHONE.matches)
-    const holds = useHolds(list, isLong)
+    const holds = useHolds(list)
     const rows = list.rows.value ?? []
     useEffect(() => {
         const onChange = () => setPhone(PHONE.matches)
         PHONE.addEventListener('change', onChange)
         return () => PHONE.removeEventListener('change', onChange)
     }, [])
-    const show = (decision: Decision | null) => {
-        list.hold('dialog', decision !== null)
-        setOpen(decision)
-    }
-    const height = isPhone ? PHONE_ROW_PX : ROW_PX
-    const row = (decision: Decision) => (
-        <DecisionRow decision={decision} onOpen={show} withIon={withIon} isNew={list.fresh.has(decision.id)} />
-    )
     return (
         <div class="decision-list" {...holds}>
+            <div class="decision-head" aria-hidden="true">
+                <span />
+                <span>Verdict</span>
+                <span>Who</span>
+                <span>Score</span>
+                <span class="place">Camera</span>
+                <span class="versions">Model, gallery</span>
+                <span class="speed num">Latency</span>
+                <span class="when num">Time</span>
+            </div>
             <VirtualList
                 items={rows}
-                height={height}
+                height={isPhone ? PHONE_ROW_PX : ROW_PX}
                 label="Decisions"
                 keyOf={(decision) => decision.id}
-                render={row}
-                onNearEnd={isLong ? () => void list.loadOlder() : undefined}
+                render={(decision) => (
+                    <DecisionRow decision={decision} address={hrefWith({ id: decision.id })} isChosen={decision.id === chosen} isNew={list.fresh.has(decision.id)} />
+                )}
+                onNearEnd={() => void list.loadOlder()}
             />
-            {open && <DecisionDialog decision={open} onClose={() => show(null)} />}
         </div>
     )
 }

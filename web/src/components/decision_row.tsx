@@ -1,56 +1,52 @@
-/** One decision in a list: face, verdict, person and where, score against threshold, what decided it, when and how fast. */
+/** One decision in a list: face, verdict, person, score against threshold, camera, what decided it, how fast and when. */
 import { Component } from 'preact'
 import type { Decision } from '../api'
-import { clockTime, dayTime, fullTime, latency, NONE } from '../format'
-import { VerdictChip } from './chip'
+import { clockTime, dayTime, fullTime, latency } from '../format'
 import { Face } from './face'
 import { ScoreBar } from './score_bar'
+import { VerdictWord } from './state'
 
 function version(prefix: string, value: number | null | undefined): string {
-    return typeof value === 'number' ? `${prefix} v${value}` : `${prefix} ${NONE}`
+    return typeof value === 'number' ? `${prefix} v${value}` : ''
 }
 
 interface Props {
     decision: Decision
-    onOpen: (decision: Decision) => void
-    withIon: boolean // lists over several IONs name each
+    address: string // where its details are
+    isChosen: boolean
     isNew: boolean // tinted while it comes in
 }
 
-/** A decision never changes: a row is drawn once. */
+/** A decision never changes: a row is drawn once, and again when it is chosen. */
 export class DecisionRow extends Component<Props> {
     override shouldComponentUpdate(next: Props): boolean {
-        return next.decision !== this.props.decision || next.withIon !== this.props.withIon
+        return next.decision !== this.props.decision || next.isChosen !== this.props.isChosen || next.address !== this.props.address
     }
 
-    override render({ decision, onOpen, withIon, isNew }: Props) {
+    override render({ decision, address, isChosen, isNew }: Props) {
         const who = decision.verdict === 'error' ? decision.error || 'not decided' : (decision.person ?? 'nobody known')
-        const place = withIon ? `${decision.camera} · ${decision.ion}` : decision.camera
         const clock = clockTime(decision.time_ms)
         const day = dayTime(decision.time_ms)
         return (
-            <div class={`decision ${decision.verdict} ${isNew ? 'new' : ''}`} data-decision={decision.id}>
-                <button type="button" onClick={() => onOpen(decision)} aria-haspopup="dialog">
+            <div class={`decision ${decision.verdict} ${isNew ? 'new' : ''} ${isChosen ? 'sel' : ''}`} data-decision={decision.id}>
+                <a href={address} aria-current={isChosen ? 'true' : undefined}>
                     <Face decision={decision} size="small" />
-                    <VerdictChip verdict={decision.verdict} />
-                    <span class="who">
-                        <b class={decision.person ? '' : 'nobody'} title={who}>
-                            {who}
-                        </b>
-                        <small class="muted" title={place}>
-                            {place}
-                        </small>
-                    </span>
+                    <VerdictWord verdict={decision.verdict} />
+                    <b class={`who clip ${decision.person ? '' : 'nobody'}`} title={who}>
+                        {who}
+                    </b>
                     <ScoreBar decision={decision} />
-                    <span class="versions muted">
-                        <span>{version('model', decision.model_version)}</span>
-                        <span>{version('gallery', decision.gallery_version)}</span>
+                    <span class="place clip" title={decision.camera}>
+                        {decision.camera}
                     </span>
-                    <span class="speed">
-                        <time title={fullTime(decision.time_ms)}>{clock}</time>
-                        <small class="muted">{day === clock ? latency(decision.latency_us) : day.slice(0, -clock.length - 2)}</small>
+                    <span class="versions clip muted">
+                        {[version('model', decision.model_version), version('gallery', decision.gallery_version)].filter(Boolean).join(' · ')}
                     </span>
-                </button>
+                    <span class="speed num">{latency(decision.latency_us)}</span>
+                    <time class="when num muted" title={fullTime(decision.time_ms)}>
+                        {day === clock ? clock : day}
+                    </time>
+                </a>
             </div>
         )
     }

@@ -3,6 +3,7 @@
  * Escape closes. Focus goes back to what opened it.
  */
 import type { ComponentChildren } from 'preact'
+import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { messageOf } from '../state/http'
 import { Icon } from './icon'
@@ -58,6 +59,13 @@ export interface Question {
     noteRequired?: boolean
     done: string // the toast after success
     act: (note: string) => Promise<void>
+}
+
+/** The question that is asked now; the frame shows it. */
+export const question = signal<Question | null>(null)
+
+export function ask(one: Question): void {
+    question.value = one
 }
 
 /** Asks before a change that matters; stays open with the server's reason when the change is refused. */

@@ -3,10 +3,11 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Ion, Link, Pipeline, Run } from '../api'
 import { duration, fixed, NONE, millis, percent, short, words } from '../format'
 import { linkKey, MOVE_MS, moves } from '../state/moves'
-import { href } from '../state/route'
+import { href, hrefWith } from '../state/route'
 import { jobs, now, rate, runs } from '../state/store'
-import { Progress } from './basics'
-import { StateChip, toneOf } from './chip'
+import { Progress, Version } from './basics'
+import { PolicyDiamond } from './diamond'
+import { StateWord, toneOf } from './state'
 import { Icon } from './icon'
 import { connection } from '../state/stream'
 import { layoutIon, reasonOf, type Box, type GraphEdge, type GraphNode } from './layout_graph'
@@ -67,7 +68,7 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
             <p class="node-line" title={deployment?.model ? `${deployment.model.name} v${deployment.model.version}` : undefined}>
                 {deployment?.model ? (
                     <>
-                        {deployment.model.name} <b>v{deployment.model.version}</b>
+                        {deployment.model.name} <Version number={deployment.model.version} is={connection.value.state === 'lost' ? undefined : 'live'} />
                     </>
                 ) : (
                     <span class="muted">no model yet</span>
@@ -84,8 +85,8 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                 </p>
             )}
             <p class="node-rate">
-                <b>{perSecond === null ? NONE : perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</b>{' '}
-                <span class="muted">decisions/s · last 10 s</span>
+                <span class="big">{perSecond === null ? NONE : perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}</span>{' '}
+                <span class="small muted">decisions/s · last 10 s</span>
             </p>
         </>
     )
@@ -103,7 +104,7 @@ function place(box: Box) {
 function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     if (node.kind === 'data') {
         return (
-            <a class="node data" style={place(node)} href={href('datasets', node.name)} title={node.name} data-dataset={node.name}>
+            <a class="node data" style={place(node)} href={href(['datasets', node.name])} title={node.name} data-dataset={node.name}>
                 <Icon name="data" />
                 <span>
                     <b>{node.name}</b>
@@ -118,53 +119,57 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     const known = pipeline.state === 'SERVING' && job?.state === 'RESTARTING' ? job.state : pipeline.state
     const state = connection.value.state === 'lost' ? 'unknown' : known
     const run = isPrediction(pipeline) ? undefined : runOf(ion.name, pipeline, runs.data.value ?? [])
-    const target = isPrediction(pipeline) ? `${href('decisions')}?ion=${encodeURIComponent(ion.name)}` : run ? href('training', run.id) : href('training')
+    const target = isPrediction(pipeline) ? href(['ions', ion.name, 'decisions']) : run ? href(['runs', run.id]) : href('runs')
     return (
-        <article class={`node pipeline tone-${toneOf(state)}`} style={place(node)} data-pipeline={pipeline.name}>
+        <article class={`node pipe tone-${toneOf(state)}`} style={place(node)} data-pipeline={pipeline.name}>
             <header>
-                <Icon name={isPrediction(pipeline) ? 'camera' : 'training'} />
+                <Icon name={isPrediction(pipeline) ? 'camera' : 'runs'} />
                 <h3>
                     <a href={target}>{pipeline.name}</a>
                 </h3>
-                <StateChip state={state} />
+                <StateWord state={state} />
             </header>
             {isPrediction(pipeline) ? <PredictionBody ion={ion} pipeline={pipeline} /> : <TrainingBody ion={ion} pipeline={pipeline} />}
         </article>
     )
 }
 
+/** What a link does with versions: the one that serves, those that wait; its policy; and what that says now. */
 function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
     const move = moves.value[linkKey(ion.name, link.from, link.to)]
     const isFresh = move !== undefined && now.value - move.at < MOVE_MS + 4_000
     const pending = link.pending_versions ?? []
     const isHeard = connection.value.state !== 'lost'
+    const key = `${link.from}>${link.to}`
+    const isWanted = typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version
+    const tone = link.deployment_state === 'DEPLOY_FAILED' ? 'bad' : pending.length > 0 ? 'warn' : isWanted ? 'busy' : typeof link.serving_version === 'number' && isHeard ? 'good' : 'plain'
     return (
-        <div class="link-label" style={place(box)} data-link={`${link.from}>${link.to}`}>
+        <div class="link-label" style={place(box)} data-link={key}>
             <span class="above">
-                <a class="policy" href={link.serving_model ? href('models', link.serving_model) : href('models')}>
-                    {words(link.policy)}
-                </a>
+                {typeof link.serving_version === 'number' ? (
+                    <span class={isFresh && move.kind === 'serving' ? 'fresh' : ''}>
+                        {isHeard ? 'live' : 'served last'} <Version number={link.serving_version} is={isHeard ? 'live' : undefined} />
+                    </span>
+                ) : (
+                    <span class="muted">nothing served</span>
+                )}
+                {pending.slice(-1).map((version) => (
+                    <span key={version} class={isFresh && move.version === version ? 'fresh' : ''}>
+                        waits <Version number={version} is="candidate" />
+                        {pending.length > 1 && ` +${pending.length - 1}`}
+                    </span>
+                ))}
+                {isWanted && (
+                    <span>
+                        <Version number={link.wanted_version!} /> {words(link.deployment_state ?? 'wanted').toLowerCase()}
+                    </span>
+                )}
             </span>
-            <span class="below">
-            {typeof link.serving_version === 'number' ? (
-                <span class={`chip tone-${isHeard ? 'good' : 'plain'} ${isFresh && move.kind === 'serving' ? 'fresh' : ''}`}>
-                    <Icon name="bolt" size={13} />v{link.serving_version} {isHeard ? 'serving' : 'served last'}
-                </span>
-            ) : (
-                <span class="chip tone-plain">nothing served</span>
-            )}
-            {typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version && (
-                <span class={`chip tone-${toneOf(link.deployment_state ?? '')}`}>
-                    <Icon name="clock" size={13} />v{link.wanted_version} {words(link.deployment_state ?? 'wanted').toLowerCase()}
-                </span>
-            )}
-            {pending.slice(0, pending.length > 2 ? 1 : 2).map((version) => (
-                <span key={version} class={`chip tone-warn ${isFresh && move.version === version ? 'fresh' : ''}`}>
-                    <Icon name="clock" size={13} />v{version} waiting
-                </span>
-            ))}
-            {pending.length > 2 && <span class="chip tone-warn">+{pending.length - 1} waiting</span>}
-            </span>
+            <a class="policy" href={hrefWith({ link: key })} aria-label={`Policy of the link from ${link.from} to ${link.to}: ${words(link.policy)}`}>
+                <PolicyDiamond policy={link.policy} tone={tone} />
+                <b>{words(link.policy)}</b>
+                <span class="muted">{pending.length > 0 ? 'waits for a person' : isWanted ? 'goes on' : tone === 'good' ? 'passed' : ''}</span>
+            </a>
         </div>
     )
 }

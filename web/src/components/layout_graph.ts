@@ -33,17 +33,15 @@ export interface Layout {
     direction: 'LR' | 'TB'
 }
 
-const PIPELINE_HEIGHT = 134
+const PIPELINE_HEIGHT = 144
 const REASON_HEIGHT = 44 // two lines that say why it failed
 const DATA = { width: 168, height: 46 }
-const LABEL_WIDTH = 150
+const LABEL_WIDTH = 160
 const MARGIN = 2
 
 type Node = { kind: 'pipeline'; pipeline: Pipeline } | DataNode
 
-function labelHeight(link: Link): number {
-    return 2 * (28 + 29 * (Math.min(2, link.pending_versions?.length ?? 0) + (typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version ? 1 : 0))) // the line passes through its middle
-}
+const LABEL_HEIGHT = 164 // the line passes through its middle
 
 /** Why a deployment failed, which the box of its pipeline shows; what serves has nothing to explain. */
 export function reasonOf(pipeline: Pipeline): string {
@@ -140,7 +138,7 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
             graph.setEdge(
                 'p:' + link.from,
                 'p:' + link.to,
-                { width: LABEL_WIDTH, height: labelHeight(link), labelpos: 'c', weight: 3 },
+                { width: LABEL_WIDTH, height: LABEL_HEIGHT, labelpos: 'c', weight: 3 },
                 key,
             )
         }
@@ -156,7 +154,7 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
             const placed = graph.edge(edge) as unknown as { points: Point[] } & Box
             const key = edge.name ?? ''
             const link = links.get(key) ?? null
-            const label = link ? { x: placed.x, y: placed.y, width: LABEL_WIDTH, height: labelHeight(link) } : null
+            const label = link ? { x: placed.x, y: placed.y, width: LABEL_WIDTH, height: LABEL_HEIGHT } : null
             const [from, to] = [graph.node(edge.v) as Box, graph.node(edge.w) as Box]
             const path = label && direction === 'LR' ? throughLabel(sideOf(from, 1, label), sideOf(to, -1, label), label) : smooth(placed.points)
             return { key, path, link, to: edge.w.slice(2), label }

@@ -2,7 +2,7 @@
  * The log of one task, followed as it grows by long polls from the last offset. Memory is bounded: the oldest lines go.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, apiUrl, messageOf, request, segment } from '../state/http'
 import { Icon } from './icon'
 
@@ -10,6 +10,7 @@ const KEEP_CHARS = 256 * 1024
 const WAIT_S = 20
 const RETRY_MS = 3_000
 const NEAR_END_PX = 24
+const MARKS_MAX = 2_000
 
 /** Terminal colours and carriage returns say nothing here. */
 function clean(text: string): string {
@@ -62,6 +63,29 @@ async function follow(task: string, attempt: number | null, abort: AbortSignal, 
     }
 }
 
+/** The text with every place that contains the words marked; the chosen one by its number. */
+function Marked({ text, words, chosen }: { text: string; words: string; chosen: number }) {
+    const parts = useMemo(() => splitAt(text, words), [text, words])
+    return (
+        <>
+            {parts.map((part, i) => (i % 2 === 0 ? part : <mark key={i} class={(i - 1) / 2 === chosen ? 'at' : ''}>{part}</mark>))}
+        </>
+    )
+}
+
+/** Plain text at even places, what was found at odd ones; capitals make no difference. */
+export function splitAt(text: string, words: string): string[] {
+    const [low, needle] = [text.toLowerCase(), words.toLowerCase()]
+    const parts: string[] = []
+    let from = 0
+    for (let at = needle ? low.indexOf(needle) : -1; at >= 0 && parts.length < 2 * MARKS_MAX; at = low.indexOf(needle, from)) {
+        parts.push(text.slice(from, at), text.slice(at, at + needle.length))
+        from = at + needle.length
+    }
+    parts.push(text.slice(from))
+    return parts
+}
+
 const SAVE_MAX_BYTES = 64 << 20
 
 /** Hands the whole log to the browser as a file: the server gives it in parts. */
@@ -95,7 +119,11 @@ export function LogView(props: {
     const [log, setLog] = useState({ text: '', dropped: false })
     const [error, setError] = useState('')
     const [following, setFollowing] = useState(true)
+    const [words, setWords] = useState('')
+    const [chosen, setChosen] = useState(-1)
+    const [isWrapped, setWrapped] = useState(false)
     const pre = useRef<HTMLPreElement>(null)
+    const found = useMemo(() => (splitAt(log.text, words).length - 1) / 2, [log.text, words])
 
     useEffect(() => {
         const abort = new AbortController()
@@ -121,12 +149,29 @@ export function LogView(props: {
         }
     }, [log, following])
 
+    useEffect(() => {
+        pre.current?.querySelector('mark.at')?.scrollIntoView({ block: 'nearest' })
+    }, [chosen, words])
+
+    /** The next match, or the one before; what was followed stands still. */
+    const step = (by: 1 | -1) => {
+        if (found > 0) {
+            setFollowing(false)
+            setChosen((chosen + by + found) % found)
+        }
+    }
+    const onSearchKey = (event: KeyboardEvent) => {
+        if (event.key === 'Enter') {
+            event.preventDefault()
+            step(event.shiftKey ? -1 : 1)
+        }
+    }
     const onScroll = (event: Event) => {
         const element = event.currentTarget as HTMLElement // pre.current is null once the page is left
         setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX)
     }
     return (
-        <section class="log" aria-label={`Log of ${title}`}>
+        <section class="log-view" aria-label={`Log of ${title}`}>
             <header>
                 <h3>{title}</h3>
                 {error && (
@@ -135,6 +180,29 @@ export function LogView(props: {
                     </small>
                 )}
                 {props.children}
+                <label class="input log-search">
+                    <Icon name="search" />
+                    <input
+                        type="text"
+                        aria-label={`Search in the log of ${title}`}
+                        placeholder="Search"
+                        value={words}
+                        onInput={(event) => {
+                            setWords(event.currentTarget.value)
+                            setChosen(-1)
+                        }}
+                        onKeyDown={onSearchKey}
+                    />
+                    {words !== '' && (
+                        <span class="small muted nowrap" role="status">
+                            {chosen >= 0 ? `${chosen + 1} of ` : ''}
+                            {found === MARKS_MAX ? `${MARKS_MAX} or more` : found} {found === 1 ? 'place' : 'places'}
+                        </span>
+                    )}
+                </label>
+                <button type="button" class="button small" aria-pressed={isWrapped} onClick={() => setWrapped(!isWrapped)}>
+                    Wrap
+                </button>
                 <button type="button" class="button small" onClick={() => void save(task, attempt, title).catch((failure) => setError(messageOf(failure)))}>
                     <Icon name="download" size={14} />
                     Download<span class="hidden"> the log of {title}</span>
@@ -144,9 +212,9 @@ export function LogView(props: {
                     {following ? 'Following' : 'Follow'}
                 </button>
             </header>
-            <pre ref={pre} tabIndex={0} role="log" aria-live="off" aria-label={`Log of ${title}`} onScroll={onScroll}>
+            <pre ref={pre} class={`log ${isWrapped ? 'is-wrapped' : ''}`} tabIndex={0} role="log" aria-live="off" aria-label={`Log of ${title}`} onScroll={onScroll}>
                 {log.dropped && <span class="muted">… earlier lines are not kept in the page; `weir logs` has them all{'\n'}</span>}
-                {log.text || (error ? '' : props.isOver ? 'It printed nothing.' : 'Waiting for the first line…')}
+                {(log.text && (words ? <Marked text={log.text} words={words} chosen={chosen} /> : log.text)) || (error ? '' : props.isOver ? 'It printed nothing.' : 'Waiting for the first line…')}
             </pre>
         </section>
     )

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Opt } from '../api'
 import { shortId } from '../format'
-import { href, type Screen } from '../state/route'
+import { href } from '../state/route'
 import { jobs, runs } from '../state/store'
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
@@ -47,13 +47,15 @@ export function Sentence({ text }: { text: string }) {
     )
 }
 
-const SCREEN_OF: Record<string, Screen> = {
-    ion: 'overview',
-    job: 'jobs',
-    node: 'nodes',
-    model: 'models',
-    run: 'training',
-    dataset: 'datasets',
+/** Where the page shows each noun. */
+const ADDRESS_OF: Record<string, (name: string) => string> = {
+    ion: (name) => href(['ions', name, 'graph']),
+    job: (name) => href('jobs', { job: name }),
+    node: (name) => href(['nodes', name]),
+    model: (name) => href(['models', name]),
+    run: (name) => href(['runs', name]),
+    dataset: (name) => href(['datasets', name]),
+    server: () => href('storage'),
 }
 
 /** What a person calls it: a job and a run by their name. */
@@ -65,12 +67,12 @@ function nameOf(noun: string, name: string): string {
 /** "ion/NAME", "job/ID" …, as events and alerts name their subject: a link to the screen that shows it. */
 export function Subject({ subject }: { subject: Opt<string> }) {
     const [noun = '', name = ''] = (subject ?? '').split('/')
-    const screen = SCREEN_OF[noun]
-    if (screen === undefined || name === '') {
+    const address = ADDRESS_OF[noun]
+    if (address === undefined || name === '') {
         return <>{subject}</>
     }
     return (
-        <a href={href(screen, name)} title={subject ?? undefined}>
+        <a href={address(name)} title={subject ?? undefined}>
             {noun === 'ion' ? 'ION' : noun} {nameOf(noun, name)}
         </a>
     )
@@ -82,7 +84,7 @@ export function DatasetLink({ name, version }: { name: Opt<string>; version?: Op
         return <>{shortId(name)}</>
     }
     return (
-        <a href={href('datasets', name)}>
+        <a href={href(['datasets', name])}>
             {name}
             {version ? ` ${typeof version === 'number' ? 'v' : ''}${version}` : ''}
         </a>

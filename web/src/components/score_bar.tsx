@@ -14,11 +14,12 @@ export function ScoreBar({ decision }: { decision: Decision }) {
     const isAbove = typeof threshold === 'number' && score >= threshold
     const text =
         typeof threshold === 'number' ? `Score ${fixed(score, 2)}, threshold ${fixed(threshold, 2)}` : `Score ${fixed(score, 2)}`
+    const tone = decision.verdict === 'grant' ? 'good' : decision.verdict === 'deny' ? 'bad' : decision.verdict === 'unknown' ? 'warn' : 'odd'
     return (
-        <span class={`score ${isAbove ? 'above' : 'below'}`} role="img" aria-label={text} title={text}>
-            <span class="score-track">
-                <span class="score-fill" style={{ width: place(score) }} />
-                {typeof threshold === 'number' && <span class="score-tick" style={{ left: place(threshold) }} />}
+        <span class="score-cell" role="img" aria-label={text} title={text}>
+            <span class={`score tone-${tone}`}>
+                <i style={{ width: place(score) }} />
+                {typeof threshold === 'number' && <u style={{ left: place(threshold) }} />}
             </span>
             <span class="score-text" aria-hidden="true">
                 {fixed(score, 2)}

@@ -1,16 +1,20 @@
-/** Datasets, to look at: where they lie, their versions, and who uses them. */
+/** Datasets: where they lie, their versions, who uses them. */
 import type { Dataset, DatasetVersion, Ion } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Empty, Facts, Loaded, PageHead, Panel } from '../components/basics'
-import { Split } from '../components/split'
-import { bytes, dayTime, NONE, short } from '../format'
+import { Empty, Facts, Loaded, Owner, PageHead, Panel } from '../components/basics'
+import { Drawer, WithDrawer } from '../components/drawer'
+import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import { Table, type Column } from '../components/table'
+import { bytes, dayTime, millis, NONE, short } from '../format'
+import type { Args, Screen } from '../screen'
 import { getAll, segment } from '../state/http'
+import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
-import { href, route } from '../state/route'
-import { ions } from '../state/store'
+import { href, param } from '../state/route'
+import { datasets, ions } from '../state/store'
 
-/** "training of building-security", "gallery of …": the pipelines that name this dataset. */
-export function usesOf(dataset: string, all: Ion[]): { ion: string; as: string }[] {
+/** "trains training of building-security", "gallery of …": the pipelines that name this dataset. */
+export function usesOf(dataset: string, all: readonly Ion[]): { ion: string; as: string }[] {
     return all.flatMap((ion) =>
         ion.pipelines.flatMap((pipeline) => {
             const uses = []
@@ -25,6 +29,51 @@ export function usesOf(dataset: string, all: Ion[]): { ion: string; as: string }
     )
 }
 
+const FILTER: FilterOf<Dataset> = {
+    text: (one) => `${one.name} ${one.path ?? ''}`,
+    keys: {
+        name: (one) => one.name,
+        project: (one) => one.project ?? '',
+        kind: (one) => one.kind ?? '',
+        by: (one) => one.created_by ?? '',
+    },
+}
+
+const COLUMNS: Column<Dataset>[] = [
+    {
+        id: 'name',
+        name: 'Dataset',
+        phone: 'name',
+        sort: (one) => one.name,
+        render: (one) => (
+            <a class="main" href={href(['datasets', one.name], { q: param('q') })}>
+                {one.name}
+            </a>
+        ),
+    },
+    { id: 'project', name: 'Project', width: '120px', phone: 'state', sort: (one) => one.project ?? '', render: (one) => <Owner project={one.project} /> },
+    { id: 'files', name: 'Files', width: '120px', phone: 'more', render: (one) => (one.is_uploaded ? 'uploaded' : (one.kind ?? 'folder')) },
+    {
+        id: 'uses',
+        name: 'Used by',
+        phone: 'more',
+        render: (one) => {
+            const text = usesOf(one.name, ions.data.value ?? []).map((use) => `${use.ion}: ${use.as}`).join(', ')
+            return <span title={text}>{text || <span class="muted">no ION</span>}</span>
+        },
+    },
+    { id: 'made', name: 'Made', width: '152px', sort: (one) => -millis(one.created_ms), render: (one) => <span class="muted">{dayTime(one.created_ms)}</span> },
+]
+
+const VERSION_COLUMNS: Column<DatasetVersion>[] = [
+    { id: 'version', name: 'Version', width: '72px', phone: 'name', render: (one) => <b>v{one.version}</b> },
+    { id: 'files', name: 'Files', width: '72px', isNumber: true, phone: 'more', render: (one) => short(one.n_files) },
+    { id: 'classes', name: 'Classes', width: '72px', isNumber: true, phone: 'more', render: (one) => short(one.n_classes) },
+    { id: 'size', name: 'Size', width: '88px', isNumber: true, phone: 'more', render: (one) => bytes(one.bytes) },
+    { id: 'made', name: 'Made', render: (one) => <span class="muted">{dayTime(one.created_ms)}</span> },
+    { id: 'digest', name: 'Digest', width: '116px', render: (one) => <code title={one.digest ?? undefined}>{one.digest?.slice(0, 12) ?? NONE}</code> },
+]
+
 function Versions({ dataset }: { dataset: string }) {
     const versions = useResource(`dataset:${dataset}`, () => getAll<DatasetVersion>(`/datasets/${segment(dataset)}/versions`))
     return (
@@ -33,108 +82,105 @@ function Versions({ dataset }: { dataset: string }) {
                 items.length === 0 ? (
                     <p class="quiet">No version yet: one is made when the files are frozen.</p>
                 ) : (
-                    <div class="table-scroll" tabIndex={0} role="region" aria-label="Versions">
-                        <table class="table">
-                            <thead>
-                                <tr>
-                                    <th scope="col">Version</th>
-                                    <th scope="col" class="number">Files</th>
-                                    <th scope="col" class="number">Classes</th>
-                                    <th scope="col" class="number">Size</th>
-                                    <th scope="col">Made</th>
-                                    <th scope="col">Digest</th>
-                                </tr>
-                            </thead>
-                            <tbody>
-                                {items.map((one) => (
-                                    <tr key={one.id}>
-                                        <th scope="row">v{one.version}</th>
-                                        <td class="number">{short(one.n_files)}</td>
-                                        <td class="number">{short(one.n_classes)}</td>
-                                        <td class="number">{bytes(one.bytes)}</td>
-                                        <td class="date">{dayTime(one.created_ms)}</td>
-                                        <td>
-                                            <code title={one.digest ?? undefined}>{one.digest?.slice(0, 12) ?? NONE}</code>
-                                        </td>
-                                    </tr>
-                                ))}
-                            </tbody>
-                        </table>
-                    </div>
+                    <Table label="Versions" rows={items} columns={VERSION_COLUMNS} keyOf={(one) => one.id} isDense />
                 )
             }
         </Loaded>
     )
 }
 
-function DatasetDetail({ dataset }: { dataset: Dataset }) {
+function DatasetDrawer({ dataset }: { dataset: Dataset }) {
     const uses = usesOf(dataset.name, ions.data.value ?? [])
     return (
-        <Panel title={dataset.name} id="dataset-title">
-            <div class="panel-body">
-                <Facts
-                    items={[
-                        ['Kind', dataset.kind ?? NONE],
-                        ['Files', dataset.is_uploaded ? 'uploaded' : 'a folder of the server'],
-                        ['Folder', <code>{dataset.path ?? NONE}</code>],
-                        ['Project', dataset.project ?? NONE],
-                        ['Made', dayTime(dataset.created_ms)],
-                        ['By', dataset.created_by ?? NONE],
-                        [
-                            'Used by',
-                            uses.length === 0
-                                ? 'no ION'
-                                : uses.map((use, i) => (
-                                      <span key={i} class="use">
-                                          <a href={href('overview', use.ion)}>{use.ion}</a> {use.as}
-                                      </span>
-                                  )),
-                        ],
-                    ]}
-                />
-                <Versions key={dataset.name} dataset={dataset.name} />
-            </div>
-        </Panel>
+        <Drawer title={dataset.name} id="dataset-title" close={href('datasets', { q: param('q'), sort: param('sort') })}>
+            <Facts
+                items={[
+                    ['Kind', dataset.kind ?? NONE],
+                    ['Files', dataset.is_uploaded ? 'uploaded' : 'a folder of the server'],
+                    ['Folder', <code class="wrap">{dataset.path ?? NONE}</code>],
+                    ['Project', <Owner project={dataset.project} />],
+                    ['Made', dayTime(dataset.created_ms)],
+                    ['By', dataset.created_by ?? NONE],
+                    [
+                        'Used by',
+                        uses.length === 0
+                            ? 'no ION'
+                            : uses.map((use, i) => (
+                                  <span key={i} class="use">
+                                      <a href={href(['ions', use.ion, 'graph'])}>{use.ion}</a> {use.as}
+                                  </span>
+                              )),
+                    ],
+                ]}
+            />
+            <h3>Versions</h3>
+            <Versions key={dataset.name} dataset={dataset.name} />
+        </Drawer>
     )
 }
 
-export function Datasets() {
-    const wanted = route.value.args[0]
-    const datasets = useResource('datasets', () => getAll<Dataset>('/datasets', { limit: 200 }))
+function Datasets({ args }: { args: Args }) {
+    const all = (datasets.data.value ?? []).filter(inProject)
+    const found = filtered(all, FILTER)
+    const wanted = args['dataset']
+    const dataset = (datasets.data.value ?? []).find((one) => one.name === wanted)
+    const close = href('datasets', { q: param('q'), sort: param('sort') })
+    const missing = wanted && datasets.data.value && !dataset && (
+        <Drawer title={wanted} id="dataset-title" close={close}>
+            <p class="quiet">The server has no dataset of this name.</p>
+        </Drawer>
+    )
     return (
         <>
             <PageHead title="Datasets" sub="What models are trained with and people are recognised by" />
-            <Loaded resource={datasets}>
-                {(items) => {
-                    if (items.length === 0) {
-                        return (
+            <Loaded resource={datasets} rows={6}>
+                {() =>
+                    all.length === 0 && !wanted ? (
+                        <div class="panel">
                             <Empty icon="data" title="No datasets yet" command={COMMANDS.createDataset}>
                                 A dataset is a folder with a folder of pictures for each class:
                             </Empty>
-                        )
-                    }
-                    const dataset = items.find((one) => one.name === wanted) ?? (wanted === undefined ? items[0] : undefined)
-                    return (
-                        <Split
-                            label="Datasets"
-                            back={href('datasets')}
-                            chosen={wanted}
-                            list={items.map((one) => (
-                                <li key={one.name}>
-                                    <a class="item" href={href('datasets', one.name)} aria-current={one.name === dataset?.name ? 'true' : undefined}>
-                                        <b>{one.name}</b>
-                                        <small class="muted">
-                                            {one.is_uploaded ? 'uploaded' : one.path} · <Ago time={one.created_ms} />
-                                        </small>
-                                    </a>
-                                </li>
-                            ))}
-                        >
-                            {dataset ? <DatasetDetail dataset={dataset} /> : <Empty icon="question" title="No such dataset">Choose one from the list.</Empty>}
-                        </Split>
+                        </div>
+                    ) : (
+                        <>
+                            <Filter label="Filter datasets" rows={all} of={FILTER} hint="name, or project:vision" />
+                            <WithDrawer
+                                listName="datasets"
+                                close={close}
+                                drawer={dataset ? <DatasetDrawer key={dataset.name} dataset={dataset} /> : missing}
+                                list={
+                                    <Panel title="All datasets" window={found.length}>
+                                        {found.length > 0 ? (
+                                            <Table
+                                                label="Datasets"
+                                                rows={found}
+                                                columns={wanted ? COLUMNS.slice(0, 3) : COLUMNS}
+                                                keyOf={(one) => one.name}
+                                                hrefOf={(one) => href(['datasets', one.name], { q: param('q'), sort: param('sort') })}
+                                                chosen={wanted}
+                                            />
+                                        ) : (
+                                            <NothingMatches rows={all} of={FILTER} what="dataset" />
+                                        )}
+                                    </Panel>
+                                }
+                            />
+                        </>
                     )
-                }}
+                }
             </Loaded>
         </>
     )
+}
+
+export const datasetsScreen: Screen = {
+    id: 'datasets',
+    title: 'Datasets',
+    icon: 'data',
+    address: 'datasets/:dataset?',
+    query: ['q', 'sort'],
+    group: { science: 'Build', operations: 'Build' },
+    load: [datasets, ions],
+    letter: 'd',
+    render: Datasets,
 }

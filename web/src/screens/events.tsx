@@ -1,63 +1,73 @@
-/** Alerts to acknowledge, and everything that happened. */
-import { useState } from 'preact/hooks'
-import { AlertGroups } from '../components/alert_list'
-import { Empty, Loaded, PageHead, Panel } from '../components/basics'
+/** Everything that happened. */
+import type { WeirEvent } from '../api'
+import { Choices, Empty, Loaded, PageHead, Panel } from '../components/basics'
 import { EventList, severityOf } from '../components/event_list'
-import { alerts, events, KEEP_EVENTS, openAlerts } from '../state/store'
+import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import type { Screen } from '../screen'
+import { hrefWith, param } from '../state/route'
+import { events, jobs, KEEP_EVENTS, runs } from '../state/store'
 
-export function Events() {
-    const [text, setText] = useState('')
-    const [important, setImportant] = useState(false)
-    const needle = text.toLowerCase()
+export const EVENT_FILTER: FilterOf<WeirEvent> = {
+    text: (event) => `${event.message} ${event.kind} ${event.subject ?? ''} ${event.actor ?? ''}`,
+    keys: {
+        kind: (event) => event.kind,
+        subject: (event) => event.subject ?? '',
+        topic: (event) => event.topic ?? '',
+        severity: (event) => event.severity,
+        by: (event) => event.actor ?? '',
+    },
+}
+
+/** A list of events with its filter: of all, or of the audit log. */
+export function FilteredEvents({ items, hint, empty }: { items: WeirEvent[]; hint: string; empty: string }) {
+    const isImportant = param('severity') === 'warning'
+    const some = isImportant ? items.filter((event) => severityOf(event) !== 'info') : items
+    const found = filtered(some, EVENT_FILTER)
+    if (items.length === 0) {
+        return (
+            <div class="panel">
+                <Empty icon="audit" title="Nothing has happened yet">
+                    {empty}
+                </Empty>
+            </div>
+        )
+    }
     return (
         <>
-            <PageHead title="Alerts and events" sub="What needs a person, and what happened" />
-            <Panel title="Alerts" aside={openAlerts.value.length > 0 && <span class="count">{openAlerts.value.length} open</span>}>
-                <Loaded resource={alerts}>
-                    {(items) => <AlertGroups items={items} />}
-                </Loaded>
-            </Panel>
-            <Panel
-                title="Events"
-                aside={
-                    <form class="inline-filter" role="search" aria-label="Filter events" onSubmit={(event) => event.preventDefault()}>
-                        <label class="check">
-                            <input type="checkbox" checked={important} onChange={(event) => setImportant(event.currentTarget.checked)} />
-                            Warnings only
-                        </label>
-                        <input
-                            type="search"
-                            aria-label="Text in events"
-                            placeholder="Search"
-                            value={text}
-                            onInput={(event) => setText(event.currentTarget.value)}
-                        />
-                    </form>
-                }
-            >
-                <Loaded resource={events} rows={6}>
-                    {(items) => {
-                        const shown = items.filter(
-                            (event) =>
-                                (!important || severityOf(event) !== 'info') &&
-                                (needle === '' || `${event.message} ${event.kind} ${event.subject ?? ''} ${event.actor ?? ''}`.toLowerCase().includes(needle)),
-                        )
-                        if (shown.length > 0) {
-                            return (
-                                <>
-                                    <EventList events={shown} />
-                                    <p class="quiet">The latest {KEEP_EVENTS} are kept in the page.</p>
-                                </>
-                            )
-                        }
-                        return items.length > 0 ? (
-                            <Empty icon="question" title="No event matches">Change the filter.</Empty>
-                        ) : (
-                            <Empty icon="events" title="Nothing has happened yet">Every change of a pipeline, a model or a node is written here.</Empty>
-                        )
-                    }}
-                </Loaded>
+            <Filter label="Filter events" rows={some} of={EVENT_FILTER} hint={hint}>
+                <Choices
+                    label="By severity"
+                    items={[
+                        { name: 'All', address: hrefWith({ severity: '' }), isCurrent: !isImportant },
+                        { name: 'Warnings only', address: hrefWith({ severity: 'warning' }), isCurrent: isImportant },
+                    ]}
+                />
+            </Filter>
+            <Panel title="Events" window="newest first" foot={`The latest ${KEEP_EVENTS} are kept in the page; weir get events has all.`}>
+                {found.length > 0 ? <EventList events={found} /> : <NothingMatches rows={some} of={EVENT_FILTER} what="event" />}
             </Panel>
         </>
     )
+}
+
+function Events() {
+    return (
+        <>
+            <PageHead title="Events" sub="What happened, and by whom" />
+            <Loaded resource={events} rows={6}>
+                {(items) => <FilteredEvents items={items} hint="text, or kind:model_promoted subject:ion/door" empty="Every change of a pipeline, a model or a node is written here." />}
+            </Loaded>
+        </>
+    )
+}
+
+export const eventsScreen: Screen = {
+    id: 'events',
+    title: 'Events',
+    icon: 'bars',
+    address: 'events',
+    query: ['q', 'severity'],
+    group: { science: 'Watch', operations: 'Watch' },
+    load: [events, jobs, runs],
+    render: Events,
 }

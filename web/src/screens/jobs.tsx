@@ -1,18 +1,22 @@
-/** Jobs, why they wait, their tasks, and the tasks' logs as they are written. */
+/** Jobs: what runs, what waits and why, and what it prints. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Job, Task } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Empty, Facts, Loaded, PageHead, Panel } from '../components/basics'
-import { is, StateChip, toneOf } from '../components/chip'
-import { Confirm, type Question } from '../components/dialog'
+import { Choices, Command, Empty, Facts, Loaded, Owner, PageHead, Panel } from '../components/basics'
+import { ask, type Question } from '../components/dialog'
+import { Drawer, WithDrawer } from '../components/drawer'
+import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
 import { LogView } from '../components/log_view'
 import { Id, Sentence } from '../components/noun'
-import { Split } from '../components/split'
-import { dayTime, nameIn, NONE, shortId, span, words } from '../format'
+import { is, State, StateWord } from '../components/state'
+import { Table, type Column } from '../components/table'
+import { dayTime, millis, nameIn, NONE, shortId, span, words } from '../format'
+import type { Args, Screen } from '../screen'
 import { getAll, segment, send } from '../state/http'
+import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
-import { href, route } from '../state/route'
+import { href, hrefWith, param } from '../state/route'
 import { jobs, now, runs } from '../state/store'
 import { canChange } from '../state/versions'
 
@@ -20,6 +24,34 @@ const TASKS_REFRESH_S = 5
 
 export function isOver(state: string): boolean {
     return is(state, 'succeeded', 'failed', 'cancelled')
+}
+
+const waits = (job: Job) => is(job.state, 'pending')
+
+const GROUPS: Record<string, { name: string; has: (job: Job) => boolean }> = {
+    '': { name: 'All', has: () => true },
+    waiting: { name: 'Waiting', has: waits },
+    running: { name: 'Running', has: (job) => !waits(job) && !isOver(job.state) },
+    ended: { name: 'Ended', has: (job) => isOver(job.state) },
+    failed: { name: 'Failed', has: (job) => is(job.state, 'failed') },
+}
+
+const FILTER: FilterOf<Job> = {
+    text: (job) => job.name,
+    keys: {
+        name: (job) => job.name,
+        state: (job) => job.state,
+        kind: (job) => job.kind,
+        project: (job) => job.project ?? '',
+        ion: (job) => job.ion ?? '',
+        by: (job) => job.created_by ?? '',
+    },
+}
+
+/** What waits first, then what runs, then what is over; each with the newest first. */
+function byNeed(a: Job, b: Job): number {
+    const need = (job: Job) => (waits(job) ? 0 : isOver(job.state) ? 2 : 1)
+    return need(a) - need(b) || millis(b.created_ms) - millis(a.created_ms)
 }
 
 function cancelQuestion(job: Job): Question {
@@ -58,7 +90,8 @@ function taskState(task: Task, job: Job): string {
     return is(task.state, 'waiting') && isOver(job.state) ? 'not started' : task.state
 }
 
-function Tasks({ job, current }: { job: Job; current: string | undefined }) {
+/** The tasks of a job, as one list and the log of the one that is chosen (?task=). */
+export function Tasks({ job }: { job: Job }) {
     const tasks = useResource(`tasks:${job.id}`, () => getAll<Task>(`/jobs/${segment(job.id)}/tasks`, { limit: 500 }))
     // Also after the job's end, until its tasks are seen to be over: the two changes do not come at one time.
     const isSettled = isOver(job.state) && (tasks.data.value ?? []).every((task) => isEnded(task, job))
@@ -67,7 +100,7 @@ function Tasks({ job, current }: { job: Job; current: string | undefined }) {
     return (
         <Loaded resource={tasks}>
             {(items) => {
-                const task = items.find((one) => one.id === current) ?? items[0]
+                const task = items.find((one) => one.id === param('task')) ?? items[0]
                 if (task === undefined) {
                     return <p class="quiet">{isOver(job.state) ? 'No tasks: the job is over.' : 'No tasks: the job has not been placed on a node yet.'}</p>
                 }
@@ -76,11 +109,11 @@ function Tasks({ job, current }: { job: Job; current: string | undefined }) {
                         <ul class="tasks" aria-label="Tasks">
                             {items.map((one) => (
                                 <li key={one.id}>
-                                    <a class="item" href={href('jobs', job.id, one.id)} aria-current={one.id === task.id ? 'true' : undefined}>
+                                    <a href={hrefWith({ task: one.id })} aria-current={one.id === task.id ? 'true' : undefined}>
                                         <b>
                                             {words(one.role)} {one.rank}
                                         </b>
-                                        <StateChip state={taskState(one, job)} />
+                                        <StateWord state={taskState(one, job)} />
                                         <small class="muted">
                                             {one.node ?? 'not placed'}
                                             {(one.attempt ?? 0) > 1 ? ` · attempt ${one.attempt}` : ''}
@@ -106,7 +139,7 @@ function TaskLog({ task, isOver }: { task: Task; isOver: boolean }) {
     return (
         <LogView key={`${attempt ?? last}`} task={task.id} attempt={attempt} isOver={isOver || attempt !== null} title={title}>
             {last > 1 && (
-                <label class="attempt">
+                <label class="attempt small">
                     Attempt{' '}
                     <select value={attempt ?? last} onChange={(event) => setAttempt(Number(event.currentTarget.value) === last ? null : Number(event.currentTarget.value))}>
                         {Array.from({ length: last }, (_, i) => (
@@ -121,104 +154,193 @@ function TaskLog({ task, isOver }: { task: Task; isOver: boolean }) {
     )
 }
 
-function JobDetail({ job, task }: { job: Job; task: string | undefined }) {
-    const [question, setQuestion] = useState<Question | null>(null)
+/** Why it waits, restarts or failed: the server's sentence. */
+function Why({ job }: { job: Job }) {
+    if (!job.reason || is(job.state, 'succeeded')) {
+        return null
+    }
+    const isFailed = isOver(job.state)
     return (
-        <Panel
-            title={job.name}
-            id="job-title"
-            aside={
-                <>
-                    <StateChip state={job.state} />
-                    {!isOver(job.state) && canChange() && (
-                        <button type="button" class="button small" onClick={() => setQuestion(cancelQuestion(job))}>
-                            Cancel<span class="hidden"> {job.name}</span>
-                        </button>
-                    )}
-                </>
-            }
-        >
-            <div class="panel-body">
-                {job.reason && !isOver(job.state) && (
-                    <p class="why">
-                        <Icon name="clock" />
-                        <span>
-                            <b>{job.state.charAt(0) + job.state.slice(1).toLowerCase()}:</b> <Sentence text={job.reason} />
-                        </span>
-                    </p>
-                )}
-                {job.reason && isOver(job.state) && !is(job.state, 'succeeded') && (
-                    <p class="failed">
-                        <Icon name="warning" />
-                        <span>
-                            <Sentence text={job.reason} />
-                        </span>
-                    </p>
-                )}
-                <Facts
-                    items={[
-                        ['Kind', words(job.kind)],
-                        ['Project', job.project ?? NONE],
-                        ['ION', job.ion ? <><a href={href('overview', job.ion)}>{job.ion}</a>{job.pipeline ? ` / ${job.pipeline}` : ''}</> : NONE],
-                        ['Run', job.run ? <a href={href('training', job.run)}>{runs.data.value?.find((run) => run.id === job.run)?.name ?? shortId(job.run)}</a> : NONE],
-                        ['Restarts', job.n_restarts ?? 0],
-                        ['Submitted', dayTime(job.created_ms)],
-                        ['Started', job.started_ms ? dayTime(job.started_ms) : isOver(job.state) ? 'never' : 'waits'],
-                        ['Ran for', job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE],
-                        ['By', job.created_by ?? NONE],
-                        ['Job', <Id id={job.id} />],
-                    ]}
-                />
-                <Tasks key={job.id} job={job} current={task} />
-            </div>
-            {question && <Confirm question={question} onClose={() => setQuestion(null)} />}
-        </Panel>
+        <div class={`note tone-${isFailed ? 'bad' : 'plain'} why`}>
+            <Icon name={isFailed ? 'warning' : 'clock'} />
+            <p>
+                {!isFailed && <b>{job.state.charAt(0) + job.state.slice(1).toLowerCase()}: </b>}
+                <Sentence text={job.reason} />
+            </p>
+        </div>
     )
 }
 
-export function Jobs() {
-    const [wanted, task] = route.value.args
+function JobDrawer({ job }: { job: Job }) {
+    const run = runs.data.value?.find((one) => one.id === job.run)
+    return (
+        <Drawer title={job.name} id="job-title" close={hrefWith({ job: '', task: '' })} state={<StateWord state={job.state} />}>
+            <Why job={job} />
+            <Facts
+                items={[
+                    ['Kind', words(job.kind)],
+                    ['Project', <Owner project={job.project} />],
+                    job.ion
+                        ? [
+                              'ION',
+                              <>
+                                  <a href={href(['ions', job.ion, 'graph'])}>{job.ion}</a>
+                                  {job.pipeline ? ` / ${job.pipeline}` : ''}
+                              </>,
+                          ]
+                        : null,
+                    job.run ? ['Run', <a href={href(['runs', job.run])}>{run?.name ?? shortId(job.run)}</a>] : null,
+                    ['Restarts', job.n_restarts ?? 0],
+                    ['Submitted', dayTime(job.created_ms)],
+                    ['Started', job.started_ms ? dayTime(job.started_ms) : isOver(job.state) ? 'never' : 'waits'],
+                    ['Ran for', job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE],
+                    ['By', job.created_by ?? NONE],
+                    ['Job', <Id id={job.id} />],
+                ]}
+            />
+            {!isOver(job.state) && canChange() && (
+                <p class="acts">
+                    <button type="button" class="button small danger" onClick={() => ask(cancelQuestion(job))}>
+                        Cancel<span class="hidden"> {job.name}</span>
+                    </button>
+                </p>
+            )}
+            <Tasks key={job.id} job={job} />
+        </Drawer>
+    )
+}
+
+function columns(isNarrow: boolean): Column<Job>[] {
+    const all: (Column<Job> & { isWide?: boolean })[] = [
+        {
+            id: 'name',
+            name: 'Job',
+            phone: 'name',
+            sort: (job) => job.name,
+            render: (job) => (
+                <a class="main" href={hrefWith({ job: job.id, task: '' })} title={job.name}>
+                    {nameIn(job.ion, job.name)}
+                </a>
+            ),
+        },
+        { id: 'project', name: 'Project', width: '112px', phone: 'more', sort: (job) => job.project ?? '', render: (job) => <Owner project={job.project} /> },
+        { id: 'kind', name: 'Kind', width: '88px', phone: 'more', sort: (job) => job.kind, render: (job) => words(job.kind) },
+        {
+            id: 'state',
+            name: 'State',
+            width: '128px',
+            phone: 'state',
+            sort: (job) => job.state,
+            render: (job) => (waits(job) ? <State tone="plain">waits</State> : <StateWord state={job.state} />),
+        },
+        {
+            id: 'why',
+            name: 'Why, or for what',
+            isWide: true,
+            render: (job) => {
+                const text = !is(job.state, 'succeeded') && job.reason ? job.reason : job.ion ? `${job.ion}${job.pipeline ? ` / ${job.pipeline}` : ''}` : ''
+                return (
+                    <span class="muted" title={text}>
+                        <Sentence text={text} />
+                    </span>
+                )
+            },
+        },
+        { id: 'restarts', name: 'Restarts', width: '84px', isNumber: true, isWide: true, sort: (job) => -(job.n_restarts ?? 0), render: (job) => job.n_restarts ?? 0 },
+        {
+            id: 'since',
+            name: 'Submitted',
+            width: '160px',
+            isNumber: true,
+            phone: 'more',
+            sort: (job) => -millis(job.created_ms),
+            render: (job) => <span class="muted">{dayTime(job.created_ms)}</span>,
+        },
+        { id: 'took', name: 'Ran for', width: '88px', isNumber: true, isWide: true, render: (job) => (job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE) },
+        { id: 'by', name: 'By', width: '96px', isWide: true, sort: (job) => job.created_by ?? '', render: (job) => <span class="muted">{job.created_by}</span> },
+    ]
+    return all.filter((column) => !isNarrow || !column.isWide)
+}
+
+function Jobs() {
+    const all = (jobs.data.value ?? []).filter(inProject)
+    const group = GROUPS[param('state')] ?? GROUPS['']!
+    const found = filtered(all, FILTER).filter(group.has).sort(byNeed)
+    const wanted = param('job')
+    const job = (jobs.data.value ?? []).find((one) => one.id === wanted)
+    const count = (id: string) => all.filter(GROUPS[id]!.has).length
+    const missing = wanted && jobs.data.value && !job && (
+        <Drawer title="No such job" id="job-title" close={hrefWith({ job: '', task: '' })}>
+            <p class="quiet">The page holds the newest 200. It may be older, or have been removed:</p>
+            <Command text={`weir describe job ${wanted}`} />
+        </Drawer>
+    )
     return (
         <>
-            <PageHead title="Jobs" sub="What runs, what waits and why, and what it prints" />
-            <Loaded resource={jobs}>
-                {(items) => {
-                    if (items.length === 0) {
-                        return (
+            <PageHead title="Jobs" sub={`${count('running')} run · ${count('waiting')} wait · ${count('ended')} ended`} />
+            <Loaded resource={jobs} rows={6}>
+                {() =>
+                    all.length === 0 && !wanted ? (
+                        <div class="panel">
                             <Empty icon="jobs" title="No jobs yet" command={COMMANDS.submitJob}>
                                 An ION starts its own. To run any command on the cluster:
                             </Empty>
-                        )
-                    }
-                    const job = items.find((one) => one.id === wanted) ?? (wanted === undefined ? items[0] : undefined)
-                    return (
-                        <Split
-                            label="Jobs"
-                            back={href('jobs')}
-                            chosen={wanted}
-                            list={items.map((one) => (
-                                <li key={one.id}>
-                                    <a class="item" href={href('jobs', one.id)} aria-current={one.id === job?.id ? 'true' : undefined}>
-                                        <span class="item-top">
-                                            <b title={one.name}>{nameIn(one.ion, one.name)}</b>
-                                            <StateChip state={one.state} />
-                                        </span>
-                                        <small class="muted">
-                                            {one.ion ? `${one.ion} · ` : ''}
-                                            {toneOf(one.state) === 'warn' && one.reason ? <Sentence text={one.reason} /> : words(one.kind)} ·{' '}
-                                            <span class="nowrap">
-                                                <Ago time={one.created_ms} />
-                                            </span>
-                                        </small>
-                                    </a>
-                                </li>
-                            ))}
-                        >
-                            {job ? <JobDetail key={job.id} job={job} task={task} /> : <Empty icon="question" title="No such job">Choose one from the list.</Empty>}
-                        </Split>
+                        </div>
+                    ) : (
+                        <>
+                            <Filter label="Filter jobs" rows={all} of={FILTER} hint="name, or state:running kind:train by:mara">
+                                <Choices
+                                    label="By state"
+                                    items={Object.entries(GROUPS).map(([id, { name }]) => ({
+                                        name: `${name} ${count(id)}`,
+                                        address: hrefWith({ state: id }),
+                                        isCurrent: group === GROUPS[id],
+                                    }))}
+                                />
+                            </Filter>
+                            <WithDrawer
+                                listName="jobs"
+                                close={hrefWith({ job: '', task: '' })}
+                                drawer={job ? <JobDrawer key={job.id} job={job} /> : missing}
+                                list={
+                                    <Panel title="All jobs" window={param('sort') ? `${found.length}` : `${found.length} · waiting first, then newest`}>
+                                        {found.length > 0 ? (
+                                            <Table
+                                                label="Jobs"
+                                                rows={found}
+                                                columns={columns(Boolean(wanted))}
+                                                keyOf={(one) => one.id}
+                                                hrefOf={(one) => hrefWith({ job: one.id, task: '' })}
+                                                chosen={wanted}
+                                                isDense
+                                            />
+                                        ) : (
+                                            <NothingMatches rows={all.filter(group.has)} of={FILTER} what="job" />
+                                        )}
+                                    </Panel>
+                                }
+                            />
+                        </>
                     )
-                }}
+                }
             </Loaded>
         </>
     )
+}
+
+export const jobsScreen: Screen = {
+    id: 'jobs',
+    title: 'Jobs',
+    icon: 'jobs',
+    address: 'jobs',
+    query: ['q', 'state', 'sort', 'job', 'task'],
+    group: { science: 'Build', operations: 'Cluster' },
+    load: [jobs, runs],
+    badge: () => ({ count: (jobs.data.value ?? []).filter(inProject).filter((job) => !isOver(job.state)).length, tone: 'plain', what: 'run or wait' }),
+    letter: 'j',
+    actions: (_args: Args) => {
+        const job = (jobs.data.value ?? []).find((one) => one.id === param('job'))
+        return job && !isOver(job.state) && canChange() ? [{ name: `Cancel ${job.name}`, run: () => ask(cancelQuestion(job)) }] : []
+    },
+    render: Jobs,
 }

@@ -1,25 +1,66 @@
-/** The registry: versions with their lineage, and the decisions a person takes about them. */
-import { useEffect, useState } from 'preact/hooks'
+/** Models: every version, where it came from, where it serves, and what can be done with it. */
+import { useEffect } from 'preact/hooks'
 import type { ModelVersion } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Empty, Facts, Loaded, PageHead, Panel } from '../components/basics'
-import { is, StateChip } from '../components/chip'
-import { Confirm, type Question } from '../components/dialog'
+import { Ago, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Version } from '../components/basics'
+import { ask } from '../components/dialog'
+import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
 import { DatasetLink } from '../components/noun'
-import { Split } from '../components/split'
-import { bytes, fullTime, NONE, plainValue, shortId, words } from '../format'
-import { candidates, type IonCandidate } from '../state/candidates'
+import { is, State, StateWord } from '../components/state'
+import { Table, type Column } from '../components/table'
+import { bytes, dayTime, millis, NONE, plainValue, shortId, words } from '../format'
+import type { Action, Args, Screen } from '../screen'
+import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
 import { apiUrl, getAll, segment } from '../state/http'
+import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
-import { href, route } from '../state/route'
+import { href, param } from '../state/route'
 import { candidatesVersion, ions, models, runs } from '../state/store'
+import { connection } from '../state/stream'
 import { approveQuestion, canChange, rejectQuestion, rollbackQuestion, servings } from '../state/versions'
-
-type Ask = (question: Question) => void
 
 function candidatesOf(version: ModelVersion): IonCandidate[] {
     return (candidates.data.value ?? []).filter((one) => one.model === version.model && one.version === version.version)
+}
+
+const isPending = (one: IonCandidate) => is(one.state, 'pending_review', 'pending')
+
+/** What can be done with a version: let it through, refuse it, go back to it. */
+function actionsOf(version: ModelVersion): (Action & { short: string; tone: 'primary' | 'danger' | '' })[] {
+    if (!canChange()) {
+        return []
+    }
+    const served = servings(ions.data.value ?? [], version.model)
+    const mine = candidatesOf(version)
+    const decide = mine.filter(isPending).flatMap((one) => [
+        { short: 'Approve', name: `Approve version ${one.version} for ${one.ion}`, tone: 'primary' as const, run: () => ask(approveQuestion(one.ion, one)) },
+        { short: 'Reject', name: `Reject version ${one.version} for ${one.ion}`, tone: '' as const, run: () => ask(rejectQuestion(one.ion, one)) },
+    ])
+    const back = mine
+        .filter((one) => is(one.state, 'retired', 'rolled_back'))
+        .flatMap((one) => {
+            const place = served.find((it) => it.ion === one.ion && it.pipeline === one.link_to)
+            const run = () => place && ask(rollbackQuestion(one.ion, one, place.version))
+            return place ? [{ short: `Roll back to v${one.version}`, name: `Roll back to v${one.version}`, tone: 'danger' as const, run }] : []
+        })
+    return [...decide, ...back]
+}
+
+function placesOf(version: ModelVersion): string[] {
+    return servings(ions.data.value ?? [], version.model)
+        .filter((one) => one.version === version.version)
+        .map((one) => `${one.ion} / ${one.pipeline}`)
+}
+
+function stateOf(version: ModelVersion): string {
+    return placesOf(version).length > 0 ? 'serving' : (candidatesOf(version)[0]?.state ?? version.state ?? 'registered')
+}
+
+/** The measure that stands in the table: the one of validation if there is one, else the first number. */
+function mainMeasure(versions: readonly ModelVersion[]): string | undefined {
+    const keys = Object.entries(versions[0]?.metrics ?? {}).filter(([, value]) => typeof value === 'number').map(([key]) => key)
+    return keys.find((key) => key.includes('validation_accuracy')) ?? keys.find((key) => key.includes('accuracy')) ?? keys[0]
 }
 
 function metricDelta(version: ModelVersion, serving: ModelVersion | undefined, key: string): string {
@@ -32,129 +73,167 @@ function metricDelta(version: ModelVersion, serving: ModelVersion | undefined, k
     return `${delta >= 0 ? '+' : '−'}${plainValue(Math.abs(delta))} to v${serving!.version}`
 }
 
+function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
+    const isHeard = connection.value.state !== 'lost'
+    return [
+        {
+            id: 'version',
+            name: 'Version',
+            width: '80px',
+            phone: 'name',
+            sort: (one) => -one.version,
+            render: (one) => (
+                <a href={href(['models', one.model, `v${one.version}`])} aria-label={`Version ${one.version}`}>
+                    <Version number={one.version} is={candidatesOf(one).some(isPending) ? 'candidate' : placesOf(one).length > 0 && isHeard ? 'live' : undefined} />
+                </a>
+            ),
+        },
+        {
+            id: 'where',
+            name: 'Where it is',
+            phone: 'state',
+            render: (one) => {
+                const places = placesOf(one)
+                const state = stateOf(one)
+                return places.length > 0 ? (
+                    <State tone={isHeard ? 'good' : 'plain'} isKnown={isHeard}>
+                        {isHeard ? 'serving' : 'served last'} {places.join(', ')}
+                    </State>
+                ) : (
+                    <StateWord state={is(state, 'pending_review') ? 'waits for review' : state} tone={is(state, 'pending_review') ? 'warn' : is(state, 'retired', 'registered') ? 'plain' : undefined} />
+                )
+            },
+        },
+        ...(measure
+            ? [
+                  {
+                      id: 'measure',
+                      name: words(measure),
+                      width: '128px',
+                      isNumber: true,
+                      phone: 'more' as const,
+                      sort: (one: ModelVersion) => -Number(one.metrics?.[measure] ?? -1),
+                      render: (one: ModelVersion) => <b>{plainValue(one.metrics?.[measure])}</b>,
+                  },
+              ]
+            : []),
+        { id: 'size', name: 'Size', width: '88px', isNumber: true, sort: (one) => -(one.bytes ?? 0), render: (one) => bytes(one.bytes) },
+        {
+            id: 'run',
+            name: 'Made by',
+            width: '148px',
+            render: (one) => (one.run ? <a href={href(['runs', one.run])}>{runs.data.value?.find((run) => run.id === one.run)?.name ?? shortId(one.run)}</a> : NONE),
+        },
+        { id: 'made', name: 'Made', width: '152px', phone: 'more', sort: (one) => -millis(one.created_ms), render: (one) => <span class="muted">{dayTime(one.created_ms)}</span> },
+        {
+            id: 'acts',
+            name: '',
+            width: '172px',
+            isNumber: true,
+            render: (one) => (
+                <span class="acts">
+                    {actionsOf(one).map((action) => (
+                        <button key={action.name} type="button" class={`button small ${action.tone}`} onClick={action.run}>
+                            {action.short}
+                            <span class="hidden">{action.name.slice(action.short.length)}</span>
+                        </button>
+                    ))}
+                </span>
+            ),
+        },
+    ]
+}
+
 /** Dataset → run with code and parameters → this version → where it serves. */
-function Lineage({ version, places }: { version: ModelVersion; places: string[] }) {
+function Lineage({ version }: { version: ModelVersion }) {
     const run = runs.data.value?.find((one) => one.id === version.run)
+    const places = servings(ions.data.value ?? [], version.model).filter((one) => one.version === version.version)
     return (
         <ol class="lineage" aria-label="Lineage">
             <li>
                 <Icon name="data" />
                 <span>
+                    <b>
+                        <DatasetLink name={version.dataset} version={version.dataset_version} />
+                    </b>
                     <small class="muted">dataset version</small>
-                    <DatasetLink name={version.dataset} version={version.dataset_version} />
                 </span>
             </li>
             <li>
-                <Icon name="training" />
+                <Icon name="runs" />
                 <span>
+                    <b>{version.run ? <a href={href(['runs', version.run])}>{run?.name ?? shortId(version.run)}</a> : NONE}</b>
                     <small class="muted">run, code {version.code_version ? version.code_version.slice(0, 12) : NONE}</small>
-                    {version.run ? <a href={href('training', version.run)}>{run?.name ?? shortId(version.run)}</a> : NONE}
                 </span>
             </li>
             <li class="here">
                 <Icon name="models" />
                 <span>
-                    <small class="muted">version</small>v{version.version}
+                    <b>v{version.version}</b>
+                    <small class="muted">
+                        {version.model} · {bytes(version.bytes)}
+                    </small>
                 </span>
             </li>
-            {places.length > 0 && (
-                <li>
+            {places.map((place) => (
+                <li key={`${place.ion}/${place.pipeline}`}>
                     <Icon name="camera" />
                     <span>
+                        <b>
+                            <a href={href(['ions', place.ion, 'graph'])}>
+                                {place.ion} / {place.pipeline}
+                            </a>
+                        </b>
                         <small class="muted">serving</small>
-                        {places.join(', ')}
                     </span>
                 </li>
-            )}
+            ))}
         </ol>
     )
 }
 
-function VersionActions({ version, ask }: { version: ModelVersion; ask: Ask }) {
-    const mine = candidatesOf(version)
-    const pending = mine.filter((one) => is(one.state, 'pending_review', 'pending'))
-    const past = mine.filter((one) => is(one.state, 'retired', 'rolled_back'))
-    const served = servings(ions.data.value ?? [], version.model)
-    if (!canChange()) {
-        return null
-    }
-    return (
-        <>
-            {pending.map((one) => (
-                <span key={one.id} class="actions">
-                    <button type="button" class="button small primary" onClick={() => ask(approveQuestion(one.ion, one))}>
-                        <Icon name="check" size={14} />
-                        Approve<span class="hidden"> version {one.version} for {one.ion}</span>
-                    </button>
-                    <button type="button" class="button small" onClick={() => ask(rejectQuestion(one.ion, one))}>
-                        <Icon name="cross" size={14} />
-                        Reject<span class="hidden"> version {one.version} for {one.ion}</span>
-                    </button>
-                </span>
-            ))}
-            {past.map((one) => {
-                const now = served.find((place) => place.ion === one.ion && place.pipeline === one.link_to)
-                return (
-                    now && (
-                        <button key={one.id} type="button" class="button small" onClick={() => ask(rollbackQuestion(one.ion, one, now.version))}>
-                            <Icon name="undo" size={14} />
-                            Roll back to v{version.version}
-                        </button>
-                    )
-                )
-            })}
-        </>
-    )
-}
-
-function VersionCard({ version, serving, ask }: { version: ModelVersion; serving: ModelVersion | undefined; ask: Ask }) {
-    const places = servings(ions.data.value ?? [], version.model).filter((one) => one.version === version.version)
-    const state = places.length > 0 ? 'serving' : (candidatesOf(version)[0]?.state ?? version.state ?? 'registered')
-    const metrics = Object.entries(version.metrics ?? {})
+function VersionDetail({ version, serving }: { version: ModelVersion; serving: ModelVersion | undefined }) {
     const parameters = Object.entries(version.parameters ?? {})
     return (
-        <li class={`version ${places.length > 0 ? 'is-serving' : ''}`} data-version={version.version}>
-            <header>
-                <h3>v{version.version}</h3>
-                <StateChip state={state} />
-                <small class="muted" title={fullTime(version.created_ms)}>
-                    <Ago time={version.created_ms} /> · {bytes(version.bytes)}
-                </small>
-                <span class="actions">
-                    <VersionActions version={version} ask={ask} />
-                    {version.blob && (
+        <div class="stack" data-version={version.version}>
+            <Panel title={`Lineage of v${version.version}`} window="where it comes from, and what it reaches" class="dotted">
+                <Lineage version={version} />
+            </Panel>
+            <Panel
+                title={`${version.model} v${version.version}`}
+                window={`made ${dayTime(version.created_ms)}`}
+                aside={
+                    version.blob && (
                         <a class="button small" href={apiUrl(`/blobs/${version.blob}`)} download={`${version.model}-v${version.version}.safetensors`}>
-                            <Icon name="download" size={14} />
+                            <Icon name="download" />
                             Download<span class="hidden"> version {version.version}</span>
                         </a>
-                    )}
-                </span>
-            </header>
-            <Lineage version={version} places={places.map((one) => `${one.ion} / ${one.pipeline}`)} />
-            {metrics.length > 0 && (
-                <dl class="metrics">
-                    {metrics.map(([key, value]) => (
-                        <div key={key}>
-                            <dt>{words(key)}</dt>
-                            <dd>
-                                {plainValue(value)} <small class="muted">{metricDelta(version, serving, key)}</small>
-                            </dd>
-                        </div>
-                    ))}
-                </dl>
-            )}
-            {parameters.length > 0 && (
-                <details>
-                    <summary>Parameters ({parameters.length})</summary>
-                    <Facts items={parameters.map(([key, value]) => [words(key), plainValue(value)])} />
-                </details>
-            )}
-        </li>
+                    )
+                }
+            >
+                <div class="panel-body grid g2">
+                    <div class="stack mid">
+                        <h3>Measured</h3>
+                        <Facts
+                            items={Object.entries(version.metrics ?? {}).map(([key, value]) => [
+                                words(key),
+                                <>
+                                    {plainValue(value)} <small class="muted">{metricDelta(version, serving, key)}</small>
+                                </>,
+                            ])}
+                        />
+                    </div>
+                    <div class="stack mid">
+                        <h3>Parameters ({parameters.length})</h3>
+                        <Facts items={parameters.map(([key, value]) => [words(key), plainValue(value)])} />
+                    </div>
+                </div>
+            </Panel>
+        </div>
     )
 }
 
-function Versions({ model }: { model: string }) {
-    const [question, setQuestion] = useState<Question | null>(null)
+function Versions({ model, wanted }: { model: string; wanted: string | undefined }) {
     const versions = useResource(`versions:${model}`, async () => {
         const items = await getAll<ModelVersion>(`/models/${segment(model)}/versions`, { limit: 200 })
         return items.sort((a, b) => b.version - a.version)
@@ -162,69 +241,124 @@ function Versions({ model }: { model: string }) {
     useEffect(() => versions.loadSoon(), [candidatesVersion.value, candidates.data.value])
     const served = servings(ions.data.value ?? [], model)[0]
     return (
-        <Panel title={model} id="model-title" aside={versions.data.value && <span class="muted">{versions.data.value.length === 1 ? 'one version' : `${versions.data.value.length} versions`}</span>}>
-            <Loaded resource={versions} rows={6}>
-                {(items) =>
-                    items.length === 0 ? (
-                        <Empty icon="models" title="No versions yet">The first one appears when a training run ends.</Empty>
-                    ) : (
-                        <ul class="versions-list">
-                            {items.map((version) => (
-                                <VersionCard
-                                    key={version.id}
-                                    version={version}
-                                    serving={items.find((one) => one.version === served?.version)}
-                                    ask={setQuestion}
+        <Loaded resource={versions} rows={6}>
+            {(items) => {
+                const serving = items.find((one) => one.version === served?.version)
+                const chosen = items.find((one) => `v${one.version}` === wanted) ?? (wanted === undefined ? (serving ?? items[0]) : undefined)
+                return (
+                    <>
+                        <Panel title={model} id="model-title" window={items.length === 1 ? 'one version' : `${items.length} versions · newest first`}>
+                            {items.length === 0 ? (
+                                <Empty icon="models" title="No versions yet">
+                                    The first one appears when a training run ends.
+                                </Empty>
+                            ) : (
+                                <Table
+                                    label={`Versions of ${model}`}
+                                    rows={items}
+                                    columns={versionColumns(mainMeasure(items))}
+                                    keyOf={(one) => `v${one.version}`}
+                                    hrefOf={(one) => href(['models', model, `v${one.version}`], { q: param('q') })}
+                                    chosen={chosen && `v${chosen.version}`}
                                 />
-                            ))}
-                        </ul>
-                    )
-                }
-            </Loaded>
-            {question && <Confirm question={question} onClose={() => setQuestion(null)} />}
-        </Panel>
+                            )}
+                        </Panel>
+                        {chosen && <VersionDetail version={chosen} serving={serving} />}
+                        {items.length > 0 && !chosen && (
+                            <div class="panel">
+                                <Empty icon="question" title={`There is no ${wanted} of ${model}`}>
+                                    Choose one from the list.
+                                </Empty>
+                            </div>
+                        )}
+                    </>
+                )
+            }}
+        </Loaded>
     )
 }
 
-export function Models() {
-    const wanted = route.value.args[0]
+const FILTER: FilterOf<{ name: string; project?: string | null | undefined }> = {
+    text: (model) => model.name,
+    keys: { name: (model) => model.name, project: (model) => model.project ?? '' },
+}
+
+function Models({ args }: { args: Args }) {
+    const all = (models.data.value ?? []).filter(inProject)
+    const found = filtered(all, FILTER)
+    const wanted = args['model']
+    const model = wanted ?? found[0]?.name
     return (
         <>
-            <PageHead title="Models" sub="Every version, where it came from, and where it serves" />
+            <PageHead title="Models" sub={`${all.length === 1 ? '1 model' : `${all.length} models`} · every version, where it came from, and where it serves`} />
             <Loaded resource={models}>
-                {(items) => {
-                    const model = wanted ?? items[0]?.name
-                    if (items.length === 1 && (wanted ?? model) === items[0]!.name) {
-                        return <Versions model={items[0]!.name} />
-                    }
-                    if (model === undefined) {
-                        return (
+                {() =>
+                    all.length === 0 && !wanted ? (
+                        <div class="panel">
                             <Empty icon="models" title="No models yet" command={COMMANDS.train}>
                                 A training registers the model it made. One begins when a training pipeline of an ION trains, or when a job of kind train is submitted:
                             </Empty>
-                        )
-                    }
-                    return (
-                        <Split
-                            label="Models"
-                            back={href('models')}
-                            chosen={wanted}
-                            list={items.map((one) => (
-                                <li key={one.name}>
-                                    <a class="item" href={href('models', one.name)} aria-current={one.name === model ? 'true' : undefined}>
-                                        <b>{one.name}</b>
-                                        <small class="muted">
-                                            {one.project ?? ''} {one.description ?? ''}
-                                        </small>
-                                    </a>
-                                </li>
-                            ))}
-                        >
-                            <Versions key={model} model={model} />
-                        </Split>
+                        </div>
+                    ) : (
+                        <div class={`grid split-l ${wanted ? 'is-open' : ''}`}>
+                            <div class="stack list-side">
+                                <Filter label="Filter models" rows={all} of={FILTER} hint="name, or project:vision" />
+                                <Panel title="Registry" window={`${found.length} of ${all.length}`}>
+                                    {found.length === 0 ? (
+                                        <NothingMatches rows={all} of={FILTER} what="model" />
+                                    ) : (
+                                        <ul class="list picks" aria-label="Models">
+                                            {found.map((one) => {
+                                                const waits = pendingCandidates.value.filter((it) => it.model === one.name).length
+                                                return (
+                                                    <li key={one.name}>
+                                                        <a href={href(['models', one.name], { q: param('q') })} aria-current={one.name === model ? 'true' : undefined}>
+                                                            <b class="clip" title={one.name}>
+                                                                {one.name}
+                                                            </b>
+                                                            {waits > 0 && <Count count={waits} tone="warn" what="versions wait for approval" />}
+                                                            <small class="muted">
+                                                                <Owner project={one.project} />
+                                                                <Ago time={one.created_ms} />
+                                                            </small>
+                                                        </a>
+                                                    </li>
+                                                )
+                                            })}
+                                        </ul>
+                                    )}
+                                </Panel>
+                            </div>
+                            <div class="stack drawer-side">
+                                <a class="back" href={href('models', { q: param('q') })}>
+                                    <Icon name="back" /> All models
+                                </a>
+                                {model && <Versions key={model} model={model} wanted={args['version']} />}
+                            </div>
+                        </div>
                     )
-                }}
+                }
             </Loaded>
         </>
     )
+}
+
+export const modelsScreen: Screen = {
+    id: 'models',
+    title: 'Models',
+    icon: 'models',
+    address: 'models/:model?/:version?',
+    query: ['q', 'sort'],
+    group: { science: 'Serve', operations: 'Build' },
+    load: [models, ions, runs, candidates],
+    badge: () => ({ count: pendingCandidates.value.length, tone: 'warn', what: 'waiting for approval' }),
+    letter: 'm',
+    actions: (args) =>
+        pendingCandidates.value
+            .filter((one) => args['model'] === undefined || one.model === args['model'])
+            .flatMap((one) => [
+                { name: `Approve ${one.model} v${one.version} for ${one.ion}`, run: () => ask(approveQuestion(one.ion, one)) },
+                { name: `Reject ${one.model} v${one.version} for ${one.ion}`, run: () => ask(rejectQuestion(one.ion, one)) },
+            ]),
+    render: Models,
 }

@@ -1,50 +1,152 @@
-/** The machines, what they have, and when they were last heard of. */
+/** The machines: what they have, what is broken, when they were last heard of. */
 import { useEffect } from 'preact/hooks'
 import type { Accelerator, Node } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Empty, Facts, Loaded, PageHead } from '../components/basics'
-import { StateChip } from '../components/chip'
-import { Icon } from '../components/icon'
-import { bytes, millis, NONE, percent, plainValue, sentence, words } from '../format'
+import { Ago, Choices, Command, Empty, Facts, Loaded, Meter, PageHead, Panel, Strip } from '../components/basics'
+import { Drawer, WithDrawer } from '../components/drawer'
+import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import { is, State, StateWord } from '../components/state'
+import { Table, type Column } from '../components/table'
+import { bytes, millis, NONE, percent, plainValue, sentence, short, words } from '../format'
+import type { Args, Screen } from '../screen'
+import { useResource } from '../state/resource'
+import { get } from '../state/http'
+import { href, hrefWith, param } from '../state/route'
 import { nodes, now } from '../state/store'
 import { connection } from '../state/stream'
+import type { StoreUsage } from '../api'
 
 const SILENT_MS = 15_000 // of a server that gives no state: three reports, one in 5 s, that did not come
 const REFRESH_S = 5
+const DISK_LOW = 0.1 // free: the server warns below it
+const DISK_OUT = 0.03
 
-function stateOf(node: Node): string {
+export function nodeState(node: Node): string {
+    if (connection.value.state === 'lost') {
+        return 'unknown'
+    }
     const state = node.state ?? (now.value - millis(node.last_seen_ms) < SILENT_MS ? 'ready' : 'silent')
     return state === 'ready' && node.is_draining ? 'draining' : state
+}
+
+function accelerators(node: Node): Accelerator[] {
+    const found = node.inventory?.['accelerators']
+    return Array.isArray(found) ? (found as Accelerator[]) : []
+}
+
+/** The disk that tasks and outboxes write to, if the agent reports it. */
+export function diskOf(node: Node): { bytes: number; free: number } | undefined {
+    const [total, free] = [node.inventory?.['disk_bytes'], node.inventory?.['disk_free_bytes']]
+    return typeof total === 'number' && typeof free === 'number' && total > 0 ? { bytes: total, free } : undefined
+}
+
+export function DiskMeter({ total, free, label }: { total: number; free: number; label: string }) {
+    const part = free / total
+    return (
+        <Meter part={1 - part} label={`${label}: ${bytes(free)} of ${bytes(total)} are free`} tone={part < DISK_OUT ? 'bad' : part < DISK_LOW ? 'warn' : undefined}>
+            <b>{bytes(free)}</b> <span class="muted">free of {bytes(total)}</span>
+        </Meter>
+    )
+}
+
+const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining')
+
+const FILTER: FilterOf<Node> = {
+    text: (node) => node.name,
+    keys: {
+        name: (node) => node.name,
+        state: nodeState,
+        cpu: (node) => String(node.inventory?.['cpu_model'] ?? ''),
+    },
+}
+
+const NEED = ['lost', 'silent', 'unknown', 'draining', 'ready']
+const byNeed = (a: Node, b: Node) => NEED.indexOf(nodeState(a)) - NEED.indexOf(nodeState(b)) || a.name.localeCompare(b.name)
+
+const COLUMNS: Column<Node>[] = [
+    {
+        id: 'name',
+        name: 'Node',
+        phone: 'name',
+        sort: (node) => node.name,
+        render: (node) => (
+            <a class="main" href={nodeAddress(node)}>
+                {node.name}
+            </a>
+        ),
+    },
+    {
+        id: 'state',
+        name: 'State and evidence',
+        width: '200px',
+        phone: 'state',
+        sort: nodeState,
+        render: (node) => (
+            <>
+                <StateWord state={nodeState(node)} />{' '}
+                <small class="muted">
+                    <Ago time={node.last_seen_ms} />
+                </small>
+            </>
+        ),
+    },
+    { id: 'cores', name: 'Cores', width: '72px', isNumber: true, phone: 'more', sort: (node) => -(node.cpu_slots ?? 0), render: (node) => node.cpu_slots ?? NONE },
+    { id: 'memory', name: 'Memory', width: '88px', isNumber: true, sort: (node) => -(node.memory_bytes ?? 0), render: (node) => bytes(node.memory_bytes) },
+    { id: 'devices', name: 'Accelerators', width: '104px', isNumber: true, sort: (node) => -(node.n_accelerators ?? 0), render: (node) => node.n_accelerators ?? 0 },
+    {
+        id: 'disk',
+        name: 'Disk free',
+        width: '108px',
+        isNumber: true,
+        phone: 'more',
+        sort: (node) => diskOf(node)?.free ?? Infinity,
+        render: (node) => {
+            const disk = diskOf(node)
+            return disk ? <span class={disk.free / disk.bytes < DISK_LOW ? 'tone-warn-text' : ''}>{bytes(disk.free)}</span> : NONE
+        },
+    },
+    { id: 'cpu', name: 'Processor', render: (node) => <span class="muted">{String(node.inventory?.['cpu_model'] ?? NONE)}</span> },
+    { id: 'agent', name: 'Agent', width: '80px', render: (node) => <span class="muted">{node.agent_version ?? NONE}</span> },
+]
+
+function nodeAddress(node: Node): string {
+    return href(['nodes', node.name], { q: param('q'), sort: param('sort'), view: param('view') })
 }
 
 /** The single values of what the agent reported; lists and objects need more than a line. */
 function inventoryFacts(node: Node): [string, string][] {
     return Object.entries(node.inventory ?? {})
-        .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
+        .filter(([key, value]) => !key.startsWith('disk_') && (typeof value === 'string' || typeof value === 'number'))
         .map(([key, value]) => [sentence(words(key)).replace(/^Cpu/, 'CPU'), key.endsWith('_bytes') ? bytes(value as number) : plainValue(value)])
 }
 
-function Accelerators({ node }: { node: Node }) {
-    const found = node.inventory?.['accelerators']
-    const items = Array.isArray(found) ? (found as Accelerator[]) : []
+function Devices({ node }: { node: Node }) {
+    const items = accelerators(node)
     if (items.length === 0) {
         const count = node.n_accelerators ?? 0
         return <p class="quiet">{count > 0 ? `${count} accelerators` : 'No accelerators: tasks run on CPU slots.'}</p>
     }
     return (
-        <ul class="accelerators" aria-label="Accelerators">
+        <ul class="tiles" aria-label={`Accelerators of ${node.name}`}>
             {items.map((one, i) => {
                 const part = one.memory_bytes && typeof one.used_bytes === 'number' ? one.used_bytes / one.memory_bytes : null
                 return (
-                    <li key={i}>
-                        <Icon name="bolt" size={14} />
-                        <span>
-                            {one.index ?? i}: {one.name ?? 'accelerator'}
+                    <li key={i} class="tile">
+                        <span class="t">
+                            <b>{one.index ?? i}</b>
+                            <span class="muted">{bytes(one.memory_bytes)}</span>
                         </span>
-                        <small class="muted">
-                            {bytes(one.memory_bytes)}
-                            {part !== null ? ` · ${percent(part, 0)} used` : ''}
-                        </small>
+                        <span class="small clip" title={one.name ?? undefined}>
+                            {one.name ?? 'accelerator'}
+                        </span>
+                        {part !== null && (
+                            <>
+                                <span class="bar thin">
+                                    <i style={{ width: `${part * 100}%` }} />
+                                </span>
+                                <span class="small muted">{percent(part, 0)} of memory used</span>
+                            </>
+                        )}
                     </li>
                 )
             })}
@@ -52,52 +154,171 @@ function Accelerators({ node }: { node: Node }) {
     )
 }
 
-function NodeCard({ node }: { node: Node }) {
+function NodeTile({ node, isChosen }: { node: Node; isChosen: boolean }) {
+    const disk = diskOf(node)
     return (
-        <li class="panel node-card" data-node={node.name}>
+        <section class={`panel node-card ${isChosen ? 'sel' : ''}`} data-node={node.name} aria-label={node.name}>
             <header class="panel-head">
                 <h2>
-                    <Icon name="nodes" /> {node.name}
+                    <a class="main" href={nodeAddress(node)}>
+                        {node.name}
+                    </a>
                 </h2>
-                <StateChip state={connection.value.state === 'lost' ? 'unknown' : stateOf(node)} />
+                <StateWord state={nodeState(node)} />
+                <span class="window">
+                    <Ago time={node.last_seen_ms} /> · {node.cpu_slots ?? NONE} cores · {bytes(node.memory_bytes)}
+                    {node.inventory?.['cpu_model'] ? ` · ${String(node.inventory['cpu_model'])}` : ''}
+                </span>
+                {disk && (
+                    <span class="aside node-disk">
+                        <span class="small muted">Disk</span>
+                        <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} />
+                    </span>
+                )}
             </header>
-            <div class="panel-body">
-                <Facts
-                    items={[
-                        ['Last heard of', <Ago time={node.last_seen_ms} />],
-                        ['CPU slots', node.cpu_slots ?? NONE],
-                        ['Memory', bytes(node.memory_bytes)],
-                        ['Agent', node.agent_version ?? NONE],
-                        ...inventoryFacts(node),
-                    ]}
-                />
-                <Accelerators node={node} />
-            </div>
-        </li>
+            {accelerators(node).length > 0 && (
+                <div class="panel-body">
+                    <Devices node={node} />
+                </div>
+            )}
+        </section>
     )
 }
 
-export function Nodes() {
+function NodeDrawer({ node }: { node: Node }) {
+    const disk = diskOf(node)
+    return (
+        <Drawer title={node.name} id="node-title" close={href('nodes', { q: param('q'), sort: param('sort'), view: param('view') })} state={<StateWord state={nodeState(node)} />}>
+            <Facts
+                items={[
+                    ['Last heard of', <Ago time={node.last_seen_ms} />],
+                    ['CPU slots', node.cpu_slots ?? NONE],
+                    ['Memory', bytes(node.memory_bytes)],
+                    ['Disk', disk ? <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} /> : 'not reported'],
+                    ['Agent', node.agent_version ?? NONE],
+                    ...inventoryFacts(node),
+                ]}
+            />
+            <h3>Accelerators</h3>
+            <Devices node={node} />
+            <p>
+                <a href={href('events', { q: `subject:node/${node.name}` })}>What happened to it</a>
+            </p>
+        </Drawer>
+    )
+}
+
+function Figures({ all }: { all: readonly Node[] }) {
+    const usage = useResource('usage', () => get<StoreUsage>('/store/usage'))
+    const heard = all.filter((node) => !isSilent(node))
+    const sum = (of: (node: Node) => number) => heard.reduce((total, node) => total + of(node), 0)
+    const store = usage.data.value
+    const lowest = heard.flatMap((node) => (diskOf(node) ? [{ node, ...diskOf(node)! }] : [])).sort((a, b) => a.free / a.bytes - b.free / b.bytes)[0]
+    return (
+        <Strip
+            label="The cluster now"
+            items={[
+                { name: 'Nodes that report', value: heard.length, note: `of ${all.length}${heard.length < all.length ? ' · the others are silent' : ''}` },
+                { name: 'Cores', value: short(sum((node) => node.cpu_slots ?? 0)), note: 'of nodes that report' },
+                { name: 'Accelerators', value: short(sum((node) => node.n_accelerators ?? 0)), note: `memory ${bytes(sum((node) => node.memory_bytes ?? 0))}` },
+                ...(lowest ? [{ name: 'Least free disk', value: bytes(lowest.free), note: `of ${bytes(lowest.bytes)} · ${lowest.node.name}` }] : []),
+                {
+                    name: <a href={href('storage')}>Disk of the server</a>,
+                    value: store ? bytes(store.disk_free_bytes) : NONE,
+                    note: store ? `free of ${bytes(store.disk_bytes)} · Weir takes ${bytes(store.total_bytes)}` : '',
+                },
+            ]}
+        />
+    )
+}
+
+function Nodes({ args }: { args: Args }) {
     const beat = Math.floor(now.value / 1000 / REFRESH_S)
     useEffect(() => nodes.loadSoon(0), [beat]) // reports are no news on the stream: their age is only as young as the list
+    const wanted = args['node']
+    const all = nodes.data.value ?? []
+    const found = filtered(all, FILTER).sort(byNeed)
+    const node = all.find((one) => one.name === wanted)
+    const isTable = (param('view') || (all.length > 40 ? 'table' : 'tiles')) === 'table'
+    const silent = all.filter(isSilent).length
+    const close = href('nodes', { q: param('q'), sort: param('sort'), view: param('view') })
+    const missing = wanted && nodes.data.value && !node && (
+        <Drawer title={wanted} id="node-title" close={close}>
+            <p class="quiet">No node of this name has registered.</p>
+        </Drawer>
+    )
     return (
         <>
-            <PageHead title="Nodes" sub="The machines that run tasks" />
-            <Loaded resource={nodes}>
-                {(items) =>
-                    items.length > 0 ? (
-                        <ul class="node-grid">
-                            {items.map((node) => (
-                                <NodeCard key={node.name} node={node} />
-                            ))}
-                        </ul>
+            <PageHead title="Nodes" sub={`${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${silent > 0 ? `${silent} silent` : 'all report'}`}>
+                <Choices
+                    label="View"
+                    items={[
+                        { name: 'Tiles', address: hrefWith({ view: 'tiles' }), isCurrent: !isTable },
+                        { name: 'Table', address: hrefWith({ view: 'table' }), isCurrent: isTable },
+                    ]}
+                />
+            </PageHead>
+            <Loaded resource={nodes} rows={6}>
+                {() =>
+                    all.length === 0 ? (
+                        <div class="panel">
+                            <Empty icon="nodes" title="No node has registered" command={COMMANDS.startAgent}>
+                                Start an agent on each machine that should run tasks:
+                            </Empty>
+                        </div>
                     ) : (
-                        <Empty icon="nodes" title="No node has registered" command={COMMANDS.startAgent}>
-                            Start an agent on each machine that should run tasks:
-                        </Empty>
+                        <>
+                            <Figures all={all} />
+                            <Filter label="Filter nodes" rows={all} of={FILTER} hint="name, or state:silent" />
+                            <WithDrawer
+                                listName="nodes"
+                                close={close}
+                                drawer={node ? <NodeDrawer key={node.name} node={node} /> : missing}
+                                list={
+                                    found.length === 0 ? (
+                                        <div class="panel">
+                                            <NothingMatches rows={all} of={FILTER} what="node" />
+                                        </div>
+                                    ) : isTable ? (
+                                        <Panel title="All nodes" window={`${found.length} · what is broken first`}>
+                                            <Table
+                                                label="Nodes"
+                                                rows={found}
+                                                columns={wanted ? COLUMNS.slice(0, 4) : COLUMNS}
+                                                keyOf={(one) => one.name}
+                                                hrefOf={nodeAddress}
+                                                chosen={wanted}
+                                            />
+                                        </Panel>
+                                    ) : (
+                                        <div class="stack node-grid">
+                                            {found.map((one) => (
+                                                <NodeTile key={one.name} node={one} isChosen={one.name === wanted} />
+                                            ))}
+                                        </div>
+                                    )
+                                }
+                            />
+                            <div class="row wrap small muted">
+                                <State tone="plain">Another machine joins with</State> <Command text={COMMANDS.startAgent} />
+                            </div>
+                        </>
                     )
                 }
             </Loaded>
         </>
     )
+}
+
+export const nodesScreen: Screen = {
+    id: 'nodes',
+    title: 'Cluster',
+    icon: 'nodes',
+    address: 'nodes/:node?',
+    query: ['q', 'sort', 'view'],
+    group: { science: 'Share', operations: 'Cluster' },
+    load: [nodes],
+    badge: () => ({ count: (nodes.data.value ?? []).filter((node) => is(nodeState(node), 'silent', 'lost')).length, tone: 'bad', what: 'silent' }),
+    letter: 'c',
+    render: Nodes,
 }

@@ -1,14 +1,12 @@
 /** Versions that wait for a person, over all IONs. */
 import { computed, effect, signal } from '@preact/signals'
 import type { Candidate } from '../api'
-import { is } from '../components/chip'
+import { is } from '../components/state'
 import { getAll, segment } from './http'
 import { Resource } from './resource'
 import { candidatesVersion, ions } from './store'
 
-export interface IonCandidate extends Candidate {
-    ion: string
-}
+export type IonCandidate = Candidate & { ion: string }
 
 export const candidates = new Resource<IonCandidate[]>(async () => {
     const lists = await Promise.all(

@@ -10,6 +10,11 @@ export class Resource<T> {
     readonly data: Signal<T | undefined> = signal<T | undefined>(undefined)
     readonly error: Signal<ApiError | null> = signal<ApiError | null>(null)
     readonly loading = signal(false)
+    /** Somebody has looked at it. */
+    isWanted = false
+    /** When it last came, and when it last failed; ms since 1970, 0: never. */
+    loadedAt = 0
+    failedAt = 0
     private again = false
     private timer = 0
 
@@ -17,6 +22,7 @@ export class Resource<T> {
 
     /** Fetches. A call during a fetch queues exactly one more, so that the last change is always seen. */
     async load(): Promise<void> {
+        this.isWanted = true
         if (this.loading.peek()) {
             this.again = true
             return
@@ -27,8 +33,10 @@ export class Resource<T> {
                 this.again = false
                 this.data.value = await this.loader()
             } while (this.again)
+            this.loadedAt = Date.now()
             this.error.value = null
         } catch (error) {
+            this.failedAt = Date.now()
             this.error.value = error instanceof ApiError ? error : new ApiError(-1, 'PAGE', String(error))
         } finally {
             this.again = false
@@ -43,6 +51,20 @@ export class Resource<T> {
                 this.timer = 0
                 void this.load()
             }, delayMs)
+        }
+    }
+
+    /** It has changed: fetched again soon if somebody has looked at it. */
+    refresh(): void {
+        if (this.isWanted) {
+            this.loadSoon()
+        }
+    }
+
+    /** Fetches what was never fetched. */
+    need(): void {
+        if (!this.isWanted) {
+            void this.load()
         }
     }
 

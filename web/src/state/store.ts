@@ -3,18 +3,17 @@
  * themselves. Every list has a bound; the oldest entries go first.
  */
 import { computed, effect, signal } from '@preact/signals'
-import type { Alert, Decision, Ion, Job, MetricPoint, Model, Node, Run, WeirEvent } from '../api'
-import { is } from '../components/chip'
+import type { Alert, Dataset, Decision, HealthSummary, Ion, Job, MetricPoint, Model, Node, Run, WeirEvent } from '../api'
+import { is } from '../components/state'
 import { millis } from '../format'
 import { noteMoves } from './moves'
 import { auth, get, getAll, openSession, segment, send, session } from './http'
 import { RateMeter } from './rate'
 import { Resource } from './resource'
-import { route } from './route'
 import { Stream, type Message } from './stream'
 
 export const KEEP_EVENTS = 200
-const KEEP_ROWS = 200 // runs and jobs
+const KEEP_ROWS = 200 // of a list, in the page
 const ION_POLL_MS = 15_000
 
 // ------------------------------------------------------------------------------------------------ resources
@@ -26,7 +25,9 @@ export const ions = new Resource<Ion[]>(async () => {
     noteMoves(full)
     return full
 })
-export const models = new Resource<Model[]>(() => getAll<Model>('/models'))
+export const models = new Resource<Model[]>(() => getAll<Model>('/models', { limit: KEEP_ROWS }))
+export const datasets = new Resource<Dataset[]>(() => getAll<Dataset>('/datasets', { limit: KEEP_ROWS }))
+export const platform = new Resource<HealthSummary>(() => get<HealthSummary>('/health/summary'))
 export const nodes = new Resource<Node[]>(() => getAll<Node>('/nodes'))
 export const runs = new Resource<Run[]>(async () => newestRuns(await getAll<Run>('/runs', { limit: KEEP_ROWS })))
 export const jobs = new Resource<Job[]>(async () => newestJobs(await getAll<Job>('/jobs', { newest: 1, limit: KEEP_ROWS })))
@@ -48,36 +49,6 @@ export const rate = new RateMeter()
 
 /** Once a second; stops while nobody looks. */
 export const now = signal(Date.now())
-
-// ------------------------------------------------------------------------------------------- the chosen ION
-
-const CHOSEN_KEY = 'weir.ion'
-export const ion = computed<Ion | undefined>(() => {
-    const all = ions.data.value ?? []
-    const wanted = route.value.screen === 'overview' ? route.value.args[0] : undefined
-    return all.find((one) => one.name === (wanted ?? chosen.value)) ?? all[0]
-})
-const chosen = signal(readChosen())
-
-function readChosen(): string {
-    try {
-        return localStorage.getItem(CHOSEN_KEY) ?? ''
-    } catch {
-        return ''
-    }
-}
-
-effect(() => {
-    const wanted = route.value.screen === 'overview' ? route.value.args[0] : undefined
-    if (wanted !== undefined) {
-        chosen.value = wanted
-        try {
-            localStorage.setItem(CHOSEN_KEY, wanted)
-        } catch {
-            // The choice lasts as long as the page.
-        }
-    }
-})
 
 export const openAlerts = computed(() => (alerts.data.value ?? []).filter((alert) => is(alert.state, 'open')))
 
@@ -103,7 +74,7 @@ const newestAlerts = (items: Alert[]): Alert[] => byTimeDown(items, (alert) => m
 function update<T extends { id: string }>(list: Resource<T[]>, change: Partial<T>): void {
     const have = list.data.peek()
     if (!have?.some((one) => one.id === change.id)) {
-        list.loadSoon()
+        list.refresh()
         return
     }
     list.data.value = have.map((one) => (one.id === change.id ? { ...one, ...change } : one))
@@ -124,7 +95,7 @@ function onEvent(event: WeirEvent): void {
 }
 
 function onIonChange(): void {
-    ions.loadSoon()
+    ions.refresh()
     candidatesVersion.value++
 }
 
@@ -138,7 +109,7 @@ function onRun(message: Partial<Run> & { id: string; metrics?: MetricPoint[] }):
     const { metrics, ...change } = message
     if (!Array.isArray(metrics)) {
         update(runs, change)
-        runs.loadSoon()
+        runs.refresh()
         return
     }
     for (const point of metrics) {
@@ -152,8 +123,9 @@ function onRun(message: Partial<Run> & { id: string; metrics?: MetricPoint[] }):
 }
 
 function onAlert(alert: Partial<Alert>): void {
+    platform.refresh()
     if (alert.id === undefined) {
-        alerts.loadSoon()
+        alerts.refresh()
     } else {
         update(alerts, alert)
     }
@@ -165,15 +137,15 @@ const topics: Record<string, (record: unknown) => void> = {
     runs: (record) => onRun(record as Run),
     jobs: (record) => {
         update(jobs, record as Job)
-        ions.loadSoon()
+        ions.refresh()
     },
     alerts: (record) => onAlert(record as Alert),
     ions: onIonChange,
     models: () => {
-        models.loadSoon()
+        models.refresh()
         onIonChange()
     },
-    nodes: () => nodes.loadSoon(),
+    nodes: () => nodes.refresh(),
 }
 
 function onMessages(messages: Message[]): void {
@@ -194,9 +166,12 @@ function onMessages(messages: Message[]): void {
     }
 }
 
+/** Again what was fetched before: what nobody has looked at yet is fetched when somebody does. */
 function loadAll(): void {
-    for (const resource of [ions, runs, jobs, alerts, events, models, nodes]) {
-        void resource.load()
+    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, platform]) {
+        if (resource.isWanted) {
+            void resource.load()
+        }
     }
     candidatesVersion.value++
     resyncs.value++
@@ -225,7 +200,7 @@ export async function start(): Promise<void> {
         window.setTimeout(() => void start(), 3_000)
         return
     }
-    loadAll()
+    candidatesVersion.value++
     stream.start()
 }
 
@@ -250,7 +225,8 @@ window.setInterval(() => {
 
 window.setInterval(() => {
     if (!document.hidden && auth.peek() === 'signed-in') {
-        ions.loadSoon()
-        nodes.loadSoon()
+        ions.refresh()
+        nodes.refresh()
+        platform.refresh()
     }
 }, ION_POLL_MS)

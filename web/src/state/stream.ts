@@ -19,7 +19,7 @@ export type Connection =
     | { state: 'idle' }
     | { state: 'connecting' }
     | { state: 'live' }
-    | { state: 'lost'; retryAt: number }
+    | { state: 'lost'; retryAt: number; since: number } // since: when it was heard last, ms since 1970
 
 export const connection = signal<Connection>({ state: 'idle' })
 
@@ -82,6 +82,7 @@ export class Stream {
     private silenceTimer = 0
     private hiddenTimer = 0
     private failures = 0
+    private heardAt = Date.now()
     private running = false
 
     constructor(
@@ -168,6 +169,7 @@ export class Stream {
             if (done) {
                 return
             }
+            this.heardAt = Date.now()
             const messages = parser.push(value)
             this.lastId = parser.lastId
             if (messages.length > 0) {
@@ -191,7 +193,7 @@ export class Stream {
         const ceiling = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** this.failures)
         const wait = ceiling / 2 + Math.random() * (ceiling / 2)
         this.failures++
-        connection.value = { state: 'lost', retryAt: Date.now() + wait }
+        connection.value = { state: 'lost', retryAt: Date.now() + wait, since: this.heardAt }
         this.retryTimer = window.setTimeout(() => void this.connect(), wait)
     }
 }

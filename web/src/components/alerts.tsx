@@ -1,0 +1,106 @@
+/** Alerts: whose they are, which is worst, and how somebody takes one. */
+import type { Alert, Ion, Job, Opt } from '../api'
+import { dayTime, duration, millis, words } from '../format'
+import { messageOf, segment, send } from '../state/http'
+import { project } from '../state/project'
+import { href } from '../state/route'
+import { alerts, ions, jobs, now } from '../state/store'
+import { canChange } from '../state/versions'
+import { Sentence, Subject } from './noun'
+import { Glyph, is, type Tone } from './state'
+import { toast } from './toast'
+
+const AT_ONCE = 4
+
+/** The ION that something is about: by name, or because a job or a training works for it. */
+export function ionOf(subject: Opt<string>, all: readonly Job[]): string | undefined {
+    const [noun, name] = (subject ?? '').split('/')
+    return noun === 'ion' ? name : noun === 'job' ? (all.find((job) => job.id === name)?.ion ?? undefined) : undefined
+}
+
+/** The project that something is about; undefined: none, it is everybody's. */
+function projectOf(subject: Opt<string>, all: readonly Job[], known: readonly Ion[]): string | undefined {
+    const ion = ionOf(subject, all)
+    const job = all.find((one) => subject === `job/${one.id}`)
+    return (ion !== undefined ? known.find((one) => one.name === ion)?.project : job?.project) ?? undefined
+}
+
+/** Those of the project that is chosen, and those of the platform. */
+export function useProjectAlerts(): Alert[] {
+    const chosen = project.value
+    const all = alerts.data.value ?? []
+    if (chosen === undefined) {
+        return [...all]
+    }
+    return all.filter((alert) => {
+        const its = projectOf(alert.subject, jobs.data.value ?? [], ions.data.value ?? [])
+        return its === undefined || its === chosen
+    })
+}
+
+/** Nothing is lost by it and it can be seen at once: no question is asked. */
+export async function take(items: readonly Alert[]): Promise<void> {
+    const left = [...items]
+    let n = 0
+    const work = async () => {
+        for (let one = left.shift(); one !== undefined; one = left.shift()) {
+            await send('POST', `/alerts/${segment(one.id)}/acknowledge`)
+            n++
+        }
+    }
+    try {
+        await Promise.all(Array.from({ length: AT_ONCE }, work))
+        toast(n === 1 ? 'You look after the alert' : `You look after ${n} alerts`)
+    } catch (error) {
+        toast(`${n} of ${items.length} taken: ${messageOf(error)}`, 'bad')
+    }
+    await alerts.load()
+}
+
+const SEVERITIES = ['critical', 'error', 'warning']
+const rank = (alert: Alert) => (SEVERITIES.indexOf(alert.severity ?? '') + SEVERITIES.length + 1) % (SEVERITIES.length + 1)
+
+/** What nobody has taken first, then the worst, then the newest. */
+export function byUrgency(a: Alert, b: Alert): number {
+    return Number(is(b.state, 'open')) - Number(is(a.state, 'open')) || rank(a) - rank(b) || millis(b.raised_ms) - millis(a.raised_ms) || b.id.localeCompare(a.id)
+}
+
+export function severityTone(alert: Alert): Tone {
+    return is(alert.state, 'resolved') ? 'plain' : rank(alert) < 2 ? 'bad' : rank(alert) === 2 ? 'warn' : 'plain'
+}
+
+export function TakeButton({ alert }: { alert: Alert }) {
+    return is(alert.state, 'open') && canChange() ? (
+        <button type="button" class="button small" onClick={() => void take([alert])}>
+            Take it<span class="hidden">: {alert.message}</span>
+        </button>
+    ) : null
+}
+
+/** A few alerts in a panel: what, about what, since when. */
+export function AlertRows({ items, withTake = false }: { items: readonly Alert[]; withTake?: boolean }) {
+    return (
+        <ul class="list">
+            {items.map((alert) => (
+                <li key={alert.id} data-alert={alert.id}>
+                    <span class={`state tone-${severityTone(alert)}`}>
+                        <Glyph tone={severityTone(alert)} />
+                        <span class="hidden">{alert.severity}</span>
+                    </span>
+                    <div class="grow">
+                        <a class="main two" href={href('alerts', { id: alert.id })}>
+                            <Sentence text={alert.message} />
+                        </a>
+                        <div class="small muted clip">
+                            {words(alert.kind)} · <Subject subject={alert.subject} />
+                        </div>
+                    </div>
+                    <span class="small muted nowrap" title={dayTime(alert.raised_ms)}>
+                        {duration(now.value - millis(alert.raised_ms))}
+                    </span>
+                    {withTake && <TakeButton alert={alert} />}
+                </li>
+            ))}
+        </ul>
+    )
+}

@@ -1,0 +1,109 @@
+/** Everything known about one decision, beside the list: picture, score, what decided it, and what follows from it. */
+import type { Decision, Ion } from '../api'
+import { fixed, fullTime, latency, NONE } from '../format'
+import { get, segment } from '../state/http'
+import { useResource } from '../state/resource'
+import { href, hrefWith } from '../state/route'
+import { ions } from '../state/store'
+import { canChange, memberQuestion } from '../state/versions'
+import { Facts, Loaded } from './basics'
+import { ask } from './dialog'
+import { Drawer } from './drawer'
+import { Face } from './face'
+import { Icon } from './icon'
+import { Id } from './noun'
+import { ScoreBar } from './score_bar'
+import { VerdictWord } from './state'
+
+function versionText(value: number | null | undefined): string {
+    return typeof value === 'number' ? `v${value}` : NONE
+}
+
+/** Data → run → version → pipeline, as far as it is known of this decision. */
+function Lineage({ decision, ion }: { decision: Decision; ion: Ion | undefined }) {
+    const pipeline = ion?.pipelines.find((one) => one.name === decision.pipeline)
+    const model = pipeline?.deployment?.model?.name
+    const gallery = pipeline?.deployment?.gallery?.dataset ?? pipeline?.dataset
+    const version = typeof decision.model_version === 'number' ? decision.model_version : undefined
+    return (
+        <p class="lineage-line" aria-label="Lineage">
+            {gallery && typeof decision.gallery_version === 'number' && (
+                <>
+                    <a href={href(['datasets', gallery])}>
+                        gallery {gallery} v{decision.gallery_version}
+                    </a>{' '}
+                    →{' '}
+                </>
+            )}
+            {model && version !== undefined && (
+                <>
+                    <a href={href(['models', model, `v${version}`])}>
+                        {model} v{version}
+                    </a>{' '}
+                    →{' '}
+                </>
+            )}
+            <a href={href(['ions', decision.ion, 'graph'])}>{decision.pipeline}</a>
+        </p>
+    )
+}
+
+function Details({ decision }: { decision: Decision }) {
+    const { ion, person } = decision
+    return (
+        <>
+            <div class="decision-top">
+                <Face decision={decision} size="large" />
+                <div class="stack mid">
+                    <VerdictWord verdict={decision.verdict} />
+                    <b class={person ? 'who-name' : 'muted'}>{person ?? 'nobody known'}</b>
+                    <ScoreBar decision={decision} />
+                    {decision.error && <p class="tone-bad-text">{decision.error}</p>}
+                </div>
+            </div>
+            <Facts
+                items={[
+                    ['Camera', decision.camera],
+                    ['Frame', decision.frame],
+                    ['Time', fullTime(decision.time_ms)],
+                    ['Latency', latency(decision.latency_us)],
+                    ['Durable after', latency(decision.durable_us)],
+                    ['Brightness', fixed(decision.brightness, 2)],
+                    ['Model', versionText(decision.model_version)],
+                    ['Gallery', versionText(decision.gallery_version)],
+                    ['Allow and deny lists', typeof decision.list_revision === 'number' ? `revision ${decision.list_revision}` : NONE],
+                    ['Pipeline', `${decision.ion} / ${decision.pipeline}`],
+                    ['Replica', decision.replica ?? NONE],
+                    ['Decision', <Id id={decision.id} />],
+                    ['Picture', decision.image ? <code>{decision.image.slice(0, 16)}…</code> : 'not kept'],
+                ]}
+            />
+            <h3>Lineage</h3>
+            <Lineage decision={decision} ion={ions.data.value?.find((one) => one.name === ion)} />
+            {person && canChange() && (
+                <p class="acts">
+                    <button type="button" class="button small" onClick={() => ask(memberQuestion(ion, person, 'allow'))}>
+                        <Icon name="check" />
+                        Always allow<span class="hidden"> {person}</span>
+                    </button>
+                    <button type="button" class="button small danger" onClick={() => ask(memberQuestion(ion, person, 'deny'))}>
+                        <Icon name="ban" />
+                        Bar<span class="hidden"> {person}</span>
+                    </button>
+                </p>
+            )}
+        </>
+    )
+}
+
+/** @param known The decision, if the list has it; else it is asked for. */
+export function DecisionDrawer({ id, known }: { id: string; known: Decision | undefined }) {
+    const fetched = useResource(`decision:${id}`, async () => known ?? (await get<Decision>(`/decisions/${segment(id)}`)))
+    const decision = known ?? fetched.data.value
+    const title = decision ? `Decision at ${decision.camera}` : 'Decision'
+    return (
+        <Drawer title={title} id="decision-title" close={hrefWith({ id: '' })}>
+            {decision ? <Details decision={decision} /> : <Loaded resource={fetched}>{() => null}</Loaded>}
+        </Drawer>
+    )
+}

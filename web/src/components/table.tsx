@@ -1,0 +1,166 @@
+/**
+ * Rows of one height, scrolled with the page: only those in view, and a few around them, are there, so that 100,000 scroll
+ * as one does. Sorted by a head (?sort=key or -key), opened by a click or by j, k and Enter. On a phone a row has two lines.
+ */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { go, hrefWith, param } from '../state/route'
+import { onKeys } from '../state/keys'
+
+const AROUND = 8
+const AT_LEAST = 14
+const PHONE = window.matchMedia('(max-width: 760px)')
+const PHONE_ROW_PX = 56
+
+export interface Column<T> {
+    id: string
+    name: string
+    render: (row: T) => ComponentChildren
+    /** What it is sorted by; absent: it is not. */
+    sort?: (row: T) => string | number
+    isNumber?: boolean
+    width?: string
+    /** Whether a phone shows it, and on which line: the name, the state at the right, the rest below. */
+    phone?: 'name' | 'state' | 'more'
+}
+
+function compare(a: string | number, b: string | number): number {
+    return typeof a === 'number' && typeof b === 'number' ? (a || 0) - (b || 0) : String(a).localeCompare(String(b), undefined, { numeric: true })
+}
+
+/** In the order that the address asks for; without one, as they come. */
+function useSorted<T>(rows: readonly T[], columns: readonly Column<T>[]): readonly T[] {
+    const wanted = param('sort')
+    return useMemo(() => {
+        const by = columns.find((column) => column.id === wanted.replace(/^-/, ''))?.sort
+        if (by === undefined) {
+            return rows
+        }
+        const sign = wanted.startsWith('-') ? -1 : 1
+        return [...rows].sort((a, b) => sign * compare(by(a), by(b)))
+    }, [rows, wanted])
+}
+
+function Head<T>({ column }: { column: Column<T> }) {
+    const current = param('sort')
+    const isSorted = current.replace(/^-/, '') === column.id
+    const next = current === column.id ? `-${column.id}` : isSorted ? '' : column.id
+    return (
+        <th
+            scope="col"
+            class={column.isNumber ? 'num' : ''}
+            style={{ width: column.width }}
+            aria-sort={isSorted ? (current.startsWith('-') ? 'descending' : 'ascending') : undefined}
+        >
+            {column.sort ? (
+                <a href={hrefWith({ sort: next })} title={`Sort by ${column.name.toLowerCase()}`}>
+                    {column.name}
+                    {isSorted && <span class="sort" aria-hidden="true">{current.startsWith('-') ? ' ↓' : ' ↑'}</span>}
+                </a>
+            ) : (
+                column.name
+            )}
+        </th>
+    )
+}
+
+export function Table<T>(props: {
+    label: string
+    rows: readonly T[]
+    columns: readonly Column<T>[]
+    keyOf: (row: T) => string
+    /** Where a row leads; its name is the link. */
+    hrefOf?: (row: T) => string
+    chosen?: string | undefined // key of the row that a drawer shows
+    rowPx?: number
+    isDense?: boolean
+    classOf?: (row: T) => string
+}) {
+    const rows = useSorted(props.rows, props.columns)
+    const body = useRef<HTMLTableSectionElement>(null)
+    const [isPhone, setPhone] = useState(PHONE.matches)
+    const [[first, last], setRange] = useState<[number, number]>([0, 30])
+    const [cursor, setCursor] = useState(-1)
+    const height = isPhone ? PHONE_ROW_PX : (props.rowPx ?? (props.isDense ? 28 : 36))
+    const latest = useRef({ rows, height, cursor, props })
+    latest.current = { rows, height, cursor, props }
+    const look = () => {
+        const top = body.current?.getBoundingClientRect().top ?? 0
+        const from = Math.max(0, Math.floor(-top / latest.current.height) - AROUND)
+        const to = Math.max(from + AT_LEAST, Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND)
+        setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
+    }
+    useLayoutEffect(look, [rows.length, height])
+    useEffect(() => {
+        const onWidth = () => setPhone(PHONE.matches)
+        window.addEventListener('scroll', look, { passive: true })
+        window.addEventListener('resize', look)
+        PHONE.addEventListener('change', onWidth)
+        const stopKeys = onKeys((key) => {
+            const { rows, cursor, props } = latest.current
+            if (key === 'j' || key === 'k') {
+                const next = Math.min(rows.length - 1, Math.max(0, cursor + (key === 'j' ? 1 : -1)))
+                setCursor(next)
+                body.current?.querySelector(`[aria-rowindex="${next + 2}"]`)?.scrollIntoView({ block: 'nearest' })
+                return true
+            }
+            const row = rows[cursor]
+            if (key === 'Enter' && row !== undefined && props.hrefOf) {
+                go(props.hrefOf(row))
+                return true
+            }
+            return false
+        })
+        return () => {
+            window.removeEventListener('scroll', look)
+            window.removeEventListener('resize', look)
+            PHONE.removeEventListener('change', onWidth)
+            stopKeys()
+        }
+    }, [])
+    const end = Math.min(last, rows.length)
+    const onClick = (row: T) => (event: MouseEvent) => {
+        const isText = (window.getSelection()?.toString() ?? '') !== ''
+        if (props.hrefOf && !isText && !(event.target as Element).closest('a, button, input, label')) {
+            go(props.hrefOf(row))
+        }
+    }
+    return (
+        <div class="table-wrap" tabIndex={0} role="region" aria-label={props.label}>
+            <table class={`rows ${props.isDense ? 'dense' : ''} ${props.hrefOf ? 'opens' : ''}`} aria-label={props.label} aria-rowcount={rows.length + 1}>
+                <thead>
+                    <tr>
+                        {props.columns.map((column) => (
+                            <Head key={column.id} column={column} />
+                        ))}
+                    </tr>
+                </thead>
+                <tbody ref={body}>
+                    {first > 0 && <tr class="gap" style={{ height: `${first * height}px` }} aria-hidden="true" />}
+                    {rows.slice(first, end).map((row, i) => {
+                        const key = props.keyOf(row)
+                        const isChosen = key === props.chosen
+                        return (
+                            <tr
+                                key={key}
+                                data-row={key}
+                                class={`${isChosen ? 'sel' : ''} ${first + i === cursor ? 'at' : ''} ${props.classOf?.(row) ?? ''}`}
+                                style={{ height: `${height}px` }}
+                                aria-rowindex={first + i + 2}
+                                aria-selected={isChosen ? 'true' : undefined}
+                                onClick={onClick(row)}
+                            >
+                                {props.columns.map((column) => (
+                                    <td key={column.id} class={`${column.isNumber ? 'num' : ''} phone-${column.phone ?? 'none'}`}>
+                                        {column.render(row)}
+                                    </td>
+                                ))}
+                            </tr>
+                        )
+                    })}
+                    {end < rows.length && <tr class="gap" style={{ height: `${(rows.length - end) * height}px` }} aria-hidden="true" />}
+                </tbody>
+            </table>
+        </div>
+    )
+}

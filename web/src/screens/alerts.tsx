@@ -1,0 +1,281 @@
+/** Alerts: what fires, about what, since when, and who has taken it. */
+import { useState } from 'preact/hooks'
+import type { Alert } from '../api'
+import { byUrgency, severityTone, take, TakeButton, useProjectAlerts } from '../components/alerts'
+import { Command, Count, Facts, Loaded, PageHead, Panel, Tabs } from '../components/basics'
+import { Drawer, WithDrawer } from '../components/drawer'
+import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import { Icon } from '../components/icon'
+import { Id, Sentence, Subject } from '../components/noun'
+import { is, State, StateWord } from '../components/state'
+import { Table, type Column } from '../components/table'
+import { dayTime, duration, millis, NONE, plainValue, sentence, words } from '../format'
+import type { Screen } from '../screen'
+import { href, hrefWith, param } from '../state/route'
+import { alerts, ions, jobs, now, openAlerts } from '../state/store'
+import { canChange } from '../state/versions'
+
+const FILTER: FilterOf<Alert> = {
+    text: (alert) => `${alert.message} ${alert.subject ?? ''}`,
+    keys: {
+        severity: (alert) => alert.severity ?? '',
+        kind: (alert) => alert.kind,
+        subject: (alert) => alert.subject ?? '',
+        state: (alert) => alert.state,
+        who: (alert) => alert.acknowledged_by ?? 'nobody',
+    },
+}
+
+const isFiring = (alert: Alert) => !is(alert.state, 'resolved')
+
+function severityColumn(): Column<Alert> {
+    return {
+        id: 'severity',
+        name: 'Severity',
+        width: '104px',
+        phone: 'state',
+        sort: (alert) => alert.severity ?? '',
+        render: (alert) => <State tone={severityTone(alert)}>{alert.severity ?? 'info'}</State>,
+    }
+}
+
+function alertColumn(): Column<Alert> {
+    return {
+        id: 'alert',
+        name: 'Alert',
+        phone: 'name',
+        render: (alert) => (
+            <>
+                <a class="main" href={hrefWith({ id: alert.id })} title={alert.message}>
+                    <Sentence text={alert.message} />
+                </a>
+                <span class="sub">
+                    {words(alert.kind)} · <Subject subject={alert.subject} />
+                    {(alert.count ?? 1) > 1 ? ` · ${alert.count} times` : ''}
+                </span>
+            </>
+        ),
+    }
+}
+
+function firingColumns(chosen: ReadonlySet<string>, choose: (alert: Alert) => void, isNarrow: boolean): Column<Alert>[] {
+    return [
+        {
+            id: 'choose',
+            name: '',
+            width: '40px',
+            render: (alert) =>
+                is(alert.state, 'open') &&
+                canChange() && <input type="checkbox" aria-label={`Choose: ${alert.message}`} checked={chosen.has(alert.id)} onChange={() => choose(alert)} />,
+        },
+        severityColumn(),
+        alertColumn(),
+        {
+            id: 'since',
+            name: 'Fires since',
+            width: '176px',
+            phone: 'more',
+            sort: (alert) => -millis(alert.raised_ms),
+            render: (alert) => (
+                <span class="muted">
+                    {dayTime(alert.raised_ms).replace(/:\d\d$/, '')}, {duration(now.value - millis(alert.raised_ms))}
+                </span>
+            ),
+        },
+        ...(isNarrow
+            ? []
+            : [
+                  {
+                      id: 'who',
+                      name: 'Who',
+                      width: '104px',
+                      sort: (alert: Alert) => alert.acknowledged_by ?? '',
+                      render: (alert: Alert) => (is(alert.state, 'open') ? <span class="tone-warn-text">nobody</span> : (alert.acknowledged_by ?? NONE)),
+                  },
+              ]),
+        { id: 'take', name: '', width: '96px', isNumber: true, phone: 'more', render: (alert) => <TakeButton alert={alert} /> },
+    ]
+}
+
+function endedColumns(): Column<Alert>[] {
+    return [
+        severityColumn(),
+        alertColumn(),
+        { id: 'raised', name: 'Began', width: '168px', phone: 'more', sort: (alert) => -millis(alert.raised_ms), render: (alert) => <span class="muted">{dayTime(alert.raised_ms)}</span> },
+        {
+            id: 'ended',
+            name: 'Ended, after',
+            width: '216px',
+            sort: (alert) => -millis(alert.resolved_ms),
+            render: (alert) => (
+                <span class="muted">
+                    {dayTime(alert.resolved_ms)}, {duration(millis(alert.resolved_ms) - millis(alert.raised_ms))}
+                </span>
+            ),
+        },
+        { id: 'who', name: 'Who had it', width: '112px', render: (alert) => alert.acknowledged_by ?? <span class="muted">nobody</span> },
+    ]
+}
+
+function AlertDrawer({ alert }: { alert: Alert }) {
+    const data = Object.entries((alert.data as Record<string, unknown> | null | undefined) ?? {}).filter(([, value]) => typeof value !== 'object')
+    return (
+        <Drawer title={sentence(words(alert.kind))} id="alert-title" close={hrefWith({ id: '' })} state={<StateWord state={alert.state} />}>
+            <div class={`note tone-${severityTone(alert)}`} data-alert={alert.id}>
+                <Icon name="warning" />
+                <p>
+                    <Sentence text={alert.message} />
+                </p>
+            </div>
+            <Facts
+                items={[
+                    ['About', <Subject subject={alert.subject} />],
+                    ['Severity', alert.severity ?? NONE],
+                    ['First', dayTime(alert.raised_ms)],
+                    ['Last', dayTime(alert.last_ms)],
+                    ['Raised', (alert.count ?? 1) === 1 ? 'once' : `${alert.count} times`],
+                    ['Looked after by', alert.acknowledged_by ? `${alert.acknowledged_by}, since ${dayTime(alert.acknowledged_ms)}` : 'nobody'],
+                    alert.resolved_ms ? ['Over since', dayTime(alert.resolved_ms)] : null,
+                    ...data.map(([key, value]): [string, string] => [sentence(words(key)), plainValue(value)]),
+                    ['Alert', <Id id={alert.id} />],
+                ]}
+            />
+            <p class="acts">
+                <TakeButton alert={alert} />
+                <a class="button small" href={href('events', { q: `subject:${alert.subject}` })}>
+                    What happened
+                </a>
+            </p>
+        </Drawer>
+    )
+}
+
+function Firing({ items }: { items: Alert[] }) {
+    const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+    const open = items.filter((alert) => is(alert.state, 'open'))
+    const some = open.filter((alert) => chosen.has(alert.id))
+    const found = filtered(items, FILTER).sort(byUrgency)
+    const choose = (alert: Alert) => {
+        const next = new Set(chosen)
+        if (!next.delete(alert.id)) {
+            next.add(alert.id)
+        }
+        setChosen(next)
+    }
+    const aside = canChange() && (
+        <>
+            {some.length > 0 && (
+                <button
+                    type="button"
+                    class="button small primary"
+                    onClick={() => {
+                        setChosen(new Set())
+                        void take(some)
+                    }}
+                >
+                    Take {some.length} chosen
+                </button>
+            )}
+            {some.length === 0 && open.length > 1 && (
+                <button type="button" class="button small" onClick={() => void take(open)}>
+                    Take all {open.length}
+                </button>
+            )}
+        </>
+    )
+    return (
+        <Panel title="Firing" window={param('sort') ? undefined : 'worst first'} aside={aside}>
+            {items.length === 0 ? (
+                <p class="quiet">
+                    <Icon name="check" /> Nothing needs you. Drift, quality, deployments, machines and disk are watched; a finding appears here.
+                </p>
+            ) : found.length === 0 ? (
+                <NothingMatches rows={items} of={FILTER} what="alert" />
+            ) : (
+                <Table
+                    label="Alerts that fire"
+                    rows={found}
+                    columns={firingColumns(chosen, choose, param('id') !== '')}
+                    keyOf={(alert) => alert.id}
+                    hrefOf={(alert) => hrefWith({ id: alert.id })}
+                    chosen={param('id')}
+                    rowPx={48}
+                    classOf={(alert) => `alert ${alert.state}`}
+                />
+            )}
+        </Panel>
+    )
+}
+
+function Ended({ items }: { items: Alert[] }) {
+    const found = filtered(items, FILTER).sort((a, b) => millis(b.resolved_ms) - millis(a.resolved_ms))
+    return (
+        <Panel title="Ended" window="newest first">
+            {items.length === 0 ? (
+                <p class="quiet">No alert has ended yet.</p>
+            ) : found.length === 0 ? (
+                <NothingMatches rows={items} of={FILTER} what="alert" />
+            ) : (
+                <Table label="Alerts that ended" rows={found} columns={endedColumns()} keyOf={(alert) => alert.id} hrefOf={(alert) => hrefWith({ id: alert.id })} chosen={param('id')} rowPx={48} />
+            )}
+        </Panel>
+    )
+}
+
+function Alerts() {
+    const all = useProjectAlerts()
+    const firing = all.filter(isFiring)
+    const open = firing.filter((alert) => is(alert.state, 'open'))
+    const isHistory = param('tab') === 'history'
+    const wanted = param('id')
+    const alert = (alerts.data.value ?? []).find((one) => one.id === wanted)
+    const missing = wanted && alerts.data.value && !alert && (
+        <Drawer title="No such alert" id="alert-title" close={hrefWith({ id: '' })}>
+            <p class="quiet">The page holds the newest 200. All there are:</p>
+            <Command text="weir get alerts" />
+        </Drawer>
+    )
+    const ended = all.filter((one) => !isFiring(one))
+    return (
+        <>
+            <PageHead title={open.length > 0 ? `${open.length} ${open.length === 1 ? 'alert needs' : 'alerts need'} somebody` : 'Alerts'} sub={`${firing.length} fire · nobody has taken ${open.length}`} />
+            <Tabs
+                label="Alerts"
+                items={[
+                    { name: 'Firing', address: hrefWith({ tab: '', id: '', sort: '' }), isCurrent: !isHistory, badge: open.length > 0 && <Count count={open.length} tone="bad" /> },
+                    { name: 'History', address: hrefWith({ tab: 'history', id: '', sort: '' }), isCurrent: isHistory },
+                ]}
+            />
+            <Loaded resource={alerts} rows={6}>
+                {() => (
+                    <>
+                        <Filter label="Filter alerts" rows={isHistory ? ended : firing} of={FILTER} hint="text, or kind:drift subject:ion/door" />
+                        <WithDrawer
+                            listName="alerts"
+                            close={hrefWith({ id: '' })}
+                            drawer={alert ? <AlertDrawer key={alert.id} alert={alert} /> : missing}
+                            list={isHistory ? <Ended items={ended} /> : <Firing items={firing} />}
+                        />
+                    </>
+                )}
+            </Loaded>
+        </>
+    )
+}
+
+export const alertsScreen: Screen = {
+    id: 'alerts',
+    title: 'Alerts',
+    icon: 'alerts',
+    address: 'alerts',
+    query: ['q', 'tab', 'sort', 'id'],
+    group: { science: 'Watch', operations: 'Watch' },
+    load: [alerts, jobs, ions],
+    badge: () => ({ count: openAlerts.value.length, tone: 'bad', what: 'alerts fire' }),
+    letter: 'q',
+    actions: () => {
+        const open = openAlerts.value
+        return canChange() ? open.map((alert) => ({ name: `Take the alert: ${alert.message}`, run: () => void take([alert]) })) : []
+    },
+    render: Alerts,
+}

@@ -1,0 +1,37 @@
+/** Every screen, in the order of the navigation within its group: a new one is a file beside this one, and a line here. */
+import type { Screen } from '../screen'
+import { alertsScreen } from './alerts'
+import { auditScreen } from './audit'
+import { datasetsScreen } from './datasets'
+import { eventsScreen } from './events'
+import { homeScreen } from './home'
+import { ionDecisionsScreen } from './ion_decisions'
+import { ionDocumentScreen } from './ion_document'
+import { ionGraphScreen } from './ion_graph'
+import { ionListsScreen } from './ion_lists'
+import { ionsScreen } from './ions'
+import { jobsScreen } from './jobs'
+import { modelsScreen } from './models'
+import { nodesScreen } from './nodes'
+import { runScreen } from './run'
+import { runsScreen } from './runs'
+import { storageScreen } from './storage'
+
+export const screens: readonly Screen[] = [
+    homeScreen,
+    ionsScreen,
+    ionGraphScreen,
+    ionDecisionsScreen,
+    ionListsScreen,
+    ionDocumentScreen,
+    runsScreen,
+    runScreen,
+    nodesScreen,
+    jobsScreen,
+    datasetsScreen,
+    modelsScreen,
+    alertsScreen,
+    eventsScreen,
+    auditScreen,
+    storageScreen,
+]

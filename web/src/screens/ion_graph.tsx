@@ -1,0 +1,241 @@
+/** An ION, live: its graph, what it decided, why which version is where, and what needs somebody. */
+import { useEffect } from 'preact/hooks'
+import type { Decision, DecisionSummary, Ion, Opt, PolicyDecision } from '../api'
+import { AlertRows, byUrgency, ionOf, take } from '../components/alerts'
+import { Loaded, Panel, Strip, Version } from '../components/basics'
+import { EventList } from '../components/event_list'
+import { Icon } from '../components/icon'
+import { ionActions, IonTab } from '../components/ion_head'
+import { IonGraph } from '../components/ion_graph'
+import { State, VERDICTS, type Tone } from '../components/state'
+import { Table, type Column } from '../components/table'
+import { Thresholds } from '../components/threshold'
+import { rangeText, TimeRange } from '../components/time_range'
+import { VerdictChart } from '../components/verdict_chart'
+import { clockTime, dayTime, latency, millis, NONE, percent, plainValue, rateText, short, words } from '../format'
+import type { Args, Screen } from '../screen'
+import { candidates } from '../state/candidates'
+import { getAll, segment } from '../state/http'
+import { useResource } from '../state/resource'
+import { href, hrefWith, param } from '../state/route'
+import { alerts, candidatesVersion, events, ions, jobs, now, openAlerts, runs } from '../state/store'
+import { useSummary } from '../state/summaries'
+import { canChange } from '../state/versions'
+
+const WINDOW = '-5m'
+const BUCKETS = 60
+const SHOWN_EVENTS = 9
+const SHOWN_ALERTS = 4
+const EDGE_MS = 15_000 // a count that begins so little after the window's begin covers it
+
+/** Of this ION, or of everybody: a machine, the server. Not what is about another ION, or another person's job. */
+function concerns(subject: Opt<string>, ion: string): boolean {
+    const about = ionOf(subject, jobs.data.value ?? [])
+    return about !== undefined ? about === ion : !['job', 'ion', 'run'].includes((subject ?? '').split('/')[0]!)
+}
+
+const us = (ms: Opt<number>): Opt<number> => (typeof ms === 'number' ? ms * 1000 : ms)
+
+/** "last 5 min", or since when, if what is counted begins later. */
+function windowText(summary: DecisionSummary | undefined, from: string, to: string): string {
+    const text = rangeText(from, to, '')
+    const counted = millis(summary?.from_ms)
+    const minutes = /^-(\d+)m$/.exec(from)
+    const begin = minutes ? now.value - Number(minutes[1]) * 60_000 : NaN
+    return !Number.isNaN(counted) && counted > begin + EDGE_MS ? `since ${clockTime(summary?.from_ms).slice(0, 5)}` : text
+}
+
+function Figures({ ion }: { ion: Ion }) {
+    const [from, to] = [param('from') || WINDOW, param('to')]
+    const data = useSummary(ion.name, from, to, BUCKETS).data.value
+    const total = data?.decisions ?? 0
+    const span = windowText(data, from, to)
+    const verdicts = Object.entries(VERDICTS).map(([verdict, { label, tone }]) => {
+        const count = data?.verdicts?.[verdict as Decision['verdict']] ?? 0
+        return {
+            name: <State tone={tone}>{label}</State>,
+            value: data ? short(count) : NONE,
+            note: [total > 0 ? percent(count / total) : '', span].filter(Boolean).join(' · '),
+        }
+    })
+    const p99 = data?.latency_ms?.p99
+    const last = {
+        name: 'Rate and latency',
+        value: data ? rateText(data.per_second ?? 0) : NONE,
+        note: `decisions/s · p50 ${latency(us(data?.latency_ms?.p50))} · p99 ${latency(us(p99))} · ${span}`,
+    }
+    return (
+        <>
+            <Strip label={`Decisions, ${span}`} items={[...verdicts, last]} />
+            {data?.buckets && data.buckets.length > 1 && (
+                <VerdictChart title="Decisions/s" buckets={data.buckets} window={span} />
+            )}
+        </>
+    )
+}
+
+const VERDICT_TONES: Record<string, Tone> = { promote: 'good', wait: 'warn', skip: 'plain', reject: 'bad', rollback: 'bad' }
+const VERDICT_WORDS: Record<string, string> = { promote: 'passed', wait: 'waits', skip: 'skipped', reject: 'refused', rollback: 'rolled back' }
+
+function historyColumns(ion: Ion): Column<PolicyDecision>[] {
+    const live = new Set(ion.links.map((link) => link.serving_version))
+    return [
+        {
+            id: 'version',
+            name: 'Version',
+            width: '72px',
+            phone: 'name',
+            render: (one) => <Version number={one.version} is={one.verdict === 'wait' ? 'candidate' : live.has(one.version) ? 'live' : undefined} />,
+        },
+        {
+            id: 'verdict',
+            name: 'Policy and verdict',
+            width: '176px',
+            phone: 'state',
+            render: (one) => (
+                <State tone={VERDICT_TONES[one.verdict] ?? 'plain'}>
+                    {words(one.policy)}: {VERDICT_WORDS[one.verdict] ?? one.verdict}
+                </State>
+            ),
+        },
+        {
+            id: 'rule',
+            name: 'Rule and note',
+            phone: 'more',
+            render: (one) => {
+                const text = [one.rule, one.note && `“${one.note}”`].filter(Boolean).join(' · ')
+                return <span title={text}>{text || NONE}</span>
+            },
+        },
+        { id: 'by', name: 'By', width: '96px', render: (one) => <span class="muted">{one.actor ?? NONE}</span> },
+        { id: 'when', name: 'When', width: '144px', render: (one) => <span class="muted">{dayTime(one.time_ms)}</span> },
+    ]
+}
+
+/** Why which version is where: what the policy of the chosen link said of each version. */
+function History({ ion }: { ion: Ion }) {
+    const history = useResource(`policy:${ion.name}`, () => getAll<PolicyDecision>(`/ions/${segment(ion.name)}/policy-decisions`))
+    useEffect(() => history.loadSoon(), [candidatesVersion.value])
+    const chosen = param('link')
+    const link = ion.links.find((one) => `${one.from}>${one.to}` === chosen)
+    const name = link ? `Link ${link.from} → ${link.to}` : 'Links'
+    return (
+        <Panel
+            title={`${name}: decision history`}
+            id="history"
+            window="newest first"
+            aside={chosen && ion.links.length > 1 && <a href={hrefWith({ link: '' })}>All links</a>}
+        >
+            <Loaded resource={history}>
+                {(items) => {
+                    const shown = items.filter((one) => !link || one.link === `${link.from}:${link.to}`).slice(0, 50)
+                    return shown.length === 0 ? (
+                        <p class="quiet">No version has come to {link ? 'this link' : 'a link'} yet. The first is decided when a training ends.</p>
+                    ) : (
+                        <Table label="Decision history" rows={shown} columns={historyColumns(ion)} keyOf={(one) => one.id} isDense />
+                    )
+                }}
+            </Loaded>
+        </Panel>
+    )
+}
+
+function Troubles({ ion }: { ion: Ion }) {
+    const raised = openAlerts.value.filter((alert) => concerns(alert.subject, ion.name)).sort(byUrgency)
+    return (
+        <Panel
+            title="Alerts"
+            window={raised.length > 0 && raised.length}
+            aside={
+                <>
+                    {raised.length > 1 && canChange() && (
+                        <button type="button" class="button small" onClick={() => void take(raised)}>
+                            Take all {raised.length}
+                        </button>
+                    )}
+                    <a href={href('alerts')}>All alerts</a>
+                </>
+            }
+        >
+            {raised.length > 0 ? (
+                <AlertRows items={raised.slice(0, SHOWN_ALERTS)} withTake />
+            ) : (
+                <p class="quiet">
+                    <Icon name="check" /> Nothing needs you.
+                </p>
+            )}
+        </Panel>
+    )
+}
+
+function News({ ion }: { ion: Ion }) {
+    useEffect(() => events.need(), [])
+    return (
+        <Panel title="Events" aside={<a href={href('events')}>All events</a>}>
+            <Loaded resource={events}>
+                {(items) => {
+                    const shown = items.filter((event) => concerns(event.subject, ion.name)).slice(0, SHOWN_EVENTS)
+                    return shown.length > 0 ? <EventList events={shown} /> : <p class="quiet">Nothing has happened yet.</p>
+                }}
+            </Loaded>
+        </Panel>
+    )
+}
+
+function Parameters({ ion }: { ion: Ion }) {
+    const metrics = (candidates.data.value ?? []).find((one) => one.ion === ion.name && one.state === 'SERVING')?.metrics
+    return metrics && Object.keys(metrics).length > 0 ? (
+        <Panel title="Measured on the version that serves">
+            <dl class="facts panel-body">
+                {Object.entries(metrics).map(([key, value]) => (
+                    <div key={key}>
+                        <dt>{words(key)}</dt>
+                        <dd>{plainValue(value)}</dd>
+                    </div>
+                ))}
+            </dl>
+        </Panel>
+    ) : null
+}
+
+function IonLive({ args }: { args: Args }) {
+    return (
+        <IonTab args={args} tools={<TimeRange fallback={WINDOW} />}>
+            {(ion) => (
+                <>
+                    <section class="canvas" aria-labelledby="graph-title">
+                        <h2 id="graph-title" class="hidden">
+                            Pipelines and links
+                        </h2>
+                        <IonGraph ion={ion} />
+                    </section>
+                    <Figures key={ion.name} ion={ion} />
+                    <div class="grid split-r">
+                        <div class="stack">
+                            <History ion={ion} />
+                            <Thresholds ion={ion} />
+                        </div>
+                        <div class="stack side">
+                            <Troubles ion={ion} />
+                            <Parameters ion={ion} />
+                            <News ion={ion} />
+                        </div>
+                    </div>
+                </>
+            )}
+        </IonTab>
+    )
+}
+
+export const ionGraphScreen: Screen = {
+    id: 'ion-graph',
+    title: 'Live graph',
+    icon: 'ions',
+    address: 'ions/:ion/graph',
+    query: ['link', 'from', 'to'],
+    under: 'ions',
+    tab: { of: 'ion', name: 'Live graph' },
+    load: [ions, runs, jobs, alerts],
+    actions: ionActions,
+    render: IonLive,
+}
