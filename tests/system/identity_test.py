@@ -265,6 +265,9 @@ class Agents(IdentityCase):
         super().setUpClass()
         cls.node = FakeNode(cls.server, "node-a")
 
+    def setUp(self):
+        self.node.beat()  # a test before may have restarted the server: who has not spoken since gets nothing
+
     def submit(self, name, **spec):
         body = {"name": name, "kind": "command", "spec": {"argv": ["true"], **spec}}
         return self.server.post("/jobs", body)["id"]
