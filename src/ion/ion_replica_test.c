@@ -180,6 +180,7 @@ START_TEST(an_alert_ends_with_its_replicas_and_its_pipeline)
     must((struct weir_ion_event){
         .type = WEIR_ION_EVENT_FAILED, .pipeline = "p", .job = "j", .note = "cancelled"});
     ck_assert_str_eq(door()->state, "WAITING");
+    ck_assert_str_eq(door()->state_reason, "its replicas have ended: cancelled");
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_RESOLVE), 1);
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED, .actor = "ann"});
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_RESOLVE),

@@ -183,14 +183,17 @@ static void replicas_ended(struct engine *engine, struct weir_ion_pipeline *pipe
     if (!engine_is(pipeline->job, engine->event->job != NULL ? engine->event->job : "")) {
         return; /* An earlier job, that was told to stop. */
     }
+    const char *note = engine->event->note, *colon = note != NULL ? ": " : "";
+    note = note != NULL ? note : "";
     pipeline->job = NULL;
     engine_forget_serving(engine, pipeline);
-    engine_set_state(engine, pipeline, PIPELINE_WAITING, "its replicas have ended");
+    engine_set_state(engine, pipeline, PIPELINE_WAITING,
+                     weir_arena_printf(engine->arena, "its replicas have ended%s%s", colon, note));
     engine_tell(engine, "prediction_ended",
                 weir_arena_printf(engine->arena,
-                                  "The replicas of pipeline %s have ended; they start again with "
-                                  "the next deployment.",
-                                  pipeline->name));
+                                  "The replicas of pipeline %s have ended%s%s; they start again "
+                                  "with the next deployment.",
+                                  pipeline->name, colon, note));
 }
 
 static void tell_failed(struct engine *engine, const struct weir_ion_pipeline *pipeline)
