@@ -272,7 +272,11 @@ const struct cli_command cli_job_run = {
     .summary = "Run a command, with the files of its folder, as a job",
     .help =
         "The command runs in a folder of its own, in which the files of DIR are: text files, at\n"
-        "most 256 and 1 MiB together, without .git and what .gitignore names.",
+        "most 256 and 1 MiB together, without .git and what .gitignore names. One of them is run "
+        "as\n"
+        "./NAME if its first line begins with \"#!\". What may not be run, or is not there, ends "
+        "with\n"
+        "126 or 127 and is not tried again.",
     .min_words = 0,
     .max_words = 200,
     CLI_OPTIONS(run_options, run_options),
