@@ -67,11 +67,12 @@ static int open_stop_fd(void)
 static weir_status run_agent(struct cli_call *call, struct weir_error *err)
 {
     const struct agent_options *options = call->options;
-    (void)umask(077); /* folders of tasks hold secrets of their jobs */
+    const struct weir_kind *driver; /* the node is here: the agent only checks that it is known */
+    (void)umask(077);               /* folders of tasks hold secrets of their jobs */
     if (options->supervise != NULL) {
         exit(weir_agent_supervise(options->supervise));
     }
-    WEIR_TRY(weir_cluster_driver_check(options->driver, err));
+    WEIR_TRY(weir_registry_find(&weir_drivers, options->driver, "--driver", &driver, err));
     if (options->common.server == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "which server? weir agent --server URL");
     }

@@ -1,15 +1,15 @@
 /**
  * Cluster: where tasks can run, and how an agent gets there.
  *
- * A node tells what it has (inventory); a driver says how an agent reaches a node. `local` is the
- * driver of the server's own machine: it starts the agent as a process of its own that outlives the
- * server. Slurm and Kubernetes are not supported yet and say so.
+ * A node tells what it has (inventory); a driver says how an agent gets to a node. Drivers are kinds
+ * (base/kind.h), each a file of this folder. Slurm and Kubernetes are planned and say so.
  */
 #ifndef WEIR_CLUSTER_CLUSTER_H
 #define WEIR_CLUSTER_CLUSTER_H
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/kind.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -46,27 +46,25 @@ struct weir_cluster_agent {
     int64_t task_users; /**< First of the users of jobs; 0: the agent's default. */
 };
 
-/**
- * Make sure that an agent with this folder runs: if none holds its lock, start one, detached, with
- * its log in dir/agent.log, and its options noted in dir/options. One that runs learns a new server
- * address from dir/server.url; its other options stay.
- * It is started as `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N
- * [--ca-file=FILE] [--task-users=N] [--share=DIR …]`, where PROGRAM is the one that runs now; its
- * token is to be in DIR/token. Any thread.
- * @return the error of the folder or of starting the program.
- */
-weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
-                                           struct weir_error *err) WEIR_MUST_CHECK;
+/** `ops` of a driver. Any thread. */
+struct weir_cluster_driver {
+    /**
+     * Make sure that an agent with this folder runs. One that runs learns a new server address; its
+     * other options stay. Its token is to be in DIR/token.
+     * @return the error of the folder or of starting it.
+     */
+    weir_status (*start)(const struct weir_cluster_agent *agent, struct weir_error *err);
+    /** Does an agent with this folder run? */
+    bool (*is_running)(const char *dir);
+    /** Was the agent of this folder, the last that was started so, given other options than these
+     *  (the server's address aside)? */
+    bool (*differs)(const struct weir_cluster_agent *agent);
+};
 
-/** Does an agent with this folder run (is its lock held)? Takes and frees the lock for a moment if
- *  not. */
-bool weir_cluster_has_local_agent(const char *dir);
+extern const struct weir_registry weir_drivers;
 
-/** Was the agent of this folder, the last that was started so, given other options than these (the
- *  server's address aside)? */
-bool weir_cluster_agent_differs(const struct weir_cluster_agent *agent);
-
-/** Reach a node of a cluster by its driver's name. @return UNSUPPORTED but for "local". */
-weir_status weir_cluster_driver_check(const char *driver, struct weir_error *err) WEIR_MUST_CHECK;
+#define WEIR_KIND(name) extern const struct weir_kind weir_driver_##name;
+#include "cluster/drivers.def"
+#undef WEIR_KIND
 
 #endif

@@ -1,4 +1,10 @@
-/* The driver of the server's own machine, and the names of those that are not there yet. */
+/*
+ * The driver of the server's own machine. The agent is a detached process, which outlives the
+ * server: `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N [--ca-file=FILE]
+ * [--task-users=N] [--share=DIR …]`, where PROGRAM is the one that runs now. It holds the lock of its
+ * folder while it runs (is_running takes and frees the lock for a moment if none does), its log is
+ * DIR/agent.log, its options are noted in DIR/options, the server's address in DIR/server.url.
+ */
 #include "cluster/cluster.h"
 
 #include "base/file.h"
@@ -78,7 +84,7 @@ static weir_status spawn_detached(const char *log_path, char *const *argv, struc
                             : weir_error_set_errno(err, errno_value, "cannot start the agent");
 }
 
-bool weir_cluster_has_local_agent(const char *dir)
+static bool is_running(const char *dir)
 {
     char path[4096];
     int fd = -1;
@@ -141,7 +147,7 @@ static char **argv_of(const struct weir_cluster_agent *agent, struct weir_arena 
                      arena);
 }
 
-bool weir_cluster_agent_differs(const struct weir_cluster_agent *agent)
+static bool differs_from_noted(const struct weir_cluster_agent *agent)
 {
     struct weir_arena arena;
     char *noted;
@@ -165,8 +171,7 @@ static weir_status start_agent(const struct weir_cluster_agent *agent, struct we
     return spawn_detached(weir_arena_printf(arena, "%s/agent.log", agent->dir), argv, err);
 }
 
-weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agent,
-                                           struct weir_error *err)
+static weir_status start(const struct weir_cluster_agent *agent, struct weir_error *err)
 {
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
@@ -175,25 +180,21 @@ weir_status weir_cluster_start_local_agent(const struct weir_cluster_agent *agen
     if (status == WEIR_OK) {
         status = weir_file_write_atomic(url_path, agent->server, strlen(agent->server), 0600, err);
     }
-    if (status == WEIR_OK && !weir_cluster_has_local_agent(agent->dir)) {
+    if (status == WEIR_OK && !is_running(agent->dir)) {
         status = start_agent(agent, &arena, err);
     }
     weir_arena_fini(&arena);
     return status;
 }
 
-weir_status weir_cluster_driver_check(const char *driver, struct weir_error *err)
-{
-    static const char *const planned[] = {"slurm", "kubernetes"};
-    if (strcmp(driver, "local") == 0) {
-        return WEIR_OK;
-    }
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(planned); i++) {
-        if (strcmp(driver, planned[i]) == 0) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                  "the cluster driver \"%s\" is not supported yet; \"local\" is",
-                                  driver);
-        }
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "there is no cluster driver \"%.40s\"", driver);
-}
+static const struct weir_cluster_driver driver = {
+    .start = start,
+    .is_running = is_running,
+    .differs = differs_from_noted,
+};
+
+const struct weir_kind weir_driver_local = {
+    .name = "local",
+    .doc = "The server's own machine: the agent is a process that outlives the server.",
+    .ops = &driver,
+};

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/kind_laws.h"
 #include "base/record.h"
 #include "base/test_main.h"
 
@@ -84,10 +85,15 @@ START_TEST(a_node_name_is_a_name_and_other_drivers_say_no)
     weir_arena_init(&arena, 0);
     ck_assert(weir_name_is_valid(weir_cluster_node_name(&arena)));
     weir_arena_fini(&arena);
-    ck_assert_int_eq(weir_cluster_driver_check("local", &err), WEIR_OK);
-    ck_assert_int_eq(weir_cluster_driver_check("slurm", &err), WEIR_ERR_UNSUPPORTED);
-    ck_assert_int_eq(weir_cluster_driver_check("kubernetes", &err), WEIR_ERR_UNSUPPORTED);
-    ck_assert_int_eq(weir_cluster_driver_check("mesos", &err), WEIR_ERR_INVALID);
+    const struct weir_kind *kind;
+    ck_assert_int_eq(weir_registry_find(&weir_drivers, "local", "--driver", &kind, &err), WEIR_OK);
+    ck_assert_ptr_eq(kind, &weir_driver_local);
+    ck_assert_int_eq(weir_registry_find(&weir_drivers, "slurm", "--driver", &kind, &err),
+                     WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(weir_registry_find(&weir_drivers, "kubernetes", "--driver", &kind, &err),
+                     WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(weir_registry_find(&weir_drivers, "mesos", "--driver", &kind, &err),
+                     WEIR_ERR_INVALID);
 }
 
 END_TEST
@@ -101,6 +107,17 @@ static void await_path(const char *path)
     }
 }
 
+START_TEST(drivers_keep_the_laws_of_registries)
+{
+    kind_laws_check(&weir_drivers);
+    for (size_t i = 0; i < weir_drivers.n_kinds; i++) {
+        const struct weir_cluster_driver *ops = weir_drivers.kinds[i]->ops;
+        ck_assert(ops->start != NULL && ops->is_running != NULL && ops->differs != NULL);
+    }
+}
+
+END_TEST
+
 START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
 {
     char dir[] = "/tmp/weir-local-XXXXXX";
@@ -111,20 +128,21 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     (void)snprintf(started, sizeof started, "%s/started", dir);
     (void)snprintf(end, sizeof end, "%s/end", dir);
     (void)snprintf(lock, sizeof lock, "%s/lock", dir);
+    const struct weir_cluster_driver *driver = weir_driver_local.ops;
     struct weir_cluster_agent agent = {.dir = dir,
                                        .server = "http://a:1",
                                        .ca_file = "ca.pem",
                                        .node = "n1",
                                        .shares = "/a:rw\n/b"};
-    ck_assert_int_eq(weir_cluster_start_local_agent(&agent, NULL), WEIR_OK);
+    ck_assert_int_eq(driver->start(&agent, NULL), WEIR_OK);
     await_path(started);
-    ck_assert(weir_cluster_has_local_agent(dir));
+    ck_assert(driver->is_running(dir));
     agent.server = "http://a:2";
-    ck_assert(!weir_cluster_agent_differs(&agent));
+    ck_assert(!driver->differs(&agent));
     agent.shares = "/a:rw";
-    ck_assert(weir_cluster_agent_differs(&agent));
+    ck_assert(driver->differs(&agent));
     for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(weir_cluster_start_local_agent(&agent, NULL), WEIR_OK);
+        ck_assert_int_eq(driver->start(&agent, NULL), WEIR_OK);
     }
     struct weir_arena arena;
     char *text;
@@ -151,7 +169,7 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     }
     ck_assert_int_ge(fd, 0);
     (void)close(fd);
-    ck_assert(!weir_cluster_has_local_agent(dir));
+    ck_assert(!driver->is_running(dir));
     ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
 }
 
@@ -190,9 +208,11 @@ int main(int argc, char **argv)
     if (argc > 3 && strcmp(argv[1], "agent") == 0) {
         return be_agent(argc, argv);
     }
-    const TTest *const tests[] = {
-        the_inventory_says_what_the_system_says, a_cpu_quota_counts_as_whole_processors,
-        accelerators_are_listed_by_their_address, a_node_name_is_a_name_and_other_drivers_say_no,
-        one_agent_is_started_detached_however_often_it_is_asked_for};
+    const TTest *const tests[] = {the_inventory_says_what_the_system_says,
+                                  a_cpu_quota_counts_as_whole_processors,
+                                  accelerators_are_listed_by_their_address,
+                                  a_node_name_is_a_name_and_other_drivers_say_no,
+                                  drivers_keep_the_laws_of_registries,
+                                  one_agent_is_started_detached_however_often_it_is_asked_for};
     return weir_test_run(weir_test_suite("local", tests, WEIR_ARRAY_LEN(tests)));
 }

@@ -16,6 +16,12 @@
 #define STARTING_MS  2000  /* from being started until it must hold its lock */
 #define IS_STABLE_MS 60000 /* an agent that lived so long is no crash loop */
 
+/* How agents get to this machine. */
+static const struct weir_cluster_driver *driver(void)
+{
+    return weir_driver_local.ops;
+}
+
 struct local_agent {
     struct weir_arena arena;
     struct weir_cluster_agent config;
@@ -43,7 +49,7 @@ static void look(struct local_agent *agent)
 {
     struct weir_error err = {0};
     int64_t now_ms = weir_mono_ms();
-    if (weir_cluster_has_local_agent(agent->config.dir)) {
+    if (driver()->is_running(agent->config.dir)) {
         agent->n_starts = now_ms - agent->started_mono_ms >= IS_STABLE_MS ? 0 : agent->n_starts;
         return;
     }
@@ -58,7 +64,7 @@ static void look(struct local_agent *agent)
     weir_log(WEIR_LOG_WARN, "agent_restarted", WEIR_KV_STR("dir", agent->config.dir),
              WEIR_KV_STR("why", "the agent of this machine had ended"),
              WEIR_KV_INT("not_again_before_ms", agent->next_start_mono_ms - now_ms));
-    if (weir_cluster_start_local_agent(&agent->config, &err) != WEIR_OK) {
+    if (driver()->start(&agent->config, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_ERROR, "agent_not_started", WEIR_KV_STR("error", err.message));
     }
 }
@@ -75,13 +81,13 @@ static void *watch_main(void *context)
 weir_status local_agent_start(const struct weir_cluster_agent *config, struct local_agent **out,
                               struct weir_error *err)
 {
-    if (weir_cluster_has_local_agent(config->dir) && weir_cluster_agent_differs(config)) {
+    if (driver()->is_running(config->dir) && driver()->differs(config)) {
         weir_log(WEIR_LOG_WARN, "agent_keeps_options", WEIR_KV_STR("dir", config->dir),
                  WEIR_KV_STR("why", "this machine's agent still runs, with the options of an "
                                     "earlier server: `weir server stop --tasks` ends it, and the "
                                     "next start gives it these"));
     }
-    WEIR_TRY(weir_cluster_start_local_agent(config, err));
+    WEIR_TRY(driver()->start(config, err));
     struct local_agent *agent = weir_xalloc(sizeof *agent);
     *agent = (struct local_agent){.config = *config};
     weir_arena_init(&agent->arena, 0);

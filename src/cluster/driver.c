@@ -1,0 +1,16 @@
+#include "cluster/cluster.h"
+
+static const struct weir_kind *const drivers[] = {
+#define WEIR_KIND(name) &weir_driver_##name,
+#include "cluster/drivers.def"
+#undef WEIR_KIND
+};
+
+const struct weir_registry weir_drivers = {
+    .noun = "cluster driver",
+    .plural = "drivers",
+    .doc = "How an agent gets to a node.",
+    .kinds = drivers,
+    .n_kinds = WEIR_ARRAY_LEN(drivers),
+    .planned = WEIR_WORDS("slurm", "kubernetes"),
+};
