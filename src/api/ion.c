@@ -79,8 +79,8 @@ static json_t *link_view(const struct weir_ion_state *state, const struct weir_i
         }
     }
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:s?,s:o}", "id", link->id, "from", link->from,
-                     "to", link->to, "policy", weir_policy_text(link->policy), "serving_version",
-                     serving, "serving_model", model, "wanted_version", wanted, "deployment_state",
+                     "to", link->to, "policy", link->policy.kind->name, "serving_version", serving,
+                     "serving_model", model, "wanted_version", wanted, "deployment_state",
                      deployment, "pending_versions", pending);
 }
 

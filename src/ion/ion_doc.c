@@ -84,7 +84,7 @@ static const struct weir_field gallery_fields[] = {
 static const struct weir_field link_fields[] = {
     WEIR_FIELD(link, from,   TEXT, WEIR_FIELD_REQUIRED, "", "training pipeline"),
     WEIR_FIELD(link, to,     TEXT, WEIR_FIELD_REQUIRED, "", "prediction pipeline"),
-    WEIR_FIELD(link, policy, TEXT, 0, "", "always-update or manual"),
+    WEIR_FIELD(link, policy, JSON, 0, "", "name of a policy, or an object with kind"),
 };
 // clang-format on
 
@@ -99,20 +99,6 @@ static const struct weir_resource prediction_resource =
 static const struct weir_resource gallery_resource =
     WEIR_RESOURCE("gallery", "", gallery, gallery_fields);
 static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link, link_fields);
-
-static const char *const policy_texts[] = {
-    [WEIR_POLICY_ALWAYS_UPDATE] = "always-update",
-    [WEIR_POLICY_MANUAL] = "manual",
-};
-
-/** Policies of the design that this version does not have yet: refused by name, not as a typo. */
-static const char *const later_policies[] = {"always-reject", "evaluate", "shadow", "canary", "ab",
-                                             "rate-limit",    "freeze",   "expiry"};
-
-const char *weir_policy_text(enum weir_policy policy)
-{
-    return policy_texts[policy];
-}
 
 /** What every part of the reading needs: where we are ("$.pipelines[0]") and where text goes. */
 struct reader {
@@ -315,27 +301,6 @@ static weir_status read_pipelines(const struct reader *root, const json_t *json,
     return WEIR_OK;
 }
 
-static weir_status read_policy(const struct reader *reader, const char *text, enum weir_policy *out)
-{
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(policy_texts); i++) {
-        if (strcmp(text, policy_texts[i]) == 0) {
-            *out = (enum weir_policy)i;
-            return WEIR_OK;
-        }
-    }
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(later_policies); i++) {
-        if (strcmp(text, later_policies[i]) == 0) {
-            return weir_error_set(reader->err, WEIR_ERR_UNSUPPORTED,
-                                  "%s.policy: \"%s\" is not in this version: it has always-update "
-                                  "and manual",
-                                  reader->path, text);
-        }
-    }
-    return weir_error_set(reader->err, WEIR_ERR_INVALID,
-                          "%s.policy: \"%.40s\" is not always-update or manual", reader->path,
-                          text);
-}
-
 /** One end of a link must be a pipeline of the type. */
 static weir_status check_end(const struct reader *reader, const struct weir_ion_doc *doc,
                              const char *key, const char *name, enum weir_pipeline_type type)
@@ -358,7 +323,7 @@ static weir_status check_end(const struct reader *reader, const struct weir_ion_
 static weir_status read_link(const struct reader *reader, const json_t *json,
                              const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
 {
-    struct link link = {.policy = "manual"};
+    struct link link = {0};
     WEIR_TRY(read_object(reader, &link_resource, json, &link));
     WEIR_TRY(check_end(reader, doc, "from", link.from, WEIR_PIPELINE_TRAINING));
     WEIR_TRY(check_end(reader, doc, "to", link.to, WEIR_PIPELINE_PREDICTION));
@@ -370,7 +335,9 @@ static weir_status read_link(const struct reader *reader, const json_t *json,
                               reader->path, link.to, other->from);
     }
     struct weir_ion_doc_link read = {.from = link.from, .to = link.to};
-    WEIR_TRY(read_policy(reader, link.policy != NULL ? link.policy : "", &read.policy));
+    WEIR_TRY(weir_policy_read(json_object_get(json, "policy"),
+                              weir_arena_printf(reader->arena, "%s.policy", reader->path),
+                              reader->arena, &read.policy, reader->err));
     read.id = weir_arena_printf(reader->arena, "%s:%s", link.from, link.to);
     *out = read;
     return WEIR_OK;

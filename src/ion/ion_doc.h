@@ -11,17 +11,13 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "ion/cron.h"
+#include "ion/policy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum weir_pipeline_type { WEIR_PIPELINE_TRAINING, WEIR_PIPELINE_PREDICTION };
-
-enum weir_policy { WEIR_POLICY_ALWAYS_UPDATE, WEIR_POLICY_MANUAL };
-
-/** "always-update", "manual". */
-const char *weir_policy_text(enum weir_policy policy);
 
 struct weir_ion_doc_pipeline {
     char *name;
@@ -52,7 +48,7 @@ struct weir_ion_doc_link {
     char *id; /**< "training:entrance" */
     char *from;
     char *to;
-    enum weir_policy policy;
+    struct weir_configured policy; /**< Of weir_policies. */
 };
 
 struct weir_ion_doc {

@@ -72,7 +72,7 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
     ck_assert_str_eq(entrance->gallery_default, "allow");
     const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&doc, "entrance");
     ck_assert_str_eq(link->id, "training:entrance");
-    ck_assert_int_eq(link->policy, WEIR_POLICY_ALWAYS_UPDATE);
+    ck_assert_str_eq(link->policy.kind->name, "always-update");
 }
 
 END_TEST
@@ -94,7 +94,7 @@ START_TEST(what_is_left_out_has_its_default)
     ck_assert_int_eq(doc.pipelines[1].replicas, 1);
     ck_assert_str_eq(doc.pipelines[1].sinks, "[]");
     ck_assert_ptr_null(doc.pipelines[1].gallery_dataset);
-    ck_assert_int_eq(doc.links[0].policy, WEIR_POLICY_MANUAL); /* Nothing goes live unasked. */
+    ck_assert_str_eq(doc.links[0].policy.kind->name, "manual"); /* Nothing goes live unasked. */
 }
 
 END_TEST
@@ -174,7 +174,7 @@ static const struct {
     {DOC(TRAINING ", " PREDICTION, LINK ", " LINK), "$.links[1].to: two links lead into \"p\"",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: canary}"),
-     "$.links[0].policy: \"canary\" is not in this version", WEIR_ERR_UNSUPPORTED},
+     "$.links[0].policy: \"canary\" is not a policy of this version", WEIR_ERR_UNSUPPORTED},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: yolo}"), "$.links[0].policy: \"yolo\"",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t}"), "$.links[0].to: missing", WEIR_ERR_INVALID},

@@ -77,24 +77,23 @@ static void decide(struct engine *engine, const struct weir_ion_candidate *candi
     struct weir_ion *ion = &engine->state->ion;
     const struct weir_ion_doc_link *link = find_link(engine, candidate->link);
     ion->n_decisions++;
-    engine_act(
-        engine,
-        (struct weir_ion_action){
-            .type = WEIR_ION_ACTION_DECIDED,
-            .decision = {.id = weir_arena_printf(engine->arena, "%s:%08" PRId64, ion->name,
-                                                 ion->n_decisions),
-                         .ion = ion->name,
-                         .link = candidate->link,
-                         .candidate = candidate->id,
-                         .model_version = candidate->model_version,
-                         .version = candidate->version,
-                         .policy = (char *)(link != NULL ? weir_policy_text(link->policy) : "none"),
-                         .inputs = inputs_json(engine, candidate),
-                         .rule = (char *)rule,
-                         .verdict = (char *)verdict,
-                         .actor = weir_arena_strdup(engine->arena, actor),
-                         .note = weir_arena_strdup(engine->arena, engine->event->note),
-                         .time_ms = engine->now_ms}});
+    engine_act(engine,
+               (struct weir_ion_action){
+                   .type = WEIR_ION_ACTION_DECIDED,
+                   .decision = {.id = weir_arena_printf(engine->arena, "%s:%08" PRId64, ion->name,
+                                                        ion->n_decisions),
+                                .ion = ion->name,
+                                .link = candidate->link,
+                                .candidate = candidate->id,
+                                .model_version = candidate->model_version,
+                                .version = candidate->version,
+                                .policy = (char *)(link != NULL ? link->policy.kind->name : "none"),
+                                .inputs = inputs_json(engine, candidate),
+                                .rule = (char *)rule,
+                                .verdict = (char *)verdict,
+                                .actor = weir_arena_strdup(engine->arena, actor),
+                                .note = weir_arena_strdup(engine->arena, engine->event->note),
+                                .time_ms = engine->now_ms}});
 }
 
 static void set_state(struct engine *engine, struct weir_ion_candidate *candidate, char *state)
@@ -145,23 +144,29 @@ static void consider(struct engine *engine, const struct weir_ion_doc_link *link
     offered.served_seq = offered.served_ms = 0;
     offered.created_ms = offered.updated_ms = engine->now_ms;
     struct weir_ion_candidate *candidate = engine_add_candidate(engine, offered);
-    if (link->policy == WEIR_POLICY_MANUAL) {
-        decide(engine, candidate, "wait", "manual: a person must approve it", "policy");
+    const struct weir_ion_candidate *serving = engine_serving(engine, link->id);
+    struct weir_policy_verdict told = weir_policy_decide(
+        &link->policy,
+        (struct weir_policy_inputs){
+            .version = candidate->version,
+            .newest_other_version = newest_version(engine, link->id, candidate->id),
+            .serving_version = serving != NULL ? serving->version : 0,
+            .metrics = candidate->metrics,
+            .now_ms = engine->now_ms,
+        },
+        engine->arena);
+    decide(engine, candidate, told.verdict, told.rule, "policy");
+    if (strcmp(told.verdict, WEIR_VERDICT_PROMOTE) == 0) {
+        set_state(engine, candidate, WEIR_CANDIDATE_APPROVED);
+        serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
+    } else if (strcmp(told.verdict, WEIR_VERDICT_WAIT) == 0) {
         engine_tell(engine, "review_wanted",
                     weir_arena_printf(engine->arena,
                                       "Model %s version %" PRId64 " waits for approval on link %s.",
                                       candidate->model, candidate->version, link->id));
-        return;
-    }
-    if (candidate->version < newest_version(engine, link->id, candidate->id)) {
-        decide(engine, candidate, "skip", "always-update: a newer version came before it",
-               "policy");
+    } else {
         set_state(engine, candidate, WEIR_CANDIDATE_REJECTED);
-        return;
     }
-    decide(engine, candidate, "promote", "always-update: the newest version is taken", "policy");
-    set_state(engine, candidate, WEIR_CANDIDATE_APPROVED);
-    serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
 }
 
 void engine_on_model(struct engine *engine)
@@ -202,7 +207,8 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
         }
     }
     if (last_served != NULL) {
-        decide(engine, last_served, "promote", "the link is back: what it served last", "policy");
+        decide(engine, last_served, WEIR_VERDICT_PROMOTE, "the link is back: what it served last",
+               "policy");
         serve(engine, last_served, WEIR_CANDIDATE_RETIRED, "model_promoted");
     } else if (newest != NULL) {
         consider(engine, link, *newest);
@@ -294,11 +300,13 @@ weir_status engine_on_review(struct engine *engine)
             continue;
         }
         if (is_approved) {
-            decide(engine, candidate, "promote", "approved by a person", engine_actor(engine));
+            decide(engine, candidate, WEIR_VERDICT_PROMOTE, "approved by a person",
+                   engine_actor(engine));
             set_state(engine, candidate, WEIR_CANDIDATE_APPROVED);
             serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
         } else {
-            decide(engine, candidate, "reject", "rejected by a person", engine_actor(engine));
+            decide(engine, candidate, WEIR_VERDICT_REJECT, "rejected by a person",
+                   engine_actor(engine));
             set_state(engine, candidate, WEIR_CANDIDATE_REJECTED);
             engine_tell(engine, "model_rejected",
                         weir_arena_printf(engine->arena,
@@ -376,7 +384,7 @@ weir_status engine_on_rollback(struct engine *engine)
     struct weir_ion_candidate *serving = NULL, *target = NULL;
     WEIR_TRY(find_rolled_back(engine, &serving));
     WEIR_TRY(find_target(engine, serving, &target));
-    decide(engine, target, "rollback", "rolled back by a person", engine_actor(engine));
+    decide(engine, target, WEIR_VERDICT_ROLLBACK, "rolled back by a person", engine_actor(engine));
     serve(engine, target, WEIR_CANDIDATE_ROLLED_BACK, "model_rolled_back");
     return WEIR_OK;
 }

@@ -20,8 +20,10 @@ OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 KINDS = {
     "source": ("src/endpoint/sources.def", "src/endpoint/source/{}.c"),
     "sink": ("src/endpoint/sinks.def", "src/endpoint/sink/{}.c"),
+    "policy": ("src/ion/policies.def", "src/ion/policy/{}.c"),
+    "driver": ("src/cluster/drivers.def", "src/cluster/{}.c"),
 }
-ION_KINDS = ("source", "sink")
+ION_KINDS = ("source", "sink", "policy")
 END = "<!-- end of generated part -->"
 problems = []
 

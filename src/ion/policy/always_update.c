@@ -1,0 +1,20 @@
+#include "ion/policy.h"
+
+static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs,
+                                         struct weir_arena *arena)
+{
+    (void)arena;
+    return inputs->version < inputs->newest_other_version
+               ? (struct weir_policy_verdict){WEIR_VERDICT_SKIP,
+                                              "always-update: a newer version came before it"}
+               : (struct weir_policy_verdict){WEIR_VERDICT_PROMOTE,
+                                              "always-update: the newest version is taken"};
+}
+
+static const struct weir_policy_ops ops = {.decide = decide};
+
+const struct weir_kind weir_policy_always_update = {
+    .name = "always-update",
+    .doc = "A new version serves at once; an older one that comes later is skipped.",
+    .ops = &ops,
+};
