@@ -83,10 +83,10 @@ static weir_status sizes_of_list(const char *list, struct allreduce_plan *plan,
                                  struct weir_error *err)
 {
     for (const char *at = list; *at != '\0';) {
-        char word[48];
+        char arg[48];
         size_t len = strcspn(at, ","), bytes = 0;
-        (void)snprintf(word, sizeof word, "%.*s", (int)WEIR_MIN(len, sizeof word - 1), at);
-        WEIR_TRY(allreduce_size_parse(word, &bytes, err));
+        (void)snprintf(arg, sizeof arg, "%.*s", (int)WEIR_MIN(len, sizeof arg - 1), at);
+        WEIR_TRY(allreduce_size_parse(arg, &bytes, err));
         WEIR_TRY(add_size(plan, bytes, err));
         at += len + (at[len] == ',');
     }
@@ -235,13 +235,13 @@ static weir_status run_rank(const struct allreduce_plan *plan, int rank, struct 
 static weir_status launch(const struct allreduce_options *given, int argc, char *const *argv,
                           struct weir_arena *arena, struct weir_error *err)
 {
-    char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 2, char *);
-    words[0] = weir_arena_strdup(arena, "weir-worker");
-    memcpy(words + 1, argv, (size_t)argc * sizeof *argv);
+    char **args = WEIR_ARENA_ARRAY(arena, (size_t)argc + 2, char *);
+    args[0] = weir_arena_strdup(arena, "weir-worker");
+    memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
     const struct weir_spawn_config config = {.n_ranks = (int)given->ranks,
                                              .hosts = given->hosts,
                                              .by = given->launcher,
-                                             .argv = words,
+                                             .argv = args,
                                              .rendezvous = given->rendezvous};
     return weir_spawn_run(&config, err);
 }
@@ -249,13 +249,13 @@ static weir_status launch(const struct allreduce_options *given, int argc, char 
 static weir_status parse(int argc, char **argv, struct weir_arena *arena,
                          struct allreduce_options *given, struct weir_error *err)
 {
-    char **words = NULL;
-    size_t n_words = 0;
+    char **args = NULL;
+    size_t n_args = 0;
     WEIR_TRY(weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1, arena, given,
-                                &words, &n_words, err));
-    return n_words == 0
+                                &args, &n_args, err));
+    return n_args == 0
                ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", words[0]);
+               : weir_error_set(err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", args[0]);
 }
 
 static weir_status run(int argc, char **argv, struct weir_arena *arena, struct weir_error *err)

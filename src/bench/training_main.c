@@ -39,10 +39,10 @@ static weir_status run(int argc, char **argv, struct weir_arena *arena, struct w
     if (is_rank || is_alone) {
         return run_rank(&plan, &me, err);
     }
-    char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 2, char *);
-    words[0] = weir_arena_strdup(arena, "weir-worker");
-    memcpy(words + 1, argv, (size_t)argc * sizeof *argv);
-    const struct weir_spawn_config config = training_spawn_config(&plan, words);
+    char **args = WEIR_ARENA_ARRAY(arena, (size_t)argc + 2, char *);
+    args[0] = weir_arena_strdup(arena, "weir-worker");
+    memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
+    const struct weir_spawn_config config = training_spawn_config(&plan, args);
     return weir_spawn_run(&config, err);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BYTES   128
+#define ARG_BYTES    128
 #define RATE_DEFAULT 0.005 /* tf_cnn_benchmarks' of most models */
 #define BATCHES_MAX  1000000
 #define STEPS_MAX    1000000 /* as many epochs of one step as a training may have */
@@ -132,11 +132,11 @@ const struct weir_option *training_option_table(size_t *out_n)
 
 /** "--batch_size=8" as "--batch-size=8", "=True" as "=true", "--num_intra_threads" as "--threads".
  */
-static char *plain_word(const char *word, struct weir_arena *arena)
+static char *plain_arg(const char *arg, struct weir_arena *arena)
 {
     static const char alias[] = "--num-intra-threads";
-    char *copy = weir_arena_strdup(arena, word);
-    if (strncmp(word, "--", 2) != 0) {
+    char *copy = weir_arena_strdup(arena, arg);
+    if (strncmp(arg, "--", 2) != 0) {
         return copy;
     }
     char *value = copy + strcspn(copy, "=");
@@ -152,18 +152,18 @@ static char *plain_word(const char *word, struct weir_arena *arena)
     return copy;
 }
 
-static const struct foreign_flag *find_foreign(const char *word, bool *out_is_negated)
+static const struct foreign_flag *find_foreign(const char *arg, bool *out_is_negated)
 {
-    size_t len = strcspn(word + 2, "=");
-    *out_is_negated = strncmp(word, "--no", 4) == 0;
-    for (size_t i = 0; strncmp(word, "--", 2) == 0 && i < WEIR_ARRAY_LEN(foreign); i++) {
+    size_t len = strcspn(arg + 2, "=");
+    *out_is_negated = strncmp(arg, "--no", 4) == 0;
+    for (size_t i = 0; strncmp(arg, "--", 2) == 0 && i < WEIR_ARRAY_LEN(foreign); i++) {
         const char *name = foreign[i].name;
-        if (strlen(name) == len && strncmp(word + 2, name, len) == 0) {
+        if (strlen(name) == len && strncmp(arg + 2, name, len) == 0) {
             *out_is_negated = false;
             return &foreign[i];
         }
-        size_t skip = strncmp(word, "--no-", 5) == 0 ? 5 : 4;
-        if (*out_is_negated && foreign[i].is_bool && strcmp(word + skip, name) == 0) {
+        size_t skip = strncmp(arg, "--no-", 5) == 0 ? 5 : 4;
+        if (*out_is_negated && foreign[i].is_bool && strcmp(arg + skip, name) == 0) {
             return &foreign[i];
         }
     }
@@ -172,26 +172,26 @@ static const struct foreign_flag *find_foreign(const char *word, bool *out_is_ne
 
 static bool is_accepted(const struct foreign_flag *flag, const char *value)
 {
-    char word[WORD_BYTES];
-    int len = snprintf(word, sizeof word, "%s ", value);
-    const char *at = len < (int)sizeof word ? strstr(flag->accepted, word) : NULL;
+    char arg[ARG_BYTES];
+    int len = snprintf(arg, sizeof arg, "%s ", value);
+    const char *at = len < (int)sizeof arg ? strstr(flag->accepted, arg) : NULL;
     return at != NULL && (at == flag->accepted || at[-1] == ' ');
 }
 
 /** Take out what only says how it is anyway; refuse what asks for something else. */
-static weir_status sort_words(int argc, char *const *argv, struct weir_arena *arena, char **out,
-                              int *out_n, struct weir_error *err)
+static weir_status sort_args(int argc, char *const *argv, struct weir_arena *arena, char **out,
+                             int *out_n, struct weir_error *err)
 {
     int n = 0;
     for (int i = 0; i < argc; i++) {
         bool is_negated = false;
-        char *word = plain_word(argv[i], arena);
-        const struct foreign_flag *flag = find_foreign(word, &is_negated);
+        char *arg = plain_arg(argv[i], arena);
+        const struct foreign_flag *flag = find_foreign(arg, &is_negated);
         if (flag == NULL) {
-            out[n++] = word;
+            out[n++] = arg;
             continue;
         }
-        const char *value = strchr(word, '=');
+        const char *value = strchr(arg, '=');
         if (value != NULL) {
             value++;
         } else if (flag->is_bool) {
@@ -229,7 +229,7 @@ static weir_status find_exchange(struct training_plan *plan, struct weir_error *
                           o->variable_update);
 }
 
-static weir_status check_words(const struct training_plan *plan, struct weir_error *err)
+static weir_status check_args(const struct training_plan *plan, struct weir_error *err)
 {
     const struct training_options *o = &plan->options;
     const char *format = strcmp(o->backend, "reference") == 0 ? "NCHW" : "NHWC";
@@ -368,11 +368,11 @@ weir_status training_plan_parse(int argc, char *const *argv, int n_ranks, struct
                                 struct training_plan *out, struct weir_error *err)
 {
     struct training_plan plan = {.is_json = false};
-    char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 1, char *), **rest = NULL;
+    char **args = WEIR_ARENA_ARRAY(arena, (size_t)argc + 1, char *), **rest = NULL;
     size_t n_rest = 0;
-    int n_words = 0;
-    WEIR_TRY(sort_words(argc, argv, arena, words, &n_words, err));
-    WEIR_TRY(weir_options_parse(options, WEIR_ARRAY_LEN(options), n_words, words, arena,
+    int n_args = 0;
+    WEIR_TRY(sort_args(argc, argv, arena, args, &n_args, err));
+    WEIR_TRY(weir_options_parse(options, WEIR_ARRAY_LEN(options), n_args, args, arena,
                                 &plan.options, &rest, &n_rest, err));
     if (n_rest > 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -382,7 +382,7 @@ weir_status training_plan_parse(int argc, char *const *argv, int n_ranks, struct
         plan.model = training_model_find(plan.options.model);
         plan.is_json = strcmp(plan.options.output, "json") == 0;
         WEIR_TRY(find_exchange(&plan, err));
-        WEIR_TRY(check_words(&plan, err));
+        WEIR_TRY(check_args(&plan, err));
         WEIR_TRY(check_fabric(&plan, err));
         WEIR_TRY(set_ranks(&plan, n_ranks, err));
         WEIR_TRY(set_config(&plan, arena, err));

@@ -16,7 +16,7 @@
 #define ALONE_STEPS     5 /* to know how fast a step is without exchange; after as many to warm up */
 
 /** What a worker tells worker 0. */
-enum { TOLD_SPEED, TOLD_FAULTS, TOLD_CPU, TOLD_RSS, TOLD_PEAK, N_TOLD };
+enum { REPORTED_SPEED, REPORTED_FAULTS, REPORTED_CPU, REPORTED_RSS, REPORTED_PEAK, N_REPORTED };
 
 /* ---- the group ------------------------------------------------------------------------------ */
 
@@ -57,12 +57,12 @@ static weir_status meet(const struct training_worker *bench, struct weir_error *
 }
 
 /** Everybody's numbers, in the order of the workers. */
-static weir_status tell_all(const struct training_worker *bench, const double own[N_TOLD],
-                            double *all, struct weir_error *err)
+static weir_status share_all(const struct training_worker *bench, const double own[N_REPORTED],
+                             double *all, struct weir_error *err)
 {
-    size_t n = (size_t)weir_comm_n_workers(bench->group) * N_TOLD;
+    size_t n = (size_t)weir_comm_n_workers(bench->group) * N_REPORTED;
     memset(all, 0, n * sizeof *all);
-    memcpy(all + (size_t)weir_comm_rank(bench->group) * N_TOLD, own, N_TOLD * sizeof *all);
+    memcpy(all + (size_t)weir_comm_rank(bench->group) * N_REPORTED, own, N_REPORTED * sizeof *all);
     weir_status status = weir_comm_allreduce(bench->group, all, n, WEIR_COMM_F64);
     return status == WEIR_OK ? WEIR_OK : group_error(bench, status, err);
 }
@@ -86,16 +86,16 @@ static weir_status take_steps(struct training_worker *bench, size_t n, double *o
 static weir_status measure_alone(struct training_worker *bench, double *out_s,
                                  struct weir_error *err)
 {
-    double own[N_TOLD] = {0}, all[WEIR_COMM_MAX_RANKS * N_TOLD];
+    double own[N_REPORTED] = {0}, all[WEIR_COMM_MAX_RANKS * N_REPORTED];
     WEIR_TRY(take_steps(bench, ALONE_STEPS, NULL, err));
     WEIR_TRY(meet(bench, err));
     uint64_t begin_ns = weir_mono_ns();
     WEIR_TRY(take_steps(bench, ALONE_STEPS, NULL, err));
-    own[TOLD_SPEED] = (double)(weir_mono_ns() - begin_ns) / 1e9 / ALONE_STEPS;
-    WEIR_TRY(tell_all(bench, own, all, err));
+    own[REPORTED_SPEED] = (double)(weir_mono_ns() - begin_ns) / 1e9 / ALONE_STEPS;
+    WEIR_TRY(share_all(bench, own, all, err));
     *out_s = 0;
     for (int r = 0; r < weir_comm_n_workers(bench->group); r++) {
-        *out_s = WEIR_MAX(*out_s, all[r * N_TOLD + TOLD_SPEED]);
+        *out_s = WEIR_MAX(*out_s, all[r * N_REPORTED + REPORTED_SPEED]);
     }
     return WEIR_OK;
 }
@@ -133,7 +133,7 @@ static void read_usage(double *out_faults, double *out_cpu_s)
 static weir_status measure(struct training_worker *bench, struct training_result *result,
                            bool is_shown, struct weir_error *err)
 {
-    double own[N_TOLD] = {0}, all[WEIR_COMM_MAX_RANKS * N_TOLD];
+    double own[N_REPORTED] = {0}, all[WEIR_COMM_MAX_RANKS * N_REPORTED];
     const double images = result->global_batch / bench->plan->n_workers * (double)result->n_times;
     if (is_shown) {
         (void)fputs("Running warm up\n", stdout);
@@ -148,29 +148,29 @@ static weir_status measure(struct training_worker *bench, struct training_result
     read_usage(&faults_before, &cpu_s_before);
     uint64_t begin_ns = weir_mono_ns();
     WEIR_TRY(take_shown_steps(bench, result, is_shown, err));
-    own[TOLD_SPEED] = images / ((double)(weir_mono_ns() - begin_ns) / 1e9);
-    read_usage(&own[TOLD_FAULTS], &own[TOLD_CPU]);
-    own[TOLD_FAULTS] -= faults_before;
-    own[TOLD_CPU] -= cpu_s_before;
-    own[TOLD_RSS] = (double)weir_peak_rss_bytes();
+    own[REPORTED_SPEED] = images / ((double)(weir_mono_ns() - begin_ns) / 1e9);
+    read_usage(&own[REPORTED_FAULTS], &own[REPORTED_CPU]);
+    own[REPORTED_FAULTS] -= faults_before;
+    own[REPORTED_CPU] -= cpu_s_before;
+    own[REPORTED_RSS] = (double)weir_peak_rss_bytes();
     WEIR_TRY(meet(bench, err)); /* all at once, as the steps were */
     enum weir_peak_type type = bench->plan->options.uses_bf16 ? WEIR_PEAK_BF16 : WEIR_PEAK_F32;
     weir_status status =
-        weir_peak_measure(type, bench->task.n_threads, PEAK_BUDGET_S, &own[TOLD_PEAK], err);
+        weir_peak_measure(type, bench->task.n_threads, PEAK_BUDGET_S, &own[REPORTED_PEAK], err);
     if (status == WEIR_ERR_UNSUPPORTED) { /* the reference back-end computes bf16 anywhere */
-        own[TOLD_PEAK] = 0;
+        own[REPORTED_PEAK] = 0;
     } else if (status != WEIR_OK) {
         return status;
     }
-    WEIR_TRY(tell_all(bench, own, all, err));
+    WEIR_TRY(share_all(bench, own, all, err));
     for (int r = 0; r < weir_comm_n_workers(bench->group); r++) {
-        const double *told = all + r * N_TOLD;
-        result->total += told[TOLD_SPEED];
-        result->page_faults += told[TOLD_FAULTS];
-        result->cpu_s += told[TOLD_CPU];
-        result->peak_flops += told[TOLD_PEAK];
-        result->total_rss_bytes += told[TOLD_RSS];
-        result->peak_rss_bytes = WEIR_MAX(result->peak_rss_bytes, told[TOLD_RSS]);
+        const double *reported = all + r * N_REPORTED;
+        result->total += reported[REPORTED_SPEED];
+        result->page_faults += reported[REPORTED_FAULTS];
+        result->cpu_s += reported[REPORTED_CPU];
+        result->peak_flops += reported[REPORTED_PEAK];
+        result->total_rss_bytes += reported[REPORTED_RSS];
+        result->peak_rss_bytes = WEIR_MAX(result->peak_rss_bytes, reported[REPORTED_RSS]);
     }
     result->loss = bench->loss;
     return WEIR_OK;

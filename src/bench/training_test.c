@@ -37,8 +37,8 @@ static int split(const char *line, char **argv)
 {
     int n = 0;
     char *copy = weir_arena_strdup(&arena, line), *rest = NULL;
-    for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-        argv[n++] = word;
+    for (char *arg = strtok_r(copy, " ", &rest); arg != NULL; arg = strtok_r(NULL, " ", &rest)) {
+        argv[n++] = arg;
     }
     argv[n] = NULL;
     return n;

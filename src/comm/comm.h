@@ -65,7 +65,7 @@
 #define WEIR_COMM_ALGORITHM_BYTES 512
 
 /** Most posted and unfinished all-reduces; weir_comm_allreduce_post beyond it is LIMIT. */
-#define WEIR_COMM_MAX_POSTED 4096
+#define WEIR_COMM_MAX_QUEUED 4096
 
 struct weir_comm;
 
@@ -184,7 +184,7 @@ weir_status weir_comm_barrier(struct weir_comm *comm) WEIR_MUST_CHECK;
  * Ask for an F32 all-reduce of buf, carried out by the progress thread in posting order. Callable
  * from any thread, a callback of the backward pass included: never waits for a rank.
  * @param buf  Borrowed until weir_comm_wait_all returned; do not touch it before.
- * @return LIMIT if WEIR_COMM_MAX_POSTED are waiting (nothing was posted); the failure, if failed.
+ * @return LIMIT if WEIR_COMM_MAX_QUEUED are waiting (nothing was posted); the failure, if failed.
  */
 weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf,
                                      size_t n_elems) WEIR_MUST_CHECK;

@@ -79,9 +79,9 @@ typedef weir_status (*weir_ps_update_fn)(void *context, const struct weir_ps_ste
                                          float *weights, const float *gradient_sum,
                                          size_t first_elem, size_t n_elems);
 
-/** What the workers told (weir_ps_tell), after every update before. Anything but WEIR_OK ends the
+/** What the workers told (weir_ps_command), after every update before. Anything but WEIR_OK ends the
  *  service. */
-typedef weir_status (*weir_ps_tell_fn)(void *context, const struct weir_ps_step *step);
+typedef weir_status (*weir_ps_command_fn)(void *context, const struct weir_ps_step *step);
 
 /**
  * Sums over all elements, that updates need. They are made in passes: in each of them `sums` are
@@ -101,8 +101,8 @@ struct weir_ps_sums {
 };
 
 struct weir_ps_config {
-    int idle_timeout_ms;  /**< Longest wait for something to do; 0 = the comm's timeout_ms. */
-    weir_ps_tell_fn tell; /**< NULL: the workers never call weir_ps_tell. */
+    int idle_timeout_ms;        /**< Longest wait for something to do; 0 = the comm's timeout_ms. */
+    weir_ps_command_fn command; /**< NULL: the workers never call weir_ps_command. */
     /** NULL: an update needs nothing but its own elements. Else all servers give one, with as many
      *  passes and sums, and workers are synchronous: UNSUPPORTED otherwise. */
     const struct weir_ps_sums *sums;
@@ -178,7 +178,8 @@ bool weir_ps_is_narrow(const struct weir_comm *comm);
 
 /** Workers, collectively, between steps: have every server call its config.tell with worker 0's
  *  step. Returns when all have. */
-weir_status weir_ps_tell(struct weir_comm *comm, const struct weir_ps_step *step) WEIR_MUST_CHECK;
+weir_status weir_ps_command(struct weir_comm *comm,
+                            const struct weir_ps_step *step) WEIR_MUST_CHECK;
 
 /** A range of a step without servers (a shared step), for weir_ps_shared_post. */
 struct weir_ps_work {
@@ -218,7 +219,7 @@ struct weir_ps_joint {
     float *weights;         /**< Element 0 of all, equal on all workers. */
     size_t n_elems;
     struct weir_ps_step step;
-    /** Called for tiles of the caller's slice, by whoever calls weir_ps_joint_renew. */
+    /** Called for tiles of the caller's slice, by whoever calls weir_ps_joint_update. */
     weir_ps_update_fn update;
     void *context;
 };
@@ -235,8 +236,8 @@ bool weir_ps_sees_workers(const struct weir_comm *comm);
  * @return What `update` returned: the range is then done in part. UNSUPPORTED where workers do not
  * see each other's memory, or not this; nothing was done.
  */
-weir_status weir_ps_joint_renew(const struct weir_comm *comm, const struct weir_ps_joint *joint,
-                                size_t first_elem, size_t n_elems) WEIR_MUST_CHECK;
+weir_status weir_ps_joint_update(const struct weir_comm *comm, const struct weir_ps_joint *joint,
+                                 size_t first_elem, size_t n_elems) WEIR_MUST_CHECK;
 
 /** Workers, collectively: end the servers' weir_ps_serve. */
 weir_status weir_ps_stop(struct weir_comm *comm) WEIR_MUST_CHECK;

@@ -5,7 +5,7 @@
 
 /*
  * The optimiser lives here, for this server's pieces of the parameters. Workers tell it two things
- * between steps (weir_ps_tell): to take up the state of a checkpoint, and to save its own.
+ * between steps (weir_ps_command): to take up the state of a checkpoint, and to save its own.
  */
 
 /* Workers measure and save between two steps; a lost one is noticed at once, whatever this is. */
@@ -135,7 +135,7 @@ static weir_status serve(struct server *server, struct weir_error *err)
                                  .conclude = on_conclude};
     norms.sums = weir_optimizer_sums(server->optimizer, &norms.n_sums);
     const struct weir_ps_config config = {.idle_timeout_ms = IDLE_TIMEOUT_MS,
-                                          .tell = on_tell,
+                                          .command = on_tell,
                                           .sums = norms.n_passes > 0 ? &norms : NULL};
     if (dir != NULL) {
         WEIR_TRY(train_saver_create(dir, &server->saver, err));

@@ -159,7 +159,7 @@ weir_status worker_share_state(struct worker *worker, int root)
         WEIR_TRY(weir_ps_start_relaxed(comm, weights, worker->n_gradients,
                                        (uint64_t)worker->task->config->staleness));
         if (begin.step > 0) {
-            WEIR_TRY(weir_ps_tell(comm, &begin));
+            WEIR_TRY(weir_ps_command(comm, &begin));
         }
     } else {
         const struct weir_optimizer_state *states =

@@ -28,7 +28,7 @@ static weir_status save_settled(struct worker *worker, struct weir_error *err)
          * written before they begin with the next. */
         WEIR_TRY(train_saver_wait(worker->saver, err));
         const struct weir_ps_step wish = {.step = worker->state.step, .n_samples = TRAIN_TELL_SAVE};
-        weir_status status = weir_ps_tell(worker->comm, &wish);
+        weir_status status = weir_ps_command(worker->comm, &wish);
         if (status != WEIR_OK) {
             return worker_comm_error(worker, status, err);
         }

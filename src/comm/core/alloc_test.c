@@ -91,8 +91,8 @@ static weir_status train(struct weir_comm *comm, float *shared, bool *out_is_rig
 }
 
 /* What a rank's short life is. */
-static weir_status live(const struct weir_comm_config *config, bool *out_was_nomem,
-                        bool *out_is_right)
+static weir_status try_group(const struct weir_comm_config *config, bool *out_was_nomem,
+                             bool *out_is_right)
 {
     static const struct weir_ps_config serving = {.idle_timeout_ms = 0};
     struct weir_comm *comm = NULL;
@@ -119,7 +119,7 @@ static int run_rank(const struct weir_comm_config *config, bool is_victim, long 
     weir_status status = WEIR_ERR_PEER;
     for (int try = 0; try < N_TRIES && status != WEIR_OK; try++) {
         test_alloc_fail(is_victim && try == 0 ? n : -1);
-        status = live(config, &was_nomem, &is_right);
+        status = try_group(config, &was_nomem, &is_right);
         was_hit = test_alloc_end() || was_hit;
         was_nomem = was_nomem || status == WEIR_ERR_NOMEM;
         if (status != WEIR_OK && status != WEIR_ERR_NOMEM &&

@@ -222,7 +222,7 @@ static void *post_buckets(void *argument)
     return NULL;
 }
 
-static int sum_posted(struct weir_comm *comm, void *context)
+static int sum_queued(struct weir_comm *comm, void *context)
 {
     (void)context;
     float *buf = NULL;
@@ -244,12 +244,12 @@ static int sum_posted(struct weir_comm *comm, void *context)
     return 0;
 }
 
-START_TEST(posted_buckets_give_what_blocking_calls_give)
+START_TEST(queued_buckets_give_what_blocking_calls_give)
 {
     for (int n_ranks = 1; n_ranks <= 4; n_ranks++) {
         struct test_group group;
         test_group_init(&group, n_ranks, transports[_i]);
-        ck_assert_int_eq(test_group_run(&group, sum_posted, NULL), 0);
+        ck_assert_int_eq(test_group_run(&group, sum_queued, NULL), 0);
         test_group_fini(&group);
     }
 }
@@ -308,7 +308,7 @@ int main(void)
     tcase_add_loop_test(tcase, metrics_are_summed_as_f64_and_i64, 0, N_TRANSPORTS);
     tcase_add_loop_test(tcase, a_reduce_scatter_and_an_allgather_are_an_allreduce, 0, N_TRANSPORTS);
     tcase_add_loop_test(tcase, everybody_gets_what_the_root_sends, 0, N_TRANSPORTS);
-    tcase_add_loop_test(tcase, posted_buckets_give_what_blocking_calls_give, 0, N_TRANSPORTS);
+    tcase_add_loop_test(tcase, queued_buckets_give_what_blocking_calls_give, 0, N_TRANSPORTS);
     tcase_add_loop_test(tcase, a_rank_that_leaves_after_its_last_call_harms_nobody, 0,
                         N_TRANSPORTS);
     tcase_add_test(tcase, ranks_of_one_host_share_memory_by_default);

@@ -399,7 +399,7 @@ uint64_t comm_deadline_ns(const struct weir_comm *comm)
 /* A mistake of the caller alone: nothing was sent, the communicator stays good. */
 static weir_status start_collective(struct weir_comm *comm)
 {
-    return comm->rank >= comm->n_workers ? WEIR_ERR_INVALID : comm_turn_take(comm);
+    return comm->rank >= comm->n_workers ? WEIR_ERR_INVALID : comm_execution_lock(comm);
 }
 
 weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out)
@@ -409,7 +409,7 @@ weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out)
     }
     WEIR_TRY(start_collective(comm));
     weir_status status = comm->transport->alloc(comm, bytes, out);
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return status;
 }
 
@@ -423,7 +423,7 @@ static weir_status carry_out(struct weir_comm *comm,
     WEIR_TRY(start_collective(comm));
     weir_status status = sum(comm, buf, n_elems, type);
     comm_link_carry(comm, comm_allreduce_link_bytes(comm, n_elems, type) * n_passes / 2);
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return status;
 }
 
@@ -460,7 +460,7 @@ weir_status weir_comm_broadcast(struct weir_comm *comm, void *buf, size_t bytes,
     }
     WEIR_TRY(start_collective(comm));
     weir_status status = comm->transport->broadcast(comm, buf, bytes, root);
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return status;
 }
 
@@ -468,7 +468,7 @@ weir_status weir_comm_barrier(struct weir_comm *comm)
 {
     WEIR_TRY(start_collective(comm));
     weir_status status = comm->transport->barrier(comm);
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return status;
 }
 
@@ -480,12 +480,12 @@ weir_status weir_comm_set_algorithm(struct weir_comm *comm, const char *algorith
     if (!is_auto) {
         WEIR_TRY(comm_plan_parse(algorithm, &plan, err));
     }
-    weir_status status = comm_turn_take(comm);
+    weir_status status = comm_execution_lock(comm);
     if (status != WEIR_OK) {
         return weir_comm_failure(comm, NULL, err);
     }
     comm->plan = is_auto ? comm->first_plan : plan;
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return WEIR_OK;
 }
 

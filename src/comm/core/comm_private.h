@@ -1,8 +1,8 @@
 /**
  * Inside a communicator: what comm.c, queue.c and ps.c share with the transports.
  *
- * One operation at a time uses the transport: whoever has the "turn" (comm_turn_take, given back by
- * comm_turn_give) is alone with it, be it a caller's thread or the progress thread. Posted
+ * One operation at a time uses the transport: whoever has the "turn" (comm_execution_lock, given back by
+ * comm_execution_unlock) is alone with it, be it a caller's thread or the progress thread. Posted
  * operations go first. A transport therefore needs no locks of its own.
  */
 #ifndef WEIR_COMM_COMM_PRIVATE_H
@@ -65,7 +65,7 @@ extern const struct comm_transport comm_tcp_transport;
 extern const struct comm_transport comm_hier_transport;
 
 /** An all-reduce of buf; or, with work.gradients, a shared step of a range. */
-struct posted {
+struct queued_op {
     float *buf;
     size_t n_elems;
     struct weir_ps_work work;
@@ -88,8 +88,8 @@ struct weir_comm {
     pthread_cond_t changed;
     bool is_busy; /**< Somebody has the turn. */
     bool is_stopping;
-    size_t i_first, n_posted; /**< Ring; the first stays in it while it is being carried out. */
-    struct posted posted[WEIR_COMM_MAX_POSTED];
+    size_t i_first, n_queued; /**< Ring; the first stays in it while it is being carried out. */
+    struct queued_op queue[WEIR_COMM_MAX_QUEUED];
     int wake_fd; /**< eventfd that wakes the progress thread. */
     bool has_thread;
     pthread_t progress_thread;
@@ -150,14 +150,14 @@ uint64_t comm_deadline_ns(const struct weir_comm *comm);
 void comm_wake(const struct weir_comm *comm);
 
 /** Have the progress thread do this. Any thread. */
-weir_status comm_post(struct weir_comm *comm, const struct posted *posted) WEIR_MUST_CHECK;
+weir_status comm_post(struct weir_comm *comm, const struct queued_op *op) WEIR_MUST_CHECK;
 
 /** ps.c: a posted shared step, in turn. A failure is the communicator's. */
 void comm_ps_run(struct weir_comm *comm, const struct weir_ps_work *work);
 
 /** Wait for the turn behind everything posted. On failure the turn was not taken. */
-weir_status comm_turn_take(struct weir_comm *comm) WEIR_MUST_CHECK;
-void comm_turn_give(struct weir_comm *comm);
+weir_status comm_execution_lock(struct weir_comm *comm) WEIR_MUST_CHECK;
+void comm_execution_unlock(struct weir_comm *comm);
 
 /** Start the progress thread; stop it, interrupting what it still has to do (queue.c). */
 weir_status comm_queue_start(struct weir_comm *comm, struct weir_error *err) WEIR_MUST_CHECK;

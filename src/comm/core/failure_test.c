@@ -171,7 +171,7 @@ START_TEST(a_frozen_rank_is_named_after_the_deadline)
 
 END_TEST
 
-static int check_blame(struct weir_comm *comm, weir_status status)
+static int check_fault(struct weir_comm *comm, weir_status status)
 {
     int at_fault = -1;
     struct weir_error err;
@@ -188,7 +188,7 @@ static int serve_who_does_not_come(struct weir_comm *comm, void *context)
     float value = 0;
     (void)context;
     if (weir_comm_rank(comm) == 2) {
-        return check_blame(comm, weir_ps_serve(comm, &config, take_gradient, NULL));
+        return check_fault(comm, weir_ps_serve(comm, &config, take_gradient, NULL));
     }
     RANK_CHECK(weir_ps_start(comm, &value, 1) == WEIR_OK);
     if (weir_comm_rank(comm) == board->victim) {
@@ -201,7 +201,7 @@ static int serve_who_does_not_come(struct weir_comm *comm, void *context)
     atomic_store(&board->at_ns, weir_mono_ns());
     weir_status status = weir_ps_push_pull(comm, &value, &value, 1, &(struct weir_ps_step){0});
     atomic_store(&board->noticed_ns[0], weir_mono_ns());
-    return check_blame(comm, status);
+    return check_fault(comm, status);
 }
 
 START_TEST(who_is_late_is_named_not_who_waits_for_them)
@@ -264,7 +264,7 @@ static int disagree(struct weir_comm *comm, void *context)
     return 0;
 }
 
-START_TEST(ranks_that_disagree_on_the_size_are_told)
+START_TEST(ranks_that_disagree_on_the_size_fail)
 {
     struct test_group group;
     init_group(&group, 3, _i);
@@ -277,11 +277,11 @@ END_TEST
 static int fill_the_queue(struct weir_comm *comm, void *context)
 {
     (void)context;
-    static float values[WEIR_COMM_MAX_POSTED];
+    static float values[WEIR_COMM_MAX_QUEUED];
     if (weir_comm_rank(comm) == 1) {
         BOARD_WAIT(atomic_load(&board->flag) != 0);
     }
-    for (int i = 0; i < WEIR_COMM_MAX_POSTED; i++) {
+    for (int i = 0; i < WEIR_COMM_MAX_QUEUED; i++) {
         values[i] = (float)i;
         RANK_CHECK(weir_comm_allreduce_post(comm, &values[i], 1) == WEIR_OK);
     }
@@ -291,7 +291,7 @@ static int fill_the_queue(struct weir_comm *comm, void *context)
         atomic_store(&board->flag, 1);
     }
     RANK_CHECK(weir_comm_wait_all(comm) == WEIR_OK);
-    for (int i = 0; i < WEIR_COMM_MAX_POSTED; i++) {
+    for (int i = 0; i < WEIR_COMM_MAX_QUEUED; i++) {
         RANK_CHECK(values[i] == 2 * (float)i);
     }
     return 0;
@@ -308,7 +308,7 @@ START_TEST(posting_never_waits_and_a_full_queue_says_so)
 
 END_TEST
 
-static int destroy_with_posted(struct weir_comm *comm, void *context)
+static int destroy_with_queued(struct weir_comm *comm, void *context)
 {
     (void)context;
     static float buf[100000];
@@ -323,12 +323,12 @@ static int destroy_with_posted(struct weir_comm *comm, void *context)
     return 0; /* test_group destroys; the deadline is a minute away */
 }
 
-START_TEST(destroying_cancels_what_is_posted)
+START_TEST(destroying_cancels_what_is_queued)
 {
     struct test_group group;
     init_group(&group, 2, _i);
     board_reset(-1, WEIR_OK);
-    test_group_start(&group, destroy_with_posted, NULL);
+    test_group_start(&group, destroy_with_queued, NULL);
     BOARD_WAIT(atomic_load(&board->flag) == 1);
     uint64_t start_ns = weir_mono_ns();
     ck_assert_int_eq(test_group_wait(&group, 0), 0);
@@ -408,9 +408,9 @@ int main(void)
     tcase_add_loop_test(tcase, a_frozen_rank_is_named_after_the_deadline, 0, N_KINDS);
     tcase_add_loop_test(tcase, who_is_late_is_named_not_who_waits_for_them, 0, N_KINDS);
     tcase_add_loop_test(tcase, a_rank_that_leaves_is_named_to_those_who_wait_for_it, 0, N_KINDS);
-    tcase_add_loop_test(tcase, ranks_that_disagree_on_the_size_are_told, 0, N_KINDS);
+    tcase_add_loop_test(tcase, ranks_that_disagree_on_the_size_fail, 0, N_KINDS);
     tcase_add_loop_test(tcase, posting_never_waits_and_a_full_queue_says_so, 0, N_KINDS);
-    tcase_add_loop_test(tcase, destroying_cancels_what_is_posted, 0, N_KINDS);
+    tcase_add_loop_test(tcase, destroying_cancels_what_is_queued, 0, N_KINDS);
     tcase_add_test(tcase, nothing_is_left_when_all_ranks_are_killed);
     suite_add_tcase(suite, tcase);
     return weir_test_run_here(suite);

@@ -16,10 +16,10 @@ void comm_wake(const struct weir_comm *comm)
     }
 }
 
-weir_status comm_turn_take(struct weir_comm *comm)
+weir_status comm_execution_lock(struct weir_comm *comm)
 {
     (void)pthread_mutex_lock(&comm->lock);
-    while (comm->is_busy || comm->n_posted > 0) {
+    while (comm->is_busy || comm->n_queued > 0) {
         (void)pthread_cond_wait(&comm->changed, &comm->lock);
     }
     weir_status status = comm_failed(comm);
@@ -28,12 +28,12 @@ weir_status comm_turn_take(struct weir_comm *comm)
     return status;
 }
 
-void comm_turn_give(struct weir_comm *comm)
+void comm_execution_unlock(struct weir_comm *comm)
 {
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_busy = false;
     /* The progress thread has looked away meanwhile: from the queue, and from the transport. */
-    bool has_work = comm->n_posted > 0 || comm->ps != NULL || comm->transport->event_fd(comm) >= 0;
+    bool has_work = comm->n_queued > 0 || comm->ps != NULL || comm->transport->event_fd(comm) >= 0;
     (void)pthread_cond_broadcast(&comm->changed);
     (void)pthread_mutex_unlock(&comm->lock);
     if (has_work) {
@@ -41,18 +41,18 @@ void comm_turn_give(struct weir_comm *comm)
     }
 }
 
-weir_status comm_post(struct weir_comm *comm, const struct posted *posted)
+weir_status comm_post(struct weir_comm *comm, const struct queued_op *op)
 {
     if (comm->rank >= comm->n_workers) {
         return WEIR_ERR_INVALID;
     }
     (void)pthread_mutex_lock(&comm->lock);
     weir_status status = comm_failed(comm);
-    if (status == WEIR_OK && comm->n_posted == WEIR_COMM_MAX_POSTED) {
+    if (status == WEIR_OK && comm->n_queued == WEIR_COMM_MAX_QUEUED) {
         status = WEIR_ERR_LIMIT;
     }
     if (status == WEIR_OK) {
-        comm->posted[(comm->i_first + comm->n_posted++) % WEIR_COMM_MAX_POSTED] = *posted;
+        comm->queue[(comm->i_first + comm->n_queued++) % WEIR_COMM_MAX_QUEUED] = *op;
     }
     (void)pthread_mutex_unlock(&comm->lock);
     if (status == WEIR_OK) {
@@ -63,13 +63,13 @@ weir_status comm_post(struct weir_comm *comm, const struct posted *posted)
 
 weir_status weir_comm_allreduce_post(struct weir_comm *comm, float *buf, size_t n_elems)
 {
-    return comm_post(comm, &(struct posted){.buf = buf, .n_elems = n_elems});
+    return comm_post(comm, &(struct queued_op){.buf = buf, .n_elems = n_elems});
 }
 
 weir_status weir_comm_wait_all(struct weir_comm *comm)
 {
     (void)pthread_mutex_lock(&comm->lock);
-    while (comm->n_posted > 0) {
+    while (comm->n_queued > 0) {
         (void)pthread_cond_wait(&comm->changed, &comm->lock);
     }
     (void)pthread_mutex_unlock(&comm->lock);
@@ -77,20 +77,20 @@ weir_status weir_comm_wait_all(struct weir_comm *comm)
 }
 
 /* A failure is kept in the communicator; wait_all returns it. */
-static void carry_out(struct weir_comm *comm, const struct posted *posted)
+static void carry_out(struct weir_comm *comm, const struct queued_op *op)
 {
-    if (posted->work.gradients != NULL) {
-        comm_ps_run(comm, &posted->work);
+    if (op->work.gradients != NULL) {
+        comm_ps_run(comm, &op->work);
         return;
     }
-    (void)comm->transport->allreduce(comm, posted->buf, posted->n_elems, WEIR_COMM_F32);
-    comm_link_carry(comm, comm_allreduce_link_bytes(comm, posted->n_elems, WEIR_COMM_F32));
+    (void)comm->transport->allreduce(comm, op->buf, op->n_elems, WEIR_COMM_F32);
+    comm_link_carry(comm, comm_allreduce_link_bytes(comm, op->n_elems, WEIR_COMM_F32));
 }
 
 /* Called and returns with the lock held; it is given up while the work is done. */
 static void run_first(struct weir_comm *comm)
 {
-    struct posted first = comm->posted[comm->i_first];
+    struct queued_op first = comm->queue[comm->i_first];
     comm->is_busy = true;
     (void)pthread_mutex_unlock(&comm->lock);
     if (comm_failed(comm) == WEIR_OK) {
@@ -98,8 +98,8 @@ static void run_first(struct weir_comm *comm)
     }
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_busy = false;
-    comm->i_first = (comm->i_first + 1) % WEIR_COMM_MAX_POSTED;
-    comm->n_posted--;
+    comm->i_first = (comm->i_first + 1) % WEIR_COMM_MAX_QUEUED;
+    comm->n_queued--;
     (void)pthread_cond_broadcast(&comm->changed);
 }
 
@@ -109,7 +109,7 @@ static void run_idle(struct weir_comm *comm)
     comm->is_busy = true;
     (void)pthread_mutex_unlock(&comm->lock);
     comm->transport->progress(comm);
-    comm_ps_pump(comm);
+    comm_ps_progress(comm);
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_busy = false;
     (void)pthread_cond_broadcast(&comm->changed);
@@ -137,15 +137,15 @@ static void *progress_main(void *argument)
     (void)pthread_setname_np(pthread_self(), "weir-comm");
     (void)pthread_mutex_lock(&comm->lock);
     while (!comm->is_stopping) {
-        if (!comm->is_busy && comm->n_posted > 0) {
+        if (!comm->is_busy && comm->n_queued > 0) {
             run_first(comm);
             continue;
         }
         int event_fd = -1;
         uint64_t until_ns = UINT64_MAX;
-        if (comm->is_busy && comm_ps_is_beside(comm)) {
+        if (comm->is_busy && comm_ps_is_concurrent(comm)) {
             (void)pthread_mutex_unlock(&comm->lock);
-            comm_ps_pump(comm);
+            comm_ps_progress(comm);
             (void)pthread_mutex_lock(&comm->lock);
             until_ns = comm_ps_next_ns(comm);
         }
@@ -154,7 +154,7 @@ static void *progress_main(void *argument)
             event_fd = comm->transport->event_fd(comm);
             if (event_fd >= 0 || comm->ps != NULL) {
                 run_idle(comm);
-                if (comm->n_posted > 0 || comm->is_stopping) {
+                if (comm->n_queued > 0 || comm->is_stopping) {
                     continue;
                 }
                 until_ns = comm_ps_next_ns(comm);
@@ -188,7 +188,7 @@ void comm_queue_stop(struct weir_comm *comm)
     }
     (void)pthread_mutex_lock(&comm->lock);
     comm->is_stopping = true;
-    bool has_work = comm->n_posted > 0;
+    bool has_work = comm->n_queued > 0;
     (void)pthread_mutex_unlock(&comm->lock);
     if (has_work) {
         comm->transport->interrupt(comm);

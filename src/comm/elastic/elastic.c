@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/core/comm_private.h"
-#include "comm/elastic/door.h"
+#include "comm/elastic/join_listener.h"
 #include "comm/rendezvous/rendezvous_private.h"
 
 #include <limits.h>
@@ -22,8 +22,8 @@ enum {
 struct comm_elastic {
     struct weir_comm_config config; /**< As given: the texts are the caller's. */
     struct address_rendezvous place;
-    struct proof_key key;
-    struct door *door; /**< The leader's. */
+    struct mac_key key;
+    struct join_listener *listener; /**< The leader's. */
     int member;
     int n_members;
     int members[WEIR_COMM_MAX_RANKS]; /**< By rank in the last group; none: a newcomer. */
@@ -41,7 +41,7 @@ static void elastic_free(struct comm_elastic *elastic, bool is_over)
     if (elastic == NULL) {
         return;
     }
-    door_close(elastic->door, is_over);
+    join_listener_close(elastic->listener, is_over);
     for (int m = 0; m < WEIR_COMM_MAX_RANKS; m++) {
         if (elastic->death_fds[m] >= 0) {
             (void)close(elastic->death_fds[m]);
@@ -66,7 +66,7 @@ static weir_status elastic_make(const struct weir_comm_config *config, struct co
     weir_status status = rendezvous_make(&elastic->config, 0, &rdv, err);
     if (status == WEIR_OK) {
         elastic->key = rdv->key;
-        status = door_place(&rdv->where, &elastic->place, err);
+        status = join_listener_address(&rdv->where, &elastic->place, err);
     }
     rendezvous_close(rdv);
     if (status != WEIR_OK) {
@@ -77,10 +77,10 @@ static weir_status elastic_make(const struct weir_comm_config *config, struct co
     return WEIR_OK;
 }
 
-static weir_status open_door(struct comm_elastic *elastic, struct weir_error *err)
+static weir_status open_listener(struct comm_elastic *elastic, struct weir_error *err)
 {
-    return door_open(&elastic->place, &elastic->key, elastic->config.job_id,
-                     elastic->config.attempt, &elastic->door, err);
+    return join_listener_open(&elastic->place, &elastic->key, elastic->config.job_id,
+                              elastic->config.attempt, &elastic->listener, err);
 }
 
 weir_status comm_elastic_begin(struct weir_comm *comm, const struct weir_comm_config *config,
@@ -93,7 +93,7 @@ weir_status comm_elastic_begin(struct weir_comm *comm, const struct weir_comm_co
         elastic->members[r] = r;
     }
     comm->elastic = elastic;
-    return comm->rank == 0 ? open_door(elastic, err) : WEIR_OK;
+    return comm->rank == 0 ? open_listener(elastic, err) : WEIR_OK;
 }
 
 void comm_elastic_end(struct weir_comm *comm)
@@ -120,19 +120,19 @@ static bool is_member(const struct comm_elastic *elastic, int member)
 int weir_comm_n_waiting(struct weir_comm *comm)
 {
     struct comm_elastic *elastic = comm->elastic;
-    if (elastic == NULL || elastic->door == NULL) {
+    if (elastic == NULL || elastic->listener == NULL) {
         return 0;
     }
-    struct door *door = elastic->door;
-    door_look(door);
+    struct join_listener *listener = elastic->listener;
+    join_listener_poll(listener);
     /* Whose answers are under way is heard in this step, not in the next one or two. */
-    for (int i = 0; i < GREET_ROUNDS && door->reception.n_pending > 0; i++) {
-        door_wait(door, NULL, 0, weir_mono_ns() + GREET_MS * UINT64_C(1000000));
-        door_look(door);
+    for (int i = 0; i < GREET_ROUNDS && listener->handshakes.n_pending > 0; i++) {
+        join_listener_wait(listener, NULL, 0, weir_mono_ns() + GREET_MS * UINT64_C(1000000));
+        join_listener_poll(listener);
     }
     int n = 0;
-    for (int i = 0; i < door->n_guests; i++) {
-        n += !is_member(elastic, door->guests[i].member);
+    for (int i = 0; i < listener->n_joiners; i++) {
+        n += !is_member(elastic, listener->joiners[i].member);
     }
     return n;
 }
@@ -184,7 +184,7 @@ static int missing(struct comm_elastic *elastic, int out_fds[])
     int n = 0;
     for (int r = 0; r < elastic->n_members; r++) {
         int member = elastic->members[r];
-        if (member != elastic->member && !door_has(elastic->door, member) &&
+        if (member != elastic->member && !join_listener_has(elastic->listener, member) &&
             !is_lost(elastic, member)) {
             out_fds[n++] = elastic->death_fds[member];
         }
@@ -192,7 +192,7 @@ static int missing(struct comm_elastic *elastic, int out_fds[])
     return n;
 }
 
-static void send_roster(struct comm_elastic *elastic, struct link *link)
+static void send_roster(struct comm_elastic *elastic, struct auth_conn *conn)
 {
     uint8_t bytes[4 + 4 * WEIR_COMM_MAX_RANKS];
     struct wire_writer writer = {.data = bytes, .cap = sizeof bytes};
@@ -201,25 +201,25 @@ static void send_roster(struct comm_elastic *elastic, struct link *link)
         wire_put_u32(&writer, (uint32_t)elastic->members[r]);
     }
     /* Whom this does not reach is missed in the first exchange. */
-    (void)!link_send(link, WIRE_DATA, bytes, writer.len, elastic->deadline_ns);
+    (void)!auth_conn_send(conn, WIRE_DATA, bytes, writer.len, elastic->deadline_ns);
 }
 
 /** Everybody has come: they are the group, and the door's links that of its rendezvous. */
 static void make_roster(struct comm_elastic *elastic, struct rendezvous *rdv)
 {
-    struct door *door = elastic->door;
+    struct join_listener *listener = elastic->listener;
     int n = 1;
     elastic->members[0] = elastic->member;
-    for (int i = 0; i < door->n_guests && n < WEIR_COMM_MAX_RANKS; i++) {
-        elastic->members[n] = door->guests[i].member;
-        rdv->links[n++] = door->guests[i].link;
+    for (int i = 0; i < listener->n_joiners && n < WEIR_COMM_MAX_RANKS; i++) {
+        elastic->members[n] = listener->joiners[i].member;
+        rdv->conns[n++] = listener->joiners[i].conn;
     }
     elastic->n_members = n;
-    door->n_guests = 0;
+    listener->n_joiners = 0;
     rdv->rank = 0;
     rdv->size = n;
     for (int r = 1; r < n; r++) {
-        send_roster(elastic, &rdv->links[r]);
+        send_roster(elastic, &rdv->conns[r]);
     }
 }
 
@@ -227,12 +227,12 @@ static weir_status lead(struct comm_elastic *elastic, struct rendezvous *rdv)
 {
     for (;;) {
         int fds[WEIR_COMM_MAX_RANKS];
-        door_look(elastic->door);
+        join_listener_poll(elastic->listener);
         int n = missing(elastic, fds);
         if (n == 0 || weir_mono_ns() >= elastic->patience_end_ns) {
             break; /* who has not come by then is lost, or will come to the next meeting */
         }
-        door_wait(elastic->door, fds, n, elastic->patience_end_ns);
+        join_listener_wait(elastic->listener, fds, n, elastic->patience_end_ns);
     }
     make_roster(elastic, rdv);
     return WEIR_OK;
@@ -270,7 +270,7 @@ static weir_status await_roster(struct comm_elastic *elastic, struct rendezvous 
 {
     struct wire_frame frame;
     struct wire_problem problem;
-    weir_status status = link_receive(&rdv->links[0], elastic->deadline_ns, &frame);
+    weir_status status = auth_conn_receive(&rdv->conns[0], elastic->deadline_ns, &frame);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "the group's leader was lost while its members met");
     }
@@ -326,7 +326,7 @@ static weir_status follow(struct comm_elastic *elastic, struct rendezvous *rdv, 
             if (status == WEIR_OK) {
                 return WEIR_OK;
             }
-            link_close(&rdv->links[0]);
+            auth_conn_close(&rdv->conns[0]);
         }
         if (*out_is_final) {
             return weir_error_set(err, status, "%s", last.message);
@@ -336,7 +336,7 @@ static weir_status follow(struct comm_elastic *elastic, struct rendezvous *rdv, 
             *out_is_final = true;
             return status;
         }
-        if (may_lead(elastic) && open_door(elastic, &last) == WEIR_OK) {
+        if (may_lead(elastic) && open_listener(elastic, &last) == WEIR_OK) {
             return lead(elastic, rdv);
         }
         if (weir_mono_ns() >= elastic->deadline_ns) {
@@ -344,7 +344,7 @@ static weir_status follow(struct comm_elastic *elastic, struct rendezvous *rdv, 
                                   "no group was found at %s in time (last try: %s)",
                                   elastic->config.rendezvous, last.message);
         }
-        (void)poll(NULL, 0, link_poll_ms(elastic->deadline_ns, RETRY_MS));
+        (void)poll(NULL, 0, auth_conn_poll_ms(elastic->deadline_ns, RETRY_MS));
     }
 }
 
@@ -360,7 +360,7 @@ static weir_status meet_once(struct comm_elastic *elastic, struct weir_comm **ou
     WEIR_TRY(rendezvous_make(&config, elastic->deadline_ns, &rdv, err));
     rdv->where = elastic->place;
     weir_status status =
-        elastic->door != NULL ? lead(elastic, rdv) : follow(elastic, rdv, out_is_final, err);
+        elastic->listener != NULL ? lead(elastic, rdv) : follow(elastic, rdv, out_is_final, err);
     if (status == WEIR_OK) {
         config.rank = rdv->rank;
         config.size = rdv->size;

@@ -151,7 +151,7 @@ static int leave(struct weir_comm *comm, int result)
 
 static int victims[2]; /**< -1: none. */
 
-static int live_or_die(struct weir_comm *comm, int member)
+static int step_or_die(struct weir_comm *comm, int member)
 {
     int left[N], n = 0;
     for (int m = 0; m < N; m++) {
@@ -174,7 +174,7 @@ static int live_or_die(struct weir_comm *comm, int member)
 
 static void check_survivors(void)
 {
-    start_all(live_or_die);
+    start_all(step_or_die);
     for (int m = 0; m < N; m++) {
         bool is_victim = m == victims[0] || m == victims[1];
         ck_assert_int_eq(end_of(m), is_victim ? 256 + SIGKILL : 0);

@@ -15,7 +15,7 @@ static bool make_room(struct weir_comm *comm, size_t n_elems)
 }
 
 /** The caller's slice of the range: new weights where its summed gradients are. */
-static weir_status renew_slice(struct weir_comm *comm, const struct weir_ps_work *work)
+static weir_status update_slice(struct weir_comm *comm, const struct weir_ps_work *work)
 {
     size_t first = 0, n = 0;
     weir_comm_slice(comm, work->n_elems, comm->rank, &first, &n);
@@ -46,7 +46,7 @@ void comm_ps_run(struct weir_comm *comm, const struct weir_ps_work *work)
     weir_status status = transport->reduce_scatter(comm, range, work->n_elems, WEIR_COMM_F32);
     if (status == WEIR_OK && work->update == NULL) {
         comm_link_carry(comm, bytes / 2);
-    } else if (status == WEIR_OK && renew_slice(comm, work) == WEIR_OK) {
+    } else if (status == WEIR_OK && update_slice(comm, work) == WEIR_OK) {
         /* A failure is kept in the communicator, as of every posted operation. */
         (void)transport->allgather(comm, range, work->n_elems, WEIR_COMM_F32);
         comm_link_carry(comm, bytes);
@@ -55,5 +55,5 @@ void comm_ps_run(struct weir_comm *comm, const struct weir_ps_work *work)
 
 weir_status weir_ps_shared_post(struct weir_comm *comm, const struct weir_ps_work *work)
 {
-    return comm_post(comm, &(struct posted){.work = *work});
+    return comm_post(comm, &(struct queued_op){.work = *work});
 }

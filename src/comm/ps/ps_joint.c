@@ -11,9 +11,9 @@ bool weir_ps_sees_workers(const struct weir_comm *comm)
 }
 
 /** @param gradients, weights  Every worker's, from first_elem on. */
-static weir_status renew_tile(const struct weir_comm *comm, const struct weir_ps_joint *joint,
-                              const void *const *gradients, void *const *weights, size_t first_elem,
-                              size_t n_elems)
+static weir_status update_tile(const struct weir_comm *comm, const struct weir_ps_joint *joint,
+                               const void *const *gradients, void *const *weights,
+                               size_t first_elem, size_t n_elems)
 {
     float sums[JOINT_TILE];
     void *target = sums;
@@ -28,8 +28,8 @@ static weir_status renew_tile(const struct weir_comm *comm, const struct weir_ps
     return WEIR_OK;
 }
 
-weir_status weir_ps_joint_renew(const struct weir_comm *comm, const struct weir_ps_joint *joint,
-                                size_t first_elem, size_t n_elems)
+weir_status weir_ps_joint_update(const struct weir_comm *comm, const struct weir_ps_joint *joint,
+                                 size_t first_elem, size_t n_elems)
 {
     void *gradients[WEIR_COMM_MAX_RANKS], *weights[WEIR_COMM_MAX_RANKS];
     const size_t bytes = joint->n_elems * sizeof(float);
@@ -47,7 +47,7 @@ weir_status weir_ps_joint_renew(const struct weir_comm *comm, const struct weir_
             tiles[r] = (const float *)gradients[r] + at;
             targets[r] = (float *)weights[r] + at;
         }
-        WEIR_TRY(renew_tile(comm, joint, tiles, targets, at, WEIR_MIN(JOINT_TILE, end - at)));
+        WEIR_TRY(update_tile(comm, joint, tiles, targets, at, WEIR_MIN(JOINT_TILE, end - at)));
     }
     return WEIR_OK;
 }

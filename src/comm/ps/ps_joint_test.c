@@ -56,12 +56,12 @@ static void *take_ranges(void *argument)
     const size_t n = taker->joint->n_elems;
     for (size_t i = taker->first_cut; i < N_CUTS && taker->status == WEIR_OK; i += N_THREADS) {
         const size_t first = cut_at(n, i), end = cut_at(n, i + 1);
-        taker->status = weir_ps_joint_renew(taker->comm, taker->joint, first, end - first);
+        taker->status = weir_ps_joint_update(taker->comm, taker->joint, first, end - first);
     }
     return NULL;
 }
 
-static weir_status renew_by_threads(struct weir_comm *comm, const struct weir_ps_joint *joint)
+static weir_status update_by_threads(struct weir_comm *comm, const struct weir_ps_joint *joint)
 {
     struct taker takers[N_THREADS];
     pthread_t threads[N_THREADS];
@@ -109,7 +109,7 @@ static int step_jointly(struct weir_comm *comm, void *context)
             .update = update,
             .context = own_means};
         RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
-        RANK_CHECK(renew_by_threads(comm, &joint) == WEIR_OK);
+        RANK_CHECK(update_by_threads(comm, &joint) == WEIR_OK);
         RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
         RANK_CHECK(memcmp(weights, expected, n * sizeof *weights) == 0);
         RANK_CHECK(weights[n] == (float)rank);
@@ -157,22 +157,22 @@ static int try_what_fails(struct weir_comm *comm, void *context)
                                   .n_elems = 100,
                                   .update = refuse,
                                   .context = &full};
-    RANK_CHECK(weir_ps_joint_renew(comm, &joint, 0, 100) == WEIR_ERR_NOSPACE);
+    RANK_CHECK(weir_ps_joint_update(comm, &joint, 0, 100) == WEIR_ERR_NOSPACE);
     joint.weights = own;
-    RANK_CHECK(weir_ps_joint_renew(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
+    RANK_CHECK(weir_ps_joint_update(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
     joint.weights = weights;
     joint.gradients = own;
-    RANK_CHECK(weir_ps_joint_renew(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
+    RANK_CHECK(weir_ps_joint_update(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
     joint.gradients = gradients;
     joint.n_elems = 2000; /* more than a page */
-    RANK_CHECK(weir_ps_joint_renew(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
+    RANK_CHECK(weir_ps_joint_update(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
     /* The group goes on, until a link is pretended. */
     RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
     RANK_CHECK(weir_ps_sees_workers(comm));
     weir_comm_emulate_link(comm, INFINITY);
     RANK_CHECK(!weir_ps_sees_workers(comm));
     joint.n_elems = 100;
-    RANK_CHECK(weir_ps_joint_renew(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
+    RANK_CHECK(weir_ps_joint_update(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
     /* A link without a limit takes no time, and no sum is another. */
     int64_t one = 1;
     RANK_CHECK(weir_comm_allreduce(comm, &one, 1, WEIR_COMM_I64) == WEIR_OK);
@@ -195,7 +195,7 @@ static int see_nobody(struct weir_comm *comm, void *context)
     RANK_CHECK(weir_comm_alloc(comm, 800, (void **)&memory) == WEIR_OK);
     const struct weir_ps_joint joint = {
         .gradients = memory, .weights = memory + 100, .n_elems = 100, .update = update};
-    RANK_CHECK(weir_ps_joint_renew(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
+    RANK_CHECK(weir_ps_joint_update(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
     return 0;
 }
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ps_answer {
+struct ps_reply {
     size_t i_piece;
     uint64_t when_ns;
 };
@@ -25,8 +25,8 @@ struct ps_order {
     bool is_free;   /**< This round goes by need. */
     bool has_ranks; /**< There was one before. */
     size_t *ranks;  /**< By piece. */
-    struct ps_answer *answers;
-    size_t n_answers; /**< Of this round. */
+    struct ps_reply *replies;
+    size_t n_replies; /**< Of this round. */
 };
 
 /** @return false without memory; ps_order_fini is then wanted too. */

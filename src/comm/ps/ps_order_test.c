@@ -18,14 +18,14 @@ static int order_of(const struct ps_order *order)
     return digits;
 }
 
-static void answer_all(struct ps_order *order, const uint64_t when_ns[N])
+static void reply_all(struct ps_order *order, const uint64_t when_ns[N])
 {
     for (size_t i = 0; i < N; i++) {
         ps_order_note(order, i, when_ns[i]);
     }
 }
 
-START_TEST(most_rounds_follow_the_answers_of_the_last_that_went_by_need)
+START_TEST(most_rounds_follow_the_replies_of_the_last_that_went_by_need)
 {
     static const uint64_t first[N] = {10, 50, 20, 40, 30}, second[N] = {7, 7, 3, 9, 1};
     struct ps_order order;
@@ -33,16 +33,16 @@ START_TEST(most_rounds_follow_the_answers_of_the_last_that_went_by_need)
     for (int n = 0; n < 3; n++) {
         ps_order_begin(&order);
         ck_assert_int_eq(order_of(&order), 43210);
-        answer_all(&order, first);
+        reply_all(&order, first);
     }
     for (int n = 3; n < 16; n++) {
         ps_order_begin(&order);
         ck_assert_int_eq(order_of(&order), 2431); /* 0 first */
-        answer_all(&order, second);
+        reply_all(&order, second);
     }
     ps_order_begin(&order);
     ck_assert_int_eq(order_of(&order), 43210);
-    answer_all(&order, second);
+    reply_all(&order, second);
     ps_order_begin(&order);
     ck_assert_int_eq(order_of(&order), 42103); /* of two at the same time the needed one */
     ps_order_fini(&order);
@@ -50,7 +50,7 @@ START_TEST(most_rounds_follow_the_answers_of_the_last_that_went_by_need)
 
 END_TEST
 
-START_TEST(a_round_that_was_not_answered_teaches_nothing)
+START_TEST(a_round_without_all_replies_teaches_nothing)
 {
     static const uint64_t when_ns[N] = {1, 2, 3, 4, 5};
     struct ps_order order;
@@ -60,7 +60,7 @@ START_TEST(a_round_that_was_not_answered_teaches_nothing)
         ck_assert_int_eq(order_of(&order), 43210);
         ps_order_note(&order, 1, 1);
     }
-    answer_all(&order, when_ns);
+    reply_all(&order, when_ns);
     ps_order_begin(&order); /* that one did not go by need */
     ck_assert_int_eq(order_of(&order), 43210);
     ps_order_fini(&order);
@@ -74,7 +74,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {most_rounds_follow_the_answers_of_the_last_that_went_by_need,
-                                  a_round_that_was_not_answered_teaches_nothing};
+    const TTest *const tests[] = {most_rounds_follow_the_replies_of_the_last_that_went_by_need,
+                                  a_round_without_all_replies_teaches_nothing};
     return weir_test_run(weir_test_suite("ps_order", tests, WEIR_ARRAY_LEN(tests)));
 }

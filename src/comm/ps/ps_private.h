@@ -29,11 +29,11 @@ int ps_n_owners(const struct ps_layout *layout);
 
 enum ps_op {
     PS_OPEN = 1, /**< So many parameters, so far apart may workers be. */
-    PS_TELL,     /**< Something for the servers' owner. */
+    PS_COMMAND,  /**< Something for the servers' owner. */
     PS_STOP
 };
 
-struct ps_word {
+struct ps_control {
     uint64_t op; /**< enum ps_op, as every worker must have it. */
     uint64_t n_elems;
     uint64_t staleness;
@@ -60,37 +60,37 @@ static inline bool ps_round_has_data(uint64_t kind, int rank)
 /** What came to a server. */
 struct ps_event {
     int worker;
-    bool is_word;
-    struct ps_word word;   /**< If so; a piece otherwise. */
-    struct ps_round round; /**< The one that the piece is of. */
+    bool is_control;
+    struct ps_control control; /**< If so; a piece otherwise. */
+    struct ps_round round;     /**< The one that the piece is of. */
     size_t i_piece;
     const float *data; /**< The piece; until it is answered. Undefined if it has no data. */
 };
 
 /** What a worker sees of a piece that it has pushed. */
-enum ps_sight {
+enum ps_poll_state {
     PS_LEAVING, /**< It has not left this host yet. */
     PS_AWAITED,
-    PS_ANSWERED
+    PS_REPLIED
 };
 
 /** All need the turn. On failure they have called comm_fail and return what it returned. */
 struct ps_transport {
     /** `push` and `look` need no turn, only the communicator's lock. */
-    bool is_beside;
+    bool is_concurrent;
 
     /** Both sides: pieces will pass. A worker before it says PS_OPEN, a server when it hears it. */
     weir_status (*open)(struct weir_comm *comm, const struct ps_layout *layout);
 
     /* Worker. */
-    weir_status (*say)(struct weir_comm *comm, const struct ps_word *word);
-    weir_status (*is_heard)(struct weir_comm *comm, bool *out);
+    weir_status (*broadcast)(struct weir_comm *comm, const struct ps_control *control);
+    weir_status (*is_acked)(struct weir_comm *comm, bool *out);
     weir_status (*begin)(struct weir_comm *comm, const struct ps_round *round);
     /** Send the piece that lies there, or that there is none, and expect the answer in its place.
      */
     weir_status (*push)(struct weir_comm *comm, size_t i_piece, float *piece, bool has_data);
     /** What became of a piece that was pushed? If it was answered, when, by the monotonic clock. */
-    weir_status (*look)(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+    weir_status (*poll)(struct weir_comm *comm, size_t i_piece, enum ps_poll_state *out,
                         uint64_t *out_ns);
     /** Sleep until something happened, at most until until_ns; at the deadline fail, naming who is
      *  late with this piece (SIZE_MAX: with the word). */
@@ -107,19 +107,19 @@ struct ps_transport {
                         struct ps_event *out);
     /** Send a worker its piece. The weights stay as they are until that worker pushes the piece
      *  again, or, if is_copied, may change at once. */
-    weir_status (*answer)(struct weir_comm *comm, int worker, size_t i_piece, const float *weights,
-                          bool is_copied);
+    weir_status (*reply)(struct weir_comm *comm, int worker, size_t i_piece, const float *weights,
+                         bool is_copied);
     /** Add up with the other servers that have pieces, all of which call it. */
     weir_status (*add_up)(struct weir_comm *comm, double *sums, size_t n_sums,
                           uint64_t deadline_ns);
     /** The word is carried out: tell all workers. Nothing is expected any more after PS_STOP. */
-    weir_status (*served)(struct weir_comm *comm, const struct ps_word *word);
+    weir_status (*done)(struct weir_comm *comm, const struct ps_control *control);
 };
 
-/** ps_worker.c: send and receive what can be; the turn is the caller's, or comm_ps_is_beside. */
-void comm_ps_pump(struct weir_comm *comm);
+/** ps_worker.c: send and receive what can be; the turn is the caller's, or comm_ps_is_concurrent. */
+void comm_ps_progress(struct weir_comm *comm);
 /** Can pieces go on while somebody has the turn, and are there any? Locked. */
-bool comm_ps_is_beside(const struct weir_comm *comm);
+bool comm_ps_is_concurrent(const struct weir_comm *comm);
 /** When the pump is wanted next without anything having happened; UINT64_MAX: never. Locked. */
 uint64_t comm_ps_next_ns(const struct weir_comm *comm);
 /** What turns readable when pieces on their way want the pump; -1: none are. Locked. */

@@ -14,8 +14,8 @@ struct waiting {
 };
 
 /** The rule as it stands in the header, by looking at every piece. */
-static size_t look_at_all(const struct waiting *pieces, size_t n, int n_lines, const int *n_ahead,
-                          uint64_t free_ns)
+static size_t poll_all(const struct waiting *pieces, size_t n, int n_lines, const int *n_ahead,
+                       uint64_t free_ns)
 {
     size_t best = SIZE_MAX;
     uint64_t best_ns = 0;
@@ -62,7 +62,7 @@ static void play(struct weir_rng *rng, struct ps_queue *queue, size_t n, bool is
             ps_queue_add(queue, i, pieces[i].since_ns, pieces[i].place);
             continue;
         }
-        const size_t expected = look_at_all(pieces, n, queue->n_lines, n_ahead, free_ns);
+        const size_t expected = poll_all(pieces, n, queue->n_lines, n_ahead, free_ns);
         ck_assert_uint_eq(ps_queue_take(queue, n_ahead, AHEAD_MOST, free_ns), expected);
         if (expected == SIZE_MAX) {
             memset(n_ahead, 0, sizeof n_ahead);
@@ -76,7 +76,7 @@ static void play(struct weir_rng *rng, struct ps_queue *queue, size_t n, bool is
     ck_assert_uint_eq(ps_queue_take(queue, NULL, 0, free_ns), SIZE_MAX);
 }
 
-START_TEST(the_next_is_the_one_that_a_look_at_all_finds)
+START_TEST(the_next_is_the_one_that_a_search_of_all_finds)
 {
     uint64_t seed = 0;
     struct weir_rng rng;
@@ -113,7 +113,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {the_next_is_the_one_that_a_look_at_all_finds,
+    const TTest *const tests[] = {the_next_is_the_one_that_a_search_of_all_finds,
                                   who_is_cleared_away_does_not_come_back};
     return weir_test_run(weir_test_suite("ps_queue", tests, WEIR_ARRAY_LEN(tests)));
 }

@@ -30,9 +30,9 @@ struct server {
     uint64_t *n_updates;  /**< By own piece, since the start. */
     uint64_t first_step;
     bool has_first_step;
-    int n_words; /**< Workers that have said the next word. */
-    struct ps_word words[WEIR_COMM_MAX_RANKS];
-    bool has_said[WEIR_COMM_MAX_RANKS];
+    int n_controls; /**< Workers that have said the next word. */
+    struct ps_control controls[WEIR_COMM_MAX_RANKS];
+    bool has_sent[WEIR_COMM_MAX_RANKS];
     int awaited; /**< A worker that others wait for; -1: none. */
 };
 
@@ -70,16 +70,16 @@ static void forget(struct server *server)
     server->n_updates = NULL;
 }
 
-static weir_status open_pieces(struct server *server, const struct ps_word *word)
+static weir_status open_pieces(struct server *server, const struct ps_control *control)
 {
     struct weir_comm *comm = server->comm;
-    if (server->config->sums != NULL && word->staleness > 0) {
+    if (server->config->sums != NULL && control->staleness > 0) {
         return give_up(server, WEIR_ERR_UNSUPPORTED,
                        "needs all gradients of a step at once: workers must be synchronous");
     }
     forget(server);
-    server->layout = ps_layout_of((size_t)word->n_elems, comm->size - comm->n_workers);
-    server->staleness = word->staleness;
+    server->layout = ps_layout_of((size_t)control->n_elems, comm->size - comm->n_workers);
+    server->staleness = control->staleness;
     server->has_first_step = false;
     size_t n_own = ps_n_own(&server->layout, server_number(server)) + 1;
     server->weights = calloc(server->layout.n_elems + 1, sizeof *server->weights);
@@ -98,8 +98,8 @@ static weir_status open_pieces(struct server *server, const struct ps_word *word
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-static weir_status renew(struct server *server, const struct ps_event *event,
-                         const float *gradients, uint64_t step_number)
+static weir_status update_piece(struct server *server, const struct ps_event *event,
+                                const float *gradients, uint64_t step_number)
 {
     size_t first = ps_piece_first(&server->layout, event->i_piece);
     struct weir_ps_step step = event->round.step;
@@ -124,7 +124,7 @@ static void sum_piece(const struct server *server, size_t i_piece, float *out)
 }
 
 /** Weights for the workers that wait in such a round and are not too far ahead of the slowest. */
-static weir_status answer(struct server *server, size_t i_piece, uint64_t kind, uint64_t staleness)
+static weir_status reply(struct server *server, size_t i_piece, uint64_t kind, uint64_t staleness)
 {
     struct weir_comm *comm = server->comm;
     struct visit *visits = visits_of(server, i_piece);
@@ -136,7 +136,7 @@ static weir_status answer(struct server *server, size_t i_piece, uint64_t kind, 
         if (visits[r].is_waiting && visits[r].kind == kind &&
             visits[r].n_steps - slowest <= staleness) {
             visits[r].is_waiting = false;
-            WEIR_TRY(comm->transport->ps->answer(
+            WEIR_TRY(comm->transport->ps->reply(
                 comm, r, i_piece, server->weights + ps_piece_first(&server->layout, i_piece),
                 server->staleness > 0));
         }
@@ -196,7 +196,7 @@ static weir_status measure(struct server *server, const struct ps_event *event)
 
 /** A piece of a step whose updates need sums: nothing happens before the last is here. The end of
  *  the array, which is needed first, is renewed first. */
-static weir_status take_measured(struct server *server, const struct ps_event *event)
+static weir_status take_with_sums(struct server *server, const struct ps_event *event)
 {
     const struct ps_layout *layout = &server->layout;
     const size_t n_own = ps_n_own(layout, server_number(server));
@@ -209,9 +209,9 @@ static weir_status take_measured(struct server *server, const struct ps_event *e
     struct ps_event own = *event;
     for (size_t i = n_own; i-- > 0;) {
         own.i_piece = i * (size_t)layout->n_servers + (size_t)server_number(server);
-        WEIR_TRY(renew(server, &own, server->sum + ps_piece_first(layout, own.i_piece),
-                       event->round.step.step));
-        WEIR_TRY(answer(server, own.i_piece, PS_ROUND_STEP, UINT64_MAX));
+        WEIR_TRY(update_piece(server, &own, server->sum + ps_piece_first(layout, own.i_piece),
+                              event->round.step.step));
+        WEIR_TRY(reply(server, own.i_piece, PS_ROUND_STEP, UINT64_MAX));
     }
     return WEIR_OK;
 }
@@ -238,61 +238,63 @@ static weir_status take_piece(struct server *server, const struct ps_event *even
     }
     if (is_step && server->staleness > 0) {
         uint64_t before = server->first_step * (uint64_t)server->comm->n_workers;
-        WEIR_TRY(renew(server, event, event->data,
-                       before + server->n_updates[own_place(server, event->i_piece)]));
+        WEIR_TRY(update_piece(server, event, event->data,
+                              before + server->n_updates[own_place(server, event->i_piece)]));
         note_awaited(server, visits);
-        return answer(server, event->i_piece, PS_ROUND_STEP, server->staleness);
+        return reply(server, event->i_piece, PS_ROUND_STEP, server->staleness);
     }
     note_awaited(server, visits);
     if (!are_all_waiting(server, visits, visit->kind)) {
         return WEIR_OK;
     }
     if (is_step && server->config->sums != NULL) {
-        return take_measured(server, event);
+        return take_with_sums(server, event);
     }
     if (is_step) {
         sum_piece(server, event->i_piece, server->sum);
-        WEIR_TRY(renew(server, event, server->sum, event->round.step.step));
+        WEIR_TRY(update_piece(server, event, server->sum, event->round.step.step));
     }
-    return answer(server, event->i_piece, visit->kind, UINT64_MAX);
+    return reply(server, event->i_piece, visit->kind, UINT64_MAX);
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
 /** @param out_is_over  Set when the word was the last. */
-static weir_status take_word(struct server *server, const struct ps_event *event, bool *out_is_over)
+static weir_status take_control(struct server *server, const struct ps_event *event,
+                                bool *out_is_over)
 {
     struct weir_comm *comm = server->comm;
-    server->words[event->worker] = event->word;
-    server->has_said[event->worker] = true;
-    if (++server->n_words < comm->n_workers) {
-        for (server->awaited = 0; server->has_said[server->awaited]; server->awaited++) {
+    server->controls[event->worker] = event->control;
+    server->has_sent[event->worker] = true;
+    if (++server->n_controls < comm->n_workers) {
+        for (server->awaited = 0; server->has_sent[server->awaited]; server->awaited++) {
         }
         return WEIR_OK;
     }
-    const struct ps_word word = server->words[0];
-    server->n_words = 0;
+    const struct ps_control control = server->controls[0];
+    server->n_controls = 0;
     server->awaited = -1;
     for (int r = 0; r < comm->n_workers; r++) {
-        server->has_said[r] = false;
-        if (server->words[r].op != word.op || server->words[r].n_elems != word.n_elems ||
-            server->words[r].staleness != word.staleness) {
+        server->has_sent[r] = false;
+        if (server->controls[r].op != control.op ||
+            server->controls[r].n_elems != control.n_elems ||
+            server->controls[r].staleness != control.staleness) {
             return give_up(server, WEIR_ERR_INVALID,
-                           "hears different things from different workers");
+                           "received different control messages from different workers");
         }
     }
-    if (word.op == PS_OPEN) {
-        WEIR_TRY(open_pieces(server, &word));
-    } else if (word.op == PS_TELL) {
-        weir_status status = server->config->tell == NULL
+    if (control.op == PS_OPEN) {
+        WEIR_TRY(open_pieces(server, &control));
+    } else if (control.op == PS_COMMAND) {
+        weir_status status = server->config->command == NULL
                                  ? WEIR_ERR_UNSUPPORTED
-                                 : server->config->tell(server->context, &word.step);
+                                 : server->config->command(server->context, &control.step);
         if (status != WEIR_OK) {
-            return give_up(server, status, "could not do what it was told");
+            return give_up(server, status, "could not carry out a command");
         }
     }
-    *out_is_over = word.op == PS_STOP;
-    return comm->transport->ps->served(comm, &word);
+    *out_is_over = control.op == PS_STOP;
+    return comm->transport->ps->done(comm, &control);
 }
 
 weir_status weir_ps_serve(struct weir_comm *comm, const struct weir_ps_config *config,
@@ -305,7 +307,7 @@ weir_status weir_ps_serve(struct weir_comm *comm, const struct weir_ps_config *c
         .comm = comm, .config = config, .update = update, .context = context, .awaited = -1};
     server.idle_ns = config->idle_timeout_ms > 0 ? (uint64_t)config->idle_timeout_ms * 1000000
                                                  : comm->timeout_ns;
-    WEIR_TRY(comm_turn_take(comm));
+    WEIR_TRY(comm_execution_lock(comm));
     bool is_over = false;
     weir_status status = WEIR_OK;
     while (status == WEIR_OK && !is_over) {
@@ -313,14 +315,14 @@ weir_status weir_ps_serve(struct weir_comm *comm, const struct weir_ps_config *c
         status = comm->transport->ps->next(comm, server.awaited, weir_mono_ns() + server.idle_ns,
                                            &event);
         if (status == WEIR_OK) {
-            status =
-                event.is_word ? take_word(&server, &event, &is_over) : take_piece(&server, &event);
+            status = event.is_control ? take_control(&server, &event, &is_over)
+                                      : take_piece(&server, &event);
         }
     }
     if (status != WEIR_OK) {
         comm->transport->interrupt(comm);
     }
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     forget(&server);
     return status;
 }

@@ -394,7 +394,7 @@ static int share_ranges(struct weir_comm *comm, void *context)
     return 0;
 }
 
-START_TEST(posted_ranges_become_the_serial_programs_weights_where_the_gradients_were)
+START_TEST(queued_ranges_become_the_serial_programs_weights_where_the_gradients_were)
 {
     static const struct layout layouts[] = {{1, 0, 1000, true},
                                             {2, 0, N_MOST, true},
@@ -411,7 +411,7 @@ START_TEST(posted_ranges_become_the_serial_programs_weights_where_the_gradients_
 
 END_TEST
 
-static int sum_posted(struct weir_comm *comm, void *context)
+static int sum_queued(struct weir_comm *comm, void *context)
 {
     float values[100];
     size_t first = 0, n = 0;
@@ -430,14 +430,14 @@ static int sum_posted(struct weir_comm *comm, void *context)
     return 0;
 }
 
-START_TEST(without_an_update_a_posted_range_is_summed_in_its_own_slice)
+START_TEST(without_an_update_a_queued_range_is_summed_in_its_own_slice)
 {
-    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, sum_posted, NULL), 0);
+    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, sum_queued, NULL), 0);
 }
 
 END_TEST
 
-static int fail_posted(struct weir_comm *comm, void *context)
+static int fail_queued(struct weir_comm *comm, void *context)
 {
     (void)context;
     float weights[100] = {0}, gradients[100] = {0};
@@ -453,9 +453,9 @@ static int fail_posted(struct weir_comm *comm, void *context)
     return 0;
 }
 
-START_TEST(a_posted_update_that_fails_ends_the_group)
+START_TEST(a_queued_update_that_fails_ends_the_group)
 {
-    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, fail_posted, NULL), 0);
+    ck_assert_int_eq(test_group_try(transports[_i], 3, 0, 1, fail_queued, NULL), 0);
 }
 
 END_TEST
@@ -468,14 +468,14 @@ int main(void)
     tcase_add_loop_test(tcase, a_dead_worker_or_server_is_named_to_all, 0, 2 * N_TRANSPORTS);
     tcase_add_loop_test(tcase, an_update_that_fails_ends_the_group, 0, N_TRANSPORTS);
     tcase_add_loop_test(tcase,
-                        posted_ranges_become_the_serial_programs_weights_where_the_gradients_were,
+                        queued_ranges_become_the_serial_programs_weights_where_the_gradients_were,
                         0, 5 * N_KINDS);
     tcase_add_loop_test(tcase,
                         relaxed_workers_see_their_own_gradients_and_all_but_the_last_few_of_others,
                         0, 3 * N_TRANSPORTS);
-    tcase_add_loop_test(tcase, without_an_update_a_posted_range_is_summed_in_its_own_slice, 0,
+    tcase_add_loop_test(tcase, without_an_update_a_queued_range_is_summed_in_its_own_slice, 0,
                         N_TRANSPORTS);
-    tcase_add_loop_test(tcase, a_posted_update_that_fails_ends_the_group, 0, N_TRANSPORTS);
+    tcase_add_loop_test(tcase, a_queued_update_that_fails_ends_the_group, 0, N_TRANSPORTS);
     suite_add_tcase(suite, tcase);
     return weir_test_run_here(suite);
 }

@@ -21,7 +21,7 @@ enum place {
     PIECE_READY,
     PIECE_LEAVING, /**< Handed to the transport. */
     PIECE_AWAITED,
-    PIECE_ANSWERED,
+    PIECE_REPLIED,
     PIECE_ON_LINK, /**< A pretended one, to or fro. */
     PIECE_BACK
 };
@@ -34,7 +34,7 @@ struct piece {
 };
 
 /** One way of a pretended link to the servers. */
-struct lane {
+struct emulated_link {
     size_t i_piece;   /**< On its way; SIZE_MAX: none. */
     uint64_t free_ns; /**< When it is there, or the last one was. */
 };
@@ -43,12 +43,12 @@ struct ps_worker {
     struct ps_layout layout;
     struct piece *pieces;
     struct ps_order order;
-    struct ps_queue ready, answered; /**< Pieces in these places; the ready ones by server. */
+    struct ps_queue ready, replied; /**< Pieces in these places; the ready ones by server. */
     bool is_relaxed;
     size_t n_out;                       /**< Posted, and not back. */
     int n_leaving[WEIR_COMM_MAX_RANKS]; /**< By server. */
     bool is_begun, has_data;
-    struct lane up, down;
+    struct emulated_link up, down;
 };
 
 static const struct ps_transport *transport_of(const struct weir_comm *comm)
@@ -71,7 +71,7 @@ void comm_ps_worker_close(struct weir_comm *comm)
     if (comm->ps != NULL) {
         ps_order_fini(&comm->ps->order);
         ps_queue_fini(&comm->ps->ready);
-        ps_queue_fini(&comm->ps->answered);
+        ps_queue_fini(&comm->ps->replied);
         free(comm->ps->pieces);
         free(comm->ps);
         comm->ps = NULL;
@@ -92,7 +92,7 @@ static bool make_worker(struct weir_comm *comm, size_t n_elems, bool is_relaxed)
     ps->is_relaxed = is_relaxed;
     return ps->pieces != NULL && ps_order_init(&ps->order, ps->layout.n_pieces) &&
            ps_queue_init(&ps->ready, ps->layout.n_pieces, ps->layout.n_servers) &&
-           ps_queue_init(&ps->answered, ps->layout.n_pieces, 1);
+           ps_queue_init(&ps->replied, ps->layout.n_pieces, 1);
 }
 
 /* ---- who goes next --------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static void make_ready(struct ps_worker *ps, size_t i_piece, uint64_t now_ns)
 static size_t take_next(struct ps_worker *ps, enum place place, uint64_t free_ns)
 {
     return place == PIECE_READY ? ps_queue_take(&ps->ready, ps->n_leaving, LEAVING_MOST, free_ns)
-                                : ps_queue_take(&ps->answered, NULL, 0, free_ns);
+                                : ps_queue_take(&ps->replied, NULL, 0, free_ns);
 }
 
 /* ---- a pretended link ------------------------------------------------------------------------ */
@@ -136,24 +136,25 @@ static uint64_t carry_ns(const struct weir_comm *comm, size_t i_piece)
  * to the end of its lane, which takes what was there as soon as it is free, whenever this thread is
  * woken. @return SIZE_MAX: none.
  */
-static size_t advance(struct weir_comm *comm, enum place place, struct lane *lane, uint64_t now_ns)
+static size_t advance(struct weir_comm *comm, enum place place, struct emulated_link *link,
+                      uint64_t now_ns)
 {
     struct ps_worker *ps = comm->ps;
     if (comm->link_bytes_s <= 0 || !ps->has_data) {
         return take_next(ps, place, UINT64_MAX);
     }
-    if (lane->i_piece == SIZE_MAX) {
-        size_t i = take_next(ps, place, lane->free_ns);
+    if (link->i_piece == SIZE_MAX) {
+        size_t i = take_next(ps, place, link->free_ns);
         if (i == SIZE_MAX) {
             return SIZE_MAX;
         }
-        lane->i_piece = i;
-        lane->free_ns = WEIR_MAX(lane->free_ns, ps->pieces[i].since_ns) + carry_ns(comm, i);
+        link->i_piece = i;
+        link->free_ns = WEIR_MAX(link->free_ns, ps->pieces[i].since_ns) + carry_ns(comm, i);
         ps->pieces[i].place = PIECE_ON_LINK;
     }
-    size_t i_arrived = now_ns < lane->free_ns ? SIZE_MAX : lane->i_piece;
+    size_t i_arrived = now_ns < link->free_ns ? SIZE_MAX : link->i_piece;
     if (i_arrived != SIZE_MAX) {
-        lane->i_piece = SIZE_MAX;
+        link->i_piece = SIZE_MAX;
     }
     return i_arrived;
 }
@@ -166,9 +167,9 @@ uint64_t comm_ps_next_ns(const struct weir_comm *comm)
     return WEIR_MIN(up_ns, down_ns);
 }
 
-bool comm_ps_is_beside(const struct weir_comm *comm)
+bool comm_ps_is_concurrent(const struct weir_comm *comm)
 {
-    return comm->ps != NULL && comm->ps->n_out > 0 && transport_of(comm)->is_beside;
+    return comm->ps != NULL && comm->ps->n_out > 0 && transport_of(comm)->is_concurrent;
 }
 
 int comm_ps_event_fd(struct weir_comm *comm)
@@ -196,25 +197,25 @@ static weir_status send_ready(struct weir_comm *comm, uint64_t now_ns)
 }
 
 /** Of what was handed over: what has left, what was answered. */
-static weir_status look(struct weir_comm *comm, bool *out_has_room)
+static weir_status poll(struct weir_comm *comm, bool *out_has_room)
 {
     struct ps_worker *ps = comm->ps;
     for (size_t i = 0; i < ps->layout.n_pieces; i++) {
         struct piece *piece = &ps->pieces[i];
-        enum ps_sight sight = PS_LEAVING;
+        enum ps_poll_state state = PS_LEAVING;
         if (piece->place != PIECE_LEAVING && piece->place != PIECE_AWAITED) {
             continue;
         }
-        WEIR_TRY(transport_of(comm)->look(comm, i, &sight, &piece->since_ns));
-        if (piece->place == PIECE_LEAVING && sight != PS_LEAVING) {
+        WEIR_TRY(transport_of(comm)->poll(comm, i, &state, &piece->since_ns));
+        if (piece->place == PIECE_LEAVING && state != PS_LEAVING) {
             piece->place = PIECE_AWAITED;
             ps->n_leaving[i % (size_t)ps->layout.n_servers]--;
             *out_has_room = true;
         }
-        if (sight == PS_ANSWERED) {
-            piece->place = PIECE_ANSWERED;
+        if (state == PS_REPLIED) {
+            piece->place = PIECE_REPLIED;
             ps_order_note(&ps->order, i, piece->since_ns);
-            ps_queue_add(&ps->answered, i, piece->since_ns, place_by_need(ps, i));
+            ps_queue_add(&ps->replied, i, piece->since_ns, place_by_need(ps, i));
         }
     }
     return WEIR_OK;
@@ -223,13 +224,13 @@ static weir_status look(struct weir_comm *comm, bool *out_has_room)
 static void bring_back(struct weir_comm *comm, uint64_t now_ns)
 {
     struct ps_worker *ps = comm->ps;
-    for (size_t i; (i = advance(comm, PIECE_ANSWERED, &ps->down, now_ns)) != SIZE_MAX;) {
+    for (size_t i; (i = advance(comm, PIECE_REPLIED, &ps->down, now_ns)) != SIZE_MAX;) {
         ps->pieces[i].place = PIECE_BACK;
         ps->n_out--;
     }
 }
 
-void comm_ps_pump(struct weir_comm *comm)
+void comm_ps_progress(struct weir_comm *comm)
 {
     lock(comm);
     bool has_room = comm->ps != NULL && comm->ps->n_out > 0 && comm_failed(comm) == WEIR_OK;
@@ -237,7 +238,7 @@ void comm_ps_pump(struct weir_comm *comm)
         uint64_t now_ns = weir_mono_ns();
         has_room = false;
         /* A failure is the communicator's: whoever waits sees it. */
-        if (send_ready(comm, now_ns) != WEIR_OK || look(comm, &has_room) != WEIR_OK) {
+        if (send_ready(comm, now_ns) != WEIR_OK || poll(comm, &has_room) != WEIR_OK) {
             (void)pthread_cond_broadcast(&comm->changed);
             break;
         }
@@ -258,7 +259,7 @@ static weir_status begin(struct weir_comm *comm, uint64_t kind, const struct wei
     if (ps == NULL || ps->n_out > 0) {
         return WEIR_ERR_INVALID;
     }
-    WEIR_TRY(comm_turn_take(comm));
+    WEIR_TRY(comm_execution_lock(comm));
     lock(comm);
     for (size_t i = 0; i < ps->layout.n_pieces; i++) {
         ps->pieces[i] =
@@ -266,7 +267,7 @@ static weir_status begin(struct weir_comm *comm, uint64_t kind, const struct wei
     }
     memset(ps->n_leaving, 0, sizeof ps->n_leaving);
     ps_queue_clear(&ps->ready);
-    ps_queue_clear(&ps->answered);
+    ps_queue_clear(&ps->replied);
     if (kind == PS_ROUND_STEP) {
         ps_order_begin(&ps->order);
     }
@@ -274,7 +275,7 @@ static weir_status begin(struct weir_comm *comm, uint64_t kind, const struct wei
     ps->has_data = ps_round_has_data(kind, comm->rank);
     unlock(comm);
     weir_status status = transport_of(comm)->begin(comm, &round);
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return status;
 }
 
@@ -342,8 +343,8 @@ bool weir_ps_is_back(struct weir_comm *comm, size_t first_elem, size_t n_elems)
     if (!is_range(comm->ps, first_elem, n_elems)) {
         return false;
     }
-    if (transport_of(comm)->is_beside) {
-        comm_ps_pump(comm);
+    if (transport_of(comm)->is_concurrent) {
+        comm_ps_progress(comm);
     }
     lock(comm);
     bool is_back = find_out(comm->ps, first_elem, n_elems) == SIZE_MAX;
@@ -366,7 +367,7 @@ static weir_status idle(struct weir_comm *comm, size_t i_piece, uint64_t deadlin
     const uint64_t until_ns = WEIR_MIN(comm_ps_next_ns(comm), deadline_ns);
     unlock(comm);
     WEIR_TRY(comm_failed(comm));
-    if (place == PIECE_ANSWERED || place == PIECE_ON_LINK) {
+    if (place == PIECE_REPLIED || place == PIECE_ON_LINK) {
         sleep_until(until_ns); /* the pretended link's doing: the transport knows nothing of it */
         return WEIR_OK;
     }
@@ -379,10 +380,10 @@ weir_status weir_ps_wait(struct weir_comm *comm, size_t first_elem, size_t n_ele
     if (!is_range(comm->ps, first_elem, n_elems)) {
         return WEIR_ERR_INVALID;
     }
-    WEIR_TRY(comm_turn_take(comm));
+    WEIR_TRY(comm_execution_lock(comm));
     weir_status status = WEIR_OK;
     while (status == WEIR_OK) {
-        comm_ps_pump(comm);
+        comm_ps_progress(comm);
         lock(comm);
         size_t i_piece = find_out(comm->ps, first_elem, n_elems);
         unlock(comm);
@@ -391,7 +392,7 @@ weir_status weir_ps_wait(struct weir_comm *comm, size_t first_elem, size_t n_ele
         }
         status = idle(comm, i_piece, deadline_ns);
     }
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return status;
 }
 
@@ -438,14 +439,14 @@ weir_status weir_ps_pull(struct weir_comm *comm, float *weights, size_t n_elems)
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /** With the turn: tell all servers, and wait until they have done it. */
-static weir_status say(struct weir_comm *comm, const struct ps_word *word)
+static weir_status broadcast(struct weir_comm *comm, const struct ps_control *control)
 {
     uint64_t deadline_ns = comm_deadline_ns(comm);
-    bool is_heard = false;
-    WEIR_TRY(transport_of(comm)->say(comm, word));
+    bool is_acked = false;
+    WEIR_TRY(transport_of(comm)->broadcast(comm, control));
     for (;;) {
-        WEIR_TRY(transport_of(comm)->is_heard(comm, &is_heard));
-        if (is_heard) {
+        WEIR_TRY(transport_of(comm)->is_acked(comm, &is_acked));
+        if (is_acked) {
             return WEIR_OK;
         }
         WEIR_TRY(transport_of(comm)->idle(comm, SIZE_MAX, deadline_ns, deadline_ns));
@@ -457,25 +458,25 @@ static bool is_worker_of_servers(const struct weir_comm *comm)
     return comm->rank < comm->n_workers && comm->n_workers < comm->size;
 }
 
-static weir_status say_in_turn(struct weir_comm *comm, const struct ps_word *word)
+static weir_status broadcast_locked(struct weir_comm *comm, const struct ps_control *control)
 {
     if (!is_worker_of_servers(comm) || (comm->ps != NULL && comm->ps->n_out > 0)) {
         return WEIR_ERR_INVALID;
     }
-    WEIR_TRY(comm_turn_take(comm));
-    weir_status status = say(comm, word);
-    comm_turn_give(comm);
+    WEIR_TRY(comm_execution_lock(comm));
+    weir_status status = broadcast(comm, control);
+    comm_execution_unlock(comm);
     return status;
 }
 
 weir_status weir_ps_start_relaxed(struct weir_comm *comm, float *weights, size_t n_elems,
                                   uint64_t staleness)
 {
-    const struct ps_word word = {.op = PS_OPEN, .n_elems = n_elems, .staleness = staleness};
+    const struct ps_control control = {.op = PS_OPEN, .n_elems = n_elems, .staleness = staleness};
     if (!is_worker_of_servers(comm) || n_elems > SIZE_MAX / 8) {
         return WEIR_ERR_INVALID;
     }
-    WEIR_TRY(comm_turn_take(comm));
+    WEIR_TRY(comm_execution_lock(comm));
     lock(comm);
     bool has_memory = make_worker(comm, n_elems, staleness > 0);
     unlock(comm);
@@ -483,9 +484,9 @@ weir_status weir_ps_start_relaxed(struct weir_comm *comm, float *weights, size_t
         has_memory ? transport_of(comm)->open(comm, &comm->ps->layout)
                    : comm_fail(comm, WEIR_ERR_NOMEM, comm->rank, "no memory for the pieces");
     if (status == WEIR_OK) {
-        status = say(comm, &word);
+        status = broadcast(comm, &control);
     }
-    comm_turn_give(comm);
+    comm_execution_unlock(comm);
     return status == WEIR_OK ? go_round(comm, PS_ROUND_START, weights, n_elems, NULL) : status;
 }
 
@@ -494,12 +495,12 @@ weir_status weir_ps_start(struct weir_comm *comm, float *weights, size_t n_elems
     return weir_ps_start_relaxed(comm, weights, n_elems, 0);
 }
 
-weir_status weir_ps_tell(struct weir_comm *comm, const struct weir_ps_step *step)
+weir_status weir_ps_command(struct weir_comm *comm, const struct weir_ps_step *step)
 {
-    return say_in_turn(comm, &(struct ps_word){.op = PS_TELL, .step = *step});
+    return broadcast_locked(comm, &(struct ps_control){.op = PS_COMMAND, .step = *step});
 }
 
 weir_status weir_ps_stop(struct weir_comm *comm)
 {
-    return say_in_turn(comm, &(struct ps_word){.op = PS_STOP});
+    return broadcast_locked(comm, &(struct ps_control){.op = PS_STOP});
 }

@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "comm/rendezvous/link.h"
+#include "comm/rendezvous/auth_conn.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -317,7 +317,7 @@ static int connect_one(const struct addrinfo *to, uint64_t deadline_ns)
         struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
         socklen_t len = sizeof problem;
         problem = ETIMEDOUT;
-        if (poll(&poll_fd, 1, link_poll_ms(deadline_ns, INT_MAX)) == 1) {
+        if (poll(&poll_fd, 1, auth_conn_poll_ms(deadline_ns, INT_MAX)) == 1) {
             (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &len);
         }
     }

@@ -19,7 +19,7 @@ static void rendezvous_init(struct rendezvous *rdv, const struct weir_comm_confi
                                .deadline_ns = deadline_ns};
     weir_buf_init(&rdv->table, TABLE_MAX_BYTES);
     for (int i = 0; i < WEIR_COMM_MAX_RANKS; i++) {
-        link_init(&rdv->links[i], -1);
+        auth_conn_init(&rdv->conns[i], -1);
     }
 }
 
@@ -34,7 +34,7 @@ weir_status rendezvous_make(const struct weir_comm_config *config, uint64_t dead
     weir_status status =
         address_rendezvous_parse(config->rendezvous, rdv->job_id, rdv->attempt, &rdv->where, err);
     if (status == WEIR_OK) {
-        status = proof_key_from_secret(config->secret, &rdv->key);
+        status = mac_key_from_secret(config->secret, &rdv->key);
         if (status != WEIR_OK) {
             (void)weir_error_set(err, status, "libsodium does not start");
         }
@@ -68,7 +68,7 @@ void rendezvous_close(struct rendezvous *rdv)
         return;
     }
     for (int i = 0; i < WEIR_COMM_MAX_RANKS; i++) {
-        link_close(&rdv->links[i]);
+        auth_conn_close(&rdv->conns[i]);
     }
     weir_buf_fini(&rdv->table);
     free(rdv);
@@ -84,23 +84,23 @@ void rendezvous_abort(struct rendezvous *rdv, weir_status status, int rank, cons
     wire_problem_write(&writer, &problem);
     /* A rank that does not read must not hold up the others: what fits its socket, no more. */
     for (int r = 1; r < rdv->size; r++) {
-        if (rdv->links[r].fd >= 0) {
-            (void)!link_send(&rdv->links[r], WIRE_ABORT, bytes, writer.len, 0);
+        if (rdv->conns[r].fd >= 0) {
+            (void)!auth_conn_send(&rdv->conns[r], WIRE_ABORT, bytes, writer.len, 0);
         }
     }
 }
 
 /* What a lost or misbehaving connection means, said with the rank's number. */
-static weir_status link_problem(weir_status status, int rank, struct weir_error *err)
+static weir_status conn_problem(weir_status status, int rank, struct weir_error *err)
 {
     switch (status) {
     case WEIR_ERR_PEER:
         return weir_error_set(err, status, "rank %d was lost while the ranks met", rank);
     case WEIR_ERR_TIMEOUT:
-        return weir_error_set(err, status, "rank %d was not heard from in time while the ranks met",
+        return weir_error_set(err, status, "rank %d sent nothing in time while the ranks met",
                               rank);
     case WEIR_ERR_UNAUTH:
-        return weir_error_set(err, status, "rank %d sent a frame without the right proof", rank);
+        return weir_error_set(err, status, "rank %d sent a frame with a wrong MAC", rank);
     default:
         return weir_error_set(err, status, "exchange with rank %d: %s", rank,
                               weir_status_text(status));
@@ -142,7 +142,7 @@ struct gather {
 static weir_status gather_from(struct rendezvous *rdv, struct gather *gather, int rank,
                                struct weir_error *err)
 {
-    weir_status status = link_try_receive(&rdv->links[rank], &gather->frames[rank]);
+    weir_status status = auth_conn_try_receive(&rdv->conns[rank], &gather->frames[rank]);
     if (status == WEIR_ERR_END) {
         return WEIR_OK;
     }
@@ -150,7 +150,7 @@ static weir_status gather_from(struct rendezvous *rdv, struct gather *gather, in
         status = WEIR_ERR_CORRUPT;
     }
     if (status != WEIR_OK) {
-        (void)link_problem(status, rank, err);
+        (void)conn_problem(status, rank, err);
         rendezvous_abort(rdv, status, rank, err->message);
         return status;
     }
@@ -166,7 +166,7 @@ static weir_status gather_timeout(struct rendezvous *rdv, const struct gather *g
     while (gather->has[rank]) {
         rank++;
     }
-    (void)link_problem(WEIR_ERR_TIMEOUT, rank, err);
+    (void)conn_problem(WEIR_ERR_TIMEOUT, rank, err);
     rendezvous_abort(rdv, WEIR_ERR_TIMEOUT, rank, err->message);
     return WEIR_ERR_TIMEOUT;
 }
@@ -182,7 +182,7 @@ static weir_status gather_all(struct rendezvous *rdv, struct gather *gather, str
                 WEIR_TRY(gather_from(rdv, gather, r, err));
             }
             poll_fds[r - 1] = (struct pollfd){
-                .fd = rdv->links[r].fd, .events = gather->has[r] ? POLLRDHUP : POLLIN | POLLRDHUP};
+                .fd = rdv->conns[r].fd, .events = gather->has[r] ? POLLRDHUP : POLLIN | POLLRDHUP};
         }
         if (gather->n_missing == 0) {
             return WEIR_OK;
@@ -190,11 +190,11 @@ static weir_status gather_all(struct rendezvous *rdv, struct gather *gather, str
         if (weir_mono_ns() >= rdv->deadline_ns) {
             return gather_timeout(rdv, gather, err);
         }
-        (void)poll(poll_fds, (nfds_t)rdv->size - 1, link_poll_ms(rdv->deadline_ns, INT_MAX));
+        (void)poll(poll_fds, (nfds_t)rdv->size - 1, auth_conn_poll_ms(rdv->deadline_ns, INT_MAX));
         for (int r = 1; r < rdv->size; r++) {
             if (gather->has[r] &&
                 (poll_fds[r - 1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
-                (void)link_problem(WEIR_ERR_PEER, r, err);
+                (void)conn_problem(WEIR_ERR_PEER, r, err);
                 rendezvous_abort(rdv, WEIR_ERR_PEER, r, err->message);
                 return WEIR_ERR_PEER;
             }
@@ -225,10 +225,10 @@ static weir_status exchange_root(struct rendezvous *rdv, const void *bytes, size
     }
     free(gather);
     for (int r = 1; r < rdv->size && status == WEIR_OK; r++) {
-        status =
-            link_send(&rdv->links[r], WIRE_DATA, rdv->table.data, rdv->table.len, rdv->deadline_ns);
+        status = auth_conn_send(&rdv->conns[r], WIRE_DATA, rdv->table.data, rdv->table.len,
+                                rdv->deadline_ns);
         if (status != WEIR_OK) {
-            (void)link_problem(status, r, err);
+            (void)conn_problem(status, r, err);
             rendezvous_abort(rdv, status, r, err->message);
         }
     }
@@ -238,15 +238,15 @@ static weir_status exchange_root(struct rendezvous *rdv, const void *bytes, size
 static weir_status exchange_leaf(struct rendezvous *rdv, const void *bytes, size_t len,
                                  struct weir_error *err)
 {
-    struct link *link = &rdv->links[0];
+    struct auth_conn *conn = &rdv->conns[0];
     struct wire_frame frame;
-    weir_status status = link_send(link, WIRE_DATA, bytes, len, rdv->deadline_ns);
+    weir_status status = auth_conn_send(conn, WIRE_DATA, bytes, len, rdv->deadline_ns);
     if (status == WEIR_OK || status == WEIR_ERR_PEER) {
         /* Also after a failed send: rank 0 may have said why it closed. */
-        status = link_receive(link, rdv->deadline_ns, &frame);
+        status = auth_conn_receive(conn, rdv->deadline_ns, &frame);
     }
     if (status != WEIR_OK) {
-        return link_problem(status, 0, err);
+        return conn_problem(status, 0, err);
     }
     if (frame.type == WIRE_ABORT) {
         struct wire_problem problem;
@@ -255,7 +255,7 @@ static weir_status exchange_leaf(struct rendezvous *rdv, const void *bytes, size
         }
     }
     if (frame.type != WIRE_DATA) {
-        return link_problem(WEIR_ERR_CORRUPT, 0, err);
+        return conn_problem(WEIR_ERR_CORRUPT, 0, err);
     }
     status = weir_buf_append(&rdv->table, frame.payload, frame.len);
     return status == WEIR_OK ? WEIR_OK : weir_error_set(err, status, "keeping the table of ranks");

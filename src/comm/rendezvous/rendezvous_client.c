@@ -10,7 +10,7 @@ enum {
     RETRY_MS = 10,       /**< Between looks at a file that is not there yet. */
     CONNECT_MS = 1000,   /**< One address that swallows packets must not use up the deadline. */
     HANDSHAKE_MS = 5000, /**< Rank 0 answers at once, or it is not rank 0. */
-    DOOR_MS = 600000     /**< The leader of an elastic group answers between two steps. */
+    JOIN_MS = 600000     /**< The leader of an elastic group answers between two steps. */
 };
 
 static uint64_t soon(const struct rendezvous *rdv, unsigned ms)
@@ -20,20 +20,20 @@ static uint64_t soon(const struct rendezvous *rdv, unsigned ms)
 }
 
 /* A member of an elastic group is at its door. */
-static uint64_t answer_due(const struct rendezvous *rdv)
+static uint64_t reply_due(const struct rendezvous *rdv)
 {
-    return soon(rdv, rdv->size == 0 ? DOOR_MS : HANDSHAKE_MS);
+    return soon(rdv, rdv->size == 0 ? JOIN_MS : HANDSHAKE_MS);
 }
 
 /* Outcome of one try: WEIR_OK; *out_is_final: another try cannot help. */
-static weir_status finish_join(struct rendezvous *rdv, struct link *link,
+static weir_status finish_join(struct rendezvous *rdv, struct auth_conn *conn,
                                const struct wire_challenge *challenge, const uint8_t *nonce,
                                bool *out_is_final, struct weir_error *err)
 {
     struct wire_frame frame;
-    weir_status status = link_receive(link, answer_due(rdv), &frame);
+    weir_status status = auth_conn_receive(conn, reply_due(rdv), &frame);
     if (status != WEIR_OK) {
-        return weir_error_set(err, status, "rank 0 did not answer");
+        return weir_error_set(err, status, "rank 0 did not reply");
     }
     if (frame.type == WIRE_REFUSE) {
         struct wire_problem problem;
@@ -45,27 +45,27 @@ static weir_status finish_join(struct rendezvous *rdv, struct link *link,
         }
     }
     if (frame.type != WIRE_ACCEPT || frame.len != WIRE_MAC_BYTES) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "rank 0 sent something else than an answer");
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "rank 0 sent something else than a reply");
     }
     uint8_t expected[WIRE_MAC_BYTES];
-    proof_of_accept(&rdv->key, challenge->nonce, nonce, expected);
-    if (!proof_is_equal(frame.payload, expected)) {
+    mac_of_accept(&rdv->key, challenge->nonce, nonce, expected);
+    if (!mac_is_equal(frame.payload, expected)) {
         *out_is_final = true;
         return weir_error_set(err, WEIR_ERR_UNAUTH,
                               "whoever listens as rank 0 does not know the job secret");
     }
-    struct proof_key connection_key;
-    proof_key_for_connection(&rdv->key, challenge->nonce, nonce, &connection_key);
-    link_prove(link, &connection_key, false);
+    struct mac_key connection_key;
+    mac_key_for_connection(&rdv->key, challenge->nonce, nonce, &connection_key);
+    auth_conn_authenticate(conn, &connection_key, false);
     return WEIR_OK;
 }
 
-static weir_status shake_hands(struct rendezvous *rdv, struct link *link, const uint8_t *instance,
-                               bool *out_is_final, struct weir_error *err)
+static weir_status shake_hands(struct rendezvous *rdv, struct auth_conn *conn,
+                               const uint8_t *instance, bool *out_is_final, struct weir_error *err)
 {
     struct wire_frame frame;
     struct wire_challenge challenge;
-    weir_status status = link_receive(link, answer_due(rdv), &frame);
+    weir_status status = auth_conn_receive(conn, reply_due(rdv), &frame);
     if (status == WEIR_OK && frame.type != WIRE_CHALLENGE) {
         status = WEIR_ERR_CORRUPT;
     }
@@ -84,16 +84,16 @@ static weir_status shake_hands(struct rendezvous *rdv, struct link *link, const 
                              .attempt = (uint32_t)rdv->attempt};
     (void)snprintf(join.job_id, sizeof join.job_id, "%s", rdv->job_id);
     weir_random_bytes(join.nonce, sizeof join.nonce);
-    proof_of_join(&rdv->key, challenge.nonce, &join, join.mac);
+    mac_of_join(&rdv->key, challenge.nonce, &join, join.mac);
     uint8_t bytes[WIRE_MAX_HELLO];
     struct wire_writer writer = {.data = bytes, .cap = sizeof bytes};
     wire_join_write(&writer, &join);
     wire_put_bytes(&writer, join.mac, sizeof join.mac);
-    status = link_send(link, WIRE_JOIN, bytes, writer.len, soon(rdv, HANDSHAKE_MS));
+    status = auth_conn_send(conn, WIRE_JOIN, bytes, writer.len, soon(rdv, HANDSHAKE_MS));
     if (status != WEIR_OK && status != WEIR_ERR_PEER) {
         return weir_error_set(err, status, "rank 0 does not read");
     }
-    return finish_join(rdv, link, &challenge, join.nonce, out_is_final, err);
+    return finish_join(rdv, conn, &challenge, join.nonce, out_is_final, err);
 }
 
 /* instance NULL: any rank 0 that knows the secret is the right one (tcp://). */
@@ -102,11 +102,11 @@ static weir_status try_address(struct rendezvous *rdv, const char *address, cons
 {
     int fd = -1;
     WEIR_TRY(address_connect(address, soon(rdv, CONNECT_MS), &fd, err));
-    struct link *link = &rdv->links[0];
-    link_init(link, fd);
-    weir_status status = shake_hands(rdv, link, instance, out_is_final, err);
+    struct auth_conn *conn = &rdv->conns[0];
+    auth_conn_init(conn, fd);
+    weir_status status = shake_hands(rdv, conn, instance, out_is_final, err);
     if (status != WEIR_OK) {
-        link_close(link);
+        auth_conn_close(conn);
         *out_is_final =
             *out_is_final || status == WEIR_ERR_NOMEM; /* ours: rank 0 is not at fault */
         (void)weir_error_prefix(err, "%s: ", address);
@@ -176,6 +176,6 @@ weir_status rendezvous_connect(struct rendezvous *rdv, struct weir_error *err)
                                   "rank 0 was not found at %s in time (last try: %s)", rdv->url,
                                   last.message);
         }
-        (void)poll(NULL, 0, link_poll_ms(rdv->deadline_ns, RETRY_MS));
+        (void)poll(NULL, 0, auth_conn_poll_ms(rdv->deadline_ns, RETRY_MS));
     }
 }

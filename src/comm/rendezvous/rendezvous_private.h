@@ -6,7 +6,7 @@
 #define WEIR_COMM_RENDEZVOUS_PRIVATE_H
 
 #include "comm/rendezvous/address.h"
-#include "comm/rendezvous/link.h"
+#include "comm/rendezvous/auth_conn.h"
 #include "comm/rendezvous/rendezvous.h"
 
 struct rendezvous {
@@ -14,12 +14,12 @@ struct rendezvous {
     const char *job_id; /**< Borrowed for rendezvous_join only. */
     const char *url;    /**< Ditto. */
     struct address_rendezvous where;
-    struct proof_key key;
+    struct mac_key key;
     uint64_t deadline_ns;
     const int *wanted; /**< rendezvous_narrow */
     int n_wanted;
-    struct weir_buf table;                  /**< What the last exchange gave. */
-    struct link links[WEIR_COMM_MAX_RANKS]; /**< Rank 0: one per other rank; others: [0]. */
+    struct weir_buf table;                       /**< What the last exchange gave. */
+    struct auth_conn conns[WEIR_COMM_MAX_RANKS]; /**< Rank 0: one per other rank; others: [0]. */
 };
 
 /** One that has met nobody yet. INVALID, NOMEM, UNAVAILABLE. */

@@ -1,15 +1,15 @@
 #include "comm/rendezvous/rendezvous_private.h"
 
 #include "base/clock.h"
-#include "comm/rendezvous/reception.h"
+#include "comm/rendezvous/handshake_listener.h"
 
 struct server {
     struct rendezvous *rdv;
     int n_joined;
-    struct reception reception;
+    struct handshake_listener listener;
 };
 
-static weir_status judge(void *context, const struct wire_join *join, struct weir_error *err)
+static weir_status check_rank(void *context, const struct wire_join *join, struct weir_error *err)
 {
     const struct server *server = context;
     const struct rendezvous *rdv = server->rdv;
@@ -26,16 +26,16 @@ static weir_status judge(void *context, const struct wire_join *join, struct wei
         return weir_error_set(err, WEIR_ERR_INVALID, "rank %u is not in 1..%d", join->rank,
                               rdv->size - 1);
     }
-    if (rdv->links[join->rank].fd >= 0) {
+    if (rdv->conns[join->rank].fd >= 0) {
         return weir_error_set(err, WEIR_ERR_CONFLICT, "rank %u has joined already", join->rank);
     }
     return WEIR_OK;
 }
 
-static void admit(void *context, const struct wire_join *join, struct link *link)
+static void accept_rank(void *context, const struct wire_join *join, struct auth_conn *conn)
 {
     struct server *server = context;
-    server->rdv->links[join->rank] = *link;
+    server->rdv->conns[join->rank] = *conn;
     server->n_joined++;
 }
 
@@ -43,16 +43,16 @@ static void admit(void *context, const struct wire_join *join, struct link *link
 static void wait_for_events(struct server *server)
 {
     struct rendezvous *rdv = server->rdv;
-    struct pollfd poll_fds[RECEPTION_MAX_FDS + WEIR_COMM_MAX_RANKS];
-    nfds_t n = reception_poll_fds(&server->reception, poll_fds);
+    struct pollfd poll_fds[HANDSHAKE_MAX_FDS + WEIR_COMM_MAX_RANKS];
+    nfds_t n = handshake_listener_poll_fds(&server->listener, poll_fds);
     nfds_t first_joined = n;
     for (int r = 0; r < rdv->size; r++) {
-        poll_fds[n++] = (struct pollfd){.fd = rdv->links[r].fd, .events = POLLRDHUP};
+        poll_fds[n++] = (struct pollfd){.fd = rdv->conns[r].fd, .events = POLLRDHUP};
     }
-    (void)poll(poll_fds, n, link_poll_ms(rdv->deadline_ns, 1000));
+    (void)poll(poll_fds, n, auth_conn_poll_ms(rdv->deadline_ns, 1000));
     for (int r = 1; r < rdv->size; r++) {
         if ((poll_fds[first_joined + (nfds_t)r].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
-            link_close(&rdv->links[r]);
+            auth_conn_close(&rdv->conns[r]);
             server->n_joined--;
         }
     }
@@ -63,13 +63,13 @@ static weir_status missing(const struct server *server, struct weir_error *err)
     char ranks[128] = "";
     size_t len = 0;
     for (int r = 1; r < server->rdv->size; r++) {
-        if (server->rdv->links[r].fd < 0 && len < sizeof ranks - 8) {
+        if (server->rdv->conns[r].fd < 0 && len < sizeof ranks - 8) {
             len += (size_t)snprintf(ranks + len, sizeof ranks - len, " %d", r);
         }
     }
     return weir_error_set(err, WEIR_ERR_TIMEOUT,
                           "these ranks did not come to %s in time:%s (connections refused: %d)",
-                          server->rdv->url, ranks, server->reception.n_refused);
+                          server->rdv->url, ranks, server->listener.n_refused);
 }
 
 weir_status rendezvous_serve(struct rendezvous *rdv, struct weir_error *err)
@@ -79,14 +79,14 @@ weir_status rendezvous_serve(struct rendezvous *rdv, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the rendezvous");
     }
     server->rdv = rdv;
-    server->reception = (struct reception){.where = &rdv->where,
-                                           .key = &rdv->key,
-                                           .job_id = rdv->job_id,
-                                           .attempt = rdv->attempt,
-                                           .context = server,
-                                           .judge = judge,
-                                           .admit = admit};
-    weir_status status = reception_open(&server->reception, err);
+    server->listener = (struct handshake_listener){.where = &rdv->where,
+                                                   .key = &rdv->key,
+                                                   .job_id = rdv->job_id,
+                                                   .attempt = rdv->attempt,
+                                                   .context = server,
+                                                   .check = check_rank,
+                                                   .accept = accept_rank};
+    weir_status status = handshake_listener_open(&server->listener, err);
     while (status == WEIR_OK && server->n_joined < rdv->size - 1) {
         if (weir_mono_ns() >= rdv->deadline_ns) {
             struct weir_error why;
@@ -96,9 +96,9 @@ weir_status rendezvous_serve(struct rendezvous *rdv, struct weir_error *err)
             break;
         }
         wait_for_events(server);
-        reception_serve(&server->reception);
+        handshake_listener_serve(&server->listener);
     }
-    reception_close(&server->reception);
+    handshake_listener_close(&server->listener);
     free(server);
     return status;
 }

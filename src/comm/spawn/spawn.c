@@ -17,9 +17,9 @@
 
 /* After the first failure, for the others to say why as well: longer if it was but the loss of
  * another rank, whose own words are on the way; then for them to notice that input closed. */
-#define LINGER_MS      300
-#define LINGER_ECHO_MS 3000
-#define GRACE_MS       5000
+#define LINGER_MS           300
+#define LINGER_SECONDARY_MS 3000
+#define GRACE_MS            5000
 
 #define LINE_BYTES   1024
 #define LAST_BYTES   256
@@ -50,7 +50,7 @@ struct spawn {
     sigset_t old_mask;
     int64_t close_ms, kill_ms; /**< Monotonic; INT64_MAX: never. */
     bool is_closed, is_stopped;
-    bool is_echo; /**< The failure known so far is the loss of another rank. */
+    bool is_secondary; /**< The failure known so far is the loss of another rank. */
     int failed_rank;
     struct weir_error failure; /**< status WEIR_OK: none yet. */
 };
@@ -337,13 +337,13 @@ static void note_exit(struct spawn *spawn, int rank, int wait_status)
     if ((WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) || spawn->is_closed) {
         return;
     }
-    bool is_echo =
+    bool is_secondary =
         WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == weir_status_exit(WEIR_ERR_PEER);
-    if (spawn->failure.status == WEIR_OK || (spawn->is_echo && !is_echo)) {
-        spawn->is_echo = is_echo;
+    if (spawn->failure.status == WEIR_OK || (spawn->is_secondary && !is_secondary)) {
+        spawn->is_secondary = is_secondary;
         describe(spawn, rank, wait_status);
     }
-    int64_t linger_ms = spawn->is_echo ? LINGER_ECHO_MS : LINGER_MS;
+    int64_t linger_ms = spawn->is_secondary ? LINGER_SECONDARY_MS : LINGER_MS;
     spawn->close_ms = WEIR_MIN(spawn->close_ms, weir_mono_ms() + linger_ms);
 }
 

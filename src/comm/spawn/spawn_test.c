@@ -26,13 +26,13 @@ static struct weir_arena arena;
 
 /* ---- the ranks ------------------------------------------------------------------------------- */
 
-static void write_note(const struct weir_spawn_rank *me, const char *folder, const char *word)
+static void write_note(const struct weir_spawn_rank *me, const char *folder, const char *argument)
 {
     char path[256], text[1024], here[512];
     (void)snprintf(path, sizeof path, "%s/note-%d", folder, me->rank);
     int len = snprintf(text, sizeof text, "%d of %d, %d here, pid %d, in %s, told %s, arg %s, %s",
                        me->rank, me->size, me->n_here, (int)getpid(), getcwd(here, sizeof here),
-                       getenv("TOLD"), word, me->secret);
+                       getenv("TOLD"), argument, me->secret);
     (void)!weir_file_write(path, text, (size_t)len, 0600, NULL);
 }
 
@@ -60,8 +60,8 @@ static int rank_main(char **argv)
 {
     struct weir_spawn_rank me;
     struct weir_error why;
-    const char *what = argv[1], *folder = argv[2], *word = argv[3];
-    int who = (int)strtol(word, NULL, 10);
+    const char *what = argv[1], *folder = argv[2], *text = argv[3];
+    int who = (int)strtol(text, NULL, 10);
     if (weir_spawn_join(&me, &why) != WEIR_OK) {
         (void)fprintf(stderr, "%s\n", why.message);
         return 99;
@@ -70,11 +70,11 @@ static int rank_main(char **argv)
         return sum_ranks(&me);
     }
     if (strcmp(what, "note") == 0) {
-        write_note(&me, folder, word);
+        write_note(&me, folder, text);
         (void)fprintf(stderr, "first line\nsecond");
         return 0;
     }
-    write_note(&me, folder, word);
+    write_note(&me, folder, text);
     if (sum_ranks(&me) != 0) {
         return 98;
     }
@@ -159,13 +159,13 @@ static char *read_text(const char *name)
 }
 
 /** Run, with standard error in the file "stderr". */
-static weir_status run(struct weir_spawn_config config, const char *what, const char *word)
+static weir_status run(struct weir_spawn_config config, const char *what, const char *text)
 {
-    char path[128], what_copy[16], dir_copy[64], word_copy[64];
+    char path[128], what_copy[16], dir_copy[64], text_copy[64];
     (void)snprintf(what_copy, sizeof what_copy, "%s", what);
     (void)snprintf(dir_copy, sizeof dir_copy, "%s", dir);
-    (void)snprintf(word_copy, sizeof word_copy, "%s", word);
-    char name[] = "spawn_test", *argv[] = {name, what_copy, dir_copy, word_copy, NULL};
+    (void)snprintf(text_copy, sizeof text_copy, "%s", text);
+    char name[] = "spawn_test", *argv[] = {name, what_copy, dir_copy, text_copy, NULL};
     const char *const env[] = {"TOLD=it's \"so\" \\ $HOME", NULL};
     config.argv = argv;
     config.env = env;
@@ -189,7 +189,7 @@ static int pid_in_note(int rank)
     return pid;
 }
 
-static void assert_told(int rank, int size, int n_here)
+static void assert_started_as(int rank, int size, int n_here)
 {
     char name[32], expected[64], folder[512];
     (void)snprintf(name, sizeof name, "note-%d", rank);
@@ -214,8 +214,8 @@ START_TEST(local_ranks_know_who_they_are)
 {
     weir_status status = run((struct weir_spawn_config){.n_ranks = 2}, "note", "it's $5");
     ck_assert_msg(status == WEIR_OK, "%s", err.message);
-    assert_told(0, 2, 2);
-    assert_told(1, 2, 2);
+    assert_started_as(0, 2, 2);
+    assert_started_as(1, 2, 2);
 }
 
 END_TEST
@@ -243,9 +243,9 @@ START_TEST(ranks_over_ssh_get_their_environment_by_standard_input)
     const struct weir_spawn_config config = {.hosts = "a:2,b:1", .rendezvous = rendezvous};
     weir_status status = run(config, "note", "it's $5");
     ck_assert_msg(status == WEIR_OK, "%s", err.message);
-    assert_told(0, 3, 2);
-    assert_told(1, 3, 2);
-    assert_told(2, 3, 1);
+    assert_started_as(0, 3, 2);
+    assert_started_as(1, 3, 2);
+    assert_started_as(2, 3, 1);
     const char *secret = strrchr(read_text("note-0"), ' ') + 1, *calls = read_text("calls");
     ck_assert_ptr_null(strstr(calls, secret));
     ck_assert_ptr_nonnull(strstr(calls, "BatchMode=yes a "));
@@ -264,8 +264,8 @@ START_TEST(inside_an_allocation_srun_starts_the_ranks)
     weir_status status =
         run((struct weir_spawn_config){.rendezvous = rendezvous}, "note", "it's $5");
     ck_assert_msg(status == WEIR_OK, "%s", err.message);
-    assert_told(0, 2, 1);
-    assert_told(1, 2, 1);
+    assert_started_as(0, 2, 1);
+    assert_started_as(1, 2, 1);
     ck_assert_ptr_nonnull(strstr(read_text("calls"), "--nodelist n2 "));
     status = run((struct weir_spawn_config){.rendezvous = rendezvous}, "fail", "1");
     ck_assert_int_eq(status, WEIR_ERR_UNSUPPORTED);
@@ -301,7 +301,7 @@ START_TEST(a_killed_rank_is_named_with_the_signal)
 
 END_TEST
 
-START_TEST(who_only_lost_a_rank_is_not_blamed)
+START_TEST(a_rank_that_only_lost_another_is_not_at_fault)
 {
     char path[128];
     (void)snprintf(path, sizeof path, "%s/fifo", dir);
@@ -350,7 +350,7 @@ int main(int argc, char **argv)
                                   inside_an_allocation_srun_starts_the_ranks,
                                   a_failing_rank_ends_the_others_and_is_named,
                                   a_killed_rank_is_named_with_the_signal,
-                                  who_only_lost_a_rank_is_not_blamed,
+                                  a_rank_that_only_lost_another_is_not_at_fault,
                                   a_signal_to_the_launcher_ends_all_ranks,
                                   what_cannot_start_ranks_is_said};
     if (weir_spawn_is_rank() && argc == 4) {

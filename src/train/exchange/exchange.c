@@ -216,7 +216,7 @@ static void renew_range(void *context, size_t first_elem, size_t n_elems)
 {
     struct joint_update *update = context;
     weir_status status =
-        weir_ps_joint_renew(update->worker->comm, &update->joint, first_elem, n_elems);
+        weir_ps_joint_update(update->worker->comm, &update->joint, first_elem, n_elems);
     int expected = WEIR_OK;
     (void)atomic_compare_exchange_strong(&update->status, &expected, (int)status);
 }

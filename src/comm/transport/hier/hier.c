@@ -150,21 +150,21 @@ static weir_status fail_with_local(struct weir_comm *comm)
     struct ucx_state *ucx = comm->state;
     struct shm_state *shm = hosts->local->state;
     int rank = -1;
-    unsigned why = atomic_load(&shm->header->blame) >> 16;
+    unsigned why = atomic_load(&shm->header->fault) >> 16;
     /* Who died or is late was seen here; who gave up or left has a reason, which is on its way. */
     bool is_hearsay = why == SHM_GAVE_UP || why == SHM_LEFT;
-    weir_status told = ucx_hear(ucx, is_hearsay ? NEWS_MS : 0);
-    if (told != WEIR_OK) {
-        return break_local(comm, told);
+    weir_status notified = ucx_poll_notice(ucx, is_hearsay ? NEWS_MS : 0);
+    if (notified != WEIR_OK) {
+        return break_local(comm, notified);
     }
     struct weir_error err;
     weir_status status = weir_comm_failure(hosts->local, &rank, &err);
-    static const char *const words[] = {[SHM_DIED] = "died",
+    static const char *const texts[] = {[SHM_DIED] = "died",
                                         [SHM_LEFT] = "left the group",
                                         [SHM_LATE] = "did not come in time",
                                         [SHM_GAVE_UP] = "gave up"};
     const char *what = status == WEIR_ERR_INVALID ? "disagrees on the size of the operation"
-                       : why < WEIR_ARRAY_LEN(words) && words[why] != NULL ? words[why]
+                       : why < WEIR_ARRAY_LEN(texts) && texts[why] != NULL ? texts[why]
                                                                            : "failed";
     status = ucx_fail(ucx, status, rank < 0 ? comm->rank : hosts->ranks[rank], what);
     return break_local(comm, status);
@@ -274,14 +274,14 @@ static weir_status hier_ps_open(struct weir_comm *comm, const struct ps_layout *
     return woken(comm, ucx_ps_transport.open(comm, layout));
 }
 
-static weir_status hier_ps_say(struct weir_comm *comm, const struct ps_word *word)
+static weir_status hier_ps_broadcast(struct weir_comm *comm, const struct ps_control *control)
 {
-    return woken(comm, ucx_ps_transport.say(comm, word));
+    return woken(comm, ucx_ps_transport.broadcast(comm, control));
 }
 
-static weir_status hier_ps_is_heard(struct weir_comm *comm, bool *out)
+static weir_status hier_ps_is_acked(struct weir_comm *comm, bool *out)
 {
-    return woken(comm, ucx_ps_transport.is_heard(comm, out));
+    return woken(comm, ucx_ps_transport.is_acked(comm, out));
 }
 
 static weir_status hier_ps_begin(struct weir_comm *comm, const struct ps_round *round)
@@ -294,10 +294,10 @@ static weir_status hier_ps_push(struct weir_comm *comm, size_t i_piece, float *p
     return woken(comm, ucx_ps_transport.push(comm, i_piece, piece, has_data));
 }
 
-static weir_status hier_ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+static weir_status hier_ps_poll(struct weir_comm *comm, size_t i_piece, enum ps_poll_state *out,
                                 uint64_t *out_ns)
 {
-    return woken(comm, ucx_ps_transport.look(comm, i_piece, out, out_ns));
+    return woken(comm, ucx_ps_transport.poll(comm, i_piece, out, out_ns));
 }
 
 static weir_status hier_ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
@@ -317,10 +317,10 @@ static weir_status hier_ps_next(struct weir_comm *comm, int awaited, uint64_t de
     return ucx_ps_transport.next(comm, awaited, deadline_ns, out);
 }
 
-static weir_status hier_ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
-                                  const float *weights, bool is_copied)
+static weir_status hier_ps_reply(struct weir_comm *comm, int worker, size_t i_piece,
+                                 const float *weights, bool is_copied)
 {
-    return ucx_ps_transport.answer(comm, worker, i_piece, weights, is_copied);
+    return ucx_ps_transport.reply(comm, worker, i_piece, weights, is_copied);
 }
 
 static weir_status hier_ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums,
@@ -329,23 +329,23 @@ static weir_status hier_ps_add_up(struct weir_comm *comm, double *sums, size_t n
     return ucx_ps_transport.add_up(comm, sums, n_sums, deadline_ns);
 }
 
-static weir_status hier_ps_served(struct weir_comm *comm, const struct ps_word *word)
+static weir_status hier_ps_done(struct weir_comm *comm, const struct ps_control *control)
 {
-    return ucx_ps_transport.served(comm, word);
+    return ucx_ps_transport.done(comm, control);
 }
 
 static const struct ps_transport hier_ps_transport = {.open = hier_ps_open,
-                                                      .say = hier_ps_say,
-                                                      .is_heard = hier_ps_is_heard,
+                                                      .broadcast = hier_ps_broadcast,
+                                                      .is_acked = hier_ps_is_acked,
                                                       .begin = hier_ps_begin,
                                                       .push = hier_ps_push,
-                                                      .look = hier_ps_look,
+                                                      .poll = hier_ps_poll,
                                                       .idle = hier_ps_idle,
                                                       .event_fd = hier_ps_event_fd,
                                                       .next = hier_ps_next,
-                                                      .answer = hier_ps_answer,
+                                                      .reply = hier_ps_reply,
                                                       .add_up = hier_ps_add_up,
-                                                      .served = hier_ps_served};
+                                                      .done = hier_ps_done};
 
 static int hier_event_fd(struct weir_comm *comm)
 {

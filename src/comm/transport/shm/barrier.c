@@ -19,16 +19,16 @@ enum {
 };
 
 /* Shared futexes (no FUTEX_PRIVATE_FLAG): the waiters are in other processes. */
-static void futex_wait(atomic_uint *word, unsigned expected, uint64_t wait_ns)
+static void futex_wait(atomic_uint *futex, unsigned expected, uint64_t wait_ns)
 {
     struct timespec wait = {.tv_sec = (time_t)(wait_ns / 1000000000),
                             .tv_nsec = (long)(wait_ns % 1000000000)};
-    (void)syscall(SYS_futex, word, FUTEX_WAIT, expected, &wait, NULL, 0);
+    (void)syscall(SYS_futex, futex, FUTEX_WAIT, expected, &wait, NULL, 0);
 }
 
-static void futex_wake_all(atomic_uint *word)
+static void futex_wake_all(atomic_uint *futex)
 {
-    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    (void)syscall(SYS_futex, futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static inline void pause_core(void)
@@ -43,29 +43,29 @@ static int group_size(const struct shm_state *shm, enum shm_group group)
     return group == SHM_ALL ? shm->comm->size : shm->comm->n_workers;
 }
 
-void shm_break(struct shm_state *shm, enum shm_blame why, int rank)
+void shm_break(struct shm_state *shm, enum shm_fault why, int rank)
 {
     unsigned none = 0;
-    (void)atomic_compare_exchange_strong(&shm->header->blame, &none,
+    (void)atomic_compare_exchange_strong(&shm->header->fault, &none,
                                          (unsigned)why << 16 | (unsigned)rank);
     for (int g = 0; g < SHM_N_GROUPS; g++) {
         (void)atomic_fetch_or(&shm->header->groups[g].gate, GATE_BROKEN);
         futex_wake_all(&shm->header->groups[g].gate);
     }
     for (int r = 0; r < shm->comm->size; r++) {
-        (void)atomic_fetch_or(&shm->header->ranks[r].bell, GATE_BROKEN);
-        futex_wake_all(&shm->header->ranks[r].bell);
+        (void)atomic_fetch_or(&shm->header->ranks[r].doorbell, GATE_BROKEN);
+        futex_wake_all(&shm->header->ranks[r].doorbell);
     }
 }
 
 /* Turn the group's blame into this communicator's failure. */
-static weir_status fail_as_blamed(struct shm_state *shm)
+static weir_status fail_as_reported(struct shm_state *shm)
 {
     struct weir_comm *comm = shm->comm;
-    unsigned blame = atomic_load(&shm->header->blame);
-    int rank = (int)(blame & 0xffff);
+    unsigned fault = atomic_load(&shm->header->fault);
+    int rank = (int)(fault & 0xffff);
     const char *self = rank == comm->rank ? " (this one)" : "";
-    switch ((enum shm_blame)(blame >> 16)) {
+    switch ((enum shm_fault)(fault >> 16)) {
     case SHM_DIED:
         return comm_fail(comm, WEIR_ERR_PEER, rank, "rank %d died", rank);
     case SHM_LEFT:
@@ -101,7 +101,7 @@ static weir_status fail_late(struct shm_state *shm, enum shm_group group)
             break;
         }
     }
-    return fail_as_blamed(shm);
+    return fail_as_reported(shm);
 }
 
 /* Spin for a while; true when the round is over or broken. Where spinning did not help the next one
@@ -163,7 +163,7 @@ static weir_status wait_for_round(struct shm_state *shm, enum shm_group group, u
     }
     /* A round that was completed counts, even if the group broke right after. */
     unsigned after = atomic_load(&barrier->gate);
-    return (after & ~(unsigned)GATE_BROKEN) != before ? WEIR_OK : fail_as_blamed(shm);
+    return (after & ~(unsigned)GATE_BROKEN) != before ? WEIR_OK : fail_as_reported(shm);
 }
 
 weir_status shm_barrier_wait(struct shm_state *shm, enum shm_group group, uint64_t deadline_ns)
@@ -171,7 +171,7 @@ weir_status shm_barrier_wait(struct shm_state *shm, enum shm_group group, uint64
     struct shm_barrier *barrier = &shm->header->groups[group];
     unsigned before = atomic_load(&barrier->gate);
     if ((before & GATE_BROKEN) != 0) {
-        return fail_as_blamed(shm);
+        return fail_as_reported(shm);
     }
     (void)atomic_fetch_add(&shm->header->ranks[shm->comm->rank].arrived[group], 1);
     unsigned n_arrived = atomic_fetch_add(&barrier->n_arrived, 1) + 1;
@@ -188,39 +188,39 @@ weir_status shm_barrier_wait(struct shm_state *shm, enum shm_group group, uint64
 
 /* ---- bells ----------------------------------------------------------------------------------- */
 
-void shm_bell_ring(struct shm_state *shm, int rank)
+void shm_doorbell_ring(struct shm_state *shm, int rank)
 {
     struct shm_rank *other = &shm->header->ranks[rank];
-    (void)atomic_fetch_add(&other->bell, GATE_ROUND);
+    (void)atomic_fetch_add(&other->doorbell, GATE_ROUND);
     if (atomic_load(&other->n_listeners) > 0) {
-        futex_wake_all(&other->bell);
+        futex_wake_all(&other->doorbell);
     }
 }
 
-unsigned shm_bell_look(const struct shm_state *shm)
+unsigned shm_doorbell_read(const struct shm_state *shm)
 {
-    return atomic_load(&shm->header->ranks[shm->comm->rank].bell);
+    return atomic_load(&shm->header->ranks[shm->comm->rank].doorbell);
 }
 
-weir_status shm_bell_wait(struct shm_state *shm, unsigned seen, uint64_t until_ns)
+weir_status shm_doorbell_wait(struct shm_state *shm, unsigned seen, uint64_t until_ns)
 {
     struct shm_rank *self = &shm->header->ranks[shm->comm->rank];
     if ((seen & GATE_BROKEN) != 0) {
-        return fail_as_blamed(shm);
+        return fail_as_reported(shm);
     }
     uint64_t now_ns = weir_mono_ns();
-    if (now_ns < until_ns && !spin(shm, &self->bell, seen)) {
+    if (now_ns < until_ns && !spin(shm, &self->doorbell, seen)) {
         (void)atomic_fetch_add(&self->n_listeners, 1);
-        futex_wait(&self->bell, seen, until_ns - now_ns);
+        futex_wait(&self->doorbell, seen, until_ns - now_ns);
         (void)atomic_fetch_sub(&self->n_listeners, 1);
     }
     return WEIR_OK;
 }
 
-weir_status shm_blame_late(struct shm_state *shm, int rank)
+weir_status shm_report_late_peer(struct shm_state *shm, int rank)
 {
     shm_break(shm, SHM_LATE, rank);
-    return fail_as_blamed(shm);
+    return fail_as_reported(shm);
 }
 
 static const char *op_name(uint64_t op)

@@ -56,32 +56,32 @@ struct shm_rank {
     atomic_uint has_left;
     struct shm_slot slots[2]; /**< By parity of the operation's number. */
     /* Parameter server: what a worker says, and where it puts its pieces. */
-    atomic_uint n_words, n_served; /**< Words said by a worker; carried out by a server. */
-    struct ps_word word;
+    atomic_uint n_controls, n_done; /**< Words said by a worker; carried out by a server. */
+    struct ps_control control;
     struct ps_round round;
-    uint64_t mail_offset; /**< In the memfd: struct shm_piece of each of its pieces. */
-    atomic_uint n_added;  /**< Of a server: how often it has shown its sums. */
-    uint64_t sums_offset; /**< Where: two halves, in turn. */
+    uint64_t mailbox_offset; /**< In the memfd: struct shm_piece of each of its pieces. */
+    atomic_uint n_added;     /**< Of a server: how often it has shown its sums. */
+    uint64_t sums_offset;    /**< Where: two halves, in turn. */
     alignas(SHM_CACHE_LINE)
-        atomic_uint bell; /**< As a gate: rung when there is something to see. */
+        atomic_uint doorbell; /**< As a gate: rung when there is something to see. */
     atomic_uint n_listeners;
 };
 
 /** One worker's piece: who has it follows from who counted last. */
 struct shm_piece {
-    atomic_uint n_pushed, n_answered;
+    atomic_uint n_pushed, n_replied;
     uint64_t offset; /**< Where it lies in the memfd. */
-    uint64_t answered_ns;
+    uint64_t replied_ns;
 };
 
 /** Why the group broke. */
-enum shm_blame { SHM_DIED = 1, SHM_LEFT, SHM_LATE, SHM_GAVE_UP };
+enum shm_fault { SHM_DIED = 1, SHM_LEFT, SHM_LATE, SHM_GAVE_UP };
 
 struct shm_header {
     uint64_t magic, size;
     atomic_ullong next_offset; /**< First byte of the memfd not yet given out. */
     uint64_t alloc_offset;     /**< Of the allocation being made. */
-    atomic_uint blame;         /**< enum shm_blame << 16 | rank; 0 = none. Written once. */
+    atomic_uint fault;         /**< enum shm_fault << 16 | rank; 0 = none. Written once. */
     struct shm_barrier groups[SHM_N_GROUPS];
     struct shm_rank ranks[];
 };
@@ -109,16 +109,16 @@ struct shm_watcher {
 struct shm_ps {
     struct ps_layout layout;
     /* Worker. */
-    struct shm_window mail;   /**< Its pieces. */
-    struct shm_window pushed; /**< Copies of pieces that are not shared. */
-    float **copied;           /**< By piece: where it was copied from; NULL: it was not. */
-    bool *is_out;             /**< By piece: pushed in this round. */
+    struct shm_window mailbox; /**< Its pieces. */
+    struct shm_window pushed;  /**< Copies of pieces that are not shared. */
+    float **copied;            /**< By piece: where it was copied from; NULL: it was not. */
+    bool *is_out;              /**< By piece: pushed in this round. */
     /* Server. */
-    struct shm_window mails[WEIR_COMM_MAX_RANKS], arrays[WEIR_COMM_MAX_RANKS];
+    struct shm_window mailboxes[WEIR_COMM_MAX_RANKS], arrays[WEIR_COMM_MAX_RANKS];
     struct shm_window sums[WEIR_COMM_MAX_RANKS]; /**< By server. */
     size_t n_sums;                               /**< That there is room for. */
     unsigned *n_taken;                           /**< [workers][pieces] */
-    unsigned n_words_taken[WEIR_COMM_MAX_RANKS];
+    unsigned n_controls_taken[WEIR_COMM_MAX_RANKS];
     size_t i_next; /**< Where it looks next: (piece, worker). */
 };
 
@@ -179,20 +179,21 @@ weir_status shm_barrier_wait(struct shm_state *shm, enum shm_group group,
 weir_status shm_meet(struct shm_state *shm, struct shm_slot slot) WEIR_MUST_CHECK;
 
 /** Break the group: nobody waits any more. The first blame counts. Any thread. */
-void shm_break(struct shm_state *shm, enum shm_blame why, int rank);
+void shm_break(struct shm_state *shm, enum shm_fault why, int rank);
 
 /** Break the group because this rank cannot go on; returns the failure's status. */
 weir_status shm_give_up(struct shm_state *shm, weir_status status, const char *what);
 
 /** Somebody should look. Any rank. */
-void shm_bell_ring(struct shm_state *shm, int rank);
+void shm_doorbell_ring(struct shm_state *shm, int rank);
 /** This rank's, before it looks. */
-unsigned shm_bell_look(const struct shm_state *shm);
+unsigned shm_doorbell_read(const struct shm_state *shm);
 /** Sleep until this rank's bell was rung after that look, at most until until_ns; the group's
  *  failure if it is broken. */
-weir_status shm_bell_wait(struct shm_state *shm, unsigned seen, uint64_t until_ns) WEIR_MUST_CHECK;
+weir_status shm_doorbell_wait(struct shm_state *shm, unsigned seen,
+                              uint64_t until_ns) WEIR_MUST_CHECK;
 /** Nobody need wait for this rank any longer; returns the failure's status. */
-weir_status shm_blame_late(struct shm_state *shm, int rank);
+weir_status shm_report_late_peer(struct shm_state *shm, int rank);
 
 /* ---- watch.c: who dies ---------------------------------------------------------------------- */
 
@@ -203,7 +204,7 @@ weir_status shm_watch_start(struct shm_state *shm, struct weir_error *err) WEIR_
 void shm_watch_close(struct shm_state *shm);
 
 /** The transport's `watch`. */
-void shm_watch_look(struct weir_comm *comm, bool out_is_dead[], int out_fds[]);
+void shm_watch_poll(struct weir_comm *comm, bool out_is_dead[], int out_fds[]);
 
 /* ---- collective.c, shm_ps.c: the operations ------------------------------------------------- */
 

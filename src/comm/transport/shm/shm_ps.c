@@ -1,6 +1,6 @@
 /*
  * Parameter server in shared memory. A worker's pieces stay where they are: it says where (n_pushed
- * counts), the server reads the gradients there, writes the weights over them (n_answered counts),
+ * counts), the server reads the gradients there, writes the weights over them (n_replied counts),
  * and each rings the other's bell. What was answered counts, also if the group broke right after.
  */
 #include "comm/transport/shm/shm_private.h"
@@ -14,19 +14,19 @@ static struct shm_rank *rank_of(const struct shm_state *shm, int rank)
     return &shm->header->ranks[rank];
 }
 
-static weir_status map_mail(struct shm_state *shm, int rank, struct shm_window *window,
-                            struct shm_piece **out)
+static weir_status map_mailbox(struct shm_state *shm, int rank, struct shm_window *window,
+                               struct shm_piece **out)
 {
     uint8_t *place = NULL;
     weir_status status =
-        shm_window_map(shm, rank_of(shm, rank)->mail_offset,
+        shm_window_map(shm, rank_of(shm, rank)->mailbox_offset,
                        (shm->ps.layout.n_pieces + 1) * sizeof **out, window, &place);
     *out = (struct shm_piece *)(void *)place;
     return status;
 }
 
 /** Mapped since `open`. */
-static struct shm_piece *mail_in(const struct shm_window *window)
+static struct shm_piece *mailbox_in(const struct shm_window *window)
 {
     return (struct shm_piece *)(void *)window->base; /* whole pages: it begins with the window */
 }
@@ -49,8 +49,8 @@ static weir_status no_memory(struct shm_state *shm)
 static weir_status open_worker(struct shm_state *shm)
 {
     struct weir_comm *comm = shm->comm;
-    struct shm_piece *mail = NULL;
-    size_t bytes = (shm->ps.layout.n_pieces + 1) * sizeof *mail;
+    struct shm_piece *mailbox = NULL;
+    size_t bytes = (shm->ps.layout.n_pieces + 1) * sizeof *mailbox;
     uint64_t offset = shm_segment_reserve(shm, bytes);
     shm->ps.copied = calloc(shm->ps.layout.n_pieces + 1, sizeof *shm->ps.copied);
     shm->ps.is_out = calloc(shm->ps.layout.n_pieces + 1, sizeof *shm->ps.is_out);
@@ -58,9 +58,10 @@ static weir_status open_worker(struct shm_state *shm)
         shm_segment_commit(shm, offset, bytes) != WEIR_OK) {
         return no_memory(shm);
     }
-    rank_of(shm, comm->rank)->mail_offset = offset;
+    rank_of(shm, comm->rank)->mailbox_offset = offset;
     shm_window_unmap(&shm->ps.pushed);
-    return map_mail(shm, comm->rank, &shm->ps.mail, &mail) == WEIR_OK ? WEIR_OK : no_memory(shm);
+    return map_mailbox(shm, comm->rank, &shm->ps.mailbox, &mailbox) == WEIR_OK ? WEIR_OK
+                                                                               : no_memory(shm);
 }
 
 static weir_status open_server(struct shm_state *shm)
@@ -72,8 +73,8 @@ static weir_status open_server(struct shm_state *shm)
         return no_memory(shm);
     }
     for (int r = 0; r < comm->n_workers; r++) {
-        struct shm_piece *mail = NULL;
-        if (map_mail(shm, r, &shm->ps.mails[r], &mail) != WEIR_OK) {
+        struct shm_piece *mailbox = NULL;
+        if (map_mailbox(shm, r, &shm->ps.mailboxes[r], &mailbox) != WEIR_OK) {
             return no_memory(shm);
         }
     }
@@ -93,25 +94,25 @@ static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layou
 
 /* ---- worker --------------------------------------------------------------------------------- */
 
-static weir_status ps_say(struct weir_comm *comm, const struct ps_word *word)
+static weir_status ps_broadcast(struct weir_comm *comm, const struct ps_control *control)
 {
     struct shm_state *shm = comm->state;
     struct shm_rank *self = rank_of(shm, comm->rank);
-    self->word = *word;
-    (void)atomic_fetch_add(&self->n_words, 1);
+    self->control = *control;
+    (void)atomic_fetch_add(&self->n_controls, 1);
     for (int r = comm->n_workers; r < comm->size; r++) {
-        shm_bell_ring(shm, r);
+        shm_doorbell_ring(shm, r);
     }
     return WEIR_OK;
 }
 
-static weir_status ps_is_heard(struct weir_comm *comm, bool *out)
+static weir_status ps_is_acked(struct weir_comm *comm, bool *out)
 {
     const struct shm_state *shm = comm->state;
-    unsigned n_words = atomic_load(&rank_of(shm, comm->rank)->n_words);
+    unsigned n_controls = atomic_load(&rank_of(shm, comm->rank)->n_controls);
     *out = true;
     for (int r = comm->n_workers; r < comm->size; r++) {
-        *out = *out && atomic_load(&rank_of(shm, r)->n_served) == n_words;
+        *out = *out && atomic_load(&rank_of(shm, r)->n_done) == n_controls;
     }
     return WEIR_OK;
 }
@@ -125,8 +126,8 @@ static weir_status ps_begin(struct weir_comm *comm, const struct ps_round *round
 }
 
 /** Where the servers find the piece: where it is, or else a copy. */
-static weir_status place_piece(struct shm_state *shm, size_t i_piece, float *piece, bool has_data,
-                               uint64_t *out_offset)
+static weir_status locate_piece(struct shm_state *shm, size_t i_piece, float *piece, bool has_data,
+                                uint64_t *out_offset)
 {
     const struct ps_layout *layout = &shm->ps.layout;
     const size_t first = ps_piece_first(layout, i_piece), at = first * sizeof *piece;
@@ -156,31 +157,31 @@ static weir_status place_piece(struct shm_state *shm, size_t i_piece, float *pie
 static weir_status ps_push(struct weir_comm *comm, size_t i_piece, float *piece, bool has_data)
 {
     struct shm_state *shm = comm->state;
-    struct shm_piece *mail = &mail_in(&shm->ps.mail)[i_piece];
-    if (place_piece(shm, i_piece, piece, has_data, &mail->offset) != WEIR_OK) {
+    struct shm_piece *mailbox = &mailbox_in(&shm->ps.mailbox)[i_piece];
+    if (locate_piece(shm, i_piece, piece, has_data, &mailbox->offset) != WEIR_OK) {
         return no_memory(shm);
     }
     shm->ps.is_out[i_piece] = true;
-    (void)atomic_fetch_add(&mail->n_pushed, 1);
-    shm_bell_ring(shm, comm->n_workers + (int)(i_piece % (size_t)shm->ps.layout.n_servers));
+    (void)atomic_fetch_add(&mailbox->n_pushed, 1);
+    shm_doorbell_ring(shm, comm->n_workers + (int)(i_piece % (size_t)shm->ps.layout.n_servers));
     return WEIR_OK;
 }
 
-static bool is_answered(const struct shm_state *shm, size_t i_piece)
+static bool is_replied(const struct shm_state *shm, size_t i_piece)
 {
-    struct shm_piece *mail = &mail_in(&shm->ps.mail)[i_piece];
+    struct shm_piece *mailbox = &mailbox_in(&shm->ps.mailbox)[i_piece];
     return shm->ps.is_out[i_piece] &&
-           atomic_load(&mail->n_answered) == atomic_load(&mail->n_pushed);
+           atomic_load(&mailbox->n_replied) == atomic_load(&mailbox->n_pushed);
 }
 
-static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+static weir_status ps_poll(struct weir_comm *comm, size_t i_piece, enum ps_poll_state *out,
                            uint64_t *out_ns)
 {
     struct shm_state *shm = comm->state;
-    struct shm_piece *mail = &mail_in(&shm->ps.mail)[i_piece];
-    *out = is_answered(shm, i_piece) ? PS_ANSWERED : PS_AWAITED;
-    if (*out == PS_ANSWERED) {
-        *out_ns = mail->answered_ns;
+    struct shm_piece *mailbox = &mailbox_in(&shm->ps.mailbox)[i_piece];
+    *out = is_replied(shm, i_piece) ? PS_REPLIED : PS_AWAITED;
+    if (*out == PS_REPLIED) {
+        *out_ns = mailbox->replied_ns;
         float *origin = shm->ps.copied[i_piece];
         if (origin != NULL) {
             memcpy(origin,
@@ -192,13 +193,13 @@ static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight
 }
 
 /** Who has said fewer words than this worker? If nobody, which server has not carried them out? */
-static int late_with_word(const struct shm_state *shm)
+static int late_with_control(const struct shm_state *shm)
 {
     const struct weir_comm *comm = shm->comm;
-    unsigned own = atomic_load(&rank_of(shm, comm->rank)->n_words);
+    unsigned own = atomic_load(&rank_of(shm, comm->rank)->n_controls);
     for (int r = 0; r < comm->size; r++) {
         const struct shm_rank *other = rank_of(shm, r);
-        unsigned n = atomic_load(r < comm->n_workers ? &other->n_words : &other->n_served);
+        unsigned n = atomic_load(r < comm->n_workers ? &other->n_controls : &other->n_done);
         if ((int)(n - own) < 0) { /* as signed: counters wrap around */
             return r;
         }
@@ -211,12 +212,12 @@ static int late_with_piece(struct shm_state *shm, size_t i_piece)
 {
     const struct weir_comm *comm = shm->comm;
     int slowest = comm->n_workers + (int)(i_piece % (size_t)shm->ps.layout.n_servers), least = 0;
-    unsigned own = atomic_load(&mail_in(&shm->ps.mail)[i_piece].n_pushed);
+    unsigned own = atomic_load(&mailbox_in(&shm->ps.mailbox)[i_piece].n_pushed);
     for (int r = 0; r < comm->n_workers; r++) {
         struct shm_window window = {.base = NULL};
-        struct shm_piece *mail = NULL;
-        if (r != comm->rank && map_mail(shm, r, &window, &mail) == WEIR_OK) {
-            int ahead = (int)(atomic_load(&mail[i_piece].n_pushed) - own);
+        struct shm_piece *mailbox = NULL;
+        if (r != comm->rank && map_mailbox(shm, r, &window, &mailbox) == WEIR_OK) {
+            int ahead = (int)(atomic_load(&mailbox[i_piece].n_pushed) - own);
             slowest = ahead < least ? r : slowest;
             least = WEIR_MIN(least, ahead);
             shm_window_unmap(&window);
@@ -229,22 +230,22 @@ static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t unti
                            uint64_t deadline_ns)
 {
     struct shm_state *shm = comm->state;
-    unsigned seen = shm_bell_look(shm);
+    unsigned seen = shm_doorbell_read(shm);
     bool is_over = false;
     /* The bell may have been rung between the caller's look and this one. */
     if (i_piece == SIZE_MAX) {
-        WEIR_TRY(ps_is_heard(comm, &is_over));
+        WEIR_TRY(ps_is_acked(comm, &is_over));
     } else {
-        is_over = is_answered(shm, i_piece);
+        is_over = is_replied(shm, i_piece);
     }
     if (is_over) {
         return WEIR_OK;
     }
     if (weir_mono_ns() >= deadline_ns) {
-        return shm_blame_late(shm, i_piece == SIZE_MAX ? late_with_word(shm)
-                                                       : late_with_piece(shm, i_piece));
+        return shm_report_late_peer(shm, i_piece == SIZE_MAX ? late_with_control(shm)
+                                                             : late_with_piece(shm, i_piece));
     }
-    return shm_bell_wait(shm, seen, until_ns);
+    return shm_doorbell_wait(shm, seen, until_ns);
 }
 
 /** Who waits sees for itself, and what has come says when. */
@@ -256,12 +257,13 @@ static int ps_event_fd(struct weir_comm *comm)
 
 /* ---- server --------------------------------------------------------------------------------- */
 
-static bool find_word(struct shm_state *shm, struct ps_event *out)
+static bool find_control(struct shm_state *shm, struct ps_event *out)
 {
     for (int r = 0; r < shm->comm->n_workers; r++) {
-        if (atomic_load(&rank_of(shm, r)->n_words) != shm->ps.n_words_taken[r]) {
-            shm->ps.n_words_taken[r]++;
-            *out = (struct ps_event){.worker = r, .is_word = true, .word = rank_of(shm, r)->word};
+        if (atomic_load(&rank_of(shm, r)->n_controls) != shm->ps.n_controls_taken[r]) {
+            shm->ps.n_controls_taken[r]++;
+            *out = (struct ps_event){
+                .worker = r, .is_control = true, .control = rank_of(shm, r)->control};
             return true;
         }
     }
@@ -274,7 +276,7 @@ static weir_status map_piece(struct shm_state *shm, int rank, size_t i_piece, fl
     const struct ps_layout *layout = &shm->ps.layout;
     uint8_t *array = NULL;
     size_t at = ps_piece_first(layout, i_piece) * sizeof **out;
-    WEIR_TRY(shm_window_map(shm, mail_in(&shm->ps.mails[rank])[i_piece].offset - at,
+    WEIR_TRY(shm_window_map(shm, mailbox_in(&shm->ps.mailboxes[rank])[i_piece].offset - at,
                             layout->n_elems * sizeof **out, &shm->ps.arrays[rank], &array));
     *out = (float *)(void *)(array + at);
     return WEIR_OK;
@@ -294,7 +296,7 @@ static weir_status find_piece(struct shm_state *shm, struct ps_event *out, bool 
         size_t worker = at % n_workers;
         size_t i_piece = (n_own - 1 - at / n_workers) * n_servers + i_server;
         unsigned *n_taken = &ps->n_taken[i_piece * n_workers + worker];
-        if (atomic_load(&mail_in(&ps->mails[worker])[i_piece].n_pushed) == *n_taken) {
+        if (atomic_load(&mailbox_in(&ps->mailboxes[worker])[i_piece].n_pushed) == *n_taken) {
             continue;
         }
         float *data = NULL;
@@ -317,8 +319,8 @@ static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadlin
 {
     struct shm_state *shm = comm->state;
     for (;;) {
-        unsigned seen = shm_bell_look(shm);
-        bool is_found = find_word(shm, out);
+        unsigned seen = shm_doorbell_read(shm);
+        bool is_found = find_control(shm, out);
         if (!is_found && shm->ps.n_taken != NULL) {
             WEIR_TRY(find_piece(shm, out, &is_found));
         }
@@ -326,26 +328,26 @@ static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadlin
             return WEIR_OK;
         }
         if (weir_mono_ns() >= deadline_ns) {
-            return shm_blame_late(shm, WEIR_MAX(awaited, 0));
+            return shm_report_late_peer(shm, WEIR_MAX(awaited, 0));
         }
-        WEIR_TRY(shm_bell_wait(shm, seen, deadline_ns));
+        WEIR_TRY(shm_doorbell_wait(shm, seen, deadline_ns));
     }
 }
 
-static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
-                             const float *weights, bool is_copied)
+static weir_status ps_reply(struct weir_comm *comm, int worker, size_t i_piece,
+                            const float *weights, bool is_copied)
 {
     struct shm_state *shm = comm->state;
-    struct shm_piece *mail = &mail_in(&shm->ps.mails[worker])[i_piece];
+    struct shm_piece *mailbox = &mailbox_in(&shm->ps.mailboxes[worker])[i_piece];
     float *place = NULL;
     (void)is_copied; /* it always is */
     if (map_piece(shm, worker, i_piece, &place) != WEIR_OK) {
         return no_memory(shm);
     }
     memcpy(place, weights, ps_piece_elems(&shm->ps.layout, i_piece) * sizeof *place);
-    mail->answered_ns = weir_mono_ns();
-    (void)atomic_fetch_add(&mail->n_answered, 1);
-    shm_bell_ring(shm, worker);
+    mailbox->replied_ns = weir_mono_ns();
+    (void)atomic_fetch_add(&mailbox->n_replied, 1);
+    shm_doorbell_ring(shm, worker);
     return WEIR_OK;
 }
 
@@ -378,14 +380,14 @@ static weir_status await_sums(struct shm_state *shm, int server, unsigned n, uin
 {
     const int rank = shm->comm->n_workers + server;
     for (;;) {
-        unsigned seen = shm_bell_look(shm);
+        unsigned seen = shm_doorbell_read(shm);
         if ((int)(atomic_load(&rank_of(shm, rank)->n_added) - n) >= 0) {
             return WEIR_OK;
         }
         if (weir_mono_ns() >= deadline_ns) {
-            return shm_blame_late(shm, rank);
+            return shm_report_late_peer(shm, rank);
         }
-        WEIR_TRY(shm_bell_wait(shm, seen, deadline_ns));
+        WEIR_TRY(shm_doorbell_wait(shm, seen, deadline_ns));
     }
 }
 
@@ -406,7 +408,7 @@ static weir_status ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums
     memcpy(shown, sums, n_sums * sizeof *sums);
     atomic_store(&self->n_added, n);
     for (int i = 0; i < n_owners; i++) {
-        shm_bell_ring(shm, comm->n_workers + i);
+        shm_doorbell_ring(shm, comm->n_workers + i);
     }
     memset(sums, 0, n_sums * sizeof *sums);
     for (int i = 0; i < n_owners; i++) {
@@ -421,49 +423,49 @@ static weir_status ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums
     return WEIR_OK;
 }
 
-static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
+static weir_status ps_done(struct weir_comm *comm, const struct ps_control *control)
 {
     struct shm_state *shm = comm->state;
-    unsigned n_served = atomic_fetch_add(&rank_of(shm, comm->rank)->n_served, 1) + 1;
+    unsigned n_done = atomic_fetch_add(&rank_of(shm, comm->rank)->n_done, 1) + 1;
     for (int r = 0; r < comm->size; r++) {
-        shm_bell_ring(shm, r);
+        shm_doorbell_ring(shm, r);
     }
     /* Who leaves breaks the group: not before nobody waits for another server any more. */
     uint64_t deadline_ns = comm_deadline_ns(comm);
-    for (int r = comm->n_workers; word->op == PS_STOP && r < comm->size;) {
-        unsigned seen = shm_bell_look(shm);
-        if (atomic_load(&rank_of(shm, r)->n_served) == n_served) {
+    for (int r = comm->n_workers; control->op == PS_STOP && r < comm->size;) {
+        unsigned seen = shm_doorbell_read(shm);
+        if (atomic_load(&rank_of(shm, r)->n_done) == n_done) {
             r++;
         } else if (weir_mono_ns() >= deadline_ns) {
-            return shm_blame_late(shm, r);
+            return shm_report_late_peer(shm, r);
         } else {
-            WEIR_TRY(shm_bell_wait(shm, seen, deadline_ns));
+            WEIR_TRY(shm_doorbell_wait(shm, seen, deadline_ns));
         }
     }
     return WEIR_OK;
 }
 
 /* A worker's mail and its bell are its own, and words of their own in the header. */
-const struct ps_transport shm_ps_transport = {.is_beside = true,
+const struct ps_transport shm_ps_transport = {.is_concurrent = true,
                                               .open = ps_open,
-                                              .say = ps_say,
-                                              .is_heard = ps_is_heard,
+                                              .broadcast = ps_broadcast,
+                                              .is_acked = ps_is_acked,
                                               .begin = ps_begin,
                                               .push = ps_push,
-                                              .look = ps_look,
+                                              .poll = ps_poll,
                                               .idle = ps_idle,
                                               .event_fd = ps_event_fd,
                                               .next = ps_next,
-                                              .answer = ps_answer,
+                                              .reply = ps_reply,
                                               .add_up = ps_add_up,
-                                              .served = ps_served};
+                                              .done = ps_done};
 
 void shm_ps_close(struct shm_state *shm)
 {
-    shm_window_unmap(&shm->ps.mail);
+    shm_window_unmap(&shm->ps.mailbox);
     shm_window_unmap(&shm->ps.pushed);
     for (int r = 0; r < WEIR_COMM_MAX_RANKS; r++) {
-        shm_window_unmap(&shm->ps.mails[r]);
+        shm_window_unmap(&shm->ps.mailboxes[r]);
         shm_window_unmap(&shm->ps.arrays[r]);
         shm_window_unmap(&shm->ps.sums[r]);
     }

@@ -87,7 +87,7 @@ void shm_watch_close(struct shm_state *shm)
     }
 }
 
-void shm_watch_look(struct weir_comm *comm, bool out_is_dead[], int out_fds[])
+void shm_watch_poll(struct weir_comm *comm, bool out_is_dead[], int out_fds[])
 {
     const struct shm_state *shm = comm->state;
     for (int r = 0; r < comm->size; r++) {

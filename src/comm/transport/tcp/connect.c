@@ -26,15 +26,15 @@
 
 enum {
     TRY_MS = 1000,         /**< One address that swallows packets must not use up the deadline. */
-    ANSWER_MS = 5000,      /**< Who is asked may itself be waiting for answers. */
+    REPLY_MS = 5000,       /**< Who is asked may itself be waiting for answers. */
     HELLO_MS = 1000,       /**< Who has connected says so at once, or is no rank. */
     KEEPALIVE_IDLE_S = 10, /**< A host that is gone without a word is noticed between steps too. */
     KEEPALIVE_INTERVAL_S = 2,
     HELLO_BYTES = 4 + WIRE_MAC_BYTES,
-    MOST_GUESTS = 64, /**< Connections that have not proved themselves. */
+    MAX_JOINERS = 64, /**< Connections that have not proved themselves. */
 };
 
-struct guest {
+struct joiner {
     int fd;
     uint64_t deadline_ns;
 };
@@ -45,8 +45,8 @@ struct meeting {
     int listen_fd;
     struct address_notice own;
     struct address_notice *others; /**< [size] */
-    int n_guests, n_missing;
-    struct guest guests[MOST_GUESTS];
+    int n_joiners, n_missing;
+    struct joiner joiners[MAX_JOINERS];
 };
 
 static uint64_t soon(const struct meeting *meeting, unsigned ms)
@@ -57,18 +57,18 @@ static uint64_t soon(const struct meeting *meeting, unsigned ms)
 
 /* ---- proofs --------------------------------------------------------------------------------- */
 
-static void prove_caller(const struct meeting *meeting, int lower, int upper, uint8_t out[])
+static void mac_of_caller(const struct meeting *meeting, int lower, int upper, uint8_t out[])
 {
-    struct proof_key proof;
-    proof_key_for_connection(&meeting->rdv->key, meeting->others[lower].instance,
-                             meeting->others[upper].instance, &proof);
-    memcpy(out, proof.bytes, WIRE_MAC_BYTES);
+    struct mac_key mac;
+    mac_key_for_connection(&meeting->rdv->key, meeting->others[lower].instance,
+                           meeting->others[upper].instance, &mac);
+    memcpy(out, mac.bytes, WIRE_MAC_BYTES);
 }
 
-static void prove_host(const struct meeting *meeting, int lower, int upper, uint8_t out[])
+static void mac_of_host(const struct meeting *meeting, int lower, int upper, uint8_t out[])
 {
-    proof_of_accept(&meeting->rdv->key, meeting->others[lower].instance,
-                    meeting->others[upper].instance, out);
+    mac_of_accept(&meeting->rdv->key, meeting->others[lower].instance,
+                  meeting->others[upper].instance, out);
 }
 
 /* All of a few bytes that fit a fresh socket. */
@@ -112,20 +112,20 @@ static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_
 
 /* ---- to those below ------------------------------------------------------------------------- */
 
-static bool wait_for_answer(const struct meeting *meeting, int rank, int fd)
+static bool wait_for_reply(const struct meeting *meeting, int rank, int fd)
 {
-    uint8_t expected[WIRE_MAC_BYTES], answer[WIRE_MAC_BYTES];
-    uint64_t deadline_ns = soon(meeting, ANSWER_MS);
+    uint8_t expected[WIRE_MAC_BYTES], reply[WIRE_MAC_BYTES];
+    uint64_t deadline_ns = soon(meeting, REPLY_MS);
     bool is_over = false;
-    prove_host(meeting, rank, meeting->ucx->comm->rank, expected);
-    while (!take_few(fd, answer, sizeof answer, &is_over)) {
+    mac_of_host(meeting, rank, meeting->ucx->comm->rank, expected);
+    while (!take_few(fd, reply, sizeof reply, &is_over)) {
         struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
         if (is_over || weir_mono_ns() >= deadline_ns ||
-            poll(&poll_fd, 1, link_poll_ms(deadline_ns, ANSWER_MS)) < 0) {
+            poll(&poll_fd, 1, auth_conn_poll_ms(deadline_ns, REPLY_MS)) < 0) {
             return false;
         }
     }
-    return proof_is_equal(answer, expected);
+    return mac_is_equal(reply, expected);
 }
 
 static weir_status call_at(struct meeting *meeting, int rank, const char *address, int *out_fd,
@@ -134,12 +134,12 @@ static weir_status call_at(struct meeting *meeting, int rank, const char *addres
     uint8_t hello[HELLO_BYTES];
     struct wire_writer writer = {.data = hello, .cap = sizeof hello};
     wire_put_u32(&writer, (uint32_t)meeting->ucx->comm->rank);
-    prove_caller(meeting, rank, meeting->ucx->comm->rank, hello + writer.len);
+    mac_of_caller(meeting, rank, meeting->ucx->comm->rank, hello + writer.len);
     weir_status status = address_connect(address, soon(meeting, TRY_MS), out_fd, err);
     if (status != WEIR_OK) {
-        return weir_error_set(err, status, "rank %d does not answer at %s", rank, address);
+        return weir_error_set(err, status, "rank %d does not reply at %s", rank, address);
     }
-    if (!send_few(*out_fd, hello, sizeof hello) || !wait_for_answer(meeting, rank, *out_fd)) {
+    if (!send_few(*out_fd, hello, sizeof hello) || !wait_for_reply(meeting, rank, *out_fd)) {
         (void)close(*out_fd);
         return weir_error_set(err, WEIR_ERR_PEER, "whoever listens at %s is not rank %d", address,
                               rank);
@@ -163,12 +163,12 @@ static weir_status call(struct meeting *meeting, int rank, struct weir_error *er
 
 /* ---- from those above ----------------------------------------------------------------------- */
 
-static void drop_guest(struct meeting *meeting, int i, bool is_closed)
+static void drop_joiner(struct meeting *meeting, int i, bool is_closed)
 {
     if (is_closed) {
-        (void)close(meeting->guests[i].fd);
+        (void)close(meeting->joiners[i].fd);
     }
-    meeting->guests[i] = meeting->guests[--meeting->n_guests];
+    meeting->joiners[i] = meeting->joiners[--meeting->n_joiners];
 }
 
 static void let_in(struct meeting *meeting)
@@ -177,17 +177,17 @@ static void let_in(struct meeting *meeting)
     if (fd < 0) {
         return;
     }
-    if (meeting->n_guests == MOST_GUESTS) {
-        drop_guest(meeting, 0, true);
+    if (meeting->n_joiners == MAX_JOINERS) {
+        drop_joiner(meeting, 0, true);
     }
-    meeting->guests[meeting->n_guests++] =
-        (struct guest){.fd = fd, .deadline_ns = soon(meeting, HELLO_MS)};
+    meeting->joiners[meeting->n_joiners++] =
+        (struct joiner){.fd = fd, .deadline_ns = soon(meeting, HELLO_MS)};
 }
 
 /* The rank that has said its hello, or -1. */
-static int hear_guest(struct meeting *meeting, int fd, bool *out_is_over)
+static int handle_joiner(struct meeting *meeting, int fd, bool *out_is_over)
 {
-    uint8_t hello[HELLO_BYTES], proof[WIRE_MAC_BYTES];
+    uint8_t hello[HELLO_BYTES], mac[WIRE_MAC_BYTES];
     if (!take_few(fd, hello, sizeof hello, out_is_over)) {
         return -1;
     }
@@ -199,40 +199,40 @@ static int hear_guest(struct meeting *meeting, int fd, bool *out_is_over)
         meeting->ucx->peers[upper].is_connected) {
         return -1;
     }
-    prove_caller(meeting, self, (int)upper, proof);
-    if (!proof_is_equal(proof, reader.data)) {
+    mac_of_caller(meeting, self, (int)upper, mac);
+    if (!mac_is_equal(mac, reader.data)) {
         return -1;
     }
-    prove_host(meeting, self, (int)upper, proof);
-    return send_few(fd, proof, sizeof proof) ? (int)upper : -1;
+    mac_of_host(meeting, self, (int)upper, mac);
+    return send_few(fd, mac, sizeof mac) ? (int)upper : -1;
 }
 
-static weir_status hear_guests(struct meeting *meeting, struct weir_error *err)
+static weir_status handle_joiners(struct meeting *meeting, struct weir_error *err)
 {
-    for (int i = meeting->n_guests - 1; i >= 0; i--) {
-        const struct guest guest = meeting->guests[i];
+    for (int i = meeting->n_joiners - 1; i >= 0; i--) {
+        const struct joiner joiner = meeting->joiners[i];
         bool is_over = false;
-        int rank = hear_guest(meeting, guest.fd, &is_over);
+        int rank = handle_joiner(meeting, joiner.fd, &is_over);
         if (rank >= 0) {
-            drop_guest(meeting, i, false);
-            WEIR_TRY(adopt(meeting, rank, guest.fd, err));
+            drop_joiner(meeting, i, false);
+            WEIR_TRY(adopt(meeting, rank, joiner.fd, err));
             meeting->n_missing--;
-        } else if (is_over || weir_mono_ns() >= guest.deadline_ns) {
-            drop_guest(meeting, i, true);
+        } else if (is_over || weir_mono_ns() >= joiner.deadline_ns) {
+            drop_joiner(meeting, i, true);
         }
     }
     return WEIR_OK;
 }
 
 /* A rank that is lost meanwhile closes its link of the rendezvous. */
-static weir_status check_links(const struct meeting *meeting, struct weir_error *err)
+static weir_status check_conns(const struct meeting *meeting, struct weir_error *err)
 {
     const struct rendezvous *rdv = meeting->rdv;
     struct pollfd poll_fds[WEIR_COMM_MAX_RANKS];
-    nfds_t n_links = rdv->rank == 0 ? (nfds_t)rdv->size : 1;
-    nfds_t n = WEIR_MIN(n_links, (nfds_t)WEIR_COMM_MAX_RANKS);
+    nfds_t n_conns = rdv->rank == 0 ? (nfds_t)rdv->size : 1;
+    nfds_t n = WEIR_MIN(n_conns, (nfds_t)WEIR_COMM_MAX_RANKS);
     for (nfds_t r = 0; r < n; r++) {
-        poll_fds[r] = (struct pollfd){.fd = rdv->links[r].fd, .events = POLLRDHUP};
+        poll_fds[r] = (struct pollfd){.fd = rdv->conns[r].fd, .events = POLLRDHUP};
     }
     (void)poll(poll_fds, n, 0);
     for (nfds_t r = 0; r < n; r++) {
@@ -244,20 +244,20 @@ static weir_status check_links(const struct meeting *meeting, struct weir_error 
     return WEIR_OK;
 }
 
-static weir_status wait_for_guests(struct meeting *meeting, struct weir_error *err)
+static weir_status wait_for_joiners(struct meeting *meeting, struct weir_error *err)
 {
-    enum { LOOK_MS = 100 };
+    enum { POLL_MS = 100 };
 
-    struct pollfd poll_fds[1 + MOST_GUESTS] = {{.fd = meeting->listen_fd, .events = POLLIN}};
-    for (int i = 0; i < meeting->n_guests; i++) {
-        poll_fds[1 + i] = (struct pollfd){.fd = meeting->guests[i].fd, .events = POLLIN};
+    struct pollfd poll_fds[1 + MAX_JOINERS] = {{.fd = meeting->listen_fd, .events = POLLIN}};
+    for (int i = 0; i < meeting->n_joiners; i++) {
+        poll_fds[1 + i] = (struct pollfd){.fd = meeting->joiners[i].fd, .events = POLLIN};
     }
-    (void)poll(poll_fds, (nfds_t)meeting->n_guests + 1,
-               link_poll_ms(meeting->rdv->deadline_ns, LOOK_MS));
+    (void)poll(poll_fds, (nfds_t)meeting->n_joiners + 1,
+               auth_conn_poll_ms(meeting->rdv->deadline_ns, POLL_MS));
     if (poll_fds[0].revents != 0) {
         let_in(meeting);
     }
-    return check_links(meeting, err);
+    return check_conns(meeting, err);
 }
 
 static weir_status take_in(struct meeting *meeting, struct weir_error *err)
@@ -273,8 +273,8 @@ static weir_status take_in(struct meeting *meeting, struct weir_error *err)
             return weir_error_set(err, WEIR_ERR_TIMEOUT, "rank %d did not connect to rank %d", rank,
                                   comm->rank);
         }
-        WEIR_TRY(wait_for_guests(meeting, err));
-        WEIR_TRY(hear_guests(meeting, err));
+        WEIR_TRY(wait_for_joiners(meeting, err));
+        WEIR_TRY(handle_joiners(meeting, err));
     }
     return WEIR_OK;
 }
@@ -287,7 +287,7 @@ static void prefer_rendezvous(struct meeting *meeting)
     char host[ADDRESS_HOST_BYTES];
     const struct rendezvous *rdv = meeting->rdv;
     struct address_notice *own = &meeting->own;
-    if (!address_of_socket(rdv->links[rdv->rank == 0 ? rdv->size - 1 : 0].fd, host)) {
+    if (!address_of_socket(rdv->conns[rdv->rank == 0 ? rdv->size - 1 : 0].fd, host)) {
         return;
     }
     size_t len = strlen(host);
@@ -355,8 +355,8 @@ weir_status tcp_connect(struct ucx_state *ucx, struct rendezvous *rdv, struct we
 {
     struct meeting meeting = {.ucx = ucx, .rdv = rdv, .listen_fd = -1};
     weir_status status = meet(&meeting, err);
-    for (int i = 0; i < meeting.n_guests; i++) {
-        (void)close(meeting.guests[i].fd);
+    for (int i = 0; i < meeting.n_joiners; i++) {
+        (void)close(meeting.joiners[i].fd);
     }
     if (meeting.listen_fd >= 0) {
         (void)close(meeting.listen_fd);

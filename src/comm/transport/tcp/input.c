@@ -35,14 +35,14 @@ static struct tcp_kept *take_kept(struct tcp_kept **list, struct tcp_kept ***end
     return NULL;
 }
 
-static struct ucx_request *take_posted(struct tcp_peer *peer, uint64_t tag)
+static struct ucx_request *take_receive(struct tcp_peer *peer, uint64_t tag)
 {
-    for (struct ucx_request **at = &peer->posted; *at != NULL; at = &(*at)->behind) {
+    for (struct ucx_request **at = &peer->receives; *at != NULL; at = &(*at)->behind) {
         struct ucx_request *request = *at;
         if (request->tag == tag) {
             *at = request->behind;
             if (request->behind == NULL) {
-                peer->posted_end = at;
+                peer->receives_end = at;
             }
             return request;
         }
@@ -64,8 +64,8 @@ void tcp_drop_input(struct tcp *tcp, struct tcp_peer *peer)
     free_list(peer->kept);
     peer->kept = peer->keeping = NULL;
     peer->kept_end = &peer->kept;
-    peer->posted = NULL;
-    peer->posted_end = &peer->posted;
+    peer->receives = NULL;
+    peer->receives_end = &peer->receives;
     peer->receive = NULL;
     peer->into = NULL;
     if (peer->rank + 1 == tcp->n_peers) {
@@ -83,11 +83,11 @@ static bool keep(struct tcp_peer *peer)
         peer->bytes <= SIZE_MAX - sizeof *kept ? malloc(sizeof *kept + peer->bytes) : NULL;
     if (kept == NULL) {
         /* Who waits for what is behind waits in vain. */
-        for (struct ucx_request *i = peer->posted; i != NULL; i = i->behind) {
-            i->fate = UCX_NOMEM;
+        for (struct ucx_request *i = peer->receives; i != NULL; i = i->behind) {
+            i->outcome = UCX_NOMEM;
         }
-        peer->posted = NULL;
-        peer->posted_end = &peer->posted;
+        peer->receives = NULL;
+        peer->receives_end = &peer->receives;
         return false;
     }
     kept->tag = peer->tag;
@@ -111,19 +111,19 @@ static void begin_message(struct tcp_peer *peer)
         peer->into = peer->bytes == sizeof peer->notice ? (uint8_t *)&peer->notice : NULL;
         return;
     }
-    peer->receive = take_posted(peer, peer->tag);
+    peer->receive = take_receive(peer, peer->tag);
     if (peer->receive != NULL) {
         if (peer->receive->bytes == peer->bytes) {
             peer->into = peer->receive->into;
         } else {
-            peer->receive->fate = UCX_TRUNCATED;
+            peer->receive->outcome = UCX_TRUNCATED;
             peer->receive = NULL;
         }
         return;
     }
     bool is_too_much =
         peer->bytes > TCP_KEPT_BYTES - WEIR_MIN(peer->kept_bytes, (size_t)TCP_KEPT_BYTES);
-    if ((is_too_much && peer->posted == NULL) || !keep(peer)) {
+    if ((is_too_much && peer->receives == NULL) || !keep(peer)) {
         peer->phase = TCP_STALLED;
     }
 }
@@ -135,7 +135,7 @@ static void take_notice(struct tcp *tcp, struct tcp_peer *peer)
     }
     if (tcp->notice_receive != NULL) {
         memcpy(tcp->notice_receive->into, &peer->notice, sizeof peer->notice);
-        tcp->notice_receive->fate = UCX_DONE;
+        tcp->notice_receive->outcome = UCX_DONE;
         tcp->notice_receive = NULL;
         return;
     }
@@ -152,7 +152,7 @@ static void take_notice(struct tcp *tcp, struct tcp_peer *peer)
 static void end_message(struct tcp *tcp, struct tcp_peer *peer)
 {
     if (peer->receive != NULL) {
-        peer->receive->fate = UCX_DONE;
+        peer->receive->outcome = UCX_DONE;
     }
     if (is_notice(peer->tag)) {
         take_notice(tcp, peer);
@@ -251,7 +251,7 @@ bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer)
 
 /* ---- receives ------------------------------------------------------------------------------- */
 
-static enum ucx_fate receive_notice(struct tcp *tcp, struct ucx_request *request)
+static enum ucx_outcome receive_notice(struct tcp *tcp, struct ucx_request *request)
 {
     struct tcp_kept *kept = take_kept(&tcp->notices, &tcp->notices_end, 0, 0);
     if (kept == NULL) {
@@ -259,7 +259,7 @@ static enum ucx_fate receive_notice(struct tcp *tcp, struct ucx_request *request
     } else {
         memcpy(request->into, kept->data, kept->bytes);
         free(kept);
-        request->fate = UCX_DONE;
+        request->outcome = UCX_DONE;
     }
     request->handle = request; /* tested, even if it is over */
     return UCX_PENDING;
@@ -279,18 +279,18 @@ static void hand_over(struct tcp_peer *peer, struct tcp_kept *kept, struct ucx_r
         peer->into = fits ? request->into : NULL;
         peer->receive = fits ? request : NULL;
     }
-    request->fate = !fits ? UCX_TRUNCATED : is_coming ? UCX_PENDING : UCX_DONE;
+    request->outcome = !fits ? UCX_TRUNCATED : is_coming ? UCX_PENDING : UCX_DONE;
     peer->kept_bytes -= kept->bytes;
     free(kept);
 }
 
-enum ucx_fate tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
-                          struct ucx_request *request)
+enum ucx_outcome tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
+                             struct ucx_request *request)
 {
     struct tcp *tcp = tcp_of(ucx);
     request->tag = tag;
     request->into = buf;
-    request->fate = UCX_PENDING;
+    request->outcome = UCX_PENDING;
     if (request->rank == UCX_ANYBODY) {
         return receive_notice(tcp, request);
     }
@@ -300,8 +300,8 @@ enum ucx_fate tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64
         hand_over(peer, kept, request);
     } else {
         request->behind = NULL;
-        *peer->posted_end = request;
-        peer->posted_end = &request->behind;
+        *peer->receives_end = request;
+        peer->receives_end = &request->behind;
     }
     if (peer->phase == TCP_STALLED && peer->fd >= 0) {
         begin_message(peer);
@@ -310,16 +310,16 @@ enum ucx_fate tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64
             tcp_watch(ucx, peer, peer->events | EPOLLIN);
         }
     }
-    if (request->fate == UCX_PENDING) {
+    if (request->outcome == UCX_PENDING) {
         request->handle = request;
     }
-    return request->fate;
+    return request->outcome;
 }
 
 void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request)
 {
     struct tcp *tcp = tcp_of(ucx);
-    if (request->fate != UCX_PENDING) {
+    if (request->outcome != UCX_PENDING) {
         return;
     }
     if (request == tcp->notice_receive) {
@@ -330,8 +330,8 @@ void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request)
             peer->receive = NULL;
             peer->into = NULL;
         } else {
-            (void)take_posted(peer, request->tag);
+            (void)take_receive(peer, request->tag);
         }
     }
-    request->fate = UCX_LOST;
+    request->outcome = UCX_LOST;
 }

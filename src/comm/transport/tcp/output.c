@@ -32,7 +32,7 @@ static void dequeue(struct tcp_peer *peer)
         peer->sends_end = &peer->sends;
     }
     peer->n_sent = 0;
-    first->fate = UCX_DONE;
+    first->outcome = UCX_DONE;
     if (first->rank == UCX_ANYBODY) {
         free(first); /* an aside */
     }
@@ -45,7 +45,7 @@ void tcp_drop_output(struct tcp_peer *peer)
         bool is_aside = first->rank == UCX_ANYBODY;
         dequeue(peer);
         if (!is_aside) {
-            first->fate = UCX_LOST;
+            first->outcome = UCX_LOST;
         }
     }
 }
@@ -105,8 +105,8 @@ bool tcp_write(struct ucx_state *ucx, struct tcp_peer *peer)
     return has_written;
 }
 
-enum ucx_fate tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
-                       struct ucx_request *request)
+enum ucx_outcome tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
+                          struct ucx_request *request)
 {
     struct tcp_peer *peer = &tcp_of(ucx)->peers[request->rank];
     if (peer->fd < 0 || peer->is_mute) {
@@ -115,15 +115,15 @@ enum ucx_fate tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
     bool is_first = peer->sends == NULL;
     request->tag = tag;
     request->from = buf;
-    request->fate = UCX_PENDING;
+    request->outcome = UCX_PENDING;
     enqueue(peer, request);
     if (is_first) {
         (void)tcp_write(ucx, peer);
     }
-    if (request->fate == UCX_PENDING) {
+    if (request->outcome == UCX_PENDING) {
         request->handle = request;
     }
-    return request->fate;
+    return request->outcome;
 }
 
 void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice, uint64_t tag)
@@ -153,8 +153,8 @@ static bool is_on_its_way(const struct tcp_peer *peer)
            (peer->sends != NULL || (ioctl(peer->fd, SIOCOUTQ, &n_bytes) == 0 && n_bytes > 0));
 }
 
-void tcp_tell(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
-              uint64_t deadline_ns)
+void tcp_broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
+                   uint64_t deadline_ns)
 {
     struct tcp *tcp = tcp_of(ucx);
     unsigned n_idle = 0;

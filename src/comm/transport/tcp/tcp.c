@@ -36,12 +36,12 @@ static void close_peer(struct ucx_state *ucx, struct tcp_peer *peer)
     }
     tcp_drop_output(peer);
     for (struct ucx_request *i = ucx->active; i != NULL; i = i->next) {
-        if (i->rank == peer->rank && i->fate == UCX_PENDING) {
-            i->fate = UCX_LOST;
+        if (i->rank == peer->rank && i->outcome == UCX_PENDING) {
+            i->outcome = UCX_LOST;
         }
     }
-    peer->posted = NULL;
-    peer->posted_end = &peer->posted;
+    peer->receives = NULL;
+    peer->receives_end = &peer->receives;
     peer->receive = NULL;
     peer->into = NULL;
 }
@@ -64,14 +64,14 @@ static void disconnect(struct ucx_state *ucx, uint64_t deadline_ns)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static enum ucx_fate test(struct ucx_request *request)
+static enum ucx_outcome test(struct ucx_request *request)
 {
-    return request->fate;
+    return request->outcome;
 }
 
 static bool has_come(const struct ucx_request *request)
 {
-    return request->fate == UCX_DONE;
+    return request->outcome == UCX_DONE;
 }
 
 /* ---- progress ------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static void init_peer(struct tcp_peer *peer, int rank)
 {
     *peer = (struct tcp_peer){.fd = -1, .rank = rank};
     peer->sends_end = &peer->sends;
-    peer->posted_end = &peer->posted;
+    peer->receives_end = &peer->receives;
     peer->kept_end = &peer->kept;
 }
 
@@ -196,7 +196,7 @@ const struct ucx_fabric ucx_tcp_fabric = {
     .has_come = has_come,
     .cancel = tcp_cancel,
     .send_aside = tcp_send_aside,
-    .tell = tcp_tell,
+    .broadcast = tcp_broadcast,
     .progress = progress,
     .arm = arm,
     .signal = wake,

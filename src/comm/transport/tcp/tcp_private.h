@@ -50,8 +50,8 @@ struct tcp_peer {
     struct ucx_request *sends, **sends_end; /**< Not in the socket yet; the first perhaps partly. */
     size_t n_sent;                          /**< Of the first, its header included. */
 
-    struct ucx_request *posted, **posted_end; /**< Receives that wait for their message. */
-    struct tcp_kept *kept, **kept_end;        /**< Whole, but the last while it is coming. */
+    struct ucx_request *receives, **receives_end; /**< Receives that wait for their message. */
+    struct tcp_kept *kept, **kept_end;            /**< Whole, but the last while it is coming. */
     size_t kept_bytes;
 
     enum tcp_phase phase;
@@ -94,8 +94,8 @@ void tcp_peer_broke(struct ucx_state *ucx, struct tcp_peer *peer);
 bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer);
 
 /** ucx_fabric.receive, .cancel */
-enum ucx_fate tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
-                          struct ucx_request *request);
+enum ucx_outcome tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
+                             struct ucx_request *request);
 void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request);
 
 /** Forget what is kept. */
@@ -105,11 +105,11 @@ void tcp_drop_input(struct tcp *tcp, struct tcp_peer *peer);
 bool tcp_write(struct ucx_state *ucx, struct tcp_peer *peer);
 
 /** ucx_fabric.send, .send_aside, .tell */
-enum ucx_fate tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
-                       struct ucx_request *request);
+enum ucx_outcome tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
+                          struct ucx_request *request);
 void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice, uint64_t tag);
-void tcp_tell(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
-              uint64_t deadline_ns);
+void tcp_broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
+                   uint64_t deadline_ns);
 
 /** Forget what is queued. */
 void tcp_drop_output(struct tcp_peer *peer);

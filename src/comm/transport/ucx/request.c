@@ -6,8 +6,8 @@
 #include <poll.h>
 
 enum {
-    NOTICE_MS = 100,      /**< How long telling the others may hold up the failure. */
-    ANSWER_MAX_MS = 2000, /**< Longest wait for answers after a deadline. */
+    NOTICE_MS = 100,     /**< How long telling the others may hold up the failure. */
+    REPLY_MAX_MS = 2000, /**< Longest wait for answers after a deadline. */
     GOODBYE_MS = 1000,
     CLOSE_MS = 1000,
     SPINS_LEAST = 2,  /**< Rounds of progress before sleeping. */
@@ -34,25 +34,25 @@ static uint64_t in_ms(unsigned ms)
 static void track(struct ucx_state *ucx, struct ucx_request *request)
 {
     request->next = ucx->active;
-    request->link = &ucx->active;
+    request->previous_next = &ucx->active;
     if (ucx->active != NULL) {
-        ucx->active->link = &request->next;
+        ucx->active->previous_next = &request->next;
     }
     ucx->active = request;
 }
 
 /* UCX_PENDING, or how the request ended; then it is no longer in flight. */
-static enum ucx_fate test(const struct ucx_state *ucx, struct ucx_request *request)
+static enum ucx_outcome test(const struct ucx_state *ucx, struct ucx_request *request)
 {
-    enum ucx_fate fate = ucx->fabric->test(request);
-    if (fate != UCX_PENDING) {
-        *request->link = request->next;
+    enum ucx_outcome outcome = ucx->fabric->test(request);
+    if (outcome != UCX_PENDING) {
+        *request->previous_next = request->next;
         if (request->next != NULL) {
-            request->next->link = request->link;
+            request->next->previous_next = request->previous_next;
         }
         request->handle = NULL;
     }
-    return fate;
+    return outcome;
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
@@ -157,9 +157,9 @@ static void take_note(struct ucx_state *ucx, const struct ucx_notice *notice)
         peer->is_here = true;
         peer->waits_for = notice->waits_for;
     } else {
-        peer->answer = (struct ucx_notice){
+        peer->reply = (struct ucx_notice){
             .status = UCX_HERE, .rank = ucx->comm->rank, .waits_for = ucx->waits_for};
-        send_aside(ucx, notice->rank, &peer->answer);
+        send_aside(ucx, notice->rank, &peer->reply);
     }
 }
 
@@ -195,14 +195,14 @@ weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const 
     }
     /* Outlives the call, unlike the stack. */
     ucx->notice = (struct ucx_notice){.status = status, .rank = rank};
-    ucx->fabric->tell(ucx, &ucx->notice, notice_tag(ucx), rank, in_ms(NOTICE_MS));
+    ucx->fabric->broadcast(ucx, &ucx->notice, notice_tag(ucx), rank, in_ms(NOTICE_MS));
     ucx_close_connections(ucx);
     return status;
 }
 
 /* Another rank found out first. Passed on: a third rank may see this one go before it hears the
  * first, and would blame it. */
-static weir_status fail_as_told(struct ucx_state *ucx)
+static weir_status fail_as_notified(struct ucx_state *ucx)
 {
     int rank = ucx->notice.rank;
     weir_status status = ucx->notice.status;
@@ -212,25 +212,25 @@ static weir_status fail_as_told(struct ucx_state *ucx)
         status = comm_fail(ucx->comm, status, rank, "rank %d died or left", rank);
         break;
     case WEIR_ERR_TIMEOUT:
-        status = comm_fail(ucx->comm, status, rank, "rank %d%s did not answer in time", rank, self);
+        status = comm_fail(ucx->comm, status, rank, "rank %d%s did not reply in time", rank, self);
         break;
     default:
         status = comm_fail(ucx->comm, WEIR_ERR_PEER, rank, "rank %d%s gave up", rank, self);
         break;
     }
-    ucx->fabric->tell(ucx, &ucx->notice, notice_tag(ucx), rank, in_ms(NOTICE_MS));
+    ucx->fabric->broadcast(ucx, &ucx->notice, notice_tag(ucx), rank, in_ms(NOTICE_MS));
     ucx_close_connections(ucx);
     return status;
 }
 
-weir_status ucx_hear(struct ucx_state *ucx, unsigned wait_ms)
+weir_status ucx_poll_notice(struct ucx_state *ucx, unsigned wait_ms)
 {
     uint64_t deadline_ns = in_ms(wait_ms);
     unsigned n_idle = 0;
     do {
         ucx_progress_or_sleep(ucx, deadline_ns, &n_idle);
         if (has_notice(ucx)) {
-            return fail_as_told(ucx);
+            return fail_as_notified(ucx);
         }
     } while (weir_mono_ns() < deadline_ns);
     return WEIR_OK;
@@ -246,13 +246,13 @@ static bool has_everybody_left(const struct ucx_state *ucx)
     return true;
 }
 
-void ucx_say_goodbye(struct ucx_state *ucx)
+void ucx_send_goodbye(struct ucx_state *ucx)
 {
     uint64_t deadline_ns = in_ms(GOODBYE_MS);
     unsigned n_idle = 0;
     ucx->waits_for = -1;
     ucx->goodbye = (struct ucx_notice){.status = WEIR_ERR_END, .rank = ucx->comm->rank};
-    ucx->fabric->tell(ucx, &ucx->goodbye, notice_tag(ucx), -1, deadline_ns);
+    ucx->fabric->broadcast(ucx, &ucx->goodbye, notice_tag(ucx), -1, deadline_ns);
     while (!has_notice(ucx) && !has_everybody_left(ucx) && weir_mono_ns() < deadline_ns) {
         ucx_progress_or_sleep(ucx, deadline_ns, &n_idle);
     }
@@ -285,9 +285,9 @@ static weir_status fail_lost(struct ucx_state *ucx, int rank)
 
 static void ask_around(struct ucx_state *ucx, uint64_t deadline_ns)
 {
-    uint64_t patience_ns = WEIR_MIN(ucx->comm->timeout_ns / 4, ANSWER_MAX_MS * UINT64_C(1000000));
+    uint64_t patience_ns = WEIR_MIN(ucx->comm->timeout_ns / 4, REPLY_MAX_MS * UINT64_C(1000000));
     ucx->asked_for_ns = deadline_ns;
-    ucx->answers_due_ns = weir_mono_ns() + patience_ns;
+    ucx->replies_due_ns = weir_mono_ns() + patience_ns;
     ucx->question = (struct ucx_notice){.status = UCX_ASK, .rank = ucx->comm->rank};
     for (int r = 0; r < ucx->comm->size; r++) {
         ucx->peers[r].is_here = false;
@@ -317,7 +317,7 @@ static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request
                                  uint64_t deadline_ns)
 {
     if (has_notice(ucx)) {
-        return fail_as_told(ucx);
+        return fail_as_notified(ucx);
     }
     weir_status failed = comm_failed(ucx->comm);
     if (failed != WEIR_OK) {
@@ -334,18 +334,18 @@ static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request
     if (ucx->asked_for_ns != deadline_ns) {
         ask_around(ucx, deadline_ns);
     }
-    if (weir_mono_ns() < ucx->answers_due_ns) {
+    if (weir_mono_ns() < ucx->replies_due_ns) {
         return WEIR_OK;
     }
-    return ucx_fail(ucx, WEIR_ERR_TIMEOUT, find_late(ucx, request->rank), "did not answer in time");
+    return ucx_fail(ucx, WEIR_ERR_TIMEOUT, find_late(ucx, request->rank), "did not reply in time");
 }
 
 /* ---- messages
  * ------------------------------------------------------------------------------------- */
 
-static weir_status judge(struct ucx_state *ucx, int rank, enum ucx_fate fate)
+static weir_status check_outcome(struct ucx_state *ucx, int rank, enum ucx_outcome outcome)
 {
-    switch (fate) {
+    switch (outcome) {
     case UCX_DONE:
         return WEIR_OK;
     case UCX_TRUNCATED:
@@ -353,18 +353,19 @@ static weir_status judge(struct ucx_state *ucx, int rank, enum ucx_fate fate)
     case UCX_NOMEM:
         return ucx_fail(ucx, WEIR_ERR_NOMEM, ucx->comm->rank, "has no memory for a message");
     default:
-        return has_notice(ucx) ? fail_as_told(ucx) : fail_lost(ucx, rank);
+        return has_notice(ucx) ? fail_as_notified(ucx) : fail_lost(ucx, rank);
     }
 }
 
-static weir_status started(struct ucx_state *ucx, struct ucx_request *request, enum ucx_fate fate)
+static weir_status started(struct ucx_state *ucx, struct ucx_request *request,
+                           enum ucx_outcome outcome)
 {
-    if (fate == UCX_PENDING) {
+    if (outcome == UCX_PENDING) {
         track(ucx, request);
         return WEIR_OK;
     }
     request->handle = NULL;
-    return judge(ucx, request->rank, fate);
+    return check_outcome(ucx, request->rank, outcome);
 }
 
 weir_status ucx_send(struct ucx_state *ucx, int rank, const void *buf, size_t bytes, uint32_t n_op,
@@ -372,7 +373,7 @@ weir_status ucx_send(struct ucx_state *ucx, int rank, const void *buf, size_t by
 {
     *request = (struct ucx_request){.rank = rank, .bytes = bytes};
     if (!is_reachable(ucx, rank)) {
-        return judge(ucx, rank, UCX_LOST);
+        return check_outcome(ucx, rank, UCX_LOST);
     }
     return started(ucx, request,
                    ucx->fabric->send(ucx, buf, make_tag(n_op, part, ucx->comm->rank), request));
@@ -393,7 +394,7 @@ weir_status ucx_idle_until(struct ucx_state *ucx, const struct ucx_request *requ
     ucx->waits_for = request->handle != NULL ? request->rank : -1;
     WEIR_TRY(check_trouble(ucx, request, deadline_ns));
     bool has_asked = ucx->asked_for_ns == deadline_ns;
-    uint64_t end_ns = has_asked ? ucx->answers_due_ns : deadline_ns;
+    uint64_t end_ns = has_asked ? ucx->replies_due_ns : deadline_ns;
     ucx_progress_or_sleep(ucx, WEIR_MIN(until_ns, end_ns), n_idle);
     return WEIR_OK;
 }
@@ -404,7 +405,7 @@ weir_status ucx_idle(struct ucx_state *ucx, const struct ucx_request *request, u
     uint64_t until_ns = UINT64_MAX;
     if (ucx->comm->ps != NULL) {
         /* While workers wait for each other their pieces go on. */
-        comm_ps_pump(ucx->comm);
+        comm_ps_progress(ucx->comm);
         until_ns = comm_ps_next_ns(ucx->comm);
     }
     return ucx_idle_until(ucx, request, until_ns, deadline_ns, n_idle);
@@ -427,11 +428,11 @@ weir_status ucx_test_all(struct ucx_state *ucx, struct ucx_request *requests, si
 {
     *out_is_over = false;
     for (size_t i = 0; i < n; i++) {
-        enum ucx_fate fate = requests[i].handle != NULL ? test(ucx, &requests[i]) : UCX_DONE;
-        if (fate == UCX_PENDING) {
+        enum ucx_outcome outcome = requests[i].handle != NULL ? test(ucx, &requests[i]) : UCX_DONE;
+        if (outcome == UCX_PENDING) {
             return WEIR_OK;
         }
-        WEIR_TRY(judge(ucx, requests[i].rank, fate));
+        WEIR_TRY(check_outcome(ucx, requests[i].rank, outcome));
     }
     *out_is_over = true;
     return WEIR_OK;
@@ -442,9 +443,9 @@ weir_status ucx_wait(struct ucx_state *ucx, struct ucx_request *request, uint64_
     unsigned n_idle = 0;
     ucx->waits_for = -1;
     while (request->handle != NULL) {
-        enum ucx_fate fate = test(ucx, request);
-        if (fate != UCX_PENDING) {
-            return judge(ucx, request->rank, fate);
+        enum ucx_outcome outcome = test(ucx, request);
+        if (outcome != UCX_PENDING) {
+            return check_outcome(ucx, request->rank, outcome);
         }
         WEIR_TRY(ucx_idle(ucx, request, deadline_ns, &n_idle));
     }

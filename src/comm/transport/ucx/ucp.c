@@ -221,7 +221,7 @@ static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static enum ucx_fate fate_of(ucs_status_t status)
+static enum ucx_outcome outcome_of(ucs_status_t status)
 {
     switch (status) {
     case UCS_OK:
@@ -237,25 +237,25 @@ static enum ucx_fate fate_of(ucs_status_t status)
     }
 }
 
-static enum ucx_fate started(struct ucx_request *request, ucs_status_ptr_t handle)
+static enum ucx_outcome started(struct ucx_request *request, ucs_status_ptr_t handle)
 {
     if (UCS_PTR_IS_PTR(handle)) {
         request->handle = handle;
         return UCX_PENDING;
     }
-    return fate_of(UCS_PTR_STATUS(handle));
+    return outcome_of(UCS_PTR_STATUS(handle));
 }
 
-static enum ucx_fate start_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
-                                struct ucx_request *request)
+static enum ucx_outcome start_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
+                                   struct ucx_request *request)
 {
     static const ucp_request_param_t plain = {.op_attr_mask = 0};
     return started(request, ucp_tag_send_nbx(ucp_of(ucx)->eps[request->rank], buf, request->bytes,
                                              tag, &plain));
 }
 
-static enum ucx_fate start_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
-                                   struct ucx_request *request)
+static enum ucx_outcome start_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
+                                      struct ucx_request *request)
 {
     /* Always by request: its end tells how many bytes came. */
     static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
@@ -263,7 +263,7 @@ static enum ucx_fate start_receive(struct ucx_state *ucx, void *buf, uint64_t ta
                                              &by_request));
 }
 
-static enum ucx_fate test(struct ucx_request *request)
+static enum ucx_outcome test(struct ucx_request *request)
 {
     ucp_tag_recv_info_t info = {.length = request->bytes};
     ucs_status_t status = request->is_receive ? ucp_tag_recv_request_test(request->handle, &info)
@@ -271,7 +271,7 @@ static enum ucx_fate test(struct ucx_request *request)
     if (status != UCS_INPROGRESS) {
         ucp_request_free(request->handle);
     }
-    return status == UCS_OK && info.length != request->bytes ? UCX_TRUNCATED : fate_of(status);
+    return status == UCS_OK && info.length != request->bytes ? UCX_TRUNCATED : outcome_of(status);
 }
 
 static bool has_come(const struct ucx_request *request)
@@ -314,8 +314,8 @@ static void finish(struct ucx_state *ucx, ucs_status_ptr_t handle, uint64_t dead
 
 /* Sent means handed to UCX; only a flush hands it to the wire before the close drops it. One by
  * one: that of all ends with the first that fails. */
-static void tell(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
-                 uint64_t deadline_ns)
+static void broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag,
+                      int except, uint64_t deadline_ns)
 {
     static const ucp_request_param_t plain = {.op_attr_mask = 0};
     struct ucp *ucp = ucp_of(ucx);
@@ -326,9 +326,9 @@ static void tell(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_
         finish(ucx, ucp_worker_flush_nbx(ucp->worker, &plain), deadline_ns);
     }
     for (int r = 0; r < ucx->comm->size; r++) {
-        bool is_told = r != except && ucp->eps[r] != NULL && !ucx->peers[r].is_broken;
+        bool is_notified = r != except && ucp->eps[r] != NULL && !ucx->peers[r].is_broken;
         sends[r] = flushes[r] = NULL;
-        if (is_told) {
+        if (is_notified) {
             sends[r] = ucp_tag_send_nbx(ucp->eps[r], notice, sizeof *notice, tag, &plain);
             flushes[r] = ucp_ep_flush_nbx(ucp->eps[r], &plain);
         }
@@ -429,7 +429,7 @@ const struct ucx_fabric ucx_ucp_fabric = {
     .has_come = has_come,
     .cancel = cancel,
     .send_aside = send_aside,
-    .tell = tell,
+    .broadcast = broadcast,
     .progress = progress,
     .arm = arm,
     .signal = wake,

@@ -82,7 +82,7 @@ static void ucx_close(struct weir_comm *comm)
     }
     if (ucx->fabric_state != NULL) {
         if (comm_failed(comm) == WEIR_OK && comm->size > 1) {
-            ucx_say_goodbye(ucx);
+            ucx_send_goodbye(ucx);
         }
         ucx_close_connections(ucx);
     }

@@ -39,7 +39,7 @@ enum ucx_phase {
     UCX_REDUCE,
     UCX_SCATTER,
     UCX_GATHER,
-    UCX_PS_WORD,
+    UCX_PS_CONTROL,
     UCX_PS_ROUND,
     UCX_PS_PUSH,
     UCX_PS_PULL,
@@ -63,7 +63,7 @@ struct ucx_notice {
 };
 
 /** What has become of a message. */
-enum ucx_fate {
+enum ucx_outcome {
     UCX_DONE,
     UCX_PENDING,
     UCX_LOST,      /**< The connection broke, or the message was cancelled. */
@@ -77,12 +77,12 @@ struct ucx_peer {
     bool has_left; /**< Said goodbye: everything it ever sent has arrived. */
     bool is_here;  /**< Answered the last question: it waits for waits_for. */
     int waits_for;
-    struct ucx_notice answer; /**< Sent. */
+    struct ucx_notice reply; /**< Sent. */
 };
 
 /** One message in flight; in the state's list while handle is not NULL. Caller's memory. */
 struct ucx_request {
-    struct ucx_request *next, **link;
+    struct ucx_request *next, **previous_next;
     void *handle; /**< The fabric's; not NULL while the message is pending. */
     int rank;
     bool is_receive;
@@ -91,7 +91,7 @@ struct ucx_request {
     uint64_t tag;
     const uint8_t *from;
     uint8_t *into;
-    enum ucx_fate fate;
+    enum ucx_outcome outcome;
     struct ucx_request *behind; /**< In a queue. */
 };
 
@@ -122,14 +122,14 @@ struct ucx_fabric {
 
     /** Start a message: pending with request->handle set, or over. Messages from one rank to
      *  another with the same tag keep their order. */
-    enum ucx_fate (*send)(struct ucx_state *ucx, const void *buf, uint64_t tag,
-                          struct ucx_request *request);
-    /** mask: which bits of the tag count. */
-    enum ucx_fate (*receive)(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
+    enum ucx_outcome (*send)(struct ucx_state *ucx, const void *buf, uint64_t tag,
                              struct ucx_request *request);
+    /** mask: which bits of the tag count. */
+    enum ucx_outcome (*receive)(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
+                                struct ucx_request *request);
 
     /** Is a pending one over? Then its handle is given back. */
-    enum ucx_fate (*test)(struct ucx_request *request);
+    enum ucx_outcome (*test)(struct ucx_request *request);
 
     /** Has a pending one come or gone well, though nobody has tested it yet? */
     bool (*has_come)(const struct ucx_request *request);
@@ -143,8 +143,8 @@ struct ucx_fabric {
 
     /** Send a notice, behind all that was sent before, to the connected ranks but `except`; return
      *  when it is on the wire, or at the deadline. */
-    void (*tell)(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
-                 uint64_t deadline_ns);
+    void (*broadcast)(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag,
+                      int except, uint64_t deadline_ns);
 
     /** Take a step; did anything happen? */
     bool (*progress)(struct ucx_state *ucx);
@@ -183,7 +183,7 @@ struct ucx_state {
     struct ucx_notice goodbye, question; /**< Sent. */
     int waits_for;                       /**< Rank of the request that is waited for; -1: none. */
     uint64_t asked_for_ns;               /**< The deadline that made us ask around; 0: none. */
-    uint64_t answers_due_ns;             /**< Who has not answered by then is late. */
+    uint64_t replies_due_ns;             /**< Who has not answered by then is late. */
     struct ucx_request notice_request;
     struct ucx_group workers;
     struct ucx_hosts *hosts; /**< hier.c's; NULL: each rank has a host to itself, or is taken so. */
@@ -233,7 +233,7 @@ void ucx_cancel(struct ucx_state *ucx, struct ucx_request *request);
 
 /** Have the others sent bad news? Waits for it up to wait_ms. Their failure, now also ours; or OK.
  */
-weir_status ucx_hear(struct ucx_state *ucx, unsigned wait_ms);
+weir_status ucx_poll_notice(struct ucx_state *ucx, unsigned wait_ms);
 
 /** Break the group: tell the others, end everything in flight, close the connections. */
 weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const char *what);
@@ -242,7 +242,7 @@ weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const 
 weir_status ucx_expect_notice(struct ucx_state *ucx) WEIR_MUST_CHECK;
 
 /** Say goodbye; wait, at most about 1 s, until the others did too or are gone. */
-void ucx_say_goodbye(struct ucx_state *ucx);
+void ucx_send_goodbye(struct ucx_state *ucx);
 
 /** Close all connections by force and wait (at most about 1 s) until all requests are over. */
 void ucx_close_connections(struct ucx_state *ucx);

@@ -13,29 +13,29 @@
 /** One worker's piece, at the worker and at its server. */
 struct ucx_piece {
     struct ucx_request out, in;
-    float *data;        /**< Worker: where it lies. Server: its gradients. */
-    uint16_t *narrow;   /**< The same as 16 bits, where they are sent so; else NULL. */
-    bool is_out;        /**< Worker: sent, the answer not expected yet. */
-    bool is_in;         /**< `in` is posted, and not seen to have ended. */
-    const void *queued; /**< Server: an answer that waits until others have left; else NULL. */
+    float *data;         /**< Worker: where it lies. Server: its gradients. */
+    uint16_t *narrow;    /**< The same as 16 bits, where they are sent so; else NULL. */
+    bool is_out;         /**< Worker: sent, the answer not expected yet. */
+    bool is_in;          /**< `in` is posted, and not seen to have ended. */
+    const void *waiting; /**< Server: an answer that waits until others have left; else NULL. */
 };
 
 /* A worker's answers that are on their way out at once: see LEAVING_MOST in ps_worker.c. */
-#define ANSWERS_LEAVING_MOST 4
+#define REPLIES_LEAVING_MOST 4
 
 /** A server's side of a worker. */
 struct ucx_client {
-    struct ps_word word;
+    struct ps_control control;
     struct ps_round round, next_round;
-    struct ucx_request word_in, round_in, done_out;
-    uint32_t n_words, n_rounds;
+    struct ucx_request control_in, round_in, done_out;
+    uint32_t n_controls, n_rounds;
     float *room; /**< Of its gradients, and of answers that are copies. */
     uint16_t *narrow_room;
     struct ucx_piece *pieces; /**< By own piece. */
     size_t n_queued;
-    size_t leaving[ANSWERS_LEAVING_MOST]; /**< Own pieces whose answers are on their way out. */
+    size_t leaving[REPLIES_LEAVING_MOST]; /**< Own pieces whose answers are on their way out. */
     int n_leaving;
-    bool is_word_in;
+    bool is_control_in;
 };
 
 struct ucx_ps {
@@ -45,12 +45,12 @@ struct ucx_ps {
     size_t n_own; /**< Server: its pieces. */
     size_t i_next;
     /* Worker. */
-    struct ps_word word;
+    struct ps_control control;
     struct ps_round round;
-    uint32_t n_words, n_rounds;
+    uint32_t n_controls, n_rounds;
     struct ucx_piece *pieces;
     uint16_t *narrow_room;
-    struct ucx_request said[WEIR_COMM_MAX_RANKS], heard[WEIR_COMM_MAX_RANKS],
+    struct ucx_request sent[WEIR_COMM_MAX_RANKS], acks[WEIR_COMM_MAX_RANKS],
         begun[WEIR_COMM_MAX_RANKS];
     struct ucx_client *clients; /**< Server. */
     bool is_serving;
@@ -122,7 +122,7 @@ static bool is_push_narrow(const struct weir_comm *comm, const struct ps_round *
     return is_narrow(comm) && round->kind == PS_ROUND_STEP;
 }
 
-static bool is_answer_narrow(const struct weir_comm *comm, const struct ps_round *round)
+static bool is_reply_narrow(const struct weir_comm *comm, const struct ps_round *round)
 {
     return is_narrow(comm) && round->kind != PS_ROUND_PULL;
 }
@@ -195,31 +195,31 @@ static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layou
 
 /* ---- worker --------------------------------------------------------------------------------- */
 
-static weir_status ps_say(struct weir_comm *comm, const struct ps_word *word)
+static weir_status ps_broadcast(struct weir_comm *comm, const struct ps_control *control)
 {
     struct ucx_state *ucx = comm->state;
     struct ucx_ps *ps = need_ps(ucx);
     if (ps == NULL) {
         return no_memory(ucx);
     }
-    ps->word = *word;
-    uint32_t n = ps->n_words++;
+    ps->control = *control;
+    uint32_t n = ps->n_controls++;
     for (int r = comm->n_workers; r < comm->size; r++) {
-        WEIR_TRY(ucx_receive(ucx, r, NULL, 0, n, ucx_part(UCX_PS_DONE, 0), &ps->heard[r]));
-        WEIR_TRY(ucx_send(ucx, r, &ps->word, sizeof ps->word, n, ucx_part(UCX_PS_WORD, 0),
-                          &ps->said[r]));
+        WEIR_TRY(ucx_receive(ucx, r, NULL, 0, n, ucx_part(UCX_PS_DONE, 0), &ps->acks[r]));
+        WEIR_TRY(ucx_send(ucx, r, &ps->control, sizeof ps->control, n, ucx_part(UCX_PS_CONTROL, 0),
+                          &ps->sent[r]));
     }
     return WEIR_OK;
 }
 
-static weir_status ps_is_heard(struct weir_comm *comm, bool *out)
+static weir_status ps_is_acked(struct weir_comm *comm, bool *out)
 {
     struct ucx_state *ucx = comm->state;
     size_t n = n_servers(comm);
-    bool is_said = false;
-    WEIR_TRY(ucx_test_all(ucx, ucx->ps->said + comm->n_workers, n, &is_said));
-    WEIR_TRY(ucx_test_all(ucx, ucx->ps->heard + comm->n_workers, n, out));
-    *out = *out && is_said;
+    bool is_sent = false;
+    WEIR_TRY(ucx_test_all(ucx, ucx->ps->sent + comm->n_workers, n, &is_sent));
+    WEIR_TRY(ucx_test_all(ucx, ucx->ps->acks + comm->n_workers, n, out));
+    *out = *out && is_sent;
     return WEIR_OK;
 }
 
@@ -257,11 +257,11 @@ static weir_status ps_push(struct weir_comm *comm, size_t i_piece, float *piece,
 }
 
 /** The answer comes where the gradients were: not before these have left. */
-static weir_status expect_answer(struct ucx_state *ucx, size_t i_piece)
+static weir_status expect_reply(struct ucx_state *ucx, size_t i_piece)
 {
     struct ucx_ps *ps = ucx->ps;
     struct ucx_piece *own = &ps->pieces[i_piece];
-    const bool is_16 = is_answer_narrow(ucx->comm, &ps->round);
+    const bool is_16 = is_reply_narrow(ucx->comm, &ps->round);
     own->is_out = false;
     own->is_in = true;
     return ucx_receive(ucx, server_of(ucx->comm, i_piece),
@@ -270,7 +270,7 @@ static weir_status expect_answer(struct ucx_state *ucx, size_t i_piece)
                        ucx_part(UCX_PS_PULL, i_piece), &own->in);
 }
 
-static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight *out,
+static weir_status ps_poll(struct weir_comm *comm, size_t i_piece, enum ps_poll_state *out,
                            uint64_t *out_ns)
 {
     struct ucx_state *ucx = comm->state;
@@ -282,7 +282,7 @@ static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight
         WEIR_TRY(ucx_test_all(ucx, &own->out, 1, &is_over));
         if (is_over) {
             *out = PS_AWAITED;
-            return expect_answer(ucx, i_piece);
+            return expect_reply(ucx, i_piece);
         }
         return WEIR_OK;
     }
@@ -293,12 +293,12 @@ static weir_status ps_look(struct weir_comm *comm, size_t i_piece, enum ps_sight
             return WEIR_OK;
         }
         own->is_in = false;
-        if (is_answer_narrow(comm, &ps->round)) {
+        if (is_reply_narrow(comm, &ps->round)) {
             comm_half_widen(comm->wire, own->narrow, ps_piece_elems(&ps->layout, i_piece),
                             own->data);
         }
     }
-    *out = PS_ANSWERED;
+    *out = PS_REPLIED;
     *out_ns = weir_mono_ns();
     return WEIR_OK;
 }
@@ -312,7 +312,7 @@ static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t unti
     const struct ucx_request none = {.rank = comm->n_workers};
     if (i_piece == SIZE_MAX) {
         for (int r = comm->n_workers; r < comm->size && request == NULL; r++) {
-            request = ps->heard[r].handle != NULL ? &ps->heard[r] : NULL;
+            request = ps->acks[r].handle != NULL ? &ps->acks[r] : NULL;
         }
     } else {
         const struct ucx_piece *own = &ps->pieces[i_piece];
@@ -329,12 +329,12 @@ static int ps_event_fd(struct weir_comm *comm)
 
 /* ---- server --------------------------------------------------------------------------------- */
 
-static weir_status expect_word(struct ucx_state *ucx, int worker)
+static weir_status expect_control(struct ucx_state *ucx, int worker)
 {
     struct ucx_client *client = &ucx->ps->clients[worker];
-    client->is_word_in = true;
-    return ucx_receive(ucx, worker, &client->word, sizeof client->word, client->n_words++,
-                       ucx_part(UCX_PS_WORD, 0), &client->word_in);
+    client->is_control_in = true;
+    return ucx_receive(ucx, worker, &client->control, sizeof client->control, client->n_controls++,
+                       ucx_part(UCX_PS_CONTROL, 0), &client->control_in);
 }
 
 static weir_status begin_serving(struct ucx_state *ucx)
@@ -354,22 +354,22 @@ static weir_status begin_serving(struct ucx_state *ucx)
     }
     ps->is_serving = true;
     for (int r = 0; r < ucx->comm->n_workers; r++) {
-        WEIR_TRY(expect_word(ucx, r));
+        WEIR_TRY(expect_control(ucx, r));
     }
     return WEIR_OK;
 }
 
-static weir_status find_word(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
+static weir_status find_control(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
 {
     for (int r = 0; r < ucx->comm->n_workers; r++) {
         struct ucx_client *client = &ucx->ps->clients[r];
         bool is_over = false;
-        if (client->is_word_in) {
-            WEIR_TRY(ucx_test_all(ucx, &client->word_in, 1, &is_over));
+        if (client->is_control_in) {
+            WEIR_TRY(ucx_test_all(ucx, &client->control_in, 1, &is_over));
         }
         if (is_over) {
-            client->is_word_in = false;
-            *out = (struct ps_event){.worker = r, .is_word = true, .word = client->word};
+            client->is_control_in = false;
+            *out = (struct ps_event){.worker = r, .is_control = true, .control = client->control};
             *out_is_found = true;
             return WEIR_OK;
         }
@@ -404,7 +404,7 @@ static weir_status expect_pieces(struct ucx_state *ucx, int worker)
     return expect_round(ucx, worker);
 }
 
-static weir_status look_for_rounds(struct ucx_state *ucx)
+static weir_status poll_rounds(struct ucx_state *ucx)
 {
     for (int r = 0; r < ucx->comm->n_workers; r++) {
         bool is_over = false;
@@ -448,11 +448,11 @@ static weir_status find_piece(struct ucx_state *ucx, struct ps_event *out, bool 
 }
 
 /** Answers leave by need, the end of the array first, and few at a time. */
-static weir_status send_answers(struct ucx_state *ucx, int worker)
+static weir_status send_replies(struct ucx_state *ucx, int worker)
 {
     struct ucx_ps *ps = ucx->ps;
     struct ucx_client *client = &ps->clients[worker];
-    const bool is_16 = is_answer_narrow(ucx->comm, &client->round);
+    const bool is_16 = is_reply_narrow(ucx->comm, &client->round);
     int n_leaving = 0;
     for (int k = 0; k < client->n_leaving; k++) {
         size_t i = client->leaving[k];
@@ -464,27 +464,27 @@ static weir_status send_answers(struct ucx_state *ucx, int worker)
     }
     client->n_leaving = n_leaving;
     for (size_t i = ps->n_own;
-         i-- > 0 && client->n_queued > 0 && client->n_leaving < ANSWERS_LEAVING_MOST;) {
+         i-- > 0 && client->n_queued > 0 && client->n_leaving < REPLIES_LEAVING_MOST;) {
         struct ucx_piece *piece = &client->pieces[i];
-        const void *answer = piece->queued;
-        if (answer == NULL) {
+        const void *reply = piece->waiting;
+        if (reply == NULL) {
             continue;
         }
         size_t i_piece = piece_number(ucx->comm, i);
-        piece->queued = NULL;
+        piece->waiting = NULL;
         client->n_queued--;
         client->leaving[client->n_leaving++] = i;
-        WEIR_TRY(ucx_send(ucx, worker, answer, wire_bytes(&ps->layout, i_piece, is_16),
+        WEIR_TRY(ucx_send(ucx, worker, reply, wire_bytes(&ps->layout, i_piece, is_16),
                           client->n_rounds - 1, ucx_part(UCX_PS_PULL, i_piece), &piece->out));
     }
     return WEIR_OK;
 }
 
-static weir_status send_all_answers(struct ucx_state *ucx)
+static weir_status send_all_replies(struct ucx_state *ucx)
 {
     for (int r = 0; r < ucx->comm->n_workers; r++) {
         if (ucx->ps->clients[r].n_queued > 0) {
-            WEIR_TRY(send_answers(ucx, r));
+            WEIR_TRY(send_replies(ucx, r));
         }
     }
     return WEIR_OK;
@@ -498,10 +498,10 @@ static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadlin
     struct ucx_ps *ps = ucx->ps;
     for (;;) {
         bool is_found = false;
-        WEIR_TRY(send_all_answers(ucx));
-        WEIR_TRY(find_word(ucx, out, &is_found));
+        WEIR_TRY(send_all_replies(ucx));
+        WEIR_TRY(find_control(ucx, out, &is_found));
         if (!is_found && ps->is_open) {
-            WEIR_TRY(look_for_rounds(ucx));
+            WEIR_TRY(poll_rounds(ucx));
             WEIR_TRY(find_piece(ucx, out, &is_found));
         }
         if (is_found) {
@@ -514,14 +514,14 @@ static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadlin
     }
 }
 
-static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
-                             const float *weights, bool is_copied)
+static weir_status ps_reply(struct weir_comm *comm, int worker, size_t i_piece,
+                            const float *weights, bool is_copied)
 {
     struct ucx_state *ucx = comm->state;
     struct ucx_ps *ps = ucx->ps;
     struct ucx_client *client = &ps->clients[worker];
     struct ucx_piece *piece = &client->pieces[i_piece / n_servers(comm)];
-    const bool is_16 = is_answer_narrow(comm, &client->round);
+    const bool is_16 = is_reply_narrow(comm, &client->round);
     const size_t n = ps_piece_elems(&ps->layout, i_piece);
     const void *sent = weights;
     if (is_16) {
@@ -531,9 +531,9 @@ static weir_status ps_answer(struct weir_comm *comm, int worker, size_t i_piece,
         memcpy(piece->data, weights, n * sizeof *weights);
         sent = piece->data;
     }
-    piece->queued = sent;
+    piece->waiting = sent;
     client->n_queued++;
-    return send_answers(ucx, worker);
+    return send_replies(ucx, worker);
 }
 
 static weir_status ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums,
@@ -545,42 +545,42 @@ static weir_status ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums
                       deadline_ns);
 }
 
-static weir_status ps_served(struct weir_comm *comm, const struct ps_word *word)
+static weir_status ps_done(struct weir_comm *comm, const struct ps_control *control)
 {
     struct ucx_state *ucx = comm->state;
     struct ucx_ps *ps = ucx->ps;
     uint64_t deadline_ns = comm_deadline_ns(comm);
     for (int r = 0; r < comm->n_workers; r++) {
         struct ucx_client *client = &ps->clients[r];
-        if (word->op == PS_STOP) {
+        if (control->op == PS_STOP) {
             /* Who hears of it may leave: nothing is awaited from it any more. */
             ucx_cancel(ucx, &client->round_in);
         }
-        WEIR_TRY(ucx_send(ucx, r, NULL, 0, client->n_words - 1, ucx_part(UCX_PS_DONE, 0),
+        WEIR_TRY(ucx_send(ucx, r, NULL, 0, client->n_controls - 1, ucx_part(UCX_PS_DONE, 0),
                           &client->done_out));
-        if (word->op != PS_STOP) {
-            WEIR_TRY(expect_word(ucx, r));
+        if (control->op != PS_STOP) {
+            WEIR_TRY(expect_control(ucx, r));
         }
     }
     for (int r = 0; r < comm->n_workers; r++) {
         WEIR_TRY(ucx_wait(ucx, &ps->clients[r].done_out, deadline_ns));
-        for (size_t i = 0; word->op == PS_STOP && ps->is_open && i < ps->n_own; i++) {
+        for (size_t i = 0; control->op == PS_STOP && ps->is_open && i < ps->n_own; i++) {
             WEIR_TRY(ucx_wait(ucx, &ps->clients[r].pieces[i].out, deadline_ns));
         }
     }
-    ps->is_serving = word->op != PS_STOP;
+    ps->is_serving = control->op != PS_STOP;
     return WEIR_OK;
 }
 
 const struct ps_transport ucx_ps_transport = {.open = ps_open,
-                                              .say = ps_say,
-                                              .is_heard = ps_is_heard,
+                                              .broadcast = ps_broadcast,
+                                              .is_acked = ps_is_acked,
                                               .begin = ps_begin,
                                               .push = ps_push,
-                                              .look = ps_look,
+                                              .poll = ps_poll,
                                               .idle = ps_idle,
                                               .event_fd = ps_event_fd,
                                               .next = ps_next,
-                                              .answer = ps_answer,
+                                              .reply = ps_reply,
                                               .add_up = ps_add_up,
-                                              .served = ps_served};
+                                              .done = ps_done};

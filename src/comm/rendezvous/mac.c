@@ -1,12 +1,12 @@
-#include "comm/rendezvous/proof.h"
+#include "comm/rendezvous/mac.h"
 
 #include <sodium.h>
 
-_Static_assert(crypto_auth_KEYBYTES == PROOF_KEY_BYTES, "key size");
-_Static_assert(crypto_auth_BYTES == WIRE_MAC_BYTES, "proof size");
+_Static_assert(crypto_auth_KEYBYTES == MAC_KEY_BYTES, "key size");
+_Static_assert(crypto_auth_BYTES == WIRE_MAC_BYTES, "MAC size");
 
 /* Every proof starts with what it is for, NUL included: one can never serve as another. */
-static void mac_start(crypto_auth_hmacsha512256_state *state, const struct proof_key *key,
+static void mac_start(crypto_auth_hmacsha512256_state *state, const struct mac_key *key,
                       const char *purpose)
 {
     (void)crypto_auth_hmacsha512256_init(state, key->bytes, sizeof key->bytes);
@@ -18,7 +18,7 @@ static void mac_add(crypto_auth_hmacsha512256_state *state, const void *bytes, s
     (void)crypto_auth_hmacsha512256_update(state, bytes, len);
 }
 
-weir_status proof_key_from_secret(const char *secret, struct proof_key *out)
+weir_status mac_key_from_secret(const char *secret, struct mac_key *out)
 {
     if (sodium_init() < 0) {
         return WEIR_ERR_UNAVAILABLE;
@@ -28,9 +28,8 @@ weir_status proof_key_from_secret(const char *secret, struct proof_key *out)
     return WEIR_OK;
 }
 
-static void mac_nonces(const struct proof_key *key, const char *purpose,
-                       const uint8_t server_nonce[], const uint8_t client_nonce[],
-                       uint8_t out[WIRE_MAC_BYTES])
+static void mac_nonces(const struct mac_key *key, const char *purpose, const uint8_t server_nonce[],
+                       const uint8_t client_nonce[], uint8_t out[WIRE_MAC_BYTES])
 {
     crypto_auth_hmacsha512256_state state;
     mac_start(&state, key, purpose);
@@ -39,20 +38,20 @@ static void mac_nonces(const struct proof_key *key, const char *purpose,
     (void)crypto_auth_hmacsha512256_final(&state, out);
 }
 
-void proof_key_for_connection(const struct proof_key *key, const uint8_t server_nonce[],
-                              const uint8_t client_nonce[], struct proof_key *out)
+void mac_key_for_connection(const struct mac_key *key, const uint8_t server_nonce[],
+                            const uint8_t client_nonce[], struct mac_key *out)
 {
     mac_nonces(key, "weir connection", server_nonce, client_nonce, out->bytes);
 }
 
-void proof_of_accept(const struct proof_key *key, const uint8_t server_nonce[],
-                     const uint8_t client_nonce[], uint8_t out[WIRE_MAC_BYTES])
+void mac_of_accept(const struct mac_key *key, const uint8_t server_nonce[],
+                   const uint8_t client_nonce[], uint8_t out[WIRE_MAC_BYTES])
 {
     mac_nonces(key, "weir accept", server_nonce, client_nonce, out);
 }
 
-void proof_of_join(const struct proof_key *key, const uint8_t server_nonce[],
-                   const struct wire_join *join, uint8_t out[WIRE_MAC_BYTES])
+void mac_of_join(const struct mac_key *key, const uint8_t server_nonce[],
+                 const struct wire_join *join, uint8_t out[WIRE_MAC_BYTES])
 {
     uint8_t fields[WIRE_MAX_HELLO];
     struct wire_writer writer = {.data = fields, .cap = sizeof fields};
@@ -64,8 +63,8 @@ void proof_of_join(const struct proof_key *key, const uint8_t server_nonce[],
     (void)crypto_auth_hmacsha512256_final(&state, out);
 }
 
-void proof_of_frame(const struct proof_key *connection_key, bool is_server, uint64_t counter,
-                    enum wire_type type, const void *body, size_t len, uint8_t out[WIRE_MAC_BYTES])
+void mac_of_frame(const struct mac_key *connection_key, bool is_server, uint64_t counter,
+                  enum wire_type type, const void *body, size_t len, uint8_t out[WIRE_MAC_BYTES])
 {
     uint8_t fields[16];
     struct wire_writer writer = {.data = fields, .cap = sizeof fields};
@@ -78,7 +77,7 @@ void proof_of_frame(const struct proof_key *connection_key, bool is_server, uint
     (void)crypto_auth_hmacsha512256_final(&state, out);
 }
 
-bool proof_is_equal(const uint8_t a[WIRE_MAC_BYTES], const uint8_t b[WIRE_MAC_BYTES])
+bool mac_is_equal(const uint8_t a[WIRE_MAC_BYTES], const uint8_t b[WIRE_MAC_BYTES])
 {
     return sodium_memcmp(a, b, WIRE_MAC_BYTES) == 0;
 }

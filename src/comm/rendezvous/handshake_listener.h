@@ -7,55 +7,57 @@
  * and by the leader of an elastic group as long as the group lives (door.c). One thread; nothing
  * here waits.
  */
-#ifndef WEIR_COMM_RECEPTION_H
-#define WEIR_COMM_RECEPTION_H
+#ifndef WEIR_COMM_HANDSHAKE_LISTENER_H
+#define WEIR_COMM_HANDSHAKE_LISTENER_H
 
 #include "comm/rendezvous/address.h"
-#include "comm/rendezvous/link.h"
+#include "comm/rendezvous/auth_conn.h"
 
 #include <poll.h>
 
 enum {
-    RECEPTION_MAX_PENDING =
+    HANDSHAKE_MAX_PENDING =
         64, /**< Connections that have not proved themselves; the oldest goes. */
-    RECEPTION_MAX_FDS = 1 + RECEPTION_MAX_PENDING,
+    HANDSHAKE_MAX_FDS = 1 + HANDSHAKE_MAX_PENDING,
 };
 
-struct reception_pending {
-    struct link link;
+struct handshake_pending {
+    struct auth_conn conn;
     uint64_t deadline_ns;
     uint8_t nonce[WIRE_NONCE_BYTES];
 };
 
-struct reception {
+struct handshake_listener {
     /* Set by the owner before open, all borrowed. */
     const struct address_rendezvous *where;
-    const struct proof_key *key;
+    const struct mac_key *key;
     const char *job_id;
     int attempt;
     void *context;
     /** May this one, who has proved the secret and the job, come in? The error is what it hears. */
-    weir_status (*judge)(void *context, const struct wire_join *join, struct weir_error *err);
+    weir_status (*check)(void *context, const struct wire_join *join, struct weir_error *err);
     /** It is in: the link, proved, is the callee's now. */
-    void (*admit)(void *context, const struct wire_join *join, struct link *link);
+    void (*accept)(void *context, const struct wire_join *join, struct auth_conn *conn);
 
     int listen_fd;
     bool is_published;
     uint8_t instance[WIRE_NONCE_BYTES];
     int n_refused, n_pending;
-    struct reception_pending pending[RECEPTION_MAX_PENDING];
+    struct handshake_pending pending[HANDSHAKE_MAX_PENDING];
 };
 
 /** Listen, and publish the address if the rendezvous is a folder. Call close in any case. */
-weir_status reception_open(struct reception *reception, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status handshake_listener_open(struct handshake_listener *listener,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Take in who has come, hear who has said something. */
-void reception_serve(struct reception *reception);
+void handshake_listener_serve(struct handshake_listener *listener);
 
 /** What poll(2) should watch until the next serve. */
-nfds_t reception_poll_fds(const struct reception *reception, struct pollfd out[RECEPTION_MAX_FDS]);
+nfds_t handshake_listener_poll_fds(const struct handshake_listener *listener,
+                                   struct pollfd out[HANDSHAKE_MAX_FDS]);
 
 /** Take the published address away and close everything. */
-void reception_close(struct reception *reception);
+void handshake_listener_close(struct handshake_listener *listener);
 
 #endif
