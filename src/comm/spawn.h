@@ -2,9 +2,9 @@
  * spawn: start N copies of a program as the ranks of one group, watch them, end them together.
  *
  * Three nouns. The *launcher* is the process that calls weir_spawn_run. A *rank* is one copy of the
- * program, here, on another host over ssh, or on a node of a Slurm allocation by srun; it calls
- * weir_spawn_join first, which says who it is and where the others meet. A *place* is a host with
- * room for some ranks.
+ * program: on this host, on another over ssh, or on a node of a Slurm allocation by srun. It calls
+ * weir_spawn_join first, to learn its number and where the ranks meet. A *place* is a host with
+ * slots for ranks.
  *
  *     launcher                                        rank
  *     weir_spawn_run(&(struct weir_spawn_config){     if (weir_spawn_is_rank()) {
@@ -13,19 +13,19 @@
  *                                                             me.rendezvous, me.secret, …});
  *
  * Ranks are laid out in blocks: with "a:2,b:2" ranks 0 and 1 run on a, 2 and 3 on b. A host named
- * "localhost" or as this one needs no ssh. ssh and srun are taken from PATH, ssh without asking for
- * passwords; the program must lie at the same path on all hosts, and starts in the launcher's
- * folder if it exists there.
+ * "localhost", or as this one, needs no ssh. ssh and srun are found in PATH; ssh asks for no
+ * password. The program must lie at the same path on all hosts. It starts in the launcher's working
+ * folder if that exists there.
  *
- * What a rank is told (its number, the meeting place, the secret, `env`, and of the launcher's
- * environment what begins with WEIR_ or UCX_) goes into its environment; to other hosts it travels
- * over standard input, never on a command line. Standard input stays open for as long as the
- * launcher lives: when it closes, weir_spawn_join's thread ends the rank, so that no rank outlives
- * its launcher, wherever it runs. Standard output is the launcher's. Each line on standard error is
- * passed on as "rank 3: …".
+ * A rank gets its number, the rendezvous, the secret, `env`, and the launcher's variables that
+ * begin with WEIR_ or UCX_ in its environment. To other hosts they travel over standard input,
+ * never on a command line. Standard input stays open as long as the launcher lives. When it closes,
+ * weir_spawn_join's thread ends the rank, so that no rank outlives its launcher on any host.
+ * Standard output is the launcher's. Each line on standard error is forwarded as "rank 3: …".
  *
- * When a rank fails, the others have a moment to say why too, then their input is closed, and who
- * is still there 5 s later is killed. SIGINT and SIGTERM to the launcher end all ranks likewise.
+ * When a rank fails, the others get a moment to report their own failure. Then their input is
+ * closed, and ranks that are still running 5 s later are killed. SIGINT and SIGTERM to the launcher
+ * end all ranks in the same way.
  */
 #ifndef WEIR_COMM_SPAWN_H
 #define WEIR_COMM_SPAWN_H
@@ -36,9 +36,10 @@
 #include <stddef.h>
 
 struct weir_spawn_config {
-    int n_ranks;       /**< 1 .. WEIR_COMM_MAX_RANKS; 0: as many as the places have room for. */
-    const char *hosts; /**< "a,b" (as many each as it takes; with n_ranks 0 one) or "a:2,b:2";
-                            NULL: none are named. */
+    int n_ranks; /**< 1 .. WEIR_COMM_MAX_RANKS; 0: as many as the places have slots. */
+    /** "a:2,b:2" with slots, or "a,b": n_ranks divided evenly, one each if n_ranks is 0. NULL: no
+     *  hosts are named. */
+    const char *hosts;
     /** "local", "ssh", "srun", or "auto" (NULL): ssh if hosts are named, srun if this process runs
      *  inside a Slurm allocation and has no hosts, else local. */
     const char *by;
@@ -51,18 +52,20 @@ struct weir_spawn_config {
 };
 
 /**
- * Start the ranks and wait for all of them to end. Call it in a process without other threads; it
+ * Start the ranks and wait until all have ended. Call it in a process without other threads; it
  * catches SIGINT, SIGTERM and SIGCHLD meanwhile.
- * @return WEIR_OK if all ended with status 0. Otherwise the first failure as a sentence that names
- *         the rank, with its last line on standard error; a rank that only lost another one is
- *         blamed only if no other failed by itself. The status is the one that the rank's exit
- *         status stands for (PEER if it was killed). CANCELLED after a signal to the launcher;
- *         INVALID (hosts, n_ranks); NOT_FOUND if ssh or srun is missing; IO, NOMEM.
+ *
+ * @return WEIR_OK if all ended with status 0. Otherwise the root cause: the first failure as a
+ *         sentence that names the rank, with its last line on standard error. A rank that reports
+ *         only the loss of another is a secondary failure, and is named only if there is no other.
+ *         The status is the one that the rank's exit status stands for (PEER if it was killed).
+ *         CANCELLED after a signal to the launcher; INVALID (hosts, n_ranks); NOT_FOUND if ssh or
+ *         srun is missing; IO; NOMEM.
  */
 weir_status weir_spawn_run(const struct weir_spawn_config *config,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** How many ranks weir_spawn_run will start; same errors for hosts and n_ranks. */
+/** The number of ranks that weir_spawn_run will start; same errors for hosts and n_ranks. */
 weir_status weir_spawn_count(const struct weir_spawn_config *config, int *out,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -80,9 +83,11 @@ struct weir_spawn_rank {
 bool weir_spawn_is_rank(void);
 
 /**
- * Who am I? Takes the secret out of the environment, and starts a thread that ends the process with
- * the exit status of CANCELLED when standard input closes. Call once, before other threads start.
- * @return INVALID if this process is no rank; IO if there can be no thread.
+ * Learn this rank's number and group. It removes the secret from the environment, and starts a
+ * thread that ends the process with the exit status of CANCELLED when standard input closes. Call
+ * it once, before other threads start.
+ *
+ * @return INVALID if this process is no rank; IO if no thread can be started.
  */
 weir_status weir_spawn_join(struct weir_spawn_rank *out, struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -234,7 +234,7 @@ static weir_status choose_transport(struct weir_comm *comm, const struct weir_co
     return status;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 struct weir_comm *comm_allocate(const struct weir_comm_config *config)
 {
@@ -348,7 +348,7 @@ const char *weir_comm_transport(const struct weir_comm *comm)
     return comm->transport->name;
 }
 
-/* ---- failure --------------------------------------------------------------------------------- */
+/* ---- failure -------------------------------------------------------------------------------- */
 
 weir_status comm_fail(struct weir_comm *comm, weir_status status, int rank, const char *fmt, ...)
 {
@@ -394,7 +394,7 @@ uint64_t comm_deadline_ns(const struct weir_comm *comm)
     return weir_mono_ns() + comm->timeout_ns;
 }
 
-/* ---- collectives: the caller's thread takes the turn ---------------------------------------- */
+/* ---- collectives: the caller's thread takes the execution lock ------------------------------ */
 
 /* A mistake of the caller alone: nothing was sent, the communicator stays good. */
 static weir_status start_collective(struct weir_comm *comm)
@@ -413,8 +413,8 @@ weir_status weir_comm_alloc(struct weir_comm *comm, size_t bytes, void **out)
     return status;
 }
 
-/** One of the transport's sums, in turn, and `n_passes` of the two times that a part of each sum
- *  goes over a pretended link. */
+/** One of the transport's sums, with the execution lock, and `n_passes` of the two times that a
+ *  part of each sum goes over an emulated link. */
 static weir_status carry_out(struct weir_comm *comm,
                              weir_status (*sum)(struct weir_comm *comm, void *buf, size_t n_elems,
                                                 enum weir_comm_type type),

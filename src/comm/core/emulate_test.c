@@ -1,4 +1,4 @@
-/* A pretended link against the clock: nothing arrives before its bytes could have. */
+/* An emulated link against the clock: nothing arrives before its bytes could have. */
 #include "comm/core/comm_private.h"
 #include "comm/core/test_group.h"
 

@@ -1,4 +1,5 @@
-/* The turn, the queue of posted all-reduces, and the progress thread that carries them out. */
+/* The execution lock, the queue of posted all-reduces, and the progress thread that carries them
+ * out. */
 #include "comm/core/comm_private.h"
 
 #include "base/clock.h"
@@ -103,7 +104,7 @@ static void run_first(struct weir_comm *comm)
     (void)pthread_cond_broadcast(&comm->changed);
 }
 
-/* Let the transport do what cannot wait for the next call (answers to other ranks). */
+/* Let the transport do what cannot wait for the next call (replies to other ranks). */
 static void run_idle(struct weir_comm *comm)
 {
     comm->is_busy = true;
@@ -149,7 +150,7 @@ static void *progress_main(void *argument)
             (void)pthread_mutex_lock(&comm->lock);
             until_ns = comm_ps_next_ns(comm);
         }
-        /* While somebody else has the turn the transport's events are theirs. */
+        /* While another thread has the execution lock the transport's events are its own. */
         if (!comm->is_busy && comm_failed(comm) == WEIR_OK) {
             event_fd = comm->transport->event_fd(comm);
             if (event_fd >= 0 || comm->ps != NULL) {

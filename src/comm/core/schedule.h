@@ -1,16 +1,16 @@
 /**
  * Schedules of an all-reduce: which rank sends which part to whom, and when. Pure functions.
  *
- * A *block* is cut into slices. A *schedule* is one rank's list of *stages*; the *steps* of a stage
- * happen at the same time: SEND these slices to a peer, ADD what a peer sends to one's own, or TAKE
- * it instead of one's own. A stage begins when the one before is over. Between two ranks messages
- * keep their order, so a step needs no name.
+ * A *block* is cut into slices. A *schedule* is one rank's list of *stages*. The *steps* of a stage
+ * happen at the same time: SEND slices to a peer, ADD a peer's slices to the own ones, or TAKE a
+ * peer's slices in place of the own ones. A stage begins when the previous one is over. Messages
+ * between two ranks keep their order, so a step needs no identifier.
  *
- * Order of sums: within a stage, own slices and what is added to them are summed in the order of
- * rank numbers. An element of the result is computed by one rank and handed on (FLAT: by all, in
- * the same way), so all ranks hold the same bits. With P ranks, S bytes:
+ * Order of sums: within a stage, the own slices and those added to them are summed in the order of
+ * rank numbers. Each element of the result is computed by one rank and passed on (FLAT: by all
+ * ranks in the same way), so all ranks hold the same bits. With P ranks and S bytes:
  *
- *     algorithm  messages in turn   sent by each rank     order of the sums
+ *     algorithm  message latencies  sent by each rank     order of the sums
  *     FLAT       1                  (P-1) S               rank order, ((x0 + x1) + x2) + …
  *     DIRECT     2                  2(P-1)/P S            rank order
  *     RING       2(P-1)             2(P-1)/P S            slice i: from rank i+1 around to rank i
@@ -19,9 +19,10 @@
  *     TREE       about 2 log2 P     at most 2 S           in-order binary tree: lower child, own,
  *                                                         upper child; odd blocks: another tree
  *
- * P' is the largest power of two that is not above P; what is in brackets is for the others. TREE
- * has two trees, in one of which (but for one rank) each rank is a leaf, so that with blocks in
- * turn all links are used.
+ * P' is the largest power of two that is not above P; the values in brackets apply if P is not P'.
+ * RING is the ring of Patarasuk and Yuan (2009), HALVING Rabenseifner's recursive halving and
+ * doubling (2004). TREE is the two-tree algorithm of Sanders, Speck and Träff (2009): each rank but
+ * one is a leaf in one of the trees, and as blocks alternate between the trees all links are used.
  */
 #ifndef WEIR_COMM_SCHEDULE_H
 #define WEIR_COMM_SCHEDULE_H
@@ -46,9 +47,10 @@ struct comm_step {
     int first, n; /**< Slices. All ADDs of a stage have the same. */
 };
 
+/** The schedule of one rank. */
 struct comm_schedule {
     int rank, n_ranks;
-    int n_slices;  /**< Of a block. */
+    int n_slices;  /**< Slices of a block. */
     int n_largest; /**< Most slices of a message, of any rank. */
     int n_stages, n_steps;
     int *first_steps; /**< [n_stages + 1]: steps of stage s are first_steps[s] up to [s + 1]. */
@@ -57,11 +59,13 @@ struct comm_schedule {
     int most_steps;        /**< Most steps of a stage. */
 };
 
+/** "flat", "direct", "ring", "halving" or "tree". */
 const char *comm_algorithm_name(enum comm_algorithm algorithm);
 
 /**
- * The schedule of one rank. Free it with comm_schedule_fini (also a zeroed one).
- * @param variant  0 or 1: blocks with even and with odd number (of TREE they differ).
+ * Make the schedule of one rank. Free it with comm_schedule_fini, which accepts a zeroed one too.
+ *
+ * @param variant  0 for blocks with an even number, 1 for odd ones: those of TREE differ.
  * @return NOMEM.
  */
 weir_status comm_schedule_init(struct comm_schedule *schedule, enum comm_algorithm algorithm,

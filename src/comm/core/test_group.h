@@ -15,7 +15,7 @@ struct test_group {
     pid_t pids[WEIR_COMM_MAX_RANKS];
 };
 
-/** Runs in the rank's process. @return 0 if all is well. */
+/** Runs in the rank's process. @return 0 if the rank is right. */
 typedef int (*test_rank_fn)(struct weir_comm *comm, void *context);
 
 void test_group_init(struct test_group *group, int size, const char *transport);
@@ -33,12 +33,12 @@ int test_group_wait(struct test_group *group, int rank);
 /** Start all and wait for all: the number of ranks that failed. */
 int test_group_run(struct test_group *group, test_rank_fn function, void *context);
 
-/** A group by this transport, whose last n_servers ranks are servers, on so many hosts (0 and 1: on
- *  one): made, run and taken away again; the number of ranks that failed. */
+/** Make, run and remove a group with this transport. The last n_servers ranks are servers; the
+ *  ranks are spread over n_hosts (0 and 1: one host). @return The number of ranks that failed. */
 int test_group_try(const char *transport, int n_workers, int n_servers, int n_hosts,
                    test_rank_fn function, void *context);
 
-/** In a rank: say what does not hold, and leave with 1. */
+/** In a rank: print the condition if it does not hold, and return 1. */
 #define RANK_CHECK(condition)                                                                      \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-    RETRY_MS = 5,       /**< Between tries to find the door. */
-    PATIENCE_MS = 1000, /**< How long the lowest survivor has to open a door before others try. */
+    RETRY_MS = 5,       /**< Between tries to find the join listener. */
+    PATIENCE_MS = 1000, /**< Time of the lowest survivor to open a listener. */
     AGAIN_MS = 2000,    /**< Members whose meeting failed come back at once, or never. */
     GREET_MS = 2,       /**< Most time of a step for the handshake of somebody who has come. */
     GREET_ROUNDS = 3,
@@ -34,7 +34,7 @@ struct comm_elastic {
     uint64_t begin_ns, deadline_ns, patience_end_ns; /**< Of waiting for those not known alive. */
 };
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static void elastic_free(struct comm_elastic *elastic, bool is_over)
 {
@@ -125,7 +125,7 @@ int weir_comm_n_waiting(struct weir_comm *comm)
     }
     struct join_listener *listener = elastic->listener;
     join_listener_poll(listener);
-    /* Whose answers are under way is heard in this step, not in the next one or two. */
+    /* A handshake that is under way ends in this step, not in the next one or two. */
     for (int i = 0; i < GREET_ROUNDS && listener->handshakes.n_pending > 0; i++) {
         join_listener_wait(listener, NULL, 0, weir_mono_ns() + GREET_MS * UINT64_C(1000000));
         join_listener_poll(listener);
@@ -137,7 +137,7 @@ int weir_comm_n_waiting(struct weir_comm *comm)
     return n;
 }
 
-/* ---- who is waited for -------------------------------------------------------------------- */
+/* ---- who is waited for ---------------------------------------------------------------------- */
 
 /** What the old communicator knows of its ranks, by member number. */
 static void ask_transport(struct comm_elastic *elastic, struct weir_comm *comm)
@@ -176,7 +176,7 @@ static void forget_deaths(struct comm_elastic *elastic)
     }
 }
 
-/* ---- the leader --------------------------------------------------------------------------- */
+/* ---- the leader ----------------------------------------------------------------------------- */
 
 /** Members that live, as far as is known, and have not come: how many, and what tells of them. */
 static int missing(struct comm_elastic *elastic, int out_fds[])
@@ -204,7 +204,7 @@ static void send_roster(struct comm_elastic *elastic, struct auth_conn *conn)
     (void)!auth_conn_send(conn, WIRE_DATA, bytes, writer.len, elastic->deadline_ns);
 }
 
-/** Everybody has come: they are the group, and the door's links that of its rendezvous. */
+/** All have come: they are the group, and the listener's connections those of its rendezvous. */
 static void make_roster(struct comm_elastic *elastic, struct rendezvous *rdv)
 {
     struct join_listener *listener = elastic->listener;
@@ -238,7 +238,7 @@ static weir_status lead(struct comm_elastic *elastic, struct rendezvous *rdv)
     return WEIR_OK;
 }
 
-/* ---- the others --------------------------------------------------------------------------- */
+/* ---- the others ----------------------------------------------------------------------------- */
 
 static weir_status read_roster(struct comm_elastic *elastic, struct rendezvous *rdv,
                                const struct wire_frame *frame, struct weir_error *err)
@@ -314,7 +314,8 @@ static weir_status check_leader_of_address(struct comm_elastic *elastic, struct 
                : WEIR_OK;
 }
 
-/** Find the door, or open one. On success the leader has one, and the others are in the group. */
+/** Find the join listener, or open one. On success the leader has one, and the others are in the
+ *  group. */
 static weir_status follow(struct comm_elastic *elastic, struct rendezvous *rdv, bool *out_is_final,
                           struct weir_error *err)
 {
@@ -348,7 +349,7 @@ static weir_status follow(struct comm_elastic *elastic, struct rendezvous *rdv, 
     }
 }
 
-/* ---- meeting ------------------------------------------------------------------------------ */
+/* ---- meeting -------------------------------------------------------------------------------- */
 
 static weir_status meet_once(struct comm_elastic *elastic, struct weir_comm **out,
                              bool *out_is_final, struct weir_error *err)

@@ -115,7 +115,7 @@ static int check_group(struct weir_comm *comm, const int members[], int n)
     return 0;
 }
 
-/** Steps until the group breaks, or somebody waits at the door: then a new group. */
+/** Steps until the group breaks, or somebody waits to join: then a new group. */
 static int next_group(struct weir_comm **comm)
 {
     struct weir_error err;
@@ -147,7 +147,7 @@ static int leave(struct weir_comm *comm, int result)
     return result;
 }
 
-/* ---- losing ------------------------------------------------------------------------------- */
+/* ---- losing --------------------------------------------------------------------------------- */
 
 static int victims[2]; /**< -1: none. */
 
@@ -224,7 +224,7 @@ START_TEST(the_last_one_goes_on_alone)
 
 END_TEST
 
-/* ---- coming ------------------------------------------------------------------------------- */
+/* ---- coming --------------------------------------------------------------------------------- */
 
 /** Lose one, take in another with its number. */
 static int lose_and_gain(struct weir_comm *comm, int member)
@@ -326,7 +326,7 @@ START_TEST(who_does_not_know_the_secret_is_not_let_in_and_disturbs_nobody)
 
 END_TEST
 
-/* ---- what cannot go on, and what comes back -------------------------------------------------- */
+/* ---- what cannot go on, and what comes back ------------------------------------------------- */
 
 static int without_leader(struct weir_comm *comm, int member)
 {

@@ -1,4 +1,4 @@
-/* Joint steps: every worker's weights are those of a serial program, and nobody renews more than
+/* Joint steps: every worker's weights are those of a serial program, and no worker updates more than
  * its own slice. */
 #include "base/test_main.h"
 #include "comm/core/test_group.h"
@@ -166,7 +166,7 @@ static int try_what_fails(struct weir_comm *comm, void *context)
     joint.gradients = gradients;
     joint.n_elems = 2000; /* more than a page */
     RANK_CHECK(weir_ps_joint_update(comm, &joint, 0, 100) == WEIR_ERR_UNSUPPORTED);
-    /* The group goes on, until a link is pretended. */
+    /* The group goes on, until a link is emulated. */
     RANK_CHECK(weir_comm_barrier(comm) == WEIR_OK);
     RANK_CHECK(weir_ps_sees_workers(comm));
     weir_comm_emulate_link(comm, INFINITY);

@@ -1,11 +1,11 @@
 /**
- * In which order a worker's pieces go to the servers, of those that are ready. Pure.
+ * The order in which a worker's ready pieces go to the servers. Pure.
  *
- * By need, the nearest to the end of the array goes first. But a piece is answered when the last
- * worker's has come, and workers are not equally fast: one that is ahead has more to choose from,
- * chooses otherwise, and what it sends is not what the others send at that time. So by need go only
- * some rounds, one in sixteen. In the others all follow the order in which that one's pieces were
- * answered: which all workers have seen, and which the slowest of them could keep to.
+ * By need, the piece nearest to the end of the array goes first. But a server replies when the last
+ * worker's piece has come, and workers are not equally fast: one that is ahead has more pieces to
+ * choose from, chooses differently, and sends other pieces than the rest at that time. So only one
+ * round in sixteen goes by need. In the others all workers follow the order of that round's
+ * replies, which all have seen and which the slowest worker could keep up with.
  */
 #ifndef WEIR_COMM_PS_ORDER_H
 #define WEIR_COMM_PS_ORDER_H
@@ -23,8 +23,8 @@ struct ps_order {
     size_t n_pieces;
     uint64_t n_rounds;
     bool is_free;   /**< This round goes by need. */
-    bool has_ranks; /**< There was one before. */
-    size_t *ranks;  /**< By piece. */
+    bool has_ranks; /**< A round by need has been completed. */
+    size_t *ranks;  /**< By piece: its place in that order. */
     struct ps_reply *replies;
     size_t n_replies; /**< Of this round. */
 };
@@ -33,11 +33,11 @@ struct ps_order {
 bool ps_order_init(struct ps_order *order, size_t n_pieces);
 void ps_order_fini(struct ps_order *order);
 
-/** A round of gradients begins, and the last one's pieces have all been answered. */
+/** Begin a round of gradients; the last round's pieces have all been replied to. */
 void ps_order_begin(struct ps_order *order);
-/** A piece of the round was answered, by some clock. */
+/** Record when the reply to a piece of the round came, by any clock. */
 void ps_order_note(struct ps_order *order, size_t i_piece, uint64_t when_ns);
-/** The piece's place in this round: the first to go has 0. */
+/** The piece's place in this round: 0 goes first. */
 size_t ps_order_place(const struct ps_order *order, size_t i_piece);
 
 #endif

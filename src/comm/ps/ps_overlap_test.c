@@ -94,7 +94,7 @@ START_TEST(ranges_come_back_one_by_one_while_workers_sum_something_else)
 
 END_TEST
 
-/* ---- by need --------------------------------------------------------------------------------- */
+/* ---- by need -------------------------------------------------------------------------------- */
 
 #define RATE 20e6 /* bytes/s: a piece takes two workers 50 ms */
 
@@ -135,7 +135,7 @@ START_TEST(the_end_of_the_array_overtakes_its_beginning)
 
 END_TEST
 
-/* ---- relaxed --------------------------------------------------------------------------------- */
+/* ---- relaxed -------------------------------------------------------------------------------- */
 
 /* Worker 1's link is slow: when worker 0 asks for weights, its gradients are still on their way. */
 static int pull_early(struct weir_comm *comm, void *context)

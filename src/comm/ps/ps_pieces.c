@@ -1,6 +1,6 @@
 #include "comm/ps/ps_private.h"
 
-/* A piece is what is sent, summed and renewed at once: large enough that its bytes and not its
+/* A piece is what is sent, summed and updated at once: large enough that its bytes and not its
  * messages take the time, small enough for caches and for one to follow another. */
 #define PIECE_ELEMS_MOST  ((size_t)128 << 10)
 #define PIECE_ELEMS_LEAST WEIR_PS_PIECE_UNIT

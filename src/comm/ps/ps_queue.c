@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* ---- heaps ----------------------------------------------------------------------------------- */
+/* ---- heaps ---------------------------------------------------------------------------------- */
 
 static bool is_before(const struct ps_waiting *a, const struct ps_waiting *b, bool is_by_time)
 {
@@ -38,7 +38,7 @@ static struct ps_waiting heap_pop(struct ps_heap *heap, bool is_by_time)
     return top;
 }
 
-/* ---- the queue ------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------ */
 
 bool ps_queue_init(struct ps_queue *queue, size_t n_pieces, int n_lines)
 {

@@ -1,4 +1,4 @@
-/* A parameter server: pieces come, are summed, renew the weights, and go back. */
+/* A parameter server: pieces come, are summed, update the weights, and go back. */
 #include "comm/core/comm_private.h"
 #include "comm/core/sum.h"
 #include "comm/ps/ps_private.h"
@@ -11,7 +11,7 @@
 struct visit {
     const float *data;
     uint64_t n_steps; /**< Gradients that have come since the start. */
-    bool is_waiting;  /**< For its answer. */
+    bool is_waiting;  /**< For its reply. */
     uint64_t kind;    /**< Of the round that it waits in. */
 };
 
@@ -30,7 +30,7 @@ struct server {
     uint64_t *n_updates;  /**< By own piece, since the start. */
     uint64_t first_step;
     bool has_first_step;
-    int n_controls; /**< Workers that have said the next word. */
+    int n_controls; /**< Workers that have sent the next control message. */
     struct ps_control controls[WEIR_COMM_MAX_RANKS];
     bool has_sent[WEIR_COMM_MAX_RANKS];
     int awaited; /**< A worker that others wait for; -1: none. */
@@ -96,7 +96,7 @@ static weir_status open_pieces(struct server *server, const struct ps_control *c
     return comm->transport->ps->open(comm, &server->layout);
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- pieces --------------------------------------------------------------------------------- */
 
 static weir_status update_piece(struct server *server, const struct ps_event *event,
                                 const float *gradients, uint64_t step_number)
@@ -195,7 +195,7 @@ static weir_status measure(struct server *server, const struct ps_event *event)
 }
 
 /** A piece of a step whose updates need sums: nothing happens before the last is here. The end of
- *  the array, which is needed first, is renewed first. */
+ *  the array, which is needed first, is updated first. */
 static weir_status take_with_sums(struct server *server, const struct ps_event *event)
 {
     const struct ps_layout *layout = &server->layout;
@@ -259,7 +259,7 @@ static weir_status take_piece(struct server *server, const struct ps_event *even
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
-/** @param out_is_over  Set when the word was the last. */
+/** @param out_is_over  Set when the message was the last. */
 static weir_status take_control(struct server *server, const struct ps_event *event,
                                 bool *out_is_over)
 {

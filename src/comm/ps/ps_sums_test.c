@@ -17,7 +17,7 @@ struct layout {
     size_t n_elems;
 };
 
-/* ---- the rule, for servers and for the serial program ---------------------------------------- */
+/* ---- the rule, for servers and for the serial program --------------------------------------- */
 
 /** Every weight depends on the sums of both passes, the second of which depends on the first. */
 struct rule {
@@ -69,7 +69,7 @@ static void serial_step(struct rule *rule, const struct weir_ps_step *step, floa
     (void)update(rule, step, weights, gradient_sum, 0, n_elems);
 }
 
-/* ---- ranks ----------------------------------------------------------------------------------- */
+/* ---- ranks ---------------------------------------------------------------------------------- */
 
 static int serve(struct weir_comm *comm)
 {
@@ -139,7 +139,7 @@ START_TEST(sums_over_all_servers_are_those_of_the_serial_program)
 
 END_TEST
 
-/* ---- failures -------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------- */
 
 static void die(void *context, const struct weir_ps_step *step, size_t i_pass, const float *weights,
                 const float *gradient_sum, size_t first_elem, size_t n_elems)

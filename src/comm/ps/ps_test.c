@@ -133,7 +133,7 @@ START_TEST(weights_are_those_of_the_serial_program)
 
 END_TEST
 
-/* ---- failures ---- */
+/* ---- failures ------------------------------------------------------------------------------- */
 
 static weir_status never_called(void *context, const struct weir_ps_step *step, float *weights,
                                 const float *gradient_sum, size_t first_elem, size_t n_elems)
@@ -220,7 +220,7 @@ START_TEST(an_update_that_fails_ends_the_group)
 
 END_TEST
 
-/* ---- relaxed ---- */
+/* ---- relaxed -------------------------------------------------------------------------------- */
 
 enum { RELAXED_STEPS = 60, N_RELAXED = 20000 };
 
@@ -321,7 +321,7 @@ START_TEST(relaxed_workers_see_their_own_gradients_and_all_but_the_last_few_of_o
 
 END_TEST
 
-/* ---- posted ranges ---- */
+/* ---- posted ranges -------------------------------------------------------------------------- */
 
 /* The optimiser of a rank, whose slices are anywhere. */
 static weir_status update_anywhere(void *context, const struct weir_ps_step *step, float *weights,

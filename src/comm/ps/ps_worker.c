@@ -22,7 +22,7 @@ enum place {
     PIECE_LEAVING, /**< Handed to the transport. */
     PIECE_AWAITED,
     PIECE_REPLIED,
-    PIECE_ON_LINK, /**< A pretended one, to or fro. */
+    PIECE_ON_LINK, /**< An emulated one, to or fro. */
     PIECE_BACK
 };
 
@@ -30,10 +30,10 @@ struct piece {
     enum place place;
     size_t n_missing; /**< Elements of a round that were not posted yet. */
     float *data;
-    uint64_t since_ns; /**< READY: when it was posted. ANSWERED: when it was. */
+    uint64_t since_ns; /**< READY: when it was posted; REPLIED: when the reply came. */
 };
 
-/** One way of a pretended link to the servers. */
+/** One direction of an emulated link to the servers. */
 struct emulated_link {
     size_t i_piece;   /**< On its way; SIZE_MAX: none. */
     uint64_t free_ns; /**< When it is there, or the last one was. */
@@ -95,7 +95,7 @@ static bool make_worker(struct weir_comm *comm, size_t n_elems, bool is_relaxed)
            ps_queue_init(&ps->replied, ps->layout.n_pieces, 1);
 }
 
-/* ---- who goes next --------------------------------------------------------------------------- */
+/* ---- who goes next -------------------------------------------------------------------------- */
 
 /** Weights come back by need, and relaxed workers' pieces wait for nobody's. */
 static size_t place_by_need(const struct ps_worker *ps, size_t i_piece)
@@ -120,7 +120,7 @@ static size_t take_next(struct ps_worker *ps, enum place place, uint64_t free_ns
                                 : ps_queue_take(&ps->replied, NULL, 0, free_ns);
 }
 
-/* ---- a pretended link ------------------------------------------------------------------------ */
+/* ---- an emulated link ----------------------------------------------------------------------- */
 
 /** How long a piece takes on the servers' links, which all workers' pieces share. */
 static uint64_t carry_ns(const struct weir_comm *comm, size_t i_piece)
@@ -132,8 +132,8 @@ static uint64_t carry_ns(const struct weir_comm *comm, size_t i_piece)
 }
 
 /**
- * A piece in this place that may go on now: without a pretended link any, else one that was carried
- * to the end of its lane, which takes what was there as soon as it is free, whenever this thread is
+ * A piece in this place that may go on now: without an emulated link any, else one that was carried
+ * to the end of its link, which takes what was there as soon as it is free, whenever this thread is
  * woken. @return SIZE_MAX: none.
  */
 static size_t advance(struct weir_comm *comm, enum place place, struct emulated_link *link,
@@ -177,7 +177,7 @@ int comm_ps_event_fd(struct weir_comm *comm)
     return comm->ps != NULL && comm->ps->n_out > 0 ? transport_of(comm)->event_fd(comm) : -1;
 }
 
-/* ---- the pump -------------------------------------------------------------------------------- */
+/* ---- progress ------------------------------------------------------------------------------- */
 
 static weir_status push(struct weir_comm *comm, size_t i_piece)
 {
@@ -196,7 +196,7 @@ static weir_status send_ready(struct weir_comm *comm, uint64_t now_ns)
     return WEIR_OK;
 }
 
-/** Of what was handed over: what has left, what was answered. */
+/** Of what was handed over: what has left, what was replied to. */
 static weir_status poll(struct weir_comm *comm, bool *out_has_room)
 {
     struct ps_worker *ps = comm->ps;
@@ -247,7 +247,7 @@ void comm_ps_progress(struct weir_comm *comm)
     unlock(comm);
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------- */
+/* ---- rounds --------------------------------------------------------------------------------- */
 
 static weir_status begin(struct weir_comm *comm, uint64_t kind, const struct weir_ps_step *step)
 {
@@ -359,7 +359,7 @@ static void sleep_until(uint64_t until_ns)
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-/** With the turn: until something may have happened to the piece. */
+/** With the execution lock: wait until something may have happened to the piece. */
 static weir_status idle(struct weir_comm *comm, size_t i_piece, uint64_t deadline_ns)
 {
     lock(comm);
@@ -368,7 +368,7 @@ static weir_status idle(struct weir_comm *comm, size_t i_piece, uint64_t deadlin
     unlock(comm);
     WEIR_TRY(comm_failed(comm));
     if (place == PIECE_REPLIED || place == PIECE_ON_LINK) {
-        sleep_until(until_ns); /* the pretended link's doing: the transport knows nothing of it */
+        sleep_until(until_ns); /* the emulated link's doing: the transport knows nothing of it */
         return WEIR_OK;
     }
     return transport_of(comm)->idle(comm, i_piece, until_ns, deadline_ns);
@@ -436,9 +436,9 @@ weir_status weir_ps_pull(struct weir_comm *comm, float *weights, size_t n_elems)
     return go_round(comm, PS_ROUND_PULL, weights, n_elems, NULL);
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words ---------------------------------------------------------------------------------- */
 
-/** With the turn: tell all servers, and wait until they have done it. */
+/** With the execution lock: send it to all servers, and wait until they have carried it out. */
 static weir_status broadcast(struct weir_comm *comm, const struct ps_control *control)
 {
     uint64_t deadline_ns = comm_deadline_ns(comm);

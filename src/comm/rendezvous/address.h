@@ -1,6 +1,4 @@
-/**
- * Where rank 0 listens: rendezvous URLs, the file that publishes an address, sockets.
- */
+/** Where rank 0 listens: rendezvous URLs, the file that publishes an address, sockets. */
 #ifndef WEIR_COMM_ADDRESS_H
 #define WEIR_COMM_ADDRESS_H
 
@@ -22,17 +20,17 @@ struct address_rendezvous {
     char port[16];
 };
 
-/** What rank 0 publishes: who it is, on which host, and where it can be reached; or that the group
- *  it led has done its work. */
+/** What rank 0 publishes: its instance, its host, and the addresses at which it can be reached; or
+ *  that the group which it led has done its work. */
 struct address_notice {
-    bool is_over; /**< Nothing else is said then. */
+    bool is_over; /**< The other fields are empty then. */
     uint8_t instance[WIRE_NONCE_BYTES];
     char boot_id[BOOT_ID_BYTES];
     int n_addresses;
     char addresses[ADDRESS_MAX][ADDRESS_TEXT_BYTES]; /**< "host:port" or "[v6]:port" */
 };
 
-/** Parse "file:///dir" or "tcp://host:port". INVALID with a sentence. */
+/** Parse "file:///dir" or "tcp://host:port". @return INVALID with a sentence. */
 weir_status address_rendezvous_parse(const char *url, const char *job_id, int attempt,
                                      struct address_rendezvous *out,
                                      struct weir_error *err) WEIR_MUST_CHECK;
@@ -41,18 +39,18 @@ weir_status address_rendezvous_parse(const char *url, const char *job_id, int at
 weir_status address_split(const char *text, char *host, size_t host_size, char *port,
                           size_t port_size) WEIR_MUST_CHECK;
 
-/** This boot's id of the kernel (the same for all processes of a host). */
+/** The kernel's identifier of this boot: equal for all processes of a host. */
 void address_boot_id(char out[BOOT_ID_BYTES]);
 
-/** Listen; for a file rendezvous on a port the kernel chooses, on all interfaces. */
+/** Listen: for a file rendezvous on a port that the kernel chooses, on all interfaces. */
 weir_status address_listen(const struct address_rendezvous *where, int *out_fd,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Fill the notice's addresses with this host's, each with the port of the listening socket. */
+/** Fill in the notice's addresses: this host's, each with the port of the listening socket. */
 weir_status address_list_own(int listen_fd, struct address_notice *out,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Is "host:port" of use on its own host only? */
+/** Does "host:port" lead nowhere but to its own host? */
 bool address_is_loopback(const char *text);
 
 /** This side's address of a connected socket; false if it has none. */
@@ -61,13 +59,13 @@ bool address_of_socket(int fd, char out_host[ADDRESS_HOST_BYTES]);
 /** Most bytes of a notice's text. */
 enum { ADDRESS_NOTICE_MAX_BYTES = 16384 };
 
-/** Append the notice's text; buf->status tells whether it did. And back: parsing refuses what it
- *  does not understand with CORRUPT. */
+/** Append the notice's text; buf->status tells whether that worked. */
 void address_notice_write(const struct address_notice *notice, struct weir_buf *buf);
+/** The reverse. @return CORRUPT for anything else than such a text. */
 weir_status address_notice_parse(const char *text, size_t len,
                                  struct address_notice *out) WEIR_MUST_CHECK;
 
-/** Connect to "host:port". @return PEER if nobody answers there, TIMEOUT. */
+/** Connect to "host:port". @return PEER if nothing listens there; TIMEOUT. */
 weir_status address_connect(const char *text, uint64_t deadline_ns, int *out_fd,
                             struct weir_error *err) WEIR_MUST_CHECK;
 

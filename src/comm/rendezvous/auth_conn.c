@@ -96,7 +96,7 @@ static weir_status read_available(struct auth_conn *conn, bool *out_is_closed)
         ssize_t n = recv(conn->fd, chunk, sizeof chunk, 0);
         if (n > 0) {
             WEIR_TRY(weir_buf_append(&conn->received, chunk, (size_t)n));
-            /* A stranger may not make us keep more than one hello. */
+            /* A peer that has not authenticated itself gets room for one hello. */
             if (!conn->is_authenticated &&
                 conn->received.len > WIRE_HEADER_BYTES + WIRE_MAX_HELLO) {
                 return WEIR_OK;

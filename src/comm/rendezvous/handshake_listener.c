@@ -11,7 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PENDING_DEADLINE_MS = 5000 /**< A stranger may hold a place no longer than this. */ };
+enum {
+    PENDING_DEADLINE_MS = 5000 /**< Of an unauthenticated peer. */
+};
 
 static weir_status publish(struct handshake_listener *listener, struct weir_error *err)
 {
@@ -81,7 +83,7 @@ static void accept_all(struct handshake_listener *listener)
     }
 }
 
-/* Why this JOIN is refused; WEIR_OK if it is not. Nothing in it is believed before the proof. */
+/* Why this JOIN is refused; WEIR_OK if it is not. Nothing in it is believed before its MAC. */
 static weir_status check_join(const struct handshake_listener *listener,
                               const struct handshake_pending *pending, const struct wire_join *join,
                               struct weir_error *err)

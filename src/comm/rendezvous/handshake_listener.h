@@ -1,11 +1,11 @@
 /**
- * Reception: a listening socket at which strangers prove that they belong to the job.
+ * Handshake listener: a listening socket at which peers authenticate themselves.
  *
- * Whoever connects gets a challenge and answers it with a JOIN (wire.h). Who cannot prove the
- * secret, or comes from another job or attempt, is refused with the reason; the others are judged
- * and let in by the owner's functions. Used by rank 0 while the ranks meet (rendezvous_server.c),
- * and by the leader of an elastic group as long as the group lives (door.c). One thread; nothing
- * here waits.
+ * A peer that connects gets a challenge and replies with a JOIN (wire.h). A peer that does not
+ * prove that it knows the secret, or that comes from another job or attempt, is refused with the
+ * reason. The owner's callbacks check and accept the others. Rank 0 uses it while the ranks meet
+ * (rendezvous_server.c), and the leader of an elastic group as long as the group lives
+ * (elastic/join_listener.c). One thread; nothing here waits.
  */
 #ifndef WEIR_COMM_HANDSHAKE_LISTENER_H
 #define WEIR_COMM_HANDSHAKE_LISTENER_H
@@ -16,11 +16,11 @@
 #include <poll.h>
 
 enum {
-    HANDSHAKE_MAX_PENDING =
-        64, /**< Connections that have not proved themselves; the oldest goes. */
+    HANDSHAKE_MAX_PENDING = 64, /**< Unauthenticated; beyond it the oldest is dropped. */
     HANDSHAKE_MAX_FDS = 1 + HANDSHAKE_MAX_PENDING,
 };
 
+/** A connection whose peer has not authenticated itself yet. */
 struct handshake_pending {
     struct auth_conn conn;
     uint64_t deadline_ns;
@@ -34,9 +34,9 @@ struct handshake_listener {
     const char *job_id;
     int attempt;
     void *context;
-    /** May this one, who has proved the secret and the job, come in? The error is what it hears. */
+    /** May this authenticated peer of the job come in? If not, *err is the reason that it gets. */
     weir_status (*check)(void *context, const struct wire_join *join, struct weir_error *err);
-    /** It is in: the link, proved, is the callee's now. */
+    /** It is in: the authenticated connection is the callee's now. */
     void (*accept)(void *context, const struct wire_join *join, struct auth_conn *conn);
 
     int listen_fd;
@@ -50,14 +50,14 @@ struct handshake_listener {
 weir_status handshake_listener_open(struct handshake_listener *listener,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Take in who has come, hear who has said something. */
+/** Accept new connections, read what peers have sent, drop those that are late. */
 void handshake_listener_serve(struct handshake_listener *listener);
 
 /** What poll(2) should watch until the next serve. */
 nfds_t handshake_listener_poll_fds(const struct handshake_listener *listener,
                                    struct pollfd out[HANDSHAKE_MAX_FDS]);
 
-/** Take the published address away and close everything. */
+/** Remove the published address and close everything. */
 void handshake_listener_close(struct handshake_listener *listener);
 
 #endif

@@ -5,7 +5,7 @@
 _Static_assert(crypto_auth_KEYBYTES == MAC_KEY_BYTES, "key size");
 _Static_assert(crypto_auth_BYTES == WIRE_MAC_BYTES, "MAC size");
 
-/* Every proof starts with what it is for, NUL included: one can never serve as another. */
+/* Every MAC starts with what it is for, NUL included: one can never serve as another. */
 static void mac_start(crypto_auth_hmacsha512256_state *state, const struct mac_key *key,
                       const char *purpose)
 {

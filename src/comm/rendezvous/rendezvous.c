@@ -132,7 +132,7 @@ static weir_status read_table(const struct rendezvous *rdv, struct rendezvous_bl
     return WEIR_OK;
 }
 
-/* Rank 0 keeps each answer in its link's buffer until all are there. */
+/* Rank 0 keeps each reply in its connection's buffer until all are there. */
 struct gather {
     struct wire_frame frames[WEIR_COMM_MAX_RANKS];
     bool has[WEIR_COMM_MAX_RANKS];
@@ -175,7 +175,7 @@ static weir_status gather_all(struct rendezvous *rdv, struct gather *gather, str
 {
     struct pollfd poll_fds[WEIR_COMM_MAX_RANKS];
     for (;;) {
-        /* Look before sleeping: an answer may lie in the buffer already. A rank that has answered
+        /* Look before sleeping: a reply may lie in the buffer already. A rank that has replied
          * is watched for its loss alone. */
         for (int r = 1; r < rdv->size; r++) {
             if (!gather->has[r]) {

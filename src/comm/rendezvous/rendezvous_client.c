@@ -9,8 +9,8 @@
 enum {
     RETRY_MS = 10,       /**< Between looks at a file that is not there yet. */
     CONNECT_MS = 1000,   /**< One address that swallows packets must not use up the deadline. */
-    HANDSHAKE_MS = 5000, /**< Rank 0 answers at once, or it is not rank 0. */
-    JOIN_MS = 600000     /**< The leader of an elastic group answers between two steps. */
+    HANDSHAKE_MS = 5000, /**< Rank 0 replies at once, or it is not rank 0. */
+    JOIN_MS = 600000     /**< The leader of an elastic group replies between two steps. */
 };
 
 static uint64_t soon(const struct rendezvous *rdv, unsigned ms)
@@ -19,7 +19,7 @@ static uint64_t soon(const struct rendezvous *rdv, unsigned ms)
     return WEIR_MIN(at, rdv->deadline_ns);
 }
 
-/* A member of an elastic group is at its door. */
+/* A member of an elastic group waits at its join listener. */
 static uint64_t reply_due(const struct rendezvous *rdv)
 {
     return soon(rdv, rdv->size == 0 ? JOIN_MS : HANDSHAKE_MS);

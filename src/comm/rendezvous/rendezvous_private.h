@@ -1,6 +1,6 @@
 /**
- * What rendezvous.c (exchange), rendezvous_server.c (rank 0), rendezvous_client.c and the elastic
- * groups, whose members meet at a door instead (elastic.c), share.
+ * What rendezvous.c (exchange), rendezvous_server.c (rank 0), rendezvous_client.c and elastic
+ * groups, whose members meet at a join listener instead (elastic.c), share.
  */
 #ifndef WEIR_COMM_RENDEZVOUS_PRIVATE_H
 #define WEIR_COMM_RENDEZVOUS_PRIVATE_H
@@ -22,21 +22,21 @@ struct rendezvous {
     struct auth_conn conns[WEIR_COMM_MAX_RANKS]; /**< Rank 0: one per other rank; others: [0]. */
 };
 
-/** One that has met nobody yet. INVALID, NOMEM, UNAVAILABLE. */
+/** A rendezvous that has no connections yet. @return INVALID, NOMEM, UNAVAILABLE. */
 weir_status rendezvous_make(const struct weir_comm_config *config, uint64_t deadline_ns,
                             struct rendezvous **out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Rank 0: listen, publish, admit size - 1 ranks, take the published file away again. */
+/** Rank 0: listen, publish, accept size - 1 ranks, remove the published file. */
 weir_status rendezvous_serve(struct rendezvous *rdv, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Other ranks: find rank 0 and be admitted. */
+/** Other ranks: find rank 0 and be accepted. */
 weir_status rendezvous_connect(struct rendezvous *rdv, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** One try of it. *out_is_final: another cannot help (it is never set back to false). */
+/** Try that once. *out_is_final: another try cannot help (it is never set back to false). */
 weir_status rendezvous_try(struct rendezvous *rdv, bool *out_is_final,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Rank 0: tell every joined rank why this fails. Best effort. */
+/** Rank 0: send every rank that has joined the reason of the failure. Best effort. */
 void rendezvous_abort(struct rendezvous *rdv, weir_status status, int rank, const char *text);
 
 #endif

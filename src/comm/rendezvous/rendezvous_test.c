@@ -69,7 +69,7 @@ static void join_here(struct rank *rank)
     (void)join_main(rank);
 }
 
-/* ---- meeting and exchanging ---- */
+/* ---- meeting and exchanging ----------------------------------------------------------------- */
 
 struct exchange {
     struct rendezvous *rdv;
@@ -164,7 +164,7 @@ START_TEST(ranks_meet_at_an_address)
 
 END_TEST
 
-/* ---- who is not let in ---- */
+/* ---- who is not let in ---------------------------------------------------------------------- */
 
 START_TEST(a_wrong_secret_is_refused_and_the_right_rank_still_gets_in)
 {
@@ -266,7 +266,7 @@ START_TEST(strangers_that_say_nothing_or_nonsense_do_not_keep_the_ranks_out)
 
 END_TEST
 
-/* ---- files of earlier attempts ---- */
+/* ---- files of earlier attempts -------------------------------------------------------------- */
 
 /* Leave a file as a killed rank 0 would; its port is `port` now. */
 static void write_stale_file(int port)
@@ -317,7 +317,7 @@ START_TEST(a_file_whose_writer_is_gone_is_not_believed)
 
 END_TEST
 
-/* ---- losses while meeting ---- */
+/* ---- losses while meeting ------------------------------------------------------------------- */
 
 START_TEST(a_rank_lost_after_joining_is_named_to_all)
 {

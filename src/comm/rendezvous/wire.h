@@ -1,9 +1,10 @@
 /**
- * The wire format of the rendezvous: length-prefixed frames, little-endian fields.
+ * The wire format of the rendezvous: length-prefixed frames with little-endian fields.
  *
  *     u32 payload bytes | u16 type | u16 version | payload
  *
- * Parsers take bytes from strangers: they never read past the given length and never allocate.
+ * Parsers take bytes from unauthenticated peers: they never read past the given length and never
+ * allocate.
  */
 #ifndef WEIR_COMM_WIRE_H
 #define WEIR_COMM_WIRE_H
@@ -18,7 +19,7 @@ enum {
     WIRE_VERSION = 1,
     WIRE_HEADER_BYTES = 8,
     WIRE_MAX_PAYLOAD = 4 << 20, /**< 256 ranks with 16 KiB each. */
-    WIRE_MAX_HELLO = 1024,      /**< Payload limit before the peer has proved itself. */
+    WIRE_MAX_HELLO = 1024,      /**< Payload limit before the peer is authenticated. */
     WIRE_NONCE_BYTES = 32,
     WIRE_MAC_BYTES = 32,
     WIRE_JOB_ID_BYTES = 128,
@@ -27,11 +28,11 @@ enum {
 
 enum wire_type {
     WIRE_CHALLENGE = 1, /**< server → client: instance, nonce */
-    WIRE_JOIN,          /**< client → server: who, nonce, proof */
-    WIRE_ACCEPT,        /**< server → client: proof */
+    WIRE_JOIN,          /**< client → server: rank and job, nonce, MAC */
+    WIRE_ACCEPT,        /**< server → client: MAC */
     WIRE_REFUSE,        /**< server → client: status, sentence */
-    WIRE_DATA,          /**< proof, then the caller's bytes */
-    WIRE_ABORT,         /**< proof, then status, rank, sentence */
+    WIRE_DATA,          /**< MAC, then the caller's bytes */
+    WIRE_ABORT,         /**< MAC, then status, rank, sentence */
 };
 
 struct wire_frame {
@@ -41,10 +42,11 @@ struct wire_frame {
 };
 
 /**
- * The first frame in data.
- * @param max_payload  Longer frames are LIMIT (said before their payload arrives).
+ * Parse the first frame in data.
+ *
+ * @param max_payload  Longer frames are LIMIT, even before their payload has arrived.
  * @param out_used     Bytes of the frame.
- * @return WEIR_ERR_END if more bytes are needed; LIMIT; CORRUPT (version or type unknown).
+ * @return WEIR_ERR_END if more bytes are needed; LIMIT; CORRUPT (unknown version or type).
  */
 weir_status wire_frame_parse(const uint8_t *data, size_t len, size_t max_payload,
                              struct wire_frame *out, size_t *out_used) WEIR_MUST_CHECK;
@@ -52,7 +54,8 @@ weir_status wire_frame_parse(const uint8_t *data, size_t len, size_t max_payload
 /** Header of a frame whose payload has `len` bytes. */
 void wire_frame_header(enum wire_type type, size_t len, uint8_t out[WIRE_HEADER_BYTES]);
 
-/** Reads fields one by one; after the first that is not there, is_bad is set and all are zero. */
+/** Reads fields one by one. After the first missing one is_bad is set, and all later ones are
+ *  zero. */
 struct wire_reader {
     const uint8_t *data;
     size_t left;
@@ -63,10 +66,10 @@ uint32_t wire_get_u32(struct wire_reader *reader);
 uint64_t wire_get_u64(struct wire_reader *reader);
 void wire_get_bytes(struct wire_reader *reader, void *out, size_t len);
 
-/** u32 length and characters; longer than size - 1, or with a NUL inside, is bad. */
+/** u32 length and characters; a text longer than size - 1, or with a NUL inside, is bad. */
 void wire_get_text(struct wire_reader *reader, char *out, size_t size);
 
-/** Writes fields one by one; beyond cap is_bad is set and nothing more is written. */
+/** Writes fields one by one. Beyond cap is_bad is set, and nothing more is written. */
 struct wire_writer {
     uint8_t *data;
     size_t cap, len;
@@ -78,7 +81,7 @@ void wire_put_u64(struct wire_writer *writer, uint64_t value);
 void wire_put_bytes(struct wire_writer *writer, const void *bytes, size_t len);
 void wire_put_text(struct wire_writer *writer, const char *text);
 
-/* ---- messages ------------------------------------------------------------------------------ */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 struct wire_challenge {
     uint8_t instance[WIRE_NONCE_BYTES]; /**< Which rank 0 this is: published with its address. */
@@ -92,7 +95,7 @@ struct wire_join {
     uint8_t mac[WIRE_MAC_BYTES];
 };
 
-/** A refusal or an abort; rank is WIRE_NO_RANK if none is at fault. */
+/** A refusal or an abort; rank is WIRE_NO_RANK if no rank is at fault. */
 struct wire_problem {
     int32_t status;
     uint32_t rank;
@@ -101,7 +104,7 @@ struct wire_problem {
 
 #define WIRE_NO_RANK UINT32_MAX
 
-/** Each reads exactly the whole payload, or returns CORRUPT. */
+/** Each reads exactly the whole payload. @return CORRUPT otherwise. */
 weir_status wire_challenge_parse(const uint8_t *data, size_t len,
                                  struct wire_challenge *out) WEIR_MUST_CHECK;
 weir_status wire_join_parse(const uint8_t *data, size_t len, struct wire_join *out) WEIR_MUST_CHECK;
@@ -110,7 +113,7 @@ weir_status wire_problem_parse(const uint8_t *data, size_t len,
 
 void wire_challenge_write(struct wire_writer *writer, const struct wire_challenge *challenge);
 
-/** Everything but the proof, which is appended by the caller: it is what the proof covers. */
+/** All fields but the MAC, which covers them; the caller appends it. */
 void wire_join_write(struct wire_writer *writer, const struct wire_join *join);
 void wire_problem_write(struct wire_writer *writer, const struct wire_problem *problem);
 

@@ -55,7 +55,7 @@ struct spawn {
     struct weir_error failure; /**< status WEIR_OK: none yet. */
 };
 
-/* ---- who, where ------------------------------------------------------------------------------ */
+/* ---- who, where ----------------------------------------------------------------------------- */
 
 static bool is_this_host(const char *host)
 {
@@ -152,7 +152,7 @@ weir_status weir_spawn_count(const struct weir_spawn_config *config, int *out,
     return status;
 }
 
-/* ---- before ---------------------------------------------------------------------------------- */
+/* ---- before --------------------------------------------------------------------------------- */
 
 static void make_secret(char out[2 * SECRET_BYTES + 1])
 {
@@ -256,7 +256,7 @@ static weir_status start_rank(struct spawn *spawn, int rank, struct weir_error *
     return status;
 }
 
-/* ---- what ranks say -------------------------------------------------------------------------- */
+/* ---- what ranks say ------------------------------------------------------------------------- */
 
 static void end_line(struct child *child, int rank)
 {
@@ -292,7 +292,7 @@ static void read_lines(struct child *child, int rank)
     }
 }
 
-/* ---- how they end ---------------------------------------------------------------------------- */
+/* ---- how they end --------------------------------------------------------------------------- */
 
 /** The first status of the list with this exit status. */
 static weir_status status_of_exit(int exit_status)
@@ -436,7 +436,7 @@ static void watch(struct spawn *spawn)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static weir_status run(struct spawn *spawn, struct weir_error *err)
 {

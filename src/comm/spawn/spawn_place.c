@@ -83,7 +83,7 @@ weir_status spawn_places_parse(const char *text, struct spawn_places *out, struc
     }
 }
 
-/* ---- Slurm ----------------------------------------------------------------------------------- */
+/* ---- Slurm ---------------------------------------------------------------------------------- */
 
 static weir_status bad_nodes(const char *nodes, struct weir_error *err)
 {
@@ -171,7 +171,7 @@ weir_status spawn_places_parse_slurm(const char *nodes, const char *tasks, struc
     return tasks == NULL ? WEIR_OK : set_slots(out, tasks, err);
 }
 
-/* ---- layout ---------------------------------------------------------------------------------- */
+/* ---- layout --------------------------------------------------------------------------------- */
 
 weir_status spawn_places_lay_out(const struct spawn_places *places, int n_ranks, bool is_bound,
                                  int *out_place_of_rank, int *out_n_ranks, struct weir_error *err)

@@ -1,5 +1,5 @@
-/** Where ranks are started: lists of hosts, and Slurm's way of writing them. For spawn's own files.
- */
+/** Where ranks are started: lists of hosts, and Slurm's notation for them. For spawn's own
+ *  files. */
 #ifndef WEIR_COMM_SPAWN_PLACE_H
 #define WEIR_COMM_SPAWN_PLACE_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Room for a host's name, and "user@" before it. */
+/** Room for a host's name with "user@" before it. */
 #define SPAWN_HOST_BYTES 256
 
 /** Most hosts of a group: one per rank. */
@@ -25,24 +25,28 @@ struct spawn_places {
 };
 
 /**
- * "a,b" or "a:2,me@b:2".
- * @return INVALID naming the part that is no host (a name of letters, digits and "._-", that does
- *         not begin with "-"), or a mixture of hosts with and without numbers.
+ * Parse "a,b" or "a:2,me@b:2".
+ *
+ * @return INVALID naming the part that is no host (a name of letters, digits and "._-" that does
+ *         not begin with "-"), or saying that hosts with and without slots are mixed.
  */
 weir_status spawn_places_parse(const char *text, struct spawn_places *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * SLURM_JOB_NODELIST ("gpu[01-03,7],login") with SLURM_TASKS_PER_NODE ("2(x3),1"; NULL: one each).
+ * Parse SLURM_JOB_NODELIST ("gpu[01-03,7],login") with SLURM_TASKS_PER_NODE ("2(x3),1"; NULL: one
+ * each).
+ *
  * @return INVALID, LIMIT.
  */
 weir_status spawn_places_parse_slurm(const char *nodes, const char *tasks, struct spawn_places *out,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * The place of each rank, in blocks: by n_slots where all have them and they suffice, else evenly,
- * earlier places first.
- * @param n_ranks   0: the sum of the slots, one where there are none.
+ * Assign ranks to places, in blocks: by n_slots where all places have them and they suffice, else
+ * evenly, earlier places first.
+ *
+ * @param n_ranks   0: the sum of the slots; one per place where there are none.
  * @param is_bound  More ranks than slots are INVALID.
  */
 weir_status spawn_places_lay_out(const struct spawn_places *places, int n_ranks, bool is_bound,

@@ -1,4 +1,4 @@
-/** What launcher and rank agree on. For spawn's own files. */
+/** The protocol between launcher and rank. For spawn's own files. */
 #ifndef WEIR_COMM_SPAWN_PRIVATE_H
 #define WEIR_COMM_SPAWN_PRIVATE_H
 
@@ -11,7 +11,7 @@
 #define SPAWN_ENV_RENDEZVOUS SPAWN_ENV_PREFIX "RENDEZVOUS"
 #define SPAWN_ENV_SECRET     SPAWN_ENV_PREFIX "SECRET"
 
-/** How one rank is started. */
+/** How to start one rank. */
 struct spawn_start {
     const char *by;   /**< NULL: here; else "ssh" or "srun". */
     const char *host; /**< Of ssh and srun. */
@@ -21,9 +21,10 @@ struct spawn_start {
 };
 
 /**
- * spawn_start.c: start it. Standard input is one end of a new stream, standard error of a new pipe;
- * the child leads a process group of its own and has the signal mask `mask`.
- * @return NOT_FOUND if ssh, srun or the program is missing; IO, NOMEM.
+ * spawn_start.c: start a rank. Its standard input is one end of a new stream, its standard error a
+ * new pipe. It leads a process group of its own and has the signal mask `mask`.
+ *
+ * @return NOT_FOUND if ssh, srun or the program is missing; IO; NOMEM.
  */
 weir_status spawn_start(const struct spawn_start *start, const void *mask, int *out_pid,
                         int *out_in_fd, int *out_err_fd, struct weir_error *err) WEIR_MUST_CHECK;

@@ -19,7 +19,7 @@
 
 extern char **environ;
 
-/* ---- environment ----------------------------------------------------------------------------- */
+/* ---- environment ---------------------------------------------------------------------------- */
 
 static bool is_same_name(const char *a, const char *b)
 {
@@ -93,7 +93,7 @@ static weir_status send_env(int fd, const char *const *env, struct weir_error *e
     return status;
 }
 
-/* ---- command line ---------------------------------------------------------------------------- */
+/* ---- command line --------------------------------------------------------------------------- */
 
 static void put_quoted(struct weir_buf *out, const char *text)
 {
@@ -137,7 +137,7 @@ static weir_status write_command(const struct spawn_start *start, struct weir_bu
     return command->status;
 }
 
-/* ---- process --------------------------------------------------------------------------------- */
+/* ---- process -------------------------------------------------------------------------------- */
 
 struct channels {
     int in[2], err[2];

@@ -24,7 +24,7 @@ static char dir[64], old_path[4096];
 static struct weir_error err;
 static struct weir_arena arena;
 
-/* ---- the ranks ------------------------------------------------------------------------------- */
+/* ---- the ranks ------------------------------------------------------------------------------ */
 
 static void write_note(const struct weir_spawn_rank *me, const char *folder, const char *argument)
 {
@@ -106,7 +106,7 @@ static int rank_main(char **argv)
     }
 }
 
-/* ---- the launcher ---------------------------------------------------------------------------- */
+/* ---- the launcher --------------------------------------------------------------------------- */
 
 static void write_script(const char *name, const char *text)
 {

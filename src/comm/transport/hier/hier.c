@@ -267,7 +267,7 @@ static weir_status hier_barrier(struct weir_comm *comm)
     return woken(comm, ucx_barrier(comm));
 }
 
-/* ---- parameter servers: workers' calls; servers are alone ------------------------------------ */
+/* ---- parameter servers: workers' calls; servers are alone ----------------------------------- */
 
 static weir_status hier_ps_open(struct weir_comm *comm, const struct ps_layout *layout)
 {

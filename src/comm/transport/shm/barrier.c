@@ -58,7 +58,7 @@ void shm_break(struct shm_state *shm, enum shm_fault why, int rank)
     }
 }
 
-/* Turn the group's blame into this communicator's failure. */
+/* The fault that the group recorded becomes this communicator's failure. */
 static weir_status fail_as_reported(struct shm_state *shm)
 {
     struct weir_comm *comm = shm->comm;
@@ -89,7 +89,7 @@ weir_status shm_give_up(struct shm_state *shm, weir_status status, const char *w
     return status;
 }
 
-/* The deadline is over: blame the first rank that has not come in this round. */
+/* The deadline is over: at fault is the first rank that has not come in this round. */
 static weir_status fail_late(struct shm_state *shm, enum shm_group group)
 {
     struct shm_rank *ranks = shm->header->ranks;
@@ -105,7 +105,7 @@ static weir_status fail_late(struct shm_state *shm, enum shm_group group)
 }
 
 /* Spin for a while; true when the round is over or broken. Where spinning did not help the next one
- * is half as long, where it did twice: beside a busy neighbour it only takes the core away. */
+ * is half as long, where it did twice: next to a busy neighbour it only takes the core away. */
 static bool spin(struct shm_state *shm, atomic_uint *gate, unsigned before)
 {
     unsigned least = WEIR_MIN(shm->n_spins_most, (unsigned)SPINS_LEAST);
@@ -186,7 +186,7 @@ weir_status shm_barrier_wait(struct shm_state *shm, enum shm_group group, uint64
     return WEIR_OK;
 }
 
-/* ---- bells ----------------------------------------------------------------------------------- */
+/* ---- bells ---------------------------------------------------------------------------------- */
 
 void shm_doorbell_ring(struct shm_state *shm, int rank)
 {
@@ -243,8 +243,8 @@ weir_status shm_meet(struct shm_state *shm, struct shm_slot slot)
     struct weir_comm *comm = shm->comm;
     struct shm_rank *ranks = shm->header->ranks;
     size_t parity = shm->n_ops++ & 1;
-    /* Two slots in turn: a rank writes this one again only two meetings later, when everybody has
-     * left this one. The stages rely on the same. */
+    /* Two slots, alternating: a rank writes this one again only two meetings later, when
+     * everybody has left this one. The stages rely on the same. */
     ranks[comm->rank].slots[parity] = slot;
     WEIR_TRY(shm_barrier_wait(shm, SHM_WORKERS, comm_deadline_ns(comm)));
     for (int r = 0; r < comm->n_workers; r++) {

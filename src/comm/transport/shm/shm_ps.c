@@ -1,7 +1,8 @@
 /*
- * Parameter server in shared memory. A worker's pieces stay where they are: it says where (n_pushed
- * counts), the server reads the gradients there, writes the weights over them (n_replied counts),
- * and each rings the other's bell. What was answered counts, also if the group broke right after.
+ * Parameter server in shared memory. A worker's pieces stay where they are: it publishes where
+ * (n_pushed counts), the server reads the gradients there, writes the weights over them (n_replied
+ * counts), and each rings the other's doorbell. A reply that was sent counts, also if the group
+ * broke right after.
  */
 #include "comm/transport/shm/shm_private.h"
 
@@ -232,7 +233,7 @@ static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t unti
     struct shm_state *shm = comm->state;
     unsigned seen = shm_doorbell_read(shm);
     bool is_over = false;
-    /* The bell may have been rung between the caller's look and this one. */
+    /* The doorbell may have been rung between the caller's poll and this one. */
     if (i_piece == SIZE_MAX) {
         WEIR_TRY(ps_is_acked(comm, &is_over));
     } else {
@@ -445,7 +446,7 @@ static weir_status ps_done(struct weir_comm *comm, const struct ps_control *cont
     return WEIR_OK;
 }
 
-/* A worker's mail and its bell are its own, and words of their own in the header. */
+/* A worker's mailbox and its doorbell are its own, and words of their own in the header. */
 const struct ps_transport shm_ps_transport = {.is_concurrent = true,
                                               .open = ps_open,
                                               .broadcast = ps_broadcast,

@@ -45,7 +45,8 @@ static void *watch_main(void *argument)
                 continue;
             }
             poll_fds[r].fd = -1;
-            /* One that said goodbye may go; it has completed all that it took part in. */
+            /* A rank that has sent its goodbye may go; it has completed all that it took part
+             * in. */
             if (atomic_load(&shm->header->ranks[r].has_left) == 0) {
                 shm_break(shm, SHM_DIED, r);
                 (void)comm_fail(shm->comm, WEIR_ERR_PEER, r, "rank %d died", r);

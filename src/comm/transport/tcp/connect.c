@@ -1,12 +1,12 @@
 /*
- * How the ranks find and prove themselves to each other. Each listens on a port of its own; by the
+ * How the ranks find each other and authenticate. Each listens on a port of its own; by the
  * rendezvous all learn where, with a nonce of each. Then every rank connects to those below it and
  * takes in those above:
  *
- *     upper → lower: rank, proof over (lower's nonce, upper's nonce)
- *     lower → upper: another proof over the same
+ *     upper → lower: rank, MAC over (lower's nonce, upper's nonce)
+ *     lower → upper: another MAC over the same
  *
- * Whoever cannot give a proof is dropped, and the next address of the rank is tried, for an address
+ * A peer whose MAC is wrong is dropped, and the next address of the rank is tried, for an address
  * may lead elsewhere: to another host of the same private network, to another process here.
  */
 #include "comm/rendezvous/rendezvous_private.h"
@@ -26,12 +26,12 @@
 
 enum {
     TRY_MS = 1000,         /**< One address that swallows packets must not use up the deadline. */
-    REPLY_MS = 5000,       /**< Who is asked may itself be waiting for answers. */
+    REPLY_MS = 5000,       /**< The rank that is asked may itself be waiting for replies. */
     HELLO_MS = 1000,       /**< Who has connected says so at once, or is no rank. */
-    KEEPALIVE_IDLE_S = 10, /**< A host that is gone without a word is noticed between steps too. */
+    KEEPALIVE_IDLE_S = 10, /**< A host that is gone silently is noticed between steps too. */
     KEEPALIVE_INTERVAL_S = 2,
     HELLO_BYTES = 4 + WIRE_MAC_BYTES,
-    MAX_JOINERS = 64, /**< Connections that have not proved themselves. */
+    MAX_JOINERS = 64, /**< Unauthenticated connections. */
 };
 
 struct joiner {

@@ -50,7 +50,7 @@ void tcp_drop_output(struct tcp_peer *peer)
     }
 }
 
-/* Sending failed. What the other side has said before it went may tell why. */
+/* Sending failed. What the other side sent before it went may tell why. */
 static void become_mute(struct ucx_state *ucx, struct tcp_peer *peer)
 {
     peer->is_mute = true;

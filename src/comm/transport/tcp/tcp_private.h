@@ -1,19 +1,19 @@
 /**
- * The fabric of sockets: one TCP connection between each two ranks, for hosts without RDMA.
+ * The fabric of sockets: one TCP connection per pair of ranks, for hosts without RDMA.
  *
  *     message = tag (8 bytes), length (8 bytes), payload; little-endian
  *
- * Payload goes from the sender's memory to the socket and from the socket to where the receiver
- * wants it: nothing in between. To that end receives are posted ahead. What comes before its
- * receive is kept, up to TCP_KEPT_BYTES per rank; beyond that its connection is left unread until a
- * receive from that rank is posted, and TCP makes the sender wait. While a receive is posted more
- * is kept: what it waits for may be behind.
+ * Payload goes from the sender's memory to the socket, and from the socket to the receiver's
+ * memory, without a copy in between. For that, receives are posted ahead. A message that comes
+ * before its receive is kept, up to TCP_KEPT_BYTES per rank. Beyond that the connection is not read
+ * until a receive from that rank is posted, and TCP makes the sender wait. While a receive is
+ * posted more is kept: the awaited message may be behind.
  *
- * Nothing happens between calls: what comes then waits in the kernel, and waking a thread for it,
- * to keep it, would cost more than it gains.
+ * Nothing is read between calls. Messages then wait in the kernel: waking a thread to keep them
+ * would cost more than it gains.
  *
- * A connection belongs to two ranks that have proved to each other that they know the job's secret
- * (connect.c); after that bytes are sent as they are.
+ * Both ranks of a connection have authenticated each other with the job's secret (connect.c); after
+ * that bytes are sent as they are.
  */
 #ifndef WEIR_COMM_TCP_PRIVATE_H
 #define WEIR_COMM_TCP_PRIVATE_H
@@ -22,7 +22,7 @@
 
 enum {
     TCP_KEPT_BYTES = 8 << 20,
-    TCP_INPUT_BYTES = 8 << 10, /**< Read beside a payload: the next headers, small messages. */
+    TCP_INPUT_BYTES = 8 << 10, /**< Read along with a payload: the next headers, small messages. */
     TCP_HEADER_BYTES = 16,
 };
 
@@ -34,31 +34,31 @@ struct tcp_kept {
     uint8_t data[];
 };
 
-/** Where in a message the incoming bytes are. */
+/** The part of a message to which the incoming bytes belong. */
 enum tcp_phase {
     TCP_IN_HEADER,
     TCP_IN_PAYLOAD,
-    TCP_STALLED, /**< The header is read; nobody wants the payload yet, and enough is kept. */
+    TCP_STALLED, /**< The header is read; no receive for the payload yet, and enough is kept. */
 };
 
 struct tcp_peer {
     int fd; /**< -1: own rank, or closed. */
     int rank;
     uint32_t events; /**< Watched for. */
-    bool is_mute;    /**< Sending failed: what it said before is still to be read. */
+    bool is_mute;    /**< Sending failed: what it sent before is still to be read. */
 
     struct ucx_request *sends, **sends_end; /**< Not in the socket yet; the first perhaps partly. */
     size_t n_sent;                          /**< Of the first, its header included. */
 
     struct ucx_request *receives, **receives_end; /**< Receives that wait for their message. */
-    struct tcp_kept *kept, **kept_end;            /**< Whole, but the last while it is coming. */
+    struct tcp_kept *kept, **kept_end;            /**< Complete, but the last while it comes. */
     size_t kept_bytes;
 
     enum tcp_phase phase;
     uint64_t tag;
     size_t bytes, n_come;        /**< Of the payload. */
-    uint8_t *into;               /**< NULL: thrown away. */
-    struct ucx_request *receive; /**< Whose it is; or */
+    uint8_t *into;               /**< NULL: discarded. */
+    struct ucx_request *receive; /**< Its receive; or */
     struct tcp_kept *keeping;    /**< kept. */
     struct ucx_notice notice;    /**< Notices are small and come in between. */
     size_t input_first, input_end;
@@ -78,19 +78,19 @@ static inline struct tcp *tcp_of(const struct ucx_state *ucx)
     return ucx->fabric_state;
 }
 
-/** Connect everybody with everybody; the descriptors are non-blocking and watched. connect.c */
+/** connect.c: connect all ranks; the descriptors are non-blocking and watched. */
 weir_status tcp_connect(struct ucx_state *ucx, struct rendezvous *rdv,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Watch a peer's descriptor for these events (EPOLLIN, EPOLLOUT); 0: not at all. */
+/** Watch a peer's descriptor for these events (EPOLLIN, EPOLLOUT); 0: for none. */
 void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events);
 
-/** The connection is gone: what is pending is lost. */
+/** The connection is gone: pending messages are lost. */
 void tcp_peer_broke(struct ucx_state *ucx, struct tcp_peer *peer);
 
 /* ---- input.c, output.c ---------------------------------------------------------------------- */
 
-/** Read what is there, at most about one message. @return did anything happen? */
+/** Read what has arrived, at most about one message. @return Whether anything happened. */
 bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer);
 
 /** ucx_fabric.receive, .cancel */
@@ -98,20 +98,20 @@ enum ucx_outcome tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uin
                              struct ucx_request *request);
 void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request);
 
-/** Forget what is kept. */
+/** Free kept messages. */
 void tcp_drop_input(struct tcp *tcp, struct tcp_peer *peer);
 
-/** Write what the socket takes. @return did anything happen? */
+/** Write what the socket takes. @return Whether anything happened. */
 bool tcp_write(struct ucx_state *ucx, struct tcp_peer *peer);
 
-/** ucx_fabric.send, .send_aside, .tell */
+/** ucx_fabric.send, .send_aside, .broadcast */
 enum ucx_outcome tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
                           struct ucx_request *request);
 void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice, uint64_t tag);
 void tcp_broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
                    uint64_t deadline_ns);
 
-/** Forget what is queued. */
+/** Remove queued messages. */
 void tcp_drop_output(struct tcp_peer *peer);
 
 #endif

@@ -115,8 +115,7 @@ weir_status ucx_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
     return half(comm, UCX_ALL_GATHER, COMM_WIRE_F32, buf, n_elems, type);
 }
 
-/* ---- broadcast
- * ------------------------------------------------------------------------------------ */
+/* ---- broadcast ------------------------------------------------------------------------------ */
 
 /* Root sends slice i to rank i, and each rank passes its slice on: the root's link carries the data
  * once instead of P - 1 times. Little data goes directly. */
@@ -186,8 +185,7 @@ weir_status ucx_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int r
                                     : broadcast_slices(comm->state, buf, bytes, root);
 }
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static weir_status make_room(struct ucx_state *ucx)
 {

@@ -7,7 +7,7 @@
 
 enum {
     NOTICE_MS = 100,     /**< How long telling the others may hold up the failure. */
-    REPLY_MAX_MS = 2000, /**< Longest wait for answers after a deadline. */
+    REPLY_MAX_MS = 2000, /**< Longest wait for replies after a deadline. */
     GOODBYE_MS = 1000,
     CLOSE_MS = 1000,
     SPINS_LEAST = 2,  /**< Rounds of progress before sleeping. */
@@ -58,7 +58,7 @@ static enum ucx_outcome test(const struct ucx_state *ucx, struct ucx_request *re
 /* ---- waiting -------------------------------------------------------------------------------- */
 
 /* Where spinning did not help the next while is half as long; where it did, or would have, twice:
- * beside busy neighbours it only takes the core away from who is waited for; on a quiet machine it
+ * next to busy neighbours it only takes the core away from who is waited for; on a quiet machine it
  * spares waking up. */
 void ucx_progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned *n_idle)
 {
@@ -105,8 +105,7 @@ void ucx_close_connections(struct ucx_state *ucx)
     }
 }
 
-/* ---- failure
- * ------------------------------------------------------------------------------------- */
+/* ---- failure -------------------------------------------------------------------------------- */
 
 void ucx_peer_broke(struct ucx_state *ucx, int rank)
 {
@@ -163,7 +162,7 @@ static void take_note(struct ucx_state *ucx, const struct ucx_notice *notice)
     }
 }
 
-/* Is there bad news (in ucx->notice)? Goodbyes, questions and answers are dealt with on the way. */
+/* Is there bad news (in ucx->notice)? Goodbyes, questions and replies are dealt with on the way. */
 static bool has_notice(struct ucx_state *ucx)
 {
     while (ucx->notice_request.handle != NULL && test(ucx, &ucx->notice_request) == UCX_DONE) {
@@ -200,8 +199,8 @@ weir_status ucx_fail(struct ucx_state *ucx, weir_status status, int rank, const 
     return status;
 }
 
-/* Another rank found out first. Passed on: a third rank may see this one go before it hears the
- * first, and would blame it. */
+/* Another rank found out first. Passed on: a third rank may see this one go before the first
+ * one's notice arrives, and would report it. */
 static weir_status fail_as_notified(struct ucx_state *ucx)
 {
     int rank = ucx->notice.rank;
@@ -272,7 +271,7 @@ static int find_lost(const struct ucx_state *ucx)
 }
 
 /* The connection to `rank` is gone. If another one broke before, that was the first to fall, and
- * `rank` has only given up because of it: its word may have been lost with the connection. */
+ * `rank` has only given up because of it: its notice may have been lost with the connection. */
 static weir_status fail_lost(struct ucx_state *ucx, int rank)
 {
     int first = ucx->first_broken;
@@ -295,7 +294,7 @@ static void ask_around(struct ucx_state *ucx, uint64_t deadline_ns)
     }
 }
 
-/* From the rank that is waited for along the answers to one that gave none. If they lead in a
+/* From the rank that is waited for along the replies to one that gave none. If they lead in a
  * circle all are there and a message is not: then `rank`, from which it should have come. */
 static int find_late(const struct ucx_state *ucx, int rank)
 {
@@ -340,8 +339,7 @@ static weir_status check_trouble(struct ucx_state *ucx, const struct ucx_request
     return ucx_fail(ucx, WEIR_ERR_TIMEOUT, find_late(ucx, request->rank), "did not reply in time");
 }
 
-/* ---- messages
- * ------------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 static weir_status check_outcome(struct ucx_state *ucx, int rank, enum ucx_outcome outcome)
 {

@@ -121,7 +121,7 @@ static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
     if (status != UCS_OK) {
         return ucx_problem(ucx, status, "starting UCX", err);
     }
-    /* Serialized: several threads, one at a time (the communicator's turn). */
+    /* Serialized: several threads, one at a time (the communicator's execution lock). */
     ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                   .thread_mode = UCS_THREAD_MODE_SERIALIZED};
     status = ucp_worker_create(ucp->context, &worker, &ucp->worker);
@@ -321,8 +321,8 @@ static void broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, ui
     struct ucp *ucp = ucp_of(ucx);
     ucs_status_ptr_t sends[WEIR_COMM_MAX_RANKS], flushes[WEIR_COMM_MAX_RANKS];
     if (except < 0) {
-        /* Behind what takes several messages to deliver, too. Who has a fault to tell of does not
-         * wait for that. */
+        /* Behind what takes several messages to deliver, too. A rank that reports a fault does
+         * not wait for that. */
         finish(ucx, ucp_worker_flush_nbx(ucp->worker, &plain), deadline_ns);
     }
     for (int r = 0; r < ucx->comm->size; r++) {

@@ -110,7 +110,7 @@ static int ucx_event_fd(struct weir_comm *comm)
     return ucx->fabric->works_while_idle ? ucx->event_fd : -1;
 }
 
-/* Take what has come, answer what other ranks need from the fabric itself, and arm the descriptor
+/* Take what has come, reply to what other ranks need from the fabric itself, and arm the descriptor
  * for the next time. */
 static void ucx_progress(struct weir_comm *comm)
 {

@@ -1,6 +1,6 @@
 /*
- * Parameter server over messages. Of a round a server first hears what it is, and from then on
- * expects each of the worker's pieces; the answer goes back as one message of the same number. What
+ * Parameter server over messages. The server first receives what a round is, and from then on
+ * expects each of the worker's pieces; the reply goes back as one message of the same number. What
  * passes as 16 bits (config.wire): gradients, and weights but those that were asked for by a pull.
  */
 #include "comm/transport/ucx/ucx_private.h"
@@ -15,12 +15,12 @@ struct ucx_piece {
     struct ucx_request out, in;
     float *data;         /**< Worker: where it lies. Server: its gradients. */
     uint16_t *narrow;    /**< The same as 16 bits, where they are sent so; else NULL. */
-    bool is_out;         /**< Worker: sent, the answer not expected yet. */
-    bool is_in;          /**< `in` is posted, and not seen to have ended. */
-    const void *waiting; /**< Server: an answer that waits until others have left; else NULL. */
+    bool is_out;         /**< Worker: sent, the reply is not expected yet. */
+    bool is_in;          /**< `in` is posted, and its end was not seen. */
+    const void *waiting; /**< Server: a reply that waits until others have left; else NULL. */
 };
 
-/* A worker's answers that are on their way out at once: see LEAVING_MOST in ps_worker.c. */
+/* A worker's replies that are on their way out at once: see LEAVING_MOST in ps_worker.c. */
 #define REPLIES_LEAVING_MOST 4
 
 /** A server's side of a worker. */
@@ -29,11 +29,11 @@ struct ucx_client {
     struct ps_round round, next_round;
     struct ucx_request control_in, round_in, done_out;
     uint32_t n_controls, n_rounds;
-    float *room; /**< Of its gradients, and of answers that are copies. */
+    float *room; /**< Of its gradients, and of replies that are copies. */
     uint16_t *narrow_room;
     struct ucx_piece *pieces; /**< By own piece. */
     size_t n_queued;
-    size_t leaving[REPLIES_LEAVING_MOST]; /**< Own pieces whose answers are on their way out. */
+    size_t leaving[REPLIES_LEAVING_MOST]; /**< Own pieces whose replies are on their way out. */
     int n_leaving;
     bool is_control_in;
 };
@@ -227,7 +227,7 @@ static weir_status ps_begin(struct weir_comm *comm, const struct ps_round *round
 {
     struct ucx_state *ucx = comm->state;
     struct ucx_ps *ps = ucx->ps;
-    /* Gone long ago: all of the last round was answered. */
+    /* Gone long ago: all of the last round was replied to. */
     WEIR_TRY(
         ucx_wait_all(ucx, ps->begun + comm->n_workers, n_servers(comm), comm_deadline_ns(comm)));
     ps->round = *round;
@@ -256,7 +256,7 @@ static weir_status ps_push(struct weir_comm *comm, size_t i_piece, float *piece,
                     ucx_part(UCX_PS_PUSH, i_piece), &own->out);
 }
 
-/** The answer comes where the gradients were: not before these have left. */
+/** The reply comes where the gradients were: not before these have left. */
 static weir_status expect_reply(struct ucx_state *ucx, size_t i_piece)
 {
     struct ucx_ps *ps = ucx->ps;
@@ -393,7 +393,7 @@ static weir_status expect_pieces(struct ucx_state *ucx, int worker)
     for (size_t i = ps->n_own; i-- > 0;) {
         struct ucx_piece *piece = &client->pieces[i];
         size_t i_piece = piece_number(ucx->comm, i);
-        /* The worker has its last answer, so that nothing can keep us from knowing it. */
+        /* The worker has its last reply, so that nothing can keep us from knowing it. */
         WEIR_TRY(ucx_wait(ucx, &piece->out, comm_deadline_ns(ucx->comm)));
         piece->is_in = true;
         WEIR_TRY(ucx_receive(ucx, worker, is_16 ? (void *)piece->narrow : (void *)piece->data,
@@ -447,7 +447,7 @@ static weir_status find_piece(struct ucx_state *ucx, struct ps_event *out, bool 
     return WEIR_OK;
 }
 
-/** Answers leave by need, the end of the array first, and few at a time. */
+/** Replies leave by need, the end of the array first, and few at a time. */
 static weir_status send_replies(struct ucx_state *ucx, int worker)
 {
     struct ucx_ps *ps = ucx->ps;
