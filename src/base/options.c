@@ -130,7 +130,7 @@ weir_status options_set_defaults(const struct options_parser *parser)
 void weir_options_defaults(const struct weir_option *options, size_t n_options,
                            struct weir_arena *arena, void *out)
 {
-    struct options_parser parser = {options, n_options, arena, out, NULL};
+    struct options_parser parser = {options, n_options, arena, out, NULL, false};
     /* A table's defaults are valid: a test of each registry sees to it. */
     weir_status status = options_set_defaults(&parser);
     assert(status == WEIR_OK);
@@ -233,7 +233,7 @@ weir_status weir_options_parse(const struct weir_option *options, size_t n_optio
                                char *const *argv, struct weir_arena *arena, void *out,
                                char ***out_words, size_t *out_n_words, struct weir_error *err)
 {
-    struct options_parser parser = {options, n_options, arena, out, err};
+    struct options_parser parser = {options, n_options, arena, out, err, false};
     WEIR_TRY(options_set_defaults(&parser));
     WEIR_TRY(set_from_environment(&parser));
     clear_flagged_lists(&parser, argc, argv);

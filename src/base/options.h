@@ -87,7 +87,8 @@ weir_status weir_options_parse(const struct weir_option *options, size_t n_optio
                                char ***out_words, size_t *out_n_words,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Set options from a JSON object (a configuration file's section); same errors. */
+/** Set options from a JSON object (a configuration file's section); same errors. A TEXT may be an
+ *  array: "input": [1, 28, 28]. */
 weir_status weir_options_from_json(const struct weir_option *options, size_t n_options,
                                    const json_t *object, struct weir_arena *arena, void *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;

@@ -110,11 +110,14 @@ static weir_status check_map(const struct options_parser *parser, const char *so
     return WEIR_OK;
 }
 
-/* TEXT, INT, F64, BOOL and LIST, by way of their text: "3" is as good as 3. */
+/* TEXT, INT, F64, BOOL and LIST, by way of their text: "3" is as good as 3, and in a specification
+ * an array as its text: [1,28,28]. */
 static weir_status set_scalar(const struct options_parser *parser, const struct weir_option *option,
                               const char *source, const json_t *value)
 {
-    if (json_is_object(value) || json_is_array(value)) {
+    bool is_array_text =
+        json_is_array(value) && option->type == WEIR_OPTION_TEXT && parser->takes_arrays;
+    if (json_is_object(value) || (json_is_array(value) && !is_array_text)) {
         return wrong_type(parser, source,
                           option->type == WEIR_OPTION_INT    ? "an integer"
                           : option->type == WEIR_OPTION_F64  ? "a number"
@@ -186,7 +189,7 @@ weir_status weir_options_from_json(const struct weir_option *options, size_t n_o
                                    const json_t *object, struct weir_arena *arena, void *out,
                                    struct weir_error *err)
 {
-    const struct options_parser parser = {options, n_options, arena, out, err};
+    const struct options_parser parser = {options, n_options, arena, out, err, true};
     return set_members(&parser, object, "$", NULL);
 }
 
@@ -194,7 +197,7 @@ weir_status weir_options_read(const struct weir_option *options, size_t n_option
                               const json_t *object, const char *where, const char *ignored,
                               struct weir_arena *arena, void *out, struct weir_error *err)
 {
-    const struct options_parser parser = {options, n_options, arena, out, err};
+    const struct options_parser parser = {options, n_options, arena, out, err, false};
     char key[OPTIONS_NAME_BYTES];
     WEIR_TRY(options_set_defaults(&parser));
     WEIR_TRY(set_members(&parser, object, where, ignored));

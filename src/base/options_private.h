@@ -13,6 +13,7 @@ struct options_parser {
     struct weir_arena *arena;
     void *out;
     struct weir_error *err;
+    bool takes_arrays; /**< JSON: a TEXT may be an array, whose text it then is. */
 };
 
 /** The option of this name of `len` bytes; NULL: there is none. */
