@@ -13,7 +13,8 @@
  *
  * On disk those folders stay root's: an id-mapped mount shows root's files to the task as its own,
  * and what the task writes is root's. Where a file system has no such mounts, a folder that the
- * job alone uses is given to its user, and one that others read too to a group of all tasks.
+ * job alone uses is given to its user, and one that others use too to a group of all tasks, which
+ * may read it, or write in it (the demo's) with set-group-ID folders.
  *
  * Everything else of the machine is reached as that user, under ordinary permissions. A folder that
  * the operator shares (weir agent --share DIR[:rw]) is mapped likewise: what belongs to the

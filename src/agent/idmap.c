@@ -149,9 +149,9 @@ static int give_entry(int fd, const struct stat *info, const struct idmap *map)
                : errno;
 }
 
-static int let_read_entry(int fd, const struct stat *info, const struct idmap *map)
+/* The group of it is map->group, with these bits of its mode. */
+static int let_entry(int fd, const struct stat *info, const struct idmap *map, mode_t wanted)
 {
-    mode_t wanted = S_ISDIR(info->st_mode) ? 0050 : 0040;
     char path[64];
     if (S_ISLNK(info->st_mode) ||
         (info->st_gid == map->group && (info->st_mode & wanted) == wanted)) {
@@ -162,6 +162,18 @@ static int let_read_entry(int fd, const struct stat *info, const struct idmap *m
                    chmod(path, (info->st_mode | wanted) & 07777) == 0
                ? 0
                : errno;
+}
+
+static int let_read_entry(int fd, const struct stat *info, const struct idmap *map)
+{
+    return let_entry(fd, info, map, S_ISDIR(info->st_mode) ? 0050 : 0040);
+}
+
+static int let_write_entry(int fd, const struct stat *info, const struct idmap *map)
+{
+    bool is_dir = S_ISDIR(info->st_mode);
+    return !is_dir && info->st_nlink > 1 ? 0
+                                         : let_entry(fd, info, map, is_dir ? S_ISGID | 0070 : 0060);
 }
 
 /* `fd` is an O_PATH descriptor. */
@@ -212,4 +224,9 @@ int idmap_give(int dir_fd, const struct idmap *map)
 int idmap_let_read(int dir_fd, const struct idmap *map)
 {
     return walk_tree(dir_fd, let_read_entry, map);
+}
+
+int idmap_let_write(int dir_fd, const struct idmap *map)
+{
+    return walk_tree(dir_fd, let_write_entry, map);
 }

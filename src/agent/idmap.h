@@ -41,4 +41,11 @@ int idmap_give(int dir_fd, const struct idmap *map);
 /** The same for what others use too: only the group changes, and it may read. */
 int idmap_let_read(int dir_fd, const struct idmap *map);
 
+/**
+ * The same for what others write too: the group may write, and what is made in its folders later is
+ * the group's (set-group-ID; its mode is its maker's business). A file of several names is left as
+ * it is: a task may have given one of them to a file elsewhere.
+ */
+int idmap_let_write(int dir_fd, const struct idmap *map);
+
 #endif

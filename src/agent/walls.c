@@ -30,6 +30,7 @@ enum mapping {
     MAP_TRY,    /* mapped, else as it is */
     MAP_OWN,    /* mapped, else given to the user */
     MAP_COMMON, /* mapped, else readable for the group of all tasks */
+    MAP_SHARED, /* mapped, else writable for the group of all tasks */
 };
 
 /* A mount that is attached later. */
@@ -80,9 +81,18 @@ static int give_up_map(const struct walls *w, int fd, enum mapping mapping, uid_
 {
     struct idmap map = {disk_user, w->cell->user, 0, 0};
     map.group = mapping == MAP_OWN ? w->cell->user : w->cell->readers;
-    return mapping == MAP_OWN      ? idmap_give(fd, &map)
-           : mapping == MAP_COMMON ? idmap_let_read(fd, &map)
-                                   : 0;
+    switch (mapping) {
+    case MAP_OWN:
+        return idmap_give(fd, &map);
+    case MAP_COMMON:
+        return idmap_let_read(fd, &map);
+    case MAP_SHARED:
+        return idmap_let_write(fd, &map);
+    case MAP_NONE:
+    case MAP_TRY:
+        break;
+    }
+    return 0;
 }
 
 /* A copy of the mount of `fd` (O_PATH), not yet attached anywhere. */
@@ -188,7 +198,8 @@ static weir_status plan_state(struct walls *w, const char *folder, bool is_own, 
         /* What is not on this node is looked for by the task itself. */
         return errno == ENOENT ? WEIR_OK : fail(w, "cannot open", target);
     }
-    return plan_mount(w, w->own, &w->n_own, fd, target, is_own ? MAP_OWN : MAP_COMMON, is_writable);
+    enum mapping mapping = is_own ? MAP_OWN : is_writable ? MAP_SHARED : MAP_COMMON;
+    return plan_mount(w, w->own, &w->n_own, fd, target, mapping, is_writable);
 }
 
 static const char *const private_dirs[] = {"/tmp", "/var/tmp", "/dev/shm"};

@@ -295,6 +295,36 @@ START_TEST(a_folder_can_be_handed_over_without_its_links)
 
 END_TEST
 
+START_TEST(a_folder_can_be_opened_to_a_group_that_writes_in_it)
+{
+    struct idmap shared = {0, 74990, 0, 70000};
+    struct stat info;
+    make("state/demo/frames");
+    put("state/demo/frames/file", "x");
+    put("outside", "x");
+    ck_assert_int_eq(link(in_root("outside"), in_root("state/demo/frames/elsewhere")), 0);
+    ck_assert_int_eq(symlink(in_root("share"), in_root("state/demo/link")), 0);
+    int fd = open(in_root("state/demo"), O_PATH | O_CLOEXEC);
+    ck_assert_int_eq(idmap_let_write(fd, &shared), 0);
+    (void)close(fd);
+    ck_assert_int_eq(stat(in_root("state/demo/frames"), &info), 0);
+    ck_assert_uint_eq(info.st_uid, 0);
+    ck_assert_uint_eq(info.st_gid, 70000);
+    ck_assert_uint_eq(info.st_mode & 07777, 02770);
+    ck_assert_int_eq(stat(in_root("state/demo/frames/file"), &info), 0);
+    ck_assert_uint_eq(info.st_gid, 70000);
+    ck_assert_uint_eq(info.st_mode & 07777, 0660);
+    ck_assert_int_eq(stat(in_root("outside"), &info), 0); /* has a name that a task may have made */
+    ck_assert_uint_eq(info.st_gid, 0);
+    ck_assert_int_eq(stat(in_root("share"), &info), 0);
+    ck_assert_uint_eq(info.st_gid, 0);
+    put("state/demo/frames/later", "x");
+    ck_assert_int_eq(stat(in_root("state/demo/frames/later"), &info), 0);
+    ck_assert_uint_eq(info.st_gid, 70000);
+}
+
+END_TEST
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "agent") == 0) {
@@ -313,6 +343,7 @@ int main(int argc, char **argv)
                                   a_task_whose_server_named_no_folders_is_not_started_without_them,
                                   a_link_in_place_of_a_jobs_folder_leads_nowhere,
                                   a_folder_can_be_handed_over_without_its_links,
+                                  a_folder_can_be_opened_to_a_group_that_writes_in_it,
                                   a_path_out_of_reach_says_what_to_do_and_a_share_does_it};
     Suite *suite = suite_create("agent walls");
     TCase *tcase = tcase_create("walls");

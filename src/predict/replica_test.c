@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define N_FRAMES 60
@@ -118,6 +119,34 @@ START_TEST(frames_wait_in_the_folder_until_a_model_is_there_and_other_files_are_
     ck_assert_uint_eq(test_server_n_decisions(server, NULL), 5);
     ck_assert(weir_path_exists(test_path(&dir, "frames/cam/notes.txt")));
     ck_assert(weir_path_exists(test_path(&dir, "frames/cam/.77.pgm")));
+    tear_down();
+}
+
+END_TEST
+
+static const struct {
+    mode_t around, made;
+} modes[] = {{0775, 0775}, {0770, 0770}, {0700, 0700}, {01777, 0700}};
+
+/* Cameras are other users: who may write around it may write in it. */
+START_TEST(a_source_folder_that_the_replica_makes_is_for_who_may_write_around_it)
+{
+    set_up();
+    mode_t before = umask(077);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct stat made;
+        char around[128], folder[160], source[256];
+        (void)snprintf(around, sizeof around, "%s", test_path(&dir, "cameras-%zu", i));
+        (void)snprintf(folder, sizeof folder, "%s/door", around);
+        (void)snprintf(source, sizeof source, "{\"kind\":\"directory\",\"path\":\"%s\"}", folder);
+        ck_assert_int_eq(mkdir(around, 0700), 0);
+        ck_assert_int_eq(chmod(around, modes[i].around), 0);
+        replica = test_replica_start(&dir, test_server_port(server), source, NULL);
+        ck_assert_int_eq(stat(folder, &made), 0);
+        ck_assert_uint_eq(made.st_mode & 07777, modes[i].made);
+        test_replica_stop(replica);
+    }
+    (void)umask(before);
     tear_down();
 }
 
@@ -404,6 +433,7 @@ END_TEST
 
 WEIR_TEST_MAIN(
     "replica", frames_of_a_directory_are_decided_once_and_removed,
+    a_source_folder_that_the_replica_makes_is_for_who_may_write_around_it,
     frames_wait_in_the_folder_until_a_model_is_there_and_other_files_are_left_alone,
     photos_that_cannot_be_read_in_place_come_from_the_server_and_damaged_ones_are_left_out,
     lists_change_while_frames_flow,

@@ -50,13 +50,14 @@ class Server:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="weir-test-"))
         self.state = pathlib.Path(state) if state else self.root / "state"
         self.flags = flags
+        self.program = [WEIR]  # how it is started
         self.process = None
 
     def start(self, *flags):
         (self.state / "server.json").unlink(missing_ok=True)
         self.log = open(self.root / "server.log", "ab")
         self.process = subprocess.Popen(
-            [WEIR, "server", "--state", str(self.state), "--listen", "127.0.0.1:0", "--share", f"{self.root}:rw",
+            [*self.program, "server", "--state", str(self.state), "--listen", "127.0.0.1:0", "--share", f"{self.root}:rw",
              *self.flags, *flags],
             stderr=self.log, start_new_session=True)
         wait_until(lambda: (self.state / "server.json").exists() or self.process.poll() is not None, 60,

@@ -381,10 +381,28 @@ static void stop(struct source *source)
     free(source);
 }
 
+/* A folder that is made here is for who may write into the folder around it: cameras are other users.
+ * Around a sticky folder (/tmp) that would be everybody, so there it stays the replica's. */
+static weir_status make_root(const char *path, struct weir_error *err)
+{
+    struct stat parent, made;
+    char around[PATH_BYTES];
+    if (weir_path_is_dir(path)) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_dir_make(path, 0755, err));
+    (void)snprintf(around, sizeof around, "%s/..", path);
+    if (stat(around, &parent) == 0 && stat(path, &made) == 0 && (parent.st_mode & S_ISVTX) == 0 &&
+        chmod(path, (made.st_mode & 07777) | (parent.st_mode & 0777)) != 0) {
+        return weir_error_set_errno(err, errno, "opening %s to cameras", path);
+    }
+    return WEIR_OK;
+}
+
 static weir_status open_parts(struct source *source, struct weir_error *err)
 {
     const char *path = path_of(source);
-    WEIR_TRY(weir_dir_make(path, 0755, err));
+    WEIR_TRY(make_root(path, err));
     /* Sent when somebody opens a file for writing in the microseconds of has_no_writer's lease. */
     (void)signal(SIGIO, SIG_IGN);
     source->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
