@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "predict/rotated_file.h"
+#include "base/rotated_file.h"
 
 #include <errno.h>
 #include <pthread.h>

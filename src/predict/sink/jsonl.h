@@ -2,7 +2,7 @@
 #ifndef WEIR_PREDICT_SINK_JSONL_H
 #define WEIR_PREDICT_SINK_JSONL_H
 
-#include "predict/rotated_file.h"
+#include "base/rotated_file.h"
 #include "predict/sink.h"
 
 /** The file is copied, the outbox borrowed. To be stopped by sink_jsonl.stop. */

@@ -1,4 +1,4 @@
-#include "predict/rotated_file.h"
+#include "base/rotated_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

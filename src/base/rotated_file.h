@@ -4,8 +4,8 @@
  * files goes. Every writer holds an exclusive lock on the file while it writes or renames; one that
  * got the lock of a file that has been renamed meanwhile opens the new one.
  */
-#ifndef WEIR_PREDICT_ROTATED_FILE_H
-#define WEIR_PREDICT_ROTATED_FILE_H
+#ifndef WEIR_BASE_ROTATED_FILE_H
+#define WEIR_BASE_ROTATED_FILE_H
 
 #include "base/status.h"
 
