@@ -98,6 +98,7 @@ if [ $is_long = no ]; then
     build tsan thread-tests && is_tsan=yes
     step tidy nice tests/lint/tidy.sh build/dev
     step man tests/lint/man.sh
+    step units tests/lint/units.sh
     step docs tests/lint/docs.py
     step bundle web/check-bundle.sh
     # It builds, and then waits as the system tests do; beside those it costs least.
