@@ -1,5 +1,6 @@
 #include "agent/agent_private.h"
 
+#include "agent/own_log.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -78,9 +79,11 @@ static void take_wish(struct agent *agent)
 static int64_t turn(struct agent *agent)
 {
     int64_t now = weir_mono_ms();
+    char log_path[TASK_PATH_BYTES];
     bool has_more = false;
     bool is_unsettled = false;
     take_wish(agent);
+    own_log_bound(task_path(log_path, agent->dir, "agent.log"), OWN_LOG_MAX_BYTES);
     if (now >= agent->next_heartbeat_ms && !report_is_quiet(agent)) {
         int64_t every_ms = agent->config->heartbeat_ms;
         agent->next_heartbeat_ms = now + (every_ms > 0 ? every_ms : HEARTBEAT_MS);
