@@ -11,6 +11,7 @@ struct retain_item {
     int64_t bytes;
     bool is_needed;   /**< Must stay, but counts. */
     bool has_no_size; /**< Goes by its age alone, but counts. */
+    bool is_left;     /**< Holds decisions that nobody ships any more. */
     bool goes;        /**< Out. */
     const char *name;
 };

@@ -165,9 +165,13 @@ static weir_status judge_replica(struct weir_txn *txn, const struct retain_look 
     const char *dash = strrchr(entry->item->name, '-'); /* JOB-RANK */
     int job_len = dash != NULL ? (int)(dash - entry->item->name) : (int)strlen(entry->item->name);
     WEIR_TRY(find_job(txn, look, entry, job_len, &is_over, &has_succeeded, err));
-    entry->item->is_needed =
-        !is_over ||
+    /* A decision that was never shipped is kept as long as one that was. */
+    int64_t keep_ms = look->decisions.keep_ms;
+    entry->item->is_left =
+        is_over &&
         !is_drained(look->arena, weir_arena_printf(look->arena, "%s/outbox", entry->path));
+    bool is_young = keep_ms < 0 || look->now_ms - entry->item->time_ms < keep_ms;
+    entry->item->is_needed = !is_over || (entry->item->is_left && is_young);
     return WEIR_OK;
 }
 
@@ -307,7 +311,12 @@ static weir_status list_entries(const struct retain_look *look, struct listing *
     if (look->kind == WEIR_RETAIN_CHECKPOINTS) {
         spare_last(&listing);
     }
-    *out_n_going = retain_choose(listing.items, listing.n, &look->limit, look->now_ms);
+    (void)retain_choose(listing.items, listing.n, &look->limit, look->now_ms);
+    retain_left_choose(look, listing.items, listing.n);
+    *out_n_going = 0;
+    for (size_t i = 0; i < listing.n; i++) {
+        *out_n_going += listing.items[i].goes;
+    }
     for (size_t i = 0; i < listing.n; i++) { /* what was begun is ended, whatever the limits say */
         *out_n_going += is_going(listing.items[i].name) && !listing.items[i].goes;
         listing.items[i].goes = listing.items[i].goes || is_going(listing.items[i].name);
@@ -337,6 +346,9 @@ weir_status retain_folders_sweep(const struct retain_look *look, struct weir_err
     size_t n_going;
     int64_t bytes = 0;
     WEIR_TRY(list_entries(look, &listing, &n_going, err));
+    if (look->kind == WEIR_RETAIN_REPLICAS) {
+        WEIR_TRY(retain_left_tell(look, listing.items, listing.n, err));
+    }
     for (size_t i = 0; i < listing.n && !retain_is_stopping(look->retainer); i++) {
         if (listing.items[i].goes) {
             WEIR_TRY(remove_entry(&listing, &listing.items[i], err));

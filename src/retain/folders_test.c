@@ -144,7 +144,7 @@ START_TEST(a_replica_s_folder_stays_until_every_decision_was_shipped)
     add_outbox(JOB "3-0", NULL, NULL);
     add_file(in_state("replicas/" JOB "4-1/cache/x"), 10, NOON_MS); /* never had an outbox */
     add_outbox(JOB "5-0", "4660 0\n", NULL);
-    now_ms = NOON_MS + 60 * DAY_MS;
+    now_ms = NOON_MS + 29 * DAY_MS;
     retain("replicas", "0B");
     sweep_round();
     ck_assert(!has("replicas/" JOB "0-0"));
@@ -153,6 +153,60 @@ START_TEST(a_replica_s_folder_stays_until_every_decision_was_shipped)
     ck_assert(has("replicas/" JOB "3-0/outbox/0000000000001000.log"));
     ck_assert(!has("replicas/" JOB "4-1"));
     ck_assert(has("replicas/" JOB "5-0"));
+}
+
+END_TEST
+
+static int64_t n_open_alerts(void)
+{
+    return ask("SELECT count(*) FROM alerts WHERE kind = 'decisions_left' AND state <> 'resolved'");
+}
+
+/* The outbox of a replica whose job is over: a segment, and no reader has come to its end. */
+static void leave_decisions(const char *job, size_t n_bytes)
+{
+    add_job(job, "predict", "CANCELLED", NOON_MS);
+    add_file(in_state("replicas/%s-0/outbox/0000000000000000.log", job), n_bytes, NOON_MS);
+}
+
+START_TEST(decisions_that_nobody_ships_are_kept_as_long_as_decisions_and_told)
+{
+    leave_decisions("left", 5000);
+    retain("replicas", "1d,1kB");
+    now_ms = NOON_MS + 60000; /* its replica may still be shipping */
+    sweep_round();
+    ck_assert_int_eq(n_open_alerts(), 0);
+    now_ms = NOON_MS + HOUR_MS;
+    sweep_round();
+    sweep_round();
+    ck_assert_int_eq(n_open_alerts(), 1);
+    now_ms = NOON_MS + 30 * DAY_MS - 1;
+    sweep_round();
+    ck_assert(has("replicas/left-0"));
+    ck_assert_int_eq(n_open_alerts(), 1);
+    now_ms++;
+    sweep_round();
+    ck_assert(!has("replicas/left-0"));
+    ck_assert_int_eq(n_open_alerts(), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM events WHERE kind = 'decisions_lost'"), 1);
+}
+
+END_TEST
+
+START_TEST(decisions_that_nobody_ships_have_the_bound_of_decisions)
+{
+    leave_decisions("a", 300000);
+    leave_decisions("b", 300000);
+    retain("decisions", "forever,500kB");
+    now_ms = NOON_MS + HOUR_MS;
+    sweep_round();
+    ck_assert(!has("replicas/a-0"));
+    ck_assert(has("replicas/b-0"));
+    ck_assert_int_eq(n_open_alerts(), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM events WHERE kind = 'decisions_lost'"), 1);
+    ck_assert_int_eq(weir_dir_remove(in_state("replicas/b-0"), NULL), WEIR_OK);
+    sweep_round();
+    ck_assert_int_eq(n_open_alerts(), 0);
 }
 
 END_TEST
@@ -239,6 +293,8 @@ WEIR_TEST_MAIN_WITH("folders", retain_set_up, retain_tear_down,
                     a_removal_that_was_cut_short_is_ended,
                     a_link_is_removed_and_not_what_it_points_to,
                     a_replica_s_folder_stays_until_every_decision_was_shipped,
+                    decisions_that_nobody_ships_are_kept_as_long_as_decisions_and_told,
+                    decisions_that_nobody_ships_have_the_bound_of_decisions,
                     logs_of_attempts_that_are_over_go_by_age_and_size,
                     packs_of_pictures_go_oldest_first_and_the_next_picture_is_put,
                     sizes_are_those_on_the_disk)

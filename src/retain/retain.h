@@ -19,8 +19,8 @@
  * its time. A round that is cut short anywhere, also by a kill, is simply done again.
  *
  * What is still needed is never taken, whatever the limits say: models that records name, the
- * checkpoints of jobs that are not over, outboxes with decisions that were not shipped, what
- * people made (datasets, model versions, IONs, users). When only such things are left, a kind may
+ * checkpoints of jobs that are not over, outboxes with decisions that were not shipped (for as long
+ * as decisions are kept; an alert tells of those whose job is over), what people made (datasets, model versions, IONs, users). When only such things are left, a kind may
  * be above its bound; its usage says so.
  */
 #ifndef WEIR_RETAIN_RETAIN_H

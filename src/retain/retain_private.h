@@ -32,6 +32,7 @@ struct retain_look {
     struct weir_retainer *retainer;
     enum weir_retain_kind kind;
     struct weir_retain_limit limit;
+    struct weir_retain_limit decisions; /**< Of decisions. */
     int64_t now_ms;
     struct weir_arena *arena;
 };
@@ -70,6 +71,16 @@ int64_t retain_rows_entries(enum weir_retain_kind kind);
 
 /** Give the disk what the database no longer needs, if that is much. */
 weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err);
+
+/**
+ * Folders of replicas that hold decisions which nobody ships any more (is_left), oldest first: beyond
+ * the size of decisions the oldest `goes`. By age they have been judged.
+ */
+void retain_left_choose(const struct retain_look *look, struct retain_item *items, size_t n);
+
+/** Raise or resolve the alert about them, and tell of those that go. */
+weir_status retain_left_tell(const struct retain_look *look, const struct retain_item *items,
+                             size_t n, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Is the retainer to stop? Long sweeps ask between two steps. */
 bool retain_is_stopping(struct weir_retainer *retainer);

@@ -68,6 +68,7 @@ static weir_status sweep_kind(struct weir_retainer *retainer, enum weir_retain_k
         struct retain_look look = {.retainer = retainer,
                                    .kind = kind,
                                    .limit = loading.policy.limits[kind],
+                                   .decisions = loading.policy.limits[WEIR_RETAIN_DECISIONS],
                                    .now_ms = weir_clock_now_ms(retainer->config.clock),
                                    .arena = &arena};
         status = retain_ops[kind].sweep(&look, err);

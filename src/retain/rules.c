@@ -63,7 +63,7 @@ const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N] = {
         "When the job is over.",
         {HOUR, 10 * MB}, 0},
     [WEIR_RETAIN_REPLICAS] = {"replicas", "Folders of replicas: cache and outbox",
-        "When the job is over and every decision was shipped.",
+        "When the job is over and every decision was shipped; what was not is kept as long as decisions are.",
         {DAY, 250 * MB}, 0},
     [WEIR_RETAIN_LOGS] = {"logs", "What tasks wrote",
         "Those written longest ago go first; the log of a task that runs stays.",

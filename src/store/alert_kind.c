@@ -25,6 +25,7 @@ static const struct weir_alert_kind kinds[] = {
     {"job_restarting", "warning", DEGRADES, "job", true, "a job has been started again 3 times and is not over", "it is over, or has run for a while"},
     {"unreadable", "critical", DEGRADES, "job or ion", false, "the stored state of a job or ION cannot be loaded (too large, damaged): the engine leaves it alone and goes on with the others", "it can be loaded again, or is given up with `weir job cancel ID`, `weir delete NAME`"},
     {"node_lost", "critical", DEGRADES, "node", true, "a node has not been heard of for 15 s", "it is heard of"},
+    {"decisions_left", "warning", DEGRADES, "server", false, "a replica whose job is over has left decisions on the server's disk that were never shipped", "the folder is taken away, or goes with the age or the size of decisions"},
     {"node_disk_filling", NULL, DEGRADES, "node", true, "less than 10 % or 2 GiB of the disk of a node's agent is free: a warning; less than 3 %: critical. The server's own disk is told as disk_filling", "more is free"},
     {"disk_filling", NULL, BREAKS, "server", true, "less than 10 % or 2 GiB of the state folder's disk is free: a warning; less than 3 %: critical", "more is free"},
 };

@@ -33,14 +33,14 @@ const struct weir_resource weir_setting_resource =
 static const struct {
     const char *kind, *severity;
 } severities[] = {
-    {"training_failed", "error"},      {"job_failed", "error"},
-    {"job_restarting", "warning"},     {"replica_restarting", "warning"},
-    {"job_cancelled", "warning"},      {"prediction_ended", "warning"},
-    {"training_cancelled", "warning"}, {"review_wanted", "warning"},
-    {"model_rejected", "warning"},     {"model_rolled_back", "warning"},
-    {"one_class", "warning"},          {"deployment_failed", "error"},
-    {"login_refused", "warning"},      {"access_refused", "warning"},
-    {"alert_raised", "warning"},
+    {"training_failed", "error"},     {"job_failed", "error"},
+    {"job_restarting", "warning"},    {"replica_restarting", "warning"},
+    {"job_cancelled", "warning"},     {"prediction_ended", "warning"},
+    {"decisions_lost", "error"},      {"training_cancelled", "warning"},
+    {"review_wanted", "warning"},     {"model_rejected", "warning"},
+    {"model_rolled_back", "warning"}, {"one_class", "warning"},
+    {"deployment_failed", "error"},   {"login_refused", "warning"},
+    {"access_refused", "warning"},    {"alert_raised", "warning"},
 };
 
 const char *weir_event_severity(const char *kind)
