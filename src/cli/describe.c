@@ -26,7 +26,7 @@ static const struct described {
      {"candidates", "policy-decisions", "members"}},
     {"job",
      "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "
-     "created_by created_ms started_ms finished_ms",
+     "created_by created_ms expected_start_ms started_ms finished_ms",
      {"tasks"}},
     {"run",
      "status name id model validation_accuracy validation_loss accuracy loss epoch epochs "

@@ -130,7 +130,8 @@ static weir_status explain_noun(struct cli_call *call, const struct cli_noun *no
 static const struct {
     const char *state, *meaning;
 } job_states[] = {
-    {"PENDING", "It waits for a node with room; `weir get nodes` lists them."},
+    {"PENDING", "It waits for its turn and for nodes with room; `weir get nodes` lists them, `weir "
+                "get jobs state=RUNNING` who has them."},
     {"STARTING", "Its tasks have nodes, and not all of them run yet."},
     {"RUNNING", "All its tasks have begun; `weir logs` shows what they write."},
     {"RESTARTING", "A task ended, and all start again when the back-off is over."},
@@ -154,9 +155,10 @@ static weir_status explain_job(struct cli_call *call, const char *word, struct w
             meaning = job_states[i].meaning;
         }
     }
-    json_t *answer = json_pack("{s:O,s:O,s:O,s:s}", "job", json_object_get(job, "id"), "state",
+    json_t *answer = json_pack("{s:O,s:O,s:O,s:O?,s:s}", "job", json_object_get(job, "id"), "state",
                                json_object_get(job, "state"), "reason",
-                               json_object_get(job, "reason"), "meaning", meaning);
+                               json_object_get(job, "reason"), "expected_start_ms",
+                               json_object_get(job, "expected_start_ms"), "meaning", meaning);
     if (cli_is_json(call)) {
         cli_print_json(answer);
     } else {

@@ -32,7 +32,7 @@ static const struct weir_option run_options[] = {
              "Set a variable; may be given again"),
     WEIR_OPT(run_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots of each task"),
     WEIR_OPT(run_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
-             "Most memory of each task: 512M, 2G"),
+             "Most memory of each task, which is kept for it: 512M, 2G"),
     WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",
              "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
     WEIR_OPT(run_options, restarts, "restarts", 0, INT, "0", 0, 1000, "N",

@@ -124,22 +124,71 @@ static weir_status end_job(struct control *control, struct weir_txn *txn,
     return control_ion_event(control, txn, job->ion, &event, err);
 }
 
+/* Step a loaded job and save it, with all that follows. */
+static weir_status step_job(struct control *control, struct weir_txn *txn,
+                            struct weir_job_state *state, const struct weir_job_event *event,
+                            struct weir_error *err)
+{
+    struct weir_job_actions actions = {0};
+    WEIR_TRY(weir_job_step(state, event, control->now_ms, control->arena, &actions, err));
+    WEIR_TRY(weir_job_save(txn, state, &actions, control->now_ms, err));
+    for (size_t i = 0; i < actions.n; i++) {
+        if (actions.items[i].type == WEIR_JOB_ACTION_ENDED) {
+            WEIR_TRY(end_job(control, txn, &state->job, err));
+        }
+    }
+    if (actions.n > 0) {
+        control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &state->job));
+    }
+    return WEIR_OK;
+}
+
 weir_status control_job_event(struct control *control, struct weir_txn *txn, const char *job,
                               const struct weir_job_event *event, struct weir_error *err)
 {
     struct weir_job_state state;
-    struct weir_job_actions actions = {0};
     WEIR_TRY(weir_job_load(txn, job, control->arena, &state, err));
-    WEIR_TRY(weir_job_step(&state, event, control->now_ms, control->arena, &actions, err));
-    WEIR_TRY(weir_job_save(txn, &state, &actions, control->now_ms, err));
-    for (size_t i = 0; i < actions.n; i++) {
-        if (actions.items[i].type == WEIR_JOB_ACTION_ENDED) {
-            WEIR_TRY(end_job(control, txn, &state.job, err));
-        }
+    return step_job(control, txn, &state, event, err);
+}
+
+/* The nodes in the order of weir_job_wants. @return How many tasks want one; 0 if a gang would not
+ * get all of them, or nobody anything. */
+static size_t match_binds(struct control *control, const struct weir_job_state *state,
+                          const struct control_bind *binds, size_t n_binds, const char **out_nodes)
+{
+    struct weir_arena *arena = control->arena;
+    const char **of_task = WEIR_ARENA_ARRAY(arena, state->n_tasks + 1, const char *);
+    size_t *wants = WEIR_ARENA_ARRAY(arena, state->n_tasks + 1, size_t);
+    size_t n_given = 0, n_wants = weir_job_wants(state, control->now_ms, wants);
+    for (size_t i = 0; i < n_binds && binds[i].task < state->n_tasks; i++) {
+        of_task[binds[i].task] = binds[i].node;
     }
-    if (actions.n > 0) {
-        control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &state.job));
+    for (size_t i = 0; i < n_wants; i++) {
+        out_nodes[i] = of_task[wants[i]];
+        n_given += out_nodes[i] != NULL;
     }
+    bool is_enough = weir_job_is_service(state) ? n_given > 0 : n_given == n_wants;
+    return is_enough ? n_wants : 0;
+}
+
+weir_status control_job_bind(struct control *control, struct weir_txn *txn, const char *job,
+                             int64_t revision, const struct control_bind *binds, size_t n_binds,
+                             bool *out_is_bound, struct weir_error *err)
+{
+    struct weir_job_state state;
+    weir_status status = weir_job_load(txn, job, control->arena, &state, err);
+    *out_is_bound = false;
+    if (status != WEIR_OK) {
+        return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+    }
+    const char **nodes = WEIR_ARENA_ARRAY(control->arena, state.n_tasks + 1, const char *);
+    size_t n = match_binds(control, &state, binds, n_binds, nodes);
+    if (state.job.revision != revision || n == 0) {
+        return WEIR_OK;
+    }
+    struct weir_job_event event = {.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = n};
+    WEIR_TRY(step_job(control, txn, &state, &event, err));
+    *out_is_bound = true;
     return WEIR_OK;
 }
 

@@ -51,6 +51,22 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
                               const struct weir_job_event *event,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
+/** A node for a task of a job. */
+struct control_bind {
+    size_t task; /**< Index by rank. */
+    const char *node;
+};
+
+/**
+ * Start tasks of a job on nodes that were chosen for it at this revision.
+ *
+ * @param out_is_bound  false: the job has changed since, is gone, or wants something else by now;
+ *                      nothing was done.
+ */
+weir_status control_job_bind(struct control *control, struct weir_txn *txn, const char *job,
+                             int64_t revision, const struct control_bind *binds, size_t n_binds,
+                             bool *out_is_bound, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Apply an event to an ION. */
 weir_status control_ion_event(struct control *control, struct weir_txn *txn, const char *ion,
                               const struct weir_ion_event *event,

@@ -252,7 +252,7 @@ static inline weir_status place_in(struct control *control, struct weir_txn *txn
     for (size_t i = 0; i < n; i++) {
         nodes[i] = "n";
     }
-    struct weir_job_event event = {.type = WEIR_JOB_EVENT_PLACED, .place = nodes, .n_place = n};
+    struct weir_job_event event = {.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = n};
     return n > 0 ? control_job_event(control, txn, context, &event, err) : WEIR_OK;
 }
 

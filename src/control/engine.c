@@ -5,9 +5,9 @@
 #include "base/uuid.h"
 #include "control/aside.h"
 #include "control/control.h"
+#include "control/scheduler.h"
 #include "control/watcher.h"
 #include "store/identity.h"
-#include "store/table.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -33,6 +33,8 @@ struct engine {
     int64_t next_expire_mono_ms;
     struct watcher watcher;
     struct aside aside;
+    struct scheduler *scheduler;
+    struct work *work; /* Of the round that runs. */
 };
 
 struct work;
@@ -112,6 +114,19 @@ static void set_aside(struct work *work, const struct weir_error *why)
     }
 }
 
+/* How a step of the unit `work->subject` went. */
+static void note_outcome(struct work *work, weir_status status, const struct weir_error *err)
+{
+    if (control_is_unreadable(status)) {
+        set_aside(work, err);
+    } else if (status == WEIR_OK && aside_take(&work->engine->aside, work->subject)) {
+        (void)run_write(work, resolve_unreadable);
+    } else if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
+        weir_log(WEIR_LOG_ERROR, "engine_step_failed", WEIR_KV_STR("subject", work->subject),
+                 WEIR_KV_STR("error", err->message));
+    }
+}
+
 /* Run one step of the unit `work->subject` with an arena of its own: what it needs is free again
  * before the next, and one that is too large fails alone. */
 static weir_status run_unit(struct work *work, work_fn fn, bool is_write)
@@ -124,14 +139,7 @@ static weir_status run_unit(struct work *work, work_fn fn, bool is_write)
     weir_status status = is_write
                              ? run_write_quietly(work, fn, &err)
                              : weir_store_read(work->engine->config.store, run_work_in, work, &err);
-    if (control_is_unreadable(status)) {
-        set_aside(work, &err);
-    } else if (status == WEIR_OK && aside_take(&work->engine->aside, work->subject)) {
-        (void)run_write(work, resolve_unreadable);
-    } else if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
-        weir_log(WEIR_LOG_ERROR, "engine_step_failed", WEIR_KV_STR("subject", work->subject),
-                 WEIR_KV_STR("error", err.message));
-    }
+    note_outcome(work, status, &err);
     work->control.arena = round;
     weir_arena_fini(&unit);
     return status;
@@ -208,162 +216,100 @@ static int64_t run_outbox(struct work *work)
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static weir_status list_jobs(struct work *work, struct weir_txn *txn, struct weir_error *err)
-{
-    return weir_job_list_open(txn, work->control.arena, &work->ids, &work->n_ids, err);
-}
-
 static weir_status apply_job_event(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
     return control_job_event(&work->control, txn, work->job, work->job_event, err);
 }
 
-/* Tasks on a node that went silent are lost. */
-static weir_status find_lost_nodes(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static void tell_job(struct work *work, const char *job, const struct weir_job_event *event)
 {
-    struct weir_query query = {.limit = WEIR_QUERY_LIMIT_MAX};
-    void *items;
-    size_t n;
-    WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, work->control.arena, &items, &n, NULL,
-                           err));
-    work->ids = WEIR_ARENA_ARRAY(work->control.arena, n + 1, char *);
-    work->n_ids = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct weir_node *node = (const struct weir_node *)items + i;
-        if (weir_node_is_lost(node, work->control.now_ms, work->engine->watch.since_ms,
-                              WEIR_NODE_LOST_MS)) {
-            work->ids[work->n_ids++] = node->name;
-        }
+    work->job = job;
+    work->job_event = event;
+    if (take_unit(work, "job", job)) {
+        (void)run_unit(work, apply_job_event, true);
     }
-    return WEIR_OK;
 }
 
-static bool has_task_on(const struct weir_job_state *state, const char *node)
+/* Was this node of the job's found lost before, at another of its tasks? */
+static bool was_told(const struct snapshot_job *job, size_t task)
 {
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        int phase = weir_task_phase_from_text(state->tasks[i].state);
-        bool is_there = phase == WEIR_TASK_STARTING || phase == WEIR_TASK_RUNNING ||
-                        phase == WEIR_TASK_STOPPING;
-        if (is_there && state->tasks[i].node != NULL && strcmp(state->tasks[i].node, node) == 0) {
+    for (size_t i = 0; i < task; i++) {
+        if (job->nodes[i] == job->nodes[task] && snapshot_is_on_node(job, i)) {
             return true;
         }
     }
     return false;
 }
 
-/* Place what wants a node: a gang whole, replicas one by one. */
-static weir_status place_tasks(struct work *work, struct weir_txn *txn,
-                               const struct weir_job_state *state, const size_t *wants,
-                               size_t n_wants, struct weir_error *err)
+/* Tasks on a node that went silent are lost. @return Whether there were any. */
+static bool lose_nodes(struct work *work, const struct snapshot_job *job)
 {
-    struct weir_arena *arena = work->control.arena;
-    struct weir_place_node *nodes;
-    size_t n_nodes;
-    char reason[WEIR_PLACE_REASON_BYTES];
-    WEIR_TRY(weir_place_nodes_load(txn, work->control.now_ms, work->engine->watch.since_ms,
-                                   WEIR_NODE_LOST_MS, arena, &nodes, &n_nodes, err));
-    int64_t *slots = WEIR_ARENA_ARRAY(arena, n_wants, int64_t);
-    size_t *chosen = WEIR_ARENA_ARRAY(arena, n_wants, size_t);
-    const char **names = WEIR_ARENA_ARRAY(arena, n_wants, const char *);
-    for (size_t i = 0; i < n_wants; i++) {
-        slots[i] = state->tasks[wants[i]].cpu_slots;
-    }
-    struct weir_job_event event = {.type = WEIR_JOB_EVENT_UNPLACED, .text = reason};
-    if (weir_place(slots, n_wants, nodes, n_nodes, chosen, reason)) {
-        for (size_t i = 0; i < n_wants; i++) {
-            names[i] = nodes[chosen[i]].name;
+    const struct snapshot *snapshot = scheduler_snapshot(work->engine->scheduler);
+    bool is_any = false;
+    for (size_t i = 0; i < job->state.n_tasks; i++) {
+        const struct snapshot_node *node =
+            job->nodes[i] >= 0 ? &snapshot->nodes[job->nodes[i]] : NULL;
+        if (node != NULL && node->is_lost && snapshot_is_on_node(job, i) && !was_told(job, i)) {
+            struct weir_job_event event = {.type = WEIR_JOB_EVENT_NODE_LOST,
+                                           .node = node->facts.name};
+            tell_job(work, job->state.job.id, &event);
+            is_any = true;
         }
-        event = (struct weir_job_event){
-            .type = WEIR_JOB_EVENT_PLACED, .place = names, .n_place = n_wants};
-    } else if (state->job.reason != NULL && strcmp(state->job.reason, reason) == 0) {
-        return WEIR_OK; /* nothing new to say */
     }
-    return control_job_event(&work->control, txn, state->job.id, &event, err);
+    return is_any;
 }
 
-static weir_status step_job(struct work *work, struct weir_txn *txn, struct weir_error *err)
+/* What has become of jobs without anybody's doing. @return Whether there was anything. */
+static bool notice_jobs(struct work *work)
 {
-    struct weir_job_state state;
-    WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
-    if (weir_job_next_tick_ms(&state, work->control.now_ms) <= work->control.now_ms) {
-        struct weir_job_event tick = {.type = WEIR_JOB_EVENT_TICK};
-        WEIR_TRY(control_job_event(&work->control, txn, work->job, &tick, err));
-        WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
+    const struct weir_job_event tick = {.type = WEIR_JOB_EVENT_TICK};
+    const struct snapshot *snapshot = scheduler_snapshot(work->engine->scheduler);
+    bool is_any = false;
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        const struct snapshot_job *job = snapshot->jobs[i];
+        bool has_lost = lose_nodes(work, job);
+        bool is_due =
+            weir_job_next_tick_ms(&job->state, work->control.now_ms) <= work->control.now_ms;
+        if (is_due && !has_lost) {
+            tell_job(work, job->state.job.id, &tick);
+        }
+        is_any = is_any || has_lost || is_due;
     }
-    size_t *wants = WEIR_ARENA_ARRAY(work->control.arena, state.n_tasks + 1, size_t);
-    size_t n_wants = weir_job_wants(&state, work->control.now_ms, wants);
-    if (n_wants > 0) {
-        WEIR_TRY(place_tasks(work, txn, &state, wants, n_wants, err));
-        WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
-    }
-    work->next_ms = weir_job_next_tick_ms(&state, work->control.now_ms);
-    return WEIR_OK;
+    return is_any;
 }
 
-/* Does this job need a write at all? Read first: most ticks change nothing. */
-static weir_status peek_job(struct work *work, struct weir_txn *txn, struct weir_error *err)
+/* A job could or could not be bound: one that cannot be loaded is set aside, as by any other step. */
+static int64_t note_bind(void *context, const char *job, weir_status status,
+                         const struct weir_error *err)
 {
-    struct weir_job_state state;
-    WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
-    size_t *wants = WEIR_ARENA_ARRAY(work->control.arena, state.n_tasks + 1, size_t);
-    bool has_work = weir_job_wants(&state, work->control.now_ms, wants) > 0;
-    work->next_ms = has_work ? 0 : weir_job_next_tick_ms(&state, work->control.now_ms);
-    return WEIR_OK;
+    struct work *work = ((struct engine *)context)->work;
+    (void)take_unit(work, "job", job);
+    note_outcome(work, status, err);
+    return control_is_unreadable(status) ? ASIDE_AGAIN_MS : SCHEDULER_AGAIN_MS;
+}
+
+static weir_status read_cluster(struct work *work, struct weir_error *err)
+{
+    return scheduler_read(work->engine->scheduler, work->control.now_ms,
+                          work->engine->watch.since_ms, err);
 }
 
 static int64_t run_jobs(struct work *work)
 {
     struct weir_error err;
-    int64_t next_ms = INT64_MAX;
-    work->fn = list_jobs;
-    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
+    struct scheduler *scheduler = work->engine->scheduler;
+    weir_status status = read_cluster(work, &err);
+    if (status == WEIR_OK && notice_jobs(work)) {
+        status = read_cluster(work, &err);
+    }
+    if (status == WEIR_OK) {
+        status = scheduler_plan(scheduler, work->control.now_ms, &err);
+    }
+    if (status != WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "engine_cannot_plan", WEIR_KV_STR("error", err.message));
         return work->control.now_ms + IDLE_MAX_MS;
     }
-    for (size_t i = 0; i < work->n_ids; i++) {
-        work->job = work->ids[i];
-        if (take_unit(work, "job", work->job) && run_unit(work, peek_job, false) == WEIR_OK &&
-            work->next_ms <= work->control.now_ms) {
-            (void)run_unit(work, step_job, true);
-        }
-        next_ms = WEIR_MIN(next_ms, work->next_ms);
-    }
-    return next_ms;
-}
-
-static weir_status lose_node_of_job(struct work *work, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_job_state state;
-    WEIR_TRY(weir_job_load(txn, work->job, work->control.arena, &state, err));
-    if (!has_task_on(&state, work->job_event->node)) {
-        return WEIR_OK;
-    }
-    return apply_job_event(work, txn, err);
-}
-
-static void run_lost_nodes(struct work *work)
-{
-    struct weir_error err;
-    work->fn = find_lost_nodes;
-    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK ||
-        work->n_ids == 0) {
-        return;
-    }
-    char **nodes = work->ids;
-    size_t n_nodes = work->n_ids;
-    work->fn = list_jobs;
-    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
-        return;
-    }
-    for (size_t i = 0; i < n_nodes; i++) {
-        struct weir_job_event event = {.type = WEIR_JOB_EVENT_NODE_LOST, .node = nodes[i]};
-        work->job_event = &event;
-        for (size_t k = 0; k < work->n_ids; k++) {
-            work->job = work->ids[k];
-            if (take_unit(work, "job", work->job)) {
-                (void)run_unit(work, lose_node_of_job, true);
-            }
-        }
-    }
+    return scheduler_commit(scheduler, work->control.now_ms, work->engine->watch.since_ms);
 }
 
 /* ---- IONs ------------------------------------------------------------------------------------ */
@@ -434,7 +380,7 @@ static int64_t run_round(struct engine *engine)
         weir_log(WEIR_LOG_WARN, "wall_clock_was_set",
                  WEIR_KV_STR("effect", "every node has the full time to report"));
     }
-    run_lost_nodes(&work);
+    engine->work = &work;
     watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
     int64_t due = run_ions(&work);
     int64_t outbox_due = run_outbox(&work);
@@ -500,10 +446,18 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                        .blobs = config->blobs,
                                        .state_dir = engine->state_dir};
     weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
+    const struct scheduler_config scheduler = {.store = config->store,
+                                               .listener = config->listener,
+                                               .state_dir = engine->state_dir,
+                                               .server_url = engine->server_url,
+                                               .wrote = note_bind,
+                                               .context = engine};
+    engine->scheduler = scheduler_create(&scheduler);
     pthread_mutex_init(&engine->lock, NULL);
     weir_cond_init(&engine->woken);
     int reason = pthread_create(&engine->thread, NULL, engine_main, engine);
     if (reason != 0) {
+        scheduler_destroy(engine->scheduler);
         free(engine->state_dir);
         free(engine->server_url);
         free(engine);
@@ -543,6 +497,7 @@ void engine_destroy(struct engine *engine)
         return;
     }
     aside_fini(&engine->aside);
+    scheduler_destroy(engine->scheduler);
     pthread_cond_destroy(&engine->woken);
     pthread_mutex_destroy(&engine->lock);
     free(engine->state_dir);

@@ -197,6 +197,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
             .rank = launches[i].rank,
             .role = weir_arena_strdup(control->arena, launches[i].role),
             .cpu_slots = launches[i].cpu_slots,
+            .memory_bytes = launches[i].memory_bytes,
             .definition = launches[i].definition,
         };
     }

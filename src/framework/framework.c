@@ -79,6 +79,7 @@ static void plan_add(struct plan *plan, const char *role, int64_t rank, int64_t 
         .role = role,
         .rank = rank,
         .cpu_slots = cpu_slots,
+        .memory_bytes = json_integer_value(json_object_get(definition, "memory_max_bytes")),
         .definition = weir_json_text(definition, plan->arena),
     };
     json_decref(definition);

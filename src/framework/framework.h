@@ -35,8 +35,9 @@
 struct weir_launch {
     const char *role; /**< "worker", "parameter_server", "replica" or "command". */
     int64_t rank;
-    int64_t cpu_slots; /**< What placement reserves; 0: shares what is there, by weight. */
-    char *definition;  /**< JSON:
+    int64_t cpu_slots;    /**< What placement reserves; 0: shares what is there, by weight. */
+    int64_t memory_bytes; /**< What placement keeps for it: memory_max_bytes; 0: no limit. */
+    char *definition;     /**< JSON:
                           {"argv","env","files","cpu_weight","memory_max_bytes","stop_grace_ms",
                           "state","paths"} (framework/paths.h). */
 };

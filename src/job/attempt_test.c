@@ -46,7 +46,7 @@ static void place(struct weir_txn *txn, const char *first, const char *second, i
     const char *names[] = {first, second};
     step(txn,
          &(struct weir_job_event){
-             .type = WEIR_JOB_EVENT_PLACED, .place = names, .n_place = second != NULL ? 2 : 1},
+             .type = WEIR_JOB_EVENT_BIND, .place = names, .n_place = second != NULL ? 2 : 1},
          now_ms);
 }
 

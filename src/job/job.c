@@ -13,10 +13,6 @@
 
 #define TASK_TEXT_MAX_BYTES ((size_t)4 << 20)
 
-/* Of the definitions of the tasks on a node, before it gets no more: its agent is told all of them
- * in one answer. A job adds at most WEIR_FRAMEWORK_TEXT_MAX_BYTES. */
-#define NODE_TEXT_MAX_BYTES ((int64_t)16 << 20)
-
 // clang-format off
 static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, name,             TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Host name"),
@@ -41,6 +37,7 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD_HIDING(weir_job, spec,  WEIR_FIELD_REQUIRED, WEIR_JOB_SECRETS, "", "What to run, by kind; secrets are shown as ***"),
     WEIR_FIELD(weir_job, state,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED or CANCELLED"),
     WEIR_FIELD(weir_job, reason,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Why it waits, restarts or failed"),
+    WEIR_FIELD(weir_job, expected_start_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "While it waits: when it may start, if jobs end as expected"),
     WEIR_FIELD(weir_job, outcome,      TEXT, WEIR_FIELD_READ_ONLY, "", "While STOPPING: what it will be"),
     WEIR_FIELD(weir_job, attempt,      INT,  WEIR_FIELD_READ_ONLY, "", "Start of the gang, 1 = first"),
     WEIR_FIELD(weir_job, max_restarts, INT,  0, "", "How often a failed gang starts again; after a loss of its node 3 times at least"),
@@ -54,6 +51,7 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, created_ms,   TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
     WEIR_FIELD(weir_job, started_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "When all its tasks ran for the first time"),
     WEIR_FIELD(weir_job, finished_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was over"),
+    WEIR_FIELD(weir_job, revision,     INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of all jobs: greater than any before"),
 };
 static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
@@ -61,6 +59,7 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, rank,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number in the gang, from 0"),
     WEIR_FIELD(weir_task, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "worker, parameter_server, replica or command"),
     WEIR_FIELD(weir_task, cpu_slots,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "CPU slots it takes"),
+    WEIR_FIELD(weir_task, memory_bytes, INT, WEIR_FIELD_READ_ONLY, "bytes", "Memory it may use, which is kept for it; 0: no limit"),
     WEIR_FIELD(weir_task, node,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Where it runs"),
     WEIR_FIELD(weir_task, attempt,     INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Start, 1 = first"),
     WEIR_FIELD(weir_task, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST"),
@@ -73,6 +72,7 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, due_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "Of a waiting replica: not before"),
     WEIR_FIELD(weir_task, started_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt was placed"),
     WEIR_FIELD(weir_task, finished_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt ended"),
+    WEIR_FIELD(weir_task, definition_bytes, INT, WEIR_FIELD_READ_ONLY, "bytes", "Length of what its agent is told"),
     /* Last, so that task_state_resource can leave it out. */
     WEIR_FIELD_SIZED(weir_task, definition, JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, TASK_TEXT_MAX_BYTES, "", "For the agent: command, environment, files"),
 };
@@ -95,6 +95,9 @@ static const struct weir_resource task_state_resource = {
 
 #define TASKS_MAX 4096
 
+/* The counter whose next value is the revision of the job that changes. */
+#define JOB_REVISIONS "job_revisions"
+
 static const char sql_open_jobs[] =
     "SELECT id FROM jobs WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
     " ORDER BY created_ms, id";
@@ -103,6 +106,7 @@ static const char sql_open_jobs_of[] =
     " ORDER BY created_ms, id";
 static const char sql_abandon_job[] =
     "UPDATE jobs SET state = 'CANCELLED', outcome = NULL, reason = :reason, finished_ms = :now"
+    ", revision = :revision"
     " WHERE id = :id AND state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')";
 static const char sql_abandon_wake[] =
     "UPDATE nodes SET desired_revision = desired_revision + 1 WHERE name IN"
@@ -112,11 +116,6 @@ static const char sql_abandon_tasks[] =
     " WHERE job = :id AND state NOT IN ('EXITED', 'LOST')";
 static const char sql_wake[] =
     "UPDATE nodes SET desired_revision = desired_revision + 1 WHERE name = :name";
-static const char sql_text[] =
-    "SELECT sum(length(CAST(definition AS BLOB))) FROM tasks"
-    " WHERE node = :node AND state IN ('STARTING', 'RUNNING', 'STOPPING')";
-static const char sql_used[] = "SELECT sum(cpu_slots) FROM tasks WHERE node = :node"
-                               " AND state IN ('STARTING', 'RUNNING', 'STOPPING')";
 
 void weir_node_watch_start(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms)
 {
@@ -149,6 +148,18 @@ const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_
     }
     return weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS) ? WEIR_NODE_SILENT
                                                                           : WEIR_NODE_READY;
+}
+
+/* Since the server started, or the wall clock was set: else its heartbeat says nothing of now. */
+static bool was_heard_of(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
+{
+    return node->last_seen_ms >= since_ms && node->last_seen_ms <= now_ms + CLOCK_JUMP_MS;
+}
+
+bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
+{
+    return !node->is_draining && was_heard_of(node, now_ms, since_ms) &&
+           !weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS);
 }
 
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
@@ -187,6 +198,11 @@ static weir_status append_event(struct weir_txn *txn, const struct weir_job *job
     return status;
 }
 
+static int64_t text_bytes(const char *text)
+{
+    return text != NULL ? (int64_t)strlen(text) : 0;
+}
+
 weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                             const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
                             struct weir_error *err)
@@ -196,7 +212,8 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
     created.reason = created.outcome = NULL;
     created.attempt = created.n_restarts = created.due_ms = 0;
     created.created_ms = now_ms;
-    created.started_ms = created.finished_ms = 0;
+    created.started_ms = created.finished_ms = created.expected_start_ms = 0;
+    WEIR_TRY(weir_txn_next(txn, JOB_REVISIONS, &created.revision, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_job_resource, &created, err));
     for (size_t i = 0; i < n_tasks; i++) {
         const struct weir_task task = {.id = tasks[i].id,
@@ -204,7 +221,9 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                                        .rank = tasks[i].rank,
                                        .role = tasks[i].role,
                                        .cpu_slots = tasks[i].cpu_slots,
+                                       .memory_bytes = tasks[i].memory_bytes,
                                        .definition = tasks[i].definition,
+                                       .definition_bytes = text_bytes(tasks[i].definition),
                                        .state = (char *)weir_task_phase_text(WEIR_TASK_WAITING),
                                        .desired = "stopped",
                                        .exit_code = -1};
@@ -239,13 +258,15 @@ weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_aren
     return WEIR_OK;
 }
 
-weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *state,
+weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
                           const struct weir_job_actions *actions, int64_t now_ms,
                           struct weir_error *err)
 {
+    WEIR_TRY(weir_txn_next(txn, JOB_REVISIONS, &state->job.revision, err));
     WEIR_TRY(weir_txn_update(txn, &weir_job_resource, &state->job,
-                             WEIR_FIELDS("state", "reason", "outcome", "attempt", "n_restarts",
-                                         "due_ms", "run", "started_ms", "finished_ms"),
+                             WEIR_FIELDS("state", "reason", "expected_start_ms", "outcome",
+                                         "attempt", "n_restarts", "due_ms", "run", "started_ms",
+                                         "finished_ms", "revision"),
                              err));
     for (size_t i = 0; i < state->n_tasks; i++) {
         WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
@@ -271,9 +292,11 @@ weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *sta
 weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *reason,
                              const char *actor, int64_t now_ms, struct weir_error *err)
 {
-    int64_t n_changed, n_there;
+    int64_t n_changed, n_there, revision;
+    WEIR_TRY(weir_txn_next(txn, JOB_REVISIONS, &revision, err));
     const struct weir_bind binds[] = {WEIR_BIND_TEXT("id", id), WEIR_BIND_TEXT("reason", reason),
-                                      WEIR_BIND_INT("now", now_ms)};
+                                      WEIR_BIND_INT("now", now_ms),
+                                      WEIR_BIND_INT("revision", revision)};
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_job, binds, WEIR_ARRAY_LEN(binds), &n_changed, err));
     if (n_changed == 0) {
         const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("id", EQ, id))};
@@ -283,7 +306,7 @@ weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *r
                    : weir_error_set(err, WEIR_ERR_CONFLICT, "job \"%s\" is over already", id);
     }
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_wake, binds, 1, NULL, err));
-    WEIR_TRY(weir_txn_exec(txn, sql_abandon_tasks, binds, WEIR_ARRAY_LEN(binds), NULL, err));
+    WEIR_TRY(weir_txn_exec(txn, sql_abandon_tasks, binds, 3, NULL, err));
     return append_event(txn, &(struct weir_job){.id = (char *)id}, actor, "job_cancelled", reason,
                         now_ms, err);
 }
@@ -312,41 +335,5 @@ weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struc
     void *items;
     WEIR_TRY(weir_txn_list(txn, &weir_task_resource, &query, arena, &items, out_n, NULL, err));
     *out = items;
-    return WEIR_OK;
-}
-
-/* Since the server started, or the wall clock was set: else its heartbeat says nothing of now. */
-static bool was_heard_of(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
-{
-    return node->last_seen_ms >= since_ms && node->last_seen_ms <= now_ms + CLOCK_JUMP_MS;
-}
-
-weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t since_ms,
-                                  int64_t timeout_ms, struct weir_arena *arena,
-                                  struct weir_place_node **out, size_t *out_n,
-                                  struct weir_error *err)
-{
-    void *items;
-    size_t n;
-    const struct weir_query query = {.limit = WEIR_QUERY_LIMIT_MAX};
-    WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, arena, &items, &n, NULL, err));
-    const struct weir_node *nodes = items;
-    struct weir_place_node *places = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_place_node);
-    for (size_t i = 0; i < n; i++) {
-        int64_t used, text_bytes;
-        WEIR_TRY(weir_txn_query_int(
-            txn, sql_used, WEIR_BINDS(WEIR_BIND_TEXT("node", nodes[i].name)), 0, &used, err));
-        WEIR_TRY(weir_txn_query_int(
-            txn, sql_text, WEIR_BINDS(WEIR_BIND_TEXT("node", nodes[i].name)), 0, &text_bytes, err));
-        places[i] = (struct weir_place_node){
-            .name = nodes[i].name,
-            .is_live = !nodes[i].is_draining && was_heard_of(&nodes[i], now_ms, since_ms) &&
-                       !weir_node_is_lost(&nodes[i], now_ms, since_ms, timeout_ms),
-            .is_full = text_bytes >= NODE_TEXT_MAX_BYTES,
-            .cpu_slots = nodes[i].cpu_slots,
-            .cpu_free = WEIR_MAX(nodes[i].cpu_slots - used, 0)};
-    }
-    *out = places;
-    *out_n = n;
     return WEIR_OK;
 }

@@ -6,8 +6,10 @@
  * their identifiers; a restart counts `attempt` up, so that an agent starts each (task, attempt)
  * once and a late report about an old attempt is known as such.
  *
- * The state machine is pure: job/job_step.h. Placement is pure: job/place.h. This header loads what
- * they need and saves what they decided, inside a transaction:
+ * The state machine is pure: job/job_step.h. Which node a task gets is not decided here: the control
+ * plane's scheduler asks the planner (sched/sched.h) for all open jobs at once, and tells a job by
+ * the event BIND. This header loads what a step needs and saves what it decided, inside a
+ * transaction:
  *
  *     weir_job_load(txn, id, arena, &state, err);
  *     weir_job_step(&state, &event, now_ms, arena, &actions, err);
@@ -19,7 +21,6 @@
 #include "base/arena.h"
 #include "base/record.h"
 #include "job/job_step.h"
-#include "job/place.h"
 #include "store/store.h"
 
 /** Where secrets lie in a job's specification, and in the parameters of its run (base/secret.h). */
@@ -80,6 +81,13 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
 const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
 /**
+ * Does a node take new tasks: is it ready, not draining, and was it heard of since since_ms? What it
+ * had before a restart of the server it keeps for the full time, but it gets nothing new before it
+ * has spoken.
+ */
+bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
+
+/**
  * Register a node, or its heartbeat: inserts, or updates all but name, is_draining,
  * desired_revision and created_ms.
  */
@@ -88,7 +96,8 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
 
 /**
  * Insert a PENDING job and its tasks. Read from job: every field the caller may choose; n_tasks
- * tasks with id, role, rank, cpu_slots and definition. State, attempt and times are set here.
+ * tasks with id, role, rank, cpu_slots, memory_bytes and definition. State, attempt, times and
+ * revision are set here.
  */
 weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                             const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
@@ -108,9 +117,9 @@ weir_status weir_job_started_ms(struct weir_txn *txn, const char *id, int64_t *o
 
 /**
  * Write the job, its tasks, and the events among the actions; count up desired_revision of the
- * nodes that the WAKE_NODE actions name.
+ * nodes that the WAKE_NODE actions name. state->job.revision becomes the new one.
  */
-weir_status weir_job_save(struct weir_txn *txn, const struct weir_job_state *state,
+weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
                           const struct weir_job_actions *actions, int64_t now_ms,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -138,15 +147,5 @@ weir_status weir_job_list_open(struct weir_txn *txn, struct weir_arena *arena, c
 weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struct weir_arena *arena,
                                    struct weir_task **out, size_t *out_n,
                                    struct weir_error *err) WEIR_MUST_CHECK;
-
-/**
- * Nodes as placement sees them, and what is free. A node is live if it was heard of since since_ms,
- * within timeout_ms, and is not draining: what it had before a restart of the server it keeps for
- * the full time, but it gets nothing new before it has spoken.
- */
-weir_status weir_place_nodes_load(struct weir_txn *txn, int64_t now_ms, int64_t since_ms,
-                                  int64_t timeout_ms, struct weir_arena *arena,
-                                  struct weir_place_node **out, size_t *out_n,
-                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

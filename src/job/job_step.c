@@ -92,6 +92,7 @@ static enum weir_task_phase task_phase(const struct weir_task *task)
 static void set_phase(struct step *step, enum weir_job_phase phase)
 {
     step->state->job.state = (char *)weir_job_phase_text(phase);
+    step->state->job.expected_start_ms = 0;
 }
 
 static void set_task_phase(struct weir_task *task, enum weir_task_phase phase)
@@ -377,7 +378,7 @@ static void after_end(struct step *step, struct weir_task *task)
     }
 }
 
-static void on_placed(struct step *step, const size_t *wants, size_t n_wants)
+static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
 {
     struct weir_job *job = &step->state->job;
     bool is_service = weir_job_is_service(step->state);
@@ -469,11 +470,6 @@ static void on_cancel(struct step *step)
     stop_job(step, WEIR_JOB_CANCELLED);
 }
 
-static void on_unplaced(struct step *step)
-{
-    step->state->job.reason = weir_arena_strdup(step->arena, step->event->text);
-}
-
 size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks)
 {
     enum weir_job_phase phase = phase_of(state);
@@ -524,8 +520,8 @@ static struct weir_task *find_task(struct weir_job_state *state, const char *id)
     return NULL;
 }
 
-/** PLACED must name a node for every task of a gang, and as many as are wanted. */
-static weir_status check_placed(const struct step *step, size_t n_wants, struct weir_error *err)
+/** BIND must name a node for every task of a gang, and as many as are wanted. */
+static weir_status check_bind(const struct step *step, size_t n_wants, struct weir_error *err)
 {
     if (step->event->n_place != n_wants || n_wants == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -560,12 +556,12 @@ static weir_status on_report(struct step *step, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status on_placement(struct step *step, struct weir_error *err)
+static weir_status on_bind(struct step *step, struct weir_error *err)
 {
     size_t *wants = WEIR_ARENA_ARRAY(step->arena, step->state->n_tasks + 1, size_t);
     size_t n_wants = weir_job_wants(step->state, step->now_ms, wants);
-    WEIR_TRY(check_placed(step, n_wants, err));
-    on_placed(step, wants, n_wants);
+    WEIR_TRY(check_bind(step, n_wants, err));
+    bind_tasks(step, wants, n_wants);
     return WEIR_OK;
 }
 
@@ -582,11 +578,8 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
         return WEIR_OK;
     }
     switch (event->type) {
-    case WEIR_JOB_EVENT_PLACED:
-        return on_placement(&step, err);
-    case WEIR_JOB_EVENT_UNPLACED:
-        on_unplaced(&step);
-        break;
+    case WEIR_JOB_EVENT_BIND:
+        return on_bind(&step, err);
     case WEIR_JOB_EVENT_TASK_RUNNING:
     case WEIR_JOB_EVENT_TASK_EXITED:
     case WEIR_JOB_EVENT_TASK_LOST:

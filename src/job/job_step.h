@@ -1,7 +1,7 @@
 /**
  * The job state machine: a pure function (state, event, time) → (state, actions).
  *
- *     PENDING ─placed→ STARTING ─all run→ RUNNING ─work done→ SUCCEEDED
+ *     PENDING ──bind→ STARTING ─all run→ RUNNING ─work done→ SUCCEEDED
  *        ↑                └──────┬──────────┘  └─cancel→ STOPPING → CANCELLED
  *        └─back-off over─ RESTARTING ←a task fails   └─no restart left→ STOPPING → FAILED
  *
@@ -58,13 +58,14 @@ struct weir_job {
     char *id;
     char *name;
     char *project;
-    char *kind;           /**< "train", "predict" or "command". */
-    char *spec;           /**< JSON. */
-    char *state;          /**< Text of enum weir_job_phase. */
-    char *reason;         /**< Why it waits, restarts or failed; NULL if there is nothing to say. */
-    char *outcome;        /**< While STOPPING: the final state it goes to; NULL otherwise. */
-    int64_t attempt;      /**< 1, 2 …: of a gang. */
-    int64_t max_restarts; /**< Of a gang; a service restarts always. */
+    char *kind;   /**< "train", "predict" or "command". */
+    char *spec;   /**< JSON. */
+    char *state;  /**< Text of enum weir_job_phase. */
+    char *reason; /**< Why it waits, restarts or failed; NULL if there is nothing to say. */
+    int64_t expected_start_ms; /**< While it waits: when it may start; 0 = not known. */
+    char *outcome;             /**< While STOPPING: the final state it goes to; NULL otherwise. */
+    int64_t attempt;           /**< 1, 2 …: of a gang. */
+    int64_t max_restarts;      /**< Of a gang; a service restarts always. */
     int64_t n_restarts;
     int64_t due_ms; /**< RESTARTING: when the back-off is over. */
     char *ion;      /**< ION, pipeline and training number it works for; NULL and 0 if none. */
@@ -75,6 +76,7 @@ struct weir_job {
     int64_t created_ms;
     int64_t started_ms;  /**< First time RUNNING; 0 = not yet. */
     int64_t finished_ms; /**< 0 = not yet. */
+    int64_t revision;    /**< Counts up with every change of any job; weir_job_save sets it. */
 };
 
 struct weir_task {
@@ -83,11 +85,13 @@ struct weir_task {
     int64_t rank;
     char *role; /**< "worker", "parameter_server", "replica" or "command". */
     int64_t cpu_slots;
-    char *definition; /**< JSON for the agent: argv, env, files, limits. */
-    char *node;       /**< NULL while WAITING. */
-    int64_t attempt;  /**< 0 before the first start. */
-    char *state;      /**< Text of enum weir_task_phase. */
-    char *desired;    /**< "running" or "stopped". */
+    int64_t memory_bytes;     /**< What it may use, kept for it on its node; 0: it has no limit. */
+    char *definition;         /**< JSON for the agent: argv, env, files, limits. */
+    int64_t definition_bytes; /**< Its length. */
+    char *node;               /**< NULL while WAITING. */
+    int64_t attempt;          /**< 0 before the first start. */
+    char *state;              /**< Text of enum weir_task_phase. */
+    char *desired;            /**< "running" or "stopped". */
     int64_t pid;
     int64_t exit_code; /**< -1: none (killed by a signal, or not ended). */
     int64_t signal;    /**< 0: none. */
@@ -106,8 +110,7 @@ struct weir_job_state {
 };
 
 enum weir_job_event_type {
-    WEIR_JOB_EVENT_PLACED,       /**< place: a node for each task of weir_job_wants. */
-    WEIR_JOB_EVENT_UNPLACED,     /**< text: why it waits. */
+    WEIR_JOB_EVENT_BIND,         /**< place: a node for each task of weir_job_wants. */
     WEIR_JOB_EVENT_TASK_RUNNING, /**< task, attempt, pid. */
     WEIR_JOB_EVENT_TASK_EXITED,  /**< task, attempt, exit_code, signal, text. */
     WEIR_JOB_EVENT_TASK_LOST,    /**< task, attempt, text: the agent does not know its end. */
@@ -126,7 +129,7 @@ struct weir_job_event {
     const char *text;
     const char *node;
     const char *const
-        *place; /**< PLACED: node names, in the order of weir_job_wants; a service's may be NULL. */
+        *place; /**< BIND: node names, in the order of weir_job_wants; a service's may be NULL. */
     size_t n_place;
 };
 
@@ -152,7 +155,7 @@ struct weir_job_actions {
 
 /**
  * Which tasks want a node now. For a gang: all or none; for a service: each replica whose back-off
- * is over (place them one by one).
+ * is over (bind them one by one).
  *
  * @param out_tasks  Indices into state->tasks, room for n_tasks.
  * @return Their number.
@@ -173,7 +176,7 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
  * is over) change nothing and are WEIR_OK.
  *
  * @return CONFLICT for CANCEL of a job that is over; NOT_FOUND for an unknown task; INVALID for a
- *         PLACED that does not fit weir_job_wants. The state is untouched on error.
+ *         BIND that does not fit weir_job_wants. The state is untouched on error.
  */
 weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_event *event,
                           int64_t now_ms, struct weir_arena *arena,

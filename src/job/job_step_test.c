@@ -59,8 +59,7 @@ static void place(struct weir_job_state *state, const char *node, int64_t now_ms
     for (size_t i = 0; i < n; i++) {
         nodes[i] = node;
     }
-    must(state,
-         (struct weir_job_event){.type = WEIR_JOB_EVENT_PLACED, .place = nodes, .n_place = n},
+    must(state, (struct weir_job_event){.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = n},
          now_ms);
 }
 
@@ -182,8 +181,8 @@ START_TEST(a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_stra
     size_t wants[2];
     const char *nodes[] = {"a", "b"};
     ck_assert_uint_eq(weir_job_wants(&state, 0, wants), 2);
-    must(&state,
-         (struct weir_job_event){.type = WEIR_JOB_EVENT_PLACED, .place = nodes, .n_place = 2}, 0);
+    must(&state, (struct weir_job_event){.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = 2},
+         0);
     run_all(&state, 1);
     must(&state, (struct weir_job_event){.type = WEIR_JOB_EVENT_NODE_LOST, .node = "b"}, 1000);
     ck_assert_str_eq(state.tasks[1].state, "LOST");
@@ -361,13 +360,11 @@ START_TEST(a_placement_that_does_not_fit_is_refused_and_changes_nothing)
     const char *nodes[] = {"a", NULL};
     ck_assert_int_eq(
         step(&state,
-             (struct weir_job_event){.type = WEIR_JOB_EVENT_PLACED, .place = nodes, .n_place = 1},
-             0),
+             (struct weir_job_event){.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = 1}, 0),
         WEIR_ERR_INVALID);
     ck_assert_int_eq(
         step(&state,
-             (struct weir_job_event){.type = WEIR_JOB_EVENT_PLACED, .place = nodes, .n_place = 2},
-             0),
+             (struct weir_job_event){.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = 2}, 0),
         WEIR_ERR_INVALID);
     ck_assert_str_eq(state.job.state, "PENDING");
     ck_assert_int_eq(state.job.attempt, 0);
@@ -411,7 +408,7 @@ static struct weir_job_event random_event(struct weir_rng *rng, const struct wei
             bool is_left_out = weir_job_is_service(state) && weir_rng_below(rng, 4) == 0;
             nodes[i] = is_left_out ? NULL : node_names[weir_rng_below(rng, N_NODES)];
         }
-        event.type = WEIR_JOB_EVENT_PLACED;
+        event.type = WEIR_JOB_EVENT_BIND;
         event.place = nodes;
         event.n_place = n_wants;
         return event;
@@ -420,7 +417,7 @@ static struct weir_job_event random_event(struct weir_rng *rng, const struct wei
     static const enum weir_job_event_type types[] = {
         WEIR_JOB_EVENT_TASK_RUNNING, WEIR_JOB_EVENT_TASK_RUNNING, WEIR_JOB_EVENT_TASK_RUNNING,
         WEIR_JOB_EVENT_TASK_EXITED,  WEIR_JOB_EVENT_TASK_EXITED,  WEIR_JOB_EVENT_TASK_LOST,
-        WEIR_JOB_EVENT_TICK,         WEIR_JOB_EVENT_TICK,         WEIR_JOB_EVENT_UNPLACED};
+        WEIR_JOB_EVENT_TICK,         WEIR_JOB_EVENT_TICK,         WEIR_JOB_EVENT_TICK};
 
     uint64_t dice = weir_rng_below(rng, 40);
     event.type = dice == 0   ? WEIR_JOB_EVENT_CANCEL

@@ -41,19 +41,12 @@ static void tear_down(void)
 static weir_status place_all(struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_job_state state;
-    struct weir_place_node *nodes;
-    size_t n_nodes, wants[2], where[2];
+    size_t wants[2];
+    const char *names[] = {"a", "b"};
     MUST(weir_job_load(txn, "j", &fixture.arena, &state, err));
     ck_assert_uint_eq(weir_job_wants(&state, 2000, wants), 2);
-    MUST(weir_place_nodes_load(txn, 2000, 0, 5000, &fixture.arena, &nodes, &n_nodes, err));
-    ck_assert_uint_eq(n_nodes, 2);
-    int64_t slots[] = {state.tasks[0].cpu_slots, state.tasks[1].cpu_slots};
-    char reason[WEIR_PLACE_REASON_BYTES];
-    ck_assert(weir_place(slots, 2, nodes, n_nodes, where, reason));
-    const char *names[] = {nodes[where[0]].name, nodes[where[1]].name};
     struct weir_job_actions actions = {0};
-    const struct weir_job_event event = {
-        .type = WEIR_JOB_EVENT_PLACED, .place = names, .n_place = 2};
+    const struct weir_job_event event = {.type = WEIR_JOB_EVENT_BIND, .place = names, .n_place = 2};
     MUST(weir_job_step(&state, &event, 2000, &fixture.arena, &actions, err));
     return weir_job_save(txn, &state, &actions, 2000, err);
 }
@@ -82,21 +75,6 @@ static weir_status life(struct weir_txn *txn, void *context, struct weir_error *
     MUST(weir_txn_get(txn, &weir_node_resource, "b", &fixture.arena, &node, err));
     ck_assert_int_eq(node.desired_revision, 2);
     ck_assert_int_eq(node.cpu_slots, 3);
-
-    struct weir_place_node *nodes;
-    MUST(weir_place_nodes_load(txn, 7000, 0, 5000, &fixture.arena, &nodes, &n, err));
-    ck_assert(!nodes[0].is_live); /* Last seen at 1500. */
-    ck_assert(nodes[1].is_live);
-    ck_assert_int_eq(nodes[0].cpu_free, 0);
-    ck_assert_int_eq(nodes[1].cpu_free, 2);
-    MUST(weir_place_nodes_load(txn, 7000, 6000, 5000, &fixture.arena, &nodes, &n, err));
-    ck_assert(!nodes[0].is_live && !nodes[1].is_live); /* The server was away until 6000, … */
-    MUST(weir_node_heartbeat(txn, &node, 6000, err));
-    MUST(weir_place_nodes_load(txn, 7000, 6000, 5000, &fixture.arena, &nodes, &n, err));
-    ck_assert(!nodes[0].is_live); /* … and since then one has spoken. */
-    ck_assert(nodes[1].is_live);
-    MUST(weir_place_nodes_load(txn, 4500, 4400, 5000, &fixture.arena, &nodes, &n, err));
-    ck_assert(!nodes[1].is_live); /* The clock was set back to before it spoke. */
 
     char **ids;
     MUST(weir_job_list_open(txn, &fixture.arena, &ids, &n, err));
@@ -207,6 +185,21 @@ START_TEST(a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_do
 
 END_TEST
 
+START_TEST(only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks)
+{
+    struct weir_node node = {.name = "a", .last_seen_ms = 50000};
+    ck_assert(weir_node_takes_tasks(&node, 50000 + WEIR_NODE_SILENT_MS - 1, 0));
+    ck_assert(!weir_node_takes_tasks(&node, 50000 + WEIR_NODE_SILENT_MS, 0));
+    ck_assert(weir_node_takes_tasks(&node, 50001, 50000));
+    ck_assert(!weir_node_takes_tasks(&node, 50002, 50001)); /* Not since the server started. */
+    ck_assert(!weir_node_takes_tasks(&node, 40000, 39000)); /* The clock was set back. */
+    node.is_draining = true;
+    ck_assert(!weir_node_takes_tasks(&node, 50001, 0));
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("job", set_up, tear_down, a_job_is_stored_placed_seen_by_agents_and_ended,
                     a_job_that_cannot_be_loaded_can_be_given_up,
-                    a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does)
+                    a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does,
+                    only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks)

@@ -162,7 +162,7 @@ static const struct rows {
     [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .n_entries = 2},
-    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 4},
+    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 5},
     [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
     [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},
     [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 4},

@@ -125,7 +125,7 @@ class Specifications(Hand):
     def test_more_slots_than_any_node_has_wait_with_the_reason_and_absurdly_many_are_refused(self):
         job = self.server.post("/jobs", {"name": "wide", "kind": "command", "spec": {"argv": ["true"], "cpu_slots": 100}})
         reason = wait_until(lambda: self.server.get("/jobs/" + job["id"])["reason"], 10, "a reason")
-        self.assertIn("needs 100 CPU slots", reason)
+        self.assertIn("needs 100 CPUs", reason)
         self.server.post(f"/jobs/{job['id']}/cancel")
         self.assertIn("0 to 4096", self.refused({"argv": ["true"], "cpu_slots": 5000}, kind="command")[1])
 

@@ -317,6 +317,7 @@ export interface Job {
     pipeline?: Opt<string>
     run?: Opt<string>
     reason?: Opt<string> // why it waits, restarts or failed: one sentence for people
+    expected_start_ms?: Opt<Time> // while it waits: when it may start, if jobs end as expected
     n_restarts?: Opt<number>
     created_by?: Opt<string>
     created_ms?: Opt<Time>

@@ -1,0 +1,84 @@
+/**
+ * Scheduler: gives nodes to the tasks that want one, by the planner (sched/sched.h).
+ *
+ * A cycle has three steps. *Read* brings the copy of jobs and nodes up to date, in one read
+ * transaction (snapshot.h). *Plan* asks weir_sched_plan what should start where, outside of any
+ * transaction. *Commit* writes what was planned: each job is bound only if it is still at the
+ * revision that was planned with, and its nodes still take tasks; what has moved meanwhile is left
+ * out and planned anew. Many jobs share a transaction, and one that cannot be written fails alone.
+ * So a crash leaves each job as it was before or as it is after.
+ *
+ *     WEIR_TRY(scheduler_read(scheduler, now_ms, since_ms, err));
+ *     WEIR_TRY(scheduler_plan(scheduler, now_ms, err));
+ *     next_ms = scheduler_commit(scheduler, now_ms, since_ms);
+ *
+ * The rules are the profile "default" with one queue per project and the action "allocate" alone:
+ * nothing is evicted. A gang starts whole or not at all. Projects share what is there evenly; in a
+ * project replicas of services go first, then whoever came first. For the first waiting jobs room
+ * is held, so that smaller ones do not pass a large gang for ever.
+ *
+ * Why a job waits and when it may start is written to it (reason, expected_start_ms): at once if
+ * nothing was said yet, else at most every SCHEDULER_NOTE_EVERY_MS.
+ *
+ * Owned by one thread, the engine's; it waits for nothing but the store. Memory: aborts if there is
+ * none, but for a plan that has none: then nothing is planned, and the next cycle tries again.
+ */
+#ifndef WEIR_CONTROL_SCHEDULER_H
+#define WEIR_CONTROL_SCHEDULER_H
+
+#include "control/control.h"
+#include "control/snapshot.h"
+#include "store/store.h"
+
+#define SCHEDULER_NOTE_EVERY_MS 5000
+#define SCHEDULER_NOTES_MAX                                                                        \
+    1024 /**< Reasons written in one cycle; the others' wait for the next. */
+#define SCHEDULER_BATCH_JOBS 128  /**< Bound in one transaction. */
+#define SCHEDULER_AGAIN_MS   1000 /**< A job that could not be bound is left alone for so long. */
+
+struct scheduler;
+
+struct scheduler_config {
+    struct weir_store *store;
+    struct control_listener listener;   /**< Copied. */
+    const char *state_dir, *server_url; /**< Borrowed. */
+    /** How the writing of a job went that was written alone, because it or one beside it could not
+     *  be. A job that failed is left alone for so long as this says, in milliseconds. NULL: errors
+     *  are logged, and it is tried again after SCHEDULER_AGAIN_MS. */
+    int64_t (*wrote)(void *context, const char *job, weir_status status,
+                     const struct weir_error *err);
+    void *context;
+};
+
+struct scheduler *scheduler_create(const struct scheduler_config *config);
+void scheduler_destroy(struct scheduler *scheduler);
+
+/**
+ * Bring the copy up to date.
+ * @param since_ms  Since when nodes could report (struct weir_node_watch).
+ * @return The store's error; the next reading goes on from there.
+ */
+weir_status scheduler_read(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The copy: for whoever has to find jobs whose time has come, or that were on a lost node. Valid
+ *  until the next call of a function here. */
+const struct snapshot *scheduler_snapshot(const struct scheduler *scheduler);
+
+/**
+ * Plan, if anything has changed or time asks for it. @return NOMEM; INVALID if the planner does not
+ * accept the rows, which would be a mistake of this program.
+ */
+weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Write what was planned. Errors are told to config.wrote, or logged.
+ * @return When the next cycle is due though nothing changes; now_ms: at once; INT64_MAX: never.
+ */
+int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms);
+
+/** Tasks bound by the last commit. */
+int32_t scheduler_n_bound(const struct scheduler *scheduler);
+
+#endif

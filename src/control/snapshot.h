@@ -1,0 +1,105 @@
+/**
+ * Snapshot: what the scheduler plans over, kept in memory.
+ *
+ * The store is the truth; this is a copy of what placement looks at: nodes, and the jobs that are
+ * not over with their tasks. It is read whole once, and then brought up to date by what changed
+ * (job/changes.h): a reading costs one statement over the jobs of a new revision and one over the
+ * nodes, whatever the number of jobs. From the copy follow the rows of a planner's snapshot
+ * (sched/snapshot.h), the jobs for which time has passed, and the jobs on a node that is lost.
+ *
+ *     WEIR_TRY(snapshot_read(&snapshot, txn, now_ms, since_ms, err));  // in a read transaction
+ *     const struct weir_sched_snapshot *rows = snapshot_rows(&snapshot, now_ms);
+ *
+ * How jobs become rows. Each project is a queue; all have the same weight and no quota. A gang is
+ * one job of the planner, whose tasks start together. Each replica of a service is a job of its
+ * own. A task that wants a node (weir_job_wants) is PENDING; one that is on a node RUNNING, or
+ * RELEASING while it stops; others have no row. CPU slots are thousandths of a core. A node that
+ * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
+ * cordoned. A task of 0 slots fits every node, even one that has more tasks than slots.
+ *
+ * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
+ * looked at. Owned by one thread. Memory: aborts if there is none.
+ */
+#ifndef WEIR_CONTROL_SNAPSHOT_H
+#define WEIR_CONTROL_SNAPSHOT_H
+
+#include "job/job.h"
+#include "sched/sched.h"
+
+#define SNAPSHOT_TASKS_MAX ((int32_t)1 << 20)
+
+/** Of the definitions of the tasks on a node, before it gets no more: its agent is told all of them
+ *  in one answer. A job adds at most WEIR_FRAMEWORK_TEXT_MAX_BYTES. */
+#define SNAPSHOT_NODE_TEXT_MAX_BYTES ((int64_t)16 << 20)
+
+/** Tasks of a node: as many as its agent is told of. */
+#define SNAPSHOT_NODE_TASKS_MAX 4096
+
+struct snapshot_node {
+    struct weir_node facts; /**< As weir_node_each gives them. */
+    bool takes_tasks, is_lost;
+    int64_t used_cpu_milli, used_memory_bytes, text_bytes; /**< Of the tasks on it. */
+};
+
+struct snapshot_job {
+    struct weir_job_state state; /**< As weir_job_each_open gives it; a copy. */
+    int32_t *nodes;              /**< Per task: its node's index; -1: none. */
+    uint8_t *phases;             /**< Per task: enum weir_task_phase. */
+    int64_t noted_ms;            /**< When why it waits was last written; 0: never. */
+    int64_t held_until_ms; /**< Until then it asks for nothing: it could not be bound; 0: could. */
+};
+
+/** The task that a row of the planner's stands for. */
+struct snapshot_task {
+    struct snapshot_job *job;
+    int32_t task;
+};
+
+struct snapshot {
+    struct snapshot_node *nodes; /**< By name. */
+    int32_t n_nodes, nodes_cap;
+    struct snapshot_job **jobs; /**< By id. */
+    int32_t n_jobs, jobs_cap;
+    int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
+    bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
+    int32_t n_pending; /**< Of the rows: tasks that want a node. */
+
+    /* The rows, and what they stand for. */
+    struct weir_sched_snapshot rows;
+    struct weir_sched_node *row_nodes;
+    struct weir_sched_queue *row_queues;
+    struct weir_sched_job *row_jobs;
+    struct weir_sched_task *row_tasks;
+    struct snapshot_task *tasks; /**< Per row of a task. */
+    int32_t row_nodes_cap, row_queues_cap, row_jobs_cap, row_tasks_cap, tasks_cap;
+};
+
+void snapshot_init(struct snapshot *snapshot);
+void snapshot_fini(struct snapshot *snapshot);
+
+/**
+ * Bring it up to date. In a read transaction.
+ *
+ * @param since_ms  Since when nodes could report (struct weir_node_watch).
+ * An error leaves it as it was or with some jobs newer than others; the next reading mends that.
+ */
+weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64_t now_ms,
+                          int64_t since_ms, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The rows for the planner, at this time. Valid until the next call of any function here. */
+const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64_t now_ms);
+
+/** NULL: there is no such open job. */
+struct snapshot_job *snapshot_find(const struct snapshot *snapshot, const char *job);
+
+/** Index of a node; -1: there is none of this name. */
+int32_t snapshot_find_node(const struct snapshot *snapshot, const char *name);
+
+/** Note in the copy what weir_job_note_wait wrote. The job moves in memory. */
+void snapshot_note_wait(struct snapshot *snapshot, struct snapshot_job *job, const char *reason,
+                        int64_t expected_start_ms, int64_t now_ms);
+
+/** Is the task on a node, or was it until its end is reported? */
+bool snapshot_is_on_node(const struct snapshot_job *job, size_t task);
+
+#endif

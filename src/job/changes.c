@@ -1,0 +1,233 @@
+#include "job/changes.h"
+
+#include "store/stmt.h"
+
+#include <string.h>
+
+#define OVER "('SUCCEEDED', 'FAILED', 'CANCELLED')"
+#define JOB_COLUMNS                                                                                \
+    "j.id, j.name, j.project, j.kind, j.state, j.reason, j.expected_start_ms, j.due_ms,"           \
+    " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision"
+#define TASK_COLUMNS                                                                               \
+    "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
+    " t.signal, t.n_restarts, t.due_ms, t.started_ms"
+
+static const char sql_open[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
+                               " LEFT JOIN tasks t ON t.job = j.id"
+                               " WHERE j.state NOT IN " OVER " ORDER BY j.id, t.rank";
+static const char sql_changed[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
+                                  " LEFT JOIN tasks t ON t.job = j.id AND j.state NOT IN " OVER
+                                  " WHERE j.revision > :after ORDER BY j.revision, t.rank";
+static const char sql_newest[] = "SELECT max(revision) FROM jobs";
+static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
+                                    " WHERE id = :id AND revision = :revision";
+#define NODE_COLUMNS "name, cpu_slots, memory_bytes, is_draining, last_seen_ms"
+static const char sql_nodes[] = "SELECT " NODE_COLUMNS " FROM nodes ORDER BY name";
+static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";
+
+/* Columns of both statements, in the order of JOB_COLUMNS and TASK_COLUMNS. */
+enum {
+    JOB_ID,
+    JOB_NAME,
+    JOB_PROJECT,
+    JOB_KIND,
+    JOB_STATE,
+    JOB_REASON,
+    JOB_EXPECTED_START,
+    JOB_DUE,
+    JOB_N_RESTARTS,
+    JOB_CREATED_BY,
+    JOB_CREATED,
+    JOB_STARTED,
+    JOB_REVISION,
+    TASK_ID,
+    TASK_RANK,
+    TASK_CPU_SLOTS,
+    TASK_MEMORY,
+    TASK_DEFINITION_BYTES,
+    TASK_NODE,
+    TASK_STATE,
+    TASK_EXIT_CODE,
+    TASK_SIGNAL,
+    TASK_N_RESTARTS,
+    TASK_DUE,
+    TASK_STARTED,
+};
+
+/* The job whose rows are read at the moment. */
+struct reading {
+    struct weir_arena arena; /* Of this job. */
+    struct weir_job_state state;
+    size_t cap;
+    weir_job_seen_fn fn;
+    void *context;
+    int64_t newest; /* Revision. */
+};
+
+static void hand_over(struct reading *reading)
+{
+    if (reading->state.job.id != NULL) {
+        reading->newest = WEIR_MAX(reading->newest, reading->state.job.revision);
+        reading->fn(reading->context, &reading->state);
+    }
+}
+
+static void begin_job(struct reading *reading, const struct weir_stmt *row)
+{
+    hand_over(reading);
+    weir_arena_fini(&reading->arena);
+    weir_arena_init(&reading->arena, 0);
+    struct weir_arena *arena = &reading->arena;
+    reading->cap = 0;
+    reading->state =
+        (struct weir_job_state){.job = {.id = weir_stmt_text(row, JOB_ID, arena),
+                                        .name = weir_stmt_text(row, JOB_NAME, arena),
+                                        .project = weir_stmt_text(row, JOB_PROJECT, arena),
+                                        .kind = weir_stmt_text(row, JOB_KIND, arena),
+                                        .state = weir_stmt_text(row, JOB_STATE, arena),
+                                        .reason = weir_stmt_text(row, JOB_REASON, arena),
+                                        .expected_start_ms = weir_stmt_int(row, JOB_EXPECTED_START),
+                                        .due_ms = weir_stmt_int(row, JOB_DUE),
+                                        .n_restarts = weir_stmt_int(row, JOB_N_RESTARTS),
+                                        .created_by = weir_stmt_text(row, JOB_CREATED_BY, arena),
+                                        .created_ms = weir_stmt_int(row, JOB_CREATED),
+                                        .started_ms = weir_stmt_int(row, JOB_STARTED),
+                                        .revision = weir_stmt_int(row, JOB_REVISION)}};
+}
+
+static void add_task(struct reading *reading, const struct weir_stmt *row)
+{
+    struct weir_job_state *state = &reading->state;
+    struct weir_arena *arena = &reading->arena;
+    if (state->n_tasks == reading->cap) {
+        reading->cap = WEIR_MAX(2 * reading->cap, (size_t)4);
+        struct weir_task *grown = WEIR_ARENA_ARRAY(arena, reading->cap, struct weir_task);
+        if (state->n_tasks > 0) {
+            memcpy(grown, state->tasks, state->n_tasks * sizeof *grown);
+        }
+        state->tasks = grown;
+    }
+    state->tasks[state->n_tasks++] = (struct weir_task){
+        .id = weir_stmt_text(row, TASK_ID, arena),
+        .rank = weir_stmt_int(row, TASK_RANK),
+        .cpu_slots = weir_stmt_int(row, TASK_CPU_SLOTS),
+        .memory_bytes = weir_stmt_int(row, TASK_MEMORY),
+        .definition_bytes = weir_stmt_int(row, TASK_DEFINITION_BYTES),
+        .node = weir_stmt_text(row, TASK_NODE, arena),
+        .state = weir_stmt_text(row, TASK_STATE, arena),
+        .exit_code = weir_stmt_int(row, TASK_EXIT_CODE),
+        .signal = weir_stmt_int(row, TASK_SIGNAL),
+        .n_restarts = weir_stmt_int(row, TASK_N_RESTARTS),
+        .due_ms = weir_stmt_int(row, TASK_DUE),
+        .started_ms = weir_stmt_int(row, TASK_STARTED),
+    };
+}
+
+/* Rows of one job lie together; a new one begins where the revision or the id changes. */
+static weir_status read_rows(struct reading *reading, struct weir_stmt *row, struct weir_error *err)
+{
+    bool has_row;
+    struct weir_arena scratch;
+    weir_arena_init(&scratch, 0);
+    weir_status status;
+    while ((status = weir_stmt_step(row, &has_row, err)) == WEIR_OK && has_row) {
+        const struct weir_job *job = &reading->state.job;
+        bool is_same = job->id != NULL && job->revision == weir_stmt_int(row, JOB_REVISION) &&
+                       strcmp(job->id, weir_stmt_text(row, JOB_ID, &scratch)) == 0;
+        weir_arena_fini(&scratch);
+        if (!is_same) {
+            begin_job(reading, row);
+        }
+        if (!weir_stmt_is_null(row, TASK_ID)) {
+            add_task(reading, row);
+        }
+    }
+    if (status == WEIR_OK) {
+        hand_over(reading);
+    }
+    return status;
+}
+
+static weir_status read_jobs(struct weir_txn *txn, const char *sql, int64_t after,
+                             weir_job_seen_fn fn, void *context, int64_t *out_revision,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    const struct weir_bind bind = WEIR_BIND_INT("after", after);
+    struct reading reading = {.fn = fn, .context = context, .newest = after};
+    WEIR_TRY(weir_stmt_open(txn, sql, &bind, sql == sql_changed, &row, err));
+    weir_arena_init(&reading.arena, 0);
+    weir_status status = read_rows(&reading, row, err);
+    weir_arena_fini(&reading.arena);
+    if (status == WEIR_OK) {
+        *out_revision = reading.newest;
+    }
+    return status;
+}
+
+weir_status weir_job_each_open(struct weir_txn *txn, weir_job_seen_fn fn, void *context,
+                               int64_t *out_revision, struct weir_error *err)
+{
+    int64_t newest, ignored;
+    WEIR_TRY(weir_txn_query_int(txn, sql_newest, WEIR_NO_BINDS, 0, &newest, err));
+    WEIR_TRY(read_jobs(txn, sql_open, 0, fn, context, &ignored, err));
+    *out_revision = newest;
+    return WEIR_OK;
+}
+
+weir_status weir_job_each_changed(struct weir_txn *txn, int64_t after, weir_job_seen_fn fn,
+                                  void *context, int64_t *out_revision, struct weir_error *err)
+{
+    return read_jobs(txn, sql_changed, after, fn, context, out_revision, err);
+}
+
+static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *arena)
+{
+    return (struct weir_node){.name = weir_stmt_text(row, 0, arena),
+                              .cpu_slots = weir_stmt_int(row, 1),
+                              .memory_bytes = weir_stmt_int(row, 2),
+                              .is_draining = weir_stmt_int(row, 3) != 0,
+                              .last_seen_ms = weir_stmt_int(row, 4)};
+}
+
+weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,
+                           struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    struct weir_arena arena;
+    bool has_row;
+    weir_status status;
+    WEIR_TRY(weir_stmt_open(txn, sql_nodes, WEIR_NO_BINDS, &row, err));
+    while ((status = weir_stmt_step(row, &has_row, err)) == WEIR_OK && has_row) {
+        weir_arena_init(&arena, 0);
+        struct weir_node node = node_of(row, &arena);
+        fn(context, &node);
+        weir_arena_fini(&arena);
+    }
+    return status;
+}
+
+weir_status weir_node_look(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                           struct weir_node *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_node, WEIR_BINDS(WEIR_BIND_TEXT("name", name)), &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    if (!has_row) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no node \"%.60s\"", name);
+    }
+    *out = node_of(row, arena);
+    return WEIR_OK;
+}
+
+weir_status weir_job_note_wait(struct weir_txn *txn, const char *id, int64_t revision,
+                               const char *reason, int64_t expected_start_ms,
+                               struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_note_wait,
+                         WEIR_BINDS(WEIR_BIND_TEXT("id", id), WEIR_BIND_INT("revision", revision),
+                                    WEIR_BIND_TEXT("reason", reason),
+                                    WEIR_BIND_INT("start", expected_start_ms)),
+                         NULL, err);
+}

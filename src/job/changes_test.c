@@ -1,0 +1,173 @@
+#include "job/changes.h"
+
+#include "store/identity.h"
+#include "store/store_fixture.h"
+#include "store/table.h"
+
+#include <string.h>
+
+static struct store_fixture fixture;
+static char seen[1024]; /* "ID STATE:RANK RANK; " of each job, in order */
+static int64_t revision;
+
+static weir_status add_job(struct weir_txn *txn, const char *id, size_t n_tasks,
+                           struct weir_error *err)
+{
+    struct weir_task tasks[3] = {{0}};
+    for (size_t i = 0; i < n_tasks; i++) {
+        tasks[i] = (struct weir_task){.id = weir_arena_printf(&fixture.arena, "%s-%zu", id, i),
+                                      .rank = (int64_t)i,
+                                      .role = "worker",
+                                      .cpu_slots = 2,
+                                      .memory_bytes = 5,
+                                      .definition = "{\"argv\":[]}"};
+    }
+    const struct weir_job job = {
+        .id = (char *)id, .name = "n", .project = "default", .kind = "train", .spec = "{}"};
+    return weir_job_create(txn, &job, tasks, n_tasks, 1000, err);
+}
+
+static weir_status populate(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    MUST(weir_txn_insert(txn, &weir_project_resource, &(struct weir_project){.name = "default"},
+                         err));
+    MUST(weir_node_heartbeat(txn, &(struct weir_node){.name = "b", .cpu_slots = 4}, 1500, err));
+    MUST(weir_node_heartbeat(txn, &(struct weir_node){.name = "a", .memory_bytes = 7}, 1600, err));
+    MUST(add_job(txn, "j2", 2, err));
+    MUST(add_job(txn, "j1", 3, err));
+    return add_job(txn, "j3", 1, err);
+}
+
+static void set_up(void)
+{
+    fixture_make(&fixture, populate);
+    seen[0] = '\0';
+    revision = -1;
+}
+
+static void tear_down(void)
+{
+    fixture_fini(&fixture);
+}
+
+static void see(void *context, const struct weir_job_state *state)
+{
+    (void)context;
+    size_t len = strlen(seen);
+    len +=
+        (size_t)snprintf(seen + len, sizeof seen - len, "%s %s:", state->job.id, state->job.state);
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        len += (size_t)snprintf(seen + len, sizeof seen - len, " %lld",
+                                (long long)state->tasks[i].rank);
+        ck_assert_int_eq(state->tasks[i].cpu_slots, 2);
+        ck_assert_int_eq(state->tasks[i].memory_bytes, 5);
+        ck_assert_int_eq(state->tasks[i].definition_bytes, 11);
+    }
+    (void)snprintf(seen + len, sizeof seen - len, "; ");
+}
+
+static weir_status read_open(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    seen[0] = '\0';
+    return weir_job_each_open(txn, see, context, &revision, err);
+}
+
+static weir_status read_changed(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    seen[0] = '\0';
+    return weir_job_each_changed(txn, revision, see, context, &revision, err);
+}
+
+static weir_status cancel(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_job_state state;
+    struct weir_job_actions actions = {0};
+    const struct weir_job_event event = {.type = WEIR_JOB_EVENT_CANCEL, .text = "x"};
+    MUST(weir_job_load(txn, context, &fixture.arena, &state, err));
+    MUST(weir_job_step(&state, &event, 2000, &fixture.arena, &actions, err));
+    return weir_job_save(txn, &state, &actions, 2000, err);
+}
+
+static weir_status abandon(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_job_abandon(txn, context, "gone", "ann", 2000, err);
+}
+
+START_TEST(all_open_jobs_are_read_once_and_then_what_changed)
+{
+    fixture_read(&fixture, read_open, NULL);
+    ck_assert_str_eq(seen, "j1 PENDING: 0 1 2; j2 PENDING: 0 1; j3 PENDING: 0; ");
+    ck_assert_int_eq(revision, 3);
+    fixture_read(&fixture, read_changed, NULL);
+    ck_assert_str_eq(seen, "");
+    ck_assert_int_eq(revision, 3);
+
+    fixture_write(&fixture, cancel, "j2");
+    fixture_write(&fixture, abandon, "j1");
+    fixture_read(&fixture, read_changed, NULL);
+    ck_assert_str_eq(seen, "j2 CANCELLED:; j1 CANCELLED:; ");
+    ck_assert_int_eq(revision, 5);
+    fixture_read(&fixture, read_open, NULL);
+    ck_assert_str_eq(seen, "j3 PENDING: 0; ");
+    ck_assert_int_eq(revision, 5);
+}
+
+END_TEST
+
+static weir_status note(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const int64_t *at = context;
+    return weir_job_note_wait(txn, "j3", *at, "full", 9000, err);
+}
+
+static weir_status check_note(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_job job;
+    MUST(weir_txn_get(txn, &weir_job_resource, "j3", &fixture.arena, &job, err));
+    ck_assert_int_eq(job.revision, 3);
+    ck_assert_int_eq(job.expected_start_ms, context != NULL ? 9000 : 0);
+    ck_assert_int_eq(job.reason != NULL, context != NULL);
+    return WEIR_OK;
+}
+
+START_TEST(why_a_job_waits_is_no_change_and_only_noted_at_its_revision)
+{
+    int64_t other = 2, own = 3;
+    fixture_write(&fixture, note, &other);
+    fixture_read(&fixture, check_note, NULL);
+    fixture_write(&fixture, note, &own);
+    fixture_read(&fixture, check_note, "noted");
+}
+
+END_TEST
+
+static void see_node(void *context, const struct weir_node *node)
+{
+    (void)context;
+    size_t len = strlen(seen);
+    (void)snprintf(seen + len, sizeof seen - len, "%s %lld %lld %d %lld; ", node->name,
+                   (long long)node->cpu_slots, (long long)node->memory_bytes, node->is_draining,
+                   (long long)node->last_seen_ms);
+}
+
+static weir_status read_nodes(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_node node;
+    MUST(weir_node_look(txn, "b", &fixture.arena, &node, err));
+    ck_assert_int_eq(node.cpu_slots, 4);
+    ck_assert_int_eq(weir_node_look(txn, "c", &fixture.arena, &node, err), WEIR_ERR_NOT_FOUND);
+    return weir_node_each(txn, see_node, context, err);
+}
+
+START_TEST(nodes_are_read_by_name)
+{
+    fixture_read(&fixture, read_nodes, NULL);
+    ck_assert_str_eq(seen, "a 0 7 0 1600; b 4 0 0 1500; ");
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("changes", set_up, tear_down, all_open_jobs_are_read_once_and_then_what_changed,
+                    why_a_job_waits_is_no_change_and_only_noted_at_its_revision,
+                    nodes_are_read_by_name)
