@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Completion and waiting on the Philly trace (82,247 jobs), in hours, beside plain disciplines.
+"""Completion and waiting on the Philly trace (82,247 jobs), in hours, beside plain policies.
 
     bench/philly.py [--gpus 416] [--profiles fifo,fifo-skip,sjf,las,default] [--cycle 60] [--by-queue] [-o json]
     bench/philly.py [--gpus 416] --bound
 
 Plays philly/sia_philly.csv of the shared data with `weir simulate` once for each profile, nodes of eight
-accelerators, all jobs in one queue, as the disciplines know none; --by-queue: in the trace's 15, with
+accelerators, all jobs in one queue, as the policies know none; --by-queue: in the trace's 15, with
 quotas by demand. No run time is told to the scheduler; an eviction costs 60 s and the work since the last
 checkpoint, one each 30 minutes. fifo, fifo-skip and sjf (which knows run times) evict nobody. "First
 start" is the longest time from submission to the first start, "max wait" the longest that a job did not

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "sim/protocol.h"
+#include "sim/fill.h"
 #include "sim/replay.h"
 #include "sim/report.h"
 #include "sim/what_if.h"
@@ -19,13 +19,14 @@
 
 struct simulate_options {
     struct cli_common common;
-    char *trace, *format, *cluster, *profile, *option, *html, *snapshot, *protocol, *expected;
+    char *trace, *format, *cluster, *profile, *option, *html, *snapshot, *experiment, *protocol,
+        *expected;
     int64_t gpus, gpus_per_node, seeds;
 };
 
 static const struct weir_option simulate_options[] = {
     WEIR_OPT(simulate_options, trace, "trace", 0, LIST, NULL, 0, 0, "FILE",
-             "Trace to replay (several for --protocol)"),
+             "Trace to replay (several for --experiment)"),
     WEIR_OPT(simulate_options, format, "format", 0, TEXT, "csv", 0, 0, "NAME",
              "Its form: csv, alibaba-2023, philly, philly-csv, pollux, helios or acme"),
     WEIR_OPT(simulate_options, cluster, "cluster", 0, TEXT, NULL, 0, 0, "FILE",
@@ -42,12 +43,14 @@ static const struct weir_option simulate_options[] = {
              "Also write the report as a page"),
     WEIR_OPT(simulate_options, snapshot, "snapshot", 0, TEXT, NULL, 0, 0, "FILE",
              "Instead of a trace: what would the next cycle do with this snapshot?"),
-    WEIR_OPT(simulate_options, protocol, "protocol", 0, TEXT, NULL, 0, 0, "NAME",
+    WEIR_OPT(simulate_options, experiment, "experiment", 0, TEXT, NULL, 0, 0, "NAME",
              "Instead of a replay: fgd fills the cluster to compare placement rules"),
+    WEIR_OPT(simulate_options, protocol, "protocol", 0, TEXT, NULL, 0, 0, "NAME",
+             "Old word for --experiment, accepted by this version"),
     WEIR_OPT(simulate_options, seeds, "seeds", 0, INT, "10", 1, 1000, "N",
-             "With --protocol: runs, with seeds from 42 on"),
+             "With --experiment: runs, with seeds from 42 on"),
     WEIR_OPT(simulate_options, expected, "expected", 0, TEXT, NULL, 0, 0, "FILE",
-             "With --protocol: the authors' table of allocation, to be shown beside"),
+             "With --experiment: the authors' table of allocation, to be shown beside"),
     CLI_OUTPUT_OPTIONS(simulate_options),
 };
 
@@ -168,7 +171,7 @@ done:
     return status;
 }
 
-/* ---- protocol -------------------------------------------------------------------------------- */
+/* ---- experiment -------------------------------------------------------------------------------- */
 
 /** "…/openb_pod_list_default.csv" is called "openb_pod_list_default" in the authors' table. */
 static char *workload_name(struct cli_call *call, const char *path)
@@ -240,7 +243,7 @@ static weir_status fill_trace(struct cli_call *call, const char *path,
     return status;
 }
 
-static weir_status run_protocol(struct cli_call *call, struct weir_error *err)
+static weir_status run_experiment(struct cli_call *call, struct weir_error *err)
 {
     static const struct cli_column columns[] = {{"workload", "WORKLOAD"},
                                                 {"rule", "RULE"},
@@ -250,8 +253,8 @@ static weir_status run_protocol(struct cli_call *call, struct weir_error *err)
     const struct simulate_options *options = call->options;
     struct weir_sched_profile sched;
     struct weir_sim_cluster cluster;
-    if (strcmp(options->protocol, "fgd") != 0) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "--protocol: there is fgd");
+    if (strcmp(options->experiment, "fgd") != 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "--experiment: there is fgd");
     }
     WEIR_TRY(load_rules(call, NULL, &sched, err));
     WEIR_TRY(load_cluster(options, &cluster, err));
@@ -296,31 +299,35 @@ static weir_status run_snapshot(struct cli_call *call, struct weir_error *err)
 /** What would be read and have no effect is refused. */
 static weir_status check_flags(const struct simulate_options *options, struct weir_error *err)
 {
-    bool is_replay = options->snapshot == NULL && options->protocol == NULL;
+    bool is_replay = options->snapshot == NULL && options->experiment == NULL;
     if (options->snapshot != NULL &&
-        (options->cluster != NULL || options->gpus > 0 || options->protocol != NULL)) {
+        (options->cluster != NULL || options->gpus > 0 || options->experiment != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "a snapshot has its own nodes: leave out --cluster, --gpus and "
-                              "--protocol");
+                              "--experiment");
     }
     if (!is_replay && options->html != NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "--html: only a replay has a page");
     }
-    if (!is_replay && weir_sim_is_discipline(options->profile)) {
+    if (!is_replay && weir_sim_is_policy(options->profile)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "--profile %s counts accelerators and places nothing: choose default "
                               "or kai",
                               options->profile);
     }
-    if (options->protocol == NULL && options->expected != NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "--expected belongs to --protocol");
+    if (options->experiment == NULL && options->expected != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--expected belongs to --experiment");
     }
     return WEIR_OK;
 }
 
 static weir_status run_simulate(struct cli_call *call, struct weir_error *err)
 {
-    const struct simulate_options *options = call->options;
+    struct simulate_options *options = call->options;
+    if (options->protocol != NULL) {
+        (void)fprintf(stderr, "weir: --protocol is now called --experiment\n");
+        options->experiment = options->protocol;
+    }
     WEIR_TRY(check_flags(options, err));
     if ((options->trace != NULL) == (options->snapshot != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -329,7 +336,7 @@ static weir_status run_simulate(struct cli_call *call, struct weir_error *err)
     if (options->snapshot != NULL) {
         return run_snapshot(call, err);
     }
-    return options->protocol != NULL ? run_protocol(call, err) : replay(call, err);
+    return options->experiment != NULL ? run_experiment(call, err) : replay(call, err);
 }
 
 const struct cli_command cli_simulate = {

@@ -39,7 +39,7 @@ typedef weir_status (*weir_sched_wait_fn)(void *context, const struct weir_sched
                                           struct weir_error *err);
 
 struct weir_sched_executor {
-    weir_sched_part_fn evict; /**< EVICT and ASK_CHECKPOINT. NULL: it can do neither. */
+    weir_sched_part_fn evict; /**< EVICT and GRACE_REQUEST_CHECKPOINT. NULL: it can do neither. */
     weir_sched_part_fn place; /**< BIND and PIPELINE. NULL: it can do neither. */
     weir_sched_wait_fn wait;  /**< NULL: nobody wants to know. */
     void *context;

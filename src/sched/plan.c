@@ -2,10 +2,10 @@
 
 #include "base/macros.h"
 #include "sched/action/actions.h"
-#include "sched/evict/ask.h"
-#include "sched/model/chunk.h"
+#include "sched/evict/grace.h"
+#include "sched/model/quantum.h"
 #include "sched/place/explain.h"
-#include "sched/place/keep.h"
+#include "sched/place/nomination.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,29 +49,31 @@ static void cycle_fini(struct cycle *cycle)
 static bool is_placed(const struct cluster *cluster, int32_t task)
 {
     uint8_t phase = cluster->tasks[task].phase;
-    return phase == PHASE_BOUND || (phase == PHASE_PIPELINED && !keep_is_known(cluster, task));
+    return phase == PHASE_BOUND ||
+           (phase == PHASE_PIPELINED && !nomination_is_known(cluster, task));
 }
 
 static void add_action(struct weir_sched_plan *plan, const struct cluster *cluster, int32_t task,
                        enum weir_sched_action_kind kind, int32_t *at_device)
 {
     const struct task_state *state = &cluster->tasks[task];
-    bool is_evict = kind == WEIR_SCHED_EVICT || kind == WEIR_SCHED_ASK_CHECKPOINT;
+    bool is_evict = kind == WEIR_SCHED_EVICT || kind == WEIR_SCHED_REQUEST_CHECKPOINT;
     int32_t n_devices = cluster_demand(cluster, task)->n_devices;
     struct weir_sched_action *action = &plan->actions[plan->n_actions++];
-    *action = (struct weir_sched_action){.kind = kind,
-                                         .task = task,
-                                         .node = is_evict ? state->held : state->target,
-                                         .n_devices = n_devices,
-                                         .zones = is_evict ? state->held_zones : state->zones,
-                                         .by_job = is_evict ? state->by_job : WEIR_SCHED_NONE};
+    *action =
+        (struct weir_sched_action){.kind = kind,
+                                   .task = task,
+                                   .node = is_evict ? state->current_node : state->planned_node,
+                                   .n_devices = n_devices,
+                                   .zones = is_evict ? state->current_zones : state->zones,
+                                   .by_job = is_evict ? state->by_job : WEIR_SCHED_NONE};
     if (is_evict) {
         action->reason = (enum weir_sched_evict_reason)state->reason;
     }
     if (n_devices > 0) {
-        const int32_t *from = is_evict ? cluster->held_devices : cluster->target_devices;
+        const int32_t *from = is_evict ? cluster->current_devices : cluster->planned_devices;
         action->devices = plan->device_pool + *at_device;
-        memcpy(plan->device_pool + *at_device, from + state->first_spot,
+        memcpy(plan->device_pool + *at_device, from + state->first_assigned,
                (size_t)n_devices * sizeof(int32_t));
         *at_device += n_devices;
     }
@@ -81,10 +83,10 @@ static void add_actions(struct weir_sched_plan *plan, const struct cluster *clus
 {
     int32_t at_device = 0, n_tasks = cluster->snapshot->n_tasks;
     for (int32_t t = 0; t < n_tasks; t++) {
-        enum ask ask = ask_of(cluster, t);
-        if (ask != ASK_NOTHING) {
+        enum grace_step grace_step = grace_step_of(cluster, t);
+        if (grace_step != GRACE_NOTHING) {
             add_action(plan, cluster, t,
-                       ask == ASK_TO_END ? WEIR_SCHED_EVICT : WEIR_SCHED_ASK_CHECKPOINT,
+                       grace_step == GRACE_EVICT ? WEIR_SCHED_EVICT : WEIR_SCHED_REQUEST_CHECKPOINT,
                        &at_device);
         }
     }
@@ -124,7 +126,7 @@ static bool has_wait(const struct cluster *cluster, int32_t job)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[job].first_group];
     return root->n_pipelined > 0 ||
-           (root->n_pending > 0 && !chunk_is_satisfied(cluster, cluster->jobs[job].first_group));
+           (root->n_pending > 0 && !quantum_is_satisfied(cluster, cluster->jobs[job].first_group));
 }
 
 /** Why a job waits, if it does: what the last action that tried it said. */
@@ -142,7 +144,7 @@ static bool find_wait(struct cluster *cluster, int32_t job, struct weir_sched_wa
     if (root->n_pipelined > 0) {
         int32_t task = first_pipelined(cluster, job);
         out->code = WEIR_SCHED_WAIT_ROOM_COMING;
-        out->object = cluster->tasks[task].target;
+        out->object = cluster->tasks[task].planned_node;
         out->expected_start_ms = 0; /* Who leaves does not say when. */
     } else if (out->code == WEIR_SCHED_WAIT_NONE && taken_by(cluster, job) >= 0) {
         out->code = WEIR_SCHED_WAIT_RESERVED;
@@ -168,7 +170,7 @@ static weir_status make_plan(struct cluster *cluster, struct weir_sched_plan *pl
     size_t n_actions = 0, n_devices = 0, n_waits = 0;
     struct weir_sched_wait wait;
     for (int32_t t = 0; t < snapshot->n_tasks; t++) {
-        size_t n = ask_of(cluster, t) != ASK_NOTHING;
+        size_t n = grace_step_of(cluster, t) != GRACE_NOTHING;
         n += is_placed(cluster, t);
         n_actions += n;
         n_devices += n * (size_t)cluster_demand(cluster, t)->n_devices;
@@ -201,7 +203,7 @@ static weir_status make_plan(struct cluster *cluster, struct weir_sched_plan *pl
 
 static weir_status run_actions(struct cycle *cycle)
 {
-    WEIR_TRY(keep_drop_lost(&cycle->cluster));
+    WEIR_TRY(nomination_drop_void(&cycle->cluster));
     for (const char *at = cycle->cluster.profile->actions; *at != '\0';) {
         size_t len = strcspn(at, ",");
         WEIR_TRY(action_named(at, len)(cycle));

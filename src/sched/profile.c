@@ -24,8 +24,8 @@ static const struct weir_option options[] = {
     OPT(evict_grace_ms,          "evict-grace-ms",          INT,  "120000",  -1, 1e15, "MS", "How long work may save its state before it is evicted; -1: it is not asked"),
     OPT(idle_pct,                "idle-pct",                INT,  "5",       0, 101, "PCT", "Devices used less than this are idle; 0: none is"),
     OPT(idle_after_ms,           "idle-after-ms",           INT,  "3600000", 0, 1e15, "MS", "Preemptible work is ended when idle for so long (action idle)"),
-    OPT(keep_places,             "keep-places",             BOOL, "true",    0, 0, NULL, "Keep places that an earlier plan gave"),
-    OPT(least_lost_work,         "least-lost-work",         BOOL, "true",    0, 0, NULL, "Of equal victims evict what loses the least work"),
+    OPT(nominations,             "nominations",             BOOL, "true",    0, 0, NULL, "Nominated placements of an earlier plan stand"),
+    OPT(least_eviction_cost,         "least-eviction-cost",         BOOL, "true",    0, 0, NULL, "Of equal victims evict what loses the least work"),
     OPT(fair_users,              "fair-users",              BOOL, "true",    0, 0, NULL, "Of equal jobs of a queue start that of the user with the smaller share"),
     OPT(guarantee_first,         "guarantee-first",         BOOL, "true",    0, 0, NULL, "What is guaranteed is given before what is lent, whoever is first"),
     OPT(backfill_depth,          "backfill-depth",          INT,  "8",       0, 1e6, "N", "Waiting jobs, in order, for which room is held at the earliest time it is expected"),
@@ -34,7 +34,7 @@ static const struct weir_option options[] = {
     OPT(service_base_ms,         "service-base-ms",         INT,  "3600000", 0, 1e15, "MS", "Device time that a job gets before jobs that have had as much; each doubling puts it further back; 0: order of arrival"),
     OPT(service_levels,          "service-levels",          INT,  "9",       1, 32, "N", "Levels of device time; in the last one whoever has waited longest goes first"),
     OPT(service_swap_ms,         "service-swap-ms",         INT,  "86400000", 0, 1e15, "MS", "In the last level a job is evicted for one that has waited so much longer"),
-    OPT(quota_windows,           "quota-windows",           BOOL, "true",    0, 0, NULL, "Shares follow their windows in the day and week"),
+    OPT(timed_quotas,           "timed-quotas",           BOOL, "true",    0, 0, NULL, "Shares follow the quotas stated for times of day and week"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
 };
 
@@ -46,7 +46,7 @@ static const struct weir_sched_profile profile_default = {
     .service_base_ms = 3600000, .service_levels = 9, .service_swap_ms = 86400000,
     .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = 120000, .idle_pct = 5, .idle_after_ms = 3600000,
-    .keep_places = true, .least_lost_work = true, .fair_users = true, .quota_windows = true,
+    .nominations = true, .least_eviction_cost = true, .fair_users = true, .timed_quotas = true,
     .guarantee_first = true,
 };
 

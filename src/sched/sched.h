@@ -55,8 +55,8 @@ struct weir_sched_profile {
     int64_t evict_grace_ms;       /**< Time to save after being asked; -1: nobody is asked. */
     int64_t idle_pct;             /**< Devices used less than this are idle; 0: none is. */
     int64_t idle_after_ms;        /**< Taken back when idle for so long (action "idle"). */
-    bool keep_places;     /**< Places that an earlier plan gave (PIPELINED, promise) are kept. */
-    bool least_lost_work; /**< Of equal victims the one goes that loses the least work. */
+    bool nominations; /**< Places that an earlier plan gave (PIPELINED, promise) are kept. */
+    bool least_eviction_cost; /**< Of equal victims the one goes that loses the least work. */
     bool fair_users;      /**< Of equal jobs of a queue that of the user with the smaller share goes
                                first. */
     bool guarantee_first; /**< What is guaranteed is given before what is lent, whoever is first. */
@@ -66,8 +66,8 @@ struct weir_sched_profile {
     int64_t service_base_ms; /**< Who has had less goes first (service.h); 0: whoever came first. */
     int64_t service_levels;
     int64_t service_swap_ms;
-    bool quota_windows; /**< Shares follow their windows in the day and week. */
-    bool move_victims;  /**< Place what reclaim and preempt evict elsewhere, if there is room. */
+    bool timed_quotas; /**< Shares follow their windows in the day and week. */
+    bool move_victims; /**< Place what reclaim and preempt evict elsewhere, if there is room. */
 };
 
 /** "default", or "kai": options that come nearest to KAI-Scheduler's decisions. @return NOT_FOUND naming those there are. */
@@ -83,12 +83,12 @@ weir_status weir_sched_profile_check(const struct weir_sched_profile *profile,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
 enum weir_sched_action_kind {
-    WEIR_SCHED_BIND,           /**< Start the task there now. */
-    WEIR_SCHED_PIPELINE,       /**< Keep the place for the task until what leaves it has left. */
-    WEIR_SCHED_EVICT,          /**< Tell the task to end. */
-    WEIR_SCHED_ASK_CHECKPOINT, /**< Ask the task to save its state: an EVICT comes when the job has
+    WEIR_SCHED_BIND,     /**< Start the task there now. */
+    WEIR_SCHED_PIPELINE, /**< Keep the place for the task until what leaves it has left. */
+    WEIR_SCHED_EVICT,    /**< Tell the task to end. */
+    WEIR_SCHED_REQUEST_CHECKPOINT, /**< Ask the task to save its state: an EVICT comes when the job has
                                     acknowledged, or evict_grace_ms later. Until then the snapshots
-                                    say is_leaving, and evict_asked_ms of its job. */
+                                    say is_leaving, and checkpoint_requested_ms of its job. */
 };
 
 enum weir_sched_evict_reason {
@@ -97,7 +97,7 @@ enum weir_sched_evict_reason {
     WEIR_SCHED_EVICT_RECLAIM,       /**< Another queue's share. */
     WEIR_SCHED_EVICT_PREEMPT,       /**< Higher priority in its queue. */
     WEIR_SCHED_EVICT_STALE,         /**< Its gang is below its minimum for too long. */
-    WEIR_SCHED_EVICT_ASKED,         /**< It was asked before, and has saved or had its time. */
+    WEIR_SCHED_EVICT_AFTER_GRACE,   /**< It was asked before, and has saved or had its time. */
     WEIR_SCHED_EVICT_TIME_LIMIT,    /**< It runs for longer than its time limit. */
     WEIR_SCHED_EVICT_IDLE, /**< Its devices are idle for too long. Whoever carries this out holds
                                 the job back until somebody wants it again. */
@@ -111,7 +111,7 @@ struct weir_sched_action {
     int32_t n_devices;
     uint32_t zones; /**< NUMA zones it takes, a bit each; 0 = they do not matter. */
     enum weir_sched_evict_reason reason;
-    int32_t by_job; /**< EVICT, ASK_CHECKPOINT: for which job; WEIR_SCHED_NONE. */
+    int32_t by_job; /**< EVICT, GRACE_REQUEST_CHECKPOINT: for which job; WEIR_SCHED_NONE. */
 };
 
 /** Why a job waits. `object`, `need` and `have` of struct weir_sched_wait are said beside each. */

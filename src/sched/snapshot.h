@@ -122,7 +122,7 @@ struct weir_sched_model_share {
 };
 
 /** Shares that hold on some days of the week from one minute of the day to another. */
-struct weir_sched_window {
+struct weir_sched_timed_quota {
     int32_t days;         /**< Bit 0 is Monday; the days on which it begins. */
     int32_t from_minute;  /**< 0…1440, by the clock of utc_offset_min. */
     int32_t until_minute; /**< Not after from_minute: of the next day. */
@@ -142,10 +142,11 @@ struct weir_sched_queue {
     /** Decayed use in the window, in millionths of the cluster's capacity of the resource. Of
      * single models past use does not count. */
     int64_t usage_ppm[WEIR_SCHED_N_RESOURCES];
-    int64_t preempt_min_run_ms;              /**< -1: the parent's. */
-    int64_t reclaim_min_run_ms;              /**< -1: the parent's. */
-    const struct weir_sched_window *windows; /**< The first that holds replaces the shares. */
-    int32_t n_windows;
+    int64_t preempt_min_run_ms; /**< -1: the parent's. */
+    int64_t reclaim_min_run_ms; /**< -1: the parent's. */
+    const struct weir_sched_timed_quota
+        *timed_quotas; /**< The first that holds replaces the shares. */
+    int32_t n_timed_quotas;
 };
 
 /** A tree of node labels, the widest level first: {"zone", "rack"}. */
@@ -172,7 +173,7 @@ enum weir_sched_task_state {
     WEIR_SCHED_RELEASING, /**< Told to end; holds what it has until it has. */
     WEIR_SCHED_STUCK,     /**< Told to end and does not: nothing is planned on its room. */
     WEIR_SCHED_PIPELINED, /**< An earlier plan keeps a place for it. */
-    WEIR_SCHED_HELD,      /**< Waits for something else than room: not asked for, not placed. */
+    WEIR_SCHED_GATED,     /**< Waits for something else than room: not asked for, not placed. */
     WEIR_SCHED_DONE,      /**< Ended well; its gang is not stale for lack of it. */
     WEIR_SCHED_FAILED,    /**< Ended otherwise. */
 };
@@ -184,7 +185,7 @@ static inline bool weir_sched_task_has_node(enum weir_sched_task_state state)
 }
 
 /** A place that an earlier plan gave to a task that still has to leave another. */
-struct weir_sched_promise {
+struct weir_sched_nomination {
     int32_t node;
     const int32_t *devices; /**< demand.n_devices of the node's. */
     uint32_t zones;         /**< NUMA zones of it, a bit each; 0: not known. */
@@ -200,7 +201,7 @@ struct weir_sched_task {
     const int32_t *devices;
     uint32_t zones;  /**< NUMA zones of its node that it takes, a bit each; 0: not known. */
     bool is_leaving; /**< RUNNING, and asked to save its state: counts as if RELEASING. */
-    const struct weir_sched_promise *promise; /**< Where it goes when it has left; NULL. */
+    const struct weir_sched_nomination *nomination; /**< Where it goes when it has left; NULL. */
     struct weir_sched_demand demand;
     /** Node must carry each of these; values NULL: the key alone. */
     const struct weir_sched_label *selector;
@@ -257,9 +258,10 @@ struct weir_sched_job {
     int64_t time_limit_ms;   /**< Longest run; 0 = none. */
     int64_t expected_run_ms; /**< What is expected; 0 = unknown. */
     int64_t checkpoint_ms;   /**< When its last checkpoint was complete; 0 = none. */
-    int64_t evict_asked_ms;  /**< First of its tasks that are leaving was asked at; 0 = none. */
-    bool evict_acknowledged; /**< And its checkpoint is there. */
-    bool can_checkpoint;     /**< Is asked to save its state before it is evicted. */
+    int64_t
+        checkpoint_requested_ms; /**< First of its tasks that are leaving was asked at; 0 = none. */
+    bool evict_acknowledged;     /**< And its checkpoint is there. */
+    bool can_checkpoint;         /**< Is asked to save its state before it is evicted. */
     int64_t served_ms; /**< Device time it had so far, in all its runs: ms times whole devices. */
     int64_t waited_ms; /**< Time since created_ms without its minimum running, in all. */
     int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */

@@ -14,7 +14,7 @@
  *      "queues": [{"name": "vision", "parent": "all", "priority": 100,
  *        "accelerator": {"quota": 8000, "weight": 1, "limit": -1}, "cpu": …, "memory": …,
  *        "models": {"A100": {"quota": 4000, "weight": 1, "limit": 8000}},
- *        "windows": [{"days": 127, "from_minute": 0, "until_minute": 1440, "accelerator": …,
+ *        "timed_quotas": [{"days": 127, "from_minute": 0, "until_minute": 1440, "accelerator": …,
  *                     "models": …}],
  *        "usage_ppm": [0, 0, 0], "preempt_min_run_ms": -1, "reclaim_min_run_ms": -1}],
  *      "topologies": [{"name": "t", "levels": ["zone", "rack"]}],
@@ -24,17 +24,17 @@
  *        "groups": [{"name": "g", "parent": -1, "min_member": -1, "topology": "t",
  *                    "required_level": "zone", "preferred_level": "rack"}],
  *        "tasks": [{"name": "j-0",
- *          "state": "pending | running | releasing | stuck | pipelined | held | done | failed",
+ *          "state": "pending | running | releasing | stuck | pipelined | gated | done | failed",
  *          "node": "n1", "group": 0, "order": 0, "devices": [0], "zones": [], "n_devices": 1,
  *          "device_milli": 1000, "device_memory_bytes": 0, "cpu_milli": 0, "memory_bytes": 0,
  *          "extras": [], "numa_aligned": false, "selector": {"kind": null}, "tolerations": [],
  *          "labels": {}, "affinity_key": "zone", "anti_affinity_key": null,
  *          "affinity_labels": {}, "is_leaving": false,
- *          "promise": {"node": "n1", "devices": [0], "zones": []}}]}],
+ *          "nomination": {"node": "n1", "devices": [0], "zones": []}}]}],
  *      "reservations": [{"name": "r", "queue": "vision", "job": "j", "from_ms": 0, "until_ms": 0,
  *                        "nodes": ["n1"]}]}
  *
- * A queue that leaves out a share has quota and limit -1 and weight 1; a window that leaves one
+ * A queue that leaves out a share has quota and limit -1 and weight 1; a timed quota that leaves one
  * out, the queue's.
  */
 #ifndef WEIR_SCHED_SNAPSHOT_JSON_H

@@ -1,6 +1,6 @@
 #include "sim/cycle.h"
 
-#include "sim/spots.h"
+#include "sim/ledger.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 struct cycle {
     struct engine *engine;
     const struct weir_sched_profile *profile;
-    struct spots spots;
+    struct ledger ledger;
     struct weir_sched_queue *queues;
     int32_t n_queues;
     double *usage; /**< Per queue: decayed, milli × ms. */
@@ -93,7 +93,7 @@ static void fill_task(const struct cycle *cycle, int32_t index, int32_t task,
 {
     const struct weir_sim_job *given = &cycle->engine->trace->jobs[index];
     const struct engine_job *job = &cycle->engine->jobs[index];
-    int32_t node = spots_node(&cycle->spots, index, task);
+    int32_t node = ledger_node(&cycle->ledger, index, task);
     /* What a job asks for as a whole is divided evenly. */
     int64_t parts = given->n_tasks == 0 ? job->n_tasks : 1;
     *row = (struct weir_sched_task){
@@ -101,14 +101,14 @@ static void fill_task(const struct cycle *cycle, int32_t index, int32_t task,
         .state = node >= 0 ? WEIR_SCHED_RUNNING : WEIR_SCHED_PENDING,
         .node = node,
         .order = job->n_tasks - task,
-        .devices = node >= 0 ? spots_devices(&cycle->spots, index, task) : NULL,
+        .devices = node >= 0 ? ledger_devices(&cycle->ledger, index, task) : NULL,
         .demand = {.cpu_milli = given->cpu_milli / parts,
                    .memory_bytes = given->memory_bytes / parts,
                    .n_devices = engine_task_devices(cycle->engine, index, task),
                    .device_milli = given->device_milli},
     };
     row->demand.device_milli = row->demand.n_devices > 0 ? given->device_milli : 0;
-    row->selector = spots_selector(&cycle->spots, given->model);
+    row->selector = ledger_selector(&cycle->ledger, given->model);
     row->n_selector = row->selector != NULL;
 }
 
@@ -146,10 +146,10 @@ static void fill_usage(struct cycle *cycle)
 {
     double span = (double)(cycle->engine->now_ms - cycle->usage_ms);
     double decay = pow(0.5, span / USAGE_HALF_LIFE_MS);
-    const struct meter *meter = &cycle->engine->meter;
-    cycle->usage_capacity = cycle->usage_capacity * decay + (double)meter->capacity_milli * span;
+    const struct metrics *metrics = &cycle->engine->metrics;
+    cycle->usage_capacity = cycle->usage_capacity * decay + (double)metrics->capacity_milli * span;
     for (int32_t q = 0; q < cycle->n_queues; q++) {
-        cycle->usage[q] = cycle->usage[q] * decay + (double)meter->queues[q].held_milli * span;
+        cycle->usage[q] = cycle->usage[q] * decay + (double)metrics->queues[q].held_milli * span;
         cycle->queues[q].usage_ppm[WEIR_SCHED_ACCELERATOR] =
             cycle->usage_capacity > 0 ? (int64_t)(cycle->usage[q] / cycle->usage_capacity * 1e6)
                                       : 0;
@@ -168,8 +168,8 @@ static int32_t job_of(const struct cycle *cycle, int32_t task, int32_t *out_inde
 
 static void touch(struct cycle *cycle, int32_t job)
 {
-    if (!cycle->spots.jobs[job].is_touched) {
-        cycle->spots.jobs[job].is_touched = true;
+    if (!cycle->ledger.jobs[job].is_touched) {
+        cycle->ledger.jobs[job].is_touched = true;
         cycle->touched[cycle->n_touched++] = job;
     }
 }
@@ -180,7 +180,7 @@ static int32_t count_placed(const struct cycle *cycle, int32_t job, int64_t *out
     int32_t n = 0;
     *out_milli = 0;
     for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
-        if (spots_node(&cycle->spots, job, k) >= 0) {
+        if (ledger_node(&cycle->ledger, job, k) >= 0) {
             n++;
             *out_milli += (int64_t)engine_task_devices(cycle->engine, job, k) *
                           cycle->engine->trace->jobs[job].device_milli;
@@ -195,8 +195,8 @@ static void settle_touched(struct cycle *cycle, bool is_eviction)
         int32_t job = cycle->touched[i];
         int64_t milli;
         int32_t n = count_placed(cycle, job, &milli);
-        cycle->spots.jobs[job].is_touched = false;
-        cycle->spots.jobs[job].is_put_off = false;
+        cycle->ledger.jobs[job].is_touched = false;
+        cycle->ledger.jobs[job].is_put_off = false;
         if (is_eviction) {
             engine_evict(cycle->engine, job, n, milli);
         } else if (n != cycle->engine->jobs[job].n_running) {
@@ -209,10 +209,10 @@ static void settle_touched(struct cycle *cycle, bool is_eviction)
 /** A place may be kept for a job that others leave in their own time. It waits on, whole. */
 static void put_off(struct cycle *cycle, int32_t job)
 {
-    cycle->spots.jobs[job].is_put_off = true;
+    cycle->ledger.jobs[job].is_put_off = true;
     if (cycle->engine->jobs[job].state == ENGINE_WAITING) {
         for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
-            spots_free(&cycle->spots, job, k);
+            ledger_free(&cycle->ledger, job, k);
         }
     }
 }
@@ -223,14 +223,14 @@ static weir_status place(struct cycle *cycle, const struct weir_sched_action *ac
     int32_t k;
     int32_t job = job_of(cycle, action->task, &k);
     touch(cycle, job);
-    if (cycle->spots.jobs[job].is_put_off) {
+    if (cycle->ledger.jobs[job].is_put_off) {
         return WEIR_OK;
     }
-    if (action->kind == WEIR_SCHED_PIPELINE && !spots_is_free(&cycle->spots, job, k, action)) {
+    if (action->kind == WEIR_SCHED_PIPELINE && !ledger_is_free(&cycle->ledger, job, k, action)) {
         put_off(cycle, job);
         return WEIR_OK;
     }
-    return spots_take(&cycle->spots, job, k, action, err);
+    return ledger_take(&cycle->ledger, job, k, action, err);
 }
 
 /** Evictions take effect at once, so what is to follow them can start at once as well. What was
@@ -244,7 +244,7 @@ static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *
         const struct weir_sched_action *action = &plan->actions[i];
         if (action->kind == WEIR_SCHED_EVICT) {
             int32_t job = job_of(cycle, action->task, &k);
-            spots_free(&cycle->spots, job, k);
+            ledger_free(&cycle->ledger, job, k);
             touch(cycle, job);
         }
     }
@@ -259,7 +259,7 @@ static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *
         }
     }
     settle_touched(cycle, false);
-    meter_parts(&cycle->engine->meter, cycle->spots.parts_milli);
+    metrics_parts(&cycle->engine->metrics, cycle->ledger.parts_milli);
     return WEIR_OK;
 }
 
@@ -279,8 +279,8 @@ static weir_status run_cycle(struct cycle *cycle, struct weir_error *err)
     fill_usage(cycle);
     struct weir_sched_snapshot snapshot = {
         .now_ms = EPOCH_MS + cycle->engine->now_ms,
-        .nodes = cycle->spots.nodes,
-        .n_nodes = cycle->spots.n_nodes,
+        .nodes = cycle->ledger.nodes,
+        .n_nodes = cycle->ledger.n_nodes,
         .queues = cycle->queues,
         .n_queues = cycle->n_queues,
         .jobs = cycle->jobs,
@@ -313,7 +313,7 @@ static void arrive(void *self, int32_t job)
     struct cycle *cycle = self;
     cycle->live = grown(cycle->live, &cycle->live_cap, cycle->n_live + 1, sizeof *cycle->live);
     cycle->live[cycle->n_live++] = job;
-    spots_open(&cycle->spots, job);
+    ledger_open(&cycle->ledger, job);
     cycle->is_dirty = true;
 }
 
@@ -321,10 +321,10 @@ static void leave(void *self, int32_t job)
 {
     struct cycle *cycle = self;
     for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
-        spots_free(&cycle->spots, job, k);
+        ledger_free(&cycle->ledger, job, k);
     }
-    spots_close(&cycle->spots, job);
-    meter_parts(&cycle->engine->meter, cycle->spots.parts_milli);
+    ledger_close(&cycle->ledger, job);
+    metrics_parts(&cycle->engine->metrics, cycle->ledger.parts_milli);
     cycle->is_dirty = true;
 }
 
@@ -336,15 +336,15 @@ static weir_status decide(void *self, int64_t *out_wake_ms, struct weir_error *e
     int64_t cycle_ms = (int64_t)(engine->options->cycle_s * 1000),
             recheck_ms = (int64_t)(engine->options->recheck_s * 1000);
     bool is_due = cycle->last_ms < 0 || now_ms >= cycle->last_ms + cycle_ms;
-    bool is_stale = engine->meter.n_waiting > 0 && recheck_ms > 0 && cycle->last_ms >= 0 &&
+    bool is_stale = engine->metrics.n_waiting > 0 && recheck_ms > 0 && cycle->last_ms >= 0 &&
                     now_ms >= cycle->last_ms + recheck_ms;
     if (is_due && (cycle->is_dirty || is_stale)) {
         WEIR_TRY(run_cycle(cycle, err));
     }
-    bool may_change = engine->meter.n_running > 0 || engine_has_more(engine);
+    bool may_change = engine->metrics.n_running > 0 || engine_has_more(engine);
     if (cycle->is_dirty) {
         *out_wake_ms = WEIR_MAX(cycle->last_ms + WEIR_MAX(cycle_ms, 1), now_ms);
-    } else if (engine->meter.n_waiting > 0 && recheck_ms > 0 && may_change) {
+    } else if (engine->metrics.n_waiting > 0 && recheck_ms > 0 && may_change) {
         *out_wake_ms = cycle->last_ms + recheck_ms;
     } else {
         *out_wake_ms = INT64_MAX;
@@ -372,7 +372,7 @@ weir_status cycle_create(struct engine *engine, const struct weir_sim_cluster *c
     memcpy(cycle->queues, queues, (size_t)n_queues * sizeof *queues);
     cycle->usage = WEIR_ARENA_ARRAY(engine->arena, (size_t)n_queues, double);
     cycle->touched = WEIR_ARENA_ARRAY(engine->arena, n_jobs, int32_t);
-    WEIR_TRY(spots_init(&cycle->spots, engine, cluster, err));
+    WEIR_TRY(ledger_init(&cycle->ledger, engine, cluster, err));
     *out = cycle;
     return WEIR_OK;
 }
@@ -382,7 +382,7 @@ void cycle_destroy(struct cycle *cycle)
     if (cycle == NULL) {
         return;
     }
-    spots_fini(&cycle->spots);
+    ledger_fini(&cycle->ledger);
     free(cycle->live);
     free(cycle->jobs);
     free(cycle->tasks);
@@ -401,7 +401,7 @@ void cycle_report(const struct cycle *cycle, struct weir_sim_report *report)
 {
     report->n_cycles = cycle->n_cycles;
     report->n_decisions = cycle->n_decisions;
-    if (cycle->engine->meter.n_waiting > 0 && cycle->never_reason[0] != '\0') {
+    if (cycle->engine->metrics.n_waiting > 0 && cycle->never_reason[0] != '\0') {
         report->never_reason = weir_arena_strdup(&report->arena, cycle->never_reason);
     }
     if (cycle->n_took > 0) {

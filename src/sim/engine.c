@@ -107,8 +107,8 @@ static void expect_end(struct engine *engine, int32_t index)
 static void hold(struct engine *engine, int32_t index, int64_t milli)
 {
     struct engine_job *job = &engine->jobs[index];
-    meter_hold(&engine->meter, job->queue, milli - job->held_milli,
-               engine->trace->jobs[index].busy_pct);
+    metrics_hold(&engine->metrics, job->queue, milli - job->held_milli,
+                 engine->trace->jobs[index].busy_pct);
     job->held_milli = milli;
 }
 
@@ -127,8 +127,8 @@ void engine_grow(struct engine *engine, int32_t index, int32_t n_running, int64_
     hold(engine, index, milli);
     if (was_waiting && is_working(job)) {
         job->state = ENGINE_RUNNING;
-        meter_wait_end(&engine->meter, index);
-        engine->meter.n_running++;
+        metrics_wait_end(&engine->metrics, index);
+        engine->metrics.n_running++;
         job->started_ms = engine->now_ms;
         job->since_ms =
             engine->now_ms + (job->result.n_evictions > 0 ? engine->preempt_cost_ms : 0);
@@ -150,8 +150,8 @@ void engine_evict(struct engine *engine, int32_t index, int32_t n_running, int64
     hold(engine, index, milli);
     if (stops && job->state == ENGINE_RUNNING) {
         job->state = ENGINE_WAITING;
-        meter_wait(&engine->meter, index, job->queue, job->milli, job->least_milli);
-        engine->meter.n_running--;
+        metrics_wait(&engine->metrics, index, job->queue, job->milli, job->least_milli);
+        engine->metrics.n_running--;
         job->queued_ms = engine->now_ms;
         job->started_ms = 0;
         job->result.n_evictions++;
@@ -204,7 +204,7 @@ static void finish(struct engine *engine, int32_t index)
     struct engine_job *job = &engine->jobs[index];
     settle(engine, job, false);
     hold(engine, index, 0);
-    engine->meter.n_running--;
+    engine->metrics.n_running--;
     engine->n_cut += job->left > 0;
     job->state = ENGINE_DONE;
     job->n_running = 0;
@@ -312,8 +312,8 @@ static void submit(struct engine *engine, int32_t index, const struct engine_dri
     job->state = ENGINE_WAITING;
     job->submit_ms = job->queued_ms = job->result.submit_ms = engine->now_ms;
     engine->n_submitted++;
-    meter_arrive(&engine->meter);
-    meter_wait(&engine->meter, index, job->queue, job->milli, job->least_milli);
+    metrics_arrive(&engine->metrics);
+    metrics_wait(&engine->metrics, index, job->queue, job->milli, job->least_milli);
     driver->arrive(driver->self, index);
 }
 
@@ -349,7 +349,7 @@ static void take_events(struct engine *engine, const struct engine_driver *drive
 /** What jobs have done that are not at their end. */
 static void close_accounts(struct engine *engine)
 {
-    meter_finish(&engine->meter);
+    metrics_finish(&engine->metrics);
     for (int32_t j = 0; j < engine->trace->n_jobs; j++) {
         struct engine_job *job = &engine->jobs[j];
         if (job->state == ENGINE_WAITING || job->state == ENGINE_RUNNING) {
@@ -386,14 +386,14 @@ weir_status engine_run(struct engine *engine, const struct engine_driver *driver
         bool is_end = at_ms == INT64_MAX;
         if (until_ms > 0 && at_ms >= until_ms) {
             is_end = true;
-            meter_advance(&engine->meter, until_ms);
+            metrics_advance(&engine->metrics, until_ms);
             engine->now_ms = until_ms;
         }
         if (is_end) {
             close_accounts(engine);
             return WEIR_OK;
         }
-        meter_advance(&engine->meter, at_ms);
+        metrics_advance(&engine->metrics, at_ms);
         engine->now_ms = at_ms;
         take_events(engine, driver);
         WEIR_TRY(driver->decide(driver->self, &wake_ms, err));

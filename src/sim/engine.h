@@ -9,7 +9,7 @@
 #ifndef WEIR_SIM_ENGINE_H
 #define WEIR_SIM_ENGINE_H
 
-#include "sim/meter.h"
+#include "sim/metrics.h"
 
 enum engine_state {
     ENGINE_FUTURE, /**< Not submitted yet: its time, or the end of the job it follows, is to come.
@@ -47,7 +47,7 @@ struct engine {
     const struct weir_sim_options *options;
     struct weir_arena *arena;
     struct engine_job *jobs;
-    struct meter meter;
+    struct metrics metrics;
     int64_t now_ms;
     int64_t preempt_cost_ms, checkpoint_every_ms, resize_cost_ms;
     struct engine_event *events; /**< A heap, the next one first. */

@@ -185,7 +185,7 @@ START_TEST(what_is_free_only_in_parts_is_not_to_be_had_for_a_whole_device)
 END_TEST
 
 /** Each job comes when the one it follows has ended and it has thought, or later if it says so. */
-START_TEST(laws_of_following_hold_on_random_traces)
+START_TEST(invariants_of_following_hold_on_random_traces)
 {
     for (uint64_t seed = 1; seed <= 8; seed++) {
         char text[16384] = "name,submit,duration,accelerators,queue,after,think\n";
@@ -275,7 +275,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_job_comes_so_long_after_the_one_it_follows, 0, N_PROFILES);
     tcase_add_loop_test(tcase, who_was_submitted_first_goes_first_whatever_its_place_in_the_file, 0,
                         3);
-    tcase_add_loop_test(tcase, laws_of_following_hold_on_random_traces, 0, N_PROFILES);
+    tcase_add_loop_test(tcase, invariants_of_following_hold_on_random_traces, 0, N_PROFILES);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

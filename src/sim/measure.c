@@ -139,25 +139,26 @@ static void measure_queues(const struct engine *engine, const struct weir_sched_
     report->queues = WEIR_ARENA_ARRAY(&report->arena, (size_t)n_queues, struct weir_sim_queue);
     report->n_queues = n_queues;
     for (int32_t q = 0; q < n_queues; q++) {
-        const struct meter_queue *meter = &engine->meter.queues[q];
+        const struct metrics_queue *metrics = &engine->metrics.queues[q];
         struct filter filter = {0, INT64_MAX, q};
         struct totals totals = total(engine, &filter, room);
-        double served = meter->entitled > 0 ? meter->served / meter->entitled : 1;
+        double served = metrics->entitled > 0 ? metrics->served / metrics->entitled : 1;
         report->queues[q] = (struct weir_sim_queue){
             .name = weir_arena_strdup(&report->arena, queues[q].name),
-            .quota = meter->quota_milli < 0 ? -1 : (double)meter->quota_milli / WEIR_SCHED_DEVICE,
+            .quota =
+                metrics->quota_milli < 0 ? -1 : (double)metrics->quota_milli / WEIR_SCHED_DEVICE,
             .n_jobs = totals.n_jobs,
             .n_finished = totals.n_finished,
             .n_evictions = totals.n_evictions,
-            .device_hours = meter->held / MILLI_MS_PER_DEVICE_HOUR,
+            .device_hours = metrics->held / MILLI_MS_PER_DEVICE_HOUR,
             .served = served,
-            .guarantee_kept = meter->guaranteed > 0 ? meter->kept / meter->guaranteed : 1,
-            .longest_below_s = (double)meter->longest_below_ms / 1000,
-            .longest_unreclaimed_s = (double)meter->longest_unreclaimed_ms / 1000,
+            .guarantee_kept = metrics->guaranteed > 0 ? metrics->kept / metrics->guaranteed : 1,
+            .longest_below_s = (double)metrics->longest_below_ms / 1000,
+            .longest_unreclaimed_s = (double)metrics->longest_unreclaimed_ms / 1000,
             .completion = totals.completion,
             .waiting = totals.waiting,
         };
-        if (meter->entitled > 0) {
+        if (metrics->entitled > 0) {
             sum += served;
             squares += served * served;
             n++;
@@ -166,12 +167,12 @@ static void measure_queues(const struct engine *engine, const struct weir_sched_
     report->jain = squares > 0 ? sum * sum / (n * squares) : 1;
 }
 
-static void measure_samples(const struct meter *meter, struct weir_sim_report *report)
+static void measure_samples(const struct metrics *metrics, struct weir_sim_report *report)
 {
-    for (int32_t i = 0; i < WEIR_SIM_SAMPLES && i * meter->sample_ms < meter->now_ms; i++) {
-        const struct weir_sim_sample *sum = &meter->samples[i];
-        int64_t from_ms = i * meter->sample_ms;
-        double span = (double)WEIR_MIN(meter->sample_ms, meter->now_ms - from_ms);
+    for (int32_t i = 0; i < WEIR_SIM_SAMPLES && i * metrics->sample_ms < metrics->now_ms; i++) {
+        const struct weir_sim_sample *sum = &metrics->samples[i];
+        int64_t from_ms = i * metrics->sample_ms;
+        double span = (double)WEIR_MIN(metrics->sample_ms, metrics->now_ms - from_ms);
         report->samples[report->n_samples++] = (struct weir_sim_sample){
             .from_ms = from_ms,
             .allocated = sum->allocated / span / WEIR_SCHED_DEVICE,
@@ -189,26 +190,26 @@ static double part_pct(double part, double whole)
 
 static void measure_whole(const struct engine *engine, struct weir_sim_report *report)
 {
-    const struct meter *meter = &engine->meter;
-    double capacity = (double)meter->capacity_milli;
+    const struct metrics *metrics = &engine->metrics;
+    double capacity = (double)metrics->capacity_milli;
     report->n_jobs = engine->trace->n_jobs;
     report->n_submitted = engine->n_submitted;
     report->n_finished = engine->n_done;
     report->n_cut = engine->n_cut;
-    report->n_running = meter->n_running;
+    report->n_running = metrics->n_running;
     report->n_never = report->n_submitted - report->n_finished - report->n_running;
     report->n_devices = capacity / WEIR_SCHED_DEVICE;
-    report->span_ms = meter->now_ms;
-    report->arrivals_ms = meter->arrivals_ms;
+    report->span_ms = metrics->now_ms;
+    report->arrivals_ms = metrics->arrivals_ms;
     report->allocation_pct =
-        part_pct(meter->held_until_arrivals, capacity * (double)meter->arrivals_ms);
-    report->allocation_all_pct = part_pct(meter->held, capacity * (double)meter->now_ms);
+        part_pct(metrics->held_until_arrivals, capacity * (double)metrics->arrivals_ms);
+    report->allocation_all_pct = part_pct(metrics->held, capacity * (double)metrics->now_ms);
     report->utilisation_pct =
-        part_pct(meter->busy - engine->wasted_busy, capacity * (double)meter->now_ms);
+        part_pct(metrics->busy - engine->wasted_busy, capacity * (double)metrics->now_ms);
     report->n_evictions = engine->n_evictions;
     report->lost_device_hours = engine->lost / MILLI_MS_PER_DEVICE_HOUR;
     report->overhead_device_hours = engine->overhead / MILLI_MS_PER_DEVICE_HOUR;
-    report->held_device_hours = meter->held / MILLI_MS_PER_DEVICE_HOUR;
+    report->held_device_hours = metrics->held / MILLI_MS_PER_DEVICE_HOUR;
 }
 
 void measure(const struct engine *engine, const struct weir_sched_queue *queues, int32_t n_queues,
@@ -226,5 +227,5 @@ void measure(const struct engine *engine, const struct weir_sched_queue *queues,
     measure_whole(engine, report);
     measure_classes(engine, report, &room);
     measure_queues(engine, queues, n_queues, report, &room);
-    measure_samples(&engine->meter, report);
+    measure_samples(&engine->metrics, report);
 }

@@ -1,8 +1,9 @@
 #include "sim/replay.h"
 
+#include "base/log.h"
 #include "sim/cycle.h"
-#include "sim/discipline.h"
 #include "sim/measure.h"
+#include "sim/policy.h"
 
 #include <string.h>
 
@@ -45,19 +46,19 @@ void weir_sim_options_init(struct weir_sim_options *options)
                                          .las_threshold_s = 3200};
 }
 
-bool weir_sim_is_discipline(const char *profile)
+bool weir_sim_is_policy(const char *profile)
 {
-    return discipline_is_known(profile);
+    return policy_is_known(profile);
 }
 
 weir_status weir_sim_profile_named(const char *name, struct weir_sched_profile *out,
                                    struct weir_error *err)
 {
     weir_status status =
-        weir_sched_profile_named(discipline_is_known(name) ? "default" : name, out, err);
+        weir_sched_profile_named(policy_is_known(name) ? "default" : name, out, err);
     if (status == WEIR_ERR_NOT_FOUND) {
         struct weir_names names = {0};
-        discipline_list(&names);
+        policy_list(&names);
         return weir_error_set(err, status,
                               "profile \"%.60s\": there are default, kai, and to compare with %s",
                               name, names.text);
@@ -75,6 +76,22 @@ static bool is_in_table(const struct weir_option *table, size_t n, const char *n
     return false;
 }
 
+/** The word that an option had in the version before. */
+static const char *new_word(const char *name)
+{
+    static const char *const words[][2] = {{"keep-places", "nominations"},
+                                           {"least-lost-work", "least-eviction-cost"},
+                                           {"quota-windows", "timed-quotas"}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(words); i++) {
+        if (strcmp(name, words[i][0]) == 0) {
+            weir_log(WEIR_LOG_WARN, "option_renamed", WEIR_KV_STR("option", name),
+                     WEIR_KV_STR("now", words[i][1]));
+            return words[i][1];
+        }
+    }
+    return name;
+}
+
 static weir_status set_option(char *assignment, struct weir_arena *arena,
                               struct weir_sim_options *options, struct weir_sched_profile *sched,
                               struct weir_error *err)
@@ -87,20 +104,21 @@ static weir_status set_option(char *assignment, struct weir_arena *arena,
                               assignment);
     }
     *equals = '\0';
-    WEIR_AUTO(weir_json_auto_free) json_t *object = json_pack("{s:s}", assignment, equals + 1);
+    const char *name = new_word(assignment);
+    WEIR_AUTO(weir_json_auto_free) json_t *object = json_pack("{s:s}", name, equals + 1);
     if (object == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "option %.60s: not UTF-8", assignment);
+        return weir_error_set(err, WEIR_ERR_INVALID, "option %.60s: not UTF-8", name);
     }
-    if (is_in_table(sched_table, n_sched, assignment)) {
+    if (is_in_table(sched_table, n_sched, name)) {
         return weir_options_from_json(sched_table, n_sched, object, arena, sched, err);
     }
-    if (options != NULL && is_in_table(options_table, WEIR_ARRAY_LEN(options_table), assignment)) {
+    if (options != NULL && is_in_table(options_table, WEIR_ARRAY_LEN(options_table), name)) {
         return weir_options_from_json(options_table, WEIR_ARRAY_LEN(options_table), object, arena,
                                       options, err);
     }
     return weir_error_set(err, WEIR_ERR_INVALID,
                           "there is no option \"%.60s\"; docs/reference/simulator.md lists them",
-                          assignment);
+                          name);
 }
 
 weir_status weir_sim_options_set(const char *lines, struct weir_arena *arena,
@@ -238,14 +256,14 @@ static void give_quotas(struct queues *queues, const struct engine *engine, int6
     }
 }
 
-static void meter_queues(const struct queues *queues, struct meter *meter)
+static void metrics_queues(const struct queues *queues, struct metrics *metrics)
 {
     for (int32_t q = 0; q < queues->n; q++) {
         const struct weir_sched_share *share = &queues->list[q].shares[WEIR_SCHED_ACCELERATOR];
-        meter->queues[q].quota_milli = share->quota;
-        meter->queues[q].weight = WEIR_MAX(share->weight, 0);
+        metrics->queues[q].quota_milli = share->quota;
+        metrics->queues[q].weight = WEIR_MAX(share->weight, 0);
     }
-    meter_start(meter);
+    metrics_start(metrics);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -274,12 +292,12 @@ static weir_status run_cycles(struct engine *engine, const struct weir_sim_clust
     return status;
 }
 
-static weir_status run_discipline(struct engine *engine, struct weir_error *err)
+static weir_status run_policy(struct engine *engine, struct weir_error *err)
 {
-    struct discipline *discipline = discipline_create(engine->options->profile, engine);
-    struct engine_driver driver = discipline_driver(discipline);
+    struct policy *policy = policy_create(engine->options->profile, engine);
+    struct engine_driver driver = policy_driver(policy);
     weir_status status = engine_run(engine, &driver, err);
-    discipline_destroy(discipline);
+    policy_destroy(policy);
     return status;
 }
 
@@ -298,10 +316,10 @@ static weir_status run(const struct weir_sim_trace *trace, const struct weir_sim
     WEIR_TRY(engine_init(&engine, trace, options, arena, node_devices, err));
     WEIR_TRY(assign_queues(&queues, &engine, cluster, err));
     give_quotas(&queues, &engine, capacity_milli);
-    meter_init(&engine.meter, arena, queues.n, trace->n_jobs, capacity_milli);
-    meter_queues(&queues, &engine.meter);
-    weir_status status = discipline_is_known(options->profile)
-                             ? run_discipline(&engine, err)
+    metrics_init(&engine.metrics, arena, queues.n, trace->n_jobs, capacity_milli);
+    metrics_queues(&queues, &engine.metrics);
+    weir_status status = policy_is_known(options->profile)
+                             ? run_policy(&engine, err)
                              : run_cycles(&engine, cluster, &queues, report, err);
     if (status == WEIR_OK) {
         measure(&engine, queues.list, queues.n, report);

@@ -63,7 +63,7 @@ weir_status weir_sim_options_set(const char *lines, struct weir_arena *arena,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Whether a profile is a discipline, of which the scheduler knows nothing. */
-bool weir_sim_is_discipline(const char *profile);
+bool weir_sim_is_policy(const char *profile);
 
 /** The profile of the scheduler that goes with a name: the default one for a discipline.
  *  @return NOT_FOUND, naming all that there are. */

@@ -342,7 +342,7 @@ START_TEST(wrong_runs_are_refused)
 END_TEST
 
 /** Random traces: every law holds under every profile, and the same run gives the same report. */
-START_TEST(laws_hold_on_random_traces)
+START_TEST(invariants_hold_on_random_traces)
 {
     static const char *const profiles[] = {"fifo", "fifo-skip", "sjf", "las", "kai", "default"};
     for (uint64_t seed = 1; seed <= WEIR_TEST_TIMES(6, 3); seed++) {
@@ -406,7 +406,7 @@ static void check_hours(const char *what, double seconds, double hours)
                   "%s: %.4f h, measured %.4f h", what, seconds / 3600, hours);
 }
 
-START_TEST(disciplines_give_the_measured_rows_of_philly)
+START_TEST(policies_give_the_measured_rows_of_philly)
 {
     struct play play;
     open_philly(&play, measured[_i].gpus);
@@ -425,7 +425,7 @@ START_TEST(disciplines_give_the_measured_rows_of_philly)
 END_TEST
 
 /** The first jobs of the trace on few devices: evictions, gangs over nodes, backlog. */
-START_TEST(the_scheduler_keeps_the_laws_on_a_part_of_philly)
+START_TEST(the_scheduler_keeps_the_invariants_on_a_part_of_philly)
 {
     static const char *const profiles[] = {"kai", "default"};
     struct play play;
@@ -463,7 +463,7 @@ int main(void)
         what_can_never_run_is_counted_with_the_reason,
         a_trace_without_jobs_gives_an_empty_report,
         wrong_runs_are_refused,
-        laws_hold_on_random_traces,
+        invariants_hold_on_random_traces,
     };
     if (weir_test_run(weir_test_suite("replay", made, sizeof made / sizeof made[0])) != 0) {
         return EXIT_FAILURE;
@@ -475,9 +475,9 @@ int main(void)
     Suite *suite = suite_create("philly");
     TCase *tcase = tcase_create("measured rows");
     tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, disciplines_give_the_measured_rows_of_philly, 0,
+    tcase_add_loop_test(tcase, policies_give_the_measured_rows_of_philly, 0,
                         (int)(sizeof measured / sizeof measured[0]));
-    tcase_add_loop_test(tcase, the_scheduler_keeps_the_laws_on_a_part_of_philly, 0, 2);
+    tcase_add_loop_test(tcase, the_scheduler_keeps_the_invariants_on_a_part_of_philly, 0, 2);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

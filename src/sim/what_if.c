@@ -23,7 +23,7 @@ static const char *const outcome_names[N_OUTCOMES] = {
 };
 
 /** What a plan does with a job. */
-struct fate {
+struct effect {
     enum outcome outcome;
     int32_t n_bound, n_pipelined, n_evicted, n_running, n_pending;
     char why[WEIR_SCHED_TEXT_BYTES];
@@ -55,25 +55,25 @@ static int32_t min_of(const struct weir_sched_job *job)
     return min < 0 ? job->n_tasks : min;
 }
 
-static enum outcome judge(const struct fate *fate, int32_t min)
+static enum outcome judge(const struct effect *effect, int32_t min)
 {
-    int32_t n_gone = fate->n_evicted, n_placed = fate->n_bound + fate->n_pipelined;
+    int32_t n_gone = effect->n_evicted, n_placed = effect->n_bound + effect->n_pipelined;
     if (n_gone > 0 && n_placed >= n_gone) {
         return OUTCOME_MOVES;
     }
     if (n_gone > 0) {
-        return fate->n_running - n_gone >= min ? OUTCOME_SHRINKS : OUTCOME_EVICTED;
+        return effect->n_running - n_gone >= min ? OUTCOME_SHRINKS : OUTCOME_EVICTED;
     }
-    if (n_placed > 0 && fate->n_running >= min) {
+    if (n_placed > 0 && effect->n_running >= min) {
         return OUTCOME_GROWS;
     }
-    if (fate->n_pipelined > 0) {
+    if (effect->n_pipelined > 0) {
         return OUTCOME_STARTS_LATER;
     }
-    if (fate->n_bound > 0) {
+    if (effect->n_bound > 0) {
         return OUTCOME_STARTS;
     }
-    return fate->n_pending > 0 && fate->n_running < min ? OUTCOME_WAITS : OUTCOME_STAYS;
+    return effect->n_pending > 0 && effect->n_running < min ? OUTCOME_WAITS : OUTCOME_STAYS;
 }
 
 static const char *reason_text(enum weir_sched_evict_reason reason)
@@ -87,7 +87,7 @@ static const char *reason_text(enum weir_sched_evict_reason reason)
         return "preempted by higher priority";
     case WEIR_SCHED_EVICT_STALE:
         return "its gang is below its minimum";
-    case WEIR_SCHED_EVICT_ASKED:
+    case WEIR_SCHED_EVICT_AFTER_GRACE:
         return "was asked to leave, and has saved or had its time";
     case WEIR_SCHED_EVICT_TIME_LIMIT:
         return "runs for longer than its time limit";
@@ -100,69 +100,69 @@ static const char *reason_text(enum weir_sched_evict_reason reason)
 }
 
 static void tell_eviction(const struct weir_sched_snapshot *snapshot,
-                          const struct weir_sched_action *action, struct fate *fate)
+                          const struct weir_sched_action *action, struct effect *effect)
 {
     const char *by = action->by_job >= 0 ? snapshot->jobs[action->by_job].name : NULL;
-    fate->n_evicted++;
-    (void)snprintf(fate->why, sizeof fate->why, "%s%s%s%.100s",
-                   action->kind == WEIR_SCHED_ASK_CHECKPOINT ? "asked to save first: " : "",
+    effect->n_evicted++;
+    (void)snprintf(effect->why, sizeof effect->why, "%s%s%s%.100s",
+                   action->kind == WEIR_SCHED_REQUEST_CHECKPOINT ? "asked to save first: " : "",
                    reason_text(action->reason), by != NULL ? ", for " : "", by != NULL ? by : "");
 }
 
 static void count_actions(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_plan *plan, const int32_t *job_of,
-                          struct fate *fates)
+                          struct effect *effects)
 {
     for (int32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_sched_action *action = &plan->actions[i];
-        struct fate *fate = &fates[job_of[action->task]];
+        struct effect *effect = &effects[job_of[action->task]];
         if (action->kind != WEIR_SCHED_BIND && action->kind != WEIR_SCHED_PIPELINE) {
-            tell_eviction(snapshot, action, fate);
+            tell_eviction(snapshot, action, effect);
             continue;
         }
-        fate->n_bound += action->kind == WEIR_SCHED_BIND;
-        fate->n_pipelined += action->kind == WEIR_SCHED_PIPELINE;
-        if (fate->why[0] == '\0') {
-            (void)snprintf(fate->why, sizeof fate->why, "on %.100s",
+        effect->n_bound += action->kind == WEIR_SCHED_BIND;
+        effect->n_pipelined += action->kind == WEIR_SCHED_PIPELINE;
+        if (effect->why[0] == '\0') {
+            (void)snprintf(effect->why, sizeof effect->why, "on %.100s",
                            snapshot->nodes[action->node].name);
         }
     }
     for (int32_t i = 0; i < plan->n_waits; i++) {
-        memcpy(fates[plan->waits[i].job].why, plan->waits[i].text, sizeof fates[0].why);
+        memcpy(effects[plan->waits[i].job].why, plan->waits[i].text, sizeof effects[0].why);
     }
 }
 
-static weir_status find_fates(const struct weir_sched_snapshot *snapshot,
-                              const struct weir_sched_profile *profile, struct weir_arena *arena,
-                              struct fate **out, struct weir_sched_plan **out_plan,
-                              struct weir_error *err)
+static weir_status find_effects(const struct weir_sched_snapshot *snapshot,
+                                const struct weir_sched_profile *profile, struct weir_arena *arena,
+                                struct effect **out, struct weir_sched_plan **out_plan,
+                                struct weir_error *err)
 {
     struct weir_sched_plan *plan;
     WEIR_TRY(weir_sched_plan(snapshot, profile, &plan, err));
-    struct fate *fates = WEIR_ARENA_ARRAY(arena, (size_t)snapshot->n_jobs + 1, struct fate);
+    struct effect *effects = WEIR_ARENA_ARRAY(arena, (size_t)snapshot->n_jobs + 1, struct effect);
     int32_t *job_of = WEIR_ARENA_ARRAY(arena, (size_t)snapshot->n_tasks + 1, int32_t);
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         const struct weir_sched_job *job = &snapshot->jobs[j];
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
             job_of[t] = j;
-            fates[j].n_running += snapshot->tasks[t].state == WEIR_SCHED_RUNNING;
-            fates[j].n_pending += snapshot->tasks[t].state == WEIR_SCHED_PENDING;
+            effects[j].n_running += snapshot->tasks[t].state == WEIR_SCHED_RUNNING;
+            effects[j].n_pending += snapshot->tasks[t].state == WEIR_SCHED_PENDING;
         }
     }
-    count_actions(snapshot, plan, job_of, fates);
+    count_actions(snapshot, plan, job_of, effects);
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
-        fates[j].outcome = judge(&fates[j], min_of(&snapshot->jobs[j]));
+        effects[j].outcome = judge(&effects[j], min_of(&snapshot->jobs[j]));
     }
-    *out = fates;
+    *out = effects;
     *out_plan = plan;
     return WEIR_OK;
 }
 
-static json_t *counts_json(const struct fate *fates, int32_t n_jobs)
+static json_t *counts_json(const struct effect *effects, int32_t n_jobs)
 {
     int32_t counts[N_OUTCOMES] = {0};
     for (int32_t j = 0; j < n_jobs; j++) {
-        counts[fates[j].outcome]++;
+        counts[effects[j].outcome]++;
     }
     json_t *object = checked(json_object());
     for (int i = 0; i < N_OUTCOMES; i++) {
@@ -176,10 +176,10 @@ weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
                           struct weir_error *err)
 {
     struct weir_arena arena;
-    struct fate *fates;
+    struct effect *effects;
     struct weir_sched_plan *plan = NULL;
     weir_arena_init(&arena, (size_t)4 << 30);
-    weir_status status = find_fates(snapshot, profile, &arena, &fates, &plan, err);
+    weir_status status = find_effects(snapshot, profile, &arena, &effects, &plan, err);
     if (status == WEIR_OK) {
         json_t *jobs = checked(json_array());
         for (int32_t j = 0; j < snapshot->n_jobs; j++) {
@@ -187,10 +187,10 @@ weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
             (void)json_array_append_new(
                 jobs, checked(json_pack("{s:s, s:s, s:s, s:s}", "job", job->name, "queue",
                                         snapshot->queues[job->queue].name, "outcome",
-                                        outcome_names[fates[j].outcome], "why", fates[j].why)));
+                                        outcome_names[effects[j].outcome], "why", effects[j].why)));
         }
-        *out = checked(
-            json_pack("{s:o, s:o}", "counts", counts_json(fates, snapshot->n_jobs), "jobs", jobs));
+        *out = checked(json_pack("{s:o, s:o}", "counts", counts_json(effects, snapshot->n_jobs),
+                                 "jobs", jobs));
     }
     weir_sched_plan_destroy(plan);
     weir_arena_fini(&arena);
@@ -325,8 +325,8 @@ static weir_status change_queue(struct weir_sched_snapshot *changed, struct weir
 
 /* ---- the comparison -------------------------------------------------------------------------- */
 
-static json_t *jobs_json(const struct weir_sched_snapshot *snapshot, const struct fate *before,
-                         const struct fate *after, int32_t changed_job)
+static json_t *jobs_json(const struct weir_sched_snapshot *snapshot, const struct effect *before,
+                         const struct effect *after, int32_t changed_job)
 {
     json_t *list = checked(json_array());
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
@@ -397,9 +397,9 @@ static weir_status compare(const struct weir_sched_snapshot *snapshot,
                            struct weir_arena *arena, json_t **out, struct weir_error *err)
 {
     struct weir_sched_plan *plan_before = NULL, *plan_after = NULL;
-    struct fate *before, *after;
-    WEIR_TRY(find_fates(snapshot, profile, arena, &before, &plan_before, err));
-    weir_status status = find_fates(changed, profile, arena, &after, &plan_after, err);
+    struct effect *before, *after;
+    WEIR_TRY(find_effects(snapshot, profile, arena, &before, &plan_before, err));
+    weir_status status = find_effects(changed, profile, arena, &after, &plan_after, err);
     if (status == WEIR_OK) {
         *out = checked(json_pack("{s:o, s:o, s:o, s:o}", "before",
                                  counts_json(before, snapshot->n_jobs), "after",

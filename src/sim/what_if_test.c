@@ -43,7 +43,7 @@ static const char going[] =
     "[{\"name\": \"idle-0\", \"state\": \"running\", \"node\": \"n\", \"n_devices\": 2, "
     "\"device_milli\": 1000, \"devices\": [4, 5]}]},"
     "{\"name\": \"saved\", \"queue\": \"speech\", \"created_ms\": 1, \"started_ms\": 1, "
-    "\"can_checkpoint\": true, \"evict_asked_ms\": 9999000, \"evict_acknowledged\": true, "
+    "\"can_checkpoint\": true, \"checkpoint_requested_ms\": 9999000, \"evict_acknowledged\": true, "
     "\"tasks\": "
     "[{\"name\": \"saved-0\", \"state\": \"running\", \"node\": \"n\", \"n_devices\": 2, "
     "\"device_milli\": 1000, \"devices\": [6, 7], \"is_leaving\": true}]}]}";

@@ -10,7 +10,7 @@
  * came before has raised it already.
  */
 #include "sched_bench/digest.h"
-#include "sched_bench/live.h"
+#include "sched_bench/workload.h"
 
 #include "base/macros.h"
 #include "base/rss.h"
@@ -63,7 +63,7 @@ static struct weir_sched_plan *plan_timed(const struct test_cluster *cluster,
         enum weir_sched_action_kind kind = plan->actions[i].kind;
         result->n_bound += kind == WEIR_SCHED_BIND;
         result->n_pipelined += kind == WEIR_SCHED_PIPELINE;
-        result->n_evicted += kind == WEIR_SCHED_EVICT || kind == WEIR_SCHED_ASK_CHECKPOINT;
+        result->n_evicted += kind == WEIR_SCHED_EVICT || kind == WEIR_SCHED_REQUEST_CHECKPOINT;
     }
     result->n_waits = plan->n_waits;
     result->wait = plan->n_waits > 0 ? plan->waits[plan->n_waits - 1].code : WEIR_SCHED_WAIT_NONE;
@@ -80,7 +80,7 @@ static void plan_once(struct test_cluster *cluster, const struct settings *setti
 }
 
 /** Plan and carry out, unmeasured. */
-static void settle(struct test_cluster *cluster, const struct settings *settings)
+static void run_to_rest(struct test_cluster *cluster, const struct settings *settings)
 {
     struct result ignored = {0};
     double ms;
@@ -125,7 +125,7 @@ static void take_back(const struct settings *settings, struct result *result, in
     struct test_cluster cluster;
     make_cluster(&cluster, 500, 4000 + n_jobs, 4000 + n_jobs * n_tasks);
     add_jobs(&cluster, 1, 4000, 1, 1);
-    settle(&cluster, settings);
+    run_to_rest(&cluster, settings);
     add_jobs(&cluster, 2, n_jobs, n_tasks, n_devices);
     plan_once(&cluster, settings, result);
     test_cluster_fini(&cluster);
@@ -179,7 +179,7 @@ static void refuse(const struct settings *settings, struct result *result)
     struct test_cluster cluster;
     make_cluster(&cluster, 500, 4001, 4010);
     add_jobs(&cluster, 1, 4000, 1, 1);
-    settle(&cluster, settings);
+    run_to_rest(&cluster, settings);
     add_jobs(&cluster, 1, 1, 10, 8);
     plan_once(&cluster, settings, result);
     test_cluster_fini(&cluster);
@@ -231,17 +231,17 @@ static void throughput(const struct settings *settings, struct result *result)
 /** The first plan of a cluster in which all wait, which places nearly all of them. */
 static void memory(const struct settings *settings, struct result *result)
 {
-    struct live state;
-    const struct live_size size = {.n_nodes = settings->n_nodes,
-                                   .n_tasks = settings->n_nodes * 6,
-                                   .n_waiting = WEIR_MAX(settings->n_nodes / 10, 1),
-                                   .n_ends = WEIR_MAX(settings->n_nodes * 3 / 100, 1)};
-    live_init(&state, &size, 1);
+    struct workload state;
+    const struct workload_size size = {.n_nodes = settings->n_nodes,
+                                       .n_tasks = settings->n_nodes * 6,
+                                       .n_waiting = WEIR_MAX(settings->n_nodes / 10, 1),
+                                       .n_ends = WEIR_MAX(settings->n_nodes * 3 / 100, 1)};
+    workload_init(&state, &size, 1);
     int64_t before_bytes = weir_peak_rss_bytes();
     plan_once(&state.cluster, settings, result);
     result->plan_kib = (weir_peak_rss_bytes() - before_bytes) / 1024;
     result->n_tasks = state.cluster.snapshot.n_tasks;
-    live_fini(&state);
+    workload_fini(&state);
 }
 
 static int by_value(const void *left, const void *right)
@@ -250,14 +250,14 @@ static int by_value(const void *left, const void *right)
     return l < r ? -1 : l > r;
 }
 
-static void live(const struct settings *settings, struct result *result)
+static void workload(const struct settings *settings, struct result *result)
 {
-    struct live state;
-    const struct live_size size = {.n_nodes = settings->n_nodes,
-                                   .n_tasks = settings->n_nodes * 6,
-                                   .n_waiting = WEIR_MAX(settings->n_nodes / 10, 1),
-                                   .n_ends = WEIR_MAX(settings->n_nodes * 3 / 100, 1)};
-    live_init(&state, &size, 1);
+    struct workload state;
+    const struct workload_size size = {.n_nodes = settings->n_nodes,
+                                       .n_tasks = settings->n_nodes * 6,
+                                       .n_waiting = WEIR_MAX(settings->n_nodes / 10, 1),
+                                       .n_ends = WEIR_MAX(settings->n_nodes * 3 / 100, 1)};
+    workload_init(&state, &size, 1);
     double *times = calloc((size_t)settings->n_cycles, sizeof *times);
     if (times == NULL) {
         exit(EXIT_FAILURE);
@@ -269,18 +269,18 @@ static void live(const struct settings *settings, struct result *result)
         if (i >= 0) {
             times[i] = ms;
         }
-        live_step(&state, plan);
+        workload_step(&state, plan);
         weir_sched_plan_destroy(plan);
     }
-    fprintf(stderr, "sched-bench: %d tasks run, %d jobs wait\n", (int)live_count_running(&state),
-            (int)result->n_waits);
+    fprintf(stderr, "sched-bench: %d tasks run, %d jobs wait\n",
+            (int)workload_count_running(&state), (int)result->n_waits);
     size_t n = (size_t)settings->n_cycles;
     qsort(times, n, sizeof *times, by_value);
     result->ms = times[n / 2];
     result->p99_ms = times[WEIR_MIN(n * 99 / 100, n - 1)];
     result->max_ms = times[n - 1];
     free(times);
-    live_fini(&state);
+    workload_fini(&state);
 }
 
 /** Small clusters of all kinds, for the digest; `cycles` of each of two ways to live. */
@@ -291,12 +291,12 @@ static void digest(const struct settings *settings, struct result *result)
         struct weir_rng rng;
         weir_rng_init(&rng, (uint64_t)seed, 11);
         test_cluster_random(&cluster, &rng, 8);
-        test_live_random(&cluster, &rng);
+        test_workload_random(&cluster, &rng);
         for (int round = 0; round < 20; round++) {
             double ms;
             struct weir_sched_plan *plan = plan_timed(&cluster, settings, result, &ms);
             result->ms += ms;
-            test_live_apply(&cluster, plan, &rng);
+            test_workload_apply(&cluster, plan, &rng);
             weir_sched_plan_destroy(plan);
         }
         test_cluster_fini(&cluster);
@@ -317,7 +317,7 @@ static const struct {
     {"refuse", refuse},
     {"topology", topology},
     {"throughput", throughput},
-    {"live", live},
+    {"live", workload},
     {"memory", memory},
     {"digest", digest},
 };

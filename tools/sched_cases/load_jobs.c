@@ -151,7 +151,7 @@ static weir_status load_claims(struct world *world, const json_t *task, struct w
             return weir_error_set(err, WEIR_ERR_INVALID, "a task names a claim that is not there");
         }
         if (!is_usable(claim) && out->state == WEIR_SCHED_PENDING) {
-            out->state = WEIR_SCHED_HELD;
+            out->state = WEIR_SCHED_GATED;
         }
         extras[demand->n_extras++] =
             (struct weir_sched_extra){.name = class, .count = integer(claim, "Count", 1)};
@@ -228,7 +228,7 @@ static enum weir_sched_task_state snapshot_state(const char *state)
     if (is_same(state, "Failed")) {
         return WEIR_SCHED_FAILED;
     }
-    return is_same(state, "Gated") ? WEIR_SCHED_HELD : WEIR_SCHED_PENDING;
+    return is_same(state, "Gated") ? WEIR_SCHED_GATED : WEIR_SCHED_PENDING;
 }
 
 /** Groups of a node are numbered as devices in the order in which the file names them. */
@@ -265,7 +265,7 @@ static weir_status load_task(struct world *world, const json_t *job, const json_
                                     .node = WEIR_SCHED_NONE,
                                     .order = (int32_t)integer(task, "order", INT32_MIN)};
     if (json_is_true(json_object_get(task, "legacy_mig")) && out->state == WEIR_SCHED_PENDING) {
-        out->state = WEIR_SCHED_HELD; /* Nothing can say what it needs. */
+        out->state = WEIR_SCHED_GATED; /* Nothing can say what it needs. */
     }
     if (weir_sched_task_has_node(out->state)) {
         out->node = world_find_node(world, text(task, "node"));

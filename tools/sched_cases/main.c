@@ -41,7 +41,7 @@ static weir_status run_full(struct world *world, struct weir_buf *out, int32_t *
     for (int64_t i = 0; i < until + after && *n_wrong == 0; i++) {
         world_mark_stale(world);
         WEIR_TRY(world_run(world, err));
-        world_settle(world);
+        world_advance(world);
         if (i + 1 >= until) {
             *n_wrong = world_compare(world, out);
         }

@@ -39,7 +39,7 @@ weir_status world_run(struct world *world, struct weir_error *err)
     return WEIR_OK;
 }
 
-void world_settle(struct world *world)
+void world_advance(struct world *world)
 {
     for (int32_t i = 0; i < world->snapshot.n_tasks; i++) {
         struct world_task *state = &world->states[i];

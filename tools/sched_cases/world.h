@@ -43,7 +43,7 @@ weir_status world_load(struct world *world, const char *profile, const json_t *d
 weir_status world_run(struct world *world, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Between two rounds of a full cycle: what was evicted waits again, what was bound runs. */
-void world_settle(struct world *world);
+void world_advance(struct world *world);
 
 /** Of a full cycle: gangs below their minimum are so for long, because rounds are far apart. */
 void world_mark_stale(struct world *world);

@@ -1,7 +1,7 @@
 #include "sched/action/actions.h"
 
-#include "sched/model/chunk.h"
-#include "sched/place/keep.h"
+#include "sched/model/quantum.h"
+#include "sched/place/nomination.h"
 #include "sched/share/shares.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ void action_list_waiting(struct cycle *cycle)
     const struct cluster *cluster = &cycle->cluster;
     for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
         cycle->is_listed[j] =
-            chunk_next(cluster, j, cycle->tasks) > 0 && !action_is_over_time(cluster, j);
+            quantum_next(cluster, j, cycle->tasks) > 0 && !action_is_over_time(cluster, j);
     }
 }
 
@@ -22,8 +22,8 @@ static bool allocate_job(struct cycle *cycle, int32_t job, bool *out_is_owed)
     struct cluster *cluster = &cycle->cluster;
     struct weir_sched_amount amount, fixed;
     struct weir_sched_wait *wait = cluster_wait(cluster, job);
-    int32_t n = chunk_next(cluster, job, cycle->tasks);
-    chunk_amount_at_least(cluster, cycle->tasks, n, &amount, &fixed);
+    int32_t n = quantum_next(cluster, job, cycle->tasks);
+    quantum_amount_at_least(cluster, cycle->tasks, n, &amount, &fixed);
     *out_is_owed = false;
     if (n == 0) {
         return false;
@@ -46,8 +46,8 @@ static bool is_guaranteed(struct cycle *cycle, int32_t job, const struct weir_sc
 {
     const struct cluster *cluster = &cycle->cluster;
     struct weir_sched_amount amount, fixed;
-    int32_t n = chunk_next(cluster, job, cycle->tasks);
-    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    int32_t n = quantum_next(cluster, job, cycle->tasks);
+    quantum_amount(cluster, cycle->tasks, n, &amount, &fixed);
     amount_add(&amount, more);
     return shares_is_guaranteed(cluster, cluster->snapshot->jobs[job].queue, &amount, false);
 }
@@ -58,8 +58,8 @@ static void note_owed(struct cycle *cycle, int32_t job)
     const struct cluster *cluster = &cycle->cluster;
     struct owed *owed = &cycle->owed[cluster->snapshot->jobs[job].queue];
     struct weir_sched_amount amount, fixed;
-    int32_t n = chunk_next(cluster, job, cycle->tasks);
-    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    int32_t n = quantum_next(cluster, job, cycle->tasks);
+    quantum_amount(cluster, cycle->tasks, n, &amount, &fixed);
     amount_add(&owed->amount, &amount);
     owed->job = owed->job >= 0 ? owed->job : job;
 }
@@ -134,7 +134,7 @@ weir_status action_allocate_withheld(struct cycle *cycle)
     const struct cluster *cluster = &cycle->cluster;
     bool is_any = false;
     for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
-        cycle->is_listed[j] = cycle->is_withheld[j] && chunk_next(cluster, j, cycle->tasks) > 0;
+        cycle->is_listed[j] = cycle->is_withheld[j] && quantum_next(cluster, j, cycle->tasks) > 0;
         cycle->owed[cluster->snapshot->jobs[j].queue].job = -1;
         is_any = is_any || cycle->is_listed[j];
     }
@@ -148,12 +148,12 @@ bool action_give_rest_to(struct cycle *cycle, int32_t job)
     if (!cluster->profile->guarantee_first || !cluster->has_freed) {
         return false;
     }
-    int32_t n = chunk_next(cluster, job, cycle->tasks);
-    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    int32_t n = quantum_next(cluster, job, cycle->tasks);
+    quantum_amount(cluster, cycle->tasks, n, &amount, &fixed);
     if (n == 0 || !shares_is_guaranteed(cluster, cluster->jobs[job].queue, &amount, false)) {
         return false;
     }
-    chunk_amount_at_least(cluster, cycle->tasks, n, &amount, &fixed);
+    quantum_amount_at_least(cluster, cycle->tasks, n, &amount, &fixed);
     if (!shares_admit(cluster, cluster->jobs[job].queue, &amount, &fixed, NULL)) {
         return false;
     }
@@ -184,7 +184,7 @@ weir_status action_give_rest(struct cycle *cycle)
 /** Whether what a pipelined task waits for is not there (any more), nor kept for others. */
 static bool is_ready(const struct cluster *cluster, int32_t task)
 {
-    return keep_may_bind(cluster, task) && fits_now_where_targeted(cluster, task);
+    return nomination_may_bind(cluster, task) && fits_now_where_planned(cluster, task);
 }
 
 static bool bind_job(struct cluster *cluster, const struct weir_sched_job *job)

@@ -2,7 +2,7 @@
 #include "sched/action/actions.h"
 
 #include "base/macros.h"
-#include "sched/evict/lost.h"
+#include "sched/evict/eviction_cost.h"
 
 /** A job of which a part is on the move is ended when that has arrived, so that it ends whole. */
 static void end_job(struct cluster *cluster, int32_t job, enum weir_sched_evict_reason reason)
@@ -24,13 +24,13 @@ static void end_job(struct cluster *cluster, int32_t job, enum weir_sched_evict_
 bool action_is_over_time(const struct cluster *cluster, int32_t job)
 {
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
-    return cluster->ends_over_time && given->time_limit_ms > 0 && given->started_ms > 0 &&
+    return cluster->enforces_time_limits && given->time_limit_ms > 0 && given->started_ms > 0 &&
            cluster->snapshot->now_ms - given->started_ms >= given->time_limit_ms;
 }
 
 weir_status action_end_over_time(struct cycle *cycle)
 {
-    cycle->cluster.ends_over_time = true;
+    cycle->cluster.enforces_time_limits = true;
     for (int32_t j = 0; j < cycle->cluster.snapshot->n_jobs; j++) {
         if (action_is_over_time(&cycle->cluster, j)) {
             end_job(&cycle->cluster, j, WEIR_SCHED_EVICT_TIME_LIMIT);
@@ -45,7 +45,7 @@ weir_status action_end_idle(struct cycle *cycle)
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         const struct weir_sched_job *job = &snapshot->jobs[j];
-        if (lost_is_idle(cluster, j) && job->idle_since_ms > 0 &&
+        if (eviction_cost_is_idle(cluster, j) && job->idle_since_ms > 0 &&
             snapshot->now_ms - job->idle_since_ms >= cluster->profile->idle_after_ms) {
             end_job(cluster, j, WEIR_SCHED_EVICT_IDLE);
         }

@@ -5,7 +5,7 @@
 #include "sched/evict/allow.h"
 #include "sched/evict/attempts.h"
 #include "sched/evict/candidates.h"
-#include "sched/model/chunk.h"
+#include "sched/model/quantum.h"
 #include "sched/place/affinity.h"
 
 #include <string.h>
@@ -35,12 +35,12 @@ static void mark_losers(struct cycle *cycle, int32_t job, const struct eviction 
     memset(solver->may_lose, !rule->must_move_all, (size_t)cluster->snapshot->n_queues);
     if (rule->within_share && cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
         struct weir_sched_amount amount, fixed;
-        chunk_amount(cluster, cycle->tasks, 1, &amount, &fixed);
+        quantum_amount(cluster, cycle->tasks, 1, &amount, &fixed);
         reclaim_mark_losers(cluster, cluster->snapshot->jobs[job].queue, &amount, solver->may_lose);
     }
-    if (solver->prospect.version != cluster->n_commits) {
+    if (solver->feasibility.version != cluster->n_commits) {
         backfill_let_go(&cycle->backfill); /* Whoever fits in room that is held could move. */
-        prospect_update(&solver->prospect);
+        feasibility_update(&solver->feasibility);
     }
 }
 
@@ -54,10 +54,10 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
         affinity_matters(cluster, cycle->tasks[0])) {
         return false;
     }
-    if (!prospect_is_known(&cycle->solver.prospect, cycle->tasks[0])) {
+    if (!feasibility_is_known(&cycle->solver.feasibility, cycle->tasks[0])) {
         backfill_let_go(&cycle->backfill);
     }
-    return prospect_is_hopeless(&cycle->solver.prospect, cycle->tasks[0]);
+    return feasibility_rules_out(&cycle->solver.feasibility, cycle->tasks[0]);
 }
 
 /** Which jobs may be victims. @return Whether there is one. Cost: jobs, but few are looked at. */
@@ -94,11 +94,11 @@ static bool solve_by_right(struct cycle *cycle, const struct weir_sched_amount *
         !shares_is_guaranteed(cluster, queue, amount, false)) {
         return false;
     }
-    solver->n_rings = cluster->queues[queue].depth + 1;
+    solver->n_tiers = cluster->queues[queue].depth + 1;
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
         int32_t taker = queue, loser = q;
         cluster_find_siblings(cluster, &taker, &loser);
-        solver->rings[q] = cluster->queues[queue].depth - cluster->queues[taker].depth;
+        solver->tiers[q] = cluster->queues[queue].depth - cluster->queues[taker].depth;
         for (int32_t i = cluster->queue_first[q]; i < cluster->queue_first[q + 1]; i++) {
             uint8_t *is_victim = &solver->is_victim[cluster->queue_jobs[i]];
             *is_victim = solver->may_lose[q] ? *is_victim : SOLVER_NOT_A_VICTIM;
@@ -107,7 +107,7 @@ static bool solve_by_right(struct cycle *cycle, const struct weir_sched_amount *
     }
     solver->may_move = false;
     bool is_solved = is_any && solver_solve(solver);
-    solver->n_rings = 0;
+    solver->n_tiers = 0;
     return is_solved;
 }
 
@@ -124,9 +124,9 @@ static bool solve_by_age(struct cycle *cycle, const struct weir_sched_amount *am
     }
     solver->allow = allow_lent;
     solver->may_move = false;
-    solver->n_rings = 2;
+    solver->n_tiers = 2;
     bool is_solved = solver_solve(solver);
-    solver->n_rings = 0;
+    solver->n_tiers = 0;
     cycle->has_taken_lent = cycle->has_taken_lent || is_solved;
     return is_solved;
 }
@@ -135,9 +135,10 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
 {
     struct cluster *cluster = &cycle->cluster;
     struct solver *solver = &cycle->solver;
-    int32_t n = chunk_next(cluster, job, cycle->tasks), queue = cluster->snapshot->jobs[job].queue;
+    int32_t n = quantum_next(cluster, job, cycle->tasks),
+            queue = cluster->snapshot->jobs[job].queue;
     struct weir_sched_amount amount, fixed;
-    chunk_amount(cluster, cycle->tasks, n, &amount, &fixed);
+    quantum_amount(cluster, cycle->tasks, n, &amount, &fixed);
     bool is_owed = rule->within_share && cluster->profile->guarantee_first &&
                    shares_is_guaranteed(cluster, queue, &amount, false);
     if (n == 0 || !may_evict_yet(cluster, job) ||
@@ -305,7 +306,7 @@ static bool is_ending(const struct cluster *cluster, const struct weir_sched_job
 static bool is_broken(const struct cluster *cluster, int32_t job)
 {
     int32_t root = cluster->jobs[job].first_group;
-    bool is_whole = chunk_is_satisfied(cluster, root);
+    bool is_whole = quantum_is_satisfied(cluster, root);
     return !is_whole && !is_ending(cluster, &cluster->snapshot->jobs[job]);
 }
 

@@ -2,7 +2,7 @@
  * Work that is asked to go, goes on its own account, or keeps a place: one small cluster each, the
  * outcome written down by hand.
  */
-#include "sched/test/test_live.h"
+#include "sched/test/test_workload.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -26,11 +26,11 @@ START_TEST(work_is_asked_to_save_once_and_evicted_when_it_has)
     test_job(&cluster, owner, 50, 1, 4);
     struct weir_sched_profile profile = test_profile_default();
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
-    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_ASK_CHECKPOINT));
+    ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_REQUEST_CHECKPOINT));
     ck_assert_ptr_null(test_action(plan, 0, WEIR_SCHED_EVICT));
     ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_PIPELINE));
-    test_live_act(&cluster, &plan->actions[0], 0);
-    test_live_act(&cluster, &plan->actions[1], 1);
+    test_workload_act(&cluster, &plan->actions[0], 0);
+    test_workload_act(&cluster, &plan->actions[1], 1);
     weir_sched_plan_destroy(plan);
 
     plan = test_plan(&cluster, &profile);
@@ -40,7 +40,7 @@ START_TEST(work_is_asked_to_save_once_and_evicted_when_it_has)
     victim->evict_acknowledged = true;
     plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(plan->n_actions, 1);
-    ck_assert_int_eq(test_action(plan, 0, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_ASKED);
+    ck_assert_int_eq(test_action(plan, 0, WEIR_SCHED_EVICT)->reason, WEIR_SCHED_EVICT_AFTER_GRACE);
     weir_sched_plan_destroy(plan);
 
     victim->evict_acknowledged = false;
@@ -83,7 +83,7 @@ START_TEST(the_victim_with_a_fresh_checkpoint_goes_and_the_idle_one_before_it)
 
 END_TEST
 
-START_TEST(a_job_over_its_time_limit_ends_and_an_idle_one_is_taken_back)
+START_TEST(a_job_over_its_time_limit_finishes_and_an_idle_one_is_taken_back)
 {
     struct test_cluster cluster;
     int32_t owner, borrower;
@@ -118,11 +118,11 @@ START_TEST(a_promised_place_is_kept_from_an_older_job_and_bound_when_free)
     test_job(&cluster, owner, 50, 1, 4);
     static const int32_t devices[] = {4, 5, 6, 7};
     struct weir_sched_task *task = &cluster.tasks[1];
-    struct weir_sched_promise promise = {.node = 0, .devices = devices};
+    struct weir_sched_nomination nomination = {.node = 0, .devices = devices};
     test_node(&cluster, 4);
     task->state = WEIR_SCHED_RELEASING; /* It moves from the second node. */
     task->node = 1;
-    task->promise = &promise;
+    task->nomination = &nomination;
     struct weir_sched_profile profile = test_profile_default();
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(plan->n_actions, 0);
@@ -131,7 +131,7 @@ START_TEST(a_promised_place_is_kept_from_an_older_job_and_bound_when_free)
     task->state = WEIR_SCHED_PIPELINED;
     task->node = 0;
     task->devices = devices;
-    task->promise = NULL;
+    task->nomination = NULL;
     plan = test_plan(&cluster, &profile);
     ck_assert_int_eq(plan->n_actions, 1);
     ck_assert_int_eq(test_action(plan, 1, WEIR_SCHED_BIND)->devices[0], 4);
@@ -169,6 +169,6 @@ END_TEST
 
 WEIR_TEST_MAIN("end", work_is_asked_to_save_once_and_evicted_when_it_has,
                the_victim_with_a_fresh_checkpoint_goes_and_the_idle_one_before_it,
-               a_job_over_its_time_limit_ends_and_an_idle_one_is_taken_back,
+               a_job_over_its_time_limit_finishes_and_an_idle_one_is_taken_back,
                a_promised_place_is_kept_from_an_older_job_and_bound_when_free,
                the_user_who_has_less_goes_first_among_equals)

@@ -56,7 +56,7 @@ static weir_status step_init(struct step *step, const struct weir_sched_snapshot
 
 static bool is_eviction(const struct weir_sched_action *action)
 {
-    return action->kind == WEIR_SCHED_EVICT || action->kind == WEIR_SCHED_ASK_CHECKPOINT;
+    return action->kind == WEIR_SCHED_EVICT || action->kind == WEIR_SCHED_REQUEST_CHECKPOINT;
 }
 
 /* Sort the actions of one step by job: a counting sort, so that their order stays. */
@@ -163,10 +163,11 @@ static weir_status evict_rows(void *context, const struct weir_sched_part *part,
         struct weir_sched_task *task = &rows->tasks[action->task];
         bool is_final = action->reason == WEIR_SCHED_EVICT_IDLE ||
                         action->reason == WEIR_SCHED_EVICT_TIME_LIMIT;
-        task->is_leaving = action->kind == WEIR_SCHED_ASK_CHECKPOINT;
+        task->is_leaving = action->kind == WEIR_SCHED_REQUEST_CHECKPOINT;
         if (task->is_leaving) {
-            job->evict_asked_ms =
-                job->evict_asked_ms > 0 ? job->evict_asked_ms : rows->snapshot->now_ms;
+            job->checkpoint_requested_ms = job->checkpoint_requested_ms > 0
+                                               ? job->checkpoint_requested_ms
+                                               : rows->snapshot->now_ms;
         } else {
             task->state = is_final ? WEIR_SCHED_DONE : WEIR_SCHED_RELEASING;
         }
@@ -186,10 +187,10 @@ static weir_status place_rows(void *context, const struct weir_sched_part *part,
         const int32_t *devices = copy_devices(rows, action);
         bool is_bind = action->kind == WEIR_SCHED_BIND;
         if (!is_bind && (task->is_leaving || task->state == WEIR_SCHED_RELEASING)) {
-            struct weir_sched_promise *promise =
-                WEIR_ARENA_NEW(rows->arena, struct weir_sched_promise);
-            *promise = (struct weir_sched_promise){action->node, devices, action->zones};
-            task->promise = promise;
+            struct weir_sched_nomination *nomination =
+                WEIR_ARENA_NEW(rows->arena, struct weir_sched_nomination);
+            *nomination = (struct weir_sched_nomination){action->node, devices, action->zones};
+            task->nomination = nomination;
             continue;
         }
         task->state = is_bind ? WEIR_SCHED_RUNNING : WEIR_SCHED_PIPELINED;

@@ -1,7 +1,7 @@
 #include "sched/apply.h"
 
 #include "base/macros.h"
-#include "sched/test/test_live.h"
+#include "sched/test/test_workload.h"
 
 /* Three jobs of two tasks each: 0 and 1, 2 and 3, 4 and 5. */
 static struct test_cluster cluster;
@@ -61,7 +61,7 @@ static weir_status place(void *context, const struct weir_sched_part *part, stru
     if (part->job == fails_at) {
         return weir_error_set(err, WEIR_ERR_IO, "job %d", part->job);
     }
-    tell(weir_sched_part_is_bound(part) ? "bind" : "promise", part);
+    tell(weir_sched_part_is_bound(part) ? "bind" : "nominate", part);
     return WEIR_OK;
 }
 
@@ -82,18 +82,18 @@ START_TEST(a_job_is_handed_out_whole_and_evictions_come_first)
     add(WEIR_SCHED_BIND, 4);
     add(WEIR_SCHED_EVICT, 1);
     add(WEIR_SCHED_PIPELINE, 2);
-    add(WEIR_SCHED_ASK_CHECKPOINT, 0);
+    add(WEIR_SCHED_REQUEST_CHECKPOINT, 0);
     add(WEIR_SCHED_BIND, 5);
     add(WEIR_SCHED_BIND, 3);
     plan.waits = waits;
     plan.n_waits = 1;
     ck_assert_int_eq(weir_sched_apply(&cluster.snapshot, &plan, &listener, &err), WEIR_OK);
-    ck_assert_str_eq(told, "evict 0: 1 0; bind 2: 4 5; promise 1: 2 3; wait 1; ");
+    ck_assert_str_eq(told, "evict 0: 1 0; bind 2: 4 5; nominate 1: 2 3; wait 1; ");
 }
 
 END_TEST
 
-START_TEST(an_error_ends_it_and_is_returned)
+START_TEST(an_error_finishes_it_and_is_returned)
 {
     struct weir_error err;
     add(WEIR_SCHED_BIND, 0);
@@ -137,7 +137,7 @@ START_TEST(rows_change_as_a_cluster_would)
                                          &cluster.arena};
     cluster.tasks[0].state = cluster.tasks[1].state = WEIR_SCHED_RUNNING;
     cluster.tasks[0].node = cluster.tasks[1].node = 0;
-    add(WEIR_SCHED_ASK_CHECKPOINT, 0);
+    add(WEIR_SCHED_REQUEST_CHECKPOINT, 0);
     add(WEIR_SCHED_EVICT, 1);
     actions[1].reason = WEIR_SCHED_EVICT_IDLE;
     add(WEIR_SCHED_PIPELINE, 0);
@@ -151,8 +151,8 @@ START_TEST(rows_change_as_a_cluster_would)
     ck_assert(cluster.tasks[0].is_leaving);
     ck_assert_int_eq(cluster.tasks[0].state, WEIR_SCHED_RUNNING);
     ck_assert_int_eq(cluster.tasks[0].node, 0);
-    ck_assert_int_eq(cluster.tasks[0].promise->node, 1);
-    ck_assert_int_eq(cluster.jobs[0].evict_asked_ms, TEST_NOW_MS);
+    ck_assert_int_eq(cluster.tasks[0].nomination->node, 1);
+    ck_assert_int_eq(cluster.jobs[0].checkpoint_requested_ms, TEST_NOW_MS);
     ck_assert_int_eq(cluster.tasks[1].state, WEIR_SCHED_DONE);
     ck_assert_int_eq(cluster.tasks[2].state, WEIR_SCHED_RUNNING);
     ck_assert_int_eq(cluster.tasks[2].node, 1);
@@ -166,6 +166,6 @@ START_TEST(rows_change_as_a_cluster_would)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("apply", set_up, tear_down, a_job_is_handed_out_whole_and_evictions_come_first,
-                    an_error_ends_it_and_is_returned,
+                    an_error_finishes_it_and_is_returned,
                     what_an_executor_cannot_do_is_refused_before_anything_is_done,
                     a_plan_of_nothing_hands_out_nothing, rows_change_as_a_cluster_would)

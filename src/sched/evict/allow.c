@@ -1,7 +1,7 @@
 #include "sched/evict/allow.h"
 
-#include "sched/model/chunk.h"
-#include "sched/share/borrowed.h"
+#include "sched/model/quantum.h"
+#include "sched/share/over_quota.h"
 
 /** Whether what is lost asks for less than it had of a model of which its queues have quotas: it
  * may run on others as well, so it need not stand behind who must run on this one. */
@@ -31,14 +31,14 @@ static bool would_return(const struct solver *solver, const struct reclaim_loss 
     int32_t taker = cluster->snapshot->jobs[solver->job].queue, loser = loss->queue;
     int32_t first = solver->first_waiting[taker];
     bool is_first = first < 0 || first == solver->job;
-    bool asks_less = !cluster->profile->keep_places && is_adaptable(cluster, loss);
+    bool asks_less = !cluster->profile->nominations && is_adaptable(cluster, loss);
     if (is_first && !asks_less) {
         return false;
     }
     struct weir_sched_amount amount = solver->amount, fixed;
     if (!is_first) {
-        int32_t n = chunk_next(cluster, first, solver->scratch);
-        chunk_amount(cluster, solver->scratch, n, &amount, &fixed);
+        int32_t n = quantum_next(cluster, first, solver->scratch);
+        quantum_amount(cluster, solver->scratch, n, &amount, &fixed);
     }
     cluster_find_siblings(cluster, &taker, &loser);
     struct weir_sched_amount has = cluster->queues[taker].allocated;
@@ -102,7 +102,7 @@ static bool would_overfeed(const struct solver *solver)
     const struct weir_sched_job *job = &cluster->snapshot->jobs[solver->job];
     size_t checkpoint = cluster_checkpoint(cluster);
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-        if (cluster->tasks[t].phase == PHASE_PIPELINED && cluster->tasks[t].held < 0) {
+        if (cluster->tasks[t].phase == PHASE_PIPELINED && cluster->tasks[t].current_node < 0) {
             cluster_evict(cluster, t, WEIR_SCHED_EVICT_NONE, WEIR_SCHED_NONE);
         }
     }
@@ -114,15 +114,15 @@ static bool would_overfeed(const struct solver *solver)
         }
         const struct weir_sched_amount none = {{0}};
         struct weir_sched_amount amount, fixed;
-        int32_t n = chunk_next(cluster, first, solver->scratch);
+        int32_t n = quantum_next(cluster, first, solver->scratch);
         size_t before = cluster_checkpoint(cluster);
-        chunk_amount(cluster, solver->scratch, n, &amount, &fixed);
+        quantum_amount(cluster, solver->scratch, n, &amount, &fixed);
         bool is_open = n > 0 && !is_overfed(cluster, q, &amount, &amount);
         if (n > 0 && (!is_open || cluster->n_resources > WEIR_SCHED_FIRST_MODEL) &&
             is_served_before(solver, q, &amount) &&
             shares_admit(cluster, q, &amount, &fixed, NULL) &&
             placer_place(solver->placer, first, solver->scratch, n, NULL)) {
-            chunk_amount(cluster, solver->scratch, n, &amount, &fixed); /* Now with its models. */
+            quantum_amount(cluster, solver->scratch, n, &amount, &fixed); /* Now with its models. */
             is_overfeeding = !is_open || is_overfed(cluster, q, &amount, &none);
         }
         cluster_rollback(cluster, before);
@@ -157,11 +157,11 @@ bool allow_reclaim(const struct solver *solver, const struct reclaim_loss *losse
     }
     /* Where places are kept, what a reclaim gives stands: so each can be asked to lower what is
      * borrowed, and there is no second one that takes it back. */
-    bool must_lower = cluster->profile->keep_places && n_losses > 0;
+    bool must_lower = cluster->profile->nominations && n_losses > 0;
     return reclaim_is_fair(cluster, queue, &solver->amount, is_fixed, losses, n_losses,
                            solver->remaining) &&
-           (!must_lower ||
-            borrowed_is_less(cluster, queue, &solver->amount, losses, n_losses, solver->remaining));
+           (!must_lower || over_quota_is_less(cluster, queue, &solver->amount, losses, n_losses,
+                                              solver->remaining));
 }
 
 bool allow_lent(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)

@@ -1,15 +1,15 @@
 #include "sched/evict/attempts.h"
 
 #include "sched/evict/candidates.h"
-#include "sched/forecast/calendar.h"
-#include "sched/model/chunk.h"
+#include "sched/forecast/run_time.h"
+#include "sched/model/quantum.h"
 
 #include <stdlib.h>
 
 bool attempts_describe(struct cycle *cycle, int32_t job, struct failure *out)
 {
     const struct cluster *cluster = &cycle->cluster;
-    int32_t n = chunk_next(cluster, job, cycle->tasks);
+    int32_t n = quantum_next(cluster, job, cycle->tasks);
     if (n == 0 || cluster->jobs[job].n_groups != 1 ||
         cluster->groups[cluster->jobs[job].first_group].topology >= 0) {
         return false;
@@ -19,7 +19,7 @@ bool attempts_describe(struct cycle *cycle, int32_t job, struct failure *out)
                             .shape = cluster->tasks[cycle->tasks[0]].shape,
                             .n_tasks = n,
                             .priority = cluster->snapshot->jobs[job].priority,
-                            .run_ms = calendar_bound_ms(&cluster->snapshot->jobs[job]),
+                            .run_ms = run_time_bound_ms(&cluster->snapshot->jobs[job]),
                             .next = -1};
     out->run_ms = out->run_ms > 0 ? out->run_ms : INT64_MAX;
     for (int32_t i = 1; i < n; i++) {

@@ -1,6 +1,6 @@
 #include "sched/evict/candidates.h"
 
-#include "sched/model/chunk.h"
+#include "sched/model/quantum.h"
 #include "sched/order/ageing.h"
 #include "sched/order/service.h"
 #include "sched/share/shares.h"
@@ -87,14 +87,14 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
  *  their minimum. */
 static bool only_grows(const struct cluster *cluster, int32_t job)
 {
-    return chunk_rank(cluster, job) != CHUNK_BELOW;
+    return quantum_rank(cluster, job) != QUANTUM_BELOW;
 }
 
 /** Whether the job has waited too long for less than its minimum: then it takes from whoever of its
  *  queue is not spared for the same reason. */
 static bool is_due(const struct cluster *cluster, int32_t job)
 {
-    return chunk_rank(cluster, job) == CHUNK_BELOW && ageing_is_due(cluster, job);
+    return quantum_rank(cluster, job) == QUANTUM_BELOW && ageing_is_due(cluster, job);
 }
 
 static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int64_t asks_milli,
@@ -116,7 +116,7 @@ void candidates_of_queue(struct cycle *cycle, int32_t job)
     int32_t queue = cluster->jobs[job].queue;
     int64_t min_run = min_run_ms(cluster, queue, false);
     struct weir_sched_amount asks;
-    chunk_amount(cluster, cycle->tasks, chunk_next(cluster, job, cycle->tasks), &asks, NULL);
+    quantum_amount(cluster, cycle->tasks, quantum_next(cluster, job, cycle->tasks), &asks, NULL);
     update_running(cycle);
     memset(cycle->solver.is_victim, SOLVER_NOT_A_VICTIM, (size_t)cluster->snapshot->n_jobs);
     for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
@@ -134,7 +134,7 @@ bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sch
     struct solver *solver = &cycle->solver;
     int32_t own = cluster->jobs[job].queue;
     bool is_any = false;
-    if (!cluster->profile->guarantee_first || !cluster->profile->keep_places ||
+    if (!cluster->profile->guarantee_first || !cluster->profile->nominations ||
         !is_due(cluster, job) || !shares_is_within_quotas(cluster, own, amount)) {
         return false;
     }
@@ -142,7 +142,7 @@ bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sch
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
         bool borrows = q != own && !shares_holds_its_own(cluster, q, amount, NULL);
         int64_t min_run = borrows ? min_run_ms(cluster, q, true) : 0;
-        solver->rings[q] = q != own;
+        solver->tiers[q] = q != own;
         for (int32_t i = cluster->queue_first[q]; i < cluster->queue_first[q + 1]; i++) {
             int32_t victim = cluster->queue_jobs[i];
             if (borrows && cycle->runs[victim] != SOLVER_NOT_A_VICTIM &&

@@ -12,8 +12,8 @@
  * Each kind is asked for alone, after allocation has nothing more to give, so that what is seen to
  * change is its work. Seeds are the numbers of the cases.
  */
-#include "sched/test/test_live.h"
 #include "sched/test/test_seeds.h"
+#include "sched/test/test_workload.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -269,13 +269,13 @@ static void make_cluster(struct test_cluster *cluster, uint64_t seed)
     }
     for (int32_t j = cluster->snapshot.n_jobs / 2; j < cluster->snapshot.n_jobs; j++) {
         for (int32_t t = 0; t < cluster->jobs[j].n_tasks; t++) {
-            cluster->tasks[cluster->jobs[j].first_task + t].state = WEIR_SCHED_HELD;
+            cluster->tasks[cluster->jobs[j].first_task + t].state = WEIR_SCHED_GATED;
         }
     }
     allocate(cluster);
     for (int32_t t = 0; t < cluster->snapshot.n_tasks; t++) {
         struct weir_sched_task *task = &cluster->tasks[t];
-        task->state = task->state == WEIR_SCHED_HELD ? WEIR_SCHED_PENDING : task->state;
+        task->state = task->state == WEIR_SCHED_GATED ? WEIR_SCHED_PENDING : task->state;
     }
 }
 

@@ -1,17 +1,17 @@
 #include "sched/evict/solver.h"
 
 #include "base/macros.h"
-#include "sched/evict/settle.h"
+#include "sched/evict/replace_victims.h"
 #include "sched/evict/victims.h"
-#include "sched/model/chunk.h"
-#include "sched/model/portion.h"
+#include "sched/model/fraction.h"
+#include "sched/model/quantum.h"
 #include "sched/place/affinity.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /** After so many scenarios it is worth asking whether any could do. */
-#define DOUBT_AFTER 4
+#define PRUNE_AFTER 4
 
 /** Gangs of so many tasks and more are solved task by task for good. */
 #define FREEZE_FROM 16
@@ -46,10 +46,10 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     solver->units = make_raw(n_tasks, sizeof *solver->units);
     solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
     solver->links = make_raw(n_tasks, sizeof *solver->links);
-    solver->gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->gains);
-    solver->is_hopeful = make_raw((size_t)snapshot->n_nodes, sizeof(bool));
-    solver->all_gains = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_gains);
-    solver->rings = make((size_t)snapshot->n_queues, sizeof *solver->rings);
+    solver->reclaimable = make_raw((size_t)snapshot->n_nodes, sizeof *solver->reclaimable);
+    solver->is_feasible = make_raw((size_t)snapshot->n_nodes, sizeof(bool));
+    solver->all_reclaimable = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_reclaimable);
+    solver->tiers = make((size_t)snapshot->n_queues, sizeof *solver->tiers);
     solver->may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
     solver->pending = make_raw(n_tasks, sizeof(int32_t));
     solver->evicted = make_raw(n_tasks, sizeof(int32_t));
@@ -63,10 +63,10 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
         solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
         solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
         solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
-        solver->gains != NULL && solver->all_gains != NULL && solver->may_lose != NULL &&
-        solver->is_hopeful != NULL && solver->rings != NULL &&
+        solver->reclaimable != NULL && solver->all_reclaimable != NULL &&
+        solver->may_lose != NULL && solver->is_feasible != NULL && solver->tiers != NULL &&
         solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
-    return is_whole ? prospect_init(&solver->prospect, cluster, placer) : WEIR_ERR_NOMEM;
+    return is_whole ? feasibility_init(&solver->feasibility, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
 void solver_fini(struct solver *solver)
@@ -85,12 +85,12 @@ void solver_fini(struct solver *solver)
     free(solver->units);
     free(solver->node_head);
     free(solver->links);
-    free(solver->gains);
-    free(solver->all_gains);
-    free(solver->is_hopeful);
+    free(solver->reclaimable);
+    free(solver->all_reclaimable);
+    free(solver->is_feasible);
     free(solver->may_lose);
-    free(solver->rings);
-    prospect_fini(&solver->prospect);
+    free(solver->tiers);
+    feasibility_fini(&solver->feasibility);
     free(solver->pending);
     free(solver->evicted);
     free(solver->recorded);
@@ -102,7 +102,7 @@ void solver_fini(struct solver *solver)
 
 static void evict_one(struct solver *solver, int32_t u)
 {
-    struct solver_unit *unit = &solver->units[u];
+    struct eviction_unit *unit = &solver->units[u];
     if (unit->is_evicted) {
         return;
     }
@@ -140,7 +140,7 @@ static void clear_scenario(struct solver *solver)
 
 static int32_t add_unit_nodes(const struct solver *solver, int32_t u, int32_t n)
 {
-    const struct solver_unit *unit = &solver->units[u];
+    const struct eviction_unit *unit = &solver->units[u];
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
         solver->made[n++] = solver->unit_nodes[i];
     }
@@ -171,25 +171,25 @@ static bool place_pending(struct solver *solver, int32_t n_tasks)
     int32_t queue = solver->cluster->snapshot->jobs[solver->job].queue;
     const int32_t *tasks = solver->pending + solver->n_frozen;
     n_tasks -= solver->n_frozen;
-    chunk_amount_at_least(solver->cluster, tasks, n_tasks, &amount, &fixed);
+    quantum_amount_at_least(solver->cluster, tasks, n_tasks, &amount, &fixed);
     return shares_admit(solver->cluster, queue, &amount, &fixed, NULL) &&
            placer_place(solver->placer, solver->job, tasks, n_tasks, NULL);
 }
 
 /** A gang that goes leaves room on many nodes; only that on one more counts for one more task. */
-static void shut_others(struct solver *solver, int32_t node, bool is_shut)
+static void exclude_others(struct solver *solver, int32_t node, bool is_excluded)
 {
     for (int32_t i = 0; i < solver->n_evicted; i++) {
-        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        const struct eviction_unit *unit = &solver->units[solver->evicted[i]];
         for (int32_t t = unit->first; t < unit->first + unit->n && !unit->is_recorded; t++) {
-            int32_t held = solver->unit_nodes[t];
-            solver->cluster->is_shut[held] = is_shut && held != node;
+            int32_t current_node = solver->unit_nodes[t];
+            solver->cluster->is_excluded[current_node] = is_excluded && current_node != node;
         }
     }
     for (int32_t i = 0; i < solver->n_recorded; i++) {
-        const struct solver_unit *unit = &solver->units[solver->recorded[i]];
+        const struct eviction_unit *unit = &solver->units[solver->recorded[i]];
         for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
-            solver->cluster->is_shut[solver->unit_nodes[t]] = false;
+            solver->cluster->is_excluded[solver->unit_nodes[t]] = false;
         }
     }
 }
@@ -217,15 +217,15 @@ static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, i
         solver->placer->only = made_room(solver, node);
         bool is_whole = place_pending(solver, n_tasks);
         solver->placer->only = (struct place_nodes){0};
-        if (is_whole && settle_victims(solver, n_tasks)) {
+        if (is_whole && replace_victims(solver, n_tasks)) {
             return true;
         }
         cluster_rollback(cluster, checkpoint);
     }
-    shut_others(solver, node, true);
+    exclude_others(solver, node, true);
     bool is_placed = place_pending(solver, n_tasks);
-    shut_others(solver, node, false);
-    return is_placed && settle_victims(solver, n_tasks);
+    exclude_others(solver, node, false);
+    return is_placed && replace_victims(solver, n_tasks);
 }
 
 static void record(struct solver *solver)
@@ -233,7 +233,7 @@ static void record(struct solver *solver)
     solver->n_recorded = 0;
     for (int32_t i = 0; i < solver->n_evicted; i++) {
         int32_t u = solver->evicted[i];
-        solver->units[u].is_recorded = !settle_is_whole(solver, &solver->units[u]);
+        solver->units[u].is_recorded = !replace_is_whole(solver, &solver->units[u]);
         if (solver->units[u].is_recorded) {
             solver->recorded[solver->n_recorded++] = u;
         }
@@ -253,54 +253,56 @@ static void freeze(struct solver *solver, int32_t n_tasks)
         return;
     }
     for (int32_t i = 0; i < solver->n_evicted; i++) {
-        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        const struct eviction_unit *unit = &solver->units[solver->evicted[i]];
         for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
-            if (cluster->tasks[solver->unit_tasks[t]].target >= 0) {
+            if (cluster->tasks[solver->unit_tasks[t]].planned_node >= 0) {
                 return; /* Who stays or moves now may have to go for a later task. */
             }
         }
     }
     for (int32_t i = 0; i < solver->n_evicted; i++) { /* They are no longer there to be popped. */
-        const struct solver_unit *unit = &solver->units[solver->evicted[i]];
+        const struct eviction_unit *unit = &solver->units[solver->evicted[i]];
         solver->popped[unit->job] -= unit->n;
     }
-    solver->n_frozen_losses = settle_count_losses(solver);
+    solver->n_frozen_losses = replace_count_losses(solver);
     solver->n_frozen = n_tasks;
     solver->checkpoint = cluster_checkpoint(cluster);
     solver->n_evicted = solver->n_recorded = 0;
 }
 
 /** What all possible victims hold, by node. */
-static void count_all_gains(struct solver *solver)
+static void count_all_reclaimable(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    memset(solver->all_gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->all_gains);
+    memset(solver->all_reclaimable, 0, (size_t)snapshot->n_nodes * sizeof *solver->all_reclaimable);
     solver->n_steps += snapshot->n_tasks / SOLVER_JOBS_PER_STEP;
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         const struct job_state *job = &cluster->jobs[j];
         bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
-            if (cluster->tasks[t].held >= 0 && cluster->tasks[t].held == cluster->tasks[t].target) {
-                prospect_count(&solver->prospect, t, cluster->tasks[t].held,
-                               solver->may_lose[job->queue], job->n_tasks > 1,
-                               &solver->all_gains[cluster->tasks[t].held]);
+            if (cluster->tasks[t].current_node >= 0 &&
+                cluster->tasks[t].current_node == cluster->tasks[t].planned_node) {
+                feasibility_count(&solver->feasibility, t, cluster->tasks[t].current_node,
+                                  solver->may_lose[job->queue], job->n_tasks > 1,
+                                  &solver->all_reclaimable[cluster->tasks[t].current_node]);
             }
         }
     }
 }
 
 /** Whether the job would fit if all possible victims were gone: if not, nothing else can help. */
-static bool is_hopeless(struct solver *solver, int32_t n_tasks)
+static bool is_infeasible(struct solver *solver, int32_t n_tasks)
 {
     clear_scenario(solver);
     if (solver->is_simple) {
-        const struct prospect_gain *gains = solver->prospect.gains;
+        const struct reclaimable *reclaimable = solver->feasibility.reclaimable;
         if (!solver->must_move_all) {
-            count_all_gains(solver);
-            gains = solver->all_gains;
+            count_all_reclaimable(solver);
+            reclaimable = solver->all_reclaimable;
         }
-        return prospect_count_fits(solver->cluster, solver->pending[0], gains, n_tasks) < n_tasks;
+        return feasibility_count_fits(solver->cluster, solver->pending[0], reclaimable, n_tasks) <
+               n_tasks;
     }
     while (victims_pop(solver)) {
     }
@@ -318,7 +320,7 @@ static bool could_help(struct solver *solver, int32_t n_tasks, int32_t node)
 {
     clear_scenario(solver);
     return n_tasks > 1 || !solver->is_simple ||
-           prospect_fits(solver->cluster, solver->pending[0], node, &solver->gains[node]);
+           feasibility_fits(solver->cluster, solver->pending[0], node, &solver->reclaimable[node]);
 }
 
 /** Whether a unit before u that is not recorded has a task on the node. */
@@ -335,7 +337,7 @@ static bool has_earlier(const struct solver *solver, int32_t node, int32_t u)
 
 /**
  * All on the node up to unit u go; and if that is more than may be taken, u alone where the search
- * is one by right or by age (n_rings): a gang that loses first and is too large to go stands on
+ * is one by right or by age (n_tiers): a gang that loses first and is too large to go stands on
  * many nodes, and who stands beside it may be what is lent.
  */
 static bool try_node(struct solver *solver, int32_t n_tasks, int32_t node, int32_t u)
@@ -343,13 +345,13 @@ static bool try_node(struct solver *solver, int32_t n_tasks, int32_t node, int32
     if (try_scenario(solver, n_tasks, node, 0, u)) {
         return true;
     }
-    return solver->n_rings > 0 && has_earlier(solver, node, u) &&
+    return solver->n_tiers > 0 && has_earlier(solver, node, u) &&
            try_scenario(solver, n_tasks, node, u, u);
 }
 
 static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
 {
-    const struct solver_unit *unit = &solver->units[u];
+    const struct eviction_unit *unit = &solver->units[u];
     if (unit->is_recorded) {
         return false;
     }
@@ -388,7 +390,8 @@ static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
         if (solver->n_scenarios >= most || solver->n_steps >= solver->steps_max) {
             return false;
         }
-        if (u == DOUBT_AFTER && n_tasks == 1 && !solver->is_narrow && is_hopeless(solver, n_all)) {
+        if (u == PRUNE_AFTER && n_tasks == 1 && !solver->is_pruned &&
+            is_infeasible(solver, n_all)) {
             return false;
         }
     }
@@ -402,7 +405,7 @@ static int64_t devices_wanted(const struct solver *solver, int32_t n_tasks)
     for (int32_t i = 0; i < n_tasks; i++) {
         const struct weir_sched_demand *demand =
             cluster_demand(solver->cluster, solver->pending[i]);
-        sum += portion_least(demand);
+        sum += fraction_least(demand);
     }
     return sum;
 }
@@ -435,11 +438,12 @@ static bool is_possible(const struct solver *solver, int32_t n_tasks)
                                                    cluster->tasks[task].shape;) {
             end++;
         }
-        int64_t n_held = 0;
-        for (int32_t node = 0; node < cluster->snapshot->n_nodes && n_held < end - first; node++) {
-            n_held += fits_ever(cluster, task, node) ? most_on(cluster, task, node) : 0;
+        int64_t n_possible = 0;
+        for (int32_t node = 0; node < cluster->snapshot->n_nodes && n_possible < end - first;
+             node++) {
+            n_possible += fits_ever(cluster, task, node) ? most_on(cluster, task, node) : 0;
         }
-        if (n_held < end - first) {
+        if (n_possible < end - first) {
             return false;
         }
     }
@@ -463,20 +467,20 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
             return false;
         }
     }
-    chunk_amount_at_least(cluster, solver->pending, 1, &amount, &fixed);
+    quantum_amount_at_least(cluster, solver->pending, 1, &amount, &fixed);
     return shares_admit(cluster, queue, &amount, &fixed, NULL);
 }
 
 /** Note the nodes on which a task of the job would fit if everybody who could move had.
  *  @return Whether all n_tasks would. */
-static bool find_hopes(struct solver *solver, int32_t n_tasks)
+static bool find_feasible(struct solver *solver, int32_t n_tasks)
 {
     int64_t n = 0;
     solver->n_steps += solver->cluster->snapshot->n_nodes / SOLVER_LOOKS_PER_STEP;
     for (int32_t at = 0; at < solver->cluster->snapshot->n_nodes; at++) {
-        int64_t n_here =
-            prospect_count_on(solver->cluster, solver->pending[0], at, &solver->prospect.gains[at]);
-        solver->is_hopeful[at] = n_here > 0;
+        int64_t n_here = feasibility_count_on(solver->cluster, solver->pending[0], at,
+                                              &solver->feasibility.reclaimable[at]);
+        solver->is_feasible[at] = n_here > 0;
         n += n_here;
     }
     return n >= n_tasks;
@@ -491,11 +495,11 @@ int64_t solver_steps_for_moves(const struct solver *solver, int64_t most)
 bool solver_solve(struct solver *solver)
 {
     struct cluster *cluster = solver->cluster;
-    int32_t n_tasks = chunk_next(cluster, solver->job, solver->pending);
+    int32_t n_tasks = quantum_next(cluster, solver->job, solver->pending);
     if (n_tasks == 0) {
         return false;
     }
-    chunk_amount(cluster, solver->pending, n_tasks, &solver->amount, &solver->fixed);
+    quantum_amount(cluster, solver->pending, n_tasks, &solver->amount, &solver->fixed);
     if (solver->must_move_all && devices_wanted(solver, n_tasks) > cluster->room_milli) {
         return false; /* Moving work makes no room that was not there. */
     }
@@ -503,8 +507,8 @@ bool solver_solve(struct solver *solver)
         return false;
     }
     solver->is_simple = is_simple(solver, n_tasks);
-    solver->is_narrow = solver->must_move_all && solver->is_simple && solver->is_large;
-    if (solver->is_narrow && !find_hopes(solver, n_tasks)) {
+    solver->is_pruned = solver->must_move_all && solver->is_simple && solver->is_large;
+    if (solver->is_pruned && !find_feasible(solver, n_tasks)) {
         return false;
     }
     if (n_tasks >= FREEZE_FROM && victims_open(solver) != WEIR_OK) {

@@ -7,7 +7,7 @@
 #ifndef WEIR_SCHED_SOLVER_H
 #define WEIR_SCHED_SOLVER_H
 
-#include "sched/evict/prospect.h"
+#include "sched/evict/feasibility.h"
 #include "sched/order/order.h"
 #include "sched/place/place.h"
 #include "sched/share/reclaim.h"
@@ -36,14 +36,14 @@ enum solver_victim {
 };
 
 /** Tasks of one job that end together. */
-struct solver_unit {
+struct eviction_unit {
     int32_t first, n; /**< Of solver.unit_tasks. */
     int32_t job;
     int32_t previous; /**< Unit of the same job that was popped before; -1. */
     bool is_last;     /**< Nothing of the job stays without it. */
     bool is_recorded; /**< Part of the solution for the tasks solved so far. */
     bool is_evicted;  /**< In the scenario that is in place. */
-    bool must_stay;   /**< While victims are settled: before those that may be lost. */
+    bool must_run_on; /**< While victims are settled: before those that may be lost. */
 };
 
 /** The victims of a search before any was popped, for the next one. */
@@ -73,7 +73,7 @@ struct solver {
     bool must_move_all; /**< Consolidation: whoever is evicted must have a new place. */
     bool may_move;      /**< Look for new places for victims. */
 
-    struct prospect prospect;
+    struct feasibility feasibility;
     bool are_open;  /**< `victims` and what follows is made for the job at hand. */
     bool is_simple; /**< The job's first task: what it needs is a matter of one node alone. */
     struct order victims;
@@ -85,18 +85,18 @@ struct solver {
 
     int32_t *unit_nodes; /**< Node of each of unit_tasks before it goes. */
     int32_t *unit_tasks; /**< Tasks of the units popped so far, unit after unit. */
-    struct solver_unit *units;
+    struct eviction_unit *units;
     int32_t n_units, n_unit_tasks;
     int32_t *node_head;              /**< Per node: last link of a unit with a task there; -1. */
     struct solver_link *links;       /**< As many as unit_tasks. */
-    struct prospect_gain *gains;     /**< Per node: of the units popped so far. */
-    struct prospect_gain *all_gains; /**< Of all victims: scratch. */
-    bool *is_hopeful; /**< Per node: the job's tasks would fit if all who could move had. */
-    bool is_narrow;   /**< Only victims on such nodes are popped. */
-    bool is_large;    /**< By SOLVER_LARGE. */
-    int32_t *rings; /**< Per leaf queue how far it is: the victims of ring 0 go first, then those of
+    struct reclaimable *reclaimable; /**< Per node: of the units popped so far. */
+    struct reclaimable *all_reclaimable; /**< Of all victims: scratch. */
+    bool *is_feasible; /**< Per node: the job's tasks would fit if all who could move had. */
+    bool is_pruned;    /**< Only victims on such nodes are popped. */
+    bool is_large;     /**< By SOLVER_LARGE. */
+    int32_t *tiers; /**< Per leaf queue how far it is: the victims of ring 0 go first, then those of
                          1; each is tried with those before it on its node, and alone. Input. */
-    int32_t n_rings, ring; /**< 0: all at once. The former is input. */
+    int32_t n_tiers, tier; /**< 0: all at once. The former is input. */
     bool *may_lose;        /**< Per leaf queue: may lose work; else its victims must move. Input. */
 
     int32_t *evicted; /**< Units of the scenario in place, in the order of popping. */

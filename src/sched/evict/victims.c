@@ -1,19 +1,19 @@
 #include "sched/evict/victims.h"
 
-#include "sched/model/chunk.h"
+#include "sched/model/quantum.h"
 
 #include <string.h>
 
 /** Who is in the way is sorted apart if it is less than this part of all victims. */
-#define NARROW_PART 4
+#define PRUNED_PART 4
 
 /** The victims of one ring in order, the others being popped already or to come. */
-static weir_status open_ring(struct solver *solver)
+static weir_status open_tier(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
     for (int32_t i = 0; i < cluster->snapshot->n_jobs; i++) {
         solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM &&
-                               solver->rings[cluster->jobs[i].queue] == solver->ring;
+                               solver->tiers[cluster->jobs[i].queue] == solver->tier;
     }
     order_fini(&solver->victims);
     return order_init(&solver->victims, cluster, solver->is_listed, true);
@@ -25,7 +25,7 @@ static bool is_in_the_way(const struct solver *solver, int32_t job)
     const struct job_state *state = &solver->cluster->jobs[job];
     for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
         int32_t node = cluster_seat(solver->cluster, t);
-        if (node >= 0 && solver->is_hopeful[node]) {
+        if (node >= 0 && solver->is_feasible[node]) {
             return true;
         }
     }
@@ -33,7 +33,7 @@ static bool is_in_the_way(const struct solver *solver, int32_t job)
 }
 
 /** The victims in the way in order; without an effect if they are most of all. */
-static weir_status open_narrow(struct solver *solver)
+static weir_status open_pruned(struct solver *solver)
 {
     int32_t n_jobs = solver->cluster->snapshot->n_jobs, n_victims = 0, n_listed = 0;
     for (int32_t i = 0; i < n_jobs; i++) {
@@ -43,8 +43,8 @@ static weir_status open_narrow(struct solver *solver)
         n_listed += solver->is_listed[i];
     }
     solver->n_steps += n_jobs / SOLVER_LOOKS_PER_STEP;
-    solver->is_narrow = n_listed < n_victims / NARROW_PART;
-    if (!solver->is_narrow) {
+    solver->is_pruned = n_listed < n_victims / PRUNED_PART;
+    if (!solver->is_pruned) {
         return WEIR_OK;
     }
     solver->n_steps += n_listed / SOLVER_SORTS_PER_STEP;
@@ -78,8 +78,8 @@ static weir_status open_wide(struct solver *solver)
     for (int32_t i = 0; i < n_jobs; i++) {
         solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
     }
-    solver->ring = 0;
-    return solver->n_rings > 0 ? open_ring(solver) : open_order(solver);
+    solver->tier = 0;
+    return solver->n_tiers > 0 ? open_tier(solver) : open_order(solver);
 }
 
 weir_status victims_open(struct solver *solver)
@@ -87,7 +87,7 @@ weir_status victims_open(struct solver *solver)
     const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
     solver->n_units = solver->n_unit_tasks = 0;
     solver->are_open = true;
-    memset(solver->gains, 0, (size_t)snapshot->n_nodes * sizeof *solver->gains);
+    memset(solver->reclaimable, 0, (size_t)snapshot->n_nodes * sizeof *solver->reclaimable);
     memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         solver->node_head[i] = -1;
@@ -95,16 +95,16 @@ weir_status victims_open(struct solver *solver)
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         solver->last_unit[i] = -1;
     }
-    if (solver->is_narrow) {
-        WEIR_TRY(open_narrow(solver));
+    if (solver->is_pruned) {
+        WEIR_TRY(open_pruned(solver));
     }
-    return solver->is_narrow ? WEIR_OK : open_wide(solver);
+    return solver->is_pruned ? WEIR_OK : open_wide(solver);
 }
 
 void victims_close(struct solver *solver)
 {
     solver->are_open = false;
-    if (solver->n_rings > 0 || solver->is_narrow) {
+    if (solver->n_tiers > 0 || solver->is_pruned) {
         order_fini(&solver->victims); /* It is no copy of what was sorted. */
     }
     solver->n_units = solver->n_unit_tasks = 0;
@@ -141,7 +141,7 @@ static int32_t next_of_tree(struct solver *solver, int32_t job, int32_t n_popped
     size_t checkpoint = cluster_checkpoint(cluster);
     int32_t n = 0;
     for (int32_t n_done = 0; cluster->status == WEIR_OK; n_done += n) {
-        n = chunk_to_evict(cluster, job, out);
+        n = quantum_to_evict(cluster, job, out);
         *out_is_last = n == cluster->groups[cluster->jobs[job].first_group].n_alive;
         if (n == 0 || n_done >= n_popped) {
             break;
@@ -168,13 +168,14 @@ static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool 
 
 static void link_unit(struct solver *solver, int32_t unit)
 {
-    const struct solver_unit *of = &solver->units[unit];
+    const struct eviction_unit *of = &solver->units[unit];
     const struct job_state *job = &solver->cluster->jobs[of->job];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
         int32_t node = cluster_seat(solver->cluster, solver->unit_tasks[i]);
         solver->unit_nodes[i] = node;
-        prospect_count(&solver->prospect, solver->unit_tasks[i], node, solver->may_lose[job->queue],
-                       job->n_tasks > 1, &solver->gains[node]);
+        feasibility_count(&solver->feasibility, solver->unit_tasks[i], node,
+                          solver->may_lose[job->queue], job->n_tasks > 1,
+                          &solver->reclaimable[node]);
         int32_t last = solver->node_head[node];
         if (last < 0 || solver->links[last].unit != unit) {
             solver->links[i] = (struct solver_link){.unit = unit, .next = last};
@@ -188,7 +189,7 @@ static void push_rest(struct solver *solver, int32_t job, int32_t *scratch)
 {
     bool is_last = true;
     next_unit(solver, job, scratch, &is_last);
-    order_push_ranked(&solver->victims, job, is_last ? CHUNK_AT : CHUNK_ABOVE);
+    order_push_ranked(&solver->victims, job, is_last ? QUANTUM_AT : QUANTUM_ABOVE);
 }
 
 bool victims_pop(struct solver *solver)
@@ -200,9 +201,9 @@ bool victims_pop(struct solver *solver)
     }
     for (;;) {
         int32_t job = order_pop(&solver->victims);
-        if (job < 0 && solver->ring + 1 < solver->n_rings) {
-            solver->ring++;
-            if (open_ring(solver) != WEIR_OK) {
+        if (job < 0 && solver->tier + 1 < solver->n_tiers) {
+            solver->tier++;
+            if (open_tier(solver) != WEIR_OK) {
                 solver->cluster->status = WEIR_ERR_NOMEM;
                 return false;
             }
@@ -217,17 +218,17 @@ bool victims_pop(struct solver *solver)
         if (n == 0) {
             continue;
         }
-        solver->units[solver->n_units] = (struct solver_unit){.first = solver->n_unit_tasks,
-                                                              .n = n,
-                                                              .job = job,
-                                                              .previous = solver->last_unit[job],
-                                                              .is_last = is_last};
+        solver->units[solver->n_units] = (struct eviction_unit){.first = solver->n_unit_tasks,
+                                                                .n = n,
+                                                                .job = job,
+                                                                .previous = solver->last_unit[job],
+                                                                .is_last = is_last};
         solver->last_unit[job] = solver->n_units;
         solver->n_unit_tasks += n;
         solver->popped[job] += n;
         link_unit(solver, solver->n_units++);
         struct weir_sched_amount amount;
-        chunk_amount(solver->cluster, out, n, &amount, NULL);
+        quantum_amount(solver->cluster, out, n, &amount, NULL);
         order_count_loss(&solver->victims, job, &amount);
         if (!is_last) {
             push_rest(solver, job, out + n);

@@ -1,9 +1,9 @@
 #include "sched/forecast/backfill.h"
 
 #include "base/macros.h"
-#include "sched/forecast/calendar.h"
 #include "sched/forecast/future.h"
-#include "sched/model/chunk.h"
+#include "sched/forecast/run_time.h"
+#include "sched/model/quantum.h"
 #include "sched/share/shares.h"
 
 #include <stdlib.h>
@@ -19,19 +19,19 @@ weir_status backfill_init(struct backfill *backfill, struct cluster *cluster, st
     if (backfill->slots_cap == 0) {
         return WEIR_OK;
     }
-    size_t n_ends = (size_t)snapshot->n_jobs + (size_t)backfill->slots_cap;
+    size_t n_completions = (size_t)snapshot->n_jobs + (size_t)backfill->slots_cap;
     backfill->slots = calloc((size_t)backfill->slots_cap, sizeof *backfill->slots);
-    backfill->ends = calloc(n_ends, sizeof *backfill->ends);
+    backfill->completions = calloc(n_completions, sizeof *backfill->completions);
     backfill->of_jobs = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->of_jobs);
     backfill->is_active = calloc((size_t)snapshot->n_jobs + 1, sizeof *backfill->is_active);
     backfill->tasks = calloc((size_t)snapshot->n_tasks + 1, sizeof *backfill->tasks);
     backfill->touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->touched);
     backfill->is_touched = calloc((size_t)snapshot->n_nodes + 1, sizeof *backfill->is_touched);
     backfill->late = calloc((size_t)backfill->slots_cap, sizeof *backfill->late);
-    bool is_whole = backfill->slots != NULL && backfill->ends != NULL && backfill->tasks != NULL &&
-                    backfill->touched != NULL && backfill->is_touched != NULL &&
-                    backfill->late != NULL && backfill->of_jobs != NULL &&
-                    backfill->is_active != NULL;
+    bool is_whole = backfill->slots != NULL && backfill->completions != NULL &&
+                    backfill->tasks != NULL && backfill->touched != NULL &&
+                    backfill->is_touched != NULL && backfill->late != NULL &&
+                    backfill->of_jobs != NULL && backfill->is_active != NULL;
     return is_whole ? scan_init(&backfill->scan, cluster) : WEIR_ERR_NOMEM;
 }
 
@@ -40,7 +40,7 @@ void backfill_fini(struct backfill *backfill)
     free(backfill->slots);
     free(backfill->places);
     free(backfill->devices);
-    free(backfill->ends);
+    free(backfill->completions);
     free(backfill->of_jobs);
     free(backfill->is_active);
     scan_fini(&backfill->scan);
@@ -67,9 +67,9 @@ static void hold_against(struct backfill *backfill, int32_t job, bool is_guarant
 {
     int64_t now = backfill->cluster->snapshot->now_ms, bound = 0;
     if (job >= 0) {
-        bound = calendar_bound_ms(&backfill->cluster->snapshot->jobs[job]);
+        bound = run_time_bound_ms(&backfill->cluster->snapshot->jobs[job]);
     }
-    int64_t end_ms = bound > 0 ? now + bound : CALENDAR_NEVER;
+    int64_t end_ms = bound > 0 ? now + bound : RUN_TIME_NEVER;
     bool is_later = false;
     for (int32_t i = 0; i < backfill->n_slots; i++) {
         struct backfill_slot *slot = &backfill->slots[i];
@@ -77,7 +77,7 @@ static void hold_against(struct backfill *backfill, int32_t job, bool is_guarant
         future_hold(backfill, slot,
                     !is_later && stands_against(backfill, slot, end_ms, is_guaranteed));
     }
-    future_settle(backfill);
+    future_update(backfill);
 }
 
 void backfill_hold_against(struct backfill *backfill, int32_t job)
@@ -105,7 +105,7 @@ void backfill_let_go(struct backfill *backfill)
     for (int32_t i = 0; i < backfill->n_slots; i++) {
         future_hold(backfill, &backfill->slots[i], false);
     }
-    future_settle(backfill);
+    future_update(backfill);
 }
 
 static bool reserve_memory(struct backfill *backfill, int32_t n)
@@ -148,17 +148,17 @@ static void record(struct backfill *backfill, struct backfill_slot *slot, int32_
         size_t n_devices = (size_t)cluster_demand(cluster, task)->n_devices;
         backfill->places[backfill->n_places++] =
             (struct backfill_place){.task = task,
-                                    .node = state->target,
+                                    .node = state->planned_node,
                                     .first_device = (int32_t)backfill->n_devices,
                                     .zones = state->zones};
         if (n_devices > 0) {
             memcpy(backfill->devices + backfill->n_devices,
-                   cluster->target_devices + state->first_spot, n_devices * sizeof(int32_t));
+                   cluster->planned_devices + state->first_assigned, n_devices * sizeof(int32_t));
         }
         backfill->n_devices += n_devices;
-        int32_t model = cluster->nodes[state->target].model;
+        int32_t model = cluster->nodes[state->planned_node].model;
         if (model >= 0 && cluster->shape_models[state->shape] < 0) {
-            int64_t devices = cluster_charge(cluster, task, state->target).accelerators;
+            int64_t devices = cluster_charge(cluster, task, state->planned_node).accelerators;
             slot->amount.of[model] += devices;
             slot->fixed.of[model] += state->is_fixed ? devices : 0;
         }
@@ -170,7 +170,7 @@ static bool waits_for_others(struct backfill *backfill, const struct backfill_sl
 {
     bool is_any = false;
     for (int32_t i = 0; i < backfill->n_slots; i++) {
-        is_any = is_any || backfill->slots[i].is_held;
+        is_any = is_any || backfill->slots[i].holds_room;
     }
     if (!is_any) {
         return false;
@@ -207,10 +207,11 @@ static int32_t least_position(const struct backfill *backfill, const struct back
     int32_t last_task = backfill->places[last->first].task;
     bool is_alike = last->n == n && n == r->n_tasks && n == l->n_tasks && l->n_groups == 0 &&
                     r->n_groups == 0 && l->queue == r->queue && !cluster->has_closings &&
-                    cluster->kept == NULL && last->shape == slot->shape &&
+                    cluster->reserved == NULL && last->shape == slot->shape &&
                     cluster->tasks[last_task].shape == slot->shape;
     int32_t least = 0;
-    while (is_alike && least < backfill->n_ends && backfill->ends[least].at_ms < last->from_ms) {
+    while (is_alike && least < backfill->n_completions &&
+           backfill->completions[least].at_ms < last->from_ms) {
         least++;
     }
     return least;
@@ -233,7 +234,7 @@ static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
 {
     struct cluster *cluster = backfill->cluster;
     struct weir_sched_wait *wait = cluster_wait(cluster, slot->job);
-    int32_t n = chunk_next(cluster, slot->job, backfill->tasks);
+    int32_t n = quantum_next(cluster, slot->job, backfill->tasks);
     slot->shape = common_shape(backfill, n);
     int32_t least = slot->shape < 0 ? 0 : least_position(backfill, slot, n);
     if (!reserve_memory(backfill, n)) { /* Now: the scan refers to what is there. */
@@ -247,9 +248,9 @@ static void find_slot(struct backfill *backfill, struct backfill_slot *slot)
     if (future_place(backfill, position, slot, n)) {
         record(backfill, slot, n);
         slot->from_ms =
-            position == 0 ? cluster->snapshot->now_ms : backfill->ends[position - 1].at_ms;
-        slot->after_job = position > 0 ? backfill->ends[position - 1].job : WEIR_SCHED_NONE;
-        slot->until_ms = calendar_end_ms(&cluster->snapshot->jobs[slot->job], slot->from_ms);
+            position == 0 ? cluster->snapshot->now_ms : backfill->completions[position - 1].at_ms;
+        slot->after_job = position > 0 ? backfill->completions[position - 1].job : WEIR_SCHED_NONE;
+        slot->until_ms = run_time_end_ms(&cluster->snapshot->jobs[slot->job], slot->from_ms);
     }
     future_take_back(backfill);
     if (slot->n > 0) {
@@ -282,15 +283,15 @@ void backfill_add(struct backfill *backfill, int32_t job)
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_profile *profile = cluster->profile;
     struct weir_sched_wait *wait = cluster_wait(cluster, job);
-    bool is_hopeless = wait->code == WEIR_SCHED_WAIT_TOO_LARGE ||
-                       wait->code == WEIR_SCHED_WAIT_NO_NODE ||
-                       (wait->code == WEIR_SCHED_WAIT_ZONES && wait->have == 0);
-    if (backfill->slots_cap == 0 || is_hopeless || chunk_rank(cluster, job) != CHUNK_BELOW) {
+    bool is_infeasible = wait->code == WEIR_SCHED_WAIT_TOO_LARGE ||
+                         wait->code == WEIR_SCHED_WAIT_NO_NODE ||
+                         (wait->code == WEIR_SCHED_WAIT_ZONES && wait->have == 0);
+    if (backfill->slots_cap == 0 || is_infeasible || quantum_rank(cluster, job) != QUANTUM_BELOW) {
         return;
     }
     struct backfill_slot slot = {.job = job};
-    int32_t n = chunk_next(cluster, job, backfill->tasks);
-    chunk_amount(cluster, backfill->tasks, n, &slot.amount, &slot.fixed);
+    int32_t n = quantum_next(cluster, job, backfill->tasks);
+    quantum_amount(cluster, backfill->tasks, n, &slot.amount, &slot.fixed);
     bool is_limited =
         !shares_admit(cluster, cluster->snapshot->jobs[job].queue, &slot.amount, &slot.fixed, NULL);
     if (!is_limited && waits_for_others(backfill, &slot, n)) {

@@ -2,7 +2,7 @@
  * Backfill with reservations, and from the same calculation when a waiting job probably starts.
  *
  * In the order in which jobs are served, the first `backfill_depth` that find no room get a
- * *reservation*: the earliest time at which, as jobs end (calendar_end_ms), all their tasks fit,
+ * *reservation*: the earliest time at which, as jobs end (run_time_end_ms), all their tasks fit,
  * and the places they would then take. From then on in this cycle the room of these places is held:
  * a later job starts only beside it, or if its known run time ends before the reservation begins.
  * So a large gang is passed only by what does not delay it, as long as jobs end when they are
@@ -24,7 +24,7 @@
 #ifndef WEIR_SCHED_BACKFILL_H
 #define WEIR_SCHED_BACKFILL_H
 
-#include "sched/forecast/ends.h"
+#include "sched/forecast/completions.h"
 #include "sched/forecast/scan.h"
 
 struct backfill_place {
@@ -42,7 +42,7 @@ struct backfill_slot {
     struct weir_sched_amount amount, fixed;
     int32_t shape;       /**< Of all its tasks; -1: they differ. */
     bool is_reservation; /**< Its room is held; else a forecast. */
-    bool is_held;        /**< In the state at the moment. */
+    bool holds_room;     /**< In the state at the moment. */
 };
 
 struct backfill {
@@ -55,12 +55,12 @@ struct backfill {
     size_t n_places, places_cap;
     int32_t *devices;
     size_t n_devices, devices_cap;
-    struct backfill_end *of_jobs; /**< Of every job, run or not, in order; once are_sorted. */
+    struct completion *of_jobs; /**< Of every job, run or not, in order; once are_sorted. */
     bool are_sorted;
     bool *is_active;        /**< Per job: some of it has a place, */
     int64_t active_version; /**< in the state of cluster.n_commits; -1: not known. */
-    struct backfill_end *ends;
-    int32_t n_ends, position; /**< The first `position` ends are supposed to be over. */
+    struct completion *completions;
+    int32_t n_completions, position; /**< The first `position` ends are supposed to be over. */
     struct scan scan;
     int32_t *tasks;             /**< Room for one job's tasks. */
     struct backfill_slot *late; /**< Forecasts to make. */

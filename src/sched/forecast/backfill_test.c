@@ -64,7 +64,7 @@ static const struct weir_sched_wait *wait_of(const struct weir_sched_plan *plan,
     return NULL;
 }
 
-START_TEST(a_small_job_passes_a_gang_only_if_it_ends_before_the_gang_can_start)
+START_TEST(a_small_job_passes_a_gang_only_if_it_finishes_before_the_gang_can_start)
 {
     static const struct {
         int64_t depth, limit_ms;
@@ -391,7 +391,7 @@ START_TEST(times_for_many_waiting_jobs_are_found_fast)
 
 END_TEST
 
-WEIR_TEST_MAIN("backfill", a_small_job_passes_a_gang_only_if_it_ends_before_the_gang_can_start,
+WEIR_TEST_MAIN("backfill", a_small_job_passes_a_gang_only_if_it_finishes_before_the_gang_can_start,
                what_is_not_reserved_is_given_however_long_it_is_used,
                the_sentence_says_what_is_needed_what_there_is_and_when,
                jobs_behind_each_other_get_times_behind_each_other,

@@ -1,8 +1,8 @@
 #include "sched/forecast/future.h"
 
 #include "base/macros.h"
-#include "sched/forecast/calendar.h"
-#include "sched/model/chunk.h"
+#include "sched/forecast/run_time.h"
+#include "sched/model/quantum.h"
 #include "sched/place/affinity.h"
 #include "sched/share/shares.h"
 
@@ -16,7 +16,7 @@ static void touch(struct backfill *backfill, int32_t node)
     }
 }
 
-void future_settle(struct backfill *backfill)
+void future_update(struct backfill *backfill)
 {
     for (int32_t i = 0; i < backfill->n_touched; i++) {
         backfill->is_touched[backfill->touched[i]] = false;
@@ -25,19 +25,19 @@ void future_settle(struct backfill *backfill)
     backfill->n_touched = 0;
 }
 
-void future_hold(struct backfill *backfill, struct backfill_slot *slot, bool is_held)
+void future_hold(struct backfill *backfill, struct backfill_slot *slot, bool holds_room)
 {
-    if (slot->is_held == is_held) {
+    if (slot->holds_room == holds_room) {
         return;
     }
-    slot->is_held = is_held;
+    slot->holds_room = holds_room;
     for (int32_t i = slot->first; i < slot->first + slot->n; i++) {
         const struct backfill_place *place = &backfill->places[i];
         cluster_hold(backfill->cluster, place->task, place->node,
-                     backfill->devices + place->first_device, place->zones, is_held ? 1 : -1);
+                     backfill->devices + place->first_device, place->zones, holds_room ? 1 : -1);
         touch(backfill, place->node);
     }
-    backfill->cluster->n_freed += !is_held;
+    backfill->cluster->n_freed += !holds_room;
 }
 
 /** When each job ends if it runs does not change within a cycle: the order is made once. */
@@ -50,9 +50,9 @@ static void sort_jobs(struct backfill *backfill)
     backfill->are_sorted = true;
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         backfill->of_jobs[j] =
-            (struct backfill_end){calendar_end_ms(&snapshot->jobs[j], snapshot->now_ms), j, -1};
+            (struct completion){run_time_end_ms(&snapshot->jobs[j], snapshot->now_ms), j, -1};
     }
-    ends_sort(backfill->of_jobs, backfill->ends, snapshot->n_jobs, snapshot->now_ms);
+    completions_sort(backfill->of_jobs, backfill->completions, snapshot->n_jobs, snapshot->now_ms);
 }
 
 /** Look again at the jobs that have changed. */
@@ -72,19 +72,19 @@ static void update_active(struct backfill *backfill)
 static void insert_end(struct backfill *backfill, int32_t at_slot)
 {
     const struct backfill_slot *slot = &backfill->slots[at_slot];
-    struct backfill_end added = {slot->until_ms, slot->job, at_slot};
+    struct completion added = {slot->until_ms, slot->job, at_slot};
     int32_t at = backfill->position;
-    for (int32_t end = backfill->n_ends; at < end;) {
+    for (int32_t end = backfill->n_completions; at < end;) {
         int32_t middle = at + (end - at) / 2;
-        if (ends_compare(&added, &backfill->ends[middle]) < 0) {
+        if (completions_compare(&added, &backfill->completions[middle]) < 0) {
             end = middle;
         } else {
             at = middle + 1;
         }
     }
-    memmove(&backfill->ends[at + 1], &backfill->ends[at],
-            (size_t)(backfill->n_ends++ - at) * sizeof added);
-    backfill->ends[at] = added;
+    memmove(&backfill->completions[at + 1], &backfill->completions[at],
+            (size_t)(backfill->n_completions++ - at) * sizeof added);
+    backfill->completions[at] = added;
 }
 
 void future_begin(struct backfill *backfill)
@@ -93,10 +93,10 @@ void future_begin(struct backfill *backfill)
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     sort_jobs(backfill);
     update_active(backfill);
-    backfill->n_ends = backfill->position = 0;
+    backfill->n_completions = backfill->position = 0;
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         if (backfill->is_active[backfill->of_jobs[i].job]) {
-            backfill->ends[backfill->n_ends++] = backfill->of_jobs[i];
+            backfill->completions[backfill->n_completions++] = backfill->of_jobs[i];
         }
     }
     for (int32_t i = 0; i < backfill->n_slots; i++) {
@@ -109,7 +109,7 @@ void future_begin(struct backfill *backfill)
 }
 
 /** Suppose that something is over (sign 1), or is not after all. */
-static void pass(struct backfill *backfill, const struct backfill_end *end, int sign)
+static void pass(struct backfill *backfill, const struct completion *end, int sign)
 {
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_job *job = &cluster->snapshot->jobs[end->job];
@@ -120,9 +120,9 @@ static void pass(struct backfill *backfill, const struct backfill_end *end, int 
         return;
     }
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-        if (cluster->tasks[t].target >= 0 && cluster->tasks[t].phase != PHASE_STUCK) {
+        if (cluster->tasks[t].planned_node >= 0 && cluster->tasks[t].phase != PHASE_STUCK) {
             cluster_suppose_gone(cluster, t, sign);
-            touch(backfill, cluster->tasks[t].target);
+            touch(backfill, cluster->tasks[t].planned_node);
         }
     }
     cluster->n_freed += sign > 0;
@@ -131,14 +131,14 @@ static void pass(struct backfill *backfill, const struct backfill_end *end, int 
 static void move_to(struct backfill *backfill, int32_t position)
 {
     while (backfill->position < position) {
-        pass(backfill, &backfill->ends[backfill->position++], 1);
+        pass(backfill, &backfill->completions[backfill->position++], 1);
     }
     while (backfill->position > position) {
-        pass(backfill, &backfill->ends[--backfill->position], -1);
+        pass(backfill, &backfill->completions[--backfill->position], -1);
     }
-    future_settle(backfill);
+    future_update(backfill);
     int64_t now = backfill->cluster->snapshot->now_ms;
-    backfill->cluster->at_ms = position == 0 ? now : backfill->ends[position - 1].at_ms;
+    backfill->cluster->at_ms = position == 0 ? now : backfill->completions[position - 1].at_ms;
 }
 
 void future_end(struct backfill *backfill)
@@ -178,11 +178,11 @@ static int32_t search(struct backfill *backfill, const struct backfill_slot *slo
 {
     int32_t misfit = least - 1, fit = WEIR_MAX(backfill->position, least), step = 1;
     while (!fits_at(backfill, fit, slot, n)) {
-        if (fit == backfill->n_ends || backfill->cluster->status != WEIR_OK) {
+        if (fit == backfill->n_completions || backfill->cluster->status != WEIR_OK) {
             return -1;
         }
         misfit = fit;
-        fit = WEIR_MIN(fit + step, backfill->n_ends);
+        fit = WEIR_MIN(fit + step, backfill->n_completions);
         step *= 2;
     }
     while (fit - misfit > 1) {
@@ -205,11 +205,11 @@ static bool is_plain(const struct backfill *backfill, const struct backfill_slot
     return n == 1 && job->n_groups == 1 && cluster->groups[job->first_group].topology < 0 &&
            !affinity_matters(cluster, backfill->tasks[0]) &&
            cluster->queues[job->queue].bounds_model < 0 && !cluster->has_closings &&
-           cluster->kept == NULL;
+           cluster->reserved == NULL;
 }
 
 /** Tell the scan what is over with an end, as pass does the cluster. */
-static void scan_end(struct backfill *backfill, const struct backfill_end *end)
+static void scan_end(struct backfill *backfill, const struct completion *end)
 {
     struct cluster *cluster = backfill->cluster;
     struct scan *scan = &backfill->scan;
@@ -222,9 +222,9 @@ static void scan_end(struct backfill *backfill, const struct backfill_end *end)
     const struct job_state *job = &cluster->jobs[end->job];
     for (int32_t t = job->first_task; slot == NULL && t < job->first_task + job->n_tasks; t++) {
         const struct task_state *state = &cluster->tasks[t];
-        if (state->target >= 0 && state->phase != PHASE_STUCK) {
-            scan_pass(scan, t, state->target, cluster->target_devices + state->first_spot,
-                      state->zones);
+        if (state->planned_node >= 0 && state->phase != PHASE_STUCK) {
+            scan_pass(scan, t, state->planned_node,
+                      cluster->planned_devices + state->first_assigned, state->zones);
         }
     }
 }
@@ -233,16 +233,16 @@ static void scan_end(struct backfill *backfill, const struct backfill_end *end)
 
 /** Begin to load what the ends after `at` refer to: step by step, as jobs, tasks and nodes lie in
  * no order. */
-static void fetch_ends(const struct backfill *backfill, int32_t at)
+static void fetch_completions(const struct backfill *backfill, int32_t at)
 {
     const struct cluster *cluster = backfill->cluster;
-    const struct backfill_end *ends = backfill->ends;
-    int32_t last = backfill->n_ends - 1;
-    __builtin_prefetch(&cluster->jobs[ends[WEIR_MIN(at + 3 * SCAN_AHEAD, last)].job]);
-    int32_t job = ends[WEIR_MIN(at + 2 * SCAN_AHEAD, last)].job;
+    const struct completion *completions = backfill->completions;
+    int32_t last = backfill->n_completions - 1;
+    __builtin_prefetch(&cluster->jobs[completions[WEIR_MIN(at + 3 * SCAN_AHEAD, last)].job]);
+    int32_t job = completions[WEIR_MIN(at + 2 * SCAN_AHEAD, last)].job;
     __builtin_prefetch(&cluster->tasks[cluster->jobs[job].first_task]);
-    job = ends[WEIR_MIN(at + SCAN_AHEAD, last)].job;
-    int32_t node = cluster->tasks[cluster->jobs[job].first_task].target;
+    job = completions[WEIR_MIN(at + SCAN_AHEAD, last)].job;
+    int32_t node = cluster->tasks[cluster->jobs[job].first_task].planned_node;
     if (node >= 0) {
         __builtin_prefetch(&backfill->scan.nodes[node], 1);
         __builtin_prefetch(&cluster->nodes[node].cpu_future);
@@ -256,9 +256,9 @@ static int32_t search_nodes(struct backfill *backfill, int32_t least)
 {
     int32_t task = backfill->tasks[0];
     scan_begin(&backfill->scan);
-    for (int32_t i = 0; i < backfill->n_ends && backfill->cluster->status == WEIR_OK; i++) {
-        fetch_ends(backfill, i);
-        scan_end(backfill, &backfill->ends[i]);
+    for (int32_t i = 0; i < backfill->n_completions && backfill->cluster->status == WEIR_OK; i++) {
+        fetch_completions(backfill, i);
+        scan_end(backfill, &backfill->completions[i]);
         if (i + 1 >= least && scan_fits(&backfill->scan, task, backfill->placer->devices)) {
             return i + 1;
         }
@@ -286,7 +286,7 @@ void future_add(struct backfill *backfill, int32_t at_slot)
     struct backfill_slot *slot = &backfill->slots[at_slot];
     insert_end(backfill, at_slot);
     future_hold(backfill, slot, true);
-    future_settle(backfill);
+    future_update(backfill);
     cluster_suppose_charged(backfill->cluster, backfill->cluster->snapshot->jobs[slot->job].queue,
                             &slot->amount, &slot->fixed, 1);
 }

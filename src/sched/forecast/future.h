@@ -1,7 +1,7 @@
 /**
  * The future as backfill supposes it: jobs end one after the other, at the times that calendar.h
  * expects, and what waiting jobs have been given (slots) begins and ends among them. A *position*
- * is a number of ends: at position 0 all of them are still to come, at n_ends nothing runs any
+ * is a number of ends: at position 0 all of them are still to come, at n_completions nothing runs any
  * more.
  *
  *     future_begin(backfill);
@@ -19,11 +19,11 @@
 
 #include "sched/forecast/backfill.h"
 
-/** Hold a slot's places in the state, or no longer. Call future_settle when done. */
-void future_hold(struct backfill *backfill, struct backfill_slot *slot, bool is_held);
+/** Hold a slot's places in the state, or no longer. Call future_update when done. */
+void future_hold(struct backfill *backfill, struct backfill_slot *slot, bool holds_room);
 
 /** Bring the indices of all nodes that future_hold changed up to date, each node once. */
-void future_settle(struct backfill *backfill);
+void future_update(struct backfill *backfill);
 
 /** Suppose now, with all slots held and charged: each begins at the latest when the job at hand
  *  could, so it may not lean on their room before they have ended. */

@@ -14,7 +14,7 @@ weir_status scan_init(struct scan *scan, struct cluster *cluster)
 void scan_fini(struct scan *scan)
 {
     free(scan->nodes);
-    free(scan->ends);
+    free(scan->completions);
     free(scan->found);
     *scan = (struct scan){0};
 }
@@ -22,7 +22,7 @@ void scan_fini(struct scan *scan)
 void scan_begin(struct scan *scan)
 {
     scan->epoch++;
-    scan->n_ends = scan->n_tried = scan->n_found = 0;
+    scan->n_completions = scan->n_tried = scan->n_found = 0;
 }
 
 static bool grow(void **array, int32_t *cap, int32_t n, size_t size)
@@ -43,36 +43,38 @@ void scan_pass(struct scan *scan, int32_t task, int32_t node, const int32_t *dev
                uint32_t zones)
 {
     struct scan_node *of = &scan->nodes[node];
-    if (!grow((void **)&scan->ends, &scan->ends_cap, scan->n_ends + 1, sizeof *scan->ends)) {
+    if (!grow((void **)&scan->completions, &scan->completions_cap, scan->n_completions + 1,
+              sizeof *scan->completions)) {
         scan->cluster->status = WEIR_ERR_NOMEM;
         return;
     }
     if (of->epoch != scan->epoch) {
         *of = (struct scan_node){.last = -1, .epoch = scan->epoch};
     }
-    scan->ends[scan->n_ends] = (struct scan_end){task, node, of->last, devices, zones};
-    of->last = scan->n_ends++;
-    prospect_add(scan->cluster, task, node, &of->gain.of_useful);
+    scan->completions[scan->n_completions] =
+        (struct scan_end){task, node, of->last, devices, zones};
+    of->last = scan->n_completions++;
+    feasibility_add(scan->cluster, task, node, &of->gain.of_useful);
 }
 
 static void suppose(struct scan *scan, int32_t node, int sign)
 {
-    for (int32_t i = scan->nodes[node].last; i >= 0; i = scan->ends[i].previous) {
-        const struct scan_end *end = &scan->ends[i];
+    for (int32_t i = scan->nodes[node].last; i >= 0; i = scan->completions[i].previous) {
+        const struct scan_end *end = &scan->completions[i];
         cluster_hold(scan->cluster, end->task, node, end->devices, end->zones, -sign);
     }
 }
 
 static bool fits_on(struct scan *scan, int32_t task, int32_t node, int32_t *devices)
 {
-    struct fits_spot spot = {.node = node, .devices = devices};
-    if (!prospect_fits(scan->cluster, task, node, &scan->nodes[node].gain)) {
+    struct assignment assignment = {.node = node, .devices = devices};
+    if (!feasibility_fits(scan->cluster, task, node, &scan->nodes[node].gain)) {
         return false;
     }
     suppose(scan, node, 1);
-    fits_find(scan->cluster, task, &spot);
+    fits_find(scan->cluster, task, &assignment);
     suppose(scan, node, -1);
-    return spot.when >= FITS_FUTURE;
+    return assignment.when >= FITS_FUTURE;
 }
 
 static int by_number(const void *left, const void *right)
@@ -84,8 +86,8 @@ static int by_number(const void *left, const void *right)
 bool scan_fits(struct scan *scan, int32_t task, int32_t *devices)
 {
     scan->n_found = 0;
-    for (int32_t i = scan->n_tried; i < scan->n_ends; i++) {
-        int32_t node = scan->ends[i].node;
+    for (int32_t i = scan->n_tried; i < scan->n_completions; i++) {
+        int32_t node = scan->completions[i].node;
         if (scan->nodes[node].last != i || !fits_on(scan, task, node, devices)) {
             continue; /* The last of a node speaks for all of it. */
         }
@@ -96,7 +98,7 @@ bool scan_fits(struct scan *scan, int32_t task, int32_t *devices)
         }
         scan->found[scan->n_found++] = node;
     }
-    scan->n_tried = scan->n_ends;
+    scan->n_tried = scan->n_completions;
     if (scan->n_found > 1) {
         qsort(scan->found, (size_t)scan->n_found, sizeof *scan->found, by_number);
     }

@@ -8,7 +8,7 @@
 #ifndef WEIR_SCHED_SCAN_H
 #define WEIR_SCHED_SCAN_H
 
-#include "sched/evict/prospect.h"
+#include "sched/evict/feasibility.h"
 
 /** Something on a node that has ended. */
 struct scan_end {
@@ -18,7 +18,7 @@ struct scan_end {
 };
 
 struct scan_node {
-    struct prospect_gain gain;
+    struct reclaimable gain;
     int32_t last;  /**< Of scan.ends. */
     int32_t epoch; /**< Of another one the above is nothing. */
 };
@@ -27,8 +27,8 @@ struct scan {
     struct cluster *cluster;
     struct scan_node *nodes; /**< Per node. */
     int32_t epoch;
-    struct scan_end *ends;
-    int32_t n_ends, ends_cap;
+    struct scan_end *completions;
+    int32_t n_completions, completions_cap;
     int32_t n_tried;         /**< The first ends whose nodes were tried. */
     int32_t *found, n_found; /**< Nodes on which the task fits, in order. */
     int32_t found_cap;

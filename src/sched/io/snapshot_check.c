@@ -183,9 +183,9 @@ static weir_status check_all_models(const struct check *check)
     for (int32_t q = 0; q < snapshot->n_queues && n == WEIR_SCHED_MODELS_MAX; q++) {
         const struct weir_sched_queue *queue = &snapshot->queues[q];
         bool are_listed = are_among(queue->models, queue->n_models, models, n);
-        for (int32_t w = 0; w < queue->n_windows; w++) {
-            are_listed = are_listed &&
-                         are_among(queue->windows[w].models, queue->windows[w].n_models, models, n);
+        for (int32_t w = 0; w < queue->n_timed_quotas; w++) {
+            are_listed = are_listed && are_among(queue->timed_quotas[w].models,
+                                                 queue->timed_quotas[w].n_models, models, n);
         }
         if (!are_listed) {
             return weir_error_set(check->err, WEIR_ERR_LIMIT,
@@ -197,25 +197,26 @@ static weir_status check_all_models(const struct check *check)
     return WEIR_OK;
 }
 
-static weir_status check_windows(const struct check *check, const struct weir_sched_queue *queue)
+static weir_status check_timed_quotas(const struct check *check,
+                                      const struct weir_sched_queue *queue)
 {
-    if (queue->n_windows < 0 || (queue->n_windows > 0 && queue->windows == NULL)) {
+    if (queue->n_timed_quotas < 0 || (queue->n_timed_quotas > 0 && queue->timed_quotas == NULL)) {
         return refuse(check, "queue", queue->name, "windows are missing");
     }
-    for (int32_t i = 0; i < queue->n_windows; i++) {
-        const struct weir_sched_window *window = &queue->windows[i];
+    for (int32_t i = 0; i < queue->n_timed_quotas; i++) {
+        const struct weir_sched_timed_quota *timed = &queue->timed_quotas[i];
         bool are_shares = true;
         for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-            are_shares = are_shares && is_share(&window->shares[r]);
+            are_shares = are_shares && is_share(&timed->shares[r]);
         }
-        if (window->days < 0 || window->days > 127 || window->from_minute < 0 ||
-            window->from_minute > 1440 || window->until_minute < 0 || window->until_minute > 1440 ||
+        if (timed->days < 0 || timed->days > 127 || timed->from_minute < 0 ||
+            timed->from_minute > 1440 || timed->until_minute < 0 || timed->until_minute > 1440 ||
             !are_shares) {
             return refuse(
                 check, "queue", queue->name,
                 "a window is outside days 0 to 127, minutes 0 to 1440, or has a bad share");
         }
-        WEIR_TRY(check_models(check, queue, window->models, window->n_models));
+        WEIR_TRY(check_models(check, queue, timed->models, timed->n_models));
     }
     return WEIR_OK;
 }
@@ -235,7 +236,7 @@ static weir_status check_queue(const struct check *check, int32_t index)
         }
     }
     WEIR_TRY(check_models(check, queue, queue->models, queue->n_models));
-    return check_windows(check, queue);
+    return check_timed_quotas(check, queue);
 }
 
 static weir_status check_demand(struct check *check, const struct weir_sched_task *task)
@@ -283,26 +284,26 @@ static weir_status check_devices(const struct check *check, const struct weir_sc
     return WEIR_OK;
 }
 
-static weir_status check_promise(const struct check *check, const struct weir_sched_task *task)
+static weir_status check_nomination(const struct check *check, const struct weir_sched_task *task)
 {
-    if (task->promise == NULL) {
+    if (task->nomination == NULL) {
         return WEIR_OK;
     }
-    if (!is_index(task->promise->node, check->snapshot->n_nodes)) {
+    if (!is_index(task->nomination->node, check->snapshot->n_nodes)) {
         return refuse(check, "task", task->name, "is promised a node that is not there");
     }
-    int32_t n_devices = check->snapshot->nodes[task->promise->node].n_devices;
+    int32_t n_devices = check->snapshot->nodes[task->nomination->node].n_devices;
     if (task->demand.n_devices > n_devices ||
-        (task->demand.n_devices > 0 && task->promise->devices == NULL)) {
+        (task->demand.n_devices > 0 && task->nomination->devices == NULL)) {
         return refuse(check, "task", task->name, "is promised devices that the node has not");
     }
-    if (task->promise->zones >> check->snapshot->nodes[task->promise->node].n_zones != 0) {
+    if (task->nomination->zones >> check->snapshot->nodes[task->nomination->node].n_zones != 0) {
         return refuse(check, "task", task->name, "is promised a NUMA zone that the node has not");
     }
-    return check_devices(check, task, task->promise->devices, n_devices);
+    return check_devices(check, task, task->nomination->devices, n_devices);
 }
 
-static weir_status check_spot(const struct check *check, const struct weir_sched_task *task)
+static weir_status check_assignment(const struct check *check, const struct weir_sched_task *task)
 {
     if (task->state < WEIR_SCHED_PENDING || task->state > WEIR_SCHED_FAILED) {
         return refuse(check, "task", task->name, "its state is none");
@@ -329,8 +330,8 @@ static weir_status check_task(struct check *check, const struct weir_sched_task 
         return refuse(check, "task", NULL, "has no name");
     }
     WEIR_TRY(check_demand(check, task));
-    WEIR_TRY(check_spot(check, task));
-    WEIR_TRY(check_promise(check, task));
+    WEIR_TRY(check_assignment(check, task));
+    WEIR_TRY(check_nomination(check, task));
     if (!are_labels(task->selector, task->n_selector, false) ||
         !are_labels(task->labels, task->n_labels, true) ||
         !are_labels(task->affinity_labels, task->n_affinity_labels, true)) {
@@ -413,10 +414,11 @@ static weir_status check_job(struct check *check, const struct weir_sched_job *j
         return refuse(check, "job", job->name, "its sub-groups or its minimum make no sense");
     }
     check->n_parts += job->n_groups;
-    const int64_t times[] = {job->created_ms,     job->queued_ms,       job->started_ms,
-                             job->stale_since_ms, job->expected_run_ms, job->preemption_delay_ms,
-                             job->time_limit_ms,  job->checkpoint_ms,   job->evict_asked_ms,
-                             job->idle_since_ms,  job->served_ms,       job->waited_ms};
+    const int64_t times[] = {
+        job->created_ms,     job->queued_ms,       job->started_ms,
+        job->stale_since_ms, job->expected_run_ms, job->preemption_delay_ms,
+        job->time_limit_ms,  job->checkpoint_ms,   job->checkpoint_requested_ms,
+        job->idle_since_ms,  job->served_ms,       job->waited_ms};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(times); i++) {
         if (times[i] < -WEIR_SCHED_AMOUNT_MAX || times[i] > WEIR_SCHED_AMOUNT_MAX) {
             return refuse(check, "job", job->name, "a time is too large");

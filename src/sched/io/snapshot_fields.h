@@ -15,7 +15,7 @@
 
 static const char *const numa_words[] = {"none", "restricted", "single", "best-effort", NULL};
 static const char *const preemptibility_words[] = {"preemptible", "non-preemptible", "semi-preemptible", NULL};
-static const char *const state_words[] = {"pending", "running", "releasing", "stuck", "pipelined", "held", "done", "failed", NULL};
+static const char *const state_words[] = {"pending", "running", "releasing", "stuck", "pipelined", "gated", "done", "failed", NULL};
 
 static const struct json_field node_fields[] = {
     NEED(weir_sched_node, name, TEXT), F(weir_sched_node, model, TEXT, 0),
@@ -44,13 +44,13 @@ static const struct json_field queue_fields[] = {
     NEED(weir_sched_queue, name, TEXT), F(weir_sched_queue, priority, I32, 100),
     F(weir_sched_queue, preempt_min_run_ms, I64, -1), F(weir_sched_queue, reclaim_min_run_ms, I64, -1),
     OTHER("parent"), OTHER("accelerator"), OTHER("cpu"), OTHER("memory"), OTHER("models"),
-    OTHER("usage_ppm"), OTHER("windows"),
+    OTHER("usage_ppm"), OTHER("timed_quotas"),
 };
 static const struct json_field share_fields[] = {
     F(weir_sched_share, quota, I64, -1), F(weir_sched_share, weight, I64, 1), F(weir_sched_share, limit, I64, -1),
 };
-static const struct json_field window_fields[] = {
-    F(weir_sched_window, days, I32, 127), F(weir_sched_window, from_minute, I32, 0), F(weir_sched_window, until_minute, I32, 1440),
+static const struct json_field timed_quota_fields[] = {
+    F(weir_sched_timed_quota, days, I32, 127), F(weir_sched_timed_quota, from_minute, I32, 0), F(weir_sched_timed_quota, until_minute, I32, 1440),
     OTHER("accelerator"), OTHER("cpu"), OTHER("memory"), OTHER("models"),
 };
 static const struct json_field topology_fields[] = {
@@ -73,7 +73,7 @@ static const struct json_field job_fields[] = {
     F(weir_sched_job, started_ms, I64, 0), F(weir_sched_job, preemption_delay_ms, I64, 0),
     F(weir_sched_job, stale_since_ms, I64, 0), F(weir_sched_job, stale_grace_ms, I64, INT64_MIN),
     F(weir_sched_job, time_limit_ms, I64, 0), F(weir_sched_job, expected_run_ms, I64, 0),
-    F(weir_sched_job, checkpoint_ms, I64, 0), F(weir_sched_job, evict_asked_ms, I64, 0),
+    F(weir_sched_job, checkpoint_ms, I64, 0), F(weir_sched_job, checkpoint_requested_ms, I64, 0),
     F(weir_sched_job, evict_acknowledged, BOOL, 0), F(weir_sched_job, utilisation_pct, I32, -1),
     F(weir_sched_job, served_ms, I64, 0), F(weir_sched_job, waited_ms, I64, 0),
     F(weir_sched_job, can_checkpoint, BOOL, 0), F(weir_sched_job, idle_since_ms, I64, 0),
@@ -89,7 +89,7 @@ static const struct json_field task_fields[] = {
     { .name = "cpu_milli", .type = JSON_FIELD_I64, .offset = offsetof(struct weir_sched_task, demand.cpu_milli) },
     { .name = "memory_bytes", .type = JSON_FIELD_I64, .offset = offsetof(struct weir_sched_task, demand.memory_bytes) },
     { .name = "numa_aligned", .type = JSON_FIELD_BOOL, .offset = offsetof(struct weir_sched_task, demand.numa_aligned) },
-    F(weir_sched_task, is_leaving, BOOL, 0), OTHER("promise"),
+    F(weir_sched_task, is_leaving, BOOL, 0), OTHER("nomination"),
     OTHER("node"), OTHER("devices"), OTHER("zones"), OTHER("extras"), OTHER("selector"), OTHER("tolerations"),
     OTHER("labels"), OTHER("affinity_labels"),
 };

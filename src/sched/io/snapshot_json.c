@@ -187,18 +187,20 @@ static weir_status read_models(const struct reader *reader, const json_t *from, 
     return WEIR_OK;
 }
 
-static weir_status read_windows(const struct reader *reader, const json_t *from, const char *where,
-                                struct weir_sched_queue *queue)
+static weir_status read_timed_quotas(const struct reader *reader, const json_t *from,
+                                     const char *where, struct weir_sched_queue *queue)
 {
     struct weir_sched_queue *out = queue;
-    READ_LIST("windows", window_fields, weir_sched_window, windows, where);
-    struct weir_sched_window *windows = (struct weir_sched_window *)queue->windows;
-    const json_t *list = json_object_get(from, "windows");
-    for (int32_t i = 0; i < queue->n_windows; i++) {
-        memcpy(windows[i].shares, queue->shares, sizeof queue->shares);
+    READ_LIST("timed_quotas", timed_quota_fields, weir_sched_timed_quota, timed_quotas, where);
+    struct weir_sched_timed_quota *timed_quotas =
+        (struct weir_sched_timed_quota *)queue->timed_quotas;
+    const json_t *list = json_object_get(from, "timed_quotas");
+    for (int32_t i = 0; i < queue->n_timed_quotas; i++) {
+        memcpy(timed_quotas[i].shares, queue->shares, sizeof queue->shares);
         const json_t *given = json_array_get(list, (size_t)i);
-        WEIR_TRY(read_shares(reader, given, where, windows[i].shares));
-        WEIR_TRY(read_models(reader, given, where, &windows[i].models, &windows[i].n_models));
+        WEIR_TRY(read_shares(reader, given, where, timed_quotas[i].shares));
+        WEIR_TRY(
+            read_models(reader, given, where, &timed_quotas[i].models, &timed_quotas[i].n_models));
     }
     return WEIR_OK;
 }
@@ -219,7 +221,7 @@ static weir_status read_queue(const struct reader *reader, const json_t *from,
     }
     WEIR_TRY(read_shares(reader, from, where, out->shares));
     WEIR_TRY(read_models(reader, from, where, &out->models, &out->n_models));
-    WEIR_TRY(read_windows(reader, from, where, out));
+    WEIR_TRY(read_timed_quotas(reader, from, where, out));
     const char *parent = json_string_value(json_object_get(from, "parent"));
     out->parent = WEIR_SCHED_NONE;
     for (int32_t i = n_before - 1; i >= 0 && parent != NULL && out->parent < 0; i--) {
@@ -321,21 +323,22 @@ static weir_status read_zones(const struct reader *reader, const json_t *from, c
     return WEIR_OK;
 }
 
-static weir_status read_promise(const struct reader *reader, const json_t *from, const char *where,
-                                struct weir_sched_task *out)
+static weir_status read_nomination(const struct reader *reader, const json_t *from,
+                                   const char *where, struct weir_sched_task *out)
 {
-    const json_t *promise = json_object_get(from, "promise");
+    const json_t *nomination = json_object_get(from, "nomination");
     int32_t node;
-    if (promise == NULL) {
+    if (nomination == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(read_name(reader, json_object_get(promise, "node"), where, "promise: node",
+    WEIR_TRY(read_name(reader, json_object_get(nomination, "node"), where, "promise: node",
                        &reader->nodes, true, &node));
-    struct weir_sched_promise *made = WEIR_ARENA_ARRAY(reader->arena, 1, struct weir_sched_promise);
+    struct weir_sched_nomination *made =
+        WEIR_ARENA_ARRAY(reader->arena, 1, struct weir_sched_nomination);
     made->node = node;
-    out->promise = made;
-    WEIR_TRY(read_zones(reader, promise, where, &made->zones));
-    return read_devices(reader, promise, where, out->demand.n_devices, &made->devices);
+    out->nomination = made;
+    WEIR_TRY(read_zones(reader, nomination, where, &made->zones));
+    return read_devices(reader, nomination, where, out->demand.n_devices, &made->devices);
 }
 
 static weir_status read_task(const struct reader *reader, const json_t *from,
@@ -350,7 +353,7 @@ static weir_status read_task(const struct reader *reader, const json_t *from,
                        &task->node));
     WEIR_TRY(read_devices(reader, from, where, task->demand.n_devices, &task->devices));
     WEIR_TRY(read_zones(reader, from, where, &task->zones));
-    WEIR_TRY(read_promise(reader, from, where, task));
+    WEIR_TRY(read_nomination(reader, from, where, task));
     WEIR_TRY(read_labels(reader, from, "selector", where, &task->selector, &task->n_selector));
     WEIR_TRY(read_labels(reader, from, "labels", where, &task->labels, &task->n_labels));
     WEIR_TRY(read_labels(reader, from, "affinity_labels", where, &task->affinity_labels,

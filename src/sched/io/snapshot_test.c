@@ -54,7 +54,7 @@ static const char everything[] =
     " \"memory\": {\"limit\": 3}, \"models\": {\"A100\": {\"quota\": 2000, \"weight\": 3, "
     "\"limit\": "
     "4000}, \"H100\": {\"limit\": 0}}, \"usage_ppm\": [1, 2, 3], \"preempt_min_run_ms\": 10,"
-    " \"reclaim_min_run_ms\": 20, \"windows\": [{\"days\": 3, \"from_minute\": 60,"
+    " \"reclaim_min_run_ms\": 20, \"timed_quotas\": [{\"days\": 3, \"from_minute\": 60,"
     " \"until_minute\": 120, \"accelerator\": {\"quota\": 1000, \"weight\": 5, \"limit\": 2000},"
     " \"cpu\": {\"quota\": 1, \"weight\": 1, \"limit\": -1},"
     " \"memory\": {\"quota\": -1, \"weight\": 1, \"limit\": 3},"
@@ -64,7 +64,7 @@ static const char everything[] =
     " \"preemptibility\": \"semi-preemptible\", \"min_member\": 1, \"created_ms\": 1,"
     " \"queued_ms\": 2, \"started_ms\": 3, \"preemption_delay_ms\": 4, \"stale_since_ms\": 5,"
     " \"stale_grace_ms\": 6, \"time_limit_ms\": 7, \"expected_run_ms\": 8, \"checkpoint_ms\": 9,"
-    " \"evict_asked_ms\": 10, \"evict_acknowledged\": true, \"utilisation_pct\": 11,"
+    " \"checkpoint_requested_ms\": 10, \"evict_acknowledged\": true, \"utilisation_pct\": 11,"
     " \"served_ms\": 13, \"waited_ms\": 14,"
     " \"can_checkpoint\": true, \"idle_since_ms\": 12, \"groups\": [{\"name\": \"g\","
     " \"min_member\": 1, \"topology\": \"t\", \"required_level\": \"zone\","
@@ -76,7 +76,7 @@ static const char everything[] =
     " \"tolerations\": [{\"key\": \"k\", \"value\": \"v\"}], \"labels\": {\"app\": \"x\"},"
     " \"affinity_key\": \"zone\", \"anti_affinity_key\": \"rack\", \"affinity_labels\": {\"a\": "
     "\"b\"},"
-    " \"promise\": {\"node\": \"n1\", \"devices\": [1, 3], \"zones\": [0]}}]}],"
+    " \"nomination\": {\"node\": \"n1\", \"devices\": [1, 3], \"zones\": [0]}}]}],"
     " \"reservations\": [{\"name\": \"r\", \"queue\": \"q\", \"job\": \"j\", \"from_ms\": 6000,"
     " \"until_ms\": 9000, \"nodes\": [\"n1\"]}]}";
 
@@ -120,7 +120,7 @@ static const struct {
     {"{\"queues\": [{\"name\": \"q\", \"models\": {\"A100\": {\"quote\": 4}}}]}", "unknown member"},
     {"{\"queues\": [{\"name\": \"q\", \"models\": {\"\": {}}}]}", "share of a model"},
     {"{\"queues\": [{\"name\": \"q\", \"models\": {\"A100\": {\"limit\": -2}}}]}", "negative"},
-    {"{\"queues\": [{\"name\": \"q\", \"windows\": [{\"models\": {\"\": {}}}]}]}",
+    {"{\"queues\": [{\"name\": \"q\", \"timed_quotas\": [{\"models\": {\"\": {}}}]}]}",
      "share of a model"},
     {"{\"jobs\": [{\"name\": \"j\", \"queue\": \"q\"}]}", "name of a queue"},
     {"{\"queues\": [{\"name\": \"q\"}], \"jobs\": [{\"name\": \"j\", \"queue\": \"q\", \"tasks\": "
@@ -158,9 +158,10 @@ END_TEST
 
 /** Every time of a job: plans subtract them from each other. */
 static const char *const times[] = {
-    "created_ms",     "queued_ms",     "started_ms",    "preemption_delay_ms",
-    "stale_since_ms", "time_limit_ms", "checkpoint_ms", "expected_run_ms",
-    "evict_asked_ms", "idle_since_ms", "served_ms",     "waited_ms",
+    "created_ms",          "queued_ms",       "started_ms",
+    "preemption_delay_ms", "stale_since_ms",  "time_limit_ms",
+    "checkpoint_ms",       "expected_run_ms", "checkpoint_requested_ms",
+    "idle_since_ms",       "served_ms",       "waited_ms",
 };
 
 START_TEST(times_that_cannot_be_subtracted_are_refused)

@@ -65,22 +65,23 @@ static void write_models(json_t *object, const struct weir_sched_model_share *mo
     }
 }
 
-static json_t *write_windows(const struct weir_sched_queue *queue)
+static json_t *write_timed_quotas(const struct weir_sched_queue *queue)
 {
     static const char *const keys[] = {"accelerator", "cpu", "memory"};
     json_t *list = json_array();
-    for (int32_t i = 0; i < queue->n_windows; i++) {
+    for (int32_t i = 0; i < queue->n_timed_quotas; i++) {
         json_t *out = json_object();
-        json_fields_write(window_fields, WEIR_ARRAY_LEN(window_fields), &queue->windows[i], out);
+        json_fields_write(timed_quota_fields, WEIR_ARRAY_LEN(timed_quota_fields),
+                          &queue->timed_quotas[i], out);
         for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
             json_t *share = json_object();
-            const struct weir_sched_share *from = &queue->windows[i].shares[r];
+            const struct weir_sched_share *from = &queue->timed_quotas[i].shares[r];
             add(share, "quota", json_integer(from->quota));
             add(share, "weight", json_integer(from->weight));
             add(share, "limit", json_integer(from->limit));
             add(out, keys[r], share);
         }
-        write_models(out, queue->windows[i].models, queue->windows[i].n_models);
+        write_models(out, queue->timed_quotas[i].models, queue->timed_quotas[i].n_models);
         json_array_append_new(list, out);
     }
     return list;
@@ -103,8 +104,8 @@ static json_t *write_queue(const struct weir_sched_snapshot *snapshot,
     }
     add(out, "usage_ppm", usage);
     write_models(out, queue->models, queue->n_models);
-    if (queue->n_windows > 0) {
-        add(out, "windows", write_windows(queue));
+    if (queue->n_timed_quotas > 0) {
+        add(out, "timed_quotas", write_timed_quotas(queue));
     }
     return out;
 }
@@ -172,16 +173,17 @@ static json_t *write_task(const struct weir_sched_snapshot *snapshot,
             add(out, "zones", write_zones(task->zones));
         }
     }
-    if (task->promise != NULL) {
-        json_t *promise = json_object();
-        add(promise, "node", json_string(snapshot->nodes[task->promise->node].name));
-        if (task->promise->devices != NULL) {
-            add(promise, "devices", write_indices(task->promise->devices, task->demand.n_devices));
+    if (task->nomination != NULL) {
+        json_t *nomination = json_object();
+        add(nomination, "node", json_string(snapshot->nodes[task->nomination->node].name));
+        if (task->nomination->devices != NULL) {
+            add(nomination, "devices",
+                write_indices(task->nomination->devices, task->demand.n_devices));
         }
-        if (task->promise->zones != 0) {
-            add(promise, "zones", write_zones(task->promise->zones));
+        if (task->nomination->zones != 0) {
+            add(nomination, "zones", write_zones(task->nomination->zones));
         }
-        add(out, "promise", promise);
+        add(out, "nomination", nomination);
     }
     WRITE_LIST(out, "extras", extra_fields, task->demand.extras, task->demand.n_extras);
     WRITE_LIST(out, "tolerations", toleration_fields, task->tolerations, task->n_tolerations);
@@ -265,9 +267,9 @@ json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot)
 static json_t *write_action(const struct weir_sched_snapshot *snapshot,
                             const struct weir_sched_action *action)
 {
-    static const char *const kinds[] = {"bind", "pipeline", "evict", "ask_checkpoint"};
+    static const char *const kinds[] = {"bind", "pipeline", "evict", "request_checkpoint"};
     static const char *const reasons[] = {"none",  "consolidation", "reclaim",    "preempt",
-                                          "stale", "asked",         "time_limit", "idle"};
+                                          "stale", "after_grace",   "time_limit", "idle"};
     json_t *out = json_object();
     add(out, "kind", json_string(kinds[action->kind]));
     add(out, "task", json_string(snapshot->tasks[action->task].name));
@@ -276,7 +278,7 @@ static json_t *write_action(const struct weir_sched_snapshot *snapshot,
     if (action->zones != 0) {
         add(out, "zones", write_zones(action->zones));
     }
-    if (action->kind == WEIR_SCHED_EVICT || action->kind == WEIR_SCHED_ASK_CHECKPOINT) {
+    if (action->kind == WEIR_SCHED_EVICT || action->kind == WEIR_SCHED_REQUEST_CHECKPOINT) {
         add(out, "reason", json_string(reasons[action->reason]));
         add(out, "by",
             action->by_job < 0 ? json_null() : json_string(snapshot->jobs[action->by_job].name));

@@ -1,13 +1,13 @@
 #include "sched/model/cluster.h"
 
 #include "base/macros.h"
-#include "sched/model/portion.h"
+#include "sched/model/fraction.h"
 #include "sched/place/zones.h"
 
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node)
 {
-    return portion_units(cluster_demand(cluster, task), cluster->nodes[node].device_size,
-                         cluster->snapshot->nodes[node].device_memory_bytes > 0);
+    return fraction_units(cluster_demand(cluster, task), cluster->nodes[node].device_size,
+                          cluster->snapshot->nodes[node].device_memory_bytes > 0);
 }
 
 /** The model that a task's devices count as; -1: none that queues have shares of, or not known yet.
@@ -17,7 +17,7 @@ static int32_t charged_model(const struct cluster *cluster, int32_t task, int32_
     if (cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
         return -1;
     }
-    node = node < 0 ? cluster->tasks[task].target : node;
+    node = node < 0 ? cluster->tasks[task].planned_node : node;
     return node >= 0 ? cluster->nodes[node].model
                      : cluster->shape_models[cluster->tasks[task].shape];
 }
@@ -28,7 +28,7 @@ static struct task_charge charge_of(const struct cluster *cluster, int32_t task,
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct task_state *state = &cluster->tasks[task];
-    int64_t devices = portion_charge(demand, size);
+    int64_t devices = fraction_charge(demand, size);
     for (int32_t i = 0; i < state->n_extras; i++) {
         const struct extra_want *want = &cluster->wants[state->first_extra + i];
         devices += want->count * cluster->extra_milli[want->name];
@@ -63,8 +63,8 @@ static void node_count_device(struct node_state *node, const struct device_state
     node->room_milli += sign * device->room_milli;
 }
 
-static void count_devices(struct cluster *cluster, int32_t task, int32_t at, const int32_t *spots,
-                          int64_t now, int64_t future)
+static void count_devices(struct cluster *cluster, int32_t task, int32_t at,
+                          const int32_t *assigned, int64_t now, int64_t future)
 {
     int32_t n_waiting = cluster->tasks[task].phase == PHASE_PIPELINED ? (int32_t)future : 0;
     struct node_state *node = &cluster->nodes[at];
@@ -72,7 +72,7 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
     int32_t n_devices =
         WEIR_MIN(cluster_demand(cluster, task)->n_devices, cluster->snapshot->nodes[at].n_devices);
     for (int32_t i = 0; i < n_devices; i++) {
-        struct device_state *device = &cluster->devices[node->first_device + spots[i]];
+        struct device_state *device = &cluster->devices[node->first_device + assigned[i]];
         if (cluster->is_building) { /* Then all are counted at once. */
             device->now += now * units;
             device->future += future * units;
@@ -84,7 +84,7 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at, con
         device->now += now * units;
         device->future += future * units;
         device->waiting += n_waiting * units;
-        device->room_milli = portion_room(node->device_size, device->future);
+        device->room_milli = fraction_room(node->device_size, device->future);
         device->n_waiting += n_waiting;
         node_count_device(node, device, 1);
     }
@@ -99,7 +99,7 @@ void cluster_count_devices(struct cluster *cluster, int32_t at)
     node->room_milli = 0;
     for (int32_t d = 0; d < cluster->snapshot->nodes[at].n_devices; d++) {
         struct device_state *device = &cluster->devices[node->first_device + d];
-        device->room_milli = portion_room(node->device_size, device->future);
+        device->room_milli = fraction_room(node->device_size, device->future);
         node_count_device(node, device, 1);
     }
     cluster->room_milli += node->is_open ? node->room_milli : 0;
@@ -123,21 +123,21 @@ static void count_extras(struct cluster *cluster, const struct task_state *state
 
 /** Count what is drawn of zones, a bit each. */
 static void count_zones(struct cluster *cluster, int32_t at, uint32_t mask,
-                        const struct zone_draw *draws, int64_t now, int64_t future)
+                        const struct numa_allocation *numa, int64_t now, int64_t future)
 {
     for (int32_t i = 0; mask != 0; i++, mask >>= 1) {
         if ((mask & 1) != 0) {
             struct zone_state *zone = &cluster->zones[cluster->nodes[at].first_zone + i];
-            zone->cpu_now += now * draws[i].cpu_milli;
-            zone->cpu_future += future * draws[i].cpu_milli;
-            zone->memory_now += now * draws[i].memory_bytes;
-            zone->memory_future += future * draws[i].memory_bytes;
+            zone->cpu_now += now * numa[i].cpu_milli;
+            zone->cpu_future += future * numa[i].cpu_milli;
+            zone->memory_now += now * numa[i].memory_bytes;
+            zone->memory_future += future * numa[i].memory_bytes;
         }
     }
 }
 
 /** Add (1) or take away (-1) what a task takes of a node. */
-static void count_at(struct cluster *cluster, int32_t task, int32_t at, const int32_t *spots,
+static void count_at(struct cluster *cluster, int32_t task, int32_t at, const int32_t *assigned,
                      int64_t now, int64_t future)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
@@ -149,7 +149,7 @@ static void count_at(struct cluster *cluster, int32_t task, int32_t at, const in
     node->tasks_now += (int32_t)now;
     node->tasks_future += (int32_t)future;
     if (demand->n_devices > 0) {
-        count_devices(cluster, task, at, spots, now, future);
+        count_devices(cluster, task, at, assigned, now, future);
     }
     if (cluster->tasks[task].n_extras > 0) {
         count_extras(cluster, &cluster->tasks[task], at, now, future);
@@ -159,9 +159,9 @@ static void count_at(struct cluster *cluster, int32_t task, int32_t at, const in
 static void count_queues(struct cluster *cluster, const struct task_state *state, int32_t task,
                          int sign)
 {
-    struct task_charge charge = cluster_charge(cluster, task, state->target);
+    struct task_charge charge = cluster_charge(cluster, task, state->planned_node);
     int32_t queue = cluster->jobs[state->job].queue;
-    cluster->user_held[cluster->jobs[state->job].user] += sign * charge.accelerators;
+    cluster->user_usage[cluster->jobs[state->job].user] += sign * charge.accelerators;
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         struct queue_state *of = &cluster->queues[queue];
         amount_count(&of->allocated, &charge, sign);
@@ -191,7 +191,7 @@ void cluster_count_in_groups(struct cluster *cluster, int32_t task, int sign)
         case PHASE_STUCK:
             group->n_releasing += sign;
             break;
-        case PHASE_HELD:
+        case PHASE_GATED:
         case PHASE_DONE:
         case PHASE_FAILED:
             break;
@@ -202,28 +202,28 @@ void cluster_count_in_groups(struct cluster *cluster, int32_t task, int sign)
 void cluster_count_in_place(struct cluster *cluster, int32_t task, int sign)
 {
     const struct task_state *state = &cluster->tasks[task];
-    const int32_t *held = cluster->held_devices + state->first_spot;
-    const int32_t *target = cluster->target_devices + state->first_spot;
-    const struct zone_draw *held_draws = cluster_held_draws(cluster, task);
-    const struct zone_draw *draws = cluster_target_draws(cluster, task);
+    const int32_t *current_node = cluster->current_devices + state->first_assigned;
+    const int32_t *planned_node = cluster->planned_devices + state->first_assigned;
+    const struct numa_allocation *current_numa = cluster_current_numa(cluster, task);
+    const struct numa_allocation *numa = cluster_planned_numa(cluster, task);
     bool is_at_home = state->phase == PHASE_RUNNING || state->phase == PHASE_BOUND;
     if (state->phase == PHASE_STUCK) {
-        count_at(cluster, task, state->held, held, sign, sign);
-        count_zones(cluster, state->held, state->held_zones, held_draws, sign, sign);
+        count_at(cluster, task, state->current_node, current_node, sign, sign);
+        count_zones(cluster, state->current_node, state->current_zones, current_numa, sign, sign);
     } else if (is_at_home) {
-        count_at(cluster, task, state->target, target, sign, sign);
-        count_zones(cluster, state->target, state->zones, draws, sign, sign);
+        count_at(cluster, task, state->planned_node, planned_node, sign, sign);
+        count_zones(cluster, state->planned_node, state->zones, numa, sign, sign);
     } else {
-        if (state->held >= 0) {
-            count_at(cluster, task, state->held, held, sign, 0);
-            count_zones(cluster, state->held, state->held_zones, held_draws, sign, 0);
+        if (state->current_node >= 0) {
+            count_at(cluster, task, state->current_node, current_node, sign, 0);
+            count_zones(cluster, state->current_node, state->current_zones, current_numa, sign, 0);
         }
-        if (state->target >= 0) {
-            count_at(cluster, task, state->target, target, 0, sign);
-            count_zones(cluster, state->target, state->zones, draws, 0, sign);
+        if (state->planned_node >= 0) {
+            count_at(cluster, task, state->planned_node, planned_node, 0, sign);
+            count_zones(cluster, state->planned_node, state->zones, numa, 0, sign);
         }
     }
-    if (state->target >= 0) {
+    if (state->planned_node >= 0) {
         count_queues(cluster, state, task, sign);
     }
 }
@@ -235,38 +235,39 @@ void cluster_count_task(struct cluster *cluster, int32_t task, int sign)
 }
 
 /** Keep apart what of a node is only held. */
-static void count_held(struct cluster *cluster, int32_t task, int32_t at, const int32_t *spots,
-                       int sign)
+static void count_holds(struct cluster *cluster, int32_t task, int32_t at, const int32_t *assigned,
+                        int sign)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    struct node_held *held = &cluster->nodes_held[at];
-    int64_t *units_held = cluster->units_held + cluster->nodes[at].first_device;
+    struct node_hold *holds = &cluster->node_holds[at];
+    int64_t *unit_holds = cluster->unit_holds + cluster->nodes[at].first_device;
     int64_t units = cluster_device_units(cluster, task, at);
-    held->cpu += sign * demand->cpu_milli;
-    held->memory += sign * demand->memory_bytes;
-    held->tasks += sign;
+    holds->cpu += sign * demand->cpu_milli;
+    holds->memory += sign * demand->memory_bytes;
+    holds->tasks += sign;
     for (int32_t i = 0; i < WEIR_MIN(demand->n_devices, cluster->snapshot->nodes[at].n_devices);
          i++) {
-        units_held[spots[i]] += sign * units;
+        unit_holds[assigned[i]] += sign * units;
     }
 }
 
 static void hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
-                 uint32_t zones, const struct zone_draw *draws, int sign)
+                 uint32_t zones, const struct numa_allocation *numa, int sign)
 {
     count_at(cluster, task, node, devices, 0, sign);
-    count_zones(cluster, node, zones, draws, 0, sign);
-    count_held(cluster, task, node, devices, sign);
+    count_zones(cluster, node, zones, numa, 0, sign);
+    count_holds(cluster, task, node, devices, sign);
 }
 
 void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
                   uint32_t zones, int sign)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    struct zone_draw parts[ZONES_MAX] = {{0}};
+    struct numa_allocation parts[ZONES_MAX] = {{0}};
     int64_t n_zones = __builtin_popcount(zones);
     for (int32_t i = 0; n_zones > 0 && i < cluster->max_zones; i++) {
-        parts[i] = (struct zone_draw){demand->cpu_milli / n_zones, demand->memory_bytes / n_zones};
+        parts[i] =
+            (struct numa_allocation){demand->cpu_milli / n_zones, demand->memory_bytes / n_zones};
     }
     hold(cluster, task, node, devices, zones, parts, sign);
 }
@@ -274,8 +275,8 @@ void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int
 void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign)
 {
     const struct task_state *state = &cluster->tasks[task];
-    hold(cluster, task, state->target, cluster->target_devices + state->first_spot, state->zones,
-         cluster_target_draws(cluster, task), -sign);
+    hold(cluster, task, state->planned_node, cluster->planned_devices + state->first_assigned,
+         state->zones, cluster_planned_numa(cluster, task), -sign);
     count_queues(cluster, state, task, -sign);
 }
 

@@ -35,22 +35,23 @@ enum task_phase {
     PHASE_PIPELINED,
     PHASE_RELEASING,
     PHASE_STUCK,
-    PHASE_HELD,
+    PHASE_GATED,
     PHASE_DONE,
     PHASE_FAILED,
 };
 
 struct task_state {
-    int32_t held, target; /**< Nodes; -1. */
-    int32_t job, group;   /**< Group: index into cluster.groups. */
-    int32_t first_spot;   /**< Of its n_devices places in the pools below. */
+    int32_t current_node, planned_node; /**< Nodes; -1. */
+    int32_t job, group;                 /**< Group: index into cluster.groups. */
+    int32_t first_assigned;             /**< Of its n_devices places in the pools below. */
     int32_t first_extra, n_extras;
     int32_t by_job; /**< For whom it was evicted. */
     int32_t shape;  /**< Equal for tasks that fit the same nodes. */
     uint8_t phase;
-    uint8_t reason;             /**< enum weir_sched_evict_reason. */
-    bool is_fixed;              /**< Charged as non-preemptible. */
-    uint32_t held_zones, zones; /**< NUMA zones of held and target, a bit each; 0 = not aligned. */
+    uint8_t reason; /**< enum weir_sched_evict_reason. */
+    bool is_fixed;  /**< Charged as non-preemptible. */
+    uint32_t current_zones,
+        zones; /**< NUMA zones of held and target, a bit each; 0 = not aligned. */
 };
 
 /** Something countable that a task wants, its name interned. */
@@ -90,12 +91,12 @@ struct node_state {
 };
 
 /** What an aligned task takes of a NUMA zone. */
-struct zone_draw {
+struct numa_allocation {
     int64_t cpu_milli, memory_bytes;
 };
 
 /** Of a node's future what is only held (cluster_hold): asked for rarely, so it is kept apart. */
-struct node_held {
+struct node_hold {
     int64_t cpu, memory;
     int32_t tasks;
 };
@@ -115,7 +116,7 @@ struct job_state {
     int32_t first_group; /**< The root; its counters are the job's. */
     int32_t n_groups;
     int32_t queue;
-    int32_t user; /**< Index into cluster.user_held; 0 if users do not matter. */
+    int32_t user; /**< Index into cluster.user_usage; 0 if users do not matter. */
     int32_t wait; /**< Index into cluster.waits; -1: nothing of it waits. */
     int32_t first_task, n_tasks;
     int32_t priority;
@@ -147,10 +148,10 @@ struct shape_reason {
 
 struct undo {
     int32_t task;
-    int32_t held, target, by_job;
+    int32_t current_node, planned_node, by_job;
     int32_t first_device; /**< In undo_devices: held, then target. */
-    int32_t first_draw;   /**< In undo_draws, the same; if it has zones. */
-    uint32_t held_zones, zones;
+    int32_t first_numa;   /**< In undo_numa, the same; if it has zones. */
+    uint32_t current_zones, zones;
     uint8_t phase, reason;
     bool is_fixed;
 };
@@ -169,15 +170,16 @@ struct cluster {
 
     struct node_state *nodes;
     struct device_state *devices;
-    struct node_held *nodes_held; /**< Per node. */
-    int64_t *units_held;          /**< Per device: of its future what is only held. */
+    struct node_hold *node_holds; /**< Per node. */
+    int64_t *unit_holds;          /**< Per device: of its future what is only held. */
     struct extra_state *extras;
     struct zone_state *zones;
-    int32_t max_zones;                           /**< Of any node; 0: none says. */
-    bool zones_have_devices;                     /**< Those of one by whose policy zones matter. */
-    struct zone_draw *held_draws, *target_draws; /**< Per task and zone; NULL if max_zones is 0. */
+    int32_t max_zones;       /**< Of any node; 0: none says. */
+    bool zones_have_devices; /**< Those of one by whose policy zones matter. */
+    struct numa_allocation *current_numa,
+        *planned_numa; /**< Per task and zone; NULL if max_zones is 0. */
     struct task_state *tasks;
-    int32_t *held_devices, *target_devices;
+    int32_t *current_devices, *planned_devices;
     struct extra_want *wants;
     struct job_state *jobs;
     struct weir_sched_wait *waits; /**< Why jobs wait; cluster_wait. */
@@ -185,7 +187,7 @@ struct cluster {
     int32_t n_groups;
     int32_t *queue_first, *queue_jobs; /**< Per queue, and an end: span of its jobs, in order. */
     int64_t *changed;    /**< Per job: n_commits when it changed last; 0: it has not. */
-    int64_t *user_held;  /**< Per user of a queue: thousandths of devices of what has a place. */
+    int64_t *user_usage; /**< Per user of a queue: thousandths of devices of what has a place. */
     int32_t *task_order; /**< Tasks of each leaf group, most wanted first. */
     struct queue_state *queues;
     int32_t first_root;   /**< Queue without parent; the others by next_sibling. */
@@ -208,15 +210,15 @@ struct cluster {
     size_t n_log, log_cap;
     int32_t *undo_devices;
     size_t n_undo_devices, undo_devices_cap;
-    struct zone_draw *undo_draws;
-    size_t n_undo_draws, undo_draws_cap;
+    struct numa_allocation *undo_numa;
+    size_t n_undo_numa, undo_numa_cap;
 
     int32_t n_shapes;
     struct weir_sched_demand *shape_demands; /**< Per shape. */
     int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
     struct shape_reason *shape_reasons;
     int32_t *shape_models;  /**< Per shape: the resource of the model it must run on; -1. */
-    bool *is_shut;          /**< Per node: nothing is placed there in the scenario at hand. */
+    bool *is_excluded;      /**< Per node: nothing is placed there in the scenario at hand. */
     struct fgd_index *fgd;  /**< Told of every node that changes; NULL: the rule is not in use. */
     int64_t n_freed;        /**< Counts events that may make room. */
     int64_t n_commits;      /**< Counts those that kept a change. */
@@ -224,10 +226,11 @@ struct cluster {
     int64_t at_ms;          /**< The moment at which tasks would start: now, or supposed. */
     bool has_anti_affinity; /**< Some task keeps away from others. */
     bool has_closings;      /**< Some node has a maintenance window. */
-    int32_t *kept_first, *kept; /**< Per node, and an end: span of its reservations; NULL: none. */
-    bool is_building;           /**< Tasks are counted on devices, but not these on nodes. */
-    bool keeps_places;          /**< Some places are kept by an earlier plan. */
-    bool ends_over_time;        /**< Jobs over their time limit get nothing more. */
+    int32_t *reserved_first,
+        *reserved;             /**< Per node, and an end: span of its reservations; NULL: none. */
+    bool is_building;          /**< Tasks are counted on devices, but not these on nodes. */
+    bool has_nominations;      /**< Some places are kept by an earlier plan. */
+    bool enforces_time_limits; /**< Jobs over their time limit get nothing more. */
     int64_t n_decisions;
 };
 
@@ -329,15 +332,18 @@ int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_
 
 /** What the task draws of the zones where it is and where it will be; NULL if zones matter nowhere.
  */
-static inline struct zone_draw *cluster_held_draws(const struct cluster *cluster, int32_t task)
-{
-    return cluster->max_zones == 0 ? NULL : cluster->held_draws + (size_t)task * cluster->max_zones;
-}
-
-static inline struct zone_draw *cluster_target_draws(const struct cluster *cluster, int32_t task)
+static inline struct numa_allocation *cluster_current_numa(const struct cluster *cluster,
+                                                           int32_t task)
 {
     return cluster->max_zones == 0 ? NULL
-                                   : cluster->target_draws + (size_t)task * cluster->max_zones;
+                                   : cluster->current_numa + (size_t)task * cluster->max_zones;
+}
+
+static inline struct numa_allocation *cluster_planned_numa(const struct cluster *cluster,
+                                                           int32_t task)
+{
+    return cluster->max_zones == 0 ? NULL
+                                   : cluster->planned_numa + (size_t)task * cluster->max_zones;
 }
 
 static inline const struct weir_sched_demand *cluster_demand(const struct cluster *cluster,
@@ -377,7 +383,7 @@ static inline bool group_is_below(const struct cluster *cluster, int32_t group, 
 static inline int32_t cluster_seat(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
-    return state->phase == PHASE_PIPELINED ? state->target : state->held;
+    return state->phase == PHASE_PIPELINED ? state->planned_node : state->current_node;
 }
 
 static inline void amount_count(struct weir_sched_amount *sum, const struct task_charge *charge,

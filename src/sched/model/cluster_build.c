@@ -2,9 +2,9 @@
 #include "sched/model/cluster.h"
 
 #include "base/macros.h"
-#include "sched/forecast/calendar.h"
+#include "sched/forecast/run_time.h"
+#include "sched/model/fraction.h"
 #include "sched/model/model.h"
-#include "sched/model/portion.h"
 #include "sched/model/shape.h"
 #include "sched/order/users.h"
 #include "sched/place/affinity.h"
@@ -22,14 +22,14 @@ static weir_status make(void **out, int32_t n, size_t size)
 static weir_status make_arrays(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    int32_t n_devices = 0, n_extras = 0, n_zones = 0, n_groups = 0, n_spots = 0, n_wants = 0;
+    int32_t n_devices = 0, n_extras = 0, n_zones = 0, n_groups = 0, n_assigned = 0, n_wants = 0;
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         n_devices += snapshot->nodes[i].n_devices;
         n_extras += snapshot->nodes[i].n_extras;
         n_zones += snapshot->nodes[i].n_zones;
     }
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
-        n_spots += snapshot->tasks[i].demand.n_devices;
+        n_assigned += snapshot->tasks[i].demand.n_devices;
         n_wants += snapshot->tasks[i].demand.n_extras;
     }
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
@@ -39,13 +39,13 @@ static weir_status make_arrays(struct cluster *cluster)
     cluster->n_extra_names = n_extras + n_wants;
     WEIR_TRY(make((void **)&cluster->nodes, snapshot->n_nodes, sizeof *cluster->nodes));
     WEIR_TRY(make((void **)&cluster->devices, n_devices, sizeof *cluster->devices));
-    WEIR_TRY(make((void **)&cluster->nodes_held, snapshot->n_nodes, sizeof *cluster->nodes_held));
-    WEIR_TRY(make((void **)&cluster->units_held, n_devices, sizeof *cluster->units_held));
+    WEIR_TRY(make((void **)&cluster->node_holds, snapshot->n_nodes, sizeof *cluster->node_holds));
+    WEIR_TRY(make((void **)&cluster->unit_holds, n_devices, sizeof *cluster->unit_holds));
     WEIR_TRY(make((void **)&cluster->extras, n_extras, sizeof *cluster->extras));
     WEIR_TRY(make((void **)&cluster->zones, n_zones, sizeof *cluster->zones));
     WEIR_TRY(make((void **)&cluster->tasks, snapshot->n_tasks, sizeof *cluster->tasks));
-    WEIR_TRY(make((void **)&cluster->held_devices, n_spots, sizeof(int32_t)));
-    WEIR_TRY(make((void **)&cluster->target_devices, n_spots, sizeof(int32_t)));
+    WEIR_TRY(make((void **)&cluster->current_devices, n_assigned, sizeof(int32_t)));
+    WEIR_TRY(make((void **)&cluster->planned_devices, n_assigned, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->wants, n_wants, sizeof *cluster->wants));
     WEIR_TRY(make((void **)&cluster->extra_milli, n_extras + n_wants, sizeof(int64_t)));
     WEIR_TRY(make((void **)&cluster->jobs, snapshot->n_jobs, sizeof *cluster->jobs));
@@ -57,12 +57,12 @@ static weir_status make_arrays(struct cluster *cluster)
     WEIR_TRY(make((void **)&cluster->queues, snapshot->n_queues, sizeof *cluster->queues));
     WEIR_TRY(make((void **)&cluster->unindexed, snapshot->n_nodes, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->is_unindexed, snapshot->n_nodes, sizeof(bool)));
-    WEIR_TRY(make((void **)&cluster->is_shut, snapshot->n_nodes, sizeof(bool)));
+    WEIR_TRY(make((void **)&cluster->is_excluded, snapshot->n_nodes, sizeof(bool)));
     return make((void **)&cluster->parts, snapshot->n_nodes, sizeof *cluster->parts);
 }
 
 /** How many zones nodes have, and room for what tasks draw of them. */
-static weir_status make_draws(struct cluster *cluster)
+static weir_status make_numa(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
@@ -78,9 +78,10 @@ static weir_status make_draws(struct cluster *cluster)
     if (cluster->max_zones == 0) {
         return WEIR_OK;
     }
-    cluster->held_draws = calloc(n + 1, sizeof *cluster->held_draws);
-    cluster->target_draws = calloc(n + 1, sizeof *cluster->target_draws);
-    return cluster->held_draws == NULL || cluster->target_draws == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
+    cluster->current_numa = calloc(n + 1, sizeof *cluster->current_numa);
+    cluster->planned_numa = calloc(n + 1, sizeof *cluster->planned_numa);
+    return cluster->current_numa == NULL || cluster->planned_numa == NULL ? WEIR_ERR_NOMEM
+                                                                          : WEIR_OK;
 }
 
 static weir_status make_indices(struct cluster *cluster)
@@ -168,7 +169,7 @@ static void build_nodes(struct cluster *cluster)
         struct node_state *node = &cluster->nodes[i];
         node->first_device = at_device;
         node->first_zone = at_zone;
-        node->device_size = portion_device_size(given->device_memory_bytes);
+        node->device_size = fraction_device_size(given->device_memory_bytes);
         node->whole_now = node->whole_future = given->n_devices;
         node->room_milli = (int64_t)given->n_devices * WEIR_SCHED_DEVICE;
         node->is_open = !given->is_cordoned && !(given->closed_until_ms > given->closed_from_ms &&
@@ -289,7 +290,7 @@ static void build_task_order(struct cluster *cluster, struct task_key *keys)
 }
 
 /** min_member -1 means all: now that members are counted, say how many. */
-static void settle_minimums(struct cluster *cluster)
+static void fix_minimums(struct cluster *cluster)
 {
     for (int32_t i = 0; i < cluster->n_groups; i++) {
         struct group_state *group = &cluster->groups[i];
@@ -319,7 +320,7 @@ static void list_jobs_by_queue(struct cluster *cluster)
 static weir_status build_jobs(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    int32_t at_group = 0, at_spot = 0, n_waits = 0;
+    int32_t at_group = 0, at_assigned = 0, n_waits = 0;
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         const struct weir_sched_job *job = &snapshot->jobs[i];
         build_job_groups(cluster, i, at_group);
@@ -328,10 +329,10 @@ static weir_status build_jobs(struct cluster *cluster)
             struct task_state *task = &cluster->tasks[t];
             task->job = i;
             task->group = at_group + (job->n_groups > 0 ? snapshot->tasks[t].group : 0);
-            task->held = task->target = -1;
+            task->current_node = task->planned_node = -1;
             task->by_job = WEIR_SCHED_NONE;
-            task->first_spot = at_spot;
-            at_spot += snapshot->tasks[t].demand.n_devices;
+            task->first_assigned = at_assigned;
+            at_assigned += snapshot->tasks[t].demand.n_devices;
             bool may_wait = snapshot->tasks[t].state == WEIR_SCHED_PENDING ||
                             snapshot->tasks[t].state == WEIR_SCHED_PIPELINED;
             if (may_wait && cluster->jobs[i].wait < 0) {
@@ -348,7 +349,7 @@ static weir_status build_jobs(struct cluster *cluster)
     }
     build_task_order(cluster, keys);
     free(keys);
-    settle_minimums(cluster);
+    fix_minimums(cluster);
     return WEIR_OK;
 }
 
@@ -357,7 +358,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
 {
     *cluster = (struct cluster){.snapshot = snapshot, .profile = profile};
     WEIR_TRY(make_arrays(cluster));
-    WEIR_TRY(make_draws(cluster));
+    WEIR_TRY(make_numa(cluster));
     build_nodes(cluster);
     model_number(cluster);
     WEIR_TRY(make_indices(cluster));
@@ -365,7 +366,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     build_queues(cluster);
     shares_read(cluster);
     WEIR_TRY(build_jobs(cluster));
-    WEIR_TRY(calendar_init(cluster));
+    WEIR_TRY(run_time_init(cluster));
     affinity_init(cluster);
     WEIR_TRY(shape_assign(cluster));
     WEIR_TRY(model_bind_shapes(cluster));
@@ -381,15 +382,15 @@ void cluster_fini(struct cluster *cluster)
 {
     free(cluster->nodes);
     free(cluster->devices);
-    free(cluster->nodes_held);
-    free(cluster->units_held);
+    free(cluster->node_holds);
+    free(cluster->unit_holds);
     free(cluster->extras);
     free(cluster->zones);
-    free(cluster->held_draws);
-    free(cluster->target_draws);
+    free(cluster->current_numa);
+    free(cluster->planned_numa);
     free(cluster->tasks);
-    free(cluster->held_devices);
-    free(cluster->target_devices);
+    free(cluster->current_devices);
+    free(cluster->planned_devices);
     free(cluster->wants);
     free(cluster->extra_milli);
     free(cluster->jobs);
@@ -397,23 +398,23 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->queue_first);
     free(cluster->queue_jobs);
     free(cluster->changed);
-    free(cluster->user_held);
+    free(cluster->user_usage);
     free(cluster->groups);
     free(cluster->task_order);
     free(cluster->queues);
-    free(cluster->is_shut);
+    free(cluster->is_excluded);
     free(cluster->unindexed);
     free(cluster->is_unindexed);
     free(cluster->parts);
-    free(cluster->kept_first);
-    free(cluster->kept);
+    free(cluster->reserved_first);
+    free(cluster->reserved);
     free(cluster->shape_demands);
     free(cluster->shape_failed);
     free(cluster->shape_reasons);
     free(cluster->shape_models);
     free(cluster->log);
     free(cluster->undo_devices);
-    free(cluster->undo_draws);
+    free(cluster->undo_numa);
     node_index_fini(&cluster->indices.by_room);
     node_index_fini(&cluster->indices.by_shared);
     node_index_fini(&cluster->indices.by_cpu);

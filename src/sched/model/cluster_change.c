@@ -9,11 +9,11 @@
 
 static void index_nodes_of(struct cluster *cluster, const struct task_state *state)
 {
-    if (state->held >= 0) {
-        cluster_index_node(cluster, state->held);
+    if (state->current_node >= 0) {
+        cluster_index_node(cluster, state->current_node);
     }
-    if (state->target >= 0 && state->target != state->held) {
-        cluster_index_node(cluster, state->target);
+    if (state->planned_node >= 0 && state->planned_node != state->current_node) {
+        cluster_index_node(cluster, state->planned_node);
     }
 }
 
@@ -32,38 +32,38 @@ static bool grow(void **array, size_t *cap, size_t needed, size_t size)
     return true;
 }
 
-static size_t draws_size(const struct cluster *cluster)
+static size_t numa_size(const struct cluster *cluster)
 {
-    return (size_t)cluster->max_zones * sizeof(struct zone_draw);
+    return (size_t)cluster->max_zones * sizeof(struct numa_allocation);
 }
 
 /** Of a task in zones of NUMA nodes, what it draws of them. */
-static bool log_draws(struct cluster *cluster, int32_t task)
+static bool log_numa(struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
-    size_t n = (size_t)cluster->max_zones, size = draws_size(cluster);
-    if ((state->held_zones | state->zones) == 0) {
+    size_t n = (size_t)cluster->max_zones, size = numa_size(cluster);
+    if ((state->current_zones | state->zones) == 0) {
         return true;
     }
-    if (!grow((void **)&cluster->undo_draws, &cluster->undo_draws_cap,
-              cluster->n_undo_draws + 2 * n, sizeof *cluster->undo_draws)) {
+    if (!grow((void **)&cluster->undo_numa, &cluster->undo_numa_cap, cluster->n_undo_numa + 2 * n,
+              sizeof *cluster->undo_numa)) {
         return false;
     }
-    struct zone_draw *saved = cluster->undo_draws + cluster->n_undo_draws;
-    memcpy(saved, cluster_held_draws(cluster, task), size);
-    memcpy(saved + n, cluster_target_draws(cluster, task), size);
-    cluster->n_undo_draws += 2 * n;
+    struct numa_allocation *saved = cluster->undo_numa + cluster->n_undo_numa;
+    memcpy(saved, cluster_current_numa(cluster, task), size);
+    memcpy(saved + n, cluster_planned_numa(cluster, task), size);
+    cluster->n_undo_numa += 2 * n;
     return true;
 }
 
-static void restore_draws(struct cluster *cluster, const struct undo *undo)
+static void restore_numa(struct cluster *cluster, const struct undo *undo)
 {
-    cluster->n_undo_draws = (size_t)undo->first_draw;
-    if ((undo->held_zones | undo->zones) != 0) {
-        const struct zone_draw *saved = cluster->undo_draws + undo->first_draw;
-        memcpy(cluster_held_draws(cluster, undo->task), saved, draws_size(cluster));
-        memcpy(cluster_target_draws(cluster, undo->task), saved + cluster->max_zones,
-               draws_size(cluster));
+    cluster->n_undo_numa = (size_t)undo->first_numa;
+    if ((undo->current_zones | undo->zones) != 0) {
+        const struct numa_allocation *saved = cluster->undo_numa + undo->first_numa;
+        memcpy(cluster_current_numa(cluster, undo->task), saved, numa_size(cluster));
+        memcpy(cluster_planned_numa(cluster, undo->task), saved + cluster->max_zones,
+               numa_size(cluster));
     }
 }
 
@@ -71,35 +71,36 @@ static void restore_draws(struct cluster *cluster, const struct undo *undo)
 static void log_task(struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
-    size_t n_spots = 2 * (size_t)cluster_demand(cluster, task)->n_devices;
-    size_t first_draw = cluster->n_undo_draws;
+    size_t n_assigned = 2 * (size_t)cluster_demand(cluster, task)->n_devices;
+    size_t first_numa = cluster->n_undo_numa;
     if (!grow((void **)&cluster->log, &cluster->log_cap, cluster->n_log + 1,
               sizeof *cluster->log) ||
         !grow((void **)&cluster->undo_devices, &cluster->undo_devices_cap,
-              cluster->n_undo_devices + n_spots, sizeof *cluster->undo_devices) ||
-        !log_draws(cluster, task)) {
+              cluster->n_undo_devices + n_assigned, sizeof *cluster->undo_devices) ||
+        !log_numa(cluster, task)) {
         cluster->status = WEIR_ERR_NOMEM;
         return;
     }
     cluster->log[cluster->n_log++] = (struct undo){
         .task = task,
-        .held = state->held,
-        .target = state->target,
+        .current_node = state->current_node,
+        .planned_node = state->planned_node,
         .by_job = state->by_job,
-        .held_zones = state->held_zones,
+        .current_zones = state->current_zones,
         .zones = state->zones,
         .first_device = (int32_t)cluster->n_undo_devices,
-        .first_draw = (int32_t)first_draw,
+        .first_numa = (int32_t)first_numa,
         .phase = state->phase,
         .reason = state->reason,
         .is_fixed = state->is_fixed,
     };
-    if (n_spots > 0) {
+    if (n_assigned > 0) {
         int32_t *saved = cluster->undo_devices + cluster->n_undo_devices;
-        memcpy(saved, cluster->held_devices + state->first_spot, n_spots / 2 * sizeof *saved);
-        memcpy(saved + n_spots / 2, cluster->target_devices + state->first_spot,
-               n_spots / 2 * sizeof *saved);
-        cluster->n_undo_devices += n_spots;
+        memcpy(saved, cluster->current_devices + state->first_assigned,
+               n_assigned / 2 * sizeof *saved);
+        memcpy(saved + n_assigned / 2, cluster->planned_devices + state->first_assigned,
+               n_assigned / 2 * sizeof *saved);
+        cluster->n_undo_devices += n_assigned;
     }
 }
 
@@ -111,11 +112,11 @@ static struct task_state *change_begin(struct cluster *cluster, int32_t task)
     return &cluster->tasks[task];
 }
 
-static void change_end(struct cluster *cluster, int32_t task, int32_t old_target)
+static void change_end(struct cluster *cluster, int32_t task, int32_t old_planned)
 {
     cluster_count_task(cluster, task, 1);
-    if (old_target >= 0 && old_target != cluster->tasks[task].target) {
-        cluster_index_node(cluster, old_target);
+    if (old_planned >= 0 && old_planned != cluster->tasks[task].planned_node) {
+        cluster_index_node(cluster, old_planned);
     }
     index_nodes_of(cluster, &cluster->tasks[task]);
 }
@@ -130,12 +131,12 @@ void cluster_rollback(struct cluster *cluster, size_t checkpoint)
     while (cluster->n_log > checkpoint) {
         const struct undo *undo = &cluster->log[--cluster->n_log];
         struct task_state *state = &cluster->tasks[undo->task];
-        int32_t old_target = state->target, old_held = state->held;
+        int32_t old_planned = state->planned_node, old_current = state->current_node;
         cluster_count_task(cluster, undo->task, -1);
-        state->held = undo->held;
-        state->target = undo->target;
+        state->current_node = undo->current_node;
+        state->planned_node = undo->planned_node;
         state->by_job = undo->by_job;
-        state->held_zones = undo->held_zones;
+        state->current_zones = undo->current_zones;
         state->zones = undo->zones;
         state->phase = undo->phase;
         state->reason = undo->reason;
@@ -143,15 +144,16 @@ void cluster_rollback(struct cluster *cluster, size_t checkpoint)
         size_t n_devices = (size_t)cluster_demand(cluster, undo->task)->n_devices;
         if (n_devices > 0) {
             const int32_t *saved = cluster->undo_devices + undo->first_device;
-            memcpy(cluster->held_devices + state->first_spot, saved, n_devices * sizeof *saved);
-            memcpy(cluster->target_devices + state->first_spot, saved + n_devices,
+            memcpy(cluster->current_devices + state->first_assigned, saved,
+                   n_devices * sizeof *saved);
+            memcpy(cluster->planned_devices + state->first_assigned, saved + n_devices,
                    n_devices * sizeof *saved);
         }
         cluster->n_undo_devices = (size_t)undo->first_device;
-        restore_draws(cluster, undo);
-        change_end(cluster, undo->task, old_target);
-        if (old_held >= 0 && old_held != state->held) {
-            cluster_index_node(cluster, old_held);
+        restore_numa(cluster, undo);
+        change_end(cluster, undo->task, old_planned);
+        if (old_current >= 0 && old_current != state->current_node) {
+            cluster_index_node(cluster, old_current);
         }
     }
 }
@@ -172,7 +174,7 @@ void cluster_commit(struct cluster *cluster)
     }
     cluster->n_log = 0;
     cluster->n_undo_devices = 0;
-    cluster->n_undo_draws = 0;
+    cluster->n_undo_numa = 0;
 }
 
 bool cluster_is_fixed(const struct cluster *cluster, int32_t task)
@@ -194,10 +196,10 @@ bool cluster_is_fixed(const struct cluster *cluster, int32_t task)
 static void hold_zones(struct cluster *cluster, int32_t task)
 {
     struct task_state *state = &cluster->tasks[task];
-    state->held_zones = state->zones;
+    state->current_zones = state->zones;
     if (state->zones != 0) {
-        memcpy(cluster_held_draws(cluster, task), cluster_target_draws(cluster, task),
-               draws_size(cluster));
+        memcpy(cluster_current_numa(cluster, task), cluster_planned_numa(cluster, task),
+               numa_size(cluster));
     }
 }
 
@@ -207,22 +209,24 @@ void cluster_place(struct cluster *cluster, int32_t task, enum task_phase phase,
     bool is_fixed = cluster_is_fixed(cluster, task);
     struct task_state *state = change_begin(cluster, task);
     size_t n_devices = (size_t)cluster_demand(cluster, task)->n_devices;
-    state->target = node;
+    state->planned_node = node;
     state->phase = (uint8_t)phase;
     state->is_fixed = is_fixed;
     state->zones = zones;
     if (zones != 0) {
-        zones_draw(cluster, task, node, zones, phase == PHASE_BOUND,
-                   cluster_target_draws(cluster, task));
+        zones_allocate(cluster, task, node, zones, phase == PHASE_BOUND,
+                       cluster_planned_numa(cluster, task));
     }
     if (n_devices > 0) {
-        memcpy(cluster->target_devices + state->first_spot, devices, n_devices * sizeof *devices);
+        memcpy(cluster->planned_devices + state->first_assigned, devices,
+               n_devices * sizeof *devices);
     }
     if (phase == PHASE_BOUND) {
-        state->held = node;
+        state->current_node = node;
         hold_zones(cluster, task);
         if (n_devices > 0) {
-            memcpy(cluster->held_devices + state->first_spot, devices, n_devices * sizeof *devices);
+            memcpy(cluster->current_devices + state->first_assigned, devices,
+                   n_devices * sizeof *devices);
         }
     }
     cluster->n_decisions++;
@@ -233,20 +237,21 @@ void cluster_evict(struct cluster *cluster, int32_t task, enum weir_sched_evict_
                    int32_t by_job)
 {
     struct task_state *state = change_begin(cluster, task);
-    int32_t old_target = state->target;
-    if (state->phase == PHASE_BOUND || (state->phase == PHASE_PIPELINED && state->held < 0)) {
+    int32_t old_planned = state->planned_node;
+    if (state->phase == PHASE_BOUND ||
+        (state->phase == PHASE_PIPELINED && state->current_node < 0)) {
         state->phase = PHASE_PENDING;
-        state->held = -1;
+        state->current_node = -1;
     } else {
         state->phase = PHASE_RELEASING;
         state->reason = (uint8_t)reason;
     }
     state->by_job = by_job;
-    state->target = -1;
+    state->planned_node = -1;
     cluster->n_freed++;
-    change_end(cluster, task, old_target);
-    if (old_target >= 0) {
-        cluster_index_node(cluster, old_target);
+    change_end(cluster, task, old_planned);
+    if (old_planned >= 0) {
+        cluster_index_node(cluster, old_planned);
     }
 }
 
@@ -256,18 +261,18 @@ void cluster_unevict(struct cluster *cluster, int32_t task)
     struct task_state *state = change_begin(cluster, task);
     size_t n_devices = (size_t)cluster_demand(cluster, task)->n_devices;
     state->phase = PHASE_RUNNING;
-    state->target = state->held;
-    state->zones = state->held_zones;
+    state->planned_node = state->current_node;
+    state->zones = state->current_zones;
     if (state->zones != 0) {
-        memcpy(cluster_target_draws(cluster, task), cluster_held_draws(cluster, task),
-               draws_size(cluster));
+        memcpy(cluster_planned_numa(cluster, task), cluster_current_numa(cluster, task),
+               numa_size(cluster));
     }
     state->reason = WEIR_SCHED_EVICT_NONE;
     state->by_job = WEIR_SCHED_NONE;
     state->is_fixed = is_fixed;
     if (n_devices > 0) {
-        memcpy(cluster->target_devices + state->first_spot,
-               cluster->held_devices + state->first_spot, n_devices * sizeof(int32_t));
+        memcpy(cluster->planned_devices + state->first_assigned,
+               cluster->current_devices + state->first_assigned, n_devices * sizeof(int32_t));
     }
     change_end(cluster, task, -1);
 }
@@ -276,15 +281,15 @@ void cluster_defer(struct cluster *cluster, int32_t task)
 {
     struct task_state *state = change_begin(cluster, task);
     state->phase = PHASE_PIPELINED;
-    state->held = -1;
+    state->current_node = -1;
     change_end(cluster, task, -1);
-    cluster_index_node(cluster, state->target);
+    cluster_index_node(cluster, state->planned_node);
 }
 
 void cluster_move(struct cluster *cluster, int32_t task, const int32_t *devices)
 {
     struct task_state *state = change_begin(cluster, task);
-    memcpy(cluster->target_devices + state->first_spot, devices,
+    memcpy(cluster->planned_devices + state->first_assigned, devices,
            (size_t)cluster_demand(cluster, task)->n_devices * sizeof *devices);
     change_end(cluster, task, -1);
 }
@@ -293,9 +298,10 @@ void cluster_bind(struct cluster *cluster, int32_t task)
 {
     struct task_state *state = change_begin(cluster, task);
     state->phase = PHASE_BOUND;
-    state->held = state->target;
+    state->current_node = state->planned_node;
     hold_zones(cluster, task);
-    memcpy(cluster->held_devices + state->first_spot, cluster->target_devices + state->first_spot,
+    memcpy(cluster->current_devices + state->first_assigned,
+           cluster->planned_devices + state->first_assigned,
            (size_t)cluster_demand(cluster, task)->n_devices * sizeof(int32_t));
     change_end(cluster, task, -1);
 }

@@ -1,7 +1,7 @@
 #include "sched/model/cluster.h"
 
 #include "base/macros.h"
-#include "sched/model/portion.h"
+#include "sched/model/fraction.h"
 #include "sched/place/fgd_index.h"
 
 #define PART_UNITS ((int64_t)1000000000000)
@@ -82,7 +82,7 @@ int64_t cluster_least_key(const struct cluster *cluster, const struct weir_sched
     }
     return demand->device_milli == WEIR_SCHED_DEVICE
                ? demand->n_devices * CLUSTER_KEY_WHOLE_DEVICE
-               : WEIR_MAX(portion_least(demand), demand->n_devices);
+               : WEIR_MAX(fraction_least(demand), demand->n_devices);
 }
 
 const struct cluster_indices *cluster_indices(struct cluster *cluster)

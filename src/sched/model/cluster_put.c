@@ -2,7 +2,7 @@
 #include "sched/model/cluster.h"
 
 #include "base/macros.h"
-#include "sched/place/keep.h"
+#include "sched/place/nomination.h"
 #include "sched/place/zones.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@ static void set_devices(struct cluster *cluster, int32_t task, const int32_t *de
 {
     const struct task_state *state = &cluster->tasks[task];
     size_t n = (size_t)cluster->snapshot->tasks[task].demand.n_devices * sizeof *devices;
-    memmove(cluster->target_devices + state->first_spot, devices, n);
-    memcpy(cluster->held_devices + state->first_spot, devices, n);
+    memmove(cluster->planned_devices + state->first_assigned, devices, n);
+    memcpy(cluster->current_devices + state->first_assigned, devices, n);
 }
 
 /** Devices of a running task that names none: those with most room, shared ones first for shares.
@@ -24,7 +24,7 @@ static void guess_devices(struct cluster *cluster, int32_t task, int32_t at)
     int32_t n = cluster->snapshot->nodes[at].n_devices;
     int32_t n_wanted = WEIR_MIN(cluster_demand(cluster, task)->n_devices, n);
     int64_t units = cluster_device_units(cluster, task, at);
-    int32_t *out = cluster->target_devices + cluster->tasks[task].first_spot;
+    int32_t *out = cluster->planned_devices + cluster->tasks[task].first_assigned;
     for (int32_t i = 0; i < n_wanted; i++) {
         int32_t best = -1;
         int64_t best_score = 0;
@@ -48,7 +48,7 @@ static void guess_devices(struct cluster *cluster, int32_t task, int32_t at)
  *  if it came now. */
 static uint32_t guess_zones(const struct cluster *cluster, int32_t task, int32_t at)
 {
-    int32_t *devices = cluster->target_devices + cluster->tasks[task].first_spot;
+    int32_t *devices = cluster->planned_devices + cluster->tasks[task].first_assigned;
     int32_t n_devices = cluster_demand(cluster, task)->n_devices, span;
     uint32_t zones = 0;
     if (!zones_concern(cluster, task)) {
@@ -68,12 +68,12 @@ static void put_in_zones(struct cluster *cluster, int32_t task, int32_t at)
     state->zones = !is_policy          ? 0
                    : given->zones != 0 ? given->zones
                                        : guess_zones(cluster, task, at);
-    state->held_zones = state->zones;
+    state->current_zones = state->zones;
     if (state->zones != 0) {
-        struct zone_draw *draws = cluster_target_draws(cluster, task);
-        zones_draw(cluster, task, at, state->zones, false, draws);
-        memcpy(cluster_held_draws(cluster, task), draws,
-               (size_t)cluster->max_zones * sizeof *draws);
+        struct numa_allocation *numa = cluster_planned_numa(cluster, task);
+        zones_allocate(cluster, task, at, state->zones, false, numa);
+        memcpy(cluster_current_numa(cluster, task), numa,
+               (size_t)cluster->max_zones * sizeof *numa);
     }
 }
 
@@ -85,20 +85,20 @@ static void read_task(struct cluster *cluster, int32_t task)
     static const uint8_t phases[] = {
         [WEIR_SCHED_PENDING] = PHASE_PENDING,     [WEIR_SCHED_RUNNING] = PHASE_RUNNING,
         [WEIR_SCHED_RELEASING] = PHASE_RELEASING, [WEIR_SCHED_STUCK] = PHASE_STUCK,
-        [WEIR_SCHED_PIPELINED] = PHASE_PIPELINED, [WEIR_SCHED_HELD] = PHASE_HELD,
+        [WEIR_SCHED_PIPELINED] = PHASE_PIPELINED, [WEIR_SCHED_GATED] = PHASE_GATED,
         [WEIR_SCHED_DONE] = PHASE_DONE,           [WEIR_SCHED_FAILED] = PHASE_FAILED};
     bool is_leaving = given->state == WEIR_SCHED_RUNNING && given->is_leaving;
     state->phase = is_leaving ? PHASE_RELEASING : phases[given->state];
-    state->reason = is_leaving ? WEIR_SCHED_EVICT_ASKED : WEIR_SCHED_EVICT_NONE;
+    state->reason = is_leaving ? WEIR_SCHED_EVICT_AFTER_GRACE : WEIR_SCHED_EVICT_NONE;
     bool is_pipelined = given->state == WEIR_SCHED_PIPELINED;
     if (weir_sched_task_has_node(given->state)) {
-        state->held = is_pipelined ? -1 : given->node;
+        state->current_node = is_pipelined ? -1 : given->node;
         if (given->devices != NULL) {
             set_devices(cluster, task, given->devices);
         }
-        state->target = state->phase == PHASE_RUNNING || is_pipelined ? given->node : -1;
+        state->planned_node = state->phase == PHASE_RUNNING || is_pipelined ? given->node : -1;
         state->is_fixed = cluster_is_fixed(cluster, task);
-        cluster->keeps_places = cluster->keeps_places || is_pipelined;
+        cluster->has_nominations = cluster->has_nominations || is_pipelined;
     }
     cluster_count_in_groups(cluster, task, 1);
 }
@@ -129,41 +129,41 @@ struct seat {
 };
 
 /** Read a task; if it has a node, it becomes the next seat there. */
-static void seat_task(struct cluster *cluster, int32_t task, struct seat *seats, int32_t *ends)
+static void seat_task(struct cluster *cluster, int32_t task, struct seat *seats, int32_t *stops)
 {
     const struct weir_sched_task *given = &cluster->snapshot->tasks[task];
     read_task(cluster, task);
     if (weir_sched_task_has_node(given->state)) {
-        seats[ends[given->node]++] = (struct seat){task, given->devices != NULL};
+        seats[stops[given->node]++] = (struct seat){task, given->devices != NULL};
     }
 }
 
 /** Read all tasks. Those with a node become seats, node after node; on a node those that name their
  *  devices first, so that a guess does not take them. @param ends Per node, zeroed: out, the end of
  *  its seats. @param later Room for all tasks. */
-static void seat_tasks(struct cluster *cluster, struct seat *seats, int32_t *ends, int32_t *later)
+static void seat_tasks(struct cluster *cluster, struct seat *seats, int32_t *stops, int32_t *later)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     int32_t n_seats = 0, n_later = 0;
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
         if (weir_sched_task_has_node(snapshot->tasks[i].state)) {
-            ends[snapshot->tasks[i].node]++;
+            stops[snapshot->tasks[i].node]++;
         }
     }
     for (int32_t at = 0; at < snapshot->n_nodes; at++) { /* Counts become starts, then ends. */
-        n_seats += ends[at];
-        ends[at] = n_seats - ends[at];
+        n_seats += stops[at];
+        stops[at] = n_seats - stops[at];
     }
     for (int32_t i = 0; i < snapshot->n_tasks; i++) {
         int32_t task = cluster->task_order[i];
         if (snapshot->tasks[task].devices == NULL) {
             later[n_later++] = task;
         } else {
-            seat_task(cluster, task, seats, ends);
+            seat_task(cluster, task, seats, stops);
         }
     }
     for (int32_t i = 0; i < n_later; i++) {
-        seat_task(cluster, later[i], seats, ends);
+        seat_task(cluster, later[i], seats, stops);
     }
 }
 
@@ -180,7 +180,7 @@ static void put_on_node(struct cluster *cluster, int32_t at, const struct seat *
         __builtin_prefetch(&cluster->jobs[cluster->tasks[seats[i + PUT_AHEAD / 2].task].job]);
         if (!seats[i].has_devices) {
             guess_devices(cluster, task, at);
-            set_devices(cluster, task, cluster->target_devices + state->first_spot);
+            set_devices(cluster, task, cluster->planned_devices + state->first_assigned);
         }
         put_in_zones(cluster, task, at);
         cluster_count_in_place(cluster, task, 1);
@@ -191,26 +191,26 @@ weir_status cluster_put_tasks(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     struct seat *seats = calloc((size_t)snapshot->n_tasks + PUT_AHEAD, sizeof *seats);
-    int32_t *ends = calloc((size_t)snapshot->n_nodes + 1, sizeof *ends);
+    int32_t *stops = calloc((size_t)snapshot->n_nodes + 1, sizeof *stops);
     int32_t *later = malloc(((size_t)snapshot->n_tasks + 1) * sizeof *later);
-    bool is_whole = seats != NULL && ends != NULL && later != NULL;
+    bool is_whole = seats != NULL && stops != NULL && later != NULL;
     if (is_whole) {
-        seat_tasks(cluster, seats, ends, later);
+        seat_tasks(cluster, seats, stops, later);
         cluster->is_building = true;
         for (int32_t at = 0; at < snapshot->n_nodes; at++) {
-            int32_t first = at > 0 ? ends[at - 1] : 0;
-            put_on_node(cluster, at, seats + first, ends[at] - first);
+            int32_t first = at > 0 ? stops[at - 1] : 0;
+            put_on_node(cluster, at, seats + first, stops[at] - first);
             cluster_count_devices(cluster, at);
         }
         cluster->is_building = false;
     }
     free(seats);
-    free(ends);
+    free(stops);
     free(later);
     if (!is_whole) {
         return WEIR_ERR_NOMEM;
     }
-    keep_take_promises(cluster);
+    nomination_take_all(cluster);
     count_requested(cluster);
     return WEIR_OK;
 }

@@ -30,9 +30,9 @@ int32_t weir_sched_models(const struct weir_sched_snapshot *snapshot,
         for (int32_t i = 0; i < queue->n_models; i++) {
             n = add_name(out, n, queue->models[i].model);
         }
-        for (int32_t w = 0; w < queue->n_windows; w++) {
-            for (int32_t i = 0; i < queue->windows[w].n_models; i++) {
-                n = add_name(out, n, queue->windows[w].models[i].model);
+        for (int32_t w = 0; w < queue->n_timed_quotas; w++) {
+            for (int32_t i = 0; i < queue->timed_quotas[w].n_models; i++) {
+                n = add_name(out, n, queue->timed_quotas[w].models[i].model);
             }
         }
     }

@@ -452,17 +452,18 @@ START_TEST(a_window_changes_the_share_of_one_model)
     int32_t queue = test_queue(&cluster, -1, 8, 1, -1);
     share_h100(&cluster, queue, 1, 1, 1);
     const struct weir_sched_model_share more = {"H100", {3000, 1, 3000}};
-    struct weir_sched_window window = {
+    struct weir_sched_timed_quota timed = {
         .days = 127, .until_minute = 1440, .models = &more, .n_models = 1};
-    memcpy(window.shares, cluster.queues[queue].shares, sizeof window.shares);
+    memcpy(timed.shares, cluster.queues[queue].shares, sizeof timed.shares);
     for (int i = 0; i < 4; i++) {
         job_on(&cluster, queue, 50, 1, &h100_label);
     }
-    for (int n_windows = 0; n_windows < 2; n_windows++) {
-        cluster.queues[queue].windows = &window;
-        cluster.queues[queue].n_windows = n_windows;
+    for (int n_timed_quotas = 0; n_timed_quotas < 2; n_timed_quotas++) {
+        cluster.queues[queue].timed_quotas = &timed;
+        cluster.queues[queue].n_timed_quotas = n_timed_quotas;
         struct weir_sched_plan *plan = test_plan(&cluster, &rules);
-        ck_assert_int_eq(count(&cluster, plan, WEIR_SCHED_BIND, "H100"), n_windows == 0 ? 1 : 3);
+        ck_assert_int_eq(count(&cluster, plan, WEIR_SCHED_BIND, "H100"),
+                         n_timed_quotas == 0 ? 1 : 3);
         weir_sched_plan_destroy(plan);
     }
     test_cluster_fini(&cluster);

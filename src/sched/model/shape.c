@@ -1,6 +1,6 @@
 #include "sched/model/shape.h"
 
-#include "sched/forecast/calendar.h"
+#include "sched/forecast/run_time.h"
 #include "sched/place/affinity.h"
 
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static bool are_twins(const struct cluster *cluster, int32_t left, int32_t right
     int32_t l = cluster->tasks[left].job, r = cluster->tasks[right].job;
     return is_same(&tasks[left], &tasks[right]) &&
            (!cluster->has_anti_affinity || affinity_has_same_labels(&tasks[left], &tasks[right])) &&
-           (l == r || (calendar_kind(cluster, l) == calendar_kind(cluster, r) &&
+           (l == r || (run_time_kind(cluster, l) == run_time_kind(cluster, r) &&
                        shares_kind(cluster, left) == shares_kind(cluster, right)));
 }
 
@@ -150,7 +150,7 @@ weir_status shape_assign(struct cluster *cluster)
         previous = i;
         int32_t job = cluster->tasks[i].job;
         uint64_t hash =
-            mix(mix(hash_of(task), calendar_kind(cluster, job)), shares_kind(cluster, i));
+            mix(mix(hash_of(task), run_time_kind(cluster, job)), shares_kind(cluster, i));
         size_t at = (size_t)hash & (n_slots - 1);
         while (slots[at] != 0 && !are_twins(cluster, i, slots[at] - 1)) {
             at = (at + 1) & (n_slots - 1);

@@ -1,6 +1,6 @@
 #include "sched/order/ageing.h"
 
-#include "sched/evict/lost.h"
+#include "sched/evict/eviction_cost.h"
 #include "sched/order/service.h"
 
 int64_t ageing_waits_since(const struct weir_sched_job *job)
@@ -42,7 +42,7 @@ int ageing_compare(const struct cluster *cluster, int32_t l, int32_t r)
 /** Whether this run has brought the job to its next level, with the devices that it holds now. */
 static bool has_risen(const struct cluster *cluster, int32_t job, int64_t ran_ms)
 {
-    __int128 had_ms = (__int128)lost_devices(cluster, job) * ran_ms / WEIR_SCHED_DEVICE;
+    __int128 had_ms = (__int128)eviction_cost_devices(cluster, job) * ran_ms / WEIR_SCHED_DEVICE;
     int64_t served_ms = cluster->snapshot->jobs[job].served_ms;
     int64_t before_ms = had_ms < served_ms ? served_ms - (int64_t)had_ms : 0;
     return service_level_of(cluster, before_ms) < service_level(cluster, job);

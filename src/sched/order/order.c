@@ -1,7 +1,7 @@
 #include "sched/order/order.h"
 
 #include "base/macros.h"
-#include "sched/model/chunk.h"
+#include "sched/model/quantum.h"
 #include "sched/order/order_jobs.h"
 #include "sched/order/users.h"
 
@@ -18,9 +18,9 @@ static bool queue_is_before(const struct order *order, int32_t l, int32_t r)
 /** What comes or goes with a job next. */
 static void measure(struct order *order, int32_t job)
 {
-    int32_t n = order->is_victims ? chunk_to_evict(order->cluster, job, order->scratch)
-                                  : chunk_next(order->cluster, job, order->scratch);
-    chunk_amount(order->cluster, order->scratch, n, &order->measure, NULL);
+    int32_t n = order->is_victims ? quantum_to_evict(order->cluster, job, order->scratch)
+                                  : quantum_next(order->cluster, job, order->scratch);
+    quantum_amount(order->cluster, order->scratch, n, &order->measure, NULL);
     order->measured = job;
 }
 
@@ -33,7 +33,7 @@ static void make_key(struct order *order, int32_t queue)
         measure(order, of->top);
     }
     if (order->is_victims) {
-        amount_subtract(&has, &of->lost);
+        amount_subtract(&has, &of->taken);
     }
     with = has;
     if (order->is_victims) {
@@ -88,7 +88,7 @@ static bool is_leaf(const struct order *order, int32_t queue)
 }
 
 /** A queue's best job and key anew, from its heap. */
-static void settle(struct order *order, int32_t queue)
+static void update_top(struct order *order, int32_t queue)
 {
     struct order_queue *of = &order->queues[queue];
     if (of->n == 0) {
@@ -127,10 +127,10 @@ static void refresh_path(struct order *order, int32_t queue)
 {
     order->measured = -1;
     for (; queue != root_of(order); queue = parent_of(order, queue)) {
-        settle(order, queue);
+        update_top(order, queue);
         place(order, queue);
     }
-    settle(order, queue);
+    update_top(order, queue);
 }
 
 static void heapify_children(struct order *order, int32_t queue)
@@ -149,13 +149,13 @@ void order_refresh(struct order *order)
         if (!is_leaf(order, q)) {
             heapify_children(order, q);
         }
-        settle(order, q);
+        update_top(order, q);
         if (order->queues[q].top >= 0 || order->queues[q].position >= 0) {
             place(order, q);
         }
     }
     heapify_children(order, root_of(order));
-    settle(order, root_of(order));
+    update_top(order, root_of(order));
 }
 
 static weir_status make_arrays(struct order *order)
@@ -317,7 +317,7 @@ int32_t order_pop(struct order *order)
 
 void order_push(struct order *order, int32_t job)
 {
-    order_push_ranked(order, job, chunk_rank(order->cluster, job));
+    order_push_ranked(order, job, quantum_rank(order->cluster, job));
 }
 
 void order_push_ranked(struct order *order, int32_t job, int rank)
@@ -339,6 +339,6 @@ void order_count_loss(struct order *order, int32_t job, const struct weir_sched_
     const struct weir_sched_queue *queues = order->cluster->snapshot->queues;
     int32_t queue = order->cluster->jobs[job].queue;
     for (int32_t q = queue; q >= 0; q = queues[q].parent) {
-        amount_add(&order->queues[q].lost, amount);
+        amount_add(&order->queues[q].taken, amount);
     }
 }

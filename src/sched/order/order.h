@@ -13,8 +13,8 @@ struct order_queue {
     int32_t position; /**< In the parent's heap; -1 = not in. */
     int32_t top;      /**< Best job at or below; -1. */
     struct order_key key;
-    struct weir_sched_amount lost; /**< Victims taken so far, at and below. */
-    bool is_stale;                 /**< While an order is brought up to date. */
+    struct weir_sched_amount taken; /**< Victims taken so far, at and below. */
+    bool is_stale;                  /**< While an order is brought up to date. */
 };
 
 /** By what jobs of a queue are compared most. */
@@ -37,7 +37,7 @@ struct order {
     struct order_entry *jobs;   /**< Heaps of all leaves. */
     int32_t *children;          /**< Heaps of all parents. */
     int32_t *scratch;           /**< Room for one job's tasks. */
-    uint8_t *ranks;             /**< Per job: chunk_rank. */
+    uint8_t *ranks;             /**< Per job: quantum_rank. */
     struct order_job *of_jobs;  /**< Of a copy: those of what it is a copy of. */
     bool is_copy;
     int32_t measured;                 /**< While keys are made: a job, */
@@ -68,7 +68,7 @@ int32_t order_pop(struct order *order);
 /** Put a job back that was popped, with what it is now. */
 void order_push(struct order *order, int32_t job);
 
-/** The same, with a rank (enum chunk_rank) that the state does not show. */
+/** The same, with a rank (enum quantum_rank) that the state does not show. */
 void order_push_ranked(struct order *order, int32_t job, int rank);
 
 /** Of victims: this much was popped from a job's queue. */

@@ -1,8 +1,8 @@
 #include "sched/order/order_jobs.h"
 
 #include "base/macros.h"
-#include "sched/evict/lost.h"
-#include "sched/model/chunk.h"
+#include "sched/evict/eviction_cost.h"
+#include "sched/model/quantum.h"
 #include "sched/order/ageing.h"
 #include "sched/order/service.h"
 
@@ -16,8 +16,8 @@ static int compare_i64(int64_t l, int64_t r)
 /** Of waiting jobs: the due before the others, and they by their age; else 0. */
 static int compare_age(const struct order *order, int32_t l, int32_t r)
 {
-    bool l_due = order->ranks[l] == CHUNK_BELOW && ageing_is_due(order->cluster, l);
-    bool r_due = order->ranks[r] == CHUNK_BELOW && ageing_is_due(order->cluster, r);
+    bool l_due = order->ranks[l] == QUANTUM_BELOW && ageing_is_due(order->cluster, l);
+    bool r_due = order->ranks[r] == QUANTUM_BELOW && ageing_is_due(order->cluster, r);
     if (l_due != r_due) {
         return l_due ? -1 : 1;
     }
@@ -72,9 +72,9 @@ void order_jobs_list(struct order *order, int32_t job)
     const struct cluster *cluster = order->cluster;
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
     const struct weir_sched_profile *profile = cluster->profile;
-    bool weighs_loss = order->is_victims && (profile->least_lost_work || profile->idle_pct > 0);
-    int64_t loss = weighs_loss ? lost_work(cluster, job) : 0; /* Of what has not started: 0. */
-    order->ranks[job] = (uint8_t)chunk_rank(cluster, job);
+    bool weighs_loss = order->is_victims && (profile->least_eviction_cost || profile->idle_pct > 0);
+    int64_t loss = weighs_loss ? eviction_cost(cluster, job) : 0; /* Of what has not started: 0. */
+    order->ranks[job] = (uint8_t)quantum_rank(cluster, job);
     order->of_jobs[job] = (struct order_job){.claim = loss,
                                              .is_new = loss > 0 && service_is_new(cluster, job),
                                              .created_ms = given->created_ms,
@@ -95,7 +95,7 @@ struct order_entry order_jobs_entry(const struct order *order, int32_t job)
     uint64_t most = ((uint64_t)1 << KEY_CLAIM_BITS) - 1;
     uint64_t key = (uint64_t)((int64_t)of->priority - INT32_MIN) << 32;
     key |= (uint64_t)(of->claim >= 0) << 31;
-    key |= (uint64_t)(CHUNK_ABOVE - order->ranks[job]) << KEY_RANK_SHIFT;
+    key |= (uint64_t)(QUANTUM_ABOVE - order->ranks[job]) << KEY_RANK_SHIFT;
     key |= (uint64_t)of->is_new << KEY_CLAIM_BITS;
     return (struct order_entry){.key = key | WEIR_MIN(claim, most), .job = job};
 }

@@ -1,7 +1,7 @@
 #include "sched/order/service.h"
 
 #include "base/macros.h"
-#include "sched/evict/lost.h"
+#include "sched/evict/eviction_cost.h"
 #include "sched/order/ageing.h"
 
 int service_level_of(const struct cluster *cluster, int64_t served_ms)
@@ -69,7 +69,7 @@ static bool is_worth_it(const struct cluster *cluster, int32_t job, int64_t asks
     if (more_ms <= 0 || more_ms > worth_ms) {
         return more_ms <= 0;
     }
-    int64_t holds_milli = lost_devices(cluster, victim);
+    int64_t holds_milli = eviction_cost_devices(cluster, victim);
     return holds_milli <= asks_milli ||
            (__int128)more_ms * holds_milli <= (__int128)worth_ms * asks_milli;
 }

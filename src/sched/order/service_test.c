@@ -1,7 +1,7 @@
 /*
  * Least attained service: one small cluster each, the outcome written down by hand.
  */
-#include "sched/test/test_live.h"
+#include "sched/test/test_workload.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -141,7 +141,7 @@ START_TEST(work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_l
 
 END_TEST
 
-START_TEST(a_larger_job_is_undone_for_a_smaller_one_only_if_less_device_time_is_lost)
+START_TEST(a_larger_job_is_undone_for_a_smaller_one_only_if_less_device_time_is_given_up)
 {
     struct test_cluster cluster;
     build(&cluster);
@@ -317,7 +317,7 @@ END_TEST
 
 /** Of two victims the one that is tried first has a device that is reserved for a gang, so that the
  *  other has to go: then the first need not. */
-START_TEST(who_was_not_needed_stays_though_its_place_is_held_for_later)
+START_TEST(who_was_not_needed_stays_though_its_place_is_reserved_for_later)
 {
     struct test_cluster cluster;
     test_cluster_init(&cluster, 2, 2, 8, 16);
@@ -416,10 +416,10 @@ WEIR_TEST_MAIN("service", of_waiting_jobs_who_has_had_less_starts_and_of_equals_
                who_started_for_its_age_is_preempted_once_it_has_come_to_its_next_level,
                a_job_ages_twice_as_slowly_with_each_level,
                work_that_no_checkpoint_holds_is_undone_only_for_who_waits_twice_as_long,
-               a_larger_job_is_undone_for_a_smaller_one_only_if_less_device_time_is_lost,
+               a_larger_job_is_undone_for_a_smaller_one_only_if_less_device_time_is_given_up,
                of_victims_who_has_had_least_goes_last_though_it_loses_the_least,
                whoever_has_waited_too_long_takes_from_those_who_have_had_no_more,
                whoever_has_waited_too_long_takes_what_is_lent_but_nothing_that_is_guaranteed,
                whoever_has_not_started_yet_goes_first_for_who_has_waited_too_long,
                nobody_is_evicted_so_that_another_job_grows,
-               who_was_not_needed_stays_though_its_place_is_held_for_later)
+               who_was_not_needed_stays_though_its_place_is_reserved_for_later)

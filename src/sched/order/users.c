@@ -38,7 +38,7 @@ static int64_t wanted(const struct cluster *cluster, const struct weir_sched_job
 {
     int64_t sum = 0;
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-        if (cluster->tasks[t].target < 0 && cluster->tasks[t].phase == PHASE_PENDING) {
+        if (cluster->tasks[t].planned_node < 0 && cluster->tasks[t].phase == PHASE_PENDING) {
             sum += cluster_charge(cluster, t, -1).accelerators;
         }
     }
@@ -116,8 +116,8 @@ weir_status users_number(struct cluster *cluster)
         n = number(cluster, slots, n_slots - 1);
         free(slots);
     }
-    cluster->user_held = calloc((size_t)n + 1, sizeof *cluster->user_held);
-    return cluster->user_held == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
+    cluster->user_usage = calloc((size_t)n + 1, sizeof *cluster->user_usage);
+    return cluster->user_usage == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
 }
 
 weir_status users_claim(const struct cluster *cluster, const bool *is_listed, const uint8_t *ranks,
@@ -137,7 +137,7 @@ weir_status users_claim(const struct cluster *cluster, const bool *is_listed, co
     int64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
         bool is_first = i == 0 || by_user(&entries[i - 1], &entries[i]) != 0;
-        sum = is_first ? cluster->user_held[cluster->jobs[entries[i].index].user] : sum;
+        sum = is_first ? cluster->user_usage[cluster->jobs[entries[i].index].user] : sum;
         out[entries[i].index].claim = sum;
         sum += wanted(cluster, entries[i].job);
     }

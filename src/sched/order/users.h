@@ -7,7 +7,7 @@
 /** Whether there are different users, so that it matters. Cost: jobs. */
 bool users_differ(const struct cluster *cluster);
 
-/** Number the users of each queue, for cluster.user_held. Cost: jobs. */
+/** Number the users of each queue, for cluster.user_usage. Cost: jobs. */
 weir_status users_number(struct cluster *cluster) WEIR_MUST_CHECK;
 
 /**
@@ -15,7 +15,7 @@ weir_status users_number(struct cluster *cluster) WEIR_MUST_CHECK;
  * in the queue, and of the user's jobs that come before it. Jobs of the user with less go first;
  * jobs without a user count as one user's.
  *
- * @param is_listed, ranks  Per job: whether it waits, and its enum chunk_rank.
+ * @param is_listed, ranks  Per job: whether it waits, and its enum quantum_rank.
  * @param out   Per job its claim, in thousandths of a device; of listed jobs only.
  * @return NOMEM. Cost: O(listed * log listed), and looking for those that are.
  */

@@ -69,8 +69,9 @@ static bool is_near(const struct cluster *cluster, int32_t task, int32_t node, c
                     bool with_leaving)
 {
     const struct task_state *state = &cluster->tasks[task];
-    return (state->target >= 0 && are_near(cluster, state->target, node, key)) ||
-           (with_leaving && state->held >= 0 && are_near(cluster, state->held, node, key));
+    return (state->planned_node >= 0 && are_near(cluster, state->planned_node, node, key)) ||
+           (with_leaving && state->current_node >= 0 &&
+            are_near(cluster, state->current_node, node, key));
 }
 
 /** Whether one that the task wants is near; or there is none anywhere, and it is one itself: the
@@ -81,7 +82,7 @@ static bool has_company(const struct cluster *cluster, int32_t task, int32_t nod
     bool is_first =
         is_wanted_by(cluster, task, task) && value_of(&cluster->snapshot->nodes[node], key) != NULL;
     for (int32_t i = 0; i < cluster->snapshot->n_tasks; i++) {
-        if (i == task || cluster->tasks[i].target < 0 || !is_wanted_by(cluster, i, task)) {
+        if (i == task || cluster->tasks[i].planned_node < 0 || !is_wanted_by(cluster, i, task)) {
             continue;
         }
         is_first = false;
@@ -99,7 +100,8 @@ static bool is_disturbed(const struct cluster *cluster, int32_t task, int32_t no
     const char *key = tasks[task].anti_affinity_key;
     for (int32_t i = 0; i < cluster->snapshot->n_tasks; i++) {
         const char *other_key = tasks[i].anti_affinity_key;
-        bool has_place = cluster->tasks[i].target >= 0 || (is_now && cluster->tasks[i].held >= 0);
+        bool has_place =
+            cluster->tasks[i].planned_node >= 0 || (is_now && cluster->tasks[i].current_node >= 0);
         if (i == task || !has_place) {
             continue;
         }

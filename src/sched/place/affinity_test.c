@@ -1,7 +1,7 @@
 /* Who may share a node with whom: on one node or two, each outcome from the rule in the name. */
 #include "base/macros.h"
 #include "base/test_main.h"
-#include "sched/test/test_fate.h"
+#include "sched/test/test_outcome.h"
 
 #define WAITS (-1)
 
@@ -45,9 +45,9 @@ static void expect(const char *name, const int32_t *nodes, enum weir_sched_actio
     ck_assert_int_eq(weir_sched_profile_named(name, &profile, NULL), WEIR_OK);
     struct weir_sched_plan *plan = test_plan(&cluster, &profile);
     ck_assert_ptr_nonnull(plan);
-    const struct fate *fates = fates_of(&cluster, plan);
+    const struct outcome *outcomes = outcomes_of(&cluster, plan);
     for (int32_t t = 0; t < cluster.snapshot.n_tasks; t++) {
-        ck_assert_int_eq(fates[t].future, nodes[t]);
+        ck_assert_int_eq(outcomes[t].future, nodes[t]);
     }
     for (int32_t i = 0; i < plan->n_actions; i++) {
         ck_assert_int_eq(plan->actions[i].kind, kind);

@@ -1,13 +1,13 @@
 #include "sched/place/domains.h"
 
 #include "base/macros.h"
-#include "sched/model/portion.h"
+#include "sched/model/fraction.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /** A search for domains. */
-struct search {
+struct domain_search {
     const struct placer *placer;
     const struct cluster *cluster;
     const struct topology *topology;
@@ -49,7 +49,7 @@ static int32_t count_fits(const struct cluster *cluster, int32_t task, int32_t a
     return (int32_t)WEIR_MAX(n, 0);
 }
 
-static void judge_domain(struct search *search, struct domain *domain)
+static void judge_domain(struct domain_search *search, struct domain *domain)
 {
     int64_t n_fit = 0;
     for (int32_t i = domain->first; i < domain->first + domain->n; i++) {
@@ -66,25 +66,26 @@ static bool is_inside(const struct domain *domain, const struct domain *around)
 }
 
 /** Mark the nodes on which tasks of the group are or will be. */
-static void mark_members(const struct cluster *cluster, int32_t g, bool *is_held)
+static void mark_members(const struct cluster *cluster, int32_t g, bool *has_member_on)
 {
     const struct group_state *group = &cluster->groups[g];
     for (int32_t i = 0; i < group->n_tasks; i++) {
-        int32_t target = cluster->tasks[cluster->task_order[group->first_task + i]].target;
-        if (target >= 0) {
-            is_held[target] = true;
+        int32_t planned_node =
+            cluster->tasks[cluster->task_order[group->first_task + i]].planned_node;
+        if (planned_node >= 0) {
+            has_member_on[planned_node] = true;
         }
     }
     for (int32_t c = group->first_child; c >= 0; c = cluster->groups[c].next_sibling) {
-        mark_members(cluster, c, is_held);
+        mark_members(cluster, c, has_member_on);
     }
 }
 
-static bool has_member(const struct search *search, const struct domain *domain,
-                       const bool *is_held)
+static bool has_member(const struct domain_search *search, const struct domain *domain,
+                       const bool *has_member_on)
 {
     for (int32_t i = domain->first; i < domain->first + domain->n; i++) {
-        if (is_held[search->topology->nodes[i]]) {
+        if (has_member_on[search->topology->nodes[i]]) {
             return true;
         }
     }
@@ -93,29 +94,29 @@ static bool has_member(const struct search *search, const struct domain *domain,
 
 /** What is to be placed joins the rest of the group: in a domain of the required level in which a
  *  part of it is already. */
-static bool keep_home(struct search *search)
+static bool require_home(struct domain_search *search)
 {
     const struct cluster *cluster = search->cluster;
     const struct group_state *group = search->group;
     if (group->required_level < 0 || group->n_alive + group->n_pipelined == 0) {
         return true;
     }
-    bool *is_held = calloc((size_t)cluster->snapshot->n_nodes + 1, sizeof *is_held);
-    if (is_held == NULL) {
+    bool *has_member_on = calloc((size_t)cluster->snapshot->n_nodes + 1, sizeof *has_member_on);
+    if (has_member_on == NULL) {
         return false;
     }
-    mark_members(cluster, (int32_t)(group - cluster->groups), is_held);
+    mark_members(cluster, (int32_t)(group - cluster->groups), has_member_on);
     int32_t first = search->topology->level_first[group->required_level];
     int32_t end = search->topology->level_first[group->required_level + 1];
     for (int32_t h = first; h < end; h++) {
         const struct domain *home = &search->domains[h];
-        bool is_home = has_member(search, home, is_held);
+        bool is_home = has_member(search, home, has_member_on);
         for (int32_t d = first; d < search->n_domains - 1 && !is_home; d++) {
             struct domain *domain = &search->domains[d];
             domain->is_tried = domain->is_tried && !is_inside(domain, home);
         }
     }
-    free(is_held);
+    free(has_member_on);
     return true;
 }
 
@@ -132,7 +133,7 @@ static int by_preference(const void *left, const void *right)
 }
 
 /** Sort each level, so that the domains of one wide domain lie together. */
-static bool sort_levels(struct search *search)
+static bool sort_levels(struct domain_search *search)
 {
     const struct topology *topology = search->topology;
     int32_t *turns = calloc((size_t)topology->n_domains + 1, sizeof *turns);
@@ -161,7 +162,7 @@ static int by_fullness(const void *left, const void *right)
 }
 
 /** A group that no preferred domain holds is kept together: those with most room come first. */
-static bool rank_nodes(const struct search *search, struct domains *out)
+static bool rank_nodes(const struct domain_search *search, struct domains *out)
 {
     const struct topology *topology = search->topology;
     int32_t level = search->group->preferred_level, n_nodes = search->cluster->snapshot->n_nodes;
@@ -186,7 +187,7 @@ static bool rank_nodes(const struct search *search, struct domains *out)
     return true;
 }
 
-static void list(struct search *search, struct domains *out)
+static void list(struct domain_search *search, struct domains *out)
 {
     const struct topology *topology = search->topology;
     for (int32_t l = search->high; l >= search->low; l--) {
@@ -200,7 +201,7 @@ static void list(struct search *search, struct domains *out)
     }
 }
 
-static bool judge(struct search *search)
+static bool judge(struct domain_search *search)
 {
     const struct topology *topology = search->topology;
     struct domain *root = &search->domains[search->n_domains - 1];
@@ -211,10 +212,10 @@ static bool judge(struct search *search)
         judge_domain(search, &search->domains[d]);
     }
     *root = (struct domain){.n = topology->n_nodes, .level = DOMAIN_ROOT, .is_tried = true};
-    return keep_home(search);
+    return require_home(search);
 }
 
-static bool run(struct search *search, struct domains *out)
+static bool run(struct domain_search *search, struct domains *out)
 {
     if (!judge(search) || !sort_levels(search)) {
         return false;
@@ -228,15 +229,16 @@ weir_status domains_find(const struct placer *placer, int32_t g, const int32_t *
 {
     const struct cluster *cluster = placer->cluster;
     const struct group_state *group = &cluster->groups[g];
-    struct search search = {.placer = placer,
-                            .cluster = cluster,
-                            .topology = &placer->topologies[group->topology],
-                            .group = group,
-                            .tasks = tasks,
-                            .n_tasks = n_tasks,
-                            .low = group->required_level < 0 ? DOMAIN_ROOT : group->required_level,
-                            .high = WEIR_MAX(group->preferred_level, group->required_level),
-                            .are_alike = true};
+    struct domain_search search = {.placer = placer,
+                                   .cluster = cluster,
+                                   .topology = &placer->topologies[group->topology],
+                                   .group = group,
+                                   .tasks = tasks,
+                                   .n_tasks = n_tasks,
+                                   .low = group->required_level < 0 ? DOMAIN_ROOT
+                                                                    : group->required_level,
+                                   .high = WEIR_MAX(group->preferred_level, group->required_level),
+                                   .are_alike = true};
     for (int32_t i = 1; i < n_tasks; i++) {
         search.are_alike =
             search.are_alike && cluster->tasks[tasks[i]].shape == cluster->tasks[tasks[0]].shape;

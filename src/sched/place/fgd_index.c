@@ -58,7 +58,7 @@ struct fgd_index {
     struct ranking *rankings; /**< Per shape. */
     struct skipped *skipped;  /**< Room for all nodes. */
     int32_t n_made, n_made_max;
-    int64_t n_asked;
+    int64_t n_requested;
 };
 
 static void weigh(struct fgd_index *index)
@@ -303,7 +303,7 @@ static void rank_all(struct fgd_index *index, struct ranking *ranking, int32_t t
                                                       : cost_beside(index, task, i));
         }
     }
-    fgd_ranking_settle(&ranking->nodes);
+    fgd_ranking_sort(&ranking->nodes);
 }
 
 /** Rank each node once that has changed since the ranking was made: by the log as far as it goes
@@ -359,7 +359,7 @@ static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
         ranking->is_made = true;
         index->n_made++;
     }
-    ranking->asked = ++index->n_asked;
+    ranking->asked = ++index->n_requested;
     if (ranking->weighed != index->n_weighings) {
         rank_all(index, ranking, task);
     } else {
@@ -370,33 +370,34 @@ static struct ranking *ranking_for(struct fgd_index *index, int32_t task)
     return ranking;
 }
 
-void fgd_index_choose(struct fgd_index *index, int32_t task, struct fits_spot *spot)
+void fgd_index_choose(struct fgd_index *index, int32_t task, struct assignment *assignment)
 {
     const struct cluster *cluster = index->cluster;
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    const struct node_state *node = &cluster->nodes[spot->node];
+    const struct node_state *node = &cluster->nodes[assignment->node];
     int32_t free_of;
     refresh(index);
-    if (demand->n_devices != 1 || demand->device_milli == WEIR_SCHED_DEVICE || spot->zones != 0 ||
-        value_with(index, task, spot->node, &free_of) == INT64_MIN) {
+    if (demand->n_devices != 1 || demand->device_milli == WEIR_SCHED_DEVICE ||
+        assignment->zones != 0 ||
+        value_with(index, task, assignment->node, &free_of) == INT64_MIN) {
         return;
     }
-    int64_t units = cluster_device_units(cluster, task, spot->node);
-    for (int32_t d = 0; d < cluster->snapshot->nodes[spot->node].n_devices; d++) {
+    int64_t units = cluster_device_units(cluster, task, assignment->node);
+    for (int32_t d = 0; d < cluster->snapshot->nodes[assignment->node].n_devices; d++) {
         const struct device_state *device = &cluster->devices[node->first_device + d];
         bool is_free = device->future + units <= node->device_size &&
-                       (spot->when < FITS_NOW ||
+                       (assignment->when < FITS_NOW ||
                         (device->now + units <= node->device_size && device->n_waiting == 0));
-        if (is_free && fgd_nodes_free(cluster, spot->node, d) == free_of) {
-            spot->devices[0] = d;
-            spot->is_shared = device->future > 0;
+        if (is_free && fgd_nodes_free(cluster, assignment->node, d) == free_of) {
+            assignment->devices[0] = d;
+            assignment->is_shared = device->future > 0;
             return;
         }
     }
 }
 
 bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
-                    struct fits_spot *spot)
+                    struct assignment *assignment)
 {
     struct ranking *ranking = ranking_for(index, task);
     if (ranking == NULL) {
@@ -408,9 +409,9 @@ bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
     bool is_found = false;
     for (int32_t at = fgd_ranking_first(nodes, open); at >= 0 && !is_found;
          at = fgd_ranking_first(nodes, open)) {
-        spot->node = at;
-        fits_find_within_shares(index->cluster, task, spot);
-        is_found = spot->when >= when;
+        assignment->node = at;
+        fits_find_within_shares(index->cluster, task, assignment);
+        is_found = assignment->when >= when;
         if (!is_found) {
             index->skipped[n_skipped++] = (struct skipped){fgd_ranking_cost(nodes, at), at};
             fgd_ranking_set(nodes, at, FGD_RANKING_NONE);
@@ -420,7 +421,7 @@ bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
         fgd_ranking_set(nodes, index->skipped[i].node, index->skipped[i].cost);
     }
     if (is_found) {
-        fgd_index_choose(index, task, spot);
+        fgd_index_choose(index, task, assignment);
     }
     return is_found;
 }

@@ -37,9 +37,9 @@ int64_t fgd_index_cost(struct fgd_index *index, int32_t task, int32_t node);
 
 /** The best spot that is free at least at `when`, with the best device. */
 bool fgd_index_find(struct fgd_index *index, int32_t task, enum fits_when when,
-                    struct fits_spot *spot);
+                    struct assignment *assignment);
 
 /** On the spot's node, take the device that costs least, if nothing else speaks against it. */
-void fgd_index_choose(struct fgd_index *index, int32_t task, struct fits_spot *spot);
+void fgd_index_choose(struct fgd_index *index, int32_t task, struct assignment *assignment);
 
 #endif

@@ -29,10 +29,10 @@ static int32_t find_slowly(struct cluster *state, int32_t task)
     int32_t devices[16], best = -1;
     int64_t best_cost = INT64_MAX;
     for (int32_t i = 0; i < state->snapshot->n_nodes; i++) {
-        struct fits_spot spot = {.node = i, .devices = devices};
-        fits_find(state, task, &spot);
+        struct assignment assignment = {.node = i, .devices = devices};
+        fits_find(state, task, &assignment);
         int64_t cost = fgd_index_cost(state->fgd, task, i);
-        if (spot.when == FITS_NOW && cost < best_cost) {
+        if (assignment.when == FITS_NOW && cost < best_cost) {
             best_cost = cost;
             best = i;
         }
@@ -54,15 +54,16 @@ START_TEST(the_index_finds_what_looking_at_every_node_finds)
         ck_assert_int_eq(fgd_index_create(&state, &state.fgd), WEIR_OK);
         for (int32_t t = 0; t < cluster.snapshot.n_tasks; t++) {
             size_t checkpoint = cluster_checkpoint(&state);
-            struct fits_spot spot = {.devices = devices};
-            bool is_found = fgd_index_find(state.fgd, t, FITS_NOW, &spot);
+            struct assignment assignment = {.devices = devices};
+            bool is_found = fgd_index_find(state.fgd, t, FITS_NOW, &assignment);
             int32_t slow = find_slowly(&state, t);
-            ck_assert_msg(is_found == (slow >= 0) && (!is_found || spot.node == slow),
-                          "seed %d, task %d: %d, slowly %d", (int)seed, (int)t, (int)spot.node,
-                          (int)slow);
+            ck_assert_msg(is_found == (slow >= 0) && (!is_found || assignment.node == slow),
+                          "seed %d, task %d: %d, slowly %d", (int)seed, (int)t,
+                          (int)assignment.node, (int)slow);
             if (is_found) {
                 n_found++;
-                cluster_place(&state, t, PHASE_BOUND, spot.node, spot.devices, spot.zones);
+                cluster_place(&state, t, PHASE_BOUND, assignment.node, assignment.devices,
+                              assignment.zones);
                 if (weir_rng_below(&rng, 4) == 0) { /* The index must notice that as well. */
                     cluster_rollback(&state, checkpoint);
                 }

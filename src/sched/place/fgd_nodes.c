@@ -24,7 +24,7 @@ static int32_t find_constraint(struct fgd_nodes *nodes, int32_t task)
 
 static bool is_about(const struct weir_sched_task *task)
 {
-    return task->state != WEIR_SCHED_DONE && task->state != WEIR_SCHED_HELD;
+    return task->state != WEIR_SCHED_DONE && task->state != WEIR_SCHED_GATED;
 }
 
 /** Count the tasks of each shape as a kind. */

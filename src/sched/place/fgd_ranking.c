@@ -115,7 +115,7 @@ void fgd_ranking_put(struct fgd_ranking *ranking, int32_t node, int64_t cost)
     ranking->costs[ranking->layout->place_of[node]] = cost;
 }
 
-void fgd_ranking_settle(struct fgd_ranking *ranking)
+void fgd_ranking_sort(struct fgd_ranking *ranking)
 {
     int32_t n_blocks = ranking->layout->n_spans * BLOCK;
     for (int32_t b = 0; b < n_blocks; b++) {

@@ -48,9 +48,9 @@ void fgd_ranking_clear(struct fgd_ranking *ranking);
 /** Rank a node, or with FGD_RANKING_NONE do not. O(1) to O(block). */
 void fgd_ranking_set(struct fgd_ranking *ranking, int32_t node, int64_t cost);
 
-/** The same for many: what was put is not to be relied on before fgd_ranking_settle. */
+/** The same for many: what was put is not to be relied on before fgd_ranking_sort. */
 void fgd_ranking_put(struct fgd_ranking *ranking, int32_t node, int64_t cost);
-void fgd_ranking_settle(struct fgd_ranking *ranking);
+void fgd_ranking_sort(struct fgd_ranking *ranking);
 
 int64_t fgd_ranking_cost(const struct fgd_ranking *ranking, int32_t node);
 

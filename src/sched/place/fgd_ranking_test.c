@@ -98,7 +98,7 @@ START_TEST(what_is_put_counts_when_it_is_settled)
         world.costs[i] = draw_cost(&world);
         fgd_ranking_put(&world.ranking, i, world.costs[i]);
     }
-    fgd_ranking_settle(&world.ranking);
+    fgd_ranking_sort(&world.ranking);
     expect_first(&world, 7);
     close_world(&world);
 }

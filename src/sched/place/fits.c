@@ -1,7 +1,7 @@
 #include "sched/place/fits.h"
 
 #include "base/macros.h"
-#include "sched/forecast/calendar.h"
+#include "sched/forecast/run_time.h"
 #include "sched/place/affinity.h"
 #include "sched/place/zones.h"
 #include "sched/share/shares.h"
@@ -96,7 +96,7 @@ static bool fits_whole(const struct cluster *cluster, int32_t task, int32_t at)
                     cluster_device_units(cluster, task, at) > cluster->nodes[at].device_size)) {
         return false;
     }
-    if (!calendar_allows(cluster, cluster->tasks[task].job, at)) {
+    if (!run_time_is_allowed(cluster, cluster->tasks[task].job, at)) {
         return false;
     }
     return fits_allows(cluster, task, at) && extras_fit(cluster, task, at, 0);
@@ -195,17 +195,17 @@ static bool is_chosen(const int32_t *chosen, int32_t n, int32_t device)
     return false;
 }
 
-static int32_t best_device(const struct cluster *cluster, const struct fits_spot *spot,
+static int32_t best_device(const struct cluster *cluster, const struct assignment *assignment,
                            int64_t units, bool is_now, bool starts, int32_t n_chosen)
 {
-    const struct node_state *node = &cluster->nodes[spot->node];
+    const struct node_state *node = &cluster->nodes[assignment->node];
     int32_t best = -1;
     int64_t best_score = 0;
-    for (int32_t d = 0; d < cluster->snapshot->nodes[spot->node].n_devices; d++) {
+    for (int32_t d = 0; d < cluster->snapshot->nodes[assignment->node].n_devices; d++) {
         const struct device_state *device = &cluster->devices[node->first_device + d];
         if (device->future + units > node->device_size ||
             (is_now && (device->now + units > node->device_size || device->n_waiting > 0)) ||
-            is_chosen(spot->devices, n_chosen, d)) {
+            is_chosen(assignment->devices, n_chosen, d)) {
             continue;
         }
         if (best < 0 || device_score(cluster, device, starts) > best_score) {
@@ -218,25 +218,25 @@ static int32_t best_device(const struct cluster *cluster, const struct fits_spot
 
 /** With must_share only devices that have company. */
 static bool shares_fit(const struct cluster *cluster, int32_t task, bool is_now, bool must_share,
-                       struct fits_spot *spot)
+                       struct assignment *assignment)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    const struct node_state *node = &cluster->nodes[spot->node];
-    int64_t units = cluster_device_units(cluster, task, spot->node);
+    const struct node_state *node = &cluster->nodes[assignment->node];
+    int64_t units = cluster_device_units(cluster, task, assignment->node);
     bool is_shared = true;
     for (int32_t i = 0; i < demand->n_devices; i++) {
-        int32_t device = best_device(cluster, spot, units, is_now, is_now, i);
+        int32_t device = best_device(cluster, assignment, units, is_now, is_now, i);
         if (device < 0) {
             return false;
         }
-        spot->devices[i] = device;
+        assignment->devices[i] = device;
         const struct device_state *state = &cluster->devices[node->first_device + device];
         is_shared = is_shared && state->future > 0;
         if (must_share && !is_shared) {
             return false;
         }
     }
-    spot->is_shared = is_shared;
+    assignment->is_shared = is_shared;
     return true;
 }
 
@@ -253,63 +253,65 @@ static bool is_free_now(const struct node_state *node, const struct device_state
 
 /** Choose devices in the order of the rule, whether they are free now or have to be waited for.
  *  @return Whether there are enough; *out_now: all of them are free now. */
-static bool choose_in_order(const struct cluster *cluster, int32_t task, struct fits_spot *spot,
-                            bool *out_now)
+static bool choose_in_order(const struct cluster *cluster, int32_t task,
+                            struct assignment *assignment, bool *out_now)
 {
-    const struct node_state *node = &cluster->nodes[spot->node];
-    int64_t units = cluster_device_units(cluster, task, spot->node);
+    const struct node_state *node = &cluster->nodes[assignment->node];
+    int64_t units = cluster_device_units(cluster, task, assignment->node);
     int32_t n_wanted = cluster_demand(cluster, task)->n_devices, n_company = 0, n_free = 0;
-    for (int32_t d = 0; d < cluster->snapshot->nodes[spot->node].n_devices; d++) {
+    for (int32_t d = 0; d < cluster->snapshot->nodes[assignment->node].n_devices; d++) {
         const struct device_state *device = &cluster->devices[node->first_device + d];
         n_company += device->future > 0 && device->future + units <= node->device_size;
         n_free += device->now == 0;
     }
-    spot->is_shared = n_company > 0;
-    spot->is_ready = n_free + n_company >= n_wanted && can_start(cluster, task, spot->node);
-    *out_now = spot->is_ready;
+    assignment->is_shared = n_company > 0;
+    assignment->is_ready =
+        n_free + n_company >= n_wanted && can_start(cluster, task, assignment->node);
+    *out_now = assignment->is_ready;
     for (int32_t i = 0; i < n_wanted; i++) {
-        int32_t d = best_device(cluster, spot, units, false, spot->is_ready, i);
+        int32_t d = best_device(cluster, assignment, units, false, assignment->is_ready, i);
         if (d < 0) {
             return false;
         }
-        spot->devices[i] = d;
+        assignment->devices[i] = d;
         *out_now = *out_now && is_free_now(node, &cluster->devices[node->first_device + d], units);
     }
     return true;
 }
 
 /** Company on a device comes before an early start: it keeps whole devices free. */
-static void find_for_share(const struct cluster *cluster, int32_t task, struct fits_spot *spot)
+static void find_for_share(const struct cluster *cluster, int32_t task,
+                           struct assignment *assignment)
 {
     bool is_now = false;
-    if (!choose_in_order(cluster, task, spot, &is_now)) {
+    if (!choose_in_order(cluster, task, assignment, &is_now)) {
         return;
     }
-    if (is_now &&
-        zones_find(cluster, task, spot->node, true, spot->devices, &spot->zones, &spot->span)) {
-        spot->when = FITS_NOW;
-    } else if (zones_find(cluster, task, spot->node, false, spot->devices, &spot->zones,
-                          &spot->span)) {
-        spot->when = FITS_FUTURE;
+    if (is_now && zones_find(cluster, task, assignment->node, true, assignment->devices,
+                             &assignment->zones, &assignment->span)) {
+        assignment->when = FITS_NOW;
+    } else if (zones_find(cluster, task, assignment->node, false, assignment->devices,
+                          &assignment->zones, &assignment->span)) {
+        assignment->when = FITS_FUTURE;
     }
 }
 
 static bool whole_fit(const struct cluster *cluster, int32_t task, bool is_now,
-                      struct fits_spot *spot)
+                      struct assignment *assignment)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    const struct node_state *node = &cluster->nodes[spot->node];
-    spot->is_shared = false;
+    const struct node_state *node = &cluster->nodes[assignment->node];
+    assignment->is_shared = false;
     if (demand->n_devices > (is_now ? node->whole_now : node->whole_future)) {
         return false;
     }
     /* Who must wait anyway leaves what is free already to those who need not. */
-    int32_t n = 0, n_given = cluster->snapshot->nodes[spot->node].n_devices;
+    int32_t n = 0, n_given = cluster->snapshot->nodes[assignment->node].n_devices;
     for (int32_t turn = is_now ? 1 : 0; turn < 2; turn++) {
         for (int32_t d = 0; d < n_given && n < demand->n_devices; d++) {
             const struct device_state *device = &cluster->devices[node->first_device + d];
             if (device->future == 0 && (device->now == 0) == (turn == 1)) {
-                spot->devices[n++] = d;
+                assignment->devices[n++] = d;
             }
         }
     }
@@ -317,120 +319,123 @@ static bool whole_fit(const struct cluster *cluster, int32_t task, bool is_now,
 }
 
 static bool devices_fit(const struct cluster *cluster, int32_t task, bool is_now, bool must_share,
-                        struct fits_spot *spot)
+                        struct assignment *assignment)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     if (demand->n_devices == 0) {
-        spot->is_shared = false;
+        assignment->is_shared = false;
         return !must_share;
     }
     if (demand->device_milli == WEIR_SCHED_DEVICE) {
-        return !must_share && whole_fit(cluster, task, is_now, spot);
+        return !must_share && whole_fit(cluster, task, is_now, assignment);
     }
-    return shares_fit(cluster, task, is_now, must_share, spot);
+    return shares_fit(cluster, task, is_now, must_share, assignment);
 }
 
-void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *spot)
+void fits_find(const struct cluster *cluster, int32_t task, struct assignment *assignment)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    spot->when = FITS_NO;
-    spot->is_ready = false;
-    spot->zones = 0;
-    spot->span = 0;
-    if (cluster->is_shut[spot->node] || !has_room(cluster, task, spot->node, false)) {
+    assignment->when = FITS_NO;
+    assignment->is_ready = false;
+    assignment->zones = 0;
+    assignment->span = 0;
+    if (cluster->is_excluded[assignment->node] ||
+        !has_room(cluster, task, assignment->node, false)) {
         return;
     }
-    if (!fits_ever(cluster, task, spot->node)) {
-        spot->when = FITS_NEVER;
+    if (!fits_ever(cluster, task, assignment->node)) {
+        assignment->when = FITS_NEVER;
         return;
     }
-    if (!affinity_allows(cluster, task, spot->node, false)) {
+    if (!affinity_allows(cluster, task, assignment->node, false)) {
         return;
     }
     if (demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE &&
         !is_weighed_later(cluster)) {
-        find_for_share(cluster, task, spot);
+        find_for_share(cluster, task, assignment);
         return;
     }
     for (int turn = 0; turn < 4; turn++) {
         bool is_now = turn % 2 == 0, must_share = turn < 2;
-        if ((!is_now || can_start(cluster, task, spot->node)) &&
-            devices_fit(cluster, task, is_now, must_share, spot) &&
-            zones_find(cluster, task, spot->node, is_now, spot->devices, &spot->zones,
-                       &spot->span)) {
-            spot->when = is_now ? FITS_NOW : FITS_FUTURE;
-            spot->is_ready = is_now;
+        if ((!is_now || can_start(cluster, task, assignment->node)) &&
+            devices_fit(cluster, task, is_now, must_share, assignment) &&
+            zones_find(cluster, task, assignment->node, is_now, assignment->devices,
+                       &assignment->zones, &assignment->span)) {
+            assignment->when = is_now ? FITS_NOW : FITS_FUTURE;
+            assignment->is_ready = is_now;
             return;
         }
     }
 }
 
-void fits_find_within_shares(const struct cluster *cluster, int32_t task, struct fits_spot *spot)
+void fits_find_within_shares(const struct cluster *cluster, int32_t task,
+                             struct assignment *assignment)
 {
-    if (shares_admit_at(cluster, task, spot->node, NULL)) {
-        fits_find(cluster, task, spot);
+    if (shares_admit_at(cluster, task, assignment->node, NULL)) {
+        fits_find(cluster, task, assignment);
     } else {
-        spot->when = FITS_NO;
-        spot->is_ready = false;
-        spot->zones = 0;
-        spot->span = 0;
+        assignment->when = FITS_NO;
+        assignment->is_ready = false;
+        assignment->zones = 0;
+        assignment->span = 0;
     }
 }
 
 bool fits_back(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
-    const struct node_state *node = &cluster->nodes[state->held];
-    const struct node_held *held = &cluster->nodes_held[state->held];
+    const struct node_state *node = &cluster->nodes[state->current_node];
+    const struct node_hold *current_node = &cluster->node_holds[state->current_node];
     if (state->phase != PHASE_RELEASING ||
-        !has_room_beside(cluster, task, state->held, node->cpu_future - held->cpu,
-                         node->memory_future - held->memory, node->tasks_future - held->tasks) ||
-        !extras_fit(cluster, task, state->held, 1) ||
-        !zones_hold(cluster, state->held, state->held_zones, cluster_held_draws(cluster, task),
-                    false) ||
-        !shares_admit_at(cluster, task, state->held, NULL)) {
+        !has_room_beside(cluster, task, state->current_node, node->cpu_future - current_node->cpu,
+                         node->memory_future - current_node->memory,
+                         node->tasks_future - current_node->tasks) ||
+        !extras_fit(cluster, task, state->current_node, 1) ||
+        !zones_hold(cluster, state->current_node, state->current_zones,
+                    cluster_current_numa(cluster, task), false) ||
+        !shares_admit_at(cluster, task, state->current_node, NULL)) {
         return false;
     }
-    int64_t units = cluster_device_units(cluster, task, state->held);
+    int64_t units = cluster_device_units(cluster, task, state->current_node);
     int32_t n_devices = WEIR_MIN(cluster_demand(cluster, task)->n_devices,
-                                 cluster->snapshot->nodes[state->held].n_devices);
+                                 cluster->snapshot->nodes[state->current_node].n_devices);
     for (int32_t i = 0; i < n_devices; i++) {
-        int32_t d = node->first_device + cluster->held_devices[state->first_spot + i];
-        if (cluster->devices[d].future - cluster->units_held[d] + units > node->device_size) {
+        int32_t d = node->first_device + cluster->current_devices[state->first_assigned + i];
+        if (cluster->devices[d].future - cluster->unit_holds[d] + units > node->device_size) {
             return false;
         }
     }
     return true;
 }
 
-bool fits_now_where_targeted(const struct cluster *cluster, int32_t task)
+bool fits_now_where_planned(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     const struct task_state *state = &cluster->tasks[task];
-    const struct weir_sched_node *given = &cluster->snapshot->nodes[state->target];
-    const struct node_state *node = &cluster->nodes[state->target];
-    int64_t units = cluster_device_units(cluster, task, state->target);
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[state->planned_node];
+    const struct node_state *node = &cluster->nodes[state->planned_node];
+    int64_t units = cluster_device_units(cluster, task, state->planned_node);
     for (int32_t i = 0; i < demand->n_devices; i++) {
-        int32_t d = cluster->target_devices[state->first_spot + i];
+        int32_t d = cluster->planned_devices[state->first_assigned + i];
         const struct device_state *device = &cluster->devices[node->first_device + d];
-        bool is_kept =
-            cluster->keeps_places && !cluster->profile->keep_places && device->n_waiting > 1;
+        bool is_reserved =
+            cluster->has_nominations && !cluster->profile->nominations && device->n_waiting > 1;
         bool is_left = device->now > 0 && device->future == device->waiting;
-        if (device->now + units > node->device_size || is_kept ||
+        if (device->now + units > node->device_size || is_reserved ||
             (is_left && !is_weighed_later(cluster))) {
             return false;
         }
     }
     for (int32_t i = 0; i < state->n_extras; i++) {
         const struct extra_want *want = &cluster->wants[state->first_extra + i];
-        const struct extra_state *extra = extra_at(cluster, state->target, want->name);
+        const struct extra_state *extra = extra_at(cluster, state->planned_node, want->name);
         if (extra == NULL || extra->now + want->count > extra->count) {
             return false;
         }
     }
-    return affinity_allows(cluster, task, state->target, true) &&
-           zones_hold(cluster, state->target, state->zones, cluster_target_draws(cluster, task),
-                      true) &&
+    return affinity_allows(cluster, task, state->planned_node, true) &&
+           zones_hold(cluster, state->planned_node, state->zones,
+                      cluster_planned_numa(cluster, task), true) &&
            node->cpu_now + demand->cpu_milli <= given->cpu_milli &&
            node->memory_now + demand->memory_bytes <= given->memory_bytes &&
            (given->n_tasks_max < 0 || node->tasks_now < given->n_tasks_max);

@@ -12,7 +12,7 @@ enum fits_when {
 };
 
 /** Where and how. `devices` has room for the devices of any node. */
-struct fits_spot {
+struct assignment {
     int32_t node;
     enum fits_when when;
     bool is_ready;  /**< The node has now what is asked for, if not on these devices. */
@@ -32,16 +32,17 @@ bool fits_but_for_zones(const struct cluster *cluster, int32_t task, int32_t nod
 bool fits_allows(const struct cluster *cluster, int32_t task, int32_t node);
 
 /** The spot on spot->node, its other members are written. */
-void fits_find(const struct cluster *cluster, int32_t task, struct fits_spot *spot);
+void fits_find(const struct cluster *cluster, int32_t task, struct assignment *assignment);
 
 /** The same for placing it there: FITS_NO too if its queues may take no more of the node's model.
  */
-void fits_find_within_shares(const struct cluster *cluster, int32_t task, struct fits_spot *spot);
+void fits_find_within_shares(const struct cluster *cluster, int32_t task,
+                             struct assignment *assignment);
 
 /** Whether a task that is RELEASING could stay where it is. */
 bool fits_back(const struct cluster *cluster, int32_t task);
 
 /** Whether a PIPELINED task could be bound where it is to be, and nobody else waits there. */
-bool fits_now_where_targeted(const struct cluster *cluster, int32_t task);
+bool fits_now_where_planned(const struct cluster *cluster, int32_t task);
 
 #endif

@@ -49,15 +49,15 @@ void placer_fini(struct placer *placer)
 static bool place_task(struct placing *placing, int32_t task, const struct place_nodes *nodes)
 {
     struct placer *placer = placing->placer;
-    struct fits_spot spot;
-    placer_find(placer, task, nodes, &spot);
-    if (spot.when < FITS_FUTURE) {
+    struct assignment assignment;
+    placer_find(placer, task, nodes, &assignment);
+    if (assignment.when < FITS_FUTURE) {
         placing->failed = placing->failed < 0 ? task : placing->failed;
         return false;
     }
-    bool is_now = spot.when == FITS_NOW && !placer->pipeline_only;
-    cluster_place(placer->cluster, task, is_now ? PHASE_BOUND : PHASE_PIPELINED, spot.node,
-                  spot.devices, spot.zones);
+    bool is_now = assignment.when == FITS_NOW && !placer->pipeline_only;
+    cluster_place(placer->cluster, task, is_now ? PHASE_BOUND : PHASE_PIPELINED, assignment.node,
+                  assignment.devices, assignment.zones);
     if (placer->note_placed != NULL) {
         placer->note_placed(placer->context, task);
     }

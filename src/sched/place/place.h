@@ -37,6 +37,6 @@ bool placer_place(struct placer *placer, int32_t job, const int32_t *tasks, int3
 
 /** The best spot for one task; spot->when FITS_NO if there is none. */
 void placer_find(struct placer *placer, int32_t task, const struct place_nodes *nodes,
-                 struct fits_spot *spot);
+                 struct assignment *assignment);
 
 #endif

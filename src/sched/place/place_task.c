@@ -81,20 +81,21 @@ static bool shares_are_wanted(const struct placer *placer, const struct weir_sch
 }
 
 /** Over how many NUMA zones the task is taken to lie; where nothing aligns it, over all of them. */
-static int32_t count_zones(const struct placer *placer, int32_t task, const struct fits_spot *spot)
+static int32_t count_zones(const struct placer *placer, int32_t task,
+                           const struct assignment *assignment)
 {
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
-    int32_t n_zones = placer->cluster->snapshot->nodes[spot->node].n_zones;
+    int32_t n_zones = placer->cluster->snapshot->nodes[assignment->node].n_zones;
     if (!zones_concern(placer->cluster, task) || is_fgd(placer, demand)) {
         return 0;
     }
-    if (spot->span > 0) {
-        return spot->span;
+    if (assignment->span > 0) {
+        return assignment->span;
     }
     return n_zones > 0 ? n_zones : placer->cluster->max_zones;
 }
 
-static void keep(struct fits_spot *best, const struct fits_spot *found)
+static void note_better(struct assignment *best, const struct assignment *found)
 {
     int32_t *devices = best->devices;
     *best = *found;
@@ -102,33 +103,33 @@ static void keep(struct fits_spot *best, const struct fits_spot *found)
 }
 
 static void find_in_list(struct placer *placer, int32_t task, const struct place_nodes *nodes,
-                         struct fits_spot *best)
+                         struct assignment *best)
 {
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     size_t n_devices = (size_t)demand->n_devices;
-    struct fits_spot spot = {.devices = placer->devices + placer->max_devices};
+    struct assignment assignment = {.devices = placer->devices + placer->max_devices};
     struct candidate best_so_far = {0};
     int32_t n_nodes = nodes->list == NULL ? placer->cluster->snapshot->n_nodes : nodes->n;
     for (int32_t i = 0; i < n_nodes; i++) {
-        spot.node = nodes->list == NULL ? i : nodes->list[i];
-        fits_find_within_shares(placer->cluster, task, &spot);
-        int64_t key = placing_key(placer, task, spot.node);
+        assignment.node = nodes->list == NULL ? i : nodes->list[i];
+        fits_find_within_shares(placer->cluster, task, &assignment);
+        int64_t key = placing_key(placer, task, assignment.node);
         struct candidate candidate = {
             .level = level_of(placer, demand, key),
             .key = key,
-            .rank = nodes->ranks != NULL ? nodes->ranks[spot.node] : 0,
-            .node = spot.node,
-            .n_zones = count_zones(placer, task, &spot),
-            .is_shared = spot.is_shared && shares_are_wanted(placer, demand),
-            .is_now = spot.is_ready && !placer->future_only,
-            .starts = spot.when == FITS_NOW && !placer->future_only,
+            .rank = nodes->ranks != NULL ? nodes->ranks[assignment.node] : 0,
+            .node = assignment.node,
+            .n_zones = count_zones(placer, task, &assignment),
+            .is_shared = assignment.is_shared && shares_are_wanted(placer, demand),
+            .is_now = assignment.is_ready && !placer->future_only,
+            .starts = assignment.when == FITS_NOW && !placer->future_only,
         };
-        if (spot.when >= FITS_FUTURE &&
+        if (assignment.when >= FITS_FUTURE &&
             (best->when < FITS_FUTURE || is_better(&candidate, &best_so_far))) {
             best_so_far = candidate;
-            keep(best, &spot);
+            note_better(best, &assignment);
             if (n_devices > 0) {
-                memcpy(best->devices, spot.devices, n_devices * sizeof(int32_t));
+                memcpy(best->devices, assignment.devices, n_devices * sizeof(int32_t));
             }
         }
     }
@@ -138,25 +139,26 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
 }
 
 /** Where things are ready now a task goes first, even if the device that it is to share is not. */
-static bool is_fit(const struct fits_spot *spot, enum fits_when when)
+static bool is_fit(const struct assignment *assignment, enum fits_when when)
 {
-    return when == FITS_NOW ? spot->is_ready : spot->when >= when;
+    return when == FITS_NOW ? assignment->is_ready : assignment->when >= when;
 }
 
 /** The first node of an index, from `from` upwards, that fits at least at `when`; of those that are
  *  equal in what counts most one on which the task starts, if there is any. */
 static bool walk_up(struct placer *placer, int32_t task, const struct node_index *index,
-                    int64_t from, enum fits_when when, bool must_share, struct fits_spot *spot)
+                    int64_t from, enum fits_when when, bool must_share,
+                    struct assignment *assignment)
 {
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     uint32_t open = shares_open_parts(placer->cluster, task);
     int32_t at = node_index_at_least(index, open, from, 0), first = -1;
     int64_t level = 0;
     while (at >= 0 && (first < 0 || level_of(placer, demand, index->entries[at].key) == level)) {
-        spot->node = at;
-        fits_find_within_shares(placer->cluster, task, spot);
-        if (is_fit(spot, when) && (!must_share || spot->is_shared)) {
-            if (spot->when >= when) {
+        assignment->node = at;
+        fits_find_within_shares(placer->cluster, task, assignment);
+        if (is_fit(assignment, when) && (!must_share || assignment->is_shared)) {
+            if (assignment->when >= when) {
                 return true;
             }
             first = first < 0 ? at : first;
@@ -165,14 +167,14 @@ static bool walk_up(struct placer *placer, int32_t task, const struct node_index
         at = node_index_at_least(index, open, index->entries[at].key, at + 1);
     }
     if (first >= 0) {
-        spot->node = first;
-        fits_find_within_shares(placer->cluster, task, spot);
+        assignment->node = first;
+        fits_find_within_shares(placer->cluster, task, assignment);
     }
     return first >= 0;
 }
 
 static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
-                     struct fits_spot *spot)
+                     struct assignment *assignment)
 {
     const struct node_index *index = &cluster_indices(placer->cluster)->by_cpu;
     int64_t least = cluster_least_key(placer->cluster, cluster_demand(placer->cluster, task));
@@ -184,9 +186,9 @@ static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
             at = node_index_at_least(index, open, CLUSTER_KEY_WITH_DEVICES + least, 0);
             continue;
         }
-        spot->node = at;
-        fits_find_within_shares(placer->cluster, task, spot);
-        if (is_fit(spot, when)) {
+        assignment->node = at;
+        fits_find_within_shares(placer->cluster, task, assignment);
+        if (is_fit(assignment, when)) {
             return true;
         }
         at = node_index_at_least(index, open, key, at + 1);
@@ -196,45 +198,45 @@ static bool walk_cpu(struct placer *placer, int32_t task, enum fits_when when,
 
 /** Company on a device comes before an early start: it keeps whole devices free. */
 static bool find_shared(struct placer *placer, int32_t task, enum fits_when when,
-                        struct fits_spot *spot)
+                        struct assignment *assignment)
 {
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     return shares_are_wanted(placer, demand) &&
            walk_up(placer, task, &cluster_indices(placer->cluster)->by_shared,
-                   cluster_least_key(placer->cluster, demand), when, true, spot);
+                   cluster_least_key(placer->cluster, demand), when, true, assignment);
 }
 
 static bool find_anywhere(struct placer *placer, int32_t task, enum fits_when when,
-                          struct fits_spot *spot)
+                          struct assignment *assignment)
 {
     struct cluster *cluster = placer->cluster;
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     if (is_fgd(placer, demand)) {
-        return fgd_index_find(cluster->fgd, task, when, spot);
+        return fgd_index_find(cluster->fgd, task, when, assignment);
     }
     if (demand->n_devices == 0) {
-        return walk_cpu(placer, task, when, spot);
+        return walk_cpu(placer, task, when, assignment);
     }
     return walk_up(placer, task, &cluster_indices(cluster)->by_room,
-                   cluster_least_key(cluster, demand), when, false, spot);
+                   cluster_least_key(cluster, demand), when, false, assignment);
 }
 
 void placer_find(struct placer *placer, int32_t task, const struct place_nodes *nodes,
-                 struct fits_spot *spot)
+                 struct assignment *assignment)
 {
-    spot->devices = placer->devices;
-    spot->when = FITS_NO;
+    assignment->devices = placer->devices;
+    assignment->when = FITS_NO;
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     bool zones_matter = zones_concern(placer->cluster, task) && !is_fgd(placer, demand);
     if (nodes->list != NULL || zones_matter) { /* No index knows of zones. */
-        find_in_list(placer, task, nodes, spot);
+        find_in_list(placer, task, nodes, assignment);
         return;
     }
     bool tries_now = !placer->future_only;
-    if (!(tries_now && find_shared(placer, task, FITS_NOW, spot)) &&
-        !find_shared(placer, task, FITS_FUTURE, spot) &&
-        !(tries_now && find_anywhere(placer, task, FITS_NOW, spot)) &&
-        !find_anywhere(placer, task, FITS_FUTURE, spot)) {
-        spot->when = FITS_NO;
+    if (!(tries_now && find_shared(placer, task, FITS_NOW, assignment)) &&
+        !find_shared(placer, task, FITS_FUTURE, assignment) &&
+        !(tries_now && find_anywhere(placer, task, FITS_NOW, assignment)) &&
+        !find_anywhere(placer, task, FITS_FUTURE, assignment)) {
+        assignment->when = FITS_NO;
     }
 }

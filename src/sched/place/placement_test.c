@@ -284,13 +284,13 @@ static void build_company(struct test_cluster *cluster, enum weir_sched_task_sta
         cluster->tasks[t].n_labels = cluster->tasks[t].n_affinity_labels = 1;
     }
     cluster->tasks[0].state = state;
-    cluster->tasks[0].node = state == WEIR_SCHED_HELD ? WEIR_SCHED_NONE : 0;
+    cluster->tasks[0].node = state == WEIR_SCHED_GATED ? WEIR_SCHED_NONE : 0;
 }
 
 START_TEST(who_wants_company_of_its_kind_may_be_the_first)
 {
     struct test_cluster cluster;
-    build_company(&cluster, WEIR_SCHED_HELD);
+    build_company(&cluster, WEIR_SCHED_GATED);
     cluster.tasks[1].affinity_key = "rack";
     ck_assert_int_eq(only_action(&cluster).kind, WEIR_SCHED_BIND);
     test_cluster_fini(&cluster);

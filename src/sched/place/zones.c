@@ -94,8 +94,8 @@ static void read_needs(const struct cluster *cluster, int32_t task, struct askin
     }
 }
 
-static void ask(const struct cluster *cluster, int32_t task, int32_t at, enum view view,
-                struct asking *out)
+static void grace_step(const struct cluster *cluster, int32_t task, int32_t at, enum view view,
+                       struct asking *out)
 {
     int32_t device = 0;
     *out = (struct asking){.node = &cluster->snapshot->nodes[at]};
@@ -285,7 +285,7 @@ static bool do_fit(const struct cluster *cluster, int32_t task, int32_t at, enum
     if (!do_matter(cluster, task, at)) {
         return true;
     }
-    ask(cluster, task, at, view, &asking);
+    grace_step(cluster, task, at, view, &asking);
     return asking.node->numa_policy == WEIR_SCHED_NUMA_BEST_EFFORT || find(&asking, &mask);
 }
 
@@ -311,7 +311,7 @@ bool zones_find(const struct cluster *cluster, int32_t task, int32_t at, bool is
     if (!do_matter(cluster, task, at)) {
         return true;
     }
-    ask(cluster, task, at, view, &asking);
+    grace_step(cluster, task, at, view, &asking);
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     if (demand->device_milli < WEIR_SCHED_DEVICE) {
         asking.must = zones_of_devices(asking.node, devices, demand->n_devices);
@@ -329,12 +329,12 @@ bool zones_find(const struct cluster *cluster, int32_t task, int32_t at, bool is
 }
 
 bool zones_hold(const struct cluster *cluster, int32_t at, uint32_t zones,
-                const struct zone_draw *draws, bool is_now)
+                const struct numa_allocation *numa, bool is_now)
 {
     for (int32_t z = 0; zones >> z != 0; z++) {
         const struct weir_sched_numa_zone *given = &cluster->snapshot->nodes[at].zones[z];
         const struct zone_state *zone = &cluster->zones[cluster->nodes[at].first_zone + z];
-        struct zone_draw sum = draws != NULL ? draws[z] : (struct zone_draw){0};
+        struct numa_allocation sum = numa != NULL ? numa[z] : (struct numa_allocation){0};
         sum.cpu_milli += is_now ? zone->cpu_now : zone->cpu_future;
         sum.memory_bytes += is_now ? zone->memory_now : zone->memory_future;
         if ((zones >> z & 1) != 0 && (sum.cpu_milli > size_of(given->cpu_milli) ||
@@ -345,14 +345,14 @@ bool zones_hold(const struct cluster *cluster, int32_t at, uint32_t zones,
     return true;
 }
 
-void zones_draw(const struct cluster *cluster, int32_t task, int32_t at, uint32_t zones,
-                bool is_now, struct zone_draw *out)
+void zones_allocate(const struct cluster *cluster, int32_t task, int32_t at, uint32_t zones,
+                    bool is_now, struct numa_allocation *out)
 {
     int64_t drawn[ZONES_MAX][N_NEEDS];
     struct asking asking;
-    ask(cluster, task, at, is_now ? VIEW_NOW : VIEW_FUTURE, &asking);
+    grace_step(cluster, task, at, is_now ? VIEW_NOW : VIEW_FUTURE, &asking);
     draw(&asking, zones, drawn);
     for (int32_t z = 0; z < asking.node->n_zones; z++) {
-        out[z] = (struct zone_draw){drawn[z][NEED_CPU], drawn[z][NEED_MEMORY]};
+        out[z] = (struct numa_allocation){drawn[z][NEED_CPU], drawn[z][NEED_MEMORY]};
     }
 }

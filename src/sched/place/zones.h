@@ -49,11 +49,11 @@ bool zones_find(const struct cluster *cluster, int32_t task, int32_t node, bool 
 /** Whether zones of a node have room for what is drawn of them beside all who are there now, or
  *  will be. @param draws  Per zone; NULL: it is counted already. */
 bool zones_hold(const struct cluster *cluster, int32_t node, uint32_t zones,
-                const struct zone_draw *draws, bool is_now);
+                const struct numa_allocation *numa, bool is_now);
 
 /** What the task draws of each of these zones if it comes now, or when what leaves has left.
  *  @param out  cluster.max_zones. */
-void zones_draw(const struct cluster *cluster, int32_t task, int32_t node, uint32_t zones,
-                bool is_now, struct zone_draw *out);
+void zones_allocate(const struct cluster *cluster, int32_t task, int32_t node, uint32_t zones,
+                    bool is_now, struct numa_allocation *out);
 
 #endif

@@ -30,7 +30,7 @@ static int64_t bound(const struct division_part *part)
     return part->limit < 0 ? part->want : WEIR_MIN(part->want, part->limit);
 }
 
-START_TEST(nothing_is_lost_and_nobody_gets_more_than_wanted)
+START_TEST(nothing_is_given_up_and_nobody_gets_more_than_wanted)
 {
     struct weir_rng rng;
     weir_rng_init(&rng, (uint64_t)_i, 7);
@@ -98,6 +98,6 @@ START_TEST(nobody_gets_more_than_it_wants_though_a_unit_is_left)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("division", {nothing_is_lost_and_nobody_gets_more_than_wanted, 100},
+WEIR_TEST_LOOPS_MAIN("division", {nothing_is_given_up_and_nobody_gets_more_than_wanted, 100},
                      {a_queue_that_used_much_gets_less_of_the_rest, 0},
                      {nobody_gets_more_than_it_wants_though_a_unit_is_left, 0})

@@ -54,9 +54,9 @@ static int32_t line_queue(const struct cluster *cluster, const struct line *line
 static int64_t line_has(const struct cluster *cluster, const struct line *line, int32_t queue,
                         int r)
 {
-    int64_t lost = line->still_to_lose == NULL ? 0 : line->still_to_lose[queue].of[r];
+    int64_t taken = line->still_to_lose == NULL ? 0 : line->still_to_lose[queue].of[r];
     int64_t more = line->more == NULL ? 0 : line->more->of[r];
-    return line->is_bare ? 0 : cluster->queues[queue].allocated.of[r] + lost + more;
+    return line->is_bare ? 0 : cluster->queues[queue].allocated.of[r] + taken + more;
 }
 
 static bool is_above_allocatable(const struct cluster *cluster, const struct line *line,
@@ -87,10 +87,10 @@ static bool is_above_quota(const struct cluster *cluster, const struct line *lin
 
 /** Whether what is lost of a model is within the quota of it. */
 static bool is_guaranteed(const struct cluster *cluster, const struct line *line,
-                          const struct weir_sched_amount *lost)
+                          const struct weir_sched_amount *taken)
 {
     for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
-        int32_t queue = lost->of[r] > 0 ? line_queue(cluster, line, r) : -1;
+        int32_t queue = taken->of[r] > 0 ? line_queue(cluster, line, r) : -1;
         if (queue >= 0 &&
             line_has(cluster, line, queue, r) <= shares_of(cluster, queue, r)->quota) {
             return true;
@@ -135,18 +135,18 @@ static bool is_below_sibling(const struct cluster *cluster, int32_t taker, int32
 /** `lost`: per queue, whether it or one below it has lost any of a resource. */
 static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
                             const struct weir_sched_amount *amount, bool is_fixed,
-                            const struct weir_sched_amount *lost)
+                            const struct weir_sched_amount *taken)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         int32_t parent = cluster->snapshot->queues[queue].parent;
         int32_t sibling = parent < 0 ? cluster->first_root : cluster->queues[parent].first_child;
         for (; sibling >= 0; sibling = cluster->queues[sibling].next_sibling) {
             const struct weir_sched_amount *has = &cluster->queues[sibling].allocated;
-            bool has_lost = false;
+            bool has_losses = false;
             for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-                has_lost = has_lost || lost[sibling].of[r] != 0;
+                has_losses = has_losses || taken[sibling].of[r] != 0;
             }
-            if (sibling != queue && has_lost &&
+            if (sibling != queue && has_losses &&
                 !is_below_sibling(cluster, queue, sibling, &cluster->queues[queue].allocated, has,
                                   amount)) {
                 return false;
@@ -185,15 +185,15 @@ static bool is_lent(const struct cluster *cluster, int32_t queue,
 
 static bool loss_is_allowed(const struct cluster *cluster, const struct line *taker,
                             const struct line *loser, const struct weir_sched_amount *amount,
-                            const struct weir_sched_amount *lost)
+                            const struct weir_sched_amount *taken)
 {
     if (is_spared(cluster, loser->leaf, amount, loser->still_to_lose) ||
-        is_guaranteed(cluster, loser, lost)) {
+        is_guaranteed(cluster, loser, taken)) {
         return false;
     }
     struct weir_sched_amount involved = *amount;
     for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
-        involved.of[r] = lost->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
+        involved.of[r] = taken->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
     }
     return is_entitled(cluster, taker, loser, amount, &involved) ||
            is_lent(cluster, taker->leaf, &involved, true, loser->leaf, loser->still_to_lose);

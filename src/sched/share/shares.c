@@ -3,7 +3,7 @@
 #include "base/macros.h"
 #include "sched/model/model.h"
 #include "sched/share/division.h"
-#include "sched/share/windows.h"
+#include "sched/share/timed_quota.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +23,17 @@ void shares_read(struct cluster *cluster)
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     for (int32_t q = 0; q < snapshot->n_queues; q++) { /* Parents come first. */
         const struct weir_sched_queue *given = &snapshot->queues[q];
-        const struct weir_sched_window *window =
-            cluster->profile->quota_windows ? window_of(snapshot, given) : NULL;
+        const struct weir_sched_timed_quota *timed =
+            cluster->profile->timed_quotas ? timed_quota_of(snapshot, given) : NULL;
         struct queue_state *queue = &cluster->queues[q];
-        memcpy(queue->shares, window != NULL ? window->shares : given->shares,
-               sizeof given->shares);
+        memcpy(queue->shares, timed != NULL ? timed->shares : given->shares, sizeof given->shares);
         bool bounds_model = false;
         for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
             queue->shares[r] = unbounded;
         }
         read_models(cluster, given->models, given->n_models, queue->shares);
-        if (window != NULL) {
-            read_models(cluster, window->models, window->n_models, queue->shares);
+        if (timed != NULL) {
+            read_models(cluster, timed->models, timed->n_models, queue->shares);
         }
         for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
             bounds_model =
@@ -227,9 +226,9 @@ static bool has_quota_left(const struct cluster *cluster, int32_t queue, int r, 
                            const struct weir_sched_amount *still_to_lose)
 {
     int64_t quota = shares_of(cluster, queue, r)->quota, use = more;
-    int64_t lost = still_to_lose == NULL ? 0 : still_to_lose[queue].of[r];
+    int64_t taken = still_to_lose == NULL ? 0 : still_to_lose[queue].of[r];
     int32_t child = cluster->queues[queue].first_child;
-    if (shares_is_within(cluster->queues[queue].allocated.of[r] + lost + more, quota)) {
+    if (shares_is_within(cluster->queues[queue].allocated.of[r] + taken + more, quota)) {
         return true;
     }
     if (child < 0) {

@@ -2,7 +2,7 @@
  * worked out by hand from the rule that its name says. */
 #include "base/macros.h"
 #include "base/test_main.h"
-#include "sched/test/test_fate.h"
+#include "sched/test/test_outcome.h"
 
 #define TASKS_MAX  16
 #define GROUPS_MAX 8
@@ -90,24 +90,24 @@ static void run_on(struct fixture *fixture, int i, int32_t node)
     task_at(fixture, i)->node = node;
 }
 
-static struct fate *plan_of(struct fixture *fixture, const char *name)
+static struct outcome *plan_of(struct fixture *fixture, const char *name)
 {
     struct weir_sched_profile profile;
     ck_assert_int_eq(weir_sched_profile_named(name, &profile, NULL), WEIR_OK);
     struct weir_sched_plan *plan = test_plan(&fixture->cluster, &profile);
     ck_assert_ptr_nonnull(plan);
-    struct fate *fates = fates_of(&fixture->cluster, plan);
+    struct outcome *outcomes = outcomes_of(&fixture->cluster, plan);
     weir_sched_plan_destroy(plan);
-    return fates;
+    return outcomes;
 }
 
 /** Whether the first job's tasks will be on these nodes. */
 static void expect(struct fixture *fixture, const char *profile, const int32_t *nodes)
 {
-    const struct fate *fates = plan_of(fixture, profile);
+    const struct outcome *outcomes = plan_of(fixture, profile);
     for (int32_t i = 0; i < fixture->cluster.jobs[0].n_tasks; i++) {
-        ck_assert_msg(fates[i].future == nodes[i], "%s: task %d is on %d, not on %d", profile, i,
-                      fates[i].future, nodes[i]);
+        ck_assert_msg(outcomes[i].future == nodes[i], "%s: task %d is on %d, not on %d", profile, i,
+                      outcomes[i].future, nodes[i]);
     }
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/macros.h"
 #include "base/test_main.h"
-#include "sched/test/test_live.h"
+#include "sched/test/test_workload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct shared {
     struct test_cluster cluster;
     struct weir_rng rng;
     int32_t leaves[LEAVES];
-    int quota[LEAVES], held[LEAVES];
+    int quota[LEAVES], used[LEAVES];
     int running[LEAVES]; /**< What of held runs. */
     int n_free;
     int32_t *node_of, *device_of; /**< Of the free devices, in a random order. */
@@ -95,22 +95,22 @@ static void run_some(struct shared *shared)
             shared->cluster.tasks[t].node = shared->node_of[shared->n_free];
             shared->cluster.tasks[t].devices = &shared->device_of[shared->n_free];
         }
-        shared->held[leaf] += n;
+        shared->used[leaf] += n;
         shared->running[leaf] += n;
     }
 }
 
 /** A job that waits; of a user within its quota if is_owed. @return Its index; -1: nobody has so
  *  much left. */
-static int32_t ask(struct shared *shared, bool is_owed)
+static int32_t grace_step(struct shared *shared, bool is_owed)
 {
     int leaf = (int)weir_rng_below(&shared->rng, LEAVES);
-    int left = shared->quota[leaf] - shared->held[leaf];
+    int left = shared->quota[leaf] - shared->used[leaf];
     if (is_owed != (left > 0)) {
         return -1;
     }
     int n = 1 + (int)weir_rng_below(&shared->rng, is_owed ? (uint64_t)left : 4);
-    shared->held[leaf] += is_owed ? n : 0;
+    shared->used[leaf] += is_owed ? n : 0;
     test_job(&shared->cluster, shared->leaves[leaf], 50, n, 1);
     return shared->cluster.snapshot.n_jobs - 1;
 }
@@ -212,7 +212,7 @@ END_TEST
 
 /** A gang goes for a job of one device. The gang behind that one, for which room is held, would
  * have more than the quota now; the job behind both would not. */
-START_TEST(what_is_held_for_who_would_borrow_is_open_to_whom_it_is_guaranteed)
+START_TEST(what_is_reserved_for_who_would_borrow_is_open_to_whom_it_is_guaranteed)
 {
     struct test_cluster cluster;
     int used = 0;
@@ -284,7 +284,7 @@ END_TEST
 
 /** A gang that has waited too long takes three devices of which one was lent. The job behind those
  *  is owed one then, and a third queue has one too many, as the gang has. */
-START_TEST(what_is_lost_to_who_waited_too_long_is_taken_back_in_the_same_cycle)
+START_TEST(what_is_given_up_to_who_waited_too_long_is_taken_back_in_the_same_cycle)
 {
     struct test_cluster cluster;
     int used = 0;
@@ -414,7 +414,7 @@ END_TEST
 START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
 {
     struct weir_sched_profile profile = test_profile_default();
-    int n_asked = 0, n_missing = 0, n_wronged = 0;
+    int n_requested = 0, n_missing = 0, n_wronged = 0;
     const char *only = getenv("WEIR_SCHED_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : FIRST_SEED;
     for (int round = 0; round < (only != NULL ? 1 : SEEDS + N_HARD_SEEDS); round++) {
@@ -425,14 +425,14 @@ START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
         run_some(&shared);
         int32_t owed[3];
         for (int i = 0; i < 3; i++) {
-            ask(&shared, false);
-            owed[i] = ask(&shared, true);
+            grace_step(&shared, false);
+            owed[i] = grace_step(&shared, true);
         }
         struct weir_sched_plan *plan = test_plan(&shared.cluster, &profile);
         ck_assert_ptr_nonnull(plan);
         for (int i = 0; i < 3; i++) {
             const struct weir_sched_job *job = owed[i] < 0 ? NULL : &shared.cluster.jobs[owed[i]];
-            n_asked += job != NULL;
+            n_requested += job != NULL;
             if (job != NULL && count_placed(plan, job) < job->n_tasks) {
                 printf("seed %d: %s of %s, %d tasks, has %d\n", (int)seed, job->name,
                        shared.cluster.queues[job->queue].name, (int)job->n_tasks,
@@ -448,19 +448,19 @@ START_TEST(whoever_is_guaranteed_has_a_place_after_one_plan_and_keeps_it)
         weir_sched_plan_destroy(plan);
         test_cluster_fini(&shared.cluster);
     }
-    printf("%d were owed a place\n", n_asked);
+    printf("%d were owed a place\n", n_requested);
     ck_assert_int_eq(n_missing, 0);
     ck_assert_int_eq(n_wronged, 0);
-    ck_assert_int_gt(n_asked, SEEDS / 2);
+    ck_assert_int_gt(n_requested, SEEDS / 2);
 }
 
 END_TEST
 
 WEIR_TEST_MAIN("guarantee", what_a_gang_leaves_beyond_the_need_is_given_in_the_same_cycle,
-               what_is_held_for_who_would_borrow_is_open_to_whom_it_is_guaranteed,
+               what_is_reserved_for_who_would_borrow_is_open_to_whom_it_is_guaranteed,
                those_who_borrow_in_the_own_department_go_even_if_others_leave_room,
                what_is_lent_within_a_department_comes_back_to_others_to_whom_it_is_guaranteed,
-               what_is_lost_to_who_waited_too_long_is_taken_back_in_the_same_cycle,
+               what_is_given_up_to_who_waited_too_long_is_taken_back_in_the_same_cycle,
                what_is_taken_back_is_not_taken_from_who_waited_too_long,
                what_a_gang_leaves_that_has_not_started_is_given_in_the_same_cycle,
                a_small_job_does_not_take_what_is_owed_to_a_gang_before_it,

@@ -2,19 +2,19 @@
  * What must hold of shares of models whatever the cluster: random clusters of three models live
  * through rounds of plans, and who has how much of what is counted here, from the actions alone.
  */
-#include "sched/test/test_live.h"
 #include "sched/test/test_seeds.h"
+#include "sched/test/test_workload.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
 
 #include <stdio.h>
 
-#define ROUNDS_MAX  60
-#define ROUNDS_REST 40
-#define ROUNDS_LIVE 200 /* Work that leaves takes its time. */
-#define QUEUES_MAX  16
-#define N_MODELS    3
+#define ROUNDS_MAX      60
+#define ROUNDS_REST     40
+#define ROUNDS_WORKLOAD 200 /* Work that leaves takes its time. */
+#define QUEUES_MAX      16
+#define N_MODELS        3
 
 static int seeds(void)
 {
@@ -116,7 +116,7 @@ static int32_t *places_of(struct test_cluster *cluster, const struct weir_sched_
     for (int32_t t = 0; t < cluster->snapshot.n_tasks; t++) {
         const struct weir_sched_task *task = &cluster->tasks[t];
         bool is_going = task->is_leaving || task->state == WEIR_SCHED_RELEASING;
-        places[t] = is_going ? (task->promise != NULL ? task->promise->node : -1)
+        places[t] = is_going ? (task->nomination != NULL ? task->nomination->node : -1)
                     : weir_sched_task_has_node(task->state) ? task->node
                                                             : -1;
         (*out_takers)[t] = -1;
@@ -272,28 +272,28 @@ static void check_waits(const struct test_cluster *cluster, const struct weir_sc
 static int32_t check_plan(struct test_cluster *cluster, const struct weir_sched_profile *profile,
                           const struct weir_sched_plan *plan)
 {
-    int32_t *takers, n_lost = 0;
+    int32_t *takers, n_losses = 0;
     const int32_t *places = places_of(cluster, plan, &takers);
     check_bounds(cluster, places, plan);
     check_reclaims(cluster, profile);
     check_waits(cluster, plan);
     for (int32_t i = 0; i < plan->n_actions; i++) {
-        n_lost += plan->actions[i].kind == WEIR_SCHED_EVICT && places[plan->actions[i].task] < 0;
+        n_losses += plan->actions[i].kind == WEIR_SCHED_EVICT && places[plan->actions[i].task] < 0;
     }
-    return n_lost;
+    return n_losses;
 }
 
-static void hold_back(struct test_cluster *cluster, int32_t from, bool is_held)
+static void hold_back(struct test_cluster *cluster, int32_t from, bool is_gated)
 {
     for (int32_t t = cluster->jobs[from].first_task; t < cluster->snapshot.n_tasks; t++) {
-        cluster->tasks[t].state = is_held ? WEIR_SCHED_HELD : WEIR_SCHED_PENDING;
+        cluster->tasks[t].state = is_gated ? WEIR_SCHED_GATED : WEIR_SCHED_PENDING;
     }
 }
 
 /** Plan and apply until nothing changes. This profile forgets what it moved together when the next
  *  plan is made, so moves may come again; but nobody is robbed again and again.
  *  @return The last round in which somebody was. */
-static int settle(struct test_cluster *cluster, const struct weir_sched_profile *profile)
+static int run_to_rest(struct test_cluster *cluster, const struct weir_sched_profile *profile)
 {
     int last = 0;
     for (int round = 0; round < ROUNDS_MAX; round++) {
@@ -323,11 +323,11 @@ START_TEST(shares_of_models_hold_in_a_random_cluster)
     weir_rng_init(&rng, (uint64_t)(_i % seeds()), 17);
     test_cluster_random(&cluster, &rng, 8);
     add_models(&cluster, &rng);
-    int32_t n_held = cluster.snapshot.n_jobs / 2;
-    hold_back(&cluster, n_held, true); /* Half of the work comes when the other half runs. */
-    int first = settle(&cluster, &profile);
-    hold_back(&cluster, n_held, false);
-    int second = settle(&cluster, &profile);
+    int32_t n_gated = cluster.snapshot.n_jobs / 2;
+    hold_back(&cluster, n_gated, true); /* Half of the work comes when the other half runs. */
+    int first = run_to_rest(&cluster, &profile);
+    hold_back(&cluster, n_gated, false);
+    int second = run_to_rest(&cluster, &profile);
     if (first > ROUNDS_REST || second > ROUNDS_REST) {
         printf("seed %d does not come to rest by %s\n", _i % seeds(), profile.placement);
     }
@@ -340,21 +340,21 @@ END_TEST
 
 /** For a cluster that lives and keeps places. At rest nothing is on its way. @return Rounds it
  * took. */
-static int settle_live(struct test_cluster *cluster, const struct weir_sched_profile *profile,
-                       struct weir_rng *rng)
+static int play_to_rest(struct test_cluster *cluster, const struct weir_sched_profile *profile,
+                        struct weir_rng *rng)
 {
-    for (int round = 0; round < ROUNDS_LIVE; round++) {
+    for (int round = 0; round < ROUNDS_WORKLOAD; round++) {
         struct weir_sched_plan *plan = test_plan(cluster, profile);
         ck_assert_ptr_nonnull(plan);
         check_plan(cluster, profile, plan);
-        bool is_still = plan->n_actions == 0 && !test_live_moves(cluster);
-        test_live_apply(cluster, plan, rng);
+        bool is_still = plan->n_actions == 0 && !test_workload_moves(cluster);
+        test_workload_apply(cluster, plan, rng);
         weir_sched_plan_destroy(plan);
         if (is_still) {
             return round;
         }
     }
-    return ROUNDS_LIVE;
+    return ROUNDS_WORKLOAD;
 }
 
 START_TEST(shares_of_models_hold_in_a_living_cluster)
@@ -365,18 +365,18 @@ START_TEST(shares_of_models_hold_in_a_living_cluster)
     ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
     weir_rng_init(&rng, (uint64_t)_i, 17);
     test_cluster_random(&cluster, &rng, 8);
-    test_live_random(&cluster, &rng);
+    test_workload_random(&cluster, &rng);
     add_models(&cluster, &rng);
-    int32_t n_held = cluster.snapshot.n_jobs / 2;
-    hold_back(&cluster, n_held, true); /* Half of the work comes when the other half runs. */
-    int first = settle_live(&cluster, &profile, &rng);
-    hold_back(&cluster, n_held, false);
-    int second = settle_live(&cluster, &profile, &rng);
-    if (first == ROUNDS_LIVE || second == ROUNDS_LIVE) {
+    int32_t n_gated = cluster.snapshot.n_jobs / 2;
+    hold_back(&cluster, n_gated, true); /* Half of the work comes when the other half runs. */
+    int first = play_to_rest(&cluster, &profile, &rng);
+    hold_back(&cluster, n_gated, false);
+    int second = play_to_rest(&cluster, &profile, &rng);
+    if (first == ROUNDS_WORKLOAD || second == ROUNDS_WORKLOAD) {
         printf("seed %d does not come to rest\n", _i);
     }
-    ck_assert_int_lt(first, ROUNDS_LIVE);
-    ck_assert_int_lt(second, ROUNDS_LIVE);
+    ck_assert_int_lt(first, ROUNDS_WORKLOAD);
+    ck_assert_int_lt(second, ROUNDS_WORKLOAD);
     test_cluster_fini(&cluster);
 }
 

@@ -2,7 +2,7 @@
  * What must hold whatever the cluster: random clusters live through rounds of plans, and what a
  * plan says is summed up here from the actions alone. Seeds are printed with each failure.
  */
-#include "sched/test/test_fate.h"
+#include "sched/test/test_outcome.h"
 #include "sched/test/test_seeds.h"
 
 #include "base/macros.h"
@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define ROUNDS_MAX   40
-#define ROUNDS_LIVE  200 /* Work that leaves takes its time. */
-#define DEVICE_UNITS 1000
-#define N_EMPTY      1000 /* More than SOLVER_LARGE. */
-#define LARGE_EVERY  10
+#define ROUNDS_MAX      40
+#define ROUNDS_WORKLOAD 200 /* Work that leaves takes its time. */
+#define DEVICE_UNITS    1000
+#define N_EMPTY         1000 /* More than SOLVER_LARGE. */
+#define LARGE_EVERY     10
 
 /** Clusters of each kind; the slow run asks for more. */
 static int seeds(void)
@@ -32,7 +32,7 @@ static void add_devices(int32_t *used, int32_t first, const struct weir_sched_de
 }
 
 /** Nothing is over-allocated: not while evicted work is still there, and not when it has left. */
-static void check_room(struct test_cluster *cluster, const struct fate *fates)
+static void check_room(struct test_cluster *cluster, const struct outcome *outcomes)
 {
     const struct weir_sched_snapshot *snapshot = &cluster->snapshot;
     int32_t *first = WEIR_ARENA_ARRAY(&cluster->arena, (size_t)snapshot->n_nodes + 1, int32_t);
@@ -45,13 +45,13 @@ static void check_room(struct test_cluster *cluster, const struct fate *fates)
         int64_t *cpu = WEIR_ARENA_ARRAY(&cluster->arena, (size_t)snapshot->n_nodes + 1, int64_t);
         int64_t *memory = WEIR_ARENA_ARRAY(&cluster->arena, (size_t)snapshot->n_nodes + 1, int64_t);
         for (int32_t t = 0; t < snapshot->n_tasks; t++) {
-            int32_t node = is_now ? fates[t].now : fates[t].future;
+            int32_t node = is_now ? outcomes[t].now : outcomes[t].future;
             const struct weir_sched_demand *demand = &snapshot->tasks[t].demand;
             if (node >= 0) {
                 cpu[node] += demand->cpu_milli;
                 memory[node] += demand->memory_bytes;
                 add_devices(used, first[node], demand,
-                            is_now ? fates[t].now_devices : fates[t].future_devices);
+                            is_now ? outcomes[t].now_devices : outcomes[t].future_devices);
             }
         }
         for (int32_t d = 0; d < n_all; d++) {
@@ -76,7 +76,7 @@ enum which {
     AFTER,
 };
 
-static void sum_queues(const struct test_cluster *cluster, const struct fate *fates,
+static void sum_queues(const struct test_cluster *cluster, const struct outcome *outcomes,
                        enum which which, bool only_fixed, int64_t *out)
 {
     const struct weir_sched_snapshot *snapshot = &cluster->snapshot;
@@ -85,7 +85,7 @@ static void sum_queues(const struct test_cluster *cluster, const struct fate *fa
         const struct weir_sched_job *job = &snapshot->jobs[j];
         bool is_fixed = job->preemptibility == WEIR_SCHED_NON_PREEMPTIBLE;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-            bool counts = fates[t].future >= 0 || (which == BEFORE && fates[t].now >= 0);
+            bool counts = outcomes[t].future >= 0 || (which == BEFORE && outcomes[t].now >= 0);
             for (int32_t q = job->queue; q >= 0 && counts && (is_fixed || !only_fixed);
                  q = snapshot->queues[q].parent) {
                 out[q] += milli_of(&snapshot->tasks[t]);
@@ -95,12 +95,12 @@ static void sum_queues(const struct test_cluster *cluster, const struct fate *fa
 }
 
 /** No limit is exceeded, and non-preemptible work does not borrow. */
-static void check_queues(const struct test_cluster *cluster, const struct fate *fates,
+static void check_queues(const struct test_cluster *cluster, const struct outcome *outcomes,
                          const struct weir_sched_plan *plan)
 {
     int64_t all[16], fixed[16];
-    sum_queues(cluster, fates, AFTER, false, all);
-    sum_queues(cluster, fates, AFTER, true, fixed);
+    sum_queues(cluster, outcomes, AFTER, false, all);
+    sum_queues(cluster, outcomes, AFTER, true, fixed);
     for (int32_t q = 0; q < cluster->snapshot.n_queues; q++) {
         const struct weir_sched_share *share = &cluster->queues[q].shares[WEIR_SCHED_ACCELERATOR];
         ck_assert_int_eq(all[q], plan->queues[q].allocated.of[WEIR_SCHED_ACCELERATOR]);
@@ -110,15 +110,15 @@ static void check_queues(const struct test_cluster *cluster, const struct fate *
 }
 
 /** Nobody is evicted whom nobody may evict, and nobody's guaranteed share is reclaimed. */
-static void check_evictions(const struct test_cluster *cluster, const struct fate *fates)
+static void check_evictions(const struct test_cluster *cluster, const struct outcome *outcomes)
 {
     int64_t before[16];
-    sum_queues(cluster, fates, BEFORE, false, before);
+    sum_queues(cluster, outcomes, BEFORE, false, before);
     for (int32_t j = 0; j < cluster->snapshot.n_jobs; j++) {
         const struct weir_sched_job *job = &cluster->snapshot.jobs[j];
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-            if (!fates[t].is_evicted || fates[t].reason == WEIR_SCHED_EVICT_STALE ||
-                fates[t].reason == WEIR_SCHED_EVICT_TIME_LIMIT) {
+            if (!outcomes[t].is_evicted || outcomes[t].reason == WEIR_SCHED_EVICT_STALE ||
+                outcomes[t].reason == WEIR_SCHED_EVICT_TIME_LIMIT) {
                 continue;
             }
             ck_assert_int_eq(job->preemptibility, WEIR_SCHED_PREEMPTIBLE);
@@ -127,20 +127,21 @@ static void check_evictions(const struct test_cluster *cluster, const struct fat
                 int64_t quota = cluster->queues[q].shares[WEIR_SCHED_ACCELERATOR].quota;
                 is_over = is_over || (quota >= 0 && before[q] > quota);
             }
-            ck_assert(fates[t].is_placed || fates[t].reason != WEIR_SCHED_EVICT_RECLAIM || is_over);
+            ck_assert(outcomes[t].is_placed || outcomes[t].reason != WEIR_SCHED_EVICT_RECLAIM ||
+                      is_over);
         }
     }
 }
 
 /** A gang runs whole or not at all: after the plan it has none, or at least its minimum. */
-static void check_gangs(const struct test_cluster *cluster, const struct fate *fates)
+static void check_gangs(const struct test_cluster *cluster, const struct outcome *outcomes)
 {
     for (int32_t j = 0; j < cluster->snapshot.n_jobs; j++) {
         const struct weir_sched_job *job = &cluster->snapshot.jobs[j];
         int32_t n_future = 0, n_before = 0,
                 min = job->min_member < 0 ? job->n_tasks : job->min_member;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-            n_future += fates[t].future >= 0;
+            n_future += outcomes[t].future >= 0;
             n_before += weir_sched_task_has_node(cluster->tasks[t].state);
         }
         if (n_before > 0 && n_before < min) {
@@ -151,7 +152,7 @@ static void check_gangs(const struct test_cluster *cluster, const struct fate *f
 }
 
 /** Whoever waits is told why. */
-static void check_waits(const struct test_cluster *cluster, const struct fate *fates,
+static void check_waits(const struct test_cluster *cluster, const struct outcome *outcomes,
                         const struct weir_sched_plan *plan)
 {
     int32_t at = 0;
@@ -160,9 +161,9 @@ static void check_waits(const struct test_cluster *cluster, const struct fate *f
         bool is_told = at < plan->n_waits && plan->waits[at].job == j;
         bool has_place = false;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-            has_place = has_place || fates[t].future >= 0 || fates[t].is_evicted ||
-                        fates[t].was_going || cluster->tasks[t].state == WEIR_SCHED_DONE ||
-                        cluster->tasks[t].state == WEIR_SCHED_HELD;
+            has_place = has_place || outcomes[t].future >= 0 || outcomes[t].is_evicted ||
+                        outcomes[t].was_going || cluster->tasks[t].state == WEIR_SCHED_DONE ||
+                        cluster->tasks[t].state == WEIR_SCHED_GATED;
         }
         ck_assert(has_place || is_told);
         if (is_told) {
@@ -176,12 +177,12 @@ static void check_waits(const struct test_cluster *cluster, const struct fate *f
 
 static void check_plan(struct test_cluster *cluster, const struct weir_sched_plan *plan)
 {
-    const struct fate *fates = fates_of(cluster, plan);
-    check_room(cluster, fates);
-    check_queues(cluster, fates, plan);
-    check_evictions(cluster, fates);
-    check_gangs(cluster, fates);
-    check_waits(cluster, fates, plan);
+    const struct outcome *outcomes = outcomes_of(cluster, plan);
+    check_room(cluster, outcomes);
+    check_queues(cluster, outcomes, plan);
+    check_evictions(cluster, outcomes);
+    check_gangs(cluster, outcomes);
+    check_waits(cluster, outcomes, plan);
 }
 
 static int32_t count_evictions(const struct weir_sched_plan *plan)
@@ -194,7 +195,7 @@ static int32_t count_evictions(const struct weir_sched_plan *plan)
 }
 
 /** Plan and apply until nothing changes. @return Rounds it took. */
-static int settle_by(struct test_cluster *cluster, const struct weir_sched_profile *profile)
+static int run_by(struct test_cluster *cluster, const struct weir_sched_profile *profile)
 {
     for (int round = 0; round < ROUNDS_MAX; round++) {
         struct weir_sched_plan *plan = test_plan_twice(cluster, profile);
@@ -213,41 +214,41 @@ static int settle_by(struct test_cluster *cluster, const struct weir_sched_profi
 /** What is moved by "binpack" without kept places may go back as it came, and be moved for ever: in
  *  a scenario shares count what leaves a device, but not when they are placed anew. Without moves
  *  it comes to rest. */
-static int settle(struct test_cluster *cluster, const struct weir_sched_profile *profile)
+static int run_to_rest(struct test_cluster *cluster, const struct weir_sched_profile *profile)
 {
-    int n_rounds = settle_by(cluster, profile);
+    int n_rounds = run_by(cluster, profile);
     if (n_rounds == ROUNDS_MAX && strcmp(profile->placement, "binpack") == 0) {
         struct weir_sched_profile unmoved = *profile;
         unmoved.consolidation_max_moves = 0;
         unmoved.move_victims = false;
-        n_rounds = settle_by(cluster, &unmoved);
+        n_rounds = run_by(cluster, &unmoved);
     }
     return n_rounds;
 }
 
 /** The same for a cluster that lives. At rest nothing is on its way. */
-static int settle_live(struct test_cluster *cluster, const struct weir_sched_profile *profile,
-                       struct weir_rng *rng)
+static int play_to_rest(struct test_cluster *cluster, const struct weir_sched_profile *profile,
+                        struct weir_rng *rng)
 {
-    for (int round = 0; round < ROUNDS_LIVE; round++) {
+    for (int round = 0; round < ROUNDS_WORKLOAD; round++) {
         struct weir_sched_plan *plan = test_plan_twice(cluster, profile);
         check_plan(cluster, plan);
-        bool is_still = plan->n_actions == 0 && !test_live_moves(cluster);
-        test_live_apply(cluster, plan, rng);
+        bool is_still = plan->n_actions == 0 && !test_workload_moves(cluster);
+        test_workload_apply(cluster, plan, rng);
         weir_sched_plan_destroy(plan);
         if (is_still) {
             return round;
         }
     }
-    return ROUNDS_LIVE;
+    return ROUNDS_WORKLOAD;
 }
 
-static void hold_back(struct test_cluster *cluster, int32_t from, bool is_held)
+static void hold_back(struct test_cluster *cluster, int32_t from, bool is_gated)
 {
     for (int32_t j = from; j < cluster->snapshot.n_jobs; j++) {
         const struct weir_sched_job *job = &cluster->jobs[j];
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-            cluster->tasks[t].state = is_held ? WEIR_SCHED_HELD : WEIR_SCHED_PENDING;
+            cluster->tasks[t].state = is_gated ? WEIR_SCHED_GATED : WEIR_SCHED_PENDING;
         }
     }
 }
@@ -263,7 +264,7 @@ static struct weir_sched_profile rules(bool is_fgd)
     return profile;
 }
 
-START_TEST(a_random_cluster_keeps_every_promise_and_comes_to_rest)
+START_TEST(a_random_cluster_keeps_every_invariant_and_comes_to_rest)
 {
     struct weir_sched_profile profile = rules(_i >= seeds());
     struct test_cluster cluster;
@@ -271,11 +272,11 @@ START_TEST(a_random_cluster_keeps_every_promise_and_comes_to_rest)
     uint64_t seed = (uint64_t)(_i % seeds());
     weir_rng_init(&rng, seed, 11);
     test_cluster_random(&cluster, &rng, 8);
-    int32_t n_held = cluster.snapshot.n_jobs / 2;
-    hold_back(&cluster, n_held, true); /* Half of the work comes when the other half runs. */
-    int first = settle(&cluster, &profile);
-    hold_back(&cluster, n_held, false);
-    int second = settle(&cluster, &profile);
+    int32_t n_gated = cluster.snapshot.n_jobs / 2;
+    hold_back(&cluster, n_gated, true); /* Half of the work comes when the other half runs. */
+    int first = run_to_rest(&cluster, &profile);
+    hold_back(&cluster, n_gated, false);
+    int second = run_to_rest(&cluster, &profile);
     if (first == ROUNDS_MAX || second == ROUNDS_MAX) {
         printf("seed %llu does not come to rest by %s\n", (unsigned long long)seed,
                profile.placement);
@@ -302,7 +303,7 @@ static void make_large(struct test_cluster *cluster)
     }
 }
 
-START_TEST(a_living_cluster_keeps_every_promise_and_comes_to_rest)
+START_TEST(a_living_cluster_keeps_every_invariant_and_comes_to_rest)
 {
     struct weir_sched_profile profile;
     ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
@@ -313,22 +314,22 @@ START_TEST(a_living_cluster_keeps_every_promise_and_comes_to_rest)
     if (_i % LARGE_EVERY == 0) {
         make_large(&cluster);
     }
-    test_live_random(&cluster, &rng);
-    int32_t n_held = cluster.snapshot.n_jobs / 2;
-    hold_back(&cluster, n_held, true);
-    int first = settle_live(&cluster, &profile, &rng);
-    hold_back(&cluster, n_held, false);
-    int second = settle_live(&cluster, &profile, &rng);
-    if (first == ROUNDS_LIVE || second == ROUNDS_LIVE) {
+    test_workload_random(&cluster, &rng);
+    int32_t n_gated = cluster.snapshot.n_jobs / 2;
+    hold_back(&cluster, n_gated, true);
+    int first = play_to_rest(&cluster, &profile, &rng);
+    hold_back(&cluster, n_gated, false);
+    int second = play_to_rest(&cluster, &profile, &rng);
+    if (first == ROUNDS_WORKLOAD || second == ROUNDS_WORKLOAD) {
         printf("seed %d does not come to rest\n", _i);
     }
-    ck_assert_int_lt(first, ROUNDS_LIVE);
-    ck_assert_int_lt(second, ROUNDS_LIVE);
+    ck_assert_int_lt(first, ROUNDS_WORKLOAD);
+    ck_assert_int_lt(second, ROUNDS_WORKLOAD);
     test_cluster_fini(&cluster);
 }
 
 END_TEST
 
 WEIR_TEST_LOOPS_MAIN("property",
-                     {a_random_cluster_keeps_every_promise_and_comes_to_rest, 2 * seeds()},
-                     {a_living_cluster_keeps_every_promise_and_comes_to_rest, seeds()})
+                     {a_random_cluster_keeps_every_invariant_and_comes_to_rest, 2 * seeds()},
+                     {a_living_cluster_keeps_every_invariant_and_comes_to_rest, seeds()})

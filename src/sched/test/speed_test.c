@@ -128,10 +128,10 @@ START_TEST(who_is_in_the_way_moves_in_a_large_cluster)
         cluster.nodes[at].n_labels = 1;
     }
     for (int32_t t = 0; t < N_JOBS; t++) {
-        int32_t spot = t < 14 ? t / 7 * 8 + t % 7 : t + 2;
+        int32_t slot = t < 14 ? t / 7 * 8 + t % 7 : t + 2;
         cluster.tasks[t].state = WEIR_SCHED_RUNNING;
-        cluster.tasks[t].node = spot / 8;
-        cluster.tasks[t].devices = &devices[spot % 8];
+        cluster.tasks[t].node = slot / 8;
+        cluster.tasks[t].devices = &devices[slot % 8];
         cluster.tasks[t].selector = &old;
         cluster.tasks[t].n_selector = t >= 14;
     }
