@@ -48,7 +48,7 @@ struct weir_loader {
     uint32_t slot;            /**< Its next slot. */
     uint64_t i_consumed;      /**< Number of the batch that the caller gets next, or holds. */
     bool is_held;             /**< The caller holds batch i_consumed. */
-    struct weir_place cursor; /**< Of batch i_claimed; settled. */
+    struct weir_place cursor; /**< Of batch i_claimed; normalised. */
     bool is_stopping;
     uint8_t *damaged; /**< One bit per sample. */
     size_t n_damaged;
@@ -337,7 +337,7 @@ weir_status weir_loader_create(struct weir_dataset *dataset,
     loader->config = *config;
     loader->config.size = WEIR_MAX(config->size, 1u);
     loader->order = order;
-    loader->cursor = weir_order_settle(&order, config->start);
+    loader->cursor = weir_order_normalize(&order, config->start);
     loader->n_slots = weir_order_max_share(config->batch, loader->config.size);
     loader->n_ring = (config->depth == 0 ? DEFAULT_DEPTH : config->depth) + 1;
     weir_order_share(config->batch, config->rank, loader->config.size, &loader->share_first,

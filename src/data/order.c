@@ -69,7 +69,7 @@ uint64_t weir_order_batches(const struct weir_order *order)
     return whole + (order->tail == WEIR_TAIL_PAD && order->n_samples % order->batch != 0);
 }
 
-struct weir_place weir_order_settle(const struct weir_order *order, struct weir_place place)
+struct weir_place weir_order_normalize(const struct weir_order *order, struct weir_place place)
 {
     uint64_t n = order->n_samples, left = place.position < n ? n - place.position : 0;
     bool is_over = order->tail == WEIR_TAIL_DROP ? left < order->batch : left == 0;
@@ -80,7 +80,7 @@ struct weir_place weir_order_after(const struct weir_order *order, struct weir_p
 {
     uint64_t left = order->n_samples - place.position;
     place.position += WEIR_MIN(left, (uint64_t)order->batch);
-    return weir_order_settle(order, place);
+    return weir_order_normalize(order, place);
 }
 
 void weir_order_share(uint32_t batch, uint32_t rank, uint32_t size, uint32_t *out_first,

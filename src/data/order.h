@@ -55,9 +55,9 @@ uint64_t weir_order_batches(const struct weir_order *order);
 
 /** The place where the next batch really starts: `place`, or the next epoch if the tail rule says
  * so. */
-struct weir_place weir_order_settle(const struct weir_order *order, struct weir_place place);
+struct weir_place weir_order_normalize(const struct weir_order *order, struct weir_place place);
 
-/** The place after the batch that starts at (settled) `place`. */
+/** The place after the batch that starts at (normalised) `place`. */
 struct weir_place weir_order_after(const struct weir_order *order, struct weir_place place);
 
 /** Slots of a global batch of B that rank r of `size` takes: first and number. */

@@ -156,11 +156,11 @@ START_TEST(the_tail_rule_ends_an_epoch)
     ck_assert_uint_eq(weir_order_batches(&drop), 2);
     ck_assert_uint_eq(weir_order_batches(&pad), 3);
     // A place from a run with another batch size is as good as any.
-    place = weir_order_settle(&drop, (struct weir_place){3, 6});
+    place = weir_order_normalize(&drop, (struct weir_place){3, 6});
     ck_assert_uint_eq(place.position, 6);
-    place = weir_order_settle(&drop, (struct weir_place){3, 7});
+    place = weir_order_normalize(&drop, (struct weir_place){3, 7});
     ck_assert_uint_eq(place.epoch, 4);
-    place = weir_order_settle(&pad, (struct weir_place){3, 10});
+    place = weir_order_normalize(&pad, (struct weir_place){3, 10});
     ck_assert_uint_eq(place.epoch, 4);
 }
 

@@ -150,7 +150,7 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
     struct step_sums sums;
     struct train_state *state = &worker->state;
     WEIR_TRY(compute(worker, batch, n_labelled, &sums, err));
-    const struct weir_place next = weir_order_settle(&worker->task->order, batch->next);
+    const struct weir_place next = weir_order_normalize(&worker->task->order, batch->next);
     WEIR_TRY(share_sums(worker, &sums,
                         worker_is_meeting(worker, state->step + 1, next.position == 0), err));
     double loss = worker->sums[SUM_LOSS] / (double)n_labelled;
