@@ -128,7 +128,7 @@ const struct weir_option *training_option_table(size_t *out_n)
     return options;
 }
 
-/* ---- words ---------------------------------------------------------------------------------- */
+/* ---- arguments ---------------------------------------------------------------------------------- */
 
 /** "--batch_size=8" as "--batch-size=8", "=True" as "=true", "--num_intra_threads" as "--threads".
  */
@@ -277,7 +277,7 @@ static weir_status check_fabric(const struct training_plan *plan, struct weir_er
     return training_accelerator_step_s(o->accelerator, &plan->model, 1, &ignored, err);
 }
 
-/** tf_cnn_benchmarks' optimisers in the product's words. */
+/** tf_cnn_benchmarks' optimisers by the product's names. */
 static void set_optimizer(struct training_plan *plan, struct weir_arena *arena)
 {
     const struct training_options *o = &plan->options;

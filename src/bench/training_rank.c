@@ -189,7 +189,7 @@ static weir_status take_trace(struct training_worker *bench, const struct traini
     if (rank == 0) {
         WEIR_TRY(weir_profile_create(bench->worker.net, (int32_t)o->profile_steps, &profile, err));
     }
-    bench->worker.profile = profile;
+    bench->worker.trace.profile = profile;
     weir_status status = WEIR_OK;
     for (int64_t i = 0; status == WEIR_OK && i < o->profile_steps; i++) {
         uint64_t begin_ns = weir_mono_ns();
@@ -198,7 +198,7 @@ static weir_status take_trace(struct training_worker *bench, const struct traini
             weir_profile_span(profile, "step", begin_ns, weir_mono_ns());
         }
     }
-    bench->worker.profile = NULL;
+    bench->worker.trace.profile = NULL;
     if (status == WEIR_OK && profile != NULL) {
         int n_threads = bench->plan->n_workers * bench->task.n_threads;
         status =
@@ -297,7 +297,7 @@ static weir_status run_worker(struct training_worker *bench, struct weir_error *
         status = take_trace(bench, &result, err);
     }
     if (status == WEIR_OK && !plan->options.is_forward_only) {
-        status = worker_exchange_arrive(&bench->worker, err);
+        status = worker_exchange_wait_weights(&bench->worker, err);
     }
     if (status == WEIR_OK && is_printing) {
         print_result(&result);

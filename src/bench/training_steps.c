@@ -161,6 +161,7 @@ weir_status training_worker_set_alone(struct training_worker *bench, bool is_alo
     if (has_servers) {
         worker->optimizer = is_alone ? bench->own_optimizer : NULL;
     }
+    worker_exchange_choose(worker);
     if (is_alone) {
         return WEIR_OK;
     }
@@ -209,7 +210,7 @@ weir_status training_worker_open(struct training_worker *bench, struct weir_erro
     worker->comm = is_independent ? bench->alone : bench->group;
     worker->rank = weir_comm_rank(worker->comm);
     worker->n_workers = weir_comm_n_workers(worker->comm);
-    worker->saved_step = UINT64_MAX;
+    worker->saving.step = UINT64_MAX;
     WEIR_TRY(measure_input(bench, err));
     if (bench->plan->options.is_forward_only) {
         WEIR_TRY(make_forward_net(bench, err));

@@ -10,7 +10,7 @@
 
 static struct weir_train_config in_runs(int workers, int servers, int n_runs)
 {
-    struct weir_train_config config = bed_config(workers, servers, 6);
+    struct weir_train_config config = fixture_config(workers, servers, 6);
     config.micro_batches = n_runs;
     config.gradient_parts = 1;
     config.label_smoothing = 0.1;
@@ -21,31 +21,31 @@ static struct weir_train_config in_runs(int workers, int servers, int n_runs)
 static const float *weights_of(const struct weir_train_config *config)
 {
     size_t n = 0;
-    bed_clear();
-    bed_train(config, &bed_hooks);
-    return bed_weights(&n);
+    fixture_clear();
+    fixture_train(config, &fixture_hooks);
+    return fixture_weights(&n);
 }
 
 static size_t n_weights(void)
 {
     size_t n = 0;
-    (void)bed_weights(&n);
+    (void)fixture_weights(&n);
     return n;
 }
 
 START_TEST(four_runs_learn_what_the_whole_batch_learns)
 {
     static const int gangs[][2] = {{1, 4}, {2, 2}, {3, 2}, {1, 5}}; /* 16 pictures, cut unevenly */
-    bed_write_model("", WITH_DROPOUT);
+    fixture_write_model("", WITH_DROPOUT);
     const struct weir_train_config whole = in_runs(1, 0, 1);
     const float *expected = weights_of(&whole);
     double losses[N_LOSSES];
-    memcpy(losses, bed.trace->losses, sizeof losses);
+    memcpy(losses, fixture.trace->losses, sizeof losses);
     for (size_t g = 0; g < WEIR_ARRAY_LEN(gangs); g++) {
         const struct weir_train_config config = in_runs(gangs[g][0], 0, gangs[g][1]);
         const float *weights = weights_of(&config);
         for (int i = 0; i < N_LOSSES; i++) {
-            ck_assert_msg(fabs(losses[i] - bed.trace->losses[i]) < 1e-4, "%d workers, step %d",
+            ck_assert_msg(fabs(losses[i] - fixture.trace->losses[i]) < 1e-4, "%d workers, step %d",
                           gangs[g][0], i);
         }
         for (size_t i = 0, n = n_weights(); i < n; i++) {
@@ -59,7 +59,7 @@ END_TEST
 START_TEST(runs_have_the_bits_of_as_many_workers)
 {
     static const char *const names[] = {"reference", "onednn"};
-    bed_write_model("", WITH_DROPOUT);
+    fixture_write_model("", WITH_DROPOUT);
     for (int i = 0; i < 2; i++) {
         struct weir_train_config runs = in_runs(1, 0, 4), workers = in_runs(4, 0, 1);
         runs.backend = workers.backend = (char *)names[i];
@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(parameter_servers_take_the_sum_of_the_runs)
 {
-    bed_write_model(WITH_NORM, WITH_DROPOUT);
+    fixture_write_model(WITH_NORM, WITH_DROPOUT);
     struct weir_train_config config = in_runs(2, 0, 2);
     const float *reduced = weights_of(&config);
     config.parameter_servers = 2;
@@ -93,7 +93,7 @@ static void stop_in_the_middle(void *context, const struct weir_train_step *step
 START_TEST(a_stopped_training_in_runs_goes_on_bit_for_bit)
 {
     static const struct weir_train_hooks stopping = {.on_step = stop_in_the_middle};
-    bed_write_model(WITH_NORM, WITH_DROPOUT);
+    fixture_write_model(WITH_NORM, WITH_DROPOUT);
     struct weir_train_config config = in_runs(2, 0, 3);
     config.optimizer = "lamb";
     config.clip_norm = 1;
@@ -101,11 +101,11 @@ START_TEST(a_stopped_training_in_runs_goes_on_bit_for_bit)
     config.schedule = "polynomial:power=2";
     config.warmup_epochs = 1;
     const float *expected = weights_of(&config);
-    bed_clear();
-    ck_assert_int_eq(weir_train_launch(&config, &stopping, &bed.err), WEIR_ERR_CANCELLED);
-    bed_train(&config, NULL);
+    fixture_clear();
+    ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
+    fixture_train(&config, NULL);
     size_t n = 0;
-    ck_assert_mem_eq(expected, bed_weights(&n), n_weights() * sizeof *expected);
+    ck_assert_mem_eq(expected, fixture_weights(&n), n_weights() * sizeof *expected);
 }
 
 END_TEST
@@ -113,8 +113,8 @@ END_TEST
 START_TEST(a_picture_that_is_damaged_is_left_out_of_its_run)
 {
     char path[160];
-    bed_write_model("", "");
-    (void)snprintf(path, sizeof path, "%s/class-1/03.pgm", bed.data);
+    fixture_write_model("", "");
+    (void)snprintf(path, sizeof path, "%s/class-1/03.pgm", fixture.data);
     ck_assert_int_eq(truncate(path, 40), 0);
     const struct weir_train_config whole = in_runs(1, 0, 1), runs = in_runs(1, 0, 16);
     const float *expected = weights_of(&whole);
@@ -129,18 +129,19 @@ END_TEST
 START_TEST(more_runs_than_pictures_are_refused)
 {
     struct weir_train_config config = in_runs(2, 0, 9);
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "micro_batches"));
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "micro_batches"));
     config.batch_size = 0; /* as many as there are, up to 64 */
     config.micro_batches = 33;
     config.max_restarts = 0;
-    ck_assert_int_eq(weir_train_launch(&config, NULL, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "micro_batches"));
+    ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "micro_batches"));
 }
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("accumulate", bed_make, bed_drop, four_runs_learn_what_the_whole_batch_learns,
+WEIR_TEST_MAIN_WITH("accumulate", fixture_make, fixture_drop,
+                    four_runs_learn_what_the_whole_batch_learns,
                     runs_have_the_bits_of_as_many_workers,
                     parameter_servers_take_the_sum_of_the_runs,
                     a_stopped_training_in_runs_goes_on_bit_for_bit,

@@ -75,16 +75,17 @@ static weir_status offer(struct worker *worker, struct weir_arena *arena, struct
     struct weir_error why = {0};
     const char *path = best_path(worker, arena);
     weir_status status = best_open(worker, path, &best, &why);
-    worker->is_best = true;
+    worker->validation.is_best = true;
     if (status == WEIR_OK) {
-        worker->is_best = is_better(&worker->score, json_object_get(best.facts, "metrics"));
+        worker->validation.is_best =
+            is_better(&worker->validation.score, json_object_get(best.facts, "metrics"));
         best_close(&best);
     } else if (status == WEIR_ERR_CORRUPT || status == WEIR_ERR_INVALID) {
         weir_log(WEIR_LOG_WARN, "best_replaced", WEIR_KV_STR("why", why.message));
     } else if (status != WEIR_ERR_NOT_FOUND && status != WEIR_ERR_CONFLICT) {
         return weir_error_set(err, status, "%s", why.message);
     }
-    return worker->is_best ? save(worker, path, arena, err) : WEIR_OK;
+    return worker->validation.is_best ? save(worker, path, arena, err) : WEIR_OK;
 }
 
 weir_status worker_best_offer(struct worker *worker, struct weir_error *err)

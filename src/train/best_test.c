@@ -20,7 +20,7 @@ static float (*copies)[WEIGHTS_MAX];
 
 static void copy_weights(void *context, const struct weir_train_step *step)
 {
-    bed_trace_step(context, step);
+    fixture_trace_step(context, step);
     if (step->rank == 0 && (step->step + 1) % STEPS_PER_EPOCH == 0) {
         memcpy(copies[step->step / STEPS_PER_EPOCH], step->weights,
                step->n_weights * sizeof(float));
@@ -29,7 +29,7 @@ static void copy_weights(void *context, const struct weir_train_step *step)
 
 static void kill_in_the_sixth_epoch(void *context, const struct weir_train_step *step)
 {
-    bed_trace_step(context, step);
+    fixture_trace_step(context, step);
     if (step->attempt == 0 && step->rank == 0 && step->step == 5 * STEPS_PER_EPOCH + 2) {
         (void)raise(SIGKILL);
     }
@@ -40,7 +40,7 @@ static const struct weir_train_hooks killing = {.on_step = kill_in_the_sixth_epo
 
 static void setup(void)
 {
-    bed_make();
+    fixture_make();
     copies = mmap(NULL, N_EPOCHS * sizeof *copies, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(copies, MAP_FAILED);
@@ -49,14 +49,14 @@ static void setup(void)
 static void teardown(void)
 {
     (void)munmap(copies, N_EPOCHS * sizeof *copies);
-    bed_drop();
+    fixture_drop();
 }
 
 /** A rate so high that epochs are better and worse than those before. */
 static struct weir_train_config restless(int workers, int servers)
 {
-    struct weir_train_config config = bed_config(workers, servers, N_EPOCHS);
-    bed_write_model(WITH_NORM, WITH_DROPOUT);
+    struct weir_train_config config = fixture_config(workers, servers, N_EPOCHS);
+    fixture_write_model(WITH_NORM, WITH_DROPOUT);
     config.validation = config.data;
     config.keep = (char *)"best";
     config.learning_rate = 0.4;
@@ -70,8 +70,8 @@ static json_t *epoch_line(const char *event, int epoch)
     char path[160];
     size_t len = 0;
     (void)fflush(stdout);
-    (void)snprintf(path, sizeof path, "%s/progress", bed.dir);
-    char *text = bed_read(path, &len);
+    (void)snprintf(path, sizeof path, "%s/progress", fixture.dir);
+    char *text = fixture_read(path, &len);
     json_t *found = NULL;
     for (char *line = text; line < text + len;) {
         char *end = memchr(line, '\n', (size_t)(text + len - line));
@@ -120,10 +120,10 @@ START_TEST(the_model_is_that_of_the_epoch_that_measured_best)
 {
     struct weir_train_config config = restless(2, 0);
     size_t n = 0;
-    bed_train(&config, &copying);
+    fixture_train(&config, &copying);
     int best = best_epoch();
     ck_assert_msg(best < N_EPOCHS, "the last epoch is the best: nothing was tried");
-    const float *weights = bed_weights(&n);
+    const float *weights = fixture_weights(&n);
     ck_assert_uint_le(n, WEIGHTS_MAX);
     ck_assert_mem_eq(weights, copies[best - 1], n * sizeof *weights);
     ck_assert_mem_ne(weights, copies[N_EPOCHS - 1], n * sizeof *weights);
@@ -131,19 +131,19 @@ START_TEST(the_model_is_that_of_the_epoch_that_measured_best)
     ck_assert_ptr_nonnull(kept);
     json_decref(kept);
     config.parameter_servers = 1;
-    bed_clear();
-    bed_train(&config, NULL);
-    ck_assert_mem_eq(weights, bed_weights(&n), n * sizeof *weights);
+    fixture_clear();
+    fixture_train(&config, NULL);
+    ck_assert_mem_eq(weights, fixture_weights(&n), n * sizeof *weights);
 }
 
 END_TEST
 
 /** What the model file says that was measured. */
-static double said(const char *key)
+static double saved_metric(const char *key)
 {
     struct weir_net_file *file = NULL;
     json_error_t why;
-    ck_assert_int_eq(weir_net_file_open(bed.output, &file, &bed.err), WEIR_OK);
+    ck_assert_int_eq(weir_net_file_open(fixture.output, &file, &fixture.err), WEIR_OK);
     json_t *training = json_loads(weir_net_file_info(file)->training, 0, &why);
     double value = field(json_object_get(training, "metrics"), key);
     json_decref(training);
@@ -161,17 +161,18 @@ START_TEST(with_an_average_it_is_the_average_that_was_measured)
     const struct weir_net_config shape = {
         .batch = 8, .n_threads = 1, .backend = &weir_reference_backend};
     config.average_decay = 0.5;
-    bed_train(&config, NULL);
+    fixture_train(&config, NULL);
     json_t *line = epoch_line("epoch", best_epoch());
-    ck_assert_int_eq(train_task_open(&task, &config, &bed.err), WEIR_OK);
-    ck_assert_int_eq(weir_net_file_load(bed.output, &shape, &net, &file, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_task_open(&task, &config, &fixture.err), WEIR_OK);
+    ck_assert_int_eq(weir_net_file_load(fixture.output, &shape, &net, &file, &fixture.err),
+                     WEIR_OK);
     const struct train_score_config how = {.dataset = task.validation,
                                            .input = &weir_net_file_info(file)->input};
-    ck_assert_int_eq(train_score_measure(net, &how, &score, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_score_measure(net, &how, &score, &fixture.err), WEIR_OK);
     ck_assert_double_eq_tol(score.accuracy, field(line, "validation_accuracy"), 1e-9);
     ck_assert_double_eq_tol(score.loss, field(line, "validation_loss"), 1e-6);
-    ck_assert_double_eq_tol(said("validation_loss"), field(line, "validation_loss"), 1e-6);
-    ck_assert_double_eq_tol(said("loss"), field(line, "loss"), 1e-6);
+    ck_assert_double_eq_tol(saved_metric("validation_loss"), field(line, "validation_loss"), 1e-6);
+    ck_assert_double_eq_tol(saved_metric("loss"), field(line, "loss"), 1e-6);
     json_decref(line);
     weir_net_destroy(net);
     weir_net_file_close(file);
@@ -184,13 +185,13 @@ START_TEST(a_kill_after_the_best_epoch_changes_nothing)
 {
     struct weir_train_config config = restless(2, 0);
     size_t len = 0;
-    bed_train(&config, NULL);
-    const char *expected = bed_read(config.output, &len);
+    fixture_train(&config, NULL);
+    const char *expected = fixture_read(config.output, &len);
     ck_assert_int_lt(best_epoch(), 6);
-    bed_clear();
-    bed_train(&config, &killing);
-    ck_assert_int_eq(bed.trace->n_attempts, 2);
-    bed_expect_output(expected, len);
+    fixture_clear();
+    fixture_train(&config, &killing);
+    ck_assert_int_eq(fixture.trace->n_attempts, 2);
+    fixture_expect_output(expected, len);
 }
 
 END_TEST
@@ -201,21 +202,22 @@ START_TEST(what_another_training_left_is_not_taken_for_the_best)
     size_t len = 0;
     char path[160];
     config.seed = 2;
-    bed_train(&config, NULL);
-    const char *expected = bed_read(config.output, &len);
+    fixture_train(&config, NULL);
+    const char *expected = fixture_read(config.output, &len);
     for (int damage = 0; damage < 2; damage++) {
-        bed_clear();
+        fixture_clear();
         config.seed = 1;
-        bed_train(&config, NULL);
+        fixture_train(&config, NULL);
         for (int step = 0; step <= N_EPOCHS * STEPS_PER_EPOCH; step++) {
-            (void)snprintf(path, sizeof path, "%s/step-%012d.safetensors", bed.checkpoints, step);
+            (void)snprintf(path, sizeof path, "%s/step-%012d.safetensors", fixture.checkpoints,
+                           step);
             (void)unlink(path);
         }
-        (void)snprintf(path, sizeof path, "%s/best.safetensors", bed.checkpoints);
+        (void)snprintf(path, sizeof path, "%s/best.safetensors", fixture.checkpoints);
         ck_assert_int_eq(damage == 1 ? truncate(path, 100) : access(path, R_OK), 0);
         config.seed = 2;
-        bed_train(&config, NULL);
-        bed_expect_output(expected, len);
+        fixture_train(&config, NULL);
+        fixture_expect_output(expected, len);
     }
 }
 
@@ -225,17 +227,17 @@ START_TEST(what_cannot_be_is_refused)
 {
     struct weir_train_config config = restless(1, 0);
     config.keep = (char *)"worst";
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "keep"));
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "keep"));
     config = restless(1, 0);
     config.validation = NULL;
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "validation"));
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "validation"));
     config = restless(1, 0);
     config.rank = 0;
     config.checkpoint_dir = NULL;
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "checkpoint_dir"));
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "checkpoint_dir"));
 }
 
 END_TEST

@@ -58,7 +58,7 @@ size_t checkpoint_list_steps(const char *dir, uint64_t steps[CHECKPOINT_STEPS_MA
     return n;
 }
 
-/* ---- digest ------------------------------------------------------------------------------- */
+/* ---- digest --------------------------------------------------------------------------------- */
 
 static void digest_tensor(struct weir_buf *text, const char *name, const float *data, size_t n)
 {
@@ -147,7 +147,7 @@ weir_status checkpoint_file_open(const char *path, struct weir_safetensors **out
     return WEIR_OK;
 }
 
-/* ---- state -------------------------------------------------------------------------------- */
+/* ---- state ---------------------------------------------------------------------------------- */
 
 static json_t *channels(const float values[3])
 {

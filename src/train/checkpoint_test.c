@@ -260,7 +260,7 @@ START_TEST(shares_of_servers_become_one_state_again)
 
 END_TEST
 
-/* ---- beside the training ------------------------------------------------------------------ */
+/* ---- beside the training -------------------------------------------------------------------- */
 
 START_TEST(what_was_handed_over_is_written_and_not_what_came_after)
 {

@@ -33,12 +33,12 @@ static weir_status parse(const struct weir_option *table, size_t n_options, int 
                          char *const *argv, struct weir_arena *arena, struct weir_train_config *out,
                          struct weir_error *err)
 {
-    char **words = NULL;
-    size_t n_words = 0;
-    WEIR_TRY(weir_options_parse(table, n_options, argc, argv, arena, out, &words, &n_words, err));
-    return n_words == 0 ? WEIR_OK
-                        : weir_error_set(err, WEIR_ERR_INVALID,
-                                         "\"%.60s\": expected a flag; --help lists them", words[0]);
+    char **args = NULL;
+    size_t n_args = 0;
+    WEIR_TRY(weir_options_parse(table, n_options, argc, argv, arena, out, &args, &n_args, err));
+    return n_args == 0 ? WEIR_OK
+                       : weir_error_set(err, WEIR_ERR_INVALID,
+                                        "\"%.60s\": expected a flag; --help lists them", args[0]);
 }
 
 weir_status weir_train_config_parse(int argc, char *const *argv, struct weir_arena *arena,

@@ -127,42 +127,42 @@ static const struct refused {
 START_TEST(the_words_of_the_options_are_those_of_the_parts_that_read_them)
 {
     size_t n, n_types;
-    const char *const *words = weir_training_words("optimizer", &n);
+    const char *const *choices = weir_training_words("optimizer", &n);
     const struct weir_optimizer_type *optimizers = weir_optimizer_types(&n_types);
     ck_assert_uint_eq(n, n_types);
     for (size_t i = 0; i < n; i++) {
-        ck_assert_str_eq(words[i], optimizers[i].name);
+        ck_assert_str_eq(choices[i], optimizers[i].name);
     }
-    words = weir_training_words("schedule", &n);
+    choices = weir_training_words("schedule", &n);
     const struct weir_schedule_type *schedules = weir_schedule_types(&n_types);
     ck_assert_uint_eq(n, n_types);
     for (size_t i = 0; i < n; i++) {
-        ck_assert_str_eq(words[i], schedules[i].name);
+        ck_assert_str_eq(choices[i], schedules[i].name);
     }
-    words = weir_training_words("augment", &n);
+    choices = weir_training_words("augment", &n);
     for (size_t i = 0; i < n; i++) {
         enum weir_augment augment;
-        ck_assert_int_eq(weir_augment_from_name(words[i], &augment, &err), WEIR_OK);
+        ck_assert_int_eq(weir_augment_from_name(choices[i], &augment, &err), WEIR_OK);
         ck_assert_uint_eq((size_t)augment, i);
     }
-    words = weir_training_words("backend", &n);
+    choices = weir_training_words("backend", &n);
     for (size_t i = 0; i < n; i++) {
-        ck_assert_ptr_nonnull(weir_backend_find(words[i]));
+        ck_assert_ptr_nonnull(weir_backend_find(choices[i]));
     }
-    words = weir_training_words("precision", &n);
+    choices = weir_training_words("precision", &n);
     for (size_t i = 0; i < n; i++) {
         enum weir_precision precision;
-        ck_assert_int_eq(weir_precision_parse(words[i], &precision, &err), WEIR_OK);
+        ck_assert_int_eq(weir_precision_parse(choices[i], &precision, &err), WEIR_OK);
     }
-    words = weir_training_words("convolution", &n);
+    choices = weir_training_words("convolution", &n);
     for (size_t i = 0; i < n; i++) {
         enum weir_convolution convolution;
-        ck_assert_int_eq(weir_convolution_parse(words[i], &convolution, &err), WEIR_OK);
+        ck_assert_int_eq(weir_convolution_parse(choices[i], &convolution, &err), WEIR_OK);
     }
-    words = weir_training_words("data_kind", &n);
+    choices = weir_training_words("data_kind", &n);
     for (size_t i = 0; i < n; i++) {
         enum weir_dataset_kind kind;
-        ck_assert_int_eq(train_data_kind(words[i], &kind, &err), WEIR_OK);
+        ck_assert_int_eq(train_data_kind(choices[i], &kind, &err), WEIR_OK);
     }
 }
 

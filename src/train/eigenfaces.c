@@ -8,7 +8,7 @@
 /* Below this part of the largest, a variance is rounding. */
 #define VARIANCE_MIN 1e-9
 
-/* ---- symmetric eigenproblem --------------------------------------------------------------- */
+/* ---- symmetric eigenproblem ----------------------------------------------------------------- */
 
 static double off_diagonal(const double *matrix, size_t n)
 {
@@ -64,7 +64,7 @@ void jacobi_eigen(double *matrix, size_t n, double *vectors)
     }
 }
 
-/* ---- components --------------------------------------------------------------------------- */
+/* ---- components ----------------------------------------------------------------------------- */
 
 /** Working memory of a fit. */
 struct fit {

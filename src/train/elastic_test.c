@@ -44,10 +44,10 @@ static int *n_deaths; /**< Shared: how many have been killed. */
 
 static void setup(void)
 {
-    bed_make();
+    fixture_make();
     seen = mmap(NULL, SEEN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(seen, MAP_FAILED);
-    n_deaths = &bed.trace->n_attempts;
+    n_deaths = &fixture.trace->n_attempts;
     n_victims = n_expected = 0;
     weir_log_set_level(WEIR_LOG_ERROR); /* losses are warned about: that is not the test's news */
 }
@@ -55,7 +55,7 @@ static void setup(void)
 static void teardown(void)
 {
     (void)munmap(seen, SEEN_BYTES);
-    bed_drop();
+    fixture_drop();
 }
 
 static void kill_soon(int64_t delay_ns)
@@ -99,8 +99,8 @@ static const struct weir_train_hooks hooks = {.on_step = note_step};
 
 static struct weir_train_config config_of(const char *norm)
 {
-    struct weir_train_config config = bed_config(N_WORKERS, 0, N_EPOCHS);
-    bed_write_model(norm, WITH_DROPOUT);
+    struct weir_train_config config = fixture_config(N_WORKERS, 0, N_EPOCHS);
+    fixture_write_model(norm, WITH_DROPOUT);
     config.elastic = true;
     config.timeout_s = 30;
     config.max_restarts = 0;
@@ -113,13 +113,13 @@ static void undisturbed(const struct weir_train_config *config, double losses[N_
 {
     int n = n_victims;
     n_victims = 0;
-    bed_train(config, &hooks);
+    fixture_train(config, &hooks);
     for (int s = 0; s < N_STEPS; s++) {
         ck_assert_int_eq(seen[0][s].n, N_WORKERS);
         losses[s] = seen[0][s].loss;
     }
     memset(seen, 0, SEEN_BYTES);
-    bed_clear();
+    fixture_clear();
     n_victims = n;
 }
 
@@ -177,13 +177,13 @@ START_TEST(whoever_is_killed_wherever_in_a_step_the_others_go_on_as_if_it_had_be
         (void)fprintf(stderr, "seed %llu: worker %d, %lld ns after step %llu\n",
                       (unsigned long long)seed, victims[0].worker, (long long)victims[0].delay_ns,
                       (unsigned long long)victims[0].step);
-        bed_train(&config, &hooks);
+        fixture_train(&config, &hooks);
         check_losses(expected, 1e-4);
         int n = 0;
         (void)check_step(N_STEPS - 1, &n);
         ck_assert_int_eq(n, N_WORKERS - 1);
         memset(seen, 0, SEEN_BYTES);
-        bed_clear();
+        fixture_clear();
     }
 }
 
@@ -200,7 +200,7 @@ START_TEST(workers_are_lost_until_one_is_left)
     victims[1].step = 11; /* at the same time, or while the others meet */
     n_victims = 2;
     config.workers = 3;
-    bed_train(&config, &hooks);
+    fixture_train(&config, &hooks);
     check_losses(expected, 1e-4);
     ck_assert_int_eq(seen[1][N_STEPS - 1].n, 1);
 }
@@ -208,12 +208,12 @@ START_TEST(workers_are_lost_until_one_is_left)
 END_TEST
 
 /** What leaders have said, as text. */
-static char *bed_progress(void)
+static char *fixture_progress(void)
 {
     char path[160];
     size_t len = 0;
-    (void)snprintf(path, sizeof path, "%s/progress", bed.dir);
-    return bed_read(path, &len);
+    (void)snprintf(path, sizeof path, "%s/progress", fixture.dir);
+    return fixture_read(path, &len);
 }
 
 START_TEST(another_takes_the_place_of_a_lost_worker)
@@ -224,18 +224,18 @@ START_TEST(another_takes_the_place_of_a_lost_worker)
     config.epochs = 40; /* a newcomer needs some ms, a step less than one */
     config.max_restarts = 5;
     n_victims = 0;
-    bed_train(&config, &hooks);
+    fixture_train(&config, &hooks);
     for (int s = 0; s < 240; s++) {
         expected[s] = seen[0][s].loss;
     }
     memset(seen, 0, SEEN_BYTES);
-    bed_clear();
+    fixture_clear();
     victims[0].worker = _i;
     victims[0].step = 7;
     victims[0].delay_ns = 100000;
     n_victims = 1;
     n_expected = 3;
-    bed_train(&config, &hooks);
+    fixture_train(&config, &hooks);
     for (int s = 0; s < 240; s++) {
         int n = 0;
         double loss = check_step(s, &n);
@@ -243,7 +243,7 @@ START_TEST(another_takes_the_place_of_a_lost_worker)
                       expected[s]);
     }
     ck_assert_int_eq(seen[_i][239].n, 3); /* it is there, and all are */
-    const char *progress = bed_progress();
+    const char *progress = fixture_progress();
     char lost[32], joined[32];
     (void)snprintf(lost, sizeof lost, "\"lost\":[%d]", _i);
     (void)snprintf(joined, sizeof joined, "\"joined\":[%d]", _i);
@@ -262,8 +262,8 @@ static pid_t start_rank(const struct weir_train_config *common, int rank, bool i
         struct weir_train_config config = *common;
         config.rank = rank;
         config.join = is_joining;
-        if (weir_train_rank(&config, &hooks, &bed.err) != WEIR_OK) {
-            (void)fprintf(stderr, "rank %d: %s\n", rank, bed.err.message);
+        if (weir_train_rank(&config, &hooks, &fixture.err) != WEIR_OK) {
+            (void)fprintf(stderr, "rank %d: %s\n", rank, fixture.err.message);
             _exit(1);
         }
         _exit(0);
@@ -282,7 +282,7 @@ START_TEST(who_is_started_by_hand_joins_and_the_group_grows)
 {
     struct weir_train_config config = config_of("");
     char url[96];
-    (void)snprintf(url, sizeof url, "file://%s/meeting", bed.dir);
+    (void)snprintf(url, sizeof url, "file://%s/meeting", fixture.dir);
     config.rendezvous = url;
     config.secret = "open sesame";
     config.workers = 2;
@@ -300,28 +300,28 @@ START_TEST(who_is_started_by_hand_joins_and_the_group_grows)
     ck_assert_int_eq(seen[2][239].n, 3);
     check_ended(
         start_rank(&config, 1, true)); /* too late: the work is done, and that is no error */
-    ck_assert(weir_path_exists(bed.output));
+    ck_assert(weir_path_exists(fixture.output));
 }
 
 END_TEST
 
-START_TEST(below_min_workers_the_last_checkpoint_is_the_way_on)
+START_TEST(below_min_workers_training_needs_the_last_checkpoint)
 {
     struct weir_train_config config = config_of(WITH_NORM);
     size_t len = 0, again_len = 0;
     config.workers = 2;
-    bed_train(&config, &hooks);
-    const char *expected = bed_read(bed.output, &len);
-    bed_clear();
+    fixture_train(&config, &hooks);
+    const char *expected = fixture_read(fixture.output, &len);
+    fixture_clear();
     config.min_workers = 2;
     config.max_restarts = 3;
     victims[0].worker = 1;
     victims[0].step = 9;
     n_victims = 1;
     victims[0].delay_ns = 50000;
-    bed_train(&config, &hooks);
+    fixture_train(&config, &hooks);
     /* All began again, with as many: the same model, bit by bit, batch norm or not. */
-    const char *again = bed_read(bed.output, &again_len);
+    const char *again = fixture_read(fixture.output, &again_len);
     ck_assert_uint_eq(again_len, len);
     ck_assert_mem_eq(again, expected, len);
 }
@@ -338,12 +338,12 @@ START_TEST(running_statistics_are_those_of_the_last_step_that_was_done)
         victims[0].step = (uint64_t)(5 + 3 * i);
         victims[0].delay_ns = 90000 * i;
         n_victims = 1;
-        bed_train(&config, &hooks);
+        fixture_train(&config, &hooks);
         for (int s = 0; s < N_STEPS; s++) {
             (void)check_step(s, &n);
         }
         memset(seen, 0, SEEN_BYTES);
-        bed_clear();
+        fixture_clear();
     }
 }
 
@@ -353,17 +353,17 @@ START_TEST(what_elastic_cannot_do_is_refused)
 {
     struct weir_train_config config = config_of("");
     config.parameter_servers = 1;
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_UNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "parameter servers"));
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "parameter servers"));
     config.parameter_servers = 0;
     config.min_workers = N_WORKERS + 1;
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     config.min_workers = 2;
     config.elastic = false;
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     config.min_workers = 1;
     config.join = true; /* without a rank */
-    ck_assert_int_eq(weir_train_config_check(&config, &bed.err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
 }
 
 END_TEST
@@ -380,7 +380,7 @@ int main(void)
     tcase_add_test(tcase, workers_are_lost_until_one_is_left);
     tcase_add_loop_test(tcase, another_takes_the_place_of_a_lost_worker, 0, 3);
     tcase_add_test(tcase, who_is_started_by_hand_joins_and_the_group_grows);
-    tcase_add_test(tcase, below_min_workers_the_last_checkpoint_is_the_way_on);
+    tcase_add_test(tcase, below_min_workers_training_needs_the_last_checkpoint);
     tcase_add_test(tcase, running_statistics_are_those_of_the_last_step_that_was_done);
     tcase_add_test(tcase, what_elastic_cannot_do_is_refused);
     suite_add_tcase(suite, tcase);

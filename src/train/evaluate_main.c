@@ -161,13 +161,13 @@ int weir_evaluate_main(int argc, char **argv)
     struct evaluate_options given = {0};
     struct weir_arena arena;
     struct weir_error err = {0};
-    char **words = NULL;
-    size_t n_words = 0;
+    char **args = NULL;
+    size_t n_args = 0;
     weir_arena_init(&arena, 0);
     weir_status status = weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1,
-                                            &arena, &given, &words, &n_words, &err);
-    if (status == WEIR_OK && n_words > 0) {
-        status = weir_error_set(&err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", words[0]);
+                                            &arena, &given, &args, &n_args, &err);
+    if (status == WEIR_OK && n_args > 0) {
+        status = weir_error_set(&err, WEIR_ERR_INVALID, "\"%.60s\": expected a flag", args[0]);
     }
     if (status == WEIR_OK && given.is_help) {
         (void)printf("usage: weir-worker evaluate --weights FILE --data DIR [option …]\n"

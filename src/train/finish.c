@@ -9,9 +9,10 @@ json_t *worker_metrics(const struct worker *worker)
     const struct train_state *state = &worker->state;
     json_t *metrics = json_pack("{s:f,s:f}", "loss", state->epoch_loss / state->epoch_seen,
                                 "accuracy", state->epoch_correct / state->epoch_seen);
-    if (worker->score.n > 0) {
-        json_object_set_new(metrics, "validation_loss", json_real(worker->score.loss));
-        json_object_set_new(metrics, "validation_accuracy", json_real(worker->score.accuracy));
+    if (worker->validation.score.n > 0) {
+        json_object_set_new(metrics, "validation_loss", json_real(worker->validation.score.loss));
+        json_object_set_new(metrics, "validation_accuracy",
+                            json_real(worker->validation.score.accuracy));
     }
     return metrics;
 }
@@ -24,7 +25,7 @@ static weir_status choose_weights(struct worker *worker, json_t **out_metrics, u
     if (train_keeps_best(worker->task->config)) {
         WEIR_TRY(worker_best_take(worker, out_metrics, out_step, err));
         const uint64_t epoch = *out_step / worker->task->steps_per_epoch;
-        train_progress_note(&worker->progress, "kept", "epoch", (double)epoch);
+        train_progress_note(&worker->reporting.progress, "kept", "epoch", (double)epoch);
         return WEIR_OK;
     }
     train_average_swap(&worker->average, worker->net);
@@ -75,9 +76,9 @@ static weir_status finish(struct worker *worker, struct weir_arena *arena, struc
     if (task->config->model_name != NULL) {
         int64_t number = 0;
         WEIR_TRY(train_register(task->config, &version, &number, err));
-        train_progress_note(&worker->progress, "registered", "version", (double)number);
+        train_progress_note(&worker->reporting.progress, "registered", "version", (double)number);
     }
-    train_progress_done(&worker->progress, task->config->output);
+    train_progress_done(&worker->reporting.progress, task->config->output);
     return WEIR_OK;
 }
 

@@ -17,15 +17,15 @@
 /* After the first loss the others need one failing call; after a stop, a step and a checkpoint. */
 #define LOSS_GRACE_MS 15000
 #define STOP_GRACE_MS 60000
-/* A wish to stop that comes twice within this is one wish. */
-#define SAME_WISH_MS 2000
+/* A request to stop that comes twice within this is one request. */
+#define SAME_REQUEST_MS 2000
 /* An elastic group would go on by itself: it has to be ended. */
 #define ELASTIC_GRACE_MS 1000
 
-/** What a rank writes: shorter than PIPE_BUF, so messages do not mix. */
-struct words {
+/** What a rank writes into the pipe: shorter than PIPE_BUF, so that reports do not mix. */
+struct rank_report {
     int rank;
-    bool is_ready;         /**< It is about to take its first step; otherwise these are its last. */
+    bool is_ready;         /**< It is about to take its first step; otherwise it fails. */
     struct weir_error err; /**< Why it fails. */
 };
 
@@ -34,14 +34,14 @@ struct gang {
     const struct weir_train_config *config; /**< The task's. */
     const struct weir_train_hooks *hooks;
     int n_ranks, n_alive, n_done;
-    int64_t n_replaced;                    /**< Workers started in a lost one's place. */
+    int64_t n_replaced;                    /**< Workers started in place of lost ones. */
     bool is_newcomer[WEIR_COMM_MAX_RANKS]; /**< Such a one. */
     bool is_ready[WEIR_COMM_MAX_RANKS];
-    struct weir_error last_words[WEIR_COMM_MAX_RANKS]; /**< Of those that ended; OK: none. */
-    pid_t pids[WEIR_COMM_MAX_RANKS];                   /**< 0 once reaped. */
+    struct weir_error failures[WEIR_COMM_MAX_RANKS]; /**< Failure reports; OK: none. */
+    pid_t pids[WEIR_COMM_MAX_RANKS];                 /**< 0 once reaped. */
     pid_t group;
-    int words[2], signals;
-    int64_t kill_ms; /**< Monotonic: when who is left is killed; INT64_MAX: never. */
+    int report_fds[2], signals;
+    int64_t kill_ms; /**< Monotonic: when the rest is killed; INT64_MAX: never. */
     bool is_stopped;
     int64_t stopped_ms; /**< Monotonic: when that was asked first. */
     struct gang_exit exits[WEIR_COMM_MAX_RANKS];
@@ -53,18 +53,18 @@ static const char *role_name(const struct gang *gang, int rank)
     return rank < gang->config->workers ? "worker" : "parameter server";
 }
 
-/* ---- the child ---------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------ */
 
-static void say(const struct gang *gang, const struct words *words)
+static void send_report(const struct gang *gang, const struct rank_report *report)
 {
-    ssize_t n_written = write(gang->words[1], words, sizeof *words);
+    ssize_t n_written = write(gang->report_fds[1], report, sizeof *report);
     (void)n_written; /* the launcher may be gone; the exit status tells too */
 }
 
 static void on_ready(void *context, int rank)
 {
     const struct gang *gang = context;
-    say(gang, &(struct words){.rank = rank, .is_ready = true});
+    send_report(gang, &(struct rank_report){.rank = rank, .is_ready = true});
     if (gang->hooks != NULL && gang->hooks->on_ready != NULL) {
         gang->hooks->on_ready(gang->hooks->context, rank);
     }
@@ -80,7 +80,7 @@ static void run_child(struct gang *gang, int rank, pid_t parent)
 {
     struct weir_train_config config = *gang->config;
     struct train_task task = *gang->task; /* this process' own now */
-    struct words words = {.rank = rank};
+    struct rank_report report = {.rank = rank};
     const bool has_steps = gang->hooks != NULL && gang->hooks->on_step != NULL;
     const struct weir_train_hooks hooks = {
         .on_ready = on_ready, .on_step = has_steps ? on_step : NULL, .context = gang};
@@ -89,7 +89,7 @@ static void run_child(struct gang *gang, int rank, pid_t parent)
     (void)sigaddset(&children, SIGCHLD);
     (void)sigprocmask(SIG_UNBLOCK, &children, NULL);
     (void)close(gang->signals);
-    (void)close(gang->words[0]);
+    (void)close(gang->report_fds[0]);
     /* A rank must not outlive its launcher: it stops with a checkpoint. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) {
@@ -99,17 +99,17 @@ static void run_child(struct gang *gang, int rank, pid_t parent)
     config.role = NULL;
     config.join = gang->is_newcomer[rank];
     task.config = &config;
-    weir_status status = train_rank_run(&task, &hooks, &words.err);
+    weir_status status = train_rank_run(&task, &hooks, &report.err);
     if (status != WEIR_OK) {
-        words.err.status = status;
-        say(gang, &words);
+        report.err.status = status;
+        send_report(gang, &report);
     }
     (void)fflush(stdout);
     (void)fflush(stderr);
     _exit(weir_status_exit(status));
 }
 
-/* ---- start and end ------------------------------------------------------------------------ */
+/* ---- start and end -------------------------------------------------------------------------- */
 
 static void kill_all(struct gang *gang, int signal_number)
 {
@@ -142,19 +142,19 @@ static weir_status start_rank(struct gang *gang, int rank, struct weir_error *er
     return WEIR_OK;
 }
 
-static void read_words(struct gang *gang)
+static void read_reports(struct gang *gang)
 {
-    struct words words;
-    while (read(gang->words[0], &words, sizeof words) == (ssize_t)sizeof words) {
-        if (words.is_ready) {
-            gang->is_ready[words.rank] = true;
+    struct rank_report report;
+    while (read(gang->report_fds[0], &report, sizeof report) == (ssize_t)sizeof report) {
+        if (report.is_ready) {
+            gang->is_ready[report.rank] = true;
         } else {
-            gang->last_words[words.rank] = words.err;
+            gang->failures[report.rank] = report.err;
         }
     }
 }
 
-/** Before the first step the group is not one that could go on without somebody. */
+/** Before the first step the group cannot go on without a member. */
 static bool is_formed(const struct gang *gang)
 {
     for (int r = 0; r < gang->n_ranks; r++) {
@@ -169,16 +169,17 @@ static bool is_formed(const struct gang *gang)
 static bool is_survived(const struct gang *gang, int rank, int wait_status)
 {
     const struct weir_train_config *config = gang->config;
-    weir_status said = gang->last_words[rank].status;
+    weir_status reported = gang->failures[rank].status;
     /* A newcomer that did not get in, or was lost with the group it found, changes nothing. */
-    bool is_lost = WIFSIGNALED(wait_status) ||
-                   (gang->is_newcomer[rank] && (said == WEIR_ERR_PEER || said == WEIR_ERR_TIMEOUT));
+    bool is_lost =
+        WIFSIGNALED(wait_status) ||
+        (gang->is_newcomer[rank] && (reported == WEIR_ERR_PEER || reported == WEIR_ERR_TIMEOUT));
     bool is_ending = gang->is_stopped || gang->kill_ms != INT64_MAX || gang->n_done > 0;
     return config->elastic && is_formed(gang) && is_lost && !is_ending && gang->n_alive > 0 &&
            gang->n_alive >= config->min_workers;
 }
 
-/** Start another in the place of a lost worker; without one the group is smaller. */
+/** Start another worker in place of a lost one; if that fails the group is smaller. */
 static void replace(struct gang *gang, int rank)
 {
     struct weir_error err;
@@ -189,7 +190,7 @@ static void replace(struct gang *gang, int rank)
     }
     gang->n_replaced++;
     gang->is_newcomer[rank] = true;
-    gang->last_words[rank] = (struct weir_error){.status = WEIR_OK};
+    gang->failures[rank] = (struct weir_error){.status = WEIR_OK};
     if (start_rank(gang, rank, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "worker_not_replaced", WEIR_KV_INT("worker", rank),
                  WEIR_KV_STR("reason", err.message));
@@ -212,17 +213,17 @@ static void note_exit(struct gang *gang, int rank, int wait_status)
                                                       .role = role_name(gang, rank),
                                                       .wait_status = wait_status,
                                                       .is_ours = gang->kill_ms <= weir_mono_ms(),
-                                                      .words = gang->last_words[rank]};
+                                                      .failure = gang->failures[rank]};
     expect_end(gang, gang->config->elastic ? ELASTIC_GRACE_MS : LOSS_GRACE_MS);
 }
 
 static void reap(struct gang *gang)
 {
-    read_words(gang);
+    read_reports(gang);
     for (int r = 0; r < gang->n_ranks; r++) {
         int wait_status = 0;
         if (gang->pids[r] > 0 && waitpid(gang->pids[r], &wait_status, WNOHANG) == gang->pids[r]) {
-            read_words(gang); /* written before it ended */
+            read_reports(gang); /* written before it ended */
             note_exit(gang, r, wait_status);
         }
     }
@@ -235,7 +236,7 @@ static void read_signals(struct gang *gang)
         if (info.ssi_signo == SIGCHLD) {
             continue;
         }
-        if (gang->is_stopped && weir_mono_ms() - gang->stopped_ms > SAME_WISH_MS) {
+        if (gang->is_stopped && weir_mono_ms() - gang->stopped_ms > SAME_REQUEST_MS) {
             gang->kill_ms = weir_mono_ms(); /* asked again: at once */
         } else if (!gang->is_stopped) {
             gang->is_stopped = true;
@@ -255,7 +256,7 @@ static void supervise(struct gang *gang)
             left_ms = 1000;
         }
         struct pollfd polled[] = {{.fd = gang->signals, .events = POLLIN},
-                                  {.fd = gang->words[0], .events = POLLIN}};
+                                  {.fd = gang->report_fds[0], .events = POLLIN}};
         (void)poll(polled, WEIR_ARRAY_LEN(polled), (int)WEIR_MIN(left_ms, (int64_t)60000));
         read_signals(gang);
         reap(gang);
@@ -269,14 +270,14 @@ static weir_status open_channels(struct gang *gang, struct weir_error *err)
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGCHLD);
-    if (pipe2(gang->words, O_CLOEXEC | O_NONBLOCK) != 0) {
+    if (pipe2(gang->report_fds, O_CLOEXEC | O_NONBLOCK) != 0) {
         return weir_error_set_errno(err, errno, "cannot make a pipe");
     }
     gang->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (gang->signals < 0) {
         int code = errno;
-        (void)close(gang->words[0]);
-        (void)close(gang->words[1]);
+        (void)close(gang->report_fds[0]);
+        (void)close(gang->report_fds[1]);
         return weir_error_set_errno(err, code, "cannot watch signals");
     }
     return WEIR_OK;
@@ -301,9 +302,9 @@ weir_status gang_run(const struct train_task *task, const struct weir_train_hook
     }
     supervise(&gang);
     (void)close(gang.signals);
-    (void)close(gang.words[0]);
-    (void)close(gang.words[1]);
+    (void)close(gang.report_fds[0]);
+    (void)close(gang.report_fds[1]);
     WEIR_TRY(status);
-    gang_judge(gang.exits, gang.n_exits, gang.is_stopped, out);
+    gang_root_cause(gang.exits, gang.n_exits, gang.is_stopped, out);
     return WEIR_OK;
 }

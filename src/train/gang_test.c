@@ -10,11 +10,11 @@
 #define EXITED(status) ((status) << 8)
 #define KILLED(number) (number)
 
-static struct gang_exit rank_end(int rank, int wait_status, weir_status said, const char *words)
+static struct gang_exit rank_end(int rank, int wait_status, weir_status reported, const char *text)
 {
     struct gang_exit exit = {.rank = rank, .role = "worker", .wait_status = wait_status};
-    if (said != WEIR_OK) {
-        (void)weir_error_set(&exit.words, said, "%s", words);
+    if (reported != WEIR_OK) {
+        (void)weir_error_set(&exit.failure, reported, "%s", text);
     }
     return exit;
 }
@@ -25,7 +25,7 @@ static struct gang_exit stopped(int rank)
                     "stopped at step 8 of 18");
 }
 
-static struct gang_exit hasty(int rank)
+static struct gang_exit aborting(int rank)
 {
     return rank_end(rank, EXITED(weir_status_exit(WEIR_ERR_CANCELLED)), WEIR_OK, "");
 }
@@ -55,7 +55,7 @@ static void check(const struct gang_exit ends[3], bool is_stopped, weir_status s
         for (int k = 0; k < 3; k++) {
             exits[k] = ends[orders[i][k]];
         }
-        gang_judge(exits, 3, is_stopped, &end);
+        gang_root_cause(exits, 3, is_stopped, &end);
         ck_assert_int_eq(end.status, status);
         ck_assert_str_eq(end.err.message, message);
         ck_assert_int_eq(end.is_worth_restarting, is_worth_restarting);
@@ -66,19 +66,19 @@ static void check(const struct gang_exit ends[3], bool is_stopped, weir_status s
 START_TEST(a_stop_is_told_as_one_whoever_ends_first_and_however)
 {
     const char *at_step = "stopped at step 8 of 18";
-    check((struct gang_exit[3]){hasty(0), stopped(1), lost_another(2)}, true, WEIR_ERR_CANCELLED,
+    check((struct gang_exit[3]){aborting(0), stopped(1), lost_another(2)}, true, WEIR_ERR_CANCELLED,
           at_step, false);
-    check((struct gang_exit[3]){killed_by_us(0), stopped(1), hasty(2)}, true, WEIR_ERR_CANCELLED,
+    check((struct gang_exit[3]){killed_by_us(0), stopped(1), aborting(2)}, true, WEIR_ERR_CANCELLED,
           at_step, false);
     check((struct gang_exit[3]){rank_end(0, KILLED(SIGSEGV), WEIR_OK, ""), stopped(1), stopped(2)},
           true, WEIR_ERR_CANCELLED, at_step, true);
-    check((struct gang_exit[3]){hasty(0), lost_another(1), hasty(2)}, true, WEIR_ERR_CANCELLED,
-          "stopped before its first step", false);
+    check((struct gang_exit[3]){aborting(0), lost_another(1), aborting(2)}, true,
+          WEIR_ERR_CANCELLED, "stopped before its first step", false);
 }
 
 END_TEST
 
-START_TEST(who_was_killed_is_the_cause_whatever_the_others_say)
+START_TEST(a_killed_rank_is_the_root_cause_whatever_the_others_report)
 {
     check((struct gang_exit[3]){lost_another(0), rank_end(1, KILLED(SIGKILL), WEIR_OK, ""),
                                 rank_end(2, EXITED(1), WEIR_ERR_IO, "disk full")},
@@ -92,16 +92,16 @@ START_TEST(who_was_killed_is_the_cause_whatever_the_others_say)
 
 END_TEST
 
-START_TEST(who_says_nothing_is_told_by_how_it_went)
+START_TEST(a_rank_without_a_report_is_explained_by_its_exit)
 {
     struct gang_end end;
     const struct gang_exit gone = rank_end(2, EXITED(3), WEIR_OK, ""), late = killed_by_us(1);
-    gang_judge(&gone, 1, false, &end);
+    gang_root_cause(&gone, 1, false, &end);
     ck_assert_str_eq(end.err.message, "worker 2 ended with exit status 3");
     ck_assert_int_eq(end.status, WEIR_ERR_INTERNAL);
-    gang_judge(&late, 1, true, &end);
+    gang_root_cause(&late, 1, true, &end);
     ck_assert_str_eq(end.err.message, "worker 1 did not end in time, and was killed");
-    gang_judge(NULL, 0, true, &end);
+    gang_root_cause(NULL, 0, true, &end);
     ck_assert_int_eq(end.status, WEIR_OK);
     ck_assert_int_eq(end.rank, -1);
     ck_assert(end.is_stopped);
@@ -112,7 +112,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {a_stop_is_told_as_one_whoever_ends_first_and_however,
-                                  who_was_killed_is_the_cause_whatever_the_others_say,
-                                  who_says_nothing_is_told_by_how_it_went};
+                                  a_killed_rank_is_the_root_cause_whatever_the_others_report,
+                                  a_rank_without_a_report_is_explained_by_its_exit};
     return weir_test_run(weir_test_suite("gang", tests, WEIR_ARRAY_LEN(tests)));
 }

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "train/eigenfaces.h"
 #include "train/embed.h"
+#include "train/in_process.h"
 #include "train/recipe.h"
-#include "train/solo.h"
 #include "train/split.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static weir_status nomem(struct weir_error *err)
     return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the identification protocol");
 }
 
-/* ---- album -------------------------------------------------------------------------------- */
+/* ---- album ---------------------------------------------------------------------------------- */
 
 static weir_status count_photos(struct album *album, struct weir_error *err)
 {
@@ -116,7 +116,7 @@ static uint32_t photo(const struct album *album, const struct train_split *split
     return album->first[person] + split->photos[person][k];
 }
 
-/* ---- the network -------------------------------------------------------------------------- */
+/* ---- the network ---------------------------------------------------------------------------- */
 
 /** The enrolled photographs of the trained people, as a dataset of their own. */
 static weir_status open_training_set(const struct album *album, const struct train_split *split,
@@ -157,7 +157,7 @@ static weir_status configure(const struct album *album, uint64_t seed, struct we
 static weir_status embed(const struct album *album, const struct train_task *task,
                          struct features *out, struct weir_error *err)
 {
-    struct train_solo solo;
+    struct train_in_process_result result;
     if (!task->is_embedding) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: a classifier; the identification protocol needs a model that "
@@ -169,10 +169,10 @@ static weir_status embed(const struct album *album, const struct train_task *tas
     if (out->vectors == NULL) {
         return nomem(err);
     }
-    WEIR_TRY(train_solo(task, &solo, err));
+    WEIR_TRY(train_in_process(task, &result, err));
     weir_status status =
-        train_embed_dataset(solo.net, &solo.input, album->dataset, out->dim, out->vectors, err);
-    weir_net_destroy(solo.net);
+        train_embed_dataset(result.net, &result.input, album->dataset, out->dim, out->vectors, err);
+    weir_net_destroy(result.net);
     return status;
 }
 
@@ -200,7 +200,7 @@ static weir_status network_features(const struct album *album, const struct trai
     return status;
 }
 
-/* ---- the others --------------------------------------------------------------------------- */
+/* ---- the others ----------------------------------------------------------------------------- */
 
 static void to_unit_length(float *vector, size_t dim)
 {
@@ -269,7 +269,7 @@ static weir_status fit_eigenfaces(const struct album *album, const struct train_
                : weir_error_set(err, status, "eigenfaces: %s", weir_status_text(status));
 }
 
-/* ---- scores ------------------------------------------------------------------------------- */
+/* ---- scores --------------------------------------------------------------------------------- */
 
 /** People first .. end of the split, n_enrolled photographs of each. */
 struct group {
@@ -339,7 +339,7 @@ static weir_status measure_method(const struct album *album, const struct train_
     return WEIR_OK;
 }
 
-/* ---- rounds ------------------------------------------------------------------------------- */
+/* ---- rounds --------------------------------------------------------------------------------- */
 
 static weir_status measure_others(const struct album *album, const struct train_split *split,
                                   struct identification_round *round, struct weir_error *err)
@@ -383,8 +383,8 @@ static weir_status measure_round(const struct album *album, uint64_t seed,
     return status;
 }
 
-static void tell(const struct identification_config *config, uint64_t seed, int64_t start_ms,
-                 const struct identification_round *round)
+static void print_round(const struct identification_config *config, uint64_t seed, int64_t start_ms,
+                        const struct identification_round *round)
 {
     if (config->progress == NULL) {
         return;
@@ -412,7 +412,7 @@ weir_status identification_run(const struct identification_config *config,
         int64_t start_ms = weir_mono_ms();
         status = measure_round(&album, config->first_seed + i, &rounds[i], err);
         if (status == WEIR_OK) {
-            tell(config, config->first_seed + i, start_ms, &rounds[i]);
+            print_round(config, config->first_seed + i, start_ms, &rounds[i]);
         }
     }
     if (status == WEIR_OK) {

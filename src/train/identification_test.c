@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* ---- split -------------------------------------------------------------------------------- */
+/* ---- split ---------------------------------------------------------------------------------- */
 
 static void check_permutation(const uint32_t *numbers, uint32_t n)
 {
@@ -28,8 +28,8 @@ START_TEST(a_split_is_the_documented_shuffle_of_people_and_of_each_persons_photo
     for (uint32_t p = 0; p < n_people; p++) {
         n_photos[p] = 6 + p % 7;
     }
-    train_split_make(90 + (uint64_t)_i, n_photos, n_people, &bed.arena, &split);
-    train_split_make(90 + (uint64_t)_i, n_photos, n_people, &bed.arena, &again);
+    train_split_make(90 + (uint64_t)_i, n_photos, n_people, &fixture.arena, &split);
+    train_split_make(90 + (uint64_t)_i, n_photos, n_people, &fixture.arena, &again);
     ck_assert_uint_eq(split.n_people, n_people);
     ck_assert_uint_eq(split.n_trained, (n_people - n_people % 3) / 3 * 2 + (n_people % 3 == 2));
     check_permutation(split.people, n_people); /* so nobody is both trained and unseen */
@@ -53,7 +53,7 @@ START_TEST(a_split_is_the_documented_shuffle_of_people_and_of_each_persons_photo
 
 END_TEST
 
-/* ---- figures ------------------------------------------------------------------------------ */
+/* ---- figures -------------------------------------------------------------------------------- */
 
 enum { N_PROBES = 30, N_PEOPLE = 8 };
 
@@ -141,7 +141,7 @@ START_TEST(means_and_deviations_are_over_the_seeds)
 
 END_TEST
 
-/* ---- eigenfaces --------------------------------------------------------------------------- */
+/* ---- eigenfaces ----------------------------------------------------------------------------- */
 
 START_TEST(components_have_the_variances_that_numpy_finds)
 {
@@ -226,7 +226,7 @@ START_TEST(pictures_that_are_all_alike_have_no_components)
 
 END_TEST
 
-/* ---- the protocol ------------------------------------------------------------------------- */
+/* ---- the protocol --------------------------------------------------------------------------- */
 
 /** An embedding that trains in a moment. */
 static void write_embedding(void)
@@ -240,20 +240,21 @@ static void write_embedding(void)
                    "  - {name: fc, type: linear, k: 12}\n"
                    "loss: {type: margin}\n",
                    TEST_SIDE, TEST_SIDE);
-    ck_assert_int_eq(weir_file_write_atomic(bed.model, text, strlen(text), 0644, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_file_write_atomic(fixture.model, text, strlen(text), 0644, NULL),
+                     WEIR_OK);
 }
 
 static struct identification_result measure(size_t first_seed, size_t n_seeds, int64_t n_threads)
 {
     struct identification_result result;
-    const struct identification_config config = {.model = bed.model,
+    const struct identification_config config = {.model = fixture.model,
                                                  .backend = "reference",
-                                                 .data = bed.data,
+                                                 .data = fixture.data,
                                                  .first_seed = first_seed,
                                                  .n_seeds = n_seeds,
                                                  .n_threads = n_threads};
-    weir_status status = identification_run(&config, &result, &bed.err);
-    ck_assert_msg(status == WEIR_OK, "%s", bed.err.message);
+    weir_status status = identification_run(&config, &result, &fixture.err);
+    ck_assert_msg(status == WEIR_OK, "%s", fixture.err.message);
     return result;
 }
 
@@ -268,8 +269,8 @@ START_TEST(threads_do_not_change_the_figures)
 
 END_TEST
 
-/* The figures of the trained people do not depend on what the strangers look like. */
-START_TEST(strangers_take_no_part_in_training)
+/* The figures of the trained people do not depend on what the unseen people look like. */
+START_TEST(unseen_people_take_no_part_in_training)
 {
     uint32_t n_photos[TEST_CLASSES];
     struct train_split split;
@@ -277,16 +278,17 @@ START_TEST(strangers_take_no_part_in_training)
     for (int p = 0; p < TEST_CLASSES; p++) {
         n_photos[p] = TEST_PER_CLASS;
     }
-    train_split_make(4, n_photos, TEST_CLASSES, &bed.arena, &split);
+    train_split_make(4, n_photos, TEST_CLASSES, &fixture.arena, &split);
     struct identification_result before = measure(4, 1, 1);
     for (uint32_t i = split.n_trained; i < TEST_CLASSES; i++) {
         for (int k = 0; k < TEST_PER_CLASS; k++) {
             char path[160], other[160];
             size_t len = 0;
-            (void)snprintf(path, sizeof path, "%s/class-%u/%02d.pgm", bed.data, split.people[i], k);
-            (void)snprintf(other, sizeof other, "%s/class-%u/%02d.pgm", bed.data, split.people[0],
-                           (k * 7 + (int)i) % TEST_PER_CLASS);
-            const char *bytes = bed_read(other, &len);
+            (void)snprintf(path, sizeof path, "%s/class-%u/%02d.pgm", fixture.data, split.people[i],
+                           k);
+            (void)snprintf(other, sizeof other, "%s/class-%u/%02d.pgm", fixture.data,
+                           split.people[0], (k * 7 + (int)i) % TEST_PER_CLASS);
+            const char *bytes = fixture_read(other, &len);
             ck_assert_int_eq(weir_file_write_atomic(path, bytes, len, 0644, NULL), WEIR_OK);
         }
     }
@@ -306,16 +308,16 @@ START_TEST(data_that_is_too_small_and_classifiers_are_refused_by_name)
 {
     struct identification_result result;
     struct identification_config config = {
-        .model = bed.model, .backend = "reference", .data = bed.data, .n_seeds = 1};
-    ck_assert_int_eq(identification_run(&config, &result, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "classifier"));
+        .model = fixture.model, .backend = "reference", .data = fixture.data, .n_seeds = 1};
+    ck_assert_int_eq(identification_run(&config, &result, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "classifier"));
     for (int k = 5; k < TEST_PER_CLASS; k++) {
         char path[160];
-        (void)snprintf(path, sizeof path, "%s/class-2/%02d.pgm", bed.data, k);
+        (void)snprintf(path, sizeof path, "%s/class-2/%02d.pgm", fixture.data, k);
         ck_assert_int_eq(unlink(path), 0);
     }
-    ck_assert_int_eq(identification_run(&config, &result, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "class-2: 5 photographs"));
+    ck_assert_int_eq(identification_run(&config, &result, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "class-2: 5 photographs"));
 }
 
 END_TEST
@@ -352,14 +354,14 @@ int main(void)
         projections_are_white_and_components_keep_the_whole_variance,
         pictures_that_are_all_alike_have_no_components,
         threads_do_not_change_the_figures,
-        strangers_take_no_part_in_training,
+        unseen_people_take_no_part_in_training,
         data_that_is_too_small_and_classifiers_are_refused_by_name,
         the_json_has_a_figure_for_each_group_and_method,
     };
     Suite *suite = suite_create("identification");
     TCase *tcase = tcase_create("identification");
     tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, bed_make, bed_drop);
+    tcase_add_checked_fixture(tcase, fixture_make, fixture_drop);
     tcase_add_loop_test(
         tcase, a_split_is_the_documented_shuffle_of_people_and_of_each_persons_photographs, 0, 12);
     tcase_add_loop_test(tcase, figures_are_those_of_brute_force, 0, 8);

@@ -17,22 +17,23 @@ static struct weir_train_config config;
 
 static void setup(void)
 {
-    bed_make();
-    config = bed_config(1, 0, 1);
-    ck_assert_msg(train_task_open(&task, &config, &bed.err) == WEIR_OK, "%s", bed.err.message);
+    fixture_make();
+    config = fixture_config(1, 0, 1);
+    ck_assert_msg(train_task_open(&task, &config, &fixture.err) == WEIR_OK, "%s",
+                  fixture.err.message);
 }
 
 static void teardown(void)
 {
     train_task_close(&task);
-    bed_drop();
+    fixture_drop();
 }
 
 /** Bytes of a picture, as the file has them. */
 static void read_pixels(size_t i_sample, double out[N_PIXELS])
 {
     struct weir_image image = {0};
-    ck_assert_int_eq(weir_dataset_read(task.dataset, i_sample, &image, &bed.err), WEIR_OK);
+    ck_assert_int_eq(weir_dataset_read(task.dataset, i_sample, &image, &fixture.err), WEIR_OK);
     for (int i = 0; i < N_PIXELS; i++) {
         out[i] = image.pixels[i] / 255.0;
     }
@@ -50,7 +51,7 @@ START_TEST(the_input_is_normalised_by_the_mean_and_deviation_of_all_pixels)
             squares += pixels[i] * pixels[i];
         }
     }
-    ck_assert_int_eq(train_measure_input(&task, &input, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_measure_input(&task, &input, &fixture.err), WEIR_OK);
     ck_assert_double_eq_tol((double)input.mean[0], sum / n, 1e-6);
     ck_assert_double_eq_tol((double)input.std[0], sqrt(squares / n - sum / n * sum / n), 1e-6);
 }
@@ -62,7 +63,7 @@ static struct weir_net *net_of(int32_t batch)
     struct weir_net *net = NULL;
     const struct weir_net_config shape = {
         .batch = batch, .n_threads = 1, .backend = &weir_reference_backend};
-    ck_assert_int_eq(weir_net_create(task.graph, &shape, &net, &bed.err), WEIR_OK);
+    ck_assert_int_eq(weir_net_create(task.graph, &shape, &net, &fixture.err), WEIR_OK);
     weir_net_init_weights(net, 3);
     return net;
 }
@@ -76,7 +77,7 @@ START_TEST(a_score_is_the_mean_over_every_picture_once)
     const struct train_score_config how = {.dataset = task.dataset, .input = &input};
     struct train_score score;
     double loss = 0, n_correct = 0, pixels[N_PIXELS];
-    ck_assert_int_eq(train_score_measure(net, &how, &score, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_score_measure(net, &how, &score, &fixture.err), WEIR_OK);
     for (size_t s = 0; s < TEST_CLASSES * TEST_PER_CLASS; s++) {
         read_pixels(s, pixels);
         for (int i = 0; i < N_PIXELS; i++) {
@@ -126,11 +127,13 @@ START_TEST(the_baseline_counts_the_brightness_of_every_picture)
     double brightness[TEST_CLASSES * TEST_PER_CLASS], pixels[N_PIXELS];
     char *text = NULL;
     json_t *baseline = NULL;
-    ck_assert_int_eq(train_measure_input(&task, &input, &bed.err), WEIR_OK);
-    ck_assert_int_eq(train_baseline(&task, &input, net, &bed.arena, &text, &bed.err), WEIR_OK);
-    ck_assert_int_eq(weir_json_parse(text, strlen(text), "baseline", &baseline, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_measure_input(&task, &input, &fixture.err), WEIR_OK);
+    ck_assert_int_eq(train_baseline(&task, &input, net, &fixture.arena, &text, &fixture.err),
+                     WEIR_OK);
+    ck_assert_int_eq(weir_json_parse(text, strlen(text), "baseline", &baseline, &fixture.err),
+                     WEIR_OK);
     ck_assert_int_eq(
-        weir_histogram_from_json(json_object_get(baseline, "brightness"), &hist, &bed.err),
+        weir_histogram_from_json(json_object_get(baseline, "brightness"), &hist, &fixture.err),
         WEIR_OK);
     ck_assert_ptr_null(json_object_get(baseline, "score")); /* a classifier */
     for (size_t s = 0; s < TEST_CLASSES * TEST_PER_CLASS; s++) {
@@ -153,11 +156,11 @@ END_TEST
 
 START_TEST(classes_that_are_not_the_models_are_named)
 {
-    const char *const names[] = {"class-0", "class-1", "stranger", "class-3"};
-    ck_assert_int_eq(train_check_classes(task.dataset, names, 4, "validation", &bed.err),
+    const char *const names[] = {"class-0", "class-1", "unknown", "class-3"};
+    ck_assert_int_eq(train_check_classes(task.dataset, names, 4, "validation", &fixture.err),
                      WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "stranger"));
-    ck_assert_int_eq(train_check_classes(task.dataset, names, 2, "validation", &bed.err),
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "unknown"));
+    ck_assert_int_eq(train_check_classes(task.dataset, names, 2, "validation", &fixture.err),
                      WEIR_ERR_INVALID);
 }
 

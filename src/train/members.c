@@ -9,31 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** What a member tells the others before they rely on it. */
-enum standing {
-    STANDING_STEP,   /**< Its next step, plus 1; 0: it knows nothing yet. */
-    STANDING_OWES,   /**< The end of an epoch is not done. */
-    STANDING_TASK,   /**< Digest of what is trained. */
-    STANDING_CANNOT, /**< It has no memory for its share. */
-    STANDING_COUNT
+/** Member status: what each member sends the others before they rely on it. */
+enum member_status {
+    MEMBER_STEP,              /**< Its next step, plus 1; 0: it knows nothing yet. */
+    MEMBER_PENDING_EPOCH_END, /**< Is the end of an epoch not done? */
+    MEMBER_TASK,              /**< Digest of what is trained. */
+    MEMBER_NO_MEMORY,         /**< Is there no memory for its share? */
+    MEMBER_STATUS_COUNT
 };
 
-struct standings {
-    int64_t of[WEIR_COMM_MAX_RANKS][STANDING_COUNT];
+struct member_statuses {
+    int64_t of[WEIR_COMM_MAX_RANKS][MEMBER_STATUS_COUNT];
 };
 
 bool worker_can_regroup(const struct worker *worker, weir_status status)
 {
-    /* Nobody can be lost to a lone worker, and its step may have been half done. */
+    /* A lone worker cannot lose another, and its step may have been half done. */
     return train_is_elastic(worker->task->config) && worker->comm != NULL &&
            !worker->updates_in_backward &&
            (status == WEIR_ERR_PEER || status == WEIR_ERR_TIMEOUT) &&
            weir_comm_failure(worker->comm, NULL, NULL) != WEIR_OK;
 }
 
-/* ---- one group's end ---------------------------------------------------------------------- */
+/* ---- one group's end ------------------------------------------------------------------------ */
 
-/** The communicator's memory goes, and with it the net whose gradients lie there. */
+/** Free the net before the communicator's memory, in which its gradients lie. */
 static weir_status take_apart(struct worker *worker, struct weir_error *err)
 {
     weir_loader_destroy(worker->loader);
@@ -53,15 +53,15 @@ static weir_status take_apart(struct worker *worker, struct weir_error *err)
         memcpy(worker->kept_weights + worker->n_gradients, worker->kept_statistics,
                worker->n_statistics * sizeof *weights);
     }
-    weir_profile_destroy(worker->profile); /* a record of the old net's steps: it ends here */
-    worker->profile = NULL;
+    weir_profile_destroy(worker->trace.profile); /* a record of the old net's steps: it ends here */
+    worker->trace.profile = NULL;
     weir_net_destroy(worker->net);
     worker->net = NULL;
     worker->gradients = worker->run_gradients = worker->statistics = NULL;
     return WEIR_OK;
 }
 
-/* ---- the next one's beginning ------------------------------------------------------------- */
+/* ---- the next one's beginning --------------------------------------------------------------- */
 
 static weir_status plan(struct worker *worker, struct weir_error *err)
 {
@@ -77,10 +77,11 @@ static weir_status plan(struct worker *worker, struct weir_error *err)
         free(worker->kept_weights);
         worker->kept_weights = NULL;
     }
+    worker_exchange_choose(worker);
     return WEIR_OK;
 }
 
-/** Of the task: what two members must have alike. */
+/** Digest of what two members must have in common. */
 static int64_t task_digest(const struct train_task *task)
 {
     char sha[WEIR_SHA256_TEXT_BYTES];
@@ -89,18 +90,18 @@ static int64_t task_digest(const struct train_task *task)
     return (int64_t)strtoll(sha, NULL, 16);
 }
 
-/** Everybody hears where everybody stands. */
-static weir_status compare(struct worker *worker, bool is_planned, struct standings *out,
+/** All members get the status of all. */
+static weir_status compare(struct worker *worker, bool is_planned, struct member_statuses *out,
                            struct weir_error *err)
 {
     memset(out, 0, sizeof *out);
     int64_t *own = out->of[worker->rank];
-    own[STANDING_STEP] = worker->has_state ? (int64_t)worker->state.step + 1 : 0;
-    own[STANDING_OWES] = worker->owes_epoch_end;
-    own[STANDING_TASK] = task_digest(worker->task);
-    own[STANDING_CANNOT] = !is_planned;
+    own[MEMBER_STEP] = worker->has_state ? (int64_t)worker->state.step + 1 : 0;
+    own[MEMBER_PENDING_EPOCH_END] = worker->has_pending_epoch_end;
+    own[MEMBER_TASK] = task_digest(worker->task);
+    own[MEMBER_NO_MEMORY] = !is_planned;
     weir_status status = weir_comm_allreduce(
-        worker->comm, out->of, (size_t)worker->n_workers * STANDING_COUNT, WEIR_COMM_I64);
+        worker->comm, out->of, (size_t)worker->n_workers * MEMBER_STATUS_COUNT, WEIR_COMM_I64);
     return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
 }
 
@@ -114,36 +115,37 @@ static bool has_member(const struct progress_group *group, int member)
     return false;
 }
 
-/** What the standings mean: whose state counts, and whether anybody lacks it. */
-static weir_status judge(struct worker *worker, const struct standings *standings, int *out_root,
-                         bool *out_is_shared, struct weir_error *err)
+/** The root is the member that has reached the furthest step; is_shared: all members have. */
+static weir_status choose_root(struct worker *worker, const struct member_statuses *statuses,
+                               int *out_root, bool *out_is_shared, struct weir_error *err)
 {
     int root = 0;
     *out_is_shared = true;
     for (int r = 0; r < worker->n_workers; r++) {
-        if (standings->of[r][STANDING_CANNOT] != 0) {
+        if (statuses->of[r][MEMBER_NO_MEMORY] != 0) {
             return weir_error_set(err, WEIR_ERR_PEER,
                                   "worker %d has no memory for its part of the batch among %d",
                                   weir_comm_member(worker->comm, r), worker->n_workers);
         }
-        if (standings->of[r][STANDING_STEP] > standings->of[root][STANDING_STEP]) {
+        if (statuses->of[r][MEMBER_STEP] > statuses->of[root][MEMBER_STEP]) {
             root = r;
         }
     }
     for (int r = 0; r < worker->n_workers; r++) {
         int member = weir_comm_member(worker->comm, r);
-        if (standings->of[r][STANDING_STEP] == 0 && !has_member(&worker->newcomers, member)) {
+        if (statuses->of[r][MEMBER_STEP] == 0 && !has_member(&worker->newcomers, member)) {
             worker->newcomers.members[worker->newcomers.n++] = member;
         }
         *out_is_shared =
-            *out_is_shared && standings->of[r][STANDING_STEP] == standings->of[root][STANDING_STEP];
-        worker->owes_epoch_end = worker->owes_epoch_end || standings->of[r][STANDING_OWES] != 0;
+            *out_is_shared && statuses->of[r][MEMBER_STEP] == statuses->of[root][MEMBER_STEP];
+        worker->has_pending_epoch_end =
+            worker->has_pending_epoch_end || statuses->of[r][MEMBER_PENDING_EPOCH_END] != 0;
     }
-    if (standings->of[root][STANDING_STEP] == 0) {
+    if (statuses->of[root][MEMBER_STEP] == 0) {
         return weir_error_set(err, WEIR_ERR_PEER,
                               "nobody is left who knows where the training stands");
     }
-    if (standings->of[worker->rank][STANDING_TASK] != standings->of[root][STANDING_TASK]) {
+    if (statuses->of[worker->rank][MEMBER_TASK] != statuses->of[root][MEMBER_TASK]) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
             "join: this worker was given another training than the group's: other "
@@ -153,10 +155,10 @@ static weir_status judge(struct worker *worker, const struct standings *standing
     return WEIR_OK;
 }
 
-static weir_status settle_once(struct worker *worker, struct weir_error *err)
+static weir_status sync_once(struct worker *worker, struct weir_error *err)
 {
     const struct weir_train_config *config = worker->task->config;
-    struct standings standings;
+    struct member_statuses statuses;
     int root = 0;
     bool is_shared = false;
     worker->rank = weir_comm_rank(worker->comm);
@@ -170,33 +172,34 @@ static weir_status settle_once(struct worker *worker, struct weir_error *err)
     if (planned != WEIR_OK && weir_comm_failure(worker->comm, NULL, NULL) != WEIR_OK) {
         return planned;
     }
-    WEIR_TRY(compare(worker, planned == WEIR_OK, &standings, err));
-    WEIR_TRY(judge(worker, &standings, &root, &is_shared, err));
+    WEIR_TRY(compare(worker, planned == WEIR_OK, &statuses, err));
+    WEIR_TRY(choose_root(worker, &statuses, &root, &is_shared, err));
     if (!is_shared) {
-        /* Who is behind has half of two states if this fails. */
+        /* A member that is behind has half of two states if this fails. */
         worker->has_state =
-            standings.of[worker->rank][STANDING_STEP] == standings.of[root][STANDING_STEP];
+            statuses.of[worker->rank][MEMBER_STEP] == statuses.of[root][MEMBER_STEP];
         weir_status status = worker_share_state(worker, root);
         if (status != WEIR_OK) {
             return worker_comm_error(worker, status, err);
         }
     }
     WEIR_TRY(worker_start_loader(worker, err));
-    return worker->rank == 0 && !worker->has_reports ? worker_start_reports(worker, err) : WEIR_OK;
+    return worker->rank == 0 && !worker->reporting.has_begun ? worker_start_reports(worker, err)
+                                                             : WEIR_OK;
 }
 
-weir_status worker_settle(struct worker *worker, struct weir_error *err)
+weir_status worker_sync_group(struct worker *worker, struct weir_error *err)
 {
-    weir_status status = settle_once(worker, err);
+    weir_status status = sync_once(worker, err);
     while (status != WEIR_OK && worker_can_regroup(worker, status)) {
         WEIR_TRY(take_apart(worker, err));
         WEIR_TRY(weir_comm_regroup(&worker->comm, err));
-        status = settle_once(worker, err);
+        status = sync_once(worker, err);
     }
     return status;
 }
 
-/* ---- from one to the other ---------------------------------------------------------------- */
+/* ---- from one group to the next ------------------------------------------------------------- */
 
 static void list_members(const struct worker *worker, struct progress_group *out)
 {
@@ -206,7 +209,7 @@ static void list_members(const struct worker *worker, struct progress_group *out
     }
 }
 
-/** Who was in one group and is not in the other, where a newcomer with an old number is another. */
+/** Members in one group and not in the other; a newcomer with an old number is another member. */
 static void find_changes(const struct worker *worker, const struct progress_group *before,
                          const struct progress_group *now, struct progress_change *out)
 {
@@ -224,7 +227,8 @@ static void find_changes(const struct worker *worker, const struct progress_grou
     }
 }
 
-static void tell_change(struct worker *worker, const struct progress_group *before, double seconds)
+static void report_change(struct worker *worker, const struct progress_group *before,
+                          double seconds)
 {
     struct progress_group now;
     struct progress_change change = {.step = worker->state.step, .seconds = seconds};
@@ -240,8 +244,8 @@ static void tell_change(struct worker *worker, const struct progress_group *befo
         struct train_tick tick = {.step = worker->state.step};
         train_tick_add(&tick, "workers", now.n);
         train_tick_add(&tick, "regroup_seconds", seconds);
-        train_report_add(worker->report, &tick);
-        train_progress_members(&worker->progress, &change);
+        train_report_add(worker->reporting.report, &tick);
+        train_progress_members(&worker->reporting.progress, &change);
     }
 }
 
@@ -253,7 +257,7 @@ weir_status worker_regroup(struct worker *worker, struct weir_error *err)
     list_members(worker, &before);
     WEIR_TRY(take_apart(worker, err));
     WEIR_TRY(weir_comm_regroup(&worker->comm, err));
-    WEIR_TRY(worker_settle(worker, err));
-    tell_change(worker, &before, (double)(weir_mono_ms() - begin_ms) / 1000);
+    WEIR_TRY(worker_sync_group(worker, err));
+    report_change(worker, &before, (double)(weir_mono_ms() - begin_ms) / 1000);
     return WEIR_OK;
 }

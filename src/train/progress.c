@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_MS       1000
-#define LOOK_STEPS    10
-#define LOOK_STEPS_MS 100 /* ten steps of a tiny net are no news */
+#define POLL_MS       1000
+#define POLL_STEPS    10
+#define POLL_STEPS_MS 100 /* ten steps of a tiny net are no news */
 #define LINE_EVERY_MS 10000
 
 void train_progress_start(struct train_progress *progress, const struct train_task *task,
@@ -36,7 +36,7 @@ void train_progress_add(struct train_progress *progress, double loss, double cor
     progress->seen += seen;
 }
 
-/* ---- output ------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static void print_json(json_t *object)
 {
@@ -89,16 +89,16 @@ static void show_view(struct train_progress *progress, const struct progress_vie
     (void)fflush(stdout);
 }
 
-/* ---- looks -------------------------------------------------------------------------------- */
+/* ---- looks ---------------------------------------------------------------------------------- */
 
-bool train_progress_look(struct train_progress *progress, const struct train_state *state,
+bool train_progress_poll(struct train_progress *progress, const struct train_state *state,
                          bool is_epoch_end, struct progress_view *out)
 {
     int64_t now_ms = weir_mono_ms(), passed_ms = now_ms - progress->last_ms;
     uint64_t n_new = state->step - progress->last_step;
     const struct train_task *task = progress->task;
     uint64_t every = (uint64_t)task->config->display_every;
-    bool is_time = passed_ms >= LOOK_MS || (n_new >= LOOK_STEPS && passed_ms >= LOOK_STEPS_MS);
+    bool is_time = passed_ms >= POLL_MS || (n_new >= POLL_STEPS && passed_ms >= POLL_STEPS_MS);
     bool is_due = every > 0 ? state->step % every == 0 : is_time;
     if ((!is_due && !is_epoch_end) || n_new == 0) {
         return false;

@@ -13,24 +13,24 @@ enum progress_form {
     PROGRESS_JSON,  /**< One JSON object per line. */
 };
 
-/** Since the last look: what is shown and reported. */
+/** What is shown and reported: figures since the last poll. */
 struct progress_view {
     uint64_t step, n_steps, epoch, n_epochs; /**< epoch counts from 1. */
-    double loss, accuracy;                   /**< Over the pictures since the last look. */
+    double loss, accuracy;                   /**< Over the pictures since the last poll. */
     double images_per_second, learning_rate, eta_s;
 };
 
-/** Workers by the number that each was started as. */
+/** Workers, by the number that each was started with. */
 struct progress_group {
     int n, members[WEIR_COMM_MAX_RANKS];
 };
 
-/** The group of workers became another one. */
+/** A change of the group of workers. */
 struct progress_change {
     uint64_t step; /**< The next. */
     int n_workers;
     struct progress_group lost, joined;
-    double seconds; /**< From noticing it to being ready for the next step. */
+    double seconds; /**< From the detection to readiness for the next step. */
 };
 
 struct train_progress {
@@ -38,7 +38,7 @@ struct train_progress {
     enum progress_form form;
     int64_t start_ms, last_ms, last_line_ms; /**< Monotonic. */
     uint64_t first_step, last_step;
-    double loss, correct, seen; /**< Sums since the last look. */
+    double loss, correct, seen; /**< Sums since the last poll. */
     bool is_line_open;          /**< PROGRESS_LIVE: the cursor stands behind a line. */
 };
 
@@ -49,26 +49,26 @@ void train_progress_start(struct train_progress *progress, const struct train_ta
 void train_progress_add(struct train_progress *progress, double loss, double correct, double seen);
 
 /**
- * Is it time to look: a second has passed, or ten steps that took a while (or, where display_every
- * is given, so many steps are done), or the epoch is over?
- * Then the view since the last look is given, and shown if that is due too.
+ * Is a view due? Once a second, or after ten steps that took a while (with display_every after that
+ * many steps), and at the end of an epoch. *out is then the view since the last one, and is shown
+ * if that is due too.
  */
-bool train_progress_look(struct train_progress *progress, const struct train_state *state,
+bool train_progress_poll(struct train_progress *progress, const struct train_state *state,
                          bool is_epoch_end, struct progress_view *out);
 
-/** An epoch is over. score->n is 0 if there was no measurement. is_best: the best one so far, and
+/** An epoch is over. score->n is 0 without a measurement. is_best: the best one so far, and
  *  kept. */
 void train_progress_epoch(struct train_progress *progress, const struct train_state *state,
                           const struct train_score *score, bool is_best);
 
-/** Something worth a line: "resumed", "checkpoint"; key NULL: no number. */
+/** An event that is shown: "resumed", "checkpoint"; key NULL: without a number. */
 void train_progress_note(struct train_progress *progress, const char *event, const char *key,
                          double value);
 
-/** Who was lost and who came. */
+/** Workers were lost or have joined. */
 void train_progress_members(struct train_progress *progress, const struct progress_change *change);
 
-/** The model is there. */
+/** The model file is written. */
 void train_progress_done(struct train_progress *progress, const char *output);
 
 #endif

@@ -37,11 +37,11 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
         .tuning = config->tuning,
         .wire = config->wire};
     /* The others may never come, and nothing has been done yet: a stop need not wait for them. */
-    pthread_t hasty;
-    WEIR_TRY(train_hasty_begin(&hasty, err));
+    pthread_t aborting;
+    WEIR_TRY(train_abort_on_signal_begin(&aborting, err));
     weir_status status =
         config->join ? weir_comm_join(&group, out, err) : weir_comm_create(&group, out, err);
-    train_hasty_end(hasty);
+    train_abort_on_signal_end(aborting);
     return status;
 }
 
@@ -53,7 +53,7 @@ weir_status train_rank_run(struct train_task *task, const struct weir_train_hook
     WEIR_TRY(make_folders(config, err));
     weir_status status = join(config, &comm, err);
     if (status == WEIR_ERR_END && config->join) {
-        /* Who came to join found the work done. */
+        /* This joiner found the work done. */
         weir_log(WEIR_LOG_INFO, "training_is_done", WEIR_KV_INT("rank", config->rank));
         return WEIR_OK;
     }

@@ -37,7 +37,7 @@ static void choose_victim(int n_ranks)
 /** The kernel kills this process some time into the next step. */
 static void kill_soon(void *context, const struct weir_train_step *step)
 {
-    bed_trace_step(context, step);
+    fixture_trace_step(context, step);
     if (step->rank != victim.rank || step->attempt != 0 || step->step < victim.step) {
         return;
     }
@@ -54,7 +54,7 @@ static void kill_soon(void *context, const struct weir_train_step *step)
 /** As if an agent stopped one task. */
 static void stop_rank(void *context, const struct weir_train_step *step)
 {
-    bed_trace_step(context, step);
+    fixture_trace_step(context, step);
     if (step->rank == victim.rank && step->step == victim.step) {
         (void)raise(SIGTERM);
     }
@@ -63,7 +63,7 @@ static void stop_rank(void *context, const struct weir_train_step *step)
 /** As Ctrl-C does. */
 static void stop_launcher(void *context, const struct weir_train_step *step)
 {
-    bed_trace_step(context, step);
+    fixture_trace_step(context, step);
     if (step->rank == 0 && step->step == 3) {
         (void)kill(getppid(), SIGINT);
     }
@@ -72,7 +72,7 @@ static void stop_launcher(void *context, const struct weir_train_step *step)
 /** As coreutils' timeout does: to the process, and then to its group. */
 static void stop_launcher_twice(void *context, const struct weir_train_step *step)
 {
-    bed_trace_step(context, step);
+    fixture_trace_step(context, step);
     if (step->rank != 0 || step->step != 3) {
         return;
     }
@@ -112,8 +112,8 @@ static const struct gang {
 
 static struct weir_train_config config_of(const struct gang *gang)
 {
-    struct weir_train_config config = bed_config(gang->workers, gang->servers, N_EPOCHS);
-    bed_write_model(gang->norm, gang->dropout);
+    struct weir_train_config config = fixture_config(gang->workers, gang->servers, N_EPOCHS);
+    fixture_write_model(gang->norm, gang->dropout);
     config.optimizer = (char *)gang->optimizer;
     config.clip_norm = gang->clip_norm;
     config.shard_update = gang->is_shared;
@@ -127,10 +127,10 @@ static struct weir_train_config config_of(const struct gang *gang)
 /** The model file of the undisturbed training. */
 static char *undisturbed(const struct weir_train_config *config, size_t *out_len)
 {
-    bed_clear();
-    bed_train(config, NULL);
-    char *bytes = bed_read(config->output, out_len);
-    bed_clear();
+    fixture_clear();
+    fixture_train(config, NULL);
+    char *bytes = fixture_read(config->output, out_len);
+    fixture_clear();
     ck_assert_int_eq(unlink(config->output), 0);
     return bytes;
 }
@@ -143,9 +143,9 @@ START_TEST(a_killed_rank_changes_nothing)
     const char *expected = undisturbed(&config, &len);
     choose_victim(gang->workers + gang->servers);
     config.checkpoint_every_s = _i % 2 == 0 ? 0 : 1000; /* or only at the end of epochs */
-    bed_train(&config, &killing);
-    ck_assert_int_eq(bed.trace->n_attempts, 2);
-    bed_expect_output(expected, len);
+    fixture_train(&config, &killing);
+    ck_assert_int_eq(fixture.trace->n_attempts, 2);
+    fixture_expect_output(expected, len);
 }
 
 END_TEST
@@ -159,45 +159,46 @@ START_TEST(a_stopped_training_goes_on_as_if_nothing_had_happened)
     victim.rank = gang->workers - 1;
     victim.step = 7; /* in the middle of an epoch */
     config.checkpoint_every_s = 1000;
-    ck_assert_int_eq(weir_train_launch(&config, &stopping, &bed.err), WEIR_ERR_CANCELLED);
-    ck_assert_msg(strstr(bed.err.message, "step 8") != NULL, "%s", bed.err.message);
-    ck_assert(!weir_path_exists(bed.output));
-    bed_train(&config, NULL);
-    bed_expect_output(expected, len);
+    ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
+    ck_assert_msg(strstr(fixture.err.message, "step 8") != NULL, "%s", fixture.err.message);
+    ck_assert(!weir_path_exists(fixture.output));
+    fixture_train(&config, NULL);
+    fixture_expect_output(expected, len);
 }
 
 END_TEST
 
 START_TEST(an_interrupt_stops_with_a_checkpoint_that_is_gone_when_the_model_is_there)
 {
-    struct weir_train_config config = bed_config(2, 0, 40);
+    struct weir_train_config config = fixture_config(2, 0, 40);
     char folder[128];
     config.checkpoint_dir = NULL; /* beside the output, the launcher's own */
     config.checkpoint_every_s = 1000;
-    (void)snprintf(folder, sizeof folder, "%s.checkpoints", bed.output);
-    ck_assert_int_eq(weir_train_launch(&config, &interrupting, &bed.err), WEIR_ERR_CANCELLED);
+    (void)snprintf(folder, sizeof folder, "%s.checkpoints", fixture.output);
+    ck_assert_int_eq(weir_train_launch(&config, &interrupting, &fixture.err), WEIR_ERR_CANCELLED);
     ck_assert(weir_path_is_dir(folder));
     struct weir_train_config other = config;
     other.learning_rate = 0.25;
-    ck_assert_int_eq(weir_train_launch(&other, NULL, &bed.err), WEIR_ERR_CONFLICT);
-    ck_assert_msg(strstr(bed.err.message, "learning_rate is 0.05 there and 0.25 here") != NULL,
-                  "%s", bed.err.message);
-    memset(bed.trace, 0, sizeof *bed.trace);
-    bed_train(&config, &bed_hooks);
-    ck_assert_int_gt(bed.trace->first_steps[0], 3);
+    ck_assert_int_eq(weir_train_launch(&other, NULL, &fixture.err), WEIR_ERR_CONFLICT);
+    ck_assert_msg(strstr(fixture.err.message, "learning_rate is 0.05 there and 0.25 here") != NULL,
+                  "%s", fixture.err.message);
+    memset(fixture.trace, 0, sizeof *fixture.trace);
+    fixture_train(&config, &fixture_hooks);
+    ck_assert_int_gt(fixture.trace->first_steps[0], 3);
     ck_assert(!weir_path_exists(folder));
 }
 
 END_TEST
 
-START_TEST(one_wish_to_stop_that_comes_twice_stops_with_a_checkpoint_too)
+START_TEST(one_request_to_stop_that_comes_twice_stops_with_a_checkpoint_too)
 {
     for (int servers = 0; servers < 2; servers++) {
-        struct weir_train_config config = bed_config(2, servers, 40);
-        bed_clear();
-        ck_assert_int_eq(weir_train_launch(&config, &interrupting_twice, &bed.err),
+        struct weir_train_config config = fixture_config(2, servers, 40);
+        fixture_clear();
+        ck_assert_int_eq(weir_train_launch(&config, &interrupting_twice, &fixture.err),
                          WEIR_ERR_CANCELLED);
-        ck_assert_msg(strncmp(bed.err.message, "stopped at step ", 16) == 0, "%s", bed.err.message);
+        ck_assert_msg(strncmp(fixture.err.message, "stopped at step ", 16) == 0, "%s",
+                      fixture.err.message);
     }
 }
 
@@ -208,7 +209,7 @@ static int step_before(int newest)
 {
     for (int step = newest - 1; step > 0; step--) {
         char path[160];
-        (void)snprintf(path, sizeof path, "%s/step-%012d.safetensors", bed.checkpoints, step);
+        (void)snprintf(path, sizeof path, "%s/step-%012d.safetensors", fixture.checkpoints, step);
         if (weir_path_exists(path)) {
             return step;
         }
@@ -219,7 +220,7 @@ static int step_before(int newest)
 static void damage(const char *path)
 {
     size_t len = 0;
-    char *bytes = bed_read(path, &len);
+    char *bytes = fixture_read(path, &len);
     bytes[len - 9] ^= 0x10;
     ck_assert_int_eq(weir_file_write_atomic(path, bytes, len, 0644, NULL), WEIR_OK);
 }
@@ -232,16 +233,16 @@ START_TEST(a_damaged_checkpoint_costs_the_steps_since_the_one_before)
     const char *expected = undisturbed(&config, &len);
     victim.rank = 0;
     victim.step = 9;
-    ck_assert_int_eq(weir_train_launch(&config, &stopping, &bed.err), WEIR_ERR_CANCELLED);
+    ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
     char path[160];
-    (void)snprintf(path, sizeof path, "%s/step-%012d%s.safetensors", bed.checkpoints, 10,
+    (void)snprintf(path, sizeof path, "%s/step-%012d%s.safetensors", fixture.checkpoints, 10,
                    gang->servers > 0 ? ".server-0" : "");
     const int before = step_before(10);
     damage(path);
-    memset(bed.trace, 0, sizeof *bed.trace);
-    bed_train(&config, &bed_hooks);
-    ck_assert_int_eq(bed.trace->first_steps[0], before);
-    bed_expect_output(expected, len);
+    memset(fixture.trace, 0, sizeof *fixture.trace);
+    fixture_train(&config, &fixture_hooks);
+    ck_assert_int_eq(fixture.trace->first_steps[0], before);
+    fixture_expect_output(expected, len);
 }
 
 END_TEST
@@ -249,48 +250,48 @@ END_TEST
 START_TEST(a_training_can_go_on_with_other_servers)
 {
     /* The optimiser's state moves from one server to two, and then to the workers. */
-    struct weir_train_config config = bed_config(2, 0, N_EPOCHS);
+    struct weir_train_config config = fixture_config(2, 0, N_EPOCHS);
     size_t n = 0;
-    bed_train(&config, NULL);
-    const float *expected = bed_weights(&n);
-    bed_clear();
+    fixture_train(&config, NULL);
+    const float *expected = fixture_weights(&n);
+    fixture_clear();
     victim.rank = 0;
     for (int i = 0; i < 2; i++) {
         victim.step = i == 0 ? 4 : 8;
         config.parameter_servers = i + 1;
-        ck_assert_int_eq(weir_train_launch(&config, &stopping, &bed.err), WEIR_ERR_CANCELLED);
+        ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
     }
     config.parameter_servers = 0;
-    bed_train(&config, NULL);
-    ck_assert_mem_eq(bed_weights(&n), expected, n * sizeof *expected);
+    fixture_train(&config, NULL);
+    ck_assert_mem_eq(fixture_weights(&n), expected, n * sizeof *expected);
 }
 
 END_TEST
 
 START_TEST(a_rank_that_dies_again_and_again_ends_the_training)
 {
-    struct weir_train_config config = bed_config(2, 0, N_EPOCHS);
+    struct weir_train_config config = fixture_config(2, 0, N_EPOCHS);
     config.max_restarts = 0;
     victim.rank = 1;
     victim.step = 2;
     victim.delay_ns = 0;
-    ck_assert_int_eq(weir_train_launch(&config, &killing, &bed.err), WEIR_ERR_PEER);
-    ck_assert_msg(strstr(bed.err.message, "worker 1 was killed by signal 9") != NULL, "%s",
-                  bed.err.message);
+    ck_assert_int_eq(weir_train_launch(&config, &killing, &fixture.err), WEIR_ERR_PEER);
+    ck_assert_msg(strstr(fixture.err.message, "worker 1 was killed by signal 9") != NULL, "%s",
+                  fixture.err.message);
 }
 
 END_TEST
 
 START_TEST(a_finished_training_is_not_done_again)
 {
-    struct weir_train_config config = bed_config(2, 0, 1);
-    bed_train(&config, NULL);
+    struct weir_train_config config = fixture_config(2, 0, 1);
+    fixture_train(&config, NULL);
     size_t len = 0;
-    const char *expected = bed_read(bed.output, &len);
-    ck_assert_int_eq(unlink(bed.output), 0);
-    bed_train(&config, &bed_hooks);
-    ck_assert_int_eq(bed.trace->n_attempts, 0); /* no step */
-    bed_expect_output(expected, len);
+    const char *expected = fixture_read(fixture.output, &len);
+    ck_assert_int_eq(unlink(fixture.output), 0);
+    fixture_train(&config, &fixture_hooks);
+    ck_assert_int_eq(fixture.trace->n_attempts, 0); /* no step */
+    fixture_expect_output(expected, len);
 }
 
 END_TEST
@@ -300,14 +301,14 @@ int main(void)
     Suite *suite = suite_create("recovery");
     TCase *tcase = tcase_create("recovery");
     tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, bed_make, bed_drop);
+    tcase_add_checked_fixture(tcase, fixture_make, fixture_drop);
     tcase_add_loop_test(tcase, a_killed_rank_changes_nothing, 0, 6);
     tcase_add_loop_test(tcase, a_stopped_training_goes_on_as_if_nothing_had_happened, 0,
                         WEIR_TEST_TIMES((int)WEIR_ARRAY_LEN(gangs), 7));
     tcase_add_loop_test(tcase, a_damaged_checkpoint_costs_the_steps_since_the_one_before, 1, 3);
     tcase_add_test(tcase,
                    an_interrupt_stops_with_a_checkpoint_that_is_gone_when_the_model_is_there);
-    tcase_add_test(tcase, one_wish_to_stop_that_comes_twice_stops_with_a_checkpoint_too);
+    tcase_add_test(tcase, one_request_to_stop_that_comes_twice_stops_with_a_checkpoint_too);
     tcase_add_test(tcase, a_training_can_go_on_with_other_servers);
     tcase_add_test(tcase, a_rank_that_dies_again_and_again_ends_the_training);
     tcase_add_test(tcase, a_finished_training_is_not_done_again);

@@ -116,7 +116,7 @@ static void rule(void *context, const struct weir_http_request *request,
 
 static char *token_file(void)
 {
-    char *path = weir_arena_printf(&bed.arena, "%s/token", bed.dir);
+    char *path = weir_arena_printf(&fixture.arena, "%s/token", fixture.dir);
     ck_assert_int_eq(weir_file_write_atomic(path, "weir_secret\n", 12, 0600, NULL), WEIR_OK);
     return path;
 }
@@ -125,9 +125,9 @@ static void start_site(void)
 {
     (void)pthread_mutex_init(&site.mutex, NULL);
     (void)pthread_cond_init(&site.has_changed, NULL);
-    site.server =
-        serve(&(struct weir_http_config){.n_handlers = 2, .body_rule = rule, .upload_dir = bed.dir},
-              handle, NULL);
+    site.server = serve(
+        &(struct weir_http_config){.n_handlers = 2, .body_rule = rule, .upload_dir = fixture.dir},
+        handle, NULL);
     (void)snprintf(site.url, sizeof site.url, "http://127.0.0.1:%d",
                    weir_http_server_port(site.server));
 }
@@ -142,7 +142,7 @@ static void stop_site(void)
 static void drop_site(void)
 {
     json_decref(site.version);
-    bed_drop();
+    fixture_drop();
 }
 
 /** Answer so many calls with 503, and then with this (OK: as it should be). */
@@ -158,7 +158,7 @@ static struct train_report *start_report(void)
 {
     struct train_report *report = NULL;
     const struct weir_client_config client = {.server = site.url, .token_file = token_file()};
-    ck_assert_int_eq(train_report_start(&client, "r1", &report, &bed.err), WEIR_OK);
+    ck_assert_int_eq(train_report_start(&client, "r1", &report, &fixture.err), WEIR_OK);
     return report;
 }
 
@@ -170,9 +170,9 @@ static void add_step(struct train_report *report, uint64_t step)
     train_report_add(report, &tick);
 }
 
-START_TEST(metrics_arrive_in_order_though_the_server_was_away)
+START_TEST(metrics_are_in_order_though_the_server_was_away)
 {
-    bed_make();
+    fixture_make();
     start_site();
     set_trouble(3, WEIR_OK);
     struct train_report *report = start_report();
@@ -197,7 +197,7 @@ START_TEST(a_long_absence_leaves_a_thinner_curve_without_a_hole)
     enum { N = 6000 };
 
     size_t n_dropped = 0;
-    bed_make();
+    fixture_make();
     start_site();
     set_trouble(1 << 30, WEIR_OK);
     struct train_report *report = start_report();
@@ -225,7 +225,7 @@ END_TEST
 START_TEST(a_refusal_ends_the_reports_and_a_dead_server_does_not_hold_up_the_end)
 {
     size_t n_dropped = 0;
-    bed_make();
+    fixture_make();
     start_site();
     weir_log_set_level(WEIR_LOG_ERROR);
     set_trouble(0, WEIR_ERR_NOT_FOUND);
@@ -246,38 +246,39 @@ END_TEST
 
 static struct weir_train_config registering(void)
 {
-    struct weir_train_config config = bed_config(1, 0, 1);
+    struct weir_train_config config = fixture_config(1, 0, 1);
     config.server = site.url;
     config.token_file = token_file();
     config.model_name = "faces";
     config.run = "r1";
     config.dataset = "people";
     config.dataset_version = 4;
-    ck_assert_int_eq(weir_dir_make(bed.checkpoints, 0755, NULL), WEIR_OK);
-    ck_assert_int_eq(weir_file_write_atomic(bed.output, "weights", 7, 0644, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dir_make(fixture.checkpoints, 0755, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_file_write_atomic(fixture.output, "weights", 7, 0644, NULL), WEIR_OK);
     return config;
 }
 
 START_TEST(a_model_is_registered_under_one_identifier_however_often_it_is_tried)
 {
     int64_t number = 0;
-    bed_make();
+    fixture_make();
     start_site();
     weir_log_set_level(WEIR_LOG_ERROR);
     struct weir_train_config config = registering();
-    const struct train_version version = {.file = bed.output,
+    const struct train_version version = {.file = fixture.output,
                                           .parameters = "{\"epochs\":1}",
                                           .metrics = "{\"accuracy\":0.5}",
                                           .baseline = "{}"};
     for (int i = 0; i < 2; i++) {
         set_trouble(2, WEIR_OK);
-        ck_assert_msg(train_register(&config, &version, &number, &bed.err) == WEIR_OK, "%s",
-                      bed.err.message);
+        ck_assert_msg(train_register(&config, &version, &number, &fixture.err) == WEIR_OK, "%s",
+                      fixture.err.message);
         ck_assert_int_eq((int)number, 7);
     }
     config.register_timeout_s = 0.3;
     set_trouble(1 << 30, WEIR_OK);
-    ck_assert_int_eq(train_register(&config, &version, &number, &bed.err), WEIR_ERR_UNAVAILABLE);
+    ck_assert_int_eq(train_register(&config, &version, &number, &fixture.err),
+                     WEIR_ERR_UNAVAILABLE);
     stop_site();
     ck_assert_int_eq(site.n_posts, 2);
     ck_assert_str_eq(site.ids[0], site.ids[1]);
@@ -302,11 +303,11 @@ static pid_t start_training(int *out_pipe)
         struct weir_train_config config = registering();
         config.workers = 2;
         config.epochs = 2;
-        bed_clear();
-        bool is_good =
-            n == (ssize_t)sizeof site.url && weir_train_launch(&config, NULL, &bed.err) == WEIR_OK;
+        fixture_clear();
+        bool is_good = n == (ssize_t)sizeof site.url &&
+                       weir_train_launch(&config, NULL, &fixture.err) == WEIR_OK;
         if (!is_good) {
-            (void)fprintf(stderr, "%s\n", bed.err.message);
+            (void)fprintf(stderr, "%s\n", fixture.err.message);
         }
         _exit(is_good ? 0 : 1);
     }
@@ -320,7 +321,7 @@ START_TEST(a_training_reports_its_run_and_registers_its_model)
     static const char *const keys[] = {"loss",  "accuracy", "images_per_second", "learning_rate",
                                        "epoch", "epochs",   "progress"};
     int fd = -1, wait_status = 0;
-    bed_make();
+    fixture_make();
     pid_t pid = start_training(&fd);
     start_site();
     ck_assert_int_eq((int)write(fd, site.url, sizeof site.url), (int)sizeof site.url);
@@ -349,7 +350,7 @@ START_TEST(a_training_reports_its_run_and_registers_its_model)
 
 END_TEST
 
-WEIR_TEST_MAIN("report", metrics_arrive_in_order_though_the_server_was_away,
+WEIR_TEST_MAIN("report", metrics_are_in_order_though_the_server_was_away,
                a_long_absence_leaves_a_thinner_curve_without_a_hole,
                a_refusal_ends_the_reports_and_a_dead_server_does_not_hold_up_the_end,
                a_model_is_registered_under_one_identifier_however_often_it_is_tried,

@@ -15,7 +15,7 @@
  * machine a checkpoint never gets done. */
 #define LOW_PRIORITY 5
 /* Servers have copied their shares already, and write them at the same time. */
-#define SHARES_LOOK_MS    5
+#define SHARES_POLL_MS    5
 #define SHARES_TIMEOUT_MS 120000
 
 struct train_saver {
@@ -43,7 +43,7 @@ static bool is_stopping(struct train_saver *saver)
  *  are on disk. Nobody comes when a server was lost; the group's end is then what ends the wait. */
 static weir_status wait_for_shares(struct train_saver *saver, struct weir_error *err)
 {
-    const struct timespec pause = {.tv_nsec = SHARES_LOOK_MS * 1000000};
+    const struct timespec pause = {.tv_nsec = SHARES_POLL_MS * 1000000};
     const int64_t begin_ms = weir_mono_ms();
     while (!checkpoint_has_shares(&saver->image, saver->dir)) {
         if (is_stopping(saver) || weir_mono_ms() - begin_ms >= SHARES_TIMEOUT_MS) {

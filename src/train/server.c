@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 /*
- * The optimiser lives here, for this server's pieces of the parameters. Workers tell it two things
- * between steps (weir_ps_command): to take up the state of a checkpoint, and to save its own.
+ * The optimiser lives here, for this server's pieces of the parameters. Workers send it two
+ * commands between steps (weir_ps_command): restore the state of a checkpoint, and save its own.
  */
 
 /* Workers measure and save between two steps; a lost one is noticed at once, whatever this is. */
@@ -19,7 +19,7 @@ struct server {
     struct train_saver *saver;
     struct checkpoint_range *pieces; /**< This server's. */
     size_t n_pieces, n_elems;        /**< How many, and elements in all of them. */
-    size_t n_renewed;                /**< Elements that the step has renewed so far. */
+    size_t n_updated;                /**< Elements that the step has updated so far. */
     struct weir_error failure;       /**< Why an update failed. */
 };
 
@@ -34,9 +34,9 @@ static weir_status on_update(void *context, const struct weir_ps_step *step, flo
     struct server *server = context;
     weir_optimizer_apply(server->optimizer, weights - first_elem, gradient_sum - first_elem,
                          first_elem, n_elems, step->learning_rate, step->step);
-    server->n_renewed += n_elems;
-    if (server->n_renewed >= server->n_elems) {
-        server->n_renewed = 0;
+    server->n_updated += n_elems;
+    if (server->n_updated >= server->n_elems) {
+        server->n_updated = 0;
         if (server->hooks != NULL && server->hooks->on_step != NULL) {
             const struct weir_train_step done = {.rank = weir_comm_rank(server->comm),
                                                  .attempt = (int)server->task->config->attempt,
@@ -65,16 +65,16 @@ static void on_conclude(void *context, size_t i_pass)
     weir_optimizer_conclude(server->optimizer, i_pass);
 }
 
-static weir_status on_tell(void *context, const struct weir_ps_step *wish)
+static weir_status on_command(void *context, const struct weir_ps_step *command)
 {
     struct server *server = context;
-    if (wish->n_samples == TRAIN_TELL_RESTORE) {
-        return checkpoint_load_optimizer(server->task->config->checkpoint_dir, wish->step,
+    if (command->n_samples == TRAIN_COMMAND_RESTORE) {
+        return checkpoint_load_optimizer(server->task->config->checkpoint_dir, command->step,
                                          server->optimizer, &server->failure);
     }
     const struct checkpoint_share share = {
         .i_server = server_number(server), .ranges = server->pieces, .n_ranges = server->n_pieces};
-    return train_saver_save_share(server->saver, wish->step, &share, server->optimizer,
+    return train_saver_save_share(server->saver, command->step, &share, server->optimizer,
                                   &server->failure);
 }
 
@@ -135,7 +135,7 @@ static weir_status serve(struct server *server, struct weir_error *err)
                                  .conclude = on_conclude};
     norms.sums = weir_optimizer_sums(server->optimizer, &norms.n_sums);
     const struct weir_ps_config config = {.idle_timeout_ms = IDLE_TIMEOUT_MS,
-                                          .command = on_tell,
+                                          .command = on_command,
                                           .sums = norms.n_passes > 0 ? &norms : NULL};
     if (dir != NULL) {
         WEIR_TRY(train_saver_create(dir, &server->saver, err));

@@ -49,13 +49,13 @@ static void *end_when_asked(void *context)
     _exit(weir_status_exit(WEIR_ERR_CANCELLED));
 }
 
-weir_status train_hasty_begin(pthread_t *out, struct weir_error *err)
+weir_status train_abort_on_signal_begin(pthread_t *out, struct weir_error *err)
 {
     int code = pthread_create(out, NULL, end_when_asked, NULL);
     return code == 0 ? WEIR_OK : weir_error_set_errno(err, code, "cannot start a thread");
 }
 
-void train_hasty_end(pthread_t thread)
+void train_abort_on_signal_end(pthread_t thread)
 {
     (void)pthread_cancel(thread);
     (void)pthread_join(thread, NULL);

@@ -1,4 +1,4 @@
-#include "train/exchange/renew.h"
+#include "train/exchange/fused.h"
 #include "train/report.h"
 #include "train/worker.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranges that workers renew in turns: four meetings each instead of two, so they are larger. */
+/* Buckets of a sharded optimiser: four barriers each instead of two, so they are larger. */
 #define SHARED_BUCKET_BYTES ((size_t)4 << 20)
 
 struct comm_memory {
@@ -25,7 +25,7 @@ static void *alloc_shared(void *context, size_t size_bytes)
 }
 
 /** An elastic group's weights must outlive any worker, and norms need a step's last gradient before
- *  the first weight is renewed. */
+ *  the first weight is updated. */
 static bool can_be_joint(const struct worker *worker)
 {
     return worker->n_workers > 1 && worker->task->config->parameter_servers == 0 &&
@@ -47,8 +47,8 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     if (!has_runs && !worker->updates_in_backward) {
         config.alloc_gradients = alloc_shared;
     }
-    worker->is_joint = can_be_joint(worker);
-    if (worker->is_joint) {
+    worker->exchange.is_joint = can_be_joint(worker);
+    if (worker->exchange.is_joint) {
         config.alloc_weights = alloc_shared;
     }
     config.alloc_context = &source;
@@ -83,8 +83,9 @@ weir_status worker_make_state(struct worker *worker, struct weir_error *err)
     if (worker->task->config->shard_update) {
         weir_net_set_bucket_bytes(worker->net, SHARED_BUCKET_BYTES);
     }
-    worker->buckets = calloc(n_params + 1, sizeof *worker->buckets);
-    if (worker->sums == NULL || worker->kept_statistics == NULL || worker->buckets == NULL) {
+    worker->exchange.buckets = calloc(n_params + 1, sizeof *worker->exchange.buckets);
+    if (worker->sums == NULL || worker->kept_statistics == NULL ||
+        worker->exchange.buckets == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the sums of a step");
     }
     weir_net_init_weights(worker->net, (uint64_t)worker->task->config->seed);
@@ -106,7 +107,7 @@ struct checkpoint_parts worker_parts(const struct worker *worker)
 }
 
 /** Worker 0, at the beginning: weights that another training or program left, if some are named. */
-static weir_status take_weights(struct worker *worker, struct weir_error *err)
+static weir_status import_weights(struct worker *worker, struct weir_error *err)
 {
     const char *path = worker->task->config->weights;
     struct weir_net_import import;
@@ -130,13 +131,13 @@ static weir_status find_start(struct worker *worker, struct weir_error *err)
     weir_status status =
         dir == NULL ? WEIR_ERR_NOT_FOUND : checkpoint_load(dir, &parts, &worker->state, err);
     if (status == WEIR_OK) {
-        worker->saved_step = worker->state.step;
+        worker->saving.step = worker->state.step;
     }
     if (status != WEIR_ERR_NOT_FOUND) {
         return status;
     }
     worker->state = (struct train_state){0};
-    WEIR_TRY(take_weights(worker, err));
+    WEIR_TRY(import_weights(worker, err));
     return train_measure_input(worker->task, &worker->state.input, err);
 }
 
@@ -155,7 +156,7 @@ weir_status worker_share_state(struct worker *worker, int root)
     WEIR_TRY(weir_comm_broadcast(comm, weights, n_weights * sizeof *weights, root));
     if (worker->optimizer == NULL) {
         const struct weir_ps_step begin = {.step = worker->state.step,
-                                           .n_samples = TRAIN_TELL_RESTORE};
+                                           .n_samples = TRAIN_COMMAND_RESTORE};
         WEIR_TRY(weir_ps_start_relaxed(comm, weights, worker->n_gradients,
                                        (uint64_t)worker->task->config->staleness));
         if (begin.step > 0) {
@@ -182,7 +183,9 @@ weir_status worker_share_state(struct worker *worker, int root)
 weir_status worker_prepare(struct worker *worker, struct weir_error *err)
 {
     WEIR_TRY(worker_plan_net(worker, err));
-    return worker_make_state(worker, err);
+    WEIR_TRY(worker_make_state(worker, err));
+    worker_exchange_choose(worker);
+    return WEIR_OK;
 }
 
 weir_status worker_share_start(struct worker *worker, struct weir_error *err)
@@ -209,31 +212,32 @@ weir_status worker_start_loader(struct worker *worker, struct weir_error *err)
 
 void worker_set_next_save(struct worker *worker)
 {
-    worker->next_save_ms =
+    worker->saving.next_ms =
         weir_mono_ms() + (int64_t)(worker->task->config->checkpoint_every_s * 1000);
 }
 
 weir_status worker_start_reports(struct worker *worker, struct weir_error *err)
 {
     const struct weir_train_config *config = worker->task->config;
-    train_progress_start(&worker->progress, worker->task, &worker->state);
-    worker->has_reports = true;
+    train_progress_start(&worker->reporting.progress, worker->task, &worker->state);
+    worker->reporting.has_begun = true;
     if (worker->state.step > 0) {
-        train_progress_note(&worker->progress, "resumed", "step", (double)worker->state.step);
+        train_progress_note(&worker->reporting.progress, "resumed", "step",
+                            (double)worker->state.step);
     }
     if (config->server == NULL || config->run == NULL) {
         return WEIR_OK;
     }
     const struct weir_client_config client = {
         .server = config->server, .token_file = config->token_file, .ca_file = config->ca_file};
-    return train_report_start(&client, config->run, &worker->report, err);
+    return train_report_start(&client, config->run, &worker->reporting.report, err);
 }
 
 weir_status worker_start(struct worker *worker, struct weir_error *err)
 {
     worker_set_next_save(worker);
     if (worker->task->config->join) {
-        return worker_settle(worker, err);
+        return worker_sync_group(worker, err);
     }
     WEIR_TRY(worker_prepare(worker, err));
     if (worker->rank == 0) {

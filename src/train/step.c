@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "train/exchange/renew.h"
+#include "train/exchange/fused.h"
 #include "train/fill.h"
 #include "train/worker.h"
 
@@ -17,8 +17,8 @@ weir_status worker_comm_error(const struct worker *worker, weir_status status,
                           weir_status_text(status));
 }
 
-/** Add a run's gradients to the step's. A single run's lie there already. */
-static void take_gradients(const struct worker *worker, size_t first_elem, size_t n)
+/** Add a run's gradients to the step's. Those of a single run lie there already. */
+static void add_gradients(const struct worker *worker, size_t first_elem, size_t n)
 {
     float *restrict step = worker->gradients + first_elem;
     const float *restrict run = worker->run_gradients;
@@ -39,7 +39,7 @@ static void take_gradients(const struct worker *worker, size_t first_elem, size_
 static void on_ready(void *context, size_t first_elem, size_t n_elems)
 {
     struct worker *worker = context;
-    take_gradients(worker, first_elem, n_elems);
+    add_gradients(worker, first_elem, n_elems);
     if (!worker->is_last_run) {
         return;
     }
@@ -67,9 +67,9 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
     worker->is_last_run = first + size >= batch->n_slots;
     weir_net_set_first_image(worker->net, worker->first_image + first);
     if (worker->updates_in_backward) {
-        struct train_renewal renewal = worker_exchange_renewal(worker);
-        WEIR_TRY(weir_net_step_and_update(worker->net, worker->state.step, train_renew, &renewal,
-                                          &result));
+        struct train_fused_update update = worker_exchange_fused_update(worker);
+        WEIR_TRY(weir_net_step_and_update(worker->net, worker->state.step, train_fused_apply,
+                                          &update, &result));
     } else {
         WEIR_TRY(weir_net_step(worker->net, worker->state.step, on_ready, worker, &result));
     }
@@ -81,8 +81,8 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
 /** A part of the step that began at begin_ns is over. */
 static void note_part(const struct worker *worker, const char *name, uint64_t begin_ns)
 {
-    if (worker->profile != NULL) {
-        weir_profile_span(worker->profile, name, begin_ns, weir_mono_ns());
+    if (worker->trace.profile != NULL) {
+        weir_profile_span(worker->trace.profile, name, begin_ns, weir_mono_ns());
     }
 }
 
@@ -100,7 +100,7 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
         status = run(worker, batch, first, n_labelled, out);
     }
     note_part(worker, "forward and backward", begin_ns);
-    weir_status posted = atomic_load(&worker->post_status);
+    weir_status post_failure = atomic_load(&worker->post_status);
     begin_ns = weir_mono_ns();
     weir_status waited = worker_exchange_wait(worker);
     note_part(worker, "wait for gradients", begin_ns);
@@ -108,11 +108,11 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)worker->state.step,
                               weir_status_text(status));
     }
-    status = status != WEIR_OK ? status : posted != WEIR_OK ? posted : waited;
+    status = status != WEIR_OK ? status : post_failure != WEIR_OK ? post_failure : waited;
     return status == WEIR_OK ? WEIR_OK : worker_comm_error(worker, status, err);
 }
 
-/** Loss, right answers and running statistics, summed over the workers in one go.
+/** Sum loss, right answers and running statistics over the workers, in one all-reduce.
  *  @param is_meeting  Else this worker goes on by itself. */
 static weir_status share_sums(struct worker *worker, const struct step_sums *own, bool is_meeting,
                               struct weir_error *err)
@@ -124,7 +124,7 @@ static weir_status share_sums(struct worker *worker, const struct step_sums *own
         sums[SUM_COUNT + i] = (double)worker->statistics[i];
     }
     if (!is_meeting) {
-        /* As if all had seen what this worker did. */
+        /* As if all workers had the same results. */
         sums[SUM_LOSS] *= worker->n_workers;
         sums[SUM_CORRECT] *= worker->n_workers;
         worker_keep_statistics(worker);
@@ -138,8 +138,8 @@ static weir_status share_sums(struct worker *worker, const struct step_sums *own
     for (size_t i = 0; i < worker->n_statistics; i++) {
         worker->statistics[i] = (float)(sums[SUM_COUNT + i] / worker->n_workers);
     }
-    /* Who is here knows that all have the gradients' sum: without servers nothing can keep this
-     * step from being done, on this worker and on every other that comes as far. */
+    /* Now all workers have the gradients' sum: without servers nothing can keep this step from
+     * being done, on this worker and on every other that gets here. */
     worker_keep_statistics(worker);
     return WEIR_OK;
 }

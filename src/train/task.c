@@ -156,7 +156,7 @@ static int32_t choose_threads(const struct weir_train_config *config)
     return (int32_t)WEIR_MAX(n_cpus / config->workers, 1);
 }
 
-/* The word was checked with the rest of the config. */
+/* The name was checked with the rest of the config. */
 static enum weir_precision train_precision(const struct weir_train_config *config)
 {
     enum weir_precision precision = WEIR_PRECISION_F32;
@@ -284,7 +284,7 @@ static void begin(struct train_task *task, const struct weir_train_config *confi
 }
 
 /* Whatever a network of one class answers is right. */
-static void look_at_classes(const struct train_task *task)
+static void check_class_names(const struct train_task *task)
 {
     if (weir_dataset_n_classes(task->dataset) == 1 && task->config->rank <= 0) {
         weir_log(WEIR_LOG_WARN, "one_class", WEIR_KV_STR("data", task->config->data),
@@ -296,7 +296,7 @@ static void look_at_classes(const struct train_task *task)
 /** Everything that follows from the data. */
 static weir_status complete(struct train_task *task, struct weir_error *err)
 {
-    look_at_classes(task);
+    check_class_names(task);
     WEIR_TRY(weir_augment_from_name(task->config->augment, &task->augment, err));
     if (task->config->mirror_classes) {
         WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));
@@ -334,7 +334,7 @@ void train_task_close(struct train_task *task)
     memset(task, 0, sizeof *task);
 }
 
-/* ---- normalisation ------------------------------------------------------------------------ */
+/* ---- normalisation -------------------------------------------------------------------------- */
 
 struct moments {
     double sum[3], sum_squares[3];
@@ -412,7 +412,7 @@ struct weir_input train_data_input(const struct weir_net_input *input)
     return out;
 }
 
-/* ---- classes ------------------------------------------------------------------------------ */
+/* ---- classes -------------------------------------------------------------------------------- */
 
 const char *const *train_class_names(const struct weir_dataset *dataset, struct weir_arena *arena)
 {

@@ -26,17 +26,17 @@ struct test_trace {
     int first_steps[16];           /**< First step of each attempt, as rank 0 saw it. */
 };
 
-struct test_bed {
+struct fixture {
     char dir[64], data[96], model[96], output[96], checkpoints[96];
     struct weir_arena arena;
     struct test_trace *trace;
     struct weir_error err;
 };
 
-static struct test_bed bed;
+static struct fixture fixture;
 
 /** A convolution, a norm or none, dropout or none: what a model file can say. */
-static inline void bed_write_model(const char *norm, const char *dropout)
+static inline void fixture_write_model(const char *norm, const char *dropout)
 {
     char text[1024];
     (void)snprintf(text, sizeof text,
@@ -49,14 +49,15 @@ static inline void bed_write_model(const char *norm, const char *dropout)
                    "  - {name: fc2, type: linear, k: classes}\n"
                    "loss: {type: softmax}\n",
                    TEST_SIDE, TEST_SIDE, norm, dropout);
-    ck_assert_int_eq(weir_file_write_atomic(bed.model, text, strlen(text), 0644, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_file_write_atomic(fixture.model, text, strlen(text), 0644, NULL),
+                     WEIR_OK);
 }
 
 #define WITH_NORM    "  - {name: bn, type: batch_norm}\n"
 #define WITH_DROPOUT "  - {name: drop, type: dropout, rate: 0.25}\n"
 
 /** One picture: a bright bar whose place is the class, and noise. */
-static inline void bed_write_picture(int i_class, int i_picture)
+static inline void fixture_write_picture(int i_class, int i_picture)
 {
     struct weir_image image = {0};
     struct weir_rng rng;
@@ -72,57 +73,57 @@ static inline void bed_write_picture(int i_class, int i_picture)
     }
     weir_buf_init(&buf, 1 << 16);
     ck_assert_int_eq(weir_image_encode(&image, WEIR_IMAGE_FORMAT_PNM, 0, &buf, NULL), WEIR_OK);
-    (void)snprintf(path, sizeof path, "%s/class-%d/%02d.pgm", bed.data, i_class, i_picture);
+    (void)snprintf(path, sizeof path, "%s/class-%d/%02d.pgm", fixture.data, i_class, i_picture);
     ck_assert_int_eq(weir_file_write_atomic(path, buf.data, buf.len, 0644, NULL), WEIR_OK);
     weir_buf_fini(&buf);
     weir_image_fini(&image);
 }
 
-static inline void bed_make(void)
+static inline void fixture_make(void)
 {
-    memset(&bed, 0, sizeof bed);
-    weir_arena_init(&bed.arena, 0);
-    (void)snprintf(bed.dir, sizeof bed.dir, "/tmp/weir-train-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(bed.dir));
-    (void)snprintf(bed.data, sizeof bed.data, "%s/data", bed.dir);
-    (void)snprintf(bed.model, sizeof bed.model, "%s/model.yaml", bed.dir);
-    (void)snprintf(bed.output, sizeof bed.output, "%s/out.safetensors", bed.dir);
-    (void)snprintf(bed.checkpoints, sizeof bed.checkpoints, "%s/checkpoints", bed.dir);
+    memset(&fixture, 0, sizeof fixture);
+    weir_arena_init(&fixture.arena, 0);
+    (void)snprintf(fixture.dir, sizeof fixture.dir, "/tmp/weir-train-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fixture.dir));
+    (void)snprintf(fixture.data, sizeof fixture.data, "%s/data", fixture.dir);
+    (void)snprintf(fixture.model, sizeof fixture.model, "%s/model.yaml", fixture.dir);
+    (void)snprintf(fixture.output, sizeof fixture.output, "%s/out.safetensors", fixture.dir);
+    (void)snprintf(fixture.checkpoints, sizeof fixture.checkpoints, "%s/checkpoints", fixture.dir);
     for (int c = 0; c < TEST_CLASSES; c++) {
         char path[160];
-        (void)snprintf(path, sizeof path, "%s/class-%d", bed.data, c);
+        (void)snprintf(path, sizeof path, "%s/class-%d", fixture.data, c);
         ck_assert_int_eq(weir_dir_make(path, 0755, NULL), WEIR_OK);
         for (int i = 0; i < TEST_PER_CLASS; i++) {
-            bed_write_picture(c, i);
+            fixture_write_picture(c, i);
         }
     }
-    bed_write_model("", "");
-    bed.trace =
-        mmap(NULL, sizeof *bed.trace, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(bed.trace, MAP_FAILED);
+    fixture_write_model("", "");
+    fixture.trace = mmap(NULL, sizeof *fixture.trace, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(fixture.trace, MAP_FAILED);
     /* Progress goes where a test can read it, and not between the lines of the report. */
     char progress[160];
-    (void)snprintf(progress, sizeof progress, "%s/progress", bed.dir);
+    (void)snprintf(progress, sizeof progress, "%s/progress", fixture.dir);
     (void)fflush(stdout);
     ck_assert_ptr_nonnull(freopen(progress, "we", stdout));
 }
 
-static inline void bed_drop(void)
+static inline void fixture_drop(void)
 {
-    weir_arena_fini(&bed.arena);
-    (void)munmap(bed.trace, sizeof *bed.trace);
-    ck_assert_int_eq(weir_dir_remove(bed.dir, NULL), WEIR_OK);
+    weir_arena_fini(&fixture.arena);
+    (void)munmap(fixture.trace, sizeof *fixture.trace);
+    ck_assert_int_eq(weir_dir_remove(fixture.dir, NULL), WEIR_OK);
 }
 
 /** 6 steps an epoch, checkpoint at each step. */
-static inline struct weir_train_config bed_config(int workers, int servers, int epochs)
+static inline struct weir_train_config fixture_config(int workers, int servers, int epochs)
 {
     struct weir_train_config config;
-    weir_training_defaults(&config, &bed.arena);
-    config.model = bed.model;
-    config.data = bed.data;
-    config.output = bed.output;
-    config.checkpoint_dir = bed.checkpoints;
+    weir_training_defaults(&config, &fixture.arena);
+    config.model = fixture.model;
+    config.data = fixture.data;
+    config.output = fixture.output;
+    config.checkpoint_dir = fixture.checkpoints;
     config.checkpoint_every_s = 0;
     config.backend = "reference";
     config.threads = 1;
@@ -134,10 +135,10 @@ static inline struct weir_train_config bed_config(int workers, int servers, int 
     return config;
 }
 
-static inline void bed_trace_step(void *context, const struct weir_train_step *step)
+static inline void fixture_trace_step(void *context, const struct weir_train_step *step)
 {
     (void)context;
-    struct test_trace *trace = bed.trace;
+    struct test_trace *trace = fixture.trace;
     if (step->rank == 0 && step->step < TEST_STEPS_MAX && step->attempt < 16) {
         if (trace->n_attempts <= step->attempt) {
             trace->n_attempts = step->attempt + 1;
@@ -147,51 +148,52 @@ static inline void bed_trace_step(void *context, const struct weir_train_step *s
     }
 }
 
-static const struct weir_train_hooks bed_hooks = {.on_step = bed_trace_step};
+static const struct weir_train_hooks fixture_hooks = {.on_step = fixture_trace_step};
 
 /** Begin again: no checkpoints, no trace. */
-static inline void bed_clear(void)
+static inline void fixture_clear(void)
 {
-    memset(bed.trace, 0, sizeof *bed.trace);
-    ck_assert_int_eq(weir_dir_remove(bed.checkpoints, NULL), WEIR_OK);
+    memset(fixture.trace, 0, sizeof *fixture.trace);
+    ck_assert_int_eq(weir_dir_remove(fixture.checkpoints, NULL), WEIR_OK);
 }
 
-static inline void bed_train(const struct weir_train_config *config,
-                             const struct weir_train_hooks *hooks)
+static inline void fixture_train(const struct weir_train_config *config,
+                                 const struct weir_train_hooks *hooks)
 {
-    weir_status status = weir_train_launch(config, hooks, &bed.err);
-    ck_assert_msg(status == WEIR_OK, "%s", bed.err.message);
+    weir_status status = weir_train_launch(config, hooks, &fixture.err);
+    ck_assert_msg(status == WEIR_OK, "%s", fixture.err.message);
 }
 
-static inline char *bed_read(const char *path, size_t *out_len)
+static inline char *fixture_read(const char *path, size_t *out_len)
 {
     char *bytes = NULL;
-    weir_status status = weir_file_read(path, 64 << 20, &bed.arena, &bytes, out_len, &bed.err);
-    ck_assert_msg(status == WEIR_OK, "%s", bed.err.message);
+    weir_status status =
+        weir_file_read(path, 64 << 20, &fixture.arena, &bytes, out_len, &fixture.err);
+    ck_assert_msg(status == WEIR_OK, "%s", fixture.err.message);
     return bytes;
 }
 
 /** The model file is this one, byte by byte. */
-static inline void bed_expect_output(const char *expected, size_t expected_len)
+static inline void fixture_expect_output(const char *expected, size_t expected_len)
 {
     size_t len = 0;
-    const char *bytes = bed_read(bed.output, &len);
+    const char *bytes = fixture_read(fixture.output, &len);
     ck_assert_uint_eq(len, expected_len);
     ck_assert_mem_eq(bytes, expected, len);
 }
 
 /** The trained weights, in the arena. */
-static inline const float *bed_weights(size_t *out_n)
+static inline const float *fixture_weights(size_t *out_n)
 {
     struct weir_net *net = NULL;
     struct weir_net_file *file = NULL;
     const struct weir_net_config config = {
         .batch = 1, .n_threads = 1, .backend = &weir_reference_backend};
-    weir_status status = weir_net_file_load(bed.output, &config, &net, &file, &bed.err);
-    ck_assert_msg(status == WEIR_OK, "%s", bed.err.message);
+    weir_status status = weir_net_file_load(fixture.output, &config, &net, &file, &fixture.err);
+    ck_assert_msg(status == WEIR_OK, "%s", fixture.err.message);
     const float *weights = weir_net_weights(net, out_n);
     weights =
-        (const float *)(void *)weir_arena_memdup(&bed.arena, weights, *out_n * sizeof *weights);
+        (const float *)(void *)weir_arena_memdup(&fixture.arena, weights, *out_n * sizeof *weights);
     weir_net_destroy(net);
     weir_net_file_close(file);
     return weights;

@@ -19,12 +19,12 @@ weir_status worker_trace_begin_step(struct worker *worker, struct weir_error *er
         return WEIR_OK;
     }
     const struct weir_train_config *config = worker->task->config;
-    if (worker->n_steps_taken++ == STEPS_BEFORE) {
+    if (worker->trace.n_steps++ == STEPS_BEFORE) {
         WEIR_TRY(weir_profile_create(worker->net,
                                      (int32_t)(config->profile_steps * config->micro_batches),
-                                     &worker->profile, err));
+                                     &worker->trace.profile, err));
     }
-    worker->step_begin_ns = weir_mono_ns();
+    worker->trace.step_begin_ns = weir_mono_ns();
     return WEIR_OK;
 }
 
@@ -45,17 +45,17 @@ static double peak_of_thread(const struct train_task *task)
 weir_status worker_trace_end_step(struct worker *worker, struct weir_error *err)
 {
     const struct weir_train_config *config = worker->task->config;
-    if (worker->profile == NULL) {
+    if (worker->trace.profile == NULL) {
         return WEIR_OK;
     }
-    weir_profile_span(worker->profile, "step", worker->step_begin_ns, weir_mono_ns());
-    if (worker->n_steps_taken < STEPS_BEFORE + config->profile_steps) {
+    weir_profile_span(worker->trace.profile, "step", worker->trace.step_begin_ns, weir_mono_ns());
+    if (worker->trace.n_steps < STEPS_BEFORE + config->profile_steps) {
         return WEIR_OK;
     }
-    weir_status status = weir_profile_write(worker->profile, config->profile, worker->rank,
+    weir_status status = weir_profile_write(worker->trace.profile, config->profile, worker->rank,
                                             peak_of_thread(worker->task), err);
-    weir_profile_destroy(worker->profile);
-    worker->profile = NULL;
+    weir_profile_destroy(worker->trace.profile);
+    worker->trace.profile = NULL;
     if (status == WEIR_OK) {
         weir_log(WEIR_LOG_INFO, "trace_written", WEIR_KV_STR("file", config->profile));
     }

@@ -8,7 +8,7 @@
 
 static struct weir_train_config still(int workers, int servers)
 {
-    struct weir_train_config config = bed_config(workers, servers, 1);
+    struct weir_train_config config = fixture_config(workers, servers, 1);
     config.learning_rate = 1e-12;
     config.momentum = config.weight_decay = 0;
     config.max_restarts = 0;
@@ -18,12 +18,12 @@ static struct weir_train_config still(int workers, int servers)
 /** Train for a while, and keep the file beside the place of the next one. */
 static const float *train_first(char *path, size_t size, size_t *out_n)
 {
-    const struct weir_train_config config = bed_config(1, 0, 2);
-    bed_write_model(WITH_NORM, "");
-    bed_train(&config, NULL);
-    const float *weights = bed_weights(out_n);
-    (void)snprintf(path, size, "%s/first.safetensors", bed.dir);
-    ck_assert_int_eq(rename(bed.output, path), 0);
+    const struct weir_train_config config = fixture_config(1, 0, 2);
+    fixture_write_model(WITH_NORM, "");
+    fixture_train(&config, NULL);
+    const float *weights = fixture_weights(out_n);
+    (void)snprintf(path, size, "%s/first.safetensors", fixture.dir);
+    ck_assert_int_eq(rename(fixture.output, path), 0);
     return weights;
 }
 
@@ -38,9 +38,9 @@ START_TEST(a_training_starts_from_the_weights_it_is_given)
         config.weights = path;
         config.seed = 9;
         config.average_decay = g == 0 ? 0.5 : 0;
-        bed_clear();
-        bed_train(&config, &bed_hooks);
-        const float *weights = bed_weights(&(size_t){0});
+        fixture_clear();
+        fixture_train(&config, &fixture_hooks);
+        const float *weights = fixture_weights(&(size_t){0});
         size_t n_equal = 0;
         for (size_t i = 0; i < n; i++) {
             n_equal += fabsf(weights[i] - first[i]) < 1e-6f;
@@ -61,9 +61,9 @@ START_TEST(a_file_of_another_network_ends_the_training_with_its_name)
     struct weir_train_config config = still(1, 0);
     config.weights = path;
     config.model = "lenet";
-    bed_clear();
-    ck_assert_int_eq(weir_train_launch(&config, NULL, &bed.err), WEIR_ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(bed.err.message, "first.safetensors"));
+    fixture_clear();
+    ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "first.safetensors"));
 }
 
 END_TEST
@@ -73,15 +73,15 @@ START_TEST(a_checkpoint_goes_before_the_file)
     char path[160];
     size_t n = 0, n_equal = 0;
     const float *first = train_first(path, sizeof path, &n);
-    struct weir_train_config config = bed_config(1, 0, 2);
+    struct weir_train_config config = fixture_config(1, 0, 2);
     config.weights = path;
     config.seed = 5;
-    bed_clear();
-    bed_train(&config, NULL); /* leaves its checkpoints */
-    const float *second = bed_weights(&n);
+    fixture_clear();
+    fixture_train(&config, NULL); /* leaves its checkpoints */
+    const float *second = fixture_weights(&n);
     config.weights = "/nowhere";
-    bed_train(&config, NULL);
-    ck_assert_mem_eq(second, bed_weights(&n), n * sizeof *second);
+    fixture_train(&config, NULL);
+    ck_assert_mem_eq(second, fixture_weights(&n), n * sizeof *second);
     for (size_t i = 0; i < n; i++) {
         n_equal += second[i] == first[i];
     }
@@ -90,6 +90,7 @@ START_TEST(a_checkpoint_goes_before_the_file)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("weights", bed_make, bed_drop, a_training_starts_from_the_weights_it_is_given,
+WEIR_TEST_MAIN_WITH("weights", fixture_make, fixture_drop,
+                    a_training_starts_from_the_weights_it_is_given,
                     a_file_of_another_network_ends_the_training_with_its_name,
                     a_checkpoint_goes_before_the_file)

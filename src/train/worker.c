@@ -8,33 +8,35 @@
 
 #define REPORT_FLUSH_MS 10000
 
-/* ---- saving and measuring ----------------------------------------------------------------- */
+/* ---- saving and measuring ------------------------------------------------------------------- */
 
 static weir_status hand_to_saver(struct worker *worker, struct weir_error *err)
 {
-    if (worker->saver == NULL) {
-        WEIR_TRY(train_saver_create(worker->task->config->checkpoint_dir, &worker->saver, err));
+    if (worker->saving.saver == NULL) {
+        WEIR_TRY(
+            train_saver_create(worker->task->config->checkpoint_dir, &worker->saving.saver, err));
     }
     const struct checkpoint_parts parts = worker_parts(worker);
-    WEIR_TRY(train_saver_save(worker->saver, &parts, &worker->state, err));
-    worker->saved_step = worker->state.step;
+    WEIR_TRY(train_saver_save(worker->saving.saver, &parts, &worker->state, err));
+    worker->saving.step = worker->state.step;
     return WEIR_OK;
 }
 
-static weir_status save_settled(struct worker *worker, struct weir_error *err)
+static weir_status save_fetched(struct worker *worker, struct weir_error *err)
 {
     if (worker->optimizer == NULL) {
-        /* Worker 0's file makes the servers' shares valid, and removes what is older: it must be
-         * written before they begin with the next. */
-        WEIR_TRY(train_saver_wait(worker->saver, err));
-        const struct weir_ps_step wish = {.step = worker->state.step, .n_samples = TRAIN_TELL_SAVE};
-        weir_status status = weir_ps_command(worker->comm, &wish);
+        /* Worker 0's file makes the servers' shares valid, and removes older checkpoints: it
+         * must be written before they begin with the next. */
+        WEIR_TRY(train_saver_wait(worker->saving.saver, err));
+        const struct weir_ps_step command = {.step = worker->state.step,
+                                             .n_samples = TRAIN_COMMAND_SAVE};
+        weir_status status = weir_ps_command(worker->comm, &command);
         if (status != WEIR_OK) {
             return worker_comm_error(worker, status, err);
         }
     }
     WEIR_TRY(worker_gather_states(worker, err));
-    return worker->rank != 0 || worker->saved_step == worker->state.step
+    return worker->rank != 0 || worker->saving.step == worker->state.step
                ? WEIR_OK
                : hand_to_saver(worker, err);
 }
@@ -44,11 +46,11 @@ static weir_status save(struct worker *worker, struct weir_error *err)
 {
     worker_set_next_save(worker);
     if (worker->task->config->checkpoint_dir == NULL) {
-        return worker_exchange_arrive(worker, err);
+        return worker_exchange_wait_weights(worker, err);
     }
-    WEIR_TRY(worker_exchange_settle(worker, err));
-    WEIR_TRY(save_settled(worker, err));
-    worker_exchange_go_on(worker);
+    WEIR_TRY(worker_exchange_fetch(worker, err));
+    WEIR_TRY(save_fetched(worker, err));
+    worker_exchange_resume(worker);
     return WEIR_OK;
 }
 
@@ -57,13 +59,13 @@ static weir_status measure(struct worker *worker, struct weir_error *err)
     if (worker->task->validation == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(worker_exchange_arrive(worker, err));
+    WEIR_TRY(worker_exchange_wait_weights(worker, err));
     const struct train_score_config config = {.dataset = worker->task->validation,
                                               .input = &worker->state.input,
                                               .comm = worker->comm,
                                               .n_threads = worker_decoding_threads(worker)};
     train_average_swap(&worker->average, worker->net);
-    weir_status status = train_score_measure(worker->net, &config, &worker->score, err);
+    weir_status status = train_score_measure(worker->net, &config, &worker->validation.score, err);
     if (status == WEIR_OK) {
         status = worker_best_offer(worker, err);
     }
@@ -71,15 +73,15 @@ static weir_status measure(struct worker *worker, struct weir_error *err)
     return status;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------- */
 
-/** One small sum before each step: how many pictures count, and what anybody wishes. */
+/** One small all-reduce before each step: how many pictures count, and what any worker asks for. */
 static weir_status vote(struct worker *worker, const struct weir_batch *batch,
                         struct worker_vote *out, struct weir_error *err)
 {
     /* Nobody waits for the disk: while a checkpoint is being written the next is not due. */
-    bool is_saving = worker->rank == 0 && weir_mono_ms() >= worker->next_save_ms &&
-                     !train_saver_is_busy(worker->saver);
+    bool is_saving = worker->rank == 0 && weir_mono_ms() >= worker->saving.next_ms &&
+                     !train_saver_is_busy(worker->saving.saver);
     int64_t votes[] = {batch->n_valid, train_is_stop_asked(), is_saving,
                        weir_comm_n_waiting(worker->comm)};
     weir_status status =
@@ -104,23 +106,23 @@ static void report_view(struct worker *worker, const struct progress_view *view)
     train_tick_add(&tick, "epoch", (double)view->epoch);
     train_tick_add(&tick, "epochs", (double)view->n_epochs);
     train_tick_add(&tick, "progress", (double)view->step / (double)view->n_steps);
-    train_report_add(worker->report, &tick);
+    train_report_add(worker->reporting.report, &tick);
 }
 
 static void report_score(struct worker *worker)
 {
     struct train_tick tick = {.step = worker->state.step};
-    if (worker->score.n > 0) {
-        train_tick_add(&tick, "validation_loss", worker->score.loss);
-        train_tick_add(&tick, "validation_accuracy", worker->score.accuracy);
-        train_report_add(worker->report, &tick);
+    if (worker->validation.score.n > 0) {
+        train_tick_add(&tick, "validation_loss", worker->validation.score.loss);
+        train_tick_add(&tick, "validation_accuracy", worker->validation.score.accuracy);
+        train_report_add(worker->reporting.report, &tick);
     }
 }
 
 static weir_status call_hook(struct worker *worker, double n_seen, struct weir_error *err)
 {
     size_t n_weights = 0;
-    WEIR_TRY(worker_exchange_arrive(worker, err));
+    WEIR_TRY(worker_exchange_wait_weights(worker, err));
     const float *weights = weir_net_weights(worker->net, &n_weights);
     const struct weir_train_step done = {.rank = (int)worker->task->config->rank,
                                          .attempt = (int)worker->task->config->attempt,
@@ -133,14 +135,14 @@ static weir_status call_hook(struct worker *worker, double n_seen, struct weir_e
     return WEIR_OK;
 }
 
-static weir_status tell(struct worker *worker, double n_seen, bool is_epoch_end,
-                        struct weir_error *err)
+static weir_status report_step(struct worker *worker, double n_seen, bool is_epoch_end,
+                               struct weir_error *err)
 {
     struct progress_view view;
     if (worker->rank == 0) {
-        train_progress_add(&worker->progress, worker->sums[SUM_LOSS], worker->sums[SUM_CORRECT],
-                           n_seen);
-        if (train_progress_look(&worker->progress, &worker->state, is_epoch_end, &view)) {
+        train_progress_add(&worker->reporting.progress, worker->sums[SUM_LOSS],
+                           worker->sums[SUM_CORRECT], n_seen);
+        if (train_progress_poll(&worker->reporting.progress, &worker->state, is_epoch_end, &view)) {
             report_view(worker, &view);
         }
     }
@@ -153,28 +155,29 @@ static weir_status end_epoch(struct worker *worker, struct weir_error *err)
     WEIR_TRY(save(worker, err));
     WEIR_TRY(measure(worker, err));
     if (worker->rank == 0) {
-        train_progress_epoch(&worker->progress, &worker->state, &worker->score, worker->is_best);
+        train_progress_epoch(&worker->reporting.progress, &worker->state, &worker->validation.score,
+                             worker->validation.is_best);
         report_score(worker);
     }
-    worker->owes_epoch_end = false;
+    worker->has_pending_epoch_end = false;
     return WEIR_OK;
 }
 
 static weir_status stop(struct worker *worker, struct weir_error *err)
 {
     WEIR_TRY(save(worker, err));
-    WEIR_TRY(train_saver_wait(worker->saver, err));
+    WEIR_TRY(train_saver_wait(worker->saving.saver, err));
     return weir_error_set(err, WEIR_ERR_CANCELLED, "stopped at step %llu of %llu",
                           (unsigned long long)worker->state.step,
                           (unsigned long long)worker->task->n_steps);
 }
 
 /** A step, or what a lost worker cut short. */
-static weir_status take_turn(struct worker *worker, struct weir_error *err)
+static weir_status advance(struct worker *worker, struct weir_error *err)
 {
     struct weir_batch batch;
     struct worker_vote verdict = {0};
-    if (worker->owes_epoch_end) {
+    if (worker->has_pending_epoch_end) {
         return end_epoch(worker, err);
     }
     WEIR_TRY(weir_loader_next(worker->loader, &batch, err));
@@ -200,15 +203,15 @@ static weir_status take_turn(struct worker *worker, struct weir_error *err)
     WEIR_TRY(worker_trace_begin_step(worker, err));
     WEIR_TRY(worker_step(worker, &batch, verdict.n_labelled, err));
     WEIR_TRY(worker_trace_end_step(worker, err));
-    worker->owes_epoch_end = worker->state.place.position == 0;
-    WEIR_TRY(tell(worker, (double)verdict.n_labelled, worker->owes_epoch_end, err));
-    return worker->owes_epoch_end ? end_epoch(worker, err) : WEIR_OK;
+    worker->has_pending_epoch_end = worker->state.place.position == 0;
+    WEIR_TRY(report_step(worker, (double)verdict.n_labelled, worker->has_pending_epoch_end, err));
+    return worker->has_pending_epoch_end ? end_epoch(worker, err) : WEIR_OK;
 }
 
 static weir_status loop(struct worker *worker, struct weir_error *err)
 {
-    while (worker->state.step < worker->task->n_steps || worker->owes_epoch_end) {
-        weir_status status = take_turn(worker, err);
+    while (worker->state.step < worker->task->n_steps || worker->has_pending_epoch_end) {
+        weir_status status = advance(worker, err);
         if (status != WEIR_OK && worker_can_regroup(worker, status)) {
             status = worker_regroup(worker, err);
         }
@@ -230,7 +233,7 @@ static weir_status run(struct worker *worker, struct weir_error *err)
     }
     weir_status status = loop(worker, err);
     if (status == WEIR_OK) {
-        status = worker_exchange_settle(worker, err);
+        status = worker_exchange_fetch(worker, err);
     }
     bool is_served = worker->task->config->parameter_servers > 0 &&
                      weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK;
@@ -241,22 +244,22 @@ static weir_status run(struct worker *worker, struct weir_error *err)
         }
     }
     WEIR_TRY(status);
-    WEIR_TRY(train_saver_wait(worker->saver, err));
+    WEIR_TRY(train_saver_wait(worker->saving.saver, err));
     return worker->rank == 0 ? worker_finish(worker, err) : WEIR_OK;
 }
 
 void worker_release(struct worker *worker)
 {
-    train_saver_destroy(worker->saver);
-    train_report_stop(worker->report, REPORT_FLUSH_MS);
-    weir_profile_destroy(worker->profile);
+    train_saver_destroy(worker->saving.saver);
+    train_report_stop(worker->reporting.report, REPORT_FLUSH_MS);
+    weir_profile_destroy(worker->trace.profile);
     weir_loader_destroy(worker->loader);
     weir_optimizer_destroy(worker->optimizer);
     train_average_fini(&worker->average);
     weir_net_destroy(worker->net);
     free(worker->kept_statistics);
     free(worker->kept_weights);
-    free(worker->buckets);
+    free(worker->exchange.buckets);
     free(worker->sums);
 }
 
@@ -268,7 +271,7 @@ weir_status train_worker_run(const struct train_task *task, struct weir_comm **c
                             .comm = *comm,
                             .rank = weir_comm_rank(*comm),
                             .n_workers = weir_comm_n_workers(*comm),
-                            .saved_step = UINT64_MAX};
+                            .saving.step = UINT64_MAX};
     weir_status status = run(&worker, err);
     worker_release(&worker);
     *comm = worker.comm;

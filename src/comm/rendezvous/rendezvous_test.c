@@ -232,7 +232,7 @@ START_TEST(ranks_that_disagree_on_the_group_are_refused_with_the_reason)
 
 END_TEST
 
-START_TEST(strangers_that_say_nothing_or_nonsense_do_not_keep_the_ranks_out)
+START_TEST(peers_that_send_nothing_or_nonsense_do_not_keep_the_ranks_out)
 {
     int port = free_port(), fds[100];
     char where[64];
@@ -367,7 +367,7 @@ WEIR_TEST_MAIN_WITH("rendezvous", setup, teardown, ranks_meet_by_a_folder_and_le
                     a_wrong_secret_is_refused_and_the_right_rank_still_gets_in,
                     rank_0_names_who_is_missing_and_counts_the_refused,
                     ranks_that_disagree_on_the_group_are_refused_with_the_reason,
-                    strangers_that_say_nothing_or_nonsense_do_not_keep_the_ranks_out,
+                    peers_that_send_nothing_or_nonsense_do_not_keep_the_ranks_out,
                     a_file_whose_writer_is_gone_is_not_believed,
                     a_rank_lost_after_joining_is_named_to_all,
                     a_bad_rendezvous_is_refused_before_anything_happens)

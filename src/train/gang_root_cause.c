@@ -1,4 +1,4 @@
-/* Why a gang ended: by what all its ranks said and how they went, not by who was seen first. */
+/* Why a gang ended: by the reports and the exits of all ranks, not by which was seen first. */
 #include "train/gang.h"
 
 #include <string.h>
@@ -6,17 +6,17 @@
 
 /* How well a rank's end explains the gang's, worst first. */
 enum weight {
-    WEIGHT_SILENT, /**< It said nothing. */
-    WEIGHT_ECHO,   /**< It lost another. */
-    WEIGHT_WORDS,  /**< Its own failure, or that it was asked to stop. */
-    WEIGHT_KILLED, /**< By somebody else than us: whatever the others say of it. */
-    WEIGHT_STOPPED /**< It stopped as the gang was asked to, with a checkpoint. */
+    WEIGHT_SILENT,      /**< No report. */
+    WEIGHT_SECONDARY,   /**< A secondary failure: it lost another rank. */
+    WEIGHT_OWN_FAILURE, /**< Its own failure, or that it was asked to stop. */
+    WEIGHT_KILLED,      /**< By another process than the launcher, whatever the others report. */
+    WEIGHT_STOPPED      /**< It stopped as the gang was asked to, with a checkpoint. */
 };
 
-/** Asked to stop while it waited for the others: it ends at once, without a word. */
-static bool is_hasty(const struct gang_exit *exit)
+/** Asked to stop while it waited for the others, it ended at once, without a report. */
+static bool is_aborted(const struct gang_exit *exit)
 {
-    return exit->words.status == WEIR_OK && WIFEXITED(exit->wait_status) &&
+    return exit->failure.status == WEIR_OK && WIFEXITED(exit->wait_status) &&
            WEXITSTATUS(exit->wait_status) == weir_status_exit(WEIR_ERR_CANCELLED);
 }
 
@@ -27,17 +27,17 @@ static bool is_killed(const struct gang_exit *exit)
 
 static enum weight weigh(const struct gang_exit *exit, bool is_stopped)
 {
-    const weir_status said = exit->words.status;
-    if (is_stopped && said == WEIR_ERR_CANCELLED) {
+    const weir_status reported = exit->failure.status;
+    if (is_stopped && reported == WEIR_ERR_CANCELLED) {
         return WEIGHT_STOPPED;
     }
     if (is_killed(exit)) {
         return WEIGHT_KILLED;
     }
-    if (said == WEIR_ERR_PEER || said == WEIR_ERR_TIMEOUT) {
-        return WEIGHT_ECHO;
+    if (reported == WEIR_ERR_PEER || reported == WEIR_ERR_TIMEOUT) {
+        return WEIGHT_SECONDARY;
     }
-    return said != WEIR_OK || is_hasty(exit) ? WEIGHT_WORDS : WEIGHT_SILENT;
+    return reported != WEIR_OK || is_aborted(exit) ? WEIGHT_OWN_FAILURE : WEIGHT_SILENT;
 }
 
 static weir_status explain(const struct gang_exit *exit, struct weir_error *out)
@@ -47,11 +47,11 @@ static weir_status explain(const struct gang_exit *exit, struct weir_error *out)
         return weir_error_set(out, WEIR_ERR_PEER, "%s %d was killed by signal %d (%s)", exit->role,
                               exit->rank, number, strsignal(number));
     }
-    if (exit->words.status != WEIR_OK) {
-        *out = exit->words;
-        return exit->words.status;
+    if (exit->failure.status != WEIR_OK) {
+        *out = exit->failure;
+        return exit->failure.status;
     }
-    if (is_hasty(exit)) {
+    if (is_aborted(exit)) {
         return weir_error_set(out, WEIR_ERR_CANCELLED, "stopped before its first step");
     }
     if (WIFSIGNALED(exit->wait_status)) {
@@ -62,7 +62,8 @@ static weir_status explain(const struct gang_exit *exit, struct weir_error *out)
                           exit->rank, WEXITSTATUS(exit->wait_status));
 }
 
-void gang_judge(const struct gang_exit *exits, int n_exits, bool is_stopped, struct gang_end *out)
+void gang_root_cause(const struct gang_exit *exits, int n_exits, bool is_stopped,
+                     struct gang_end *out)
 {
     const struct gang_exit *cause = NULL;
     *out = (struct gang_end){.rank = -1, .is_stopped = is_stopped};
