@@ -26,7 +26,7 @@ struct training_options {
     bool is_forward_only, uses_bf16, is_help;
 };
 
-/** Who adds gradients up, and where weights are renewed. */
+/** Where gradients are summed and weights updated. */
 enum training_exchange {
     TRAINING_ALL_REDUCE,
     TRAINING_SERVERS,    /**< Parameter servers. */
@@ -69,7 +69,7 @@ const struct weir_option *training_option_table(size_t *out_n);
 weir_status training_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
                                 struct training_plan *out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** comm's word for how gradients are summed. */
+/** config.algorithm of the group's communicator. */
 const char *training_algorithm(const struct training_plan *plan);
 
 /** How the ranks are started; argv is the whole command's. */

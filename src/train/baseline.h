@@ -1,21 +1,23 @@
 /**
- * Baseline: what the training data looks like to the trained model, for the monitors to compare
- * live data with.
+ * Baseline: the distribution of the training data under the trained model, to which monitors
+ * compare live data.
  *
  * {"brightness": histogram, "score": histogram} (stats/histogram.h). Brightness is
- * weir_net_input_brightness of each picture. "score" is there for embeddings (embed.h): the best
- * cosine similarity of each picture to the other pictures of its person (leave one out); people
- * with one picture have none.
+ * weir_net_input_brightness of each picture. Embeddings (embed.h) have a "score": the best cosine
+ * similarity of each picture to the other pictures of its person (leave one out). People with one
+ * picture have none.
  */
 #ifndef WEIR_TRAIN_BASELINE_H
 #define WEIR_TRAIN_BASELINE_H
 
 #include "train/task.h"
 
-/** Pictures looked at, chosen by the seed if there are more. */
+/** Most pictures in it; of more the seed chooses. */
 #define TRAIN_BASELINE_MAX 10000
 
 /**
+ * Compute the baseline.
+ *
  * @param net  Trained; its input is overwritten.
  * @param out  JSON text in the arena.
  * @return CORRUPT if no picture can be read; NOMEM.
@@ -25,8 +27,8 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
                            struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * The best similarity of each of n unit vectors of `dim` to the others with its label; NaN if there
- * is no other. Pure. Cost: dim multiplications per pair of one label.
+ * The best similarity of each of n unit vectors of `dim` values to the others with its label; NaN
+ * if there is no other. Pure. Cost: dim multiplications per pair with the same label.
  */
 void train_genuine_scores(const float *vectors, const int32_t *labels, size_t n, size_t dim,
                           double *out_scores);

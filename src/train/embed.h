@@ -1,5 +1,5 @@
 /**
- * Embed: vectors of training data, by the rule of nn/net_embed.h (picture and mirror image).
+ * Embedding vectors of training data, by the rule of nn/net_embed.h (picture and mirror image).
  */
 #ifndef WEIR_TRAIN_EMBED_H
 #define WEIR_TRAIN_EMBED_H
@@ -8,10 +8,11 @@
 #include "nn/net_file.h"
 
 /**
- * Vectors of the first n tensors (n at most the net's batch).
+ * Vectors of the first n tensors (n is at most the net's batch).
+ *
  * @param tensors  n x c x h x w, normalised.
  * @param[out] out n x dim.
- * @return as weir_net_forward. The net's input is overwritten. Cost: two forward passes.
+ * @return As weir_net_forward. The net's input is overwritten. Cost: two forward passes.
  */
 weir_status train_embed_batch(struct weir_net *net, const struct weir_net_input *input,
                               const float *tensors, int32_t n, size_t dim,
@@ -19,8 +20,9 @@ weir_status train_embed_batch(struct weir_net *net, const struct weir_net_input 
 
 /**
  * Vectors of all samples of a dataset, in their order.
+ *
  * @param[out] out  n_samples x dim.
- * @return the error of a damaged picture, naming it; NOMEM, IO.
+ * @return The error of a damaged picture, with its name; NOMEM; IO.
  */
 weir_status train_embed_dataset(struct weir_net *net, const struct weir_net_input *input,
                                 struct weir_dataset *dataset, size_t dim, float *out,

@@ -1,5 +1,5 @@
 /**
- * Pictures from the loader into a net. A step hands a net the slots of its share of the batch, all
+ * Pictures from the loader into a net. A step gives a net the slots of its share of the batch, all
  * at once or, with micro_batches, in several runs.
  */
 #ifndef WEIR_TRAIN_FILL_H
@@ -9,11 +9,12 @@
 #include "nn/nn.h"
 
 /**
- * Slots [first, first + the net's batch) into the net's input and labels. Slots without a label,
- * and those behind the last, get a copy of another picture, so that batch norm sees no black ones.
- * A batch may lie in the net's input: then nothing is copied.
+ * Copy slots [first, first + the net's batch) into the net's input and labels. Slots without a
+ * label, and those after the last, get a copy of another picture, so that batch norm sees no black
+ * ones. Nothing is copied if the batch lies in the net's input already.
+ *
  * @param shape  Of one picture.
- * @return How many have a label.
+ * @return The number of slots with a label.
  */
 uint32_t train_fill(struct weir_net *net, const struct weir_batch *batch, struct weir_shape shape,
                     uint32_t first);

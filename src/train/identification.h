@@ -1,19 +1,19 @@
 /**
- * Identification: how well a recogniser that is trained from scratch tells people apart, those it
- * was trained on and strangers, beside two recognisers that need no network.
+ * Identification: how well a recogniser that is trained from scratch tells people apart, both those
+ * that it was trained on and others, compared to two recognisers that need no network.
  *
- * For each seed the people are split (split.h); a net is trained on the enrolled photographs of the
- * trained people only (the model's recipe, seed = the split's); then every probe is scored against
+ * For each seed the people are split (split.h). A net is trained on the enrolled photographs of the
+ * trained people only (the model's recipe, seed = the split's). Then every probe is scored against
  * every person of its group: the largest cosine to one of the person's enrolled photographs.
  * Groups: the trained people with five enrolled photographs; the unseen with five; the unseen with
- * one. Figures: recognition.h, at 1 % false accepts.
+ * one. Figures: recognition.h, at a false accept rate of 1 %.
  *
  * The two others, on the same splits and photographs at their own size:
- * - pixel cosine: grey values less the mean of the training photographs (without subtracting it,
+ * - pixel cosine: grey values less the mean of the training photographs (without subtracting it
  *   all figures are lower);
  * - PCA: whitened projection on the first 50 eigenfaces of the training photographs.
  *
- * The same data and seeds give the same figures whatever the number of threads.
+ * The same data and seeds give the same figures for any number of threads.
  */
 #ifndef WEIR_TRAIN_IDENTIFICATION_H
 #define WEIR_TRAIN_IDENTIFICATION_H
@@ -47,7 +47,7 @@ struct identification_round {
     struct recognition figures[IDENTIFICATION_GROUPS][IDENTIFICATION_METHODS];
 };
 
-/** Mean and deviation (of the seeds themselves: over n) of both figures. */
+/** Mean and standard deviation (over n seeds) of both figures. */
 struct identification_summary {
     struct recognition mean, spread;
 };
@@ -68,8 +68,9 @@ struct identification_config {
 
 /**
  * Run the protocol.
- * @return INVALID if the data is too small, naming the person, or the model no embedding;
- *         the error of a damaged photograph; NOMEM, IO, NOT_FOUND.
+ *
+ * @return INVALID if the data is too small, naming the person, or if the model is no embedding; the
+ *         error of a damaged photograph; NOMEM; IO; NOT_FOUND.
  */
 weir_status identification_run(const struct identification_config *config,
                                struct identification_result *out,
@@ -79,7 +80,7 @@ weir_status identification_run(const struct identification_config *config,
 void identification_summarise(const struct identification_round *rounds, size_t n_rounds,
                               struct identification_result *out);
 
-/** As a table for people, or one JSON object. */
+/** Print as a table for people, or as one JSON object. */
 void identification_print(const struct identification_result *result, bool is_json, FILE *file);
 
 #endif

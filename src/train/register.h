@@ -1,26 +1,27 @@
 /**
  * Register: the trained model becomes a version on the server, exactly once.
  *
- * The version's identifier is fixed in a file beside the checkpoints before the first try; a retry
- * or a training that was started again sends the same one, and the server gives back the version
- * that is there.
+ * The version's identifier is written into a file beside the checkpoints before the first try. A
+ * retry, or a training that was started again, sends the same one, and the server returns the
+ * version that exists.
  */
 #ifndef WEIR_TRAIN_REGISTER_H
 #define WEIR_TRAIN_REGISTER_H
 
 #include "train/config.h"
 
-/** Everything borrowed; texts are JSON objects. */
+/** All borrowed; texts are JSON objects. */
 struct train_version {
     const char *file; /**< The model file. */
     const char *parameters, *metrics, *baseline;
 };
 
 /**
- * Upload the file and register it under config->model_name, trying again while the server cannot be
- * reached, up to config->register_timeout_s.
+ * Upload the file and register it under config->model_name. It retries while the server cannot be
+ * reached, up to config->register_timeout_s. It blocks the calling thread.
+ *
  * @param out_number  The version's number on the server.
- * @return the server's own refusal; UNAVAILABLE, TIMEOUT or PEER if it could not be reached in
+ * @return The server's own refusal; UNAVAILABLE, TIMEOUT or PEER if it could not be reached in
  *         time; CANCELLED after SIGINT or SIGTERM.
  */
 weir_status train_register(const struct weir_train_config *config,

@@ -8,20 +8,21 @@
 
 struct train_score {
     double loss;     /**< Mean cross-entropy. */
-    double accuracy; /**< Part of the pictures whose largest output is their class. */
+    double accuracy; /**< Fraction of the pictures whose largest output is their class. */
     uint64_t n;      /**< Pictures measured; damaged ones are left out. */
 };
 
 struct train_score_config {
     struct weir_dataset *dataset;
     const struct weir_net_input *input;
-    struct weir_comm *comm; /**< The workers share the pictures and all get the sum; NULL: alone. */
-    unsigned n_threads;     /**< That decode. */
+    struct weir_comm *comm; /**< Its workers share the pictures; NULL: this process takes all. */
+    unsigned n_threads;     /**< Threads that decode. */
 };
 
 /**
- * Every picture once, in inference form, in batches of the net's size. Input and labels of the net
- * are overwritten.
+ * Measure every picture once, in inference mode, in batches of the net's size. The net's input and
+ * labels are overwritten. Collective in config->comm: all get the figures of all pictures.
+ *
  * @return CORRUPT if no picture can be read; a collective's failure; NOMEM.
  */
 weir_status train_score_measure(struct weir_net *net, const struct train_score_config *config,

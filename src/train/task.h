@@ -1,6 +1,6 @@
 /**
  * A training with everything that follows from its configuration and its data: what every rank,
- * worker or parameter server, works out for itself and alike before it meets the others.
+ * worker or parameter server, computes for itself, alike, before it meets the others.
  */
 #ifndef WEIR_TRAIN_TASK_H
 #define WEIR_TRAIN_TASK_H
@@ -14,7 +14,7 @@
 struct train_task {
     const struct weir_train_config *config; /**< Borrowed. */
     struct weir_dataset *dataset;
-    struct weir_dataset *mirrored;   /**< View with the mirror images; NULL if not wished. */
+    struct weir_dataset *mirrored;   /**< View with the mirror images; NULL if not asked for. */
     struct weir_dataset *validation; /**< NULL if none. */
     struct weir_model_spec *spec;
     struct weir_graph *graph;
@@ -26,28 +26,29 @@ struct train_task {
     struct weir_optimizer_config optimizer;
     double learning_rate;
     int32_t n_threads; /**< Of one worker. */
-    char *identity;    /**< JSON object: what a checkpoint must agree with to be continued. */
+    char *identity;    /**< JSON object that a checkpoint must agree with. */
     struct weir_arena arena;
 };
 
 /**
- * Open the data and build the model. `task` is caller memory; train_task_close it in any case.
+ * Open the data and build the model. `task` is caller memory; call train_task_close in any case.
+ *
  * @return INVALID, NOT_FOUND …: the user's mistake as a sentence.
  */
 weir_status train_task_open(struct train_task *task, const struct weir_train_config *config,
                             struct weir_error *err) WEIR_MUST_CHECK;
-/** The same on a dataset that is open already; it belongs to the task then, also on error. */
+/** The same with an open dataset, which then belongs to the task, also on error. */
 weir_status train_task_open_on(struct train_task *task, const struct weir_train_config *config,
                                struct weir_dataset *dataset,
                                struct weir_error *err) WEIR_MUST_CHECK;
 void train_task_close(struct train_task *task);
 
-/** What is trained on: the mirrored view, or the dataset itself. Borrowed. */
+/** The training samples: the mirrored view, or the dataset itself. Borrowed. */
 struct weir_dataset *train_task_stream(const struct train_task *task);
 
 /**
- * Normalisation from the data: mean and deviation per channel of up to TRAIN_MEASURED pictures,
- * chosen by the seed. Pure, so that every run of a training takes the same.
+ * Normalisation from the data: mean and standard deviation per channel of up to TRAIN_MEASURED
+ * pictures, chosen by the seed. Every run of a training computes the same.
  */
 #define TRAIN_MEASURED 1024
 weir_status train_measure_input(const struct train_task *task, struct weir_net_input *out,
@@ -57,17 +58,16 @@ weir_status train_measure_input(const struct train_task *task, struct weir_net_i
 struct weir_input train_data_input(const struct weir_net_input *input);
 
 /**
- * The training net of one worker of several: its share of the batch, or the part of it that one of
- * several runs computes, cut into slices of the size
- * that a lone worker's have unless these would leave threads without work, so that images are
- * computed alike however many workers share them. A lone worker makes its gradients of as many
- * parts as config->gradient_parts says, where they divide the batch.
+ * The training net of one of several workers: its share of the batch, or the part of it that one of
+ * several runs computes. The share is cut into slices of the size that a lone worker's have, unless
+ * these would leave threads without work, so that images are computed alike by any number of
+ * workers. A lone worker makes its gradients of config->gradient_parts parts, where they divide the
+ * batch.
  */
 struct weir_net_config train_net_config(const struct train_task *task, uint32_t rank,
                                         uint32_t n_workers);
 
-/** How a lone worker's loader reads what is trained on; a worker of several adds its place, and
- * each sets its threads. */
+/** A lone worker's loader. A worker of several adds its place, and each sets its threads. */
 struct weir_loader_config train_loader_config(const struct train_task *task,
                                               const struct weir_net_input *input);
 
@@ -77,7 +77,7 @@ json_t *train_parameters(const struct train_task *task);
 /** Names of a dataset's classes, in the arena. */
 const char *const *train_class_names(const struct weir_dataset *dataset, struct weir_arena *arena);
 
-/** @return INVALID if two datasets do not have the same classes in the same order. */
+/** @return INVALID if two datasets have different classes, or another order of them. */
 weir_status train_check_classes(const struct weir_dataset *dataset, const char *const *names,
                                 size_t n_names, const char *what,
                                 struct weir_error *err) WEIR_MUST_CHECK;

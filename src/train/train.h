@@ -4,42 +4,42 @@
  * Three nouns. A *launcher* (weir_train_launch) starts the ranks of a training on this host, shows
  * its progress, and starts them again from the last checkpoint when one is lost. A *rank*
  * (weir_train_rank) is one process of the group, started by a launcher or by an agent: the first
- * `workers` ranks compute, the others are parameter servers. A *checkpoint* (checkpoint.h) is where
- * the training stands.
+ * `workers` ranks compute, the others are parameter servers. A *checkpoint* (checkpoint.h) is the
+ * training's state on disk.
  *
  *     weir-worker train --model lenet --data fashion-mnist --workers 2
  *
- * What a step is: the batch of B pictures is shared by the workers; each computes gradients of the
- * sum of its losses over the number of pictures with a label in the whole batch, so that their sum
- * is the gradient of the mean over it. Sums are taken in rank order and every worker
- * (or the parameter servers) makes the same update, so that weights stay equal bit for bit. A net
- * without batch norm learns the same with any number of workers, up to rounding. Dropout masks are
- * a function of (seed, step, place in the batch). Batch norm normalises over a worker's own share,
- * or one run of it (micro_batches), as everywhere; its running statistics are averaged over the
- * workers after each step, so that all hold the same and a checkpoint does not depend on when it is
- * taken.
+ * A step. The workers share the batch of B pictures. Each computes gradients of the sum of its
+ * losses divided by the number of labelled pictures in the whole batch; the sum of these gradients
+ * is the gradient of the mean loss. Sums are taken in rank order, and every worker (or the
+ * parameter servers) makes the same update, so that weights stay equal bit for bit.
+ * exchange/exchange.h has the strategies. A net without batch norm learns the same with any number
+ * of workers, up to rounding. Dropout masks are a function of (seed, step, place in the batch).
+ * Batch norm normalises over a worker's own share, or one run of it (micro_batches). Its running
+ * statistics are averaged over the workers after each step, so that all hold the same, and a
+ * checkpoint does not depend on when it is taken.
  *
- * With parameter servers a step begins while weights of the last one are still coming: each layer
- * waits for its own. The weights are the same, and whoever looks at all of them waits for all.
+ * With parameter servers a step begins while weights of the last one are pending: each layer waits
+ * for its own. The weights are the same. Code that reads all weights waits for all.
  *
- * Checkpoints are written beside the training (saver.h): a step that is saved waits for a copy in
- * memory, not for the disk. While one is being written the next timed one is not due; the end of an
- * epoch, a stop and the end wait for it.
+ * Checkpoints are written concurrently (saver.h): a step that is saved waits for a copy in memory,
+ * not for the disk. While one is being written the next timed one is not due; the end of an epoch,
+ * a stop and the end wait for it.
  *
- * When a rank is lost, the others end too, and all start again from the last checkpoint. Not so in
- * an elastic group (all-reduce only): its survivors keep their processes, weights and optimiser,
- * make a new group (comm/elastic.h) and take the same step again, with the batch shared anew. The
- * batch and the learning rate stay; the shares grow. Nobody has half of the failed step: weights
- * change only after every worker has said, in the sum of losses, that it has the sum of the
- * gradients, and running statistics are put back. Should one be a step ahead after all (UCX does
- * not tell all ranks the same at the same time), the others take over its state. A newcomer is
- * noticed in the small sum before each step, and taken in there. Rank 0 is whoever leads the group:
- * it shows, reports, saves and registers.
+ * When a rank is lost the others end too, and all start again from the last checkpoint. An elastic
+ * group (all-reduce only) does not: the surviving members keep their processes, weights and
+ * optimiser, form a new group (comm/elastic.h) and take the same step again with the batch divided
+ * anew. Batch and learning rate stay; the shares grow. No member has half of the failed step:
+ * weights change only after the all-reduce of the losses has shown that every worker has the sum of
+ * the gradients, and running statistics are put back. If one is a step ahead after all (UCX does
+ * not notify all ranks at the same time) the others take over its state. A joiner is noticed in the
+ * vote before each step, and accepted there. Rank 0 leads the group: it shows, reports, saves and
+ * registers.
  *
- * What is promised: the same configuration, data, back-end and number of workers give the same
- * model, bit for bit, whether or not ranks died on the way. An elastic group that lost one goes on
- * with other shares: still the same bits on all its workers, and the sums of the same pictures, but
- * added up in another order; with batch norm, over other shares too.
+ * Guarantee: the same configuration, data, back-end and number of workers give the same model, bit
+ * for bit, whether or not ranks died on the way. An elastic group that lost a member goes on with
+ * other shares: all its workers still hold the same bits, and the sums are over the same pictures
+ * but in another order; batch norm then sees other shares.
  */
 #ifndef WEIR_TRAIN_TRAIN_H
 #define WEIR_TRAIN_TRAIN_H
@@ -50,10 +50,10 @@
 /** A step as one rank saw it. */
 struct weir_train_step {
     int rank, attempt; /**< As the process was started. */
-    int n_workers; /**< That shared the step; 0 on a parameter server, as what follows `step`. */
-    uint64_t step; /**< Number of the step that was just done. */
-    double loss;   /**< Mean over the whole batch. */
-    const float *weights; /**< After it, as nn's slab has them. Borrowed for the call. */
+    int n_workers;     /**< That shared the step. 0 on a parameter server, as all after `step`. */
+    uint64_t step;     /**< Number of the step that was just done. */
+    double loss;       /**< Mean over the whole batch. */
+    const float *weights; /**< After it, in the order of nn's slab. Borrowed for the call. */
     size_t n_weights;
 };
 
@@ -68,25 +68,28 @@ struct weir_train_hooks {
 
 /**
  * Train with all ranks on this host: fork them, watch them, restart them. Progress goes to standard
- * output. Call it in a process without other threads; SIGINT and SIGTERM stop the training with a
+ * output. Call it in a process without other threads. SIGINT and SIGTERM stop the training with a
  * checkpoint.
+ *
  * @param hooks  May be NULL.
- * @return CANCELLED after such a signal; otherwise what ended the training, as a sentence.
+ * @return CANCELLED after such a signal; otherwise the root cause as a sentence.
  */
 weir_status weir_train_launch(const struct weir_train_config *config,
                               const struct weir_train_hooks *hooks,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Be one rank. Blocks SIGINT and SIGTERM in the calling thread and looks for them between steps.
- * @return PEER or TIMEOUT if another rank was lost, CANCELLED after a signal to any worker (a
- *         checkpoint was written), INVALID if the loss is not a number any more.
+ * Be one rank. It blocks SIGINT and SIGTERM in the calling thread and checks for them between
+ * steps.
+ *
+ * @return PEER or TIMEOUT if another rank was lost; CANCELLED after a signal to any worker (a
+ *         checkpoint was written); INVALID if the loss is not a number any more.
  */
 weir_status weir_train_rank(const struct weir_train_config *config,
                             const struct weir_train_hooks *hooks,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** `weir-worker train`, `weir-worker evaluate`: argv[0] is the role. The exit status. */
+/** `weir-worker train` and `weir-worker evaluate`; argv[0] is the role. @return The exit status. */
 int weir_train_main(int argc, char **argv);
 int weir_evaluate_main(int argc, char **argv);
 
