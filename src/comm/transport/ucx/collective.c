@@ -5,23 +5,17 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Kinds of requests of a chunk in flight. */
+/* Kinds of requests of an operation. */
 enum { SCATTER_IN, SCATTER_OUT, GATHER_IN, GATHER_OUT };
 
-uint8_t *ucx_scratch(const struct ucx_state *ucx, size_t i_chunk, int rank)
+struct ucx_request *ucx_requests(const struct ucx_state *ucx, int kind)
 {
-    return ucx->scratch +
-           (i_chunk % UCX_WINDOW * (size_t)ucx->comm->size + (size_t)rank) * ucx->chunk_bytes;
-}
-
-struct ucx_request *ucx_requests(const struct ucx_state *ucx, size_t i_chunk, int kind)
-{
-    return ucx->requests + (i_chunk % UCX_WINDOW * 4 + (size_t)kind) * (size_t)ucx->comm->size;
+    return ucx->requests + (size_t)kind * (size_t)ucx->comm->size;
 }
 
 static void clear_requests(struct ucx_state *ucx)
 {
-    memset(ucx->requests, 0, sizeof *ucx->requests * UCX_WINDOW * 4 * (size_t)ucx->comm->size);
+    memset(ucx->requests, 0, sizeof *ucx->requests * 4 * (size_t)ucx->comm->size);
 }
 
 /* Everybody hears everybody: the rank that does not come is the one that is named. */
@@ -29,8 +23,8 @@ weir_status ucx_meet(struct ucx_state *ucx, int n_ranks)
 {
     uint64_t deadline_ns = comm_deadline_ns(ucx->comm);
     uint32_t n_op = ucx->n_ops++;
-    struct ucx_request *in = ucx_requests(ucx, 0, SCATTER_IN);
-    struct ucx_request *out = ucx_requests(ucx, 0, SCATTER_OUT);
+    struct ucx_request *in = ucx_requests(ucx, SCATTER_IN);
+    struct ucx_request *out = ucx_requests(ucx, SCATTER_OUT);
     clear_requests(ucx);
     for (int r = 0; r < n_ranks; r++) {
         if (r != ucx->comm->rank) {
@@ -124,9 +118,9 @@ static weir_status broadcast_slices(struct ucx_state *ucx, uint8_t *buf, size_t 
     int self = ucx->comm->rank, n_ranks = ucx->comm->n_workers;
     uint64_t deadline_ns = comm_deadline_ns(ucx->comm);
     uint32_t n_op = ucx->n_ops++;
-    struct ucx_request *in = ucx_requests(ucx, 0, GATHER_IN);
-    struct ucx_request *scattered = ucx_requests(ucx, 0, SCATTER_OUT);
-    struct ucx_request *passed = ucx_requests(ucx, 0, GATHER_OUT);
+    struct ucx_request *in = ucx_requests(ucx, GATHER_IN);
+    struct ucx_request *scattered = ucx_requests(ucx, SCATTER_OUT);
+    struct ucx_request *passed = ucx_requests(ucx, GATHER_OUT);
     struct comm_slice own = comm_slice(bytes, n_ranks, self);
     clear_requests(ucx);
     for (int r = 0; r < n_ranks; r++) {
@@ -141,7 +135,7 @@ static weir_status broadcast_slices(struct ucx_state *ucx, uint8_t *buf, size_t 
         }
     }
     if (self != root) {
-        struct ucx_request *first = ucx_requests(ucx, 0, SCATTER_IN);
+        struct ucx_request *first = ucx_requests(ucx, SCATTER_IN);
         WEIR_TRY(
             ucx_receive(ucx, root, buf + own.first, own.n, n_op, ucx_part(UCX_SCATTER, 0), first));
         WEIR_TRY(ucx_wait(ucx, first, deadline_ns));
@@ -161,7 +155,7 @@ static weir_status broadcast_small(struct ucx_state *ucx, void *buf, size_t byte
 {
     uint64_t deadline_ns = comm_deadline_ns(ucx->comm);
     uint32_t n_op = ucx->n_ops++;
-    struct ucx_request *requests = ucx_requests(ucx, 0, SCATTER_OUT);
+    struct ucx_request *requests = ucx_requests(ucx, SCATTER_OUT);
     clear_requests(ucx);
     if (ucx->comm->rank != root) {
         WEIR_TRY(

@@ -8,12 +8,8 @@ enum { SPINS_MOST = 256 /**< Rounds of progress before sleeping. */ };
 
 static weir_status allocate_buffers(struct ucx_state *ucx, struct weir_error *err)
 {
-    size_t n_ranks = (size_t)ucx->comm->size, share = UCX_SCRATCH_BYTES / UCX_WINDOW / n_ranks;
-    ucx->chunk_bytes = WEIR_MIN(share, (size_t)UCX_MAX_CHUNK_BYTES);
-    ucx->chunk_bytes = WEIR_MAX(ucx->chunk_bytes, (size_t)UCX_MIN_CHUNK_BYTES) / 64 * 64;
-    ucx->scratch = malloc(UCX_WINDOW * n_ranks * ucx->chunk_bytes);
-    ucx->requests = calloc(UCX_WINDOW * 4 * n_ranks, sizeof *ucx->requests);
-    if (ucx->scratch == NULL || ucx->requests == NULL) {
+    ucx->requests = calloc(4 * (size_t)ucx->comm->size, sizeof *ucx->requests);
+    if (ucx->requests == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator's buffers");
     }
     return WEIR_OK;
@@ -91,7 +87,6 @@ static void ucx_close(struct weir_comm *comm)
     ucx_group_fini(&ucx->workers);
     ucx_ps_close(ucx);
     free(ucx->requests);
-    free(ucx->scratch);
     free(ucx);
     comm->state = NULL;
 }

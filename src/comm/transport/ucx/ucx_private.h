@@ -25,11 +25,8 @@
 #include "comm/transport/ucx/pipeline.h"
 
 enum {
-    UCX_WINDOW = 4,        /**< Chunks in flight of operations other than all-reduces. */
     UCX_LEAST_FLIGHTS = 4, /**< Blocks of an all-reduce in flight. */
     UCX_MOST_FLIGHTS = 16,
-    UCX_MAX_CHUNK_BYTES = 256 << 10, /**< Stays in the cache between arrival and sum. */
-    UCX_MIN_CHUNK_BYTES = 16 << 10,
     UCX_SCRATCH_BYTES = 32 << 20, /**< Bound of the receive buffers for many ranks. */
     UCX_SMALL_BYTES = 8 << 10,    /**< A broadcast up to this size goes from root to all ranks. */
 };
@@ -187,10 +184,8 @@ struct ucx_state {
     uint64_t replies_due_ns;             /**< A rank without a reply by then is late. */
     struct ucx_request notice_request;
     struct ucx_group workers;
-    struct ucx_hosts *hosts; /**< hier.c's; NULL: each rank counts as a host of its own. */
-    size_t chunk_bytes;
-    uint8_t *scratch;             /**< [UCX_WINDOW][size][chunk_bytes] */
-    struct ucx_request *requests; /**< [UCX_WINDOW][4][size] */
+    struct ucx_hosts *hosts;      /**< hier.c's; NULL: each rank counts as a host of its own. */
+    struct ucx_request *requests; /**< [4][size] */
     struct ucx_ps *ps;            /**< ucx_ps.c's, from the first use of parameter servers on. */
     int n_memories, max_memories;
     struct ucx_memory *memories;
@@ -267,10 +262,8 @@ weir_status ucx_add_up(struct ucx_state *ucx, int first, int n_ranks, double *su
 /** Barrier of ranks [0, n_ranks): each sends to and receives from all. */
 weir_status ucx_meet(struct ucx_state *ucx, int n_ranks) WEIR_MUST_CHECK;
 
-uint8_t *ucx_scratch(const struct ucx_state *ucx, size_t i_chunk, int rank);
-
-/** Requests [0, size) of one kind (0..3) of a chunk in flight. */
-struct ucx_request *ucx_requests(const struct ucx_state *ucx, size_t i_chunk, int kind);
+/** Requests [0, size) of one kind (0..3) of an operation other than an all-reduce. */
+struct ucx_request *ucx_requests(const struct ucx_state *ucx, int kind);
 
 /** Register memory that is owned by the caller and outlives the transport. @return NOMEM. */
 weir_status ucx_register(struct ucx_state *ucx, void *base, size_t bytes) WEIR_MUST_CHECK;
