@@ -19,6 +19,7 @@
 static const unsigned char fixture_task_key[32] = "the key of the tests";
 
 struct request_fixture {
+    const struct weir_clock *clock; /**< Set before it is opened; NULL: the system's. */
     char dir[64];
     char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
     struct weir_store *store;
@@ -117,6 +118,7 @@ static inline void request_fixture_open(struct request_fixture *fixture)
                                      .blobs = fixture->blobs,
                                      .retainer = fixture->retainer,
                                      .pictures = fixture->pictures,
+                                     .clock = fixture->clock,
                                      .state_dir = fixture->dir,
                                      .task_key = fixture_task_key,
                                      .server_url = "http://127.0.0.1:1"};

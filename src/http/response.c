@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -33,6 +34,8 @@ static void drop_answer(struct weir_http_response *response)
         MHD_destroy_response(response->mhd);
         response->mhd = NULL;
     }
+    response->body = NULL;
+    response->body_len = 0;
     if (response->kind == ANSWER_EVENTS && response->free_fn != NULL) {
         response->free_fn(response->stream_state);
     }
@@ -61,11 +64,24 @@ static void set_answer(struct weir_http_response *response, int http_status,
     }
 }
 
+static void set_bytes(struct weir_http_response *response, int http_status,
+                      const char *content_type, void *bytes, size_t len,
+                      enum MHD_ResponseMemoryMode mode)
+{
+    set_answer(response, http_status, content_type,
+               bytes == NULL ? NULL : MHD_create_response_from_buffer(len, bytes, mode));
+    response->body = bytes;
+    response->body_len = len;
+}
+
 void weir_http_response_bytes(struct weir_http_response *response, int http_status,
                               const char *content_type, const void *bytes, size_t len)
 {
-    set_answer(response, http_status, content_type,
-               MHD_create_response_from_buffer(len, (void *)bytes, MHD_RESPMEM_MUST_COPY));
+    char *copy = malloc(len + 1);
+    if (copy != NULL && len > 0) {
+        memcpy(copy, bytes, len);
+    }
+    set_bytes(response, http_status, content_type, copy, len, MHD_RESPMEM_MUST_FREE);
 }
 
 void weir_http_response_text(struct weir_http_response *response, int http_status,
@@ -85,16 +101,13 @@ void weir_http_response_buf(struct weir_http_response *response, int http_status
     }
     size_t len = 0;
     char *data = weir_buf_detach(buf, &len);
-    set_answer(response, http_status, content_type,
-               data == NULL ? NULL
-                            : MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE));
+    set_bytes(response, http_status, content_type, data, len, MHD_RESPMEM_MUST_FREE);
 }
 
 void weir_http_response_static(struct weir_http_response *response, int http_status,
                                const char *content_type, const void *bytes, size_t len)
 {
-    set_answer(response, http_status, content_type,
-               MHD_create_response_from_buffer(len, (void *)bytes, MHD_RESPMEM_PERSISTENT));
+    set_bytes(response, http_status, content_type, (void *)bytes, len, MHD_RESPMEM_PERSISTENT);
 }
 
 void weir_http_response_file(struct weir_http_response *response, int http_status,
@@ -129,8 +142,7 @@ void weir_http_response_json(struct weir_http_response *response, int http_statu
         weir_http_response_errorf(response, WEIR_ERR_INTERNAL, "the answer is no JSON");
         return;
     }
-    set_answer(response, http_status, "application/json",
-               MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE));
+    set_bytes(response, http_status, "application/json", text, strlen(text), MHD_RESPMEM_MUST_FREE);
 }
 
 void weir_http_response_error(struct weir_http_response *response, const struct weir_error *error)
@@ -162,7 +174,7 @@ void weir_http_response_errorf(struct weir_http_response *response, weir_status 
 
 void weir_http_response_empty(struct weir_http_response *response)
 {
-    set_answer(response, 204, NULL, MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT));
+    set_bytes(response, 204, NULL, "", 0, MHD_RESPMEM_PERSISTENT);
 }
 
 void weir_http_response_redirect(struct weir_http_response *response, const char *location)

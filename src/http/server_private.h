@@ -59,6 +59,8 @@ struct weir_http_response {
     enum answer_kind kind;
     int http_status;
     struct MHD_Response *mhd; /* ANSWER_READY and ANSWER_EVENTS */
+    const char *body;         /* for tests: what mhd holds, as long as it does; a file: NULL */
+    size_t body_len;
     const char *content_type;
     struct http_pair *headers;
     bool has_bad_header;

@@ -1,0 +1,489 @@
+/* Every route against a table written by hand: who may call it, what of it a task and an agent may
+ * reach, and that reading changes nothing. */
+#include "api/caller_fixture.h"
+
+#include "api/api_private.h"
+#include "base/test_main.h"
+
+enum least { ANYBODY, VIEWER, OPERATOR, SCIENTIST, ADMIN, AGENT, WORKER, N_CALLERS };
+
+/** Which token a task or an agent shows for it. NOBODY's: no such token may call the route. */
+enum speaker { NOBODYS, TRAINING, REPLICA, NODE };
+
+#define RUN    "/runs/run-own"
+#define SEE    "/ions/door/pipelines/see"
+#define TASK   "/tasks/" TASK_T
+#define TASK_T "00000000-0000-4000-8000-0000000000a1"
+#define TASK_P "00000000-0000-4000-8000-0000000000a2"
+#define TASK_M "00000000-0000-4000-8000-0000000000a3"
+#define JOB_T  "00000000-0000-4000-8000-0000000000b1"
+#define JOB_P  "00000000-0000-4000-8000-0000000000b2"
+#define JOB_M  "00000000-0000-4000-8000-0000000000b3"
+#define SHA    "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+
+/* clang-format off: a table, one row per route */
+static const struct row {
+    const char *method, *pattern;
+    enum least least;
+    enum speaker speaker;
+    const char *own, *own_body;         /* what the speaker may call; NULL: the pattern, no body */
+    const char *foreign, *foreign_body; /* what is another's; NULL: nothing is */
+} rows[] = {
+    {.method = "GET", .pattern = "/health", .least = ANYBODY},
+    {.method = "GET", .pattern = "/login", .least = ANYBODY},
+    {.method = "POST", .pattern = "/login", .least = ANYBODY},
+    {.method = "GET", .pattern = API "/openapi.json", .least = VIEWER, .speaker = TRAINING},
+    {.method = "GET", .pattern = API "/session", .least = VIEWER, .speaker = TRAINING},
+    {.method = "DELETE", .pattern = API "/session", .least = VIEWER},
+    {.method = "POST", .pattern = API "/session/link", .least = VIEWER},
+    {.method = "GET", .pattern = API "/sessions", .least = VIEWER},
+    {.method = "DELETE", .pattern = API "/sessions/{id}", .least = VIEWER},
+    {.method = "GET", .pattern = API "/projects", .least = VIEWER},
+    {.method = "POST", .pattern = API "/projects", .least = ADMIN},
+    {.method = "GET", .pattern = API "/users", .least = VIEWER},
+    {.method = "POST", .pattern = API "/users", .least = ADMIN},
+    {.method = "PATCH", .pattern = API "/users/{name}", .least = ADMIN},
+    {.method = "DELETE", .pattern = API "/users/{name}", .least = ADMIN},
+    {.method = "GET", .pattern = API "/tokens", .least = ADMIN},
+    {.method = "POST", .pattern = API "/tokens", .least = ADMIN},
+    {.method = "DELETE", .pattern = API "/tokens/{id}", .least = ADMIN},
+    {.method = "GET", .pattern = API "/datasets", .least = VIEWER},
+    {.method = "POST", .pattern = API "/datasets", .least = SCIENTIST},
+    {.method = "GET", .pattern = API "/datasets/{name}", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/datasets/{name}/files/{class}/{file}", .least = SCIENTIST},
+    {.method = "DELETE",
+     .pattern = API "/datasets/{name}/files/{class}/{file}",
+     .least = SCIENTIST},
+    {.method = "DELETE", .pattern = API "/datasets/{name}/files/{class}", .least = SCIENTIST},
+    {.method = "GET", .pattern = API "/datasets/{name}/versions", .least = VIEWER},
+    {.method = "POST", .pattern = API "/datasets/{name}/versions", .least = SCIENTIST},
+    {.method = "GET", .pattern = API "/datasets/{name}/freeze", .least = SCIENTIST},
+    {.method = "GET", .pattern = API "/nodes", .least = VIEWER},
+    {.method = "GET", .pattern = API "/health/summary", .least = VIEWER},
+    {.method = "PUT",
+     .pattern = API "/nodes/{name}",
+     .least = AGENT,
+     .speaker = NODE,
+     .own = "/nodes/n",
+     .own_body = "{\"cpu_slots\":4}",
+     .foreign = "/nodes/m",
+     .foreign_body = "{\"cpu_slots\":4}"},
+    {.method = "GET",
+     .pattern = API "/nodes/{name}/desired",
+     .least = AGENT,
+     .speaker = NODE,
+     .own = "/nodes/n/desired",
+     .foreign = "/nodes/m/desired"},
+    {.method = "GET", .pattern = API "/jobs", .least = VIEWER},
+    {.method = "POST", .pattern = API "/jobs", .least = SCIENTIST},
+    {.method = "GET", .pattern = API "/jobs/{id}", .least = VIEWER},
+    {.method = "POST", .pattern = API "/jobs/{id}/cancel", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/jobs/{id}/restart", .least = SCIENTIST},
+    {.method = "POST", .pattern = API "/jobs/{id}/resume", .least = SCIENTIST},
+    {.method = "GET", .pattern = API "/jobs/{id}/tasks", .least = VIEWER},
+    {.method = "GET", .pattern = API "/tasks/{id}/log", .least = VIEWER},
+    {.method = "POST",
+     .pattern = API "/tasks/{id}/log",
+     .least = AGENT,
+     .speaker = NODE,
+     .own = TASK "/log?attempt=1",
+     .own_body = "text",
+     .foreign = "/tasks/" TASK_M "/log?attempt=1",
+     .foreign_body = "text"},
+    {.method = "PUT",
+     .pattern = API "/tasks/{id}/status",
+     .least = AGENT,
+     .speaker = NODE,
+     .own = TASK "/status",
+     .own_body = "{\"attempt\":1,\"state\":\"running\",\"pid\":7}",
+     .foreign = "/tasks/" TASK_M "/status",
+     .foreign_body = "{\"attempt\":1,\"state\":\"running\",\"pid\":7}"},
+    {.method = "GET", .pattern = API "/runs", .least = VIEWER},
+    {.method = "GET",
+     .pattern = API "/runs/{id}",
+     .least = VIEWER,
+     .speaker = TRAINING,
+     .own = RUN,
+     .foreign = "/runs/run-other"},
+    {.method = "PATCH",
+     .pattern = API "/runs/{id}",
+     .least = SCIENTIST,
+     .speaker = TRAINING,
+     .own = RUN,
+     .own_body = "{\"summary\":{}}",
+     .foreign = "/runs/run-other",
+     .foreign_body = "{\"summary\":{}}"},
+    {.method = "GET",
+     .pattern = API "/runs/{id}/metrics",
+     .least = VIEWER,
+     .speaker = TRAINING,
+     .own = RUN "/metrics",
+     .foreign = "/runs/run-other/metrics"},
+    {.method = "POST",
+     .pattern = API "/runs/{id}/metrics",
+     .least = SCIENTIST,
+     .speaker = TRAINING,
+     .own = RUN "/metrics",
+     .own_body = "{\"metrics\":[]}",
+     .foreign = "/runs/run-other/metrics",
+     .foreign_body = "{\"metrics\":[]}"},
+    {.method = "GET", .pattern = API "/models", .least = VIEWER},
+    {.method = "GET", .pattern = API "/models/{name}", .least = VIEWER},
+    {.method = "GET", .pattern = API "/models/{name}/versions", .least = VIEWER},
+    {.method = "GET", .pattern = API "/models/{name}/versions/{version}", .least = VIEWER},
+    {.method = "POST",
+     .pattern = API "/models/{name}/versions",
+     .least = SCIENTIST,
+     .speaker = TRAINING,
+     .own = "/models/face/versions",
+     .own_body =
+         "{\"id\":\"00000000-0000-4000-8000-0000000000c1\",\"run\":\"run-own\",\"blob\":\"" SHA
+         "\"}",
+     .foreign = "/models/face/versions",
+     .foreign_body =
+         "{\"id\":\"00000000-0000-4000-8000-0000000000c2\",\"run\":\"run-other\",\"blob\":\"" SHA
+         "\"}"},
+    {.method = "PUT", .pattern = API "/blobs/{sha256}", .least = SCIENTIST, .speaker = TRAINING},
+    {.method = "GET", .pattern = API "/blobs/{sha256}", .least = VIEWER, .speaker = TRAINING},
+    {.method = "GET", .pattern = API "/ions", .least = VIEWER},
+    {.method = "POST", .pattern = API "/ions", .least = SCIENTIST},
+    {.method = "GET", .pattern = API "/ions/{name}", .least = VIEWER},
+    {.method = "DELETE", .pattern = API "/ions/{name}", .least = SCIENTIST},
+    {.method = "POST", .pattern = API "/ions/{name}/trigger", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/approve", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/reject", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/rollback", .least = OPERATOR},
+    {.method = "GET", .pattern = API "/ions/{name}/candidates", .least = VIEWER},
+    {.method = "GET", .pattern = API "/ions/{name}/policy-decisions", .least = VIEWER},
+    {.method = "GET",
+     .pattern = API "/ions/{name}/pipelines/{pipeline}/deployment",
+     .least = VIEWER,
+     .speaker = REPLICA,
+     .own = SEE "/deployment",
+     .foreign = "/ions/door/pipelines/other/deployment"},
+    {.method = "PUT",
+     .pattern = API "/ions/{name}/pipelines/{pipeline}/threshold",
+     .least = WORKER,
+     .speaker = REPLICA,
+     .own = SEE "/threshold",
+     .own_body = "{\"deployment_revision\":1,\"threshold\":0.5,\"rule\":\"gallery\"}",
+     .foreign = SEE "/threshold",
+     .foreign_body =
+         "{\"deployment_revision\":1,\"threshold\":0.5,\"rule\":\"gallery\",\"replica\":\"" JOB_P
+         "-1\"}"},
+    {.method = "PUT",
+     .pattern = API "/ions/{name}/pipelines/{pipeline}/replicas/{replica}",
+     .least = WORKER,
+     .speaker = REPLICA,
+     .own = SEE "/replicas/" JOB_P "-0",
+     .own_body = "{\"state\":\"STARTING\"}",
+     .foreign = SEE "/replicas/" JOB_P "-1",
+     .foreign_body = "{\"state\":\"STARTING\"}"},
+    {.method = "GET", .pattern = API "/ions/{name}/replicas", .least = VIEWER},
+    {.method = "GET", .pattern = API "/ions/{name}/members", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/ions/{name}/members/{person}", .least = OPERATOR},
+    {.method = "DELETE", .pattern = API "/ions/{name}/members/{person}", .least = OPERATOR},
+    {.method = "GET", .pattern = API "/decisions", .least = VIEWER},
+    {.method = "POST",
+     .pattern = API "/decisions",
+     .least = WORKER,
+     .speaker = REPLICA,
+     .own = "/decisions",
+     .own_body = "{\"decisions\":[{\"id\":\"00000000-0000-4000-8000-0000000000d1\",\"ion\":"
+                 "\"door\",\"pipeline\":\"see\",\"replica\":\"" JOB_P
+                 "-0\",\"camera\":\"c\",\"frame\":1,\"verdict\":\"deny\"}]}",
+     .foreign = "/decisions",
+     .foreign_body =
+         "{\"decisions\":[{\"id\":\"00000000-0000-4000-8000-0000000000d2\",\"ion\":\"door\","
+         "\"pipeline\":\"other\",\"camera\":\"c\",\"frame\":2,\"verdict\":\"deny\"}]}"},
+    {.method = "GET", .pattern = API "/decisions/summary", .least = VIEWER},
+    {.method = "GET", .pattern = API "/decisions/{id}", .least = VIEWER},
+    {.method = "GET", .pattern = API "/decisions/{id}/image", .least = VIEWER},
+    {.method = "POST",
+     .pattern = API "/health-reports",
+     .least = WORKER,
+     .speaker = REPLICA,
+     .own = "/health-reports",
+     .own_body =
+         "{\"ion\":\"door\",\"pipeline\":\"see\",\"signal\":\"brightness\",\"drifted\":false}",
+     .foreign = "/health-reports",
+     .foreign_body = "{\"ion\":\"gate\",\"pipeline\":\"see\",\"signal\":\"brightness\"}"},
+    {.method = "GET", .pattern = API "/events", .least = VIEWER},
+    {.method = "GET", .pattern = API "/alerts", .least = VIEWER},
+    {.method = "POST", .pattern = API "/alerts/{id}/acknowledge", .least = OPERATOR},
+    {.method = "GET", .pattern = API "/store/usage", .least = VIEWER},
+    {.method = "POST", .pattern = API "/store/sweep", .least = ADMIN},
+    {.method = "GET", .pattern = API "/retention", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/retention", .least = ADMIN},
+    {.method = "GET", .pattern = API "/stream", .least = VIEWER},
+};
+
+/* clang-format on */
+
+static char bearers[N_CALLERS][BEARER_BYTES]; /* of people by role, and of agents of node m */
+static char training[BEARER_BYTES], replica[BEARER_BYTES], agent[BEARER_BYTES];
+
+/** A door that watches, a node each for its jobs and for another's, and who may call. */
+static void set_up(void)
+{
+    callers_open();
+    make_caller("vic", "viewer", "", bearers[VIEWER]);
+    make_caller("oli", "operator", "", bearers[OPERATOR]);
+    make_caller("sam", "scientist", "", bearers[SCIENTIST]);
+    make_caller("eve", "admin", "", bearers[ADMIN]);
+    make_caller("agent-n", "agent", ",\"node\":\"n\"", agent);
+    make_caller("agent-m", "agent", ",\"node\":\"m\"", bearers[AGENT]);
+    EXPECT(204, "PUT " API "/nodes/n\n\n{\"cpu_slots\":4}");
+    EXPECT(204, "PUT " API "/nodes/m\n\n{\"cpu_slots\":4}");
+    EXPECT(200, "POST " API "/datasets\n\n{\"name\":\"staff\"}");
+    EXPECT(200, "POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":["
+                "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\","
+                "\"model\":\"face-embed\"},{\"name\":\"see\",\"type\":\"prediction\","
+                "\"source\":{\"kind\":\"http\"},\"gallery\":{\"dataset\":\"staff\"}}],"
+                "\"links\":[{\"from\":\"learn\",\"to\":\"see\"}]}");
+    EXPECT(200, "PUT " API "/blobs/" SHA "\n\nx");
+    place_job(&(struct placed_job){.id = JOB_T,
+                                   .task = TASK_T,
+                                   .kind = "train",
+                                   .node = "n",
+                                   .run = "run-own",
+                                   .spec = "{\"model_name\":\"face\"}"});
+    place_job(&(struct placed_job){.id = JOB_P,
+                                   .task = TASK_P,
+                                   .kind = "predict",
+                                   .node = "n",
+                                   .ion = "door",
+                                   .pipeline = "see"});
+    place_job(&(struct placed_job){
+        .id = JOB_M, .task = TASK_M, .kind = "train", .node = "m", .run = "run-other"});
+    task_bearer(TASK_T, training);
+    task_bearer(TASK_P, replica);
+}
+
+static void tear_down(void)
+{
+    callers_close();
+}
+
+/** The pattern with "x" for each parameter. */
+static const char *filled(const char *pattern)
+{
+    static char path[256];
+    char *to = path;
+    for (const char *p = pattern; *p != '\0'; p++) {
+        if (*p == '{') {
+            *to++ = 'x';
+            p += strcspn(p, "}");
+        } else {
+            *to++ = *p;
+        }
+    }
+    *to = '\0';
+    return path;
+}
+
+static int call_row(const struct row *row, const char *authorization, const char *path,
+                    const char *body)
+{
+    callers.may_wait = true;
+    return path == NULL ? ask_as(authorization, "%s %s\n\n%s", row->method, filled(row->pattern),
+                                 body != NULL ? body : "")
+                        : ask_as(authorization, "%s " API "%s\n\n%s", row->method, path,
+                                 body != NULL ? body : "");
+}
+
+static bool is_refused(int status)
+{
+    return status == 401 || status == 403;
+}
+
+START_TEST(the_table_names_every_route_and_no_other)
+{
+    ck_assert_uint_eq(api_n_routes, WEIR_ARRAY_LEN(rows));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < api_n_routes; k++) {
+            is_there = is_there || (strcmp(rows[i].method, api_routes[k].method) == 0 &&
+                                    strcmp(rows[i].pattern, api_routes[k].pattern) == 0);
+        }
+        ck_assert_msg(is_there, "%s %s is not there", rows[i].method, rows[i].pattern);
+    }
+}
+
+END_TEST
+
+START_TEST(who_shows_nothing_good_gets_only_what_is_open)
+{
+    static const char *const shown[] = {"", "Basic YW5uOmFubg==", "Bearer weir_wrong", "Bearer ",
+                                        "Bearer weir_task.x.1.00"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(shown); k++) {
+            int status = call_row(&rows[i], shown[k], NULL, NULL);
+            if (rows[i].least != ANYBODY) {
+                ck_assert_msg(status == 401, "%s %s with \"%s\": %d", rows[i].method,
+                              rows[i].pattern, shown[k], status);
+                ck_assert_str_eq(said_text("error.status"), "UNAUTH");
+                ck_assert_ptr_nonnull(said_header("WWW-Authenticate"));
+            } else {
+                ck_assert_msg(status != 403 && status < 500, "%s %s: %d", rows[i].method,
+                              rows[i].pattern, status);
+            }
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(each_role_may_what_the_one_before_may_and_no_more)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        for (enum least who = VIEWER; who <= ADMIN; who++) {
+            bool is_apart = rows[i].least == AGENT || rows[i].least == WORKER;
+            bool may = is_apart ? who == ADMIN : who >= rows[i].least;
+            int status = call_row(&rows[i], bearers[who], NULL, NULL);
+            ck_assert_msg(may != (status == 403) || rows[i].least == ANYBODY, "%s %s by %d: %d %s",
+                          rows[i].method, rows[i].pattern, (int)who, status,
+                          said_text("error.message"));
+            ck_assert_msg(status < 500 || !may, "%s %s: %d %s", rows[i].method, rows[i].pattern,
+                          status, said_text("error.message"));
+            if (!may) {
+                ck_assert_str_eq(said_text("error.status"), "DENIED");
+                ck_assert_ptr_nonnull(strstr(said_text("error.message"), "needs the role"));
+            }
+        }
+    }
+}
+
+END_TEST
+
+/** What its speaker shows for a row. */
+static const char *shown_for(enum speaker speaker)
+{
+    return speaker == TRAINING ? training : speaker == REPLICA ? replica : agent;
+}
+
+START_TEST(tasks_and_agents_reach_what_is_their_own)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        const struct row *row = &rows[i];
+        if (row->speaker != NOBODYS) {
+            int status = call_row(row, shown_for(row->speaker), row->own, row->own_body);
+            ck_assert_msg(!is_refused(status) && status < 500, "%s %s: %d %s", row->method,
+                          row->pattern, status, said_text("error.message"));
+            ck_assert_msg(row->own == NULL || status != 404, "%s %s: not found", row->method,
+                          row->pattern);
+        }
+        if (row->foreign != NULL) {
+            int status = call_row(row, shown_for(row->speaker), row->foreign, row->foreign_body);
+            /* to an agent the tasks of other nodes are not there */
+            ck_assert_msg(status == 403 || (row->speaker == NODE && status == 404), "%s %s: %d",
+                          row->method, row->pattern, status);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(tasks_and_agents_reach_nothing_else)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        const struct row *row = &rows[i];
+        bool is_open = row->least == ANYBODY, is_for_tasks = false;
+        is_for_tasks = row->speaker == TRAINING || row->speaker == REPLICA;
+        for (size_t k = 0; k < 2 && !is_open && !is_for_tasks; k++) {
+            int status = call_row(row, k == 0 ? training : replica, row->own, row->own_body);
+            ck_assert_msg(status == 403, "%s %s by a task: %d", row->method, row->pattern, status);
+        }
+        if (!is_open && row->speaker != NODE) {
+            int status = call_row(row, agent, row->own, row->own_body);
+            ck_assert_msg(status == 403, "%s %s by an agent: %d", row->method, row->pattern,
+                          status);
+        }
+        if (row->speaker == NODE) { /* the agent of the other node */
+            int status = call_row(row, bearers[AGENT], row->own, row->own_body);
+            ck_assert_msg(status == 403 || status == 404, "%s %s by another agent: %d", row->method,
+                          row->pattern, status);
+        }
+        if (row->speaker == REPLICA) { /* a task that is no replica */
+            int status = call_row(row, training, row->own, row->own_body);
+            ck_assert_msg(status == 403, "%s %s by a training: %d", row->method, row->pattern,
+                          status);
+        }
+        if (row->speaker == TRAINING && row->foreign != NULL) { /* a task without a run */
+            int status = call_row(row, replica, row->own, row->own_body);
+            ck_assert_msg(status == 403, "%s %s by a replica: %d", row->method, row->pattern,
+                          status);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(an_admin_may_what_agents_and_replicas_may)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        if (rows[i].own != NULL) {
+            int status = call_row(&rows[i], bearers[ADMIN], rows[i].own, rows[i].own_body);
+            ck_assert_msg(!is_refused(status) && status != 404, "%s %s: %d", rows[i].method,
+                          rows[i].pattern, status);
+        }
+    }
+}
+
+END_TEST
+
+START_TEST(reading_changes_nothing)
+{
+    EXPECT_STATUS(200, ask_as(bearers[ADMIN], "GET " API "/session")); /* its use is noted once */
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        const struct row *row = &rows[i];
+        if (strcmp(row->method, "GET") == 0 && row->least != ANYBODY) {
+            uint64_t before = weir_store_change(callers.fixture.store);
+            int status = call_row(row, bearers[ADMIN], row->own, NULL);
+            ck_assert_msg(!is_refused(status), "%s: %d", row->pattern, status);
+            ck_assert_msg(weir_store_change(callers.fixture.store) == before, "GET %s wrote",
+                          row->pattern);
+            status = ask_as(bearers[ADMIN], "HEAD %s", filled(row->pattern));
+            ck_assert_msg(status != 405 && status != 501, "HEAD %s: %d", row->pattern, status);
+        }
+    }
+}
+
+END_TEST
+
+/* The same paths with other methods, and paths that are none. */
+START_TEST(what_is_no_route_says_so)
+{
+    EXPECT_ERROR(501, "PATCH is not supported for", "PATCH " API "/jobs\n\n{}");
+    EXPECT_ERROR(501, "POST is not supported for", "POST " API "/openapi.json\n\n{}");
+    EXPECT_ERROR(404, "openapi.json", "GET " API "/job");
+    EXPECT_ERROR(404, "openapi.json", "GET " API "/jobs/a/b");
+    EXPECT_ERROR(404, "openapi.json", "GET /api/v2/jobs");
+    EXPECT_STATUS(404, ask_as("", "GET " API "/nothing")); /* no identity is needed to be told */
+}
+
+END_TEST
+
+START_TEST(the_document_has_every_route)
+{
+    EXPECT(200, "GET " API "/openapi.json");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        char method[8] = {0};
+        for (size_t k = 0; rows[i].method[k] != '\0'; k++) {
+            method[k] = (char)(rows[i].method[k] + ('a' - 'A'));
+        }
+        const json_t *path =
+            json_object_get(json_object_get(callers.body, "paths"), rows[i].pattern);
+        ck_assert_msg(json_is_object(json_object_get(path, method)), "%s %s is missing", method,
+                      rows[i].pattern);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("route", set_up, tear_down, the_table_names_every_route_and_no_other,
+                    who_shows_nothing_good_gets_only_what_is_open,
+                    each_role_may_what_the_one_before_may_and_no_more,
+                    tasks_and_agents_reach_what_is_their_own, tasks_and_agents_reach_nothing_else,
+                    an_admin_may_what_agents_and_replicas_may, reading_changes_nothing,
+                    what_is_no_route_says_so, the_document_has_every_route)
