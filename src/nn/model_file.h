@@ -1,5 +1,5 @@
 /**
- * Model files: a network written down as JSON or YAML.
+ * Model file: a network written as JSON or YAML.
  *
  *     input: [1, 28, 28]                     # C, H, W
  *     layers:
@@ -8,10 +8,10 @@
  *       - {name: fc, type: linear, k: classes}
  *     loss: {type: softmax}
  *
- * `from` names the layer (or "input") whose value a layer takes; without it, the layer before. `k:
- * classes` stands for the number of classes of the data, known when the graph is built. Every layer
- * but the last must be used by another. examples/models/lenet.yaml is a whole file; zoo.h makes the
- * built-in models in the same form. `name` and `description` beside `input` are for people.
+ * `from` names the layer (or "input") whose value a layer reads; without it, the layer before. `k:
+ * classes` is the number of classes of the data, known when the graph is built. Every layer but the
+ * last must be read by another. `name` and `description` beside `input` are for people.
+ * examples/models/lenet.yaml is a whole file. zoo.h makes the built-in models in the same form.
  *
  *     type          settings (default)
  *     conv          k, kernel, stride (1), pad (0), bias (true)      kernel, pad: n or [h, w]
@@ -26,11 +26,11 @@
  *     loss softmax                                                   none
  *     loss margin   scale (16), margin (0.3)
  *
- * A layer without a name is called after its type and its place ("relu_3"), the loss after its
- * type.
+ * A layer without a name is called after its type and its number ("relu_3"), the loss after its
+ * type. docs/reference/model-file.md has all settings.
  *
- * A `weir_model_spec` is such a file, parsed and kept as text; the text (canonical JSON) is what a
- * saved model carries as "weir.graph". A spec is immutable and may be read by any thread.
+ * A `weir_model_spec` is such a file, parsed and kept as text. A saved model carries the text
+ * (canonical JSON) as "weir.graph". A spec is immutable, and any thread may read it.
  */
 #ifndef WEIR_NN_MODEL_FILE_H
 #define WEIR_NN_MODEL_FILE_H
@@ -47,35 +47,40 @@
 struct weir_model_spec;
 
 /**
- * Parse a model: JSON if the first character is "{", else YAML. Form, names and references are
- * checked here, shapes in weir_model_spec_build. `what` names the source in errors.
- * @return INVALID with the place: "lenet.yaml: $.layers[3].kernel: expected integer > 0, got -1";
- * LIMIT (size or number of layers), NOMEM.
+ * Parses a model: JSON if the first character is "{", else YAML. It checks form, names and
+ * references; weir_model_spec_build checks shapes. `what` names the source in errors. The caller
+ * owns *out.
+ *
+ * @return INVALID with the position: "lenet.yaml: $.layers[3].kernel: expected integer > 0, got
+ *         -1"; LIMIT (size or number of layers); NOMEM.
  */
 weir_status weir_model_spec_parse(const char *text, size_t len, const char *what,
                                   struct weir_model_spec **out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The same from a file; also NOT_FOUND, DENIED, IO. */
+/** The same from a file. @return NOT_FOUND, DENIED, IO too. */
 weir_status weir_model_spec_load(const char *path, struct weir_model_spec **out,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 void weir_model_spec_destroy(struct weir_model_spec *spec);
 
-/** Canonical JSON, one layer per line, ends with a newline. Parsing it gives an equal spec. */
+/** Canonical JSON, one layer per line, with a newline at the end. Parsing it gives an equal spec.
+ *  The spec owns it. */
 const char *weir_model_spec_text(const struct weir_model_spec *spec);
 
-/** The input of the model. */
+/** Shape of the model's input. */
 struct weir_shape weir_model_spec_input(const struct weir_model_spec *spec);
 
 /**
- * Build the graph for data of n_classes classes. 0 = not known: then "classes" and the margin loss
- * are refused. A softmax over another number of logits than n_classes is refused.
- * @return INVALID with the place as above, NOMEM. The caller owns *out.
+ * Builds the graph for data of n_classes classes. 0: the number is not known, and "classes" and the
+ * margin loss are refused. A softmax over another number of logits than n_classes is refused. The
+ * caller owns *out.
+ *
+ * @return INVALID with the position as above, NOMEM.
  */
 weir_status weir_model_spec_build(const struct weir_model_spec *spec, int32_t n_classes,
                                   struct weir_graph **out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** From text to graph in one call. */
+/** Parses and builds in one call. The caller owns *out. */
 weir_status weir_model_build(const char *text, int32_t n_classes, struct weir_graph **out,
                              struct weir_error *err) WEIR_MUST_CHECK;
 

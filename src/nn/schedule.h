@@ -1,28 +1,30 @@
 /**
- * Learning-rate schedules: pure functions of the step.
+ * Schedule: the learning rate as a pure function of the step.
  *
  *     struct weir_schedule schedule;
- *     weir_schedule_parse("cosine", &(struct weir_schedule_span){.learning_rate = 0.1, .epochs =
- * 20, .warmup_epochs = 1, .steps_per_epoch = 375}, &schedule, err); double lr =
- * weir_schedule_rate(&schedule, step);
+ *     struct weir_schedule_span span = {.learning_rate = 0.1, .epochs = 20, .warmup_epochs = 1,
+ *                                       .steps_per_epoch = 375};
+ *     weir_schedule_parse("cosine", &span, &schedule, err);
+ *     double lr = weir_schedule_rate(&schedule, step);
  *
- * A schedule is written in epochs by people and kept in steps of the global batch, so it does not
- * depend on how many workers share the batch, and resuming needs nothing but the step's number.
+ * People write a schedule in epochs. It is kept in steps of the global batch. So it does not depend
+ * on how many workers share the batch, and resuming needs only the number of the step.
  *
  * During warm-up (step < n_warmup) every schedule rises linearly: base * (step + 1) / n_warmup.
- * With t = step - n_warmup and T = n_steps - n_warmup, after it:
+ * After it, with t = step - n_warmup and T = n_steps - n_warmup:
  *
  *     constant   base
  *     step       base * gamma^(number of milestones <= step)
- *     piecewise  the rate of the last milestone <= step, base before the first
- *     polynomial floor + (base - floor) * (1 - t / T)^power, and floor from step n_steps on
- *     cosine     floor + (base - floor) * (1 + cos(pi * t / T)) / 2, and floor from step n_steps on
- *                (Loshchilov and Hutter, ICLR 2017, equation 5, without restarts)
+ *     piecewise  the rate of the last milestone <= step; base before the first
+ *     polynomial floor + (base - floor) * (1 - t / T)^power; floor from step n_steps on
+ *     cosine     floor + (base - floor) * (1 + cos(pi * t / T)) / 2; floor from step n_steps on
  *
- * Warm-up is Goyal et al.'s (arXiv 1706.02677, 2.2); piecewise and polynomial are TensorFlow's
- * PiecewiseConstantDecay and PolynomialDecay, polynomial without floor also PyTorch's PolynomialLR.
+ * Sources: warm-up is Goyal et al. (arXiv 1706.02677, 2.2). cosine is Loshchilov and Hutter (ICLR
+ * 2017, equation 5, without restarts). piecewise and polynomial are TensorFlow's
+ * PiecewiseConstantDecay and PolynomialDecay; polynomial without floor is also PyTorch's
+ * PolynomialLR.
  *
- * Any thread; nothing is allocated.
+ * Any thread may call these functions. Nothing is allocated.
  */
 #ifndef WEIR_NN_SCHEDULE_H
 #define WEIR_NN_SCHEDULE_H
@@ -39,15 +41,15 @@ struct weir_schedule_type;
 struct weir_schedule {
     const struct weir_schedule_type *type;
     double base;       /**< Learning rate after warm-up. */
-    double floor;      /**< cosine, polynomial: where it ends. Default 0. */
+    double floor;      /**< cosine, polynomial: the final rate. Default 0. */
     double power;      /**< polynomial: > 0. Default 1: a line. */
     double gamma;      /**< step: factor at each milestone. Default 0.1. */
     uint64_t n_steps;  /**< Steps of the whole training, warm-up included. */
     uint64_t n_warmup; /**< Steps of warm-up. */
-    /** step, piecewise: increasing, from the first step of training. */
+    /** step, piecewise: increasing; counted from the first step of training. */
     uint64_t milestones[WEIR_SCHEDULE_MILESTONES_MAX];
     size_t n_milestones;
-    double rates[WEIR_SCHEDULE_MILESTONES_MAX]; /**< piecewise: from each milestone on. */
+    double rates[WEIR_SCHEDULE_MILESTONES_MAX]; /**< piecewise: the rate from each milestone on. */
     size_t n_rates;
 };
 
@@ -62,7 +64,7 @@ struct weir_schedule_type {
 /** All schedules, for help texts. Static. */
 const struct weir_schedule_type *weir_schedule_types(size_t *out_n);
 
-/** What a schedule is stretched over. */
+/** The training that a schedule covers. */
 struct weir_schedule_span {
     double learning_rate;     /**< > 0. */
     double epochs;            /**< > 0. */
@@ -71,12 +73,15 @@ struct weir_schedule_span {
 };
 
 /**
- * Read a schedule: "NAME" or "NAME:key=value,key=value".
- * Settings: cosine: floor (learning rate). polynomial: floor, power. step: gamma, milestones
- * (epochs, increasing, joined by "/": "milestones=30/60/80"; without them at one half and three
- * quarters of the epochs). piecewise: milestones, and rates (>= 0, as many, joined by "/"); it has
- * no defaults.
- * @return INVALID naming the part that is wrong and what was expected.
+ * Reads a schedule: "NAME" or "NAME:key=value,key=value". The keys are:
+ *
+ *     cosine      floor (learning rate)
+ *     polynomial  floor, power
+ *     step        gamma, milestones (epochs, increasing, separated by "/": "milestones=30/60/80";
+ *                 default: one half and three quarters of the epochs)
+ *     piecewise   milestones, rates (>= 0, as many, separated by "/"); no defaults
+ *
+ * @return INVALID, naming the wrong part and what was expected.
  */
 weir_status weir_schedule_parse(const char *text, const struct weir_schedule_span *span,
                                 struct weir_schedule *out, struct weir_error *err) WEIR_MUST_CHECK;

@@ -1,7 +1,6 @@
 /**
- * Zoo: the built-in models, each a function from an input shape to a model file (model_file.h).
- * Nothing here is special to the rest of nn: what a zoo model is made of can be printed, edited and
- * trained again as a file.
+ * Zoo: the built-in models. Each is a function from an input shape to a model file (model_file.h).
+ * The rest of nn does not know them: a zoo model can be printed, edited and trained as a file.
  *
  *     name        what it is                                              parameters
  *     ----        ----------                                              ----------
@@ -23,14 +22,14 @@
  *     mobilenet_v1  names of its own, rectifiers bounded at 6             4,231,976 (224x224)
  *     mobilenet_v2  torchvision's                                         3,504,872 (224x224)
  *
- * Parameters are those of 1000 classes where the input is coloured, else of 10. Where a model is
- * said to be torchvision's, its parameters have the names and shapes of torchvision's state_dict
- * (which has "num_batches_tracked" besides), so weights can be carried over by name. What
- * torchvision does with the picture before its first layer (transform_input) is not part of a
- * model. alexnet and vgg have no adaptive pool: at their own size it changes nothing, at another
- * the first linear layer takes what there is.
+ * "parameters" counts those of 1000 classes where the input is coloured, else of 10. A model said
+ * to be torchvision's has the parameter names and shapes of torchvision's state_dict, which has
+ * "num_batches_tracked" besides. So weights can be carried over by name. A model does not include
+ * what torchvision does with the image before its first layer (transform_input). alexnet and vgg
+ * have no adaptive pool: at their own size it changes nothing; at another, the first linear layer
+ * takes what there is.
  *
- * Any thread.
+ * Any thread may call these functions.
  */
 #ifndef WEIR_NN_ZOO_H
 #define WEIR_NN_ZOO_H
@@ -48,33 +47,33 @@ struct weir_buf;
 struct weir_zoo_model {
     const char *name;
     const char *doc;         /**< One line. */
-    struct weir_shape shape; /**< Input if none is given. */
-    int32_t min_side;        /**< Rows and columns it wants at least; 0 or 1: few. */
-    /** Appends the model file for this input; failures stay in the buffer's status. */
+    struct weir_shape shape; /**< Default input. */
+    int32_t min_side;        /**< Least rows and columns of the input. */
+    /** Appends the model file for this input. Failures stay in the buffer's status. */
     void (*write)(const char *name, const struct weir_shape *shape, struct weir_buf *out);
 };
 
 /** All models, for help texts. Static. */
 const struct weir_zoo_model *weir_zoo_models(size_t *out_n);
 
-/** By name; NULL if there is none. */
+/** The row of this name; NULL if there is none. */
 const struct weir_zoo_model *weir_zoo_find(const char *name);
 
 /**
- * The model file of a zoo model. `shape` NULL = the model's own.
- * @return NOT_FOUND naming the models there are; NOMEM.
+ * Makes the model file of a zoo model. `shape` NULL: the model's own. The caller owns *out.
+ *
+ * @return NOT_FOUND, naming the models there are; NOMEM.
  */
 weir_status weir_zoo_spec(const char *name, const struct weir_shape *shape,
                           struct weir_model_spec **out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Spec and graph in one call. Also INVALID: an input too small, naming the layer. */
+/** weir_zoo_spec and weir_model_spec_build in one call. @return INVALID too: the input is too
+ *  small; the layer is named. */
 weir_status weir_zoo_build(const char *name, const struct weir_shape *shape, int32_t n_classes,
                            struct weir_graph **out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/**
- * What a user calls a model: a name of the zoo, else the path of a model file (it contains "/" or
- * "."), whose own input then stands and `shape` is not used.
- */
+/** The model that a user names: a name of the zoo, or the path of a model file, which contains "/"
+ *  or ".". A file has its own input, and `shape` is not used then. The caller owns *out. */
 weir_status weir_zoo_resolve(const char *name_or_path, const struct weir_shape *shape,
                              struct weir_model_spec **out, struct weir_error *err) WEIR_MUST_CHECK;
 

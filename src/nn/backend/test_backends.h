@@ -1,4 +1,4 @@
-/** The back-ends that tests compare, slow and obvious first, and how many of them may run here. */
+/** The back-ends that tests compare, the slow and obvious one first, and how many may run here. */
 #ifndef WEIR_NN_TEST_BACKENDS_H
 #define WEIR_NN_TEST_BACKENDS_H
 
@@ -15,7 +15,8 @@
 static const struct weir_backend *const backends[2] = {&weir_reference_backend,
                                                        &weir_onednn_backend};
 
-/** Back-ends and precisions that tests go through; those of f32 first, in the order of backends. */
+/** Back-ends and precisions that tests go through. Those of f32 come first, in the order of
+ *  backends. */
 #define N_FORMS 4
 
 static inline const struct weir_backend *form_backend(int i_form)
@@ -28,7 +29,7 @@ static inline enum weir_precision form_precision(int i_form)
     return i_form / 2 ? WEIR_PRECISION_BF16 : WEIR_PRECISION_F32;
 }
 
-/** Can it run here? oneDNN wants instructions for bf16. */
+/** Can it run here? oneDNN needs instructions for bf16. */
 static inline bool has_form(int i_form)
 {
     bool is_onednn = i_form % 2 == 1;
@@ -39,7 +40,7 @@ static inline bool has_form(int i_form)
     return !is_onednn || (N_BACKENDS > 1 && (i_form < 2 || has_bf16));
 }
 
-/** The way of convolving that a test of oneDNN in f32 takes besides direct sums. */
+/** The convolution algorithm that tests of oneDNN in f32 use besides the direct one. */
 static inline enum weir_convolution other_convolution(void)
 {
     bool has_avx512 = false;

@@ -11,7 +11,7 @@
 
 #define RANDOM_GRAPH_CLASSES 5
 
-/* Everything a random graph is grown from. */
+/* A random graph while it grows. */
 struct random_graph {
     struct weir_graph *graph;
     struct weir_rng rng;
@@ -31,7 +31,7 @@ static inline int32_t rg_pick(struct random_graph *g, int32_t n)
     return (int32_t)weir_rng_below(&g->rng, (uint64_t)n);
 }
 
-/* A bias only where no batch norm can follow at once: it would take the bias out again, and leave a
+/* A bias only where no batch norm can follow at once: the batch norm would cancel it and leave a
  * gradient that is nothing but rounding. */
 static inline weir_value_t rg_conv(struct random_graph *g, weir_value_t x, int32_t k,
                                    int32_t stride, bool can_have_bias)
@@ -48,7 +48,8 @@ static inline weir_value_t rg_conv(struct random_graph *g, weir_value_t x, int32
     return weir_graph_conv(g->graph, rg_name(g), x, &p);
 }
 
-/* x -> [conv bn relu conv bn] + shortcut -> relu, as residual networks have it, in either order. */
+/* x -> [conv bn relu conv bn] + shortcut -> relu, the block of residual networks, in either
+ * order. */
 static inline weir_value_t rg_residual(struct random_graph *g, weir_value_t x, int32_t k,
                                        bool has_projection)
 {
@@ -73,7 +74,7 @@ static inline weir_value_t rg_residual(struct random_graph *g, weir_value_t x, i
     return weir_graph_relu(g->graph, rg_name(g), y);
 }
 
-/* One more piece on top of x (k channels); may change the channels through *k. */
+/* Adds one more piece to x (k channels). It may change the channels through *k. */
 static inline weir_value_t rg_grow(struct random_graph *g, weir_value_t x, int32_t *k)
 {
     struct weir_graph *graph = g->graph;
@@ -151,12 +152,12 @@ static inline struct weir_graph *random_graph(uint64_t seed, int n_pieces, bool 
     for (int i = 0; i < n_pieces; i++) {
         x = rg_grow(&g, x, &k);
     }
-    weir_value_t places = rg_pick(&g, 2) == 0 ? weir_graph_flatten(g.graph, rg_name(&g), x) : -1;
-    if (places >= 0 || rg_pick(&g, 2) == 0) {
+    weir_value_t flat = rg_pick(&g, 2) == 0 ? weir_graph_flatten(g.graph, rg_name(&g), x) : -1;
+    if (flat >= 0 || rg_pick(&g, 2) == 0) {
         x = weir_graph_global_pool(g.graph, rg_name(&g), x);
     }
-    if (places >= 0) {
-        x = weir_graph_concat(g.graph, rg_name(&g), (weir_value_t[]){x, places}, 2);
+    if (flat >= 0) {
+        x = weir_graph_concat(g.graph, rg_name(&g), (weir_value_t[]){x, flat}, 2);
     }
     x = weir_graph_linear(g.graph, rg_name(&g), x, 1 + RANDOM_GRAPH_CLASSES, rg_pick(&g, 2) == 0);
     x = weir_graph_prelu(g.graph, rg_name(&g), x);

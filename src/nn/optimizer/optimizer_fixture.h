@@ -1,4 +1,4 @@
-/** What optimizer_test.c and optimizer_rules_test.c update. */
+/** The parameters that optimizer_test.c and optimizer_rules_test.c update. */
 #ifndef WEIR_NN_OPTIMIZER_FIXTURE_H
 #define WEIR_NN_OPTIMIZER_FIXTURE_H
 
@@ -13,8 +13,8 @@ enum { N = 1000, SEED = 7 };
 
 static const char *const names[] = {"sgd", "rmsprop", "adam", "adamw", "lars", "lamb"};
 
-/* Trainable: [0,300) decayed, [300,310) not, a gap [310,320), [320,901) decayed; [901,1000) is a
- * running statistic. Given out of order, as nothing says they are sorted. */
+/* Trainable: [0,300) decayed, [300,310) not, a gap [310,320), [320,901) decayed. [901,1000) is a
+ * running statistic. They are not sorted, because nothing requires it. */
 static const struct weir_param params[] = {
     {.name = "b.weight",
      .first_elem = 320,

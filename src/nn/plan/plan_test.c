@@ -301,8 +301,8 @@ START_TEST(no_tensor_is_overwritten_while_it_is_needed)
 END_TEST
 
 /* The bytes of an image that a value lies in; none outside the slab. */
-static bool do_places_meet(const struct net_plan *plan, const struct task_schedule *s, int32_t a,
-                           int32_t b)
+static bool do_locations_overlap(const struct net_plan *plan, const struct task_schedule *s,
+                                 int32_t a, int32_t b)
 {
     if (s->data[a].kind != LOCATION_SLAB || s->data[b].kind != LOCATION_SLAB) {
         return false;
@@ -336,7 +336,7 @@ static void check_row_tiles(const struct net_plan *plan, const char *where)
                     bool can_differ = writer->op.n_row_tiles == 0 || reads_other_rows(reader, j);
                     if (!is_alone && can_differ && reader->op.kind != LAYER_INPUT &&
                         (reader->in[j] == writer->out ||
-                         do_places_meet(plan, s, reader->in[j], writer->out))) {
+                         do_locations_overlap(plan, s, reader->in[j], writer->out))) {
                         ck_abort_msg("%s: %s reads what %s writes in stage %d", where,
                                      reader->op.name, writer->op.name, stage);
                     }

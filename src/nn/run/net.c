@@ -133,8 +133,8 @@ static weir_status map_params(struct weir_net *net, const struct weir_net_config
                : WEIR_OK;
 }
 
-/* Slices differ by one image at most. So do batched slices, except the last, which may have fewer.
- * */
+/* Slices differ by one image at most. So do batched slices, except the last, which may have
+ * fewer. */
 enum { MAX_TILE_SIZES = 3 };
 
 static int32_t tile_sizes(const struct net_plan *plan, const struct op *op, int32_t *sizes)

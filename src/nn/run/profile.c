@@ -165,8 +165,8 @@ void weir_profile_span(struct weir_profile *profile, const char *name, uint64_t 
 
 /* ---- what an operation is worth -------------------------------------------------------------- */
 
-/* A record of an op with row tiles is of one of them; one of an update is of its part of the rows.
- * */
+/* A record of an op with row tiles is of one of them; one of an update is of its part of the
+ * rows. */
 static double n_records_of_image(const struct op *op, const struct record *record)
 {
     int32_t n = record->what == PROFILE_GRADIENT_AND_UPDATE ? op->n_updates : op->n_row_tiles;

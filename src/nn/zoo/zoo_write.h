@@ -1,7 +1,5 @@
-/**
- * What the families of the zoo write their model files with. Every function appends to a buffer and
- * leaves failures in its status. For zoo*.c only.
- */
+/** Writing model files, for the families of the zoo. Every function appends to a buffer and leaves
+ *  failures in the buffer's status. */
 #ifndef WEIR_NN_ZOO_WRITE_H
 #define WEIR_NN_ZOO_WRITE_H
 
@@ -18,21 +16,23 @@ struct zoo_name zoo_inside(const char *block, const char *part);
 /** "features." and 3: "features.3". */
 struct zoo_name zoo_numbered(const char *stem, int n);
 
-/** Everything before the first layer. */
+/** Writes everything before the first layer. */
 void zoo_begin(struct weir_buf *out, const char *name, const struct weir_shape *shape);
-/** One layer; `fmt` makes its settings, each with a comma before it. */
+/** Writes one layer. `fmt` gives its settings, each with a comma before it. */
 void zoo_layer(struct weir_buf *out, const char *name, const char *type, const char *fmt, ...)
     WEIR_PRINTF(4, 5);
-/** A layer without settings. */
+/** Writes a layer without settings. */
 void zoo_plain(struct weir_buf *out, const char *name, const char *type);
-/** A square convolution without bias that keeps the size, but for the stride. Gives its name. */
+/** Writes a square convolution without bias, padded so that only the stride changes the size.
+ *  @return Its name. */
 struct zoo_name zoo_conv(struct weir_buf *out, struct zoo_name name, struct zoo_name from, int k,
                          int kernel, int stride);
 #define ZOO_MAX_CONCAT 6
-/** 2 to ZOO_MAX_CONCAT values along their channels. Gives its name. */
+/** Writes the concatenation of 2 to ZOO_MAX_CONCAT values along their channels. @return Its
+ *  name. */
 struct zoo_name zoo_concat(struct weir_buf *out, struct zoo_name name, const struct zoo_name *parts,
                            int n);
-/** Everything behind the last layer, of a classifier. */
+/** Writes everything behind the last layer of a classifier. */
 void zoo_end_softmax(struct weir_buf *out);
 
 /* The families: zoo_plain.c, zoo_resnet.c, zoo_densenet.c, zoo_inception.c, zoo_mobilenet.c. */

@@ -162,8 +162,7 @@ weir_status fast_norm_backward(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
-/* ---- element-wise -----------------------------------------------------------------------------
- */
+/* ---- element-wise ------------------------------------------------------------------------- */
 
 static float ceiling(const struct op *op)
 {
@@ -282,8 +281,7 @@ weir_status fast_dropout_backward(const struct op *op, const struct op_tile *til
     return WEIR_OK;
 }
 
-/* ---- concatenation ----------------------------------------------------------------------------
- * */
+/* ---- concatenation -------------------------------------------------------------------------- */
 
 weir_status fast_concat_forward(const struct op *op, const struct op_tile *tile)
 {
@@ -319,8 +317,7 @@ weir_status fast_concat_backward(const struct op *op, const struct op_tile *tile
     return WEIR_OK;
 }
 
-/* ---- images as vectors ------------------------------------------------------------------------
- */
+/* ---- images as vectors -------------------------------------------------------------------- */
 
 weir_status fast_flatten_forward(const struct op *op, const struct op_tile *tile)
 {

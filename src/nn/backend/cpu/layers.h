@@ -1,6 +1,9 @@
-/** Layers between convolutions and linears, channels last, on the vector kernels. */
-#ifndef WEIR_NN_ONEDNN_LAYERS_H
-#define WEIR_NN_ONEDNN_LAYERS_H
+/**
+ * Layers between convolutions and linears, channels last, by the vector kernels. Each function is a
+ * kernel of struct op_kernels (op.h).
+ */
+#ifndef WEIR_NN_CPU_LAYERS_H
+#define WEIR_NN_CPU_LAYERS_H
 
 #include "nn/backend/op.h"
 

@@ -1,12 +1,14 @@
 /**
- * Primitives: oneDNN's C API (2.x), as far as Weir needs it. Only this file and conv*.c know it.
+ * Primitives: oneDNN's C API (2.x), as far as Weir needs it. This file, conv*.c and peak.c use it;
+ * nothing else does.
  *
- * A primitive is created for one thread per call, with scratch memory given by the caller, and is
- * then run by any of the net's threads at once: each has its own memory objects, whose addresses
- * are set at every run. Creating one is the only thing here that allocates.
+ * A primitive runs in one thread and uses scratch memory of the caller. Any of the net's threads
+ * may run it, several at the same time: each has memory objects of its own, whose addresses are set
+ * at every run. Creating a primitive allocates; running it does not (oneDNN itself allocates and
+ * frees a few hundred bytes per call).
  */
-#ifndef WEIR_NN_ONEDNN_PRIMITIVE_H
-#define WEIR_NN_ONEDNN_PRIMITIVE_H
+#ifndef WEIR_NN_CPU_PRIMITIVE_H
+#define WEIR_NN_CPU_PRIMITIVE_H
 
 #include "nn/backend/slab.h"
 #include "nn/nn.h"
@@ -16,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Pieces of memory that weights' copies are taken from: each twice the one before. */
+/** Pieces of memory for copies of weights. Each is twice as large as the one before. */
 #define DNN_MAX_PIECES 32
 
 struct dnn_context {
@@ -26,28 +28,28 @@ struct dnn_context {
     struct slab pieces[DNN_MAX_PIECES];
 };
 
-/** @return UNSUPPORTED if the processor has no instructions for the precision. */
+/** Makes a context. @return UNSUPPORTED if the processor has no instructions for the precision. */
 weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
                      struct weir_error *err);
 void dnn_close(void *context);
 
-/** Zeroed memory at a multiple of 64, until dnn_close; in huge pages if there is much. While a net
- * is prepared. @return NULL if memory is out. */
+/** Zeroed memory at a multiple of 64, valid until dnn_close; in huge pages if it is large. Call it
+ *  while a net is prepared. @return NULL if memory is out. */
 void *dnn_take(struct dnn_context *context, size_t n_bytes);
 
-/** One OpenMP thread for oneDNN's calls from this thread: parallelism is the net's own affair. */
+/** Sets oneDNN's calls from this thread to one OpenMP thread: the net itself is parallel. */
 void dnn_enter_thread(void);
 
 /** May this process use the processor's matrix registers (AMX, in bf16)? oneDNN has then asked the
- * system for them. */
+ *  kernel for them. */
 bool dnn_has_tiles(void);
 
-/** Is memory so far from what multiplies that passes over it should be saved where that costs
- * something else? On processors with AMX: a Xeon's core reads 20 GB/s and copies 15 where it
- * multiplies 240 GFLOP/s in f32 and more than 1,000 in bf16. */
+/** Is memory so slow, compared with the arithmetic, that saving passes over it pays for other
+ *  costs? True on processors with AMX: a Xeon core reads 20 GB/s and copies 15, and computes 240
+ *  GFLOP/s in f32 and more than 1,000 in bf16. */
 bool dnn_is_memory_far(void);
 
-/** oneDNN's status as ours, with a sentence. */
+/** Translates oneDNN's status; err gets a sentence with `what`. */
 weir_status dnn_check(dnnl_status_t status, const char *what, struct weir_error *err);
 
 #define PRIMITIVE_MAX_ARGS 5 /* with the scratchpad */
@@ -55,7 +57,7 @@ weir_status dnn_check(dnnl_status_t status, const char *what, struct weir_error 
 struct primitive {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
-    dnnl_exec_arg_t *args; /**< n_threads rows of n_args; the scratchpad is the last. */
+    dnnl_exec_arg_t *args; /**< n_threads rows of n_args; the last is the scratchpad. */
     int32_t n_args, n_threads;
     size_t scratch_bytes;
 };
@@ -68,25 +70,25 @@ struct primitive_arg {
 
 /** What a forward primitive does with its result before it stores it. */
 struct primitive_tail {
-    bool has_sum;  /**< Add what the destination holds. */
-    bool has_relu; /**< Then this; NaN passes. */
+    bool has_sum;  /**< Adds what the destination holds. */
+    bool has_relu; /**< Then applies ReLU; NaN passes. */
 };
 
 /**
- * Create from an operation descriptor; `hint` is the forward primitive of a backward one, or NULL.
- * Leaves p->primitive NULL, and returns WEIR_OK, if oneDNN only has its slow reference code for it:
- * Weir's own must then be used. Arguments are attached by primitive_attach.
+ * Creates a primitive from an operation descriptor. `hint` is the forward primitive of a backward
+ * one, or NULL. If oneDNN has only its slow reference code, p->primitive stays NULL and the status
+ * is WEIR_OK: Weir's own kernel must be used. Attach arguments with primitive_attach.
  */
 weir_status primitive_create(const struct dnn_context *context, const void *op_desc,
                              const struct primitive *hint, struct primitive_tail tail,
                              struct primitive *p, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** A copy between two layouts of the same dimensions. */
+/** Creates a copy between two layouts of the same dimensions. */
 weir_status primitive_create_reorder(const struct dnn_context *context,
                                      const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
                                      struct primitive *p, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Memory objects for each thread; addresses come with each run. */
+/** Makes memory objects for each thread. Addresses come with each run. */
 weir_status primitive_attach(const struct dnn_context *context, struct primitive *p,
                              const struct primitive_arg *args, int32_t n_args,
                              struct weir_error *err) WEIR_MUST_CHECK;
@@ -96,7 +98,7 @@ void primitive_destroy(struct primitive *p);
 /** The layout the primitive chose for an argument ("dnnl_query_weights_md" …). */
 const dnnl_memory_desc_t *primitive_layout(const struct primitive *p, dnnl_query_t what);
 
-/** Run with these addresses, in the order of primitive_attach, and this thread's scratch. */
+/** Runs with these addresses, in the order of primitive_attach, and with this thread's scratch. */
 weir_status primitive_run(const struct dnn_context *context, const struct primitive *p,
                           int32_t i_thread, void *const *addresses, void *scratch) WEIR_MUST_CHECK;
 

@@ -1,13 +1,13 @@
 /**
- * The reference kernels: every layer as its formula reads, one element at a time, sums in double.
- * Slow and obvious; every other back-end is tested against them. They work in either layout
- * (op_at).
+ * Reference kernels: every layer as its formula reads, one element at a time, with sums in double.
+ * They are slow and obvious. Every other back-end is tested against them. They work in either
+ * layout (op_at).
  *
- * Of bf16 they know one thing: weights that multiply are rounded to it. The net rounds what they
- * write (weir_backend.keeps_f32).
+ * In bf16 they round the weights that are multiplied. The net rounds what they write
+ * (weir_backend.keeps_f32).
  *
- * Compiled twice: as `…_f32` into the library, and as `…_f64` into their own test, which compares
- * gradients with finite differences in double precision.
+ * They are compiled twice: as `…_f32` into the library, and as `…_f64` into their own test, which
+ * compares gradients with finite differences in double precision.
  */
 #ifndef WEIR_NN_REFERENCE_KERNELS_H
 #define WEIR_NN_REFERENCE_KERNELS_H
@@ -42,9 +42,9 @@ weir_status REF(l2_normalise_backward)(const struct op *op, const struct op_tile
 weir_status REF(layer_norm_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(layer_norm_backward)(const struct op *op, const struct op_tile *tile);
 
-/** The caller's N, C, H, W input into the op's layout. */
+/** Copies the caller's N, C, H, W input into the op's layout. */
 weir_status REF(input_forward)(const struct op *op, const struct op_tile *tile);
-/** Between types: in memory both are `real`. */
+/** Converts between types. In memory both are `real`. */
 weir_status REF(cast_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(cast_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(relu_forward)(const struct op *op, const struct op_tile *tile);
@@ -79,10 +79,10 @@ weir_status REF(margin_loss_forward)(const struct op *op, const struct op_tile *
 weir_status REF(margin_loss_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct op_tile *tile);
 
-/** The table of all of them, by layer_kind. */
+/** The table of all kernels, by layer_kind. */
 extern const struct op_kernels REF(kernels)[LAYER_KIND_COUNT];
 
-/** Element i of the weights that a convolution or linear multiplies with. */
+/** Element i of the weights as a convolution or linear multiplies it: rounded in bf16. */
 static inline double ref_weight(const struct op *op, size_t i)
 {
     real value = op->params[OP_WEIGHT].value[i];
@@ -90,15 +90,15 @@ static inline double ref_weight(const struct op *op, size_t i)
                                           : (double)bf16_to_f32(bf16_from_f32((float)value));
 }
 
-/** dx = value, or dx += value where the tile asks for it. */
+/** dx = value, or dx += value if the tile says so. */
 static inline void ref_put(const struct op_tile *tile, int32_t i_in, size_t at, double value)
 {
     real *dx = tile->dx[i_in];
     dx[at] = (real)(tile->dx_adds[i_in] ? (double)dx[at] + value : value);
 }
 
-/** Largest of n scores, the first of equals; -1 if one is not a number, so that NaN is never right.
- */
+/** Index of the largest of n scores; the first of equals; -1 if one is NaN, so that NaN never
+ *  counts as correct. */
 static inline int32_t ref_argmax(const real *scores, int32_t n)
 {
     int32_t best = 0;

@@ -63,8 +63,7 @@ weir_status REF(softmax_loss_backward)(const struct op *op, const struct op_tile
     return WEIR_OK;
 }
 
-/* ---- additive angular margin ------------------------------------------------------------------
- */
+/* ---- additive angular margin -------------------------------------------------------------- */
 
 /* Class weights over their norms, and the norms behind them. */
 weir_status REF(margin_loss_refresh)(const struct op *op, int32_t i_thread, void *scratch)

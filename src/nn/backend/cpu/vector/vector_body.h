@@ -34,8 +34,7 @@ static void from_f32(const float *x, void *y_, bool adds, size_t total)
     }
 }
 
-/* ---- batch norm --------------------------------------------------------------------------------
- */
+/* ---- batch norm --------------------------------------------------------------------------- */
 
 static void norm_sums(const void *x_, size_t n_pixels, size_t c, double *sum, double *squares)
 {
@@ -184,8 +183,7 @@ static void norm_backward(const struct norm_gradient *job)
     }
 }
 
-/* ---- element-wise ------------------------------------------------------------------------------
- */
+/* ---- element-wise ------------------------------------------------------------------------- */
 
 static void relu(const void *x_, void *y_, float ceiling, size_t total)
 {

@@ -1,17 +1,17 @@
 /**
- * Two rows of bfloat16 side by side: dwords with the first row's element in the lower half, as the
- * instructions that multiply pairs want them. For files compiled for AVX-512.
+ * Bf16 pairs: two rows of bfloat16 interleaved. A dword has the first row's element in its lower
+ * half, which is what the instructions that multiply pairs read. For files compiled for AVX-512.
  */
-#ifndef WEIR_NN_ONEDNN_BF16_PAIR_H
-#define WEIR_NN_ONEDNN_BF16_PAIR_H
+#ifndef WEIR_NN_CPU_BF16_PAIR_H
+#define WEIR_NN_CPU_BF16_PAIR_H
 
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BF16_PAIRS = 16 }; /* of a vector */
+enum { BF16_PAIRS = 16 }; /* in a vector */
 
-/** Of both rows n elements, 1 to 16; zeros behind them. */
+/** Interleaves n elements of both rows, 1 to 16. The rest is zeros. */
 static inline __m512i bf16_pair_some(const uint16_t *first, const uint16_t *second, size_t n)
 {
     __mmask16 mask = (__mmask16)(n >= BF16_PAIRS ? 0xffff : (1U << n) - 1);
@@ -20,7 +20,7 @@ static inline __m512i bf16_pair_some(const uint16_t *first, const uint16_t *seco
     return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-/** Of both rows 32 elements, to two vectors: half of the instructions. */
+/** Interleaves 32 elements of both rows into two vectors, with half of the instructions. */
 static inline void bf16_pair_two(const uint16_t *first, const uint16_t *second, void *to,
                                  void *to_next)
 {

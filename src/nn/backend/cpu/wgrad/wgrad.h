@@ -1,21 +1,22 @@
 /**
- * Weight gradients of convolutions and linears as products of matrices of our own: for each cell of
- * the kernel, the sum over pixels of dy's channels times those of the pixel of x that the cell
- * meets there. An image that a linear reads is one pixel of all its elements.
+ * Wgrad: weight gradients of convolutions and linears by our own matrix products (GEMM). For each
+ * kernel tap the gradient is a sum over pixels: dy's channels times the channels of the pixel of x
+ * that the tap meets there. For a linear, an image is one pixel of all its elements.
  *
  *     const struct wgrad_kernels *kernels = wgrad_choose(op);   // NULL: none is worth it
  *     if (kernels) { scratch = kernels->scratch_bytes(op); … kernels->run(op, tile); }
  *
- * With vectors, pixels are taken in panels, packed so that the inner loop reads straight on
- * whatever the number of channels: oneDNN's loops read channels-last tensors with strides that fill
- * a few sets of the first cache over and over (bf16, 64 -> 256 channels at 56 x 56, one Zen 4 core:
- * 134 GFLOP/s by oneDNN, see bench/README.md). Pixels whose cell lies in the padding are left out.
- * With the processor's matrix registers (wgrad_amx.c) pixels are packed once for all cells.
- * Either way sums of what is packed together are in f32 and added in order: the same bits whatever
- * thread runs it, but not whatever processor.
+ * With vectors, pixels are packed in panels, so that the inner loop reads memory in order whatever
+ * the number of channels. oneDNN's loops read channels-last tensors with strides that fill a few
+ * sets of the first cache over and over (bf16, 64 -> 256 channels at 56 x 56, one Zen 4 core: 134
+ * GFLOP/s by oneDNN, see bench/README.md). Pixels whose tap lies in the padding are left out. With
+ * the processor's matrix registers (wgrad_amx.c) pixels are packed once for all taps.
+ *
+ * Either way, what is packed together is summed in f32, in order. The bits are the same whichever
+ * thread runs it, but not on every processor.
  */
-#ifndef WEIR_NN_ONEDNN_PRODUCT_H
-#define WEIR_NN_ONEDNN_PRODUCT_H
+#ifndef WEIR_NN_WGRAD_H
+#define WEIR_NN_WGRAD_H
 
 #include "nn/backend/op.h"
 
@@ -25,24 +26,24 @@
 
 struct wgrad_kernels {
     /**
-     * The gradient of op.gradient_batch images into op.params[OP_WEIGHT].gradient, row-major, and
-     * that of a bias if the op has one. The tile's x[0], dy and scratch are used; scratch is of
-     * scratch_bytes, 64-byte aligned.
+     * Makes the gradient of op.gradient_batch images in op.params[OP_WEIGHT].gradient, row-major,
+     * and that of the bias if the op has one. It uses the tile's x[0], dy and scratch. Scratch has
+     * scratch_bytes and is aligned to 64 bytes.
      */
     void (*run)(const struct op *op, const struct op_tile *tile);
     size_t (*scratch_bytes)(const struct op *op);
 };
 
-/** What makes the op's gradient best on this machine; NULL: none of these can, or oneDNN is faster.
- */
+/** The kernels that make the op's gradient fastest on this machine; NULL: none can, or oneDNN is
+ *  faster. */
 const struct wgrad_kernels *wgrad_choose(const struct op *op);
 
-/** For f32 with AVX-512; bf16 with its instructions for that; convolutions in bf16 of two images
- * and more with those, and with AMX. */
+/** v4: f32 with AVX-512. bf16: with AVX-512's bf16 instructions. bf16_pairs: convolutions in bf16
+ *  of two images and more, with the same instructions. amx: the same with AMX. */
 extern const struct wgrad_kernels wgrad_kernels_v4, wgrad_kernels_bf16, wgrad_kernels_bf16_pairs,
     wgrad_kernels_amx;
 
-/** Has this machine the instructions of one of these? Asks the system for AMX, if it is that. */
+/** Has this machine the instructions of these kernels? For AMX it asks the kernel for them. */
 bool wgrad_is_supported(const struct wgrad_kernels *kernels);
 
 #endif

@@ -10,8 +10,7 @@ enum { SLAB = 512 };
  * too often. */
 #define CHUNK_BYTES ((size_t)1 << 20)
 
-/* ---- where things are --------------------------------------------------------------------------
- */
+/* ---- where things are --------------------------------------------------------------------- */
 
 static int32_t tap_shift(const struct axis *axis, int32_t tap)
 {
@@ -165,8 +164,7 @@ struct pixel_pair pixel_pair_find(const struct pixel_gemm *gemm, const real *ten
     return (struct pixel_pair){first, has_second ? first + elems : gemm->zeros, has_second};
 }
 
-/* ---- packing -----------------------------------------------------------------------------------
- */
+/* ---- packing ------------------------------------------------------------------------------ */
 
 void pixel_pair_pack(struct pixel_pair pixels, size_t n, char *to, size_t panel_bytes)
 {
@@ -261,11 +259,10 @@ static void pack_x(const struct pixel_gemm *gemm, size_t first, size_t n, char *
     }
 }
 
-/* ---- adding up ---------------------------------------------------------------------------------
- */
+/* ---- adding up ---------------------------------------------------------------------------- */
 
 /* Where the pixels of x begin, in a panel, that the tap meets in the chunk's first row. */
-static size_t cell_bytes(const struct pixel_gemm *gemm, int32_t tap_h, int32_t tap_w)
+static size_t tap_offset_bytes(const struct pixel_gemm *gemm, int32_t tap_h, int32_t tap_w)
 {
     int32_t phase =
         count_stride_phases(&gemm->h, tap_phase(&gemm->h, tap_h)) * gemm->w.n_stride_phases +
@@ -299,7 +296,8 @@ static struct panels tap_panels(const struct pixel_gemm *gemm, int32_t i_tap, co
 {
     const struct chunk *chunk = &gemm->chunk;
     const struct weir_conv_params *p = &gemm->op->conv;
-    struct panels panels = {.x = x + cell_bytes(gemm, i_tap / p->kernel_w, i_tap % p->kernel_w),
+    struct panels panels = {.x = x +
+                                 tap_offset_bytes(gemm, i_tap / p->kernel_w, i_tap % p->kernel_w),
                             .dy = dy,
                             .x_bytes = chunk->x_total * PIXEL_BYTES * n_stride_phases(gemm),
                             .dy_bytes = chunk->dy_total * PIXEL_BYTES,

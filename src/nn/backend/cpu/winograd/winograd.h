@@ -1,19 +1,21 @@
 /**
  * Convolutions of 3x3 kernels with stride 1 by Winograd's minimal filtering F(4x4, 3x3) (Lavin and
- * Gray, arXiv 1509.09308), f32, channels last: 36 products instead of 144 for sixteen results.
+ * Gray, arXiv 1509.09308), in f32, channels last. Sixteen results take 36 multiplications instead
+ * of 144.
  *
- * A picture is cut into patches of 4x4 results, each of which reads 6x6 pixels. Patches and kernels
- * are taken to 36 *points*, where a convolution is a product of matrices per point, and back:
+ * An image is cut into patches of 4x4 results. A patch reads 6x6 pixels. Patches and kernels are
+ * transformed to 36 points. At a point, a convolution is a matrix product. The result is
+ * transformed back:
  *
  *     y = A' [ (G g G') . (B' x B) ] A        dg = G' [ (A dy A') . (B' x B) ] G
  *
- * The polynomial's points are 0, +-5/8, +-3/2 and infinity, which lose less to rounding than the
- * usual 0, +-1, +-2. Kernels are taken there once, when they change, and are then shared by all
- * pictures and threads; patches are taken there block by block, so that a block stays in cache.
- * The gradient by x is a convolution too, of dy with turned kernels.
+ * The polynomial's points are 0, +-5/8, +-3/2 and infinity. They lose less to rounding than the
+ * usual 0, +-1, +-2. Kernels are transformed once, when they change, and all images and threads
+ * share them. Patches are transformed block by block, so that a block stays in cache. The gradient
+ * by x is a convolution too, of dy with flipped kernels.
  *
- * Nothing here allocates or keeps state; a call uses the scratch it is handed. The bits of a result
- * depend on the call's own pictures alone. NaN and infinities spread over their patch.
+ * Nothing here allocates or keeps state. A call uses the scratch that it is given. The bits of a
+ * result depend on the call's own images alone. NaN and infinities spread over their patch.
  */
 #ifndef WEIR_NN_WINOGRAD_H
 #define WEIR_NN_WINOGRAD_H
@@ -22,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What is convolved: n pictures of h x w with c channels into out_h x out_w with k. */
+/** The sizes: n images of h x w with c channels become out_h x out_w with k channels. */
 struct winograd_form {
     int32_t n, c, h, w;
     int32_t k, out_h, out_w;
@@ -53,13 +55,14 @@ struct winograd_gradient {
 
 /** The kernels of one kind of processor. */
 struct winograd_kernels {
-    /** k x c x 3 x 3 at their points; for the gradient by x turned, and from k channels to c. */
+    /** Transforms k x c x 3 x 3 kernels to their points. For the gradient by x: flipped, and from k
+     *  channels to c. */
     void (*kernels)(const float *rows, int32_t k, int32_t c, bool is_flipped, float *points);
     void (*convolve)(const struct winograd_convolution *job);
     void (*gradient)(const struct winograd_gradient *job);
 };
 
-/** For this machine; NULL: it has no vector instructions for which this would pay. */
+/** The table for this machine; NULL: it has no vector instructions for which Winograd pays. */
 const struct winograd_kernels *winograd_kernels(void);
 
 /** Bytes of the points of kernels from c channels to k. */

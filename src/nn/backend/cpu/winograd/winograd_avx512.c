@@ -8,7 +8,7 @@
 #define COLUMNS (WINOGRAD_PANEL / WINOGRAD_LANES)
 
 /* A matrix product: out[r][k] (+)= sum over t of a[r][t] * b[t][k]. */
-struct product {
+struct gemm {
     const float *a, *b;
     size_t n_terms;
     size_t a_row, a_term; /* floats from one row of a, and from one term, to the next */
@@ -19,7 +19,7 @@ struct product {
 };
 
 /* COLUMNS vectors of n_rows rows, with their sums in registers. */
-ALWAYS_INLINE void multiply_rows(const struct product *p, size_t n_rows)
+ALWAYS_INLINE void multiply_rows(const struct gemm *p, size_t n_rows)
 {
     vec sums[ROWS][COLUMNS];
     const float *a = p->a, *b = p->b;
@@ -63,22 +63,22 @@ ALWAYS_INLINE void multiply_rows(const struct product *p, size_t n_rows)
 #define EACH_ROW_COUNT(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 /* clang-format on */
 #define MULTIPLY(n)                                                                                \
-    __attribute__((noinline)) static void multiply_##n(const struct product *p)                    \
+    __attribute__((noinline)) static void multiply_##n(const struct gemm *p)                       \
     {                                                                                              \
         multiply_rows(p, n);                                                                       \
     }
 EACH_ROW_COUNT(MULTIPLY)
 
 #define ENTRY(n) multiply_##n,
-static void (*const multiply_by_rows[])(const struct product *p) = {NULL, EACH_ROW_COUNT(ENTRY)};
+static void (*const multiply_by_rows[])(const struct gemm *p) = {NULL, EACH_ROW_COUNT(ENTRY)};
 
 /* A panel of `n_rows` rows, any number: in runs of about equal length. */
-static void multiply(const struct product *whole, size_t n_rows)
+static void multiply(const struct gemm *whole, size_t n_rows)
 {
     size_t n_runs = (n_rows + ROWS - 1) / ROWS;
     for (size_t i = 0; i < n_runs; i++) {
         size_t first = i * n_rows / n_runs, end = (i + 1) * n_rows / n_runs;
-        struct product run = *whole;
+        struct gemm run = *whole;
         run.a += first * run.a_row;
         run.out += first * run.out_row;
         multiply_by_rows[end - first](&run);
@@ -151,23 +151,22 @@ static void convolve(const struct winograd_convolution *job)
         const float *points = job->points;
         for (size_t p = 0; p < WINOGRAD_POINTS; p++) {
             for (size_t k = 0; k < n_out; k += WINOGRAD_PANEL, points += c * WINOGRAD_PANEL) {
-                const struct product product = {.a = in + p * blocks.in_point,
-                                                .b = points,
-                                                .n_terms = c,
-                                                .a_row = blocks.in_row,
-                                                .a_term = 1,
-                                                .b_term = WINOGRAD_PANEL,
-                                                .out = out + p * blocks.out_point + k,
-                                                .out_row = blocks.out_row};
-                multiply(&product, n);
+                const struct gemm gemm = {.a = in + p * blocks.in_point,
+                                          .b = points,
+                                          .n_terms = c,
+                                          .a_row = blocks.in_row,
+                                          .a_term = 1,
+                                          .b_term = WINOGRAD_PANEL,
+                                          .out = out + p * blocks.out_point + k,
+                                          .out_row = blocks.out_row};
+                multiply(&gemm, n);
             }
         }
         patches_from_points(job, &blocks, first, n, out);
     }
 }
 
-/* ---- gradients of kernels ----------------------------------------------------------------------
- */
+/* ---- gradients of kernels ----------------------------------------------------------------- */
 
 /* Output channels first_k to end_k of dy, and their sums. */
 static void gradients_to_blocks(const struct winograd_gradient *job,
@@ -244,16 +243,16 @@ static void part_of_gradient(const struct winograd_gradient *job,
         gradients_to_blocks(job, blocks, first_k, end_k, first, n, out, sums);
         for (size_t p = 0; p < WINOGRAD_POINTS; p++) {
             for (size_t k = 0; k < end_k - first_k; k += WINOGRAD_PANEL) {
-                const struct product product = {.a = in + p * blocks->in_point,
-                                                .b = out + p * blocks->out_point + k,
-                                                .n_terms = n,
-                                                .a_row = 1,
-                                                .a_term = blocks->in_row,
-                                                .b_term = blocks->out_row,
-                                                .out = products + p * n_c * blocks->n_part + k,
-                                                .out_row = blocks->n_part,
-                                                .adds = first > 0};
-                multiply(&product, n_c);
+                const struct gemm gemm = {.a = in + p * blocks->in_point,
+                                          .b = out + p * blocks->out_point + k,
+                                          .n_terms = n,
+                                          .a_row = 1,
+                                          .a_term = blocks->in_row,
+                                          .b_term = blocks->out_row,
+                                          .out = products + p * n_c * blocks->n_part + k,
+                                          .out_row = blocks->n_part,
+                                          .adds = first > 0};
+                multiply(&gemm, n_c);
             }
         }
         for (size_t k = 0; k < end_k - first_k; k++) {
@@ -275,8 +274,7 @@ static void gradient(const struct winograd_gradient *job)
     }
 }
 
-/* ---- kernels -----------------------------------------------------------------------------------
- */
+/* ---- kernels ------------------------------------------------------------------------------ */
 
 /* The kernels of 16 output channels: taps `tap` floats apart, channels `channel`. */
 static void kernels_to_points(const float *from, size_t channel, size_t n, bool is_flipped,

@@ -1,4 +1,4 @@
-/** How a call is cut into blocks. For winograd's own files. */
+/** How a call is cut into blocks. */
 #ifndef WEIR_NN_WINOGRAD_PRIVATE_H
 #define WEIR_NN_WINOGRAD_PRIVATE_H
 
@@ -7,18 +7,18 @@
 #include "base/macros.h"
 
 enum {
-    WINOGRAD_OUT = 4,     /**< A patch's results are so many in a row … */
-    WINOGRAD_IN = 6,      /**< … and what it reads. */
-    WINOGRAD_POINTS = 36, /**< Of a patch or a kernel. */
+    WINOGRAD_OUT = 4,     /**< Results of a patch in a row. */
+    WINOGRAD_IN = 6,      /**< Pixels in a row that a patch reads. */
+    WINOGRAD_POINTS = 36, /**< Points of a patch or a kernel. */
     WINOGRAD_LANES = 16,
     WINOGRAD_PANEL =
-        32, /**< Output channels whose kernels lie together, and are computed together. */
+        32, /**< Output channels whose kernels lie together and are computed together. */
 };
 
-/** Patches that are taken to their points together, and the memory of that. */
+/** Patches that are transformed together, and their memory. */
 struct winograd_blocks {
-    size_t n_patches;         /**< Of all pictures. */
-    size_t n_across, n_image; /**< Of a row of patches, and of a picture. */
+    size_t n_patches;         /**< Of all images. */
+    size_t n_across, n_image; /**< In a row of patches, and in an image. */
     size_t n_block;           /**< Patches of a block. */
     size_t in_row, in_point;  /**< Floats from one patch to the next, and from point to point. */
     size_t out_row, out_point;

@@ -82,14 +82,14 @@ static void free_bench(struct bench *b)
 static void add_pixel(struct bench *b, int32_t n, int32_t h, int32_t w, size_t y, size_t k)
 {
     const struct winograd_form *f = &b->form;
-    for (int32_t cell = 0; cell < 9; cell++) {
-        int32_t at_h = h + cell / 3 - f->pad_h, at_w = w + cell % 3 - f->pad_w;
+    for (int32_t tap = 0; tap < 9; tap++) {
+        int32_t at_h = h + tap / 3 - f->pad_h, at_w = w + tap % 3 - f->pad_w;
         if (at_h < 0 || at_w < 0 || at_h >= f->h || at_w >= f->w) {
             continue;
         }
         size_t x = (size_t)((n * f->h + at_h) * f->w + at_w) * (size_t)f->c;
         for (size_t c = 0; c < (size_t)f->c; c++) {
-            size_t i = (k * (size_t)f->c + c) * 9 + (size_t)cell;
+            size_t i = (k * (size_t)f->c + c) * 9 + (size_t)tap;
             b->right_y[y] += (double)b->x[x + c] * (double)b->kernels[i];
             b->right_dx[x + c] += (double)b->dy[y] * (double)b->kernels[i];
             b->right_kernels[i] += (double)b->dy[y] * (double)b->x[x + c];
@@ -240,9 +240,9 @@ static void fill_from_photograph(struct bench *b, const uint8_t *pixels)
     for (size_t i = 0; i < b->n_x; i++) {
         size_t k = i % 32, h = i / 32 / (size_t)b->form.w, w = i / 32 % (size_t)b->form.w;
         float sum = 0;
-        for (size_t cell = 0; cell < 9; cell++) {
-            size_t at = (h + cell / 3) * FACE_W + w + cell % 3;
-            sum += kernels[k][cell] * (float)pixels[at] / 255;
+        for (size_t tap = 0; tap < 9; tap++) {
+            size_t at = (h + tap / 3) * FACE_W + w + tap % 3;
+            sum += kernels[k][tap] * (float)pixels[at] / 255;
         }
         b->x[i] = fmaxf(sum, 0);
     }
