@@ -1,5 +1,6 @@
 #include "data/dataset.h"
 
+#include "base/grow.h"
 #include "data/dataset_private.h"
 
 #include <dirent.h>
@@ -20,15 +21,7 @@ weir_status dataset_nomem(struct weir_error *err)
 
 weir_status name_list_add(struct name_list *list, const char *name)
 {
-    if (list->n == list->cap) {
-        size_t cap = list->cap == 0 ? 64 : 2 * list->cap;
-        char **names = realloc(list->names, cap * sizeof *names);
-        if (names == NULL) {
-            return WEIR_ERR_NOMEM;
-        }
-        list->names = names;
-        list->cap = cap;
-    }
+    WEIR_TRY(weir_grow(&list->names, sizeof *list->names, list->n, &list->cap));
     char *copy = strdup(name);
     if (copy == NULL) {
         return WEIR_ERR_NOMEM;

@@ -1,5 +1,7 @@
 #include "predict/outbox_index.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,16 +29,11 @@ void outbox_index_fini(struct outbox_index *index)
     memset(index, 0, sizeof *index);
 }
 
-/* FNV-1a, and a finisher because the buckets take the low bits. */
+/* With a finisher, because the buckets take the low bits. */
 uint64_t outbox_key(const char *camera, int64_t frame)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *c = camera; *c != '\0'; c++) {
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
-    }
-    for (int i = 0; i < 8; i++) {
-        hash = (hash ^ (uint8_t)((uint64_t)frame >> (8 * i))) * 0x100000001b3u;
-    }
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, camera);
+    hash = weir_hash_bytes(hash, &frame, sizeof frame);
     hash ^= hash >> 32;
     hash *= 0xd6e8feb86659fd93u;
     return hash ^ (hash >> 32);

@@ -1,6 +1,7 @@
 #include "predict/outbox_log.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/log.h"
 
 #include <dirent.h>
@@ -92,15 +93,7 @@ static bool parse_name(const char *name, uint64_t *out)
 
 static weir_status add_segment(struct outbox_log *log, uint64_t start, uint64_t size)
 {
-    if (log->n_segments == log->cap) {
-        size_t cap = log->cap == 0 ? 16 : log->cap * 2;
-        struct segment *grown = realloc(log->segments, cap * sizeof *grown);
-        if (grown == NULL) {
-            return WEIR_ERR_NOMEM;
-        }
-        log->segments = grown;
-        log->cap = cap;
-    }
+    WEIR_TRY(weir_grow(&log->segments, sizeof *log->segments, log->n_segments, &log->cap));
     log->segments[log->n_segments++] = (struct segment){start, size};
     return WEIR_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/names.h"
 #include "sim/import.h"
 
@@ -47,10 +48,7 @@ const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t le
     if (len == 0) {
         return NULL;
     }
-    uint64_t hash = 0xcbf29ce484222325U;
-    for (size_t i = 0; i < len; i++) {
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3U;
-    }
+    uint64_t hash = weir_hash_bytes(WEIR_HASH_BEGIN, text, len);
     struct trace_text_entry **bucket = &trace->texts->buckets[(hash ^ hash >> 32) % N_BUCKETS];
     for (struct trace_text_entry *entry = *bucket; entry != NULL; entry = entry->next) {
         if (entry->len == len && memcmp(entry->text, text, len) == 0) {

@@ -1,5 +1,7 @@
 #include "store/stmt.h"
 
+#include "base/hash.h"
+
 #include "store/store_private.h"
 
 #include <assert.h>
@@ -7,15 +9,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    }
-    return hash;
-}
 
 /** After one of these SQLite may have undone the whole transaction, so it must not go on. */
 static bool breaks_transaction(weir_status status)
@@ -127,7 +120,7 @@ weir_status weir_stmt_open(struct weir_txn *txn, const char *sql, const struct w
         }
         return txn->broken.status;
     }
-    uint64_t hash = hash_text(sql);
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, sql);
     struct weir_stmt *stmt = cache_find(txn->connection, sql, hash);
     if (stmt == NULL) {
         WEIR_TRY(stmt_new(txn, sql, hash, &stmt, err));

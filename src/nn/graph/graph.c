@@ -1,5 +1,7 @@
 #include "graph.h"
 
+#include "base/grow.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -134,17 +136,11 @@ static bool can_append(struct weir_graph *graph, enum layer_kind kind, const cha
 
 static bool grow(struct weir_graph *graph)
 {
-    if (graph->n_layers < graph->capacity) {
-        return true;
-    }
-    int32_t capacity = graph->capacity ? 2 * graph->capacity : 32;
-    struct graph_layer *layers = realloc(graph->layers, (size_t)capacity * sizeof(*layers));
-    if (!layers) {
-        fail(graph, WEIR_ERR_NOMEM, "out of memory for %d layers", capacity);
+    if (weir_grow(&graph->layers, sizeof(*graph->layers), (size_t)graph->n_layers,
+                  &graph->capacity) != WEIR_OK) {
+        fail(graph, WEIR_ERR_NOMEM, "out of memory for a layer behind %d", graph->n_layers);
         return false;
     }
-    graph->layers = layers;
-    graph->capacity = capacity;
     return true;
 }
 

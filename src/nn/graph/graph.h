@@ -54,7 +54,8 @@ struct graph_layer {
 
 struct weir_graph {
     struct graph_layer *layers;
-    int32_t n_layers, capacity;
+    int32_t n_layers;
+    size_t capacity;
     weir_value_t input, loss; /**< -1 while there is none. */
     struct weir_error first;  /**< First failure of a builder; WEIR_OK if there is none. */
 };

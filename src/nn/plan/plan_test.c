@@ -368,7 +368,7 @@ START_TEST(ops_that_batch_slices_find_what_they_need)
         struct net_plan *plan;
         char where[32];
         ck_assert_msg(plan_create(graph, &config, &plan, &err) == WEIR_OK, "%s", err.message);
-        snprintf(where, sizeof(where), "seed %d, joined", (int)seed);
+        snprintf(where, sizeof(where), "seed %d, batched slices", (int)seed);
         check_schedule(plan, &plan->training, true, where);
         check_schedule(plan, &plan->training, false, where);
         check_schedule(plan, &plan->inference, true, where);

@@ -1,5 +1,7 @@
 #include "net.h"
 
+#include "base/hash.h"
+
 #include <sched.h>
 
 #define DEFAULT_BUCKET_BYTES ((size_t)1 << 20)
@@ -93,7 +95,7 @@ static void take_small(struct weir_net *net)
             op->saved = slab_take(slab, n_classes * (channels + 1) * sizeof(real));
             op->scores = slab_take(slab, batch * n_classes * sizeof(real));
         }
-        op->dropout_key = net->seed ^ net_hash_name(op->name);
+        op->dropout_key = net->seed ^ weir_hash_text(WEIR_HASH_BEGIN, op->name);
         op->dropout_first = net->first_image;
         op->smoothing = net->label_smoothing;
     }

@@ -87,8 +87,6 @@ struct weir_net {
 weir_status net_make_params(struct weir_net *net) WEIR_MUST_CHECK;
 /** Points the ops' parameters into the slabs. */
 void net_bind_params(struct weir_net *net);
-/** Number of the random stream that belongs to a parameter or layer of this name (FNV-1a). */
-uint64_t net_hash_name(const char *name);
 
 /** net_run.c: makes the programs of a net that has a plan. */
 weir_status net_make_programs(struct weir_net *net) WEIR_MUST_CHECK;

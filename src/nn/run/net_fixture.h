@@ -4,6 +4,7 @@
 
 #include "nn/nn.h"
 
+#include "base/hash.h"
 #include "base/test_main.h"
 #include "nn/backend/test_backends.h"
 #include "nn/graph/random_graph_test.h"
@@ -79,12 +80,8 @@ static inline struct weir_step_result train_step(struct weir_net *net, uint64_t 
 static inline uint64_t hash_weights(struct weir_net *net)
 {
     size_t n;
-    const unsigned char *bytes = (const void *)weir_net_weights(net, &n);
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < n * sizeof(float); i++) {
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    }
-    return hash;
+    const float *weights = weir_net_weights(net, &n);
+    return weir_hash_bytes(WEIR_HASH_BEGIN, weights, n * sizeof *weights);
 }
 
 #endif

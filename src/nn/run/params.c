@@ -1,5 +1,6 @@
 #include "net.h"
 
+#include "base/hash.h"
 #include "base/rng.h"
 
 #include <math.h>
@@ -135,15 +136,6 @@ void net_bind_params(struct weir_net *net)
     (void)bind_gradients(net);
 }
 
-uint64_t net_hash_name(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++) {
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    }
-    return hash;
-}
-
 /* Standard deviation of an op's initial weights: He et al. 2015; over outputs for convolutions (as
  * PyTorch's ResNet), over inputs for linears; margin weights only have a direction. */
 static double initial_deviation(const struct op *op)
@@ -177,7 +169,7 @@ static void init_op(struct weir_net *net, const struct op *op, uint64_t seed)
     } else if (weight->index >= 0) {
         struct weir_rng rng;
         double deviation = initial_deviation(op);
-        weir_rng_init(&rng, seed, net_hash_name(net->params[weight->index].name));
+        weir_rng_init(&rng, seed, weir_hash_text(WEIR_HASH_BEGIN, net->params[weight->index].name));
         for (size_t i = 0; i < weight->n_elems; i++) {
             weight->value[i] = (float)(deviation * weir_rng_normal(&rng));
         }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "endpoint/sink/jsonl.h"
 
@@ -235,10 +236,7 @@ static void sink_free(struct sink *sink)
 /* A name for the place that follows from the path. */
 static void reader_name(const char *path, char out[32])
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *c = path; *c != '\0'; c++) {
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
-    }
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, path);
     (void)snprintf(out, 32, "jsonl-%016" PRIx64, hash);
 }
 

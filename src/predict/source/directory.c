@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "endpoint/source/directory.h"
 #include "predict/camera_list.h"
@@ -133,10 +134,8 @@ static void scan_camera(struct source *source, struct camera *camera)
 /* With several replicas each has its share of the cameras. */
 static bool is_ours(const struct source *source, const char *camera)
 {
-    uint64_t replicas = (uint64_t)source->config.spec->n_replicas, hash = 0xcbf29ce484222325u;
-    for (const char *c = camera; *c != '\0'; c++) {
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
-    }
+    uint64_t replicas = (uint64_t)source->config.spec->n_replicas;
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, camera);
     return (hash >> 32) % replicas == (uint64_t)source->config.spec->rank;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "endpoint/source/http.h"
 #include "http/http.h"
@@ -29,10 +30,7 @@ static const struct weir_source_http *options_of(const struct source_config *con
 /* Decisions wake the requests that wait for them, and 1/64 of the others. */
 static uint64_t topic_of(const char *camera, int64_t number)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)number;
-    for (const char *c = camera; *c != '\0'; c++) {
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
-    }
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN ^ (uint64_t)number, camera);
     return (uint64_t)1 << (hash >> 58);
 }
 
