@@ -29,11 +29,15 @@ def quoted(cell):
     return re.findall(r"`([^`]+)`", cell)
 
 
-def identifier_parts(name):
-    return re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower())
+def identifier_parts(name, terms=()):
+    """The words of an identifier; a term of several words is one (bf16_pairs)."""
+    snake = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+    for term in terms:
+        snake = re.sub(rf"(?<![a-z0-9]){term}(?![a-z0-9])", term.replace("_", ""), snake)
+    return re.findall(r"[a-z0-9]+", snake)
 
 
-def words_of(path, text):
+def words_of(path, text, terms):
     """(line, word, is text that people see) of all that the lint looks at."""
     if path.suffix not in (".c", ".h", ".ts", ".tsx"):
         for match in re.finditer(r"[A-Za-z]+", text):
@@ -43,7 +47,7 @@ def words_of(path, text):
         if token[0].startswith(("//", "/*")):
             continue
         is_text = token[0][0] in "\"'`"
-        for word in re.findall(r"[A-Za-z]+", token[0].lower()) if is_text else identifier_parts(token[0]):
+        for word in re.findall(r"[A-Za-z]+", token[0].lower()) if is_text else identifier_parts(token[0], terms):
             yield token.start(), word, is_text
 
 
@@ -57,19 +61,20 @@ def main():
         str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file() and "build" not in p.parts]
     rules = [(set(quoted(words)), use, tuple(quoted(where)), "text" in kinds)
              for words, use, where, kinds in rows("Words that are not used")]
+    several = {term.replace(" ", "_") for _, use, _, _ in rules for term in re.split("[,;] ", use) if " " in term}
     for name in files:
         here = [rule for rule in rules if any(name == at or name.startswith(at + "/") for at in rule[2])]
         path = ROOT / name
         if not here or path.suffix not in (".c", ".h", ".ts", ".tsx", ".md", ".scd", ".yaml") or name == "docs/glossary.md":
             continue
         text = path.read_text(encoding="utf-8")
-        for at, word, is_text in words_of(path, text):
+        for at, word, is_text in words_of(path, text, several):
             for words, use, _, with_text in here:
                 if word in words and (with_text or not is_text):
                     counts[word, name.split("/")[1] if "/" in name else name] += 1
                     problems.append(f"{name}:{text.count(chr(10), 0, at) + 1}: \"{word}\": say {use}")
         for words, use, _, _ in here:
-            if words & set(identifier_parts(path.stem)):
+            if words & set(identifier_parts(path.stem, several)):
                 problems.append(f"{name}: the file's name: say {use}")
     if "--count" in sys.argv:
         for (word, where), n in sorted(counts.items(), key=lambda entry: (entry[0][1], -entry[1])):

@@ -238,14 +238,14 @@ static struct weir_net *make_small(const char *conv, int32_t n_classes, uint64_t
     return made;
 }
 
-/** The parameters of `from` but the one of index i_left_out, as plain safetensors, and a stranger.
- */
+/** The parameters of `from` but the one of index i_left_out, as plain safetensors, and a tensor that
+ * the net does not have. */
 static void write_plain(struct weir_net *from, size_t i_left_out)
 {
     struct weir_safetensors_tensor tensors[16];
     size_t n_params = 0, n = 0;
     const struct weir_param *params = weir_net_params(from, &n_params);
-    const float stranger[1] = {7};
+    const float foreign[1] = {7};
     for (size_t i = 0; i < n_params; i++) {
         if (i == i_left_out) {
             continue;
@@ -260,7 +260,7 @@ static void write_plain(struct weir_net *from, size_t i_left_out)
         n++;
     }
     tensors[n++] = (struct weir_safetensors_tensor){
-        .name = "bn.num_batches_tracked", .dims = {1}, .n_dims = 1, .data = stranger};
+        .name = "bn.num_batches_tracked", .dims = {1}, .n_dims = 1, .data = foreign};
     ck_assert_int_eq(weir_safetensors_write(path, tensors, n, NULL, 0, &err), WEIR_OK);
 }
 

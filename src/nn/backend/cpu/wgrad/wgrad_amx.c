@@ -67,7 +67,7 @@ static void pack_dy(const struct pixel_gemm *gemm, size_t first, size_t n, char 
     size_t n_w = (size_t)gemm->op->out.w, k = (size_t)gemm->op->conv.k, n_rows = 0;
     size_t panel_bytes = chunk->dy_total * PIXEL_BYTES;
     const uint16_t *rows[2 * TILE_ROWS];
-    for (size_t p = 0; p < chunk->n_image_pairs; p++) {
+    for (size_t p = 0; p < chunk->n_bf16_pairs; p++) {
         struct pixel_pair image = pixel_pair_find(gemm, gemm->tile->dy, chunk->first_image_pair + p,
                                                   op_elems(gemm->op->out));
         image = pixel_pair_at(image, chunk->first_h * n_w * k + first);
@@ -135,7 +135,7 @@ static void sum_block(const struct panels *s, float *to, size_t stride, bool is_
         _tile_loadd(2, below, stride_bytes);
         _tile_loadd(3, below + TILE_ROWS, stride_bytes);
     }
-    for (size_t pair = 0; pair < s->n_image_pairs; pair++) {
+    for (size_t pair = 0; pair < s->n_bf16_pairs; pair++) {
         const char *dy = s->dy + pair * s->dy_pair, *x = s->x + pair * s->x_pair;
         for (size_t i = 0; i < s->n_pixels; i += TILE_ROWS, dy += TILE_BYTES, x += TILE_BYTES) {
             _tile_loadd(4, dy, PIXEL_BYTES);

@@ -15,7 +15,7 @@ static void pack_dy(const struct pixel_gemm *gemm, size_t first, size_t n, char 
 {
     const struct chunk *chunk = &gemm->chunk;
     size_t n_w = (size_t)gemm->op->out.w, k = (size_t)gemm->op->conv.k;
-    for (size_t p = 0; p < chunk->n_image_pairs; p++) {
+    for (size_t p = 0; p < chunk->n_bf16_pairs; p++) {
         struct pixel_pair image = pixel_pair_find(gemm, gemm->tile->dy, chunk->first_image_pair + p,
                                                   op_elems(gemm->op->out));
         image = pixel_pair_at(image, chunk->first_h * n_w * k + first);
@@ -46,7 +46,7 @@ static void sum_rows(const struct panels *s, float *to, size_t stride, bool is_f
         __builtin_prefetch(to + (size_t)r * stride + LANES, 1);
         acc[r][0] = acc[r][1] = _mm512_setzero_ps();
     }
-    for (size_t pair = 0; pair < s->n_image_pairs; pair++) {
+    for (size_t pair = 0; pair < s->n_bf16_pairs; pair++) {
         for (size_t row = 0; row < s->n_rows; row++) {
             const char *x = s->x + pair * s->x_pair + row * s->x_row;
             const char *dy = s->dy + pair * s->dy_pair + row * s->dy_row;

@@ -76,7 +76,7 @@ static struct pixel_gemm make_gemm(const struct pixel_gemm_kernels *kernels, con
     return gemm;
 }
 
-static size_t n_image_pairs(const struct op *op)
+static size_t n_bf16_pairs(const struct op *op)
 {
     return ((size_t)op->gradient_batch + 1) / 2;
 }
@@ -123,13 +123,13 @@ static void lay_out_dy(const struct pixel_gemm *gemm, struct chunk *chunk)
     size_t n_w = (size_t)gemm->op->out.w;
     if (!gemm->kernels->is_padded) {
         chunk->dy_len = chunk->n_h * n_w;
-        chunk->dy_total = chunk->n_image_pairs * chunk->dy_len;
+        chunk->dy_total = chunk->n_bf16_pairs * chunk->dy_len;
         return;
     }
     chunk->dy_len = gemm->is_dense ? chunk->n_h * gemm->pitch
                                    : WGRAD_ROUND_UP((chunk->n_h - 1) * gemm->pitch + n_w,
                                                     (size_t)PANEL_CHANNELS);
-    chunk->dy_total = WGRAD_ROUND_UP(chunk->n_image_pairs * chunk->dy_len, (size_t)PANEL_CHANNELS);
+    chunk->dy_total = WGRAD_ROUND_UP(chunk->n_bf16_pairs * chunk->dy_len, (size_t)PANEL_CHANNELS);
 }
 
 /* The chunk that begins there, of about chunk_pixels. */
@@ -142,8 +142,7 @@ static struct chunk make_chunk(const struct pixel_gemm *gemm, size_t first_image
     size_t n_at_once = WEIR_MAX(n_wanted / pixels_of_pair, (size_t)1);
     size_t rows_at_once = ceil_div(n_rows, ceil_div(pixels_of_pair, n_wanted));
     struct chunk chunk = {.first_image_pair = first_image_pair,
-                          .n_image_pairs =
-                              WEIR_MIN(n_at_once, n_image_pairs(op) - first_image_pair),
+                          .n_bf16_pairs = WEIR_MIN(n_at_once, n_bf16_pairs(op) - first_image_pair),
                           .first_h = first_h,
                           .n_h = n_at_once > 1 ? n_rows : WEIR_MIN(rows_at_once, n_rows - first_h)};
     size_t n_more = (size_t)(gemm->h.high - gemm->h.low);
@@ -152,7 +151,7 @@ static struct chunk make_chunk(const struct pixel_gemm *gemm, size_t first_image
                       : gemm->n_left + (chunk.n_h + n_more) * gemm->pitch + PANEL_CHANNELS;
     lay_out_dy(gemm, &chunk);
     /* Odd, so that the same pixel of other channels is in another set of the cache. */
-    chunk.x_total = (chunk.n_image_pairs * chunk.x_len + PANEL_CHANNELS) | 1;
+    chunk.x_total = (chunk.n_bf16_pairs * chunk.x_len + PANEL_CHANNELS) | 1;
     return chunk;
 }
 
@@ -247,13 +246,13 @@ static void pack_x(const struct pixel_gemm *gemm, size_t first, size_t n, char *
         if (!has_phase(&gemm->h, part.phase_h) || !has_phase(&gemm->w, part.phase_w)) {
             continue;
         }
-        for (size_t p = 0; p < chunk->n_image_pairs; p++, to += chunk->x_len * PIXEL_BYTES) {
+        for (size_t p = 0; p < chunk->n_bf16_pairs; p++, to += chunk->x_len * PIXEL_BYTES) {
             pack_pair(gemm,
                       pixel_pair_find(gemm, gemm->tile->x[0], chunk->first_image_pair + p,
                                       op_elems(gemm->op->in[0])),
                       &part, to);
         }
-        size_t n_rest = chunk->x_total - chunk->n_image_pairs * chunk->x_len;
+        size_t n_rest = chunk->x_total - chunk->n_bf16_pairs * chunk->x_len;
         clear_pixels(n_rest, n, to, part.panel_bytes);
         to += n_rest * PIXEL_BYTES;
     }
@@ -301,7 +300,7 @@ static struct panels tap_panels(const struct pixel_gemm *gemm, int32_t i_tap, co
                             .dy = dy,
                             .x_bytes = chunk->x_total * PIXEL_BYTES * n_stride_phases(gemm),
                             .dy_bytes = chunk->dy_total * PIXEL_BYTES,
-                            .n_image_pairs = chunk->n_image_pairs,
+                            .n_bf16_pairs = chunk->n_bf16_pairs,
                             .n_rows = 1,
                             .n_pixels = chunk->dy_len,
                             .x_pair = chunk->x_len * PIXEL_BYTES,
@@ -309,7 +308,7 @@ static struct panels tap_panels(const struct pixel_gemm *gemm, int32_t i_tap, co
                             .x_row = gemm->pitch * PIXEL_BYTES,
                             .dy_row = (size_t)gemm->op->out.w * PIXEL_BYTES};
     if (gemm->is_dense) {
-        panels.n_image_pairs = 1;
+        panels.n_bf16_pairs = 1;
         panels.n_pixels = chunk->dy_total;
     } else if (!gemm->kernels->is_padded) {
         const struct wgrad_tap tap = wgrad_tap(gemm->op, i_tap);
@@ -399,12 +398,12 @@ void pixel_gemm_run(const struct pixel_gemm_kernels *kernels, const struct op *o
     char *scratch = (char *)tile->scratch + wgrad_sums_bytes(op);
     gemm.zeros = memset(scratch, 0, wgrad_zeros_bytes(op));
     kernels->begin();
-    for (size_t pair = 0, h = 0; pair < n_image_pairs(op);) {
+    for (size_t pair = 0, h = 0; pair < n_bf16_pairs(op);) {
         gemm.chunk = make_chunk(&gemm, pair, h);
         sum_chunk(&gemm, sums, scratch + wgrad_zeros_bytes(op));
         h += gemm.chunk.n_h;
         if (h == (size_t)op->out.h) {
-            pair += gemm.chunk.n_image_pairs;
+            pair += gemm.chunk.n_bf16_pairs;
             h = 0;
         }
     }

@@ -32,7 +32,7 @@ struct axis {
 
 /* Rows of some image pairs; rows of dy. */
 struct chunk {
-    size_t first_image_pair, n_image_pairs, first_h, n_h;
+    size_t first_image_pair, n_bf16_pairs, first_h, n_h;
     size_t x_len, dy_len;     /* packed pixels of an image pair */
     size_t x_total, dy_total; /* packed pixels of a panel: of one stride phase; of all image
                                  pairs */
@@ -56,7 +56,7 @@ struct pixel_gemm {
 struct panels {
     const char *x, *dy;
     size_t x_bytes, dy_bytes; /* from one panel to the next */
-    size_t n_image_pairs, n_rows, n_pixels;
+    size_t n_bf16_pairs, n_rows, n_pixels;
     size_t x_pair, dy_pair, x_row, dy_row; /* bytes from one to the next */
 };
 

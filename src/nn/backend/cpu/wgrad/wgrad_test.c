@@ -198,7 +198,7 @@ START_TEST(linears_gradients_are_the_references_in_bf16)
 
 END_TEST
 
-START_TEST(gradients_are_the_references_in_bf16_by_bf16_pairs)
+START_TEST(gradients_by_bf16_pairs_are_the_references)
 {
     if (wgrad_is_supported(&wgrad_kernels_bf16_pairs)) {
         compare(&wgrad_kernels_bf16_pairs, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
@@ -276,7 +276,7 @@ int main(void)
     }
     tcase_add_loop_test(tests, gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16, 0, n);
-    tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_by_bf16_pairs, 0, n);
+    tcase_add_loop_test(tests, gradients_by_bf16_pairs_are_the_references, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_with_tiles, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_with_emulated_tiles, 0, n);
     n = (int)WEIR_ARRAY_LEN(linears);
