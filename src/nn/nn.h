@@ -208,9 +208,7 @@ weir_status weir_precision_parse(const char *text, enum weir_precision *out,
  */
 enum weir_convolution { WEIR_CONVOLUTION_AUTO, WEIR_CONVOLUTION_DIRECT, WEIR_CONVOLUTION_WINOGRAD };
 
-/** "auto", "direct", "winograd". Static. */
-const char *weir_convolution_text(enum weir_convolution convolution);
-/** @return INVALID, naming the words there are. */
+/** "auto", "direct", "winograd". @return INVALID, naming the words there are. */
 weir_status weir_convolution_parse(const char *text, enum weir_convolution *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -32,9 +32,6 @@ weir_status weir_profile_create(struct weir_net *net, int32_t n_steps, struct we
 /** Ends recording and frees the profile. NULL is accepted. */
 void weir_profile_destroy(struct weir_profile *profile);
 
-/** Forgets the records: for warm-up steps that do not count. */
-void weir_profile_reset(struct weir_profile *profile);
-
 /**
  * Records something the caller did: a step, waiting for data or for other ranks, the update.
  *

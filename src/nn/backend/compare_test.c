@@ -22,7 +22,7 @@
 /* Winograd's rounding is several times that of direct sums (worst seen 1.4e-5). */
 #define WINOGRAD_FACTOR 4
 
-struct pair {
+struct net_pair {
     struct weir_net *nets[2]; /* reference, oneDNN */
     struct weir_step_result results[2];
 };
@@ -67,10 +67,10 @@ static struct weir_net *make_net(const struct weir_graph *graph, const struct we
 }
 
 /* The reference is direct, whatever oneDNN is. */
-static struct pair make_pair(const struct weir_graph *graph, int32_t batch,
-                             enum weir_convolution convolution)
+static struct net_pair make_pair(const struct weir_graph *graph, int32_t batch,
+                                 enum weir_convolution convolution)
 {
-    struct pair pair = {0};
+    struct net_pair pair = {0};
     for (int i = 0; i < 2; i++) {
         pair.nets[i] =
             make_net(graph, backends[i], i == 0 ? WEIR_CONVOLUTION_DIRECT : convolution, batch, 2);
@@ -78,7 +78,7 @@ static struct pair make_pair(const struct weir_graph *graph, int32_t batch,
     return pair;
 }
 
-static void free_pair(struct pair *pair)
+static void free_pair(struct net_pair *pair)
 {
     weir_net_destroy(pair->nets[0]);
     weir_net_destroy(pair->nets[1]);
@@ -96,7 +96,7 @@ static double distance(const float *a, const float *b, size_t n, double floor_)
     return difference / largest;
 }
 
-static void compare_params(const struct pair *pair, double tolerance, const char *what)
+static void compare_params(const struct net_pair *pair, double tolerance, const char *what)
 {
     size_t n_params;
     const struct weir_param *params = weir_net_params(pair->nets[0], &n_params);
@@ -118,7 +118,7 @@ static void compare_params(const struct pair *pair, double tolerance, const char
     }
 }
 
-static void compare_forward(const struct pair *pair, size_t n_out, int32_t n, double tolerance,
+static void compare_forward(const struct net_pair *pair, size_t n_out, int32_t n, double tolerance,
                             const char *what)
 {
     struct weir_step_result results[2];
@@ -132,7 +132,7 @@ static void compare_forward(const struct pair *pair, size_t n_out, int32_t n, do
     ck_assert_int_eq(results[0].n_labelled, results[1].n_labelled);
 }
 
-static void compare_pair(const struct weir_graph *graph, struct pair *pair, int32_t batch,
+static void compare_pair(const struct weir_graph *graph, struct net_pair *pair, int32_t batch,
                          double tolerance, const char *what)
 {
     for (int i = 0; i < 2; i++) {
@@ -155,7 +155,7 @@ static void compare_pair(const struct weir_graph *graph, struct pair *pair, int3
 static void compare_backends(const struct weir_graph *graph, int32_t batch, double tolerance,
                              const char *what)
 {
-    struct pair pair = make_pair(graph, batch, WEIR_CONVOLUTION_DIRECT);
+    struct net_pair pair = make_pair(graph, batch, WEIR_CONVOLUTION_DIRECT);
     compare_pair(graph, &pair, batch, tolerance, what);
     pair = make_pair(graph, batch, other_convolution());
     compare_pair(graph, &pair, batch, WINOGRAD_FACTOR * tolerance, what);
@@ -274,7 +274,7 @@ START_TEST(networks_whose_ops_batch_slices)
     for (uint64_t seed = 0; seed < WEIR_TEST_TIMES(30, 10); seed++) {
         char what[32];
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 5), NULL);
-        struct pair pair = {
+        struct net_pair pair = {
             .nets = {make_net(graph, &weir_reference_backend, WEIR_CONVOLUTION_AUTO, 5, 5),
                      make_net(graph, &batching, WEIR_CONVOLUTION_AUTO, 5, 5)}};
         snprintf(what, sizeof(what), "seed %d", (int)seed);

@@ -279,11 +279,6 @@ static const struct model_layer_type types[] = {
 
 // clang-format on
 
-const char *model_layer_type_name(const struct model_layer *layer)
-{
-    return layer->type->name;
-}
-
 void model_layer_arity(const struct model_layer *layer, int32_t *out_min, int32_t *out_max)
 {
     *out_min = layer->type->n_from_min;

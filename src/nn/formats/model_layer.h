@@ -47,9 +47,6 @@ weir_status model_expected(const struct model_place *place, const char *key, con
 weir_status model_layer_read(const json_t *object, bool is_loss, size_t i_layer,
                              const struct model_place *place, struct model_layer *out);
 
-/** Name of the type: "conv". Static. */
-const char *model_layer_type_name(const struct model_layer *layer);
-
 /** How many values it reads. */
 void model_layer_arity(const struct model_layer *layer, int32_t *out_min, int32_t *out_max);
 

@@ -213,8 +213,8 @@ size_t weir_optimizer_n_passes(const struct weir_optimizer *optimizer)
 
 static int segment_compare(const void *a, const void *b)
 {
-    const struct segment *x = a;
-    const struct segment *y = b;
+    const struct optimizer_segment *x = a;
+    const struct optimizer_segment *y = b;
     return (x->first > y->first) - (x->first < y->first);
 }
 
@@ -223,7 +223,7 @@ static int segment_compare(const void *a, const void *b)
 static weir_status segments_make(struct weir_optimizer *optimizer, const struct weir_param *params,
                                  size_t n_params, struct weir_error *err)
 {
-    struct segment *segments = calloc(n_params + 1, sizeof *segments);
+    struct optimizer_segment *segments = calloc(n_params + 1, sizeof *segments);
     if (segments == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "optimizer: no memory for %zu parameters",
                               n_params);
@@ -234,16 +234,18 @@ static weir_status segments_make(struct weir_optimizer *optimizer, const struct 
     for (size_t i = 0; i < n_params; i++) {
         if (params[i].is_trainable && params[i].n_elems > 0) {
             float decay = params[i].is_decayed ? (float)optimizer->config.weight_decay : 0.0f;
-            segments[n++] = (struct segment){.first = params[i].first_elem,
-                                             .end = params[i].first_elem + params[i].n_elems,
-                                             .traits = {.decay = decay, .trust = 1},
-                                             .is_adapted = is_layered && params[i].is_decayed};
+            segments[n++] =
+                (struct optimizer_segment){.first = params[i].first_elem,
+                                           .end = params[i].first_elem + params[i].n_elems,
+                                           .traits = {.decay = decay, .trust = 1},
+                                           .is_adapted = is_layered && params[i].is_decayed};
         }
     }
     qsort(segments, n, sizeof *segments, segment_compare);
     size_t n_batched_slices = 0;
     for (size_t i = 0; i < n; i++) {
-        struct segment *last = n_batched_slices == 0 ? NULL : &segments[n_batched_slices - 1];
+        struct optimizer_segment *last =
+            n_batched_slices == 0 ? NULL : &segments[n_batched_slices - 1];
         if (last != NULL && segments[i].first < last->end) {
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "optimizer: two parameters overlap at element %zu",
@@ -287,7 +289,7 @@ static weir_status slots_make(struct weir_optimizer *optimizer, struct weir_erro
         return WEIR_OK;
     }
     for (size_t i = 0; i < optimizer->n_segments; i++) {
-        struct segment *segment = &optimizer->segments[i];
+        struct optimizer_segment *segment = &optimizer->segments[i];
         segment->first_slot = optimizer->n_slots;
         optimizer->n_slots += segment_slots(segment);
     }

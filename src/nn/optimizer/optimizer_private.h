@@ -6,7 +6,7 @@
 #include "optimizer_rules.h"
 
 /** Elements [first, end) of the slab that have the same decay and rate. */
-struct segment {
+struct optimizer_segment {
     size_t first, end;
     size_t first_slot; /**< First slot of its sums. */
     struct run_traits traits;
@@ -17,7 +17,7 @@ struct weir_optimizer {
     struct weir_optimizer_config config;
     const struct optimizer_rule_table *rules;
     const struct optimizer_rule *rule;
-    struct segment *segments; /**< By first element, not overlapping. */
+    struct optimizer_segment *segments; /**< By first element, not overlapping. */
     size_t n_segments;
     struct weir_optimizer_state states[OPTIMIZER_STATES_MAX];
     struct slab slabs[OPTIMIZER_STATES_MAX]; /**< Memory of the states, in huge pages. */
@@ -41,7 +41,7 @@ static inline size_t optimizer_tile_of(size_t elem)
 }
 
 /** Slots of a segment: one for each tile that it has a part of. */
-static inline size_t segment_slots(const struct segment *segment)
+static inline size_t segment_slots(const struct optimizer_segment *segment)
 {
     return optimizer_tile_of(segment->end - 1) - optimizer_tile_of(segment->first) + 1;
 }

@@ -10,7 +10,7 @@
 
 enum { N_STEPS = 20 };
 
-struct oracle {
+struct double_oracle {
     double w[N], m[N], s[N], u[N], g[N];
 };
 
@@ -26,8 +26,8 @@ static bool is(const struct weir_optimizer_config *config, const char *name)
 
 /* torch.optim.SGD, RMSprop, Adam and AdamW: the "algorithm" boxes of their manual pages. u is what
  * the learning rate is multiplied by. */
-static void oracle_element(struct oracle *o, const struct weir_optimizer_config *config, double d,
-                           double lr, int t, size_t i)
+static void oracle_element(struct double_oracle *o, const struct weir_optimizer_config *config,
+                           double d, double lr, int t, size_t i)
 {
     double mu = config->momentum;
     double g = o->g[i] + (is(config, "adamw") || is(config, "lamb") ? 0 : d * o->w[i]);
@@ -59,7 +59,7 @@ static double norm_of(const double *x, const struct weir_param *param)
     return sqrt(squares);
 }
 
-static void oracle_tensor(struct oracle *o, const struct weir_optimizer_config *config,
+static void oracle_tensor(struct double_oracle *o, const struct weir_optimizer_config *config,
                           const struct weir_param *param, double lr, int t)
 {
     double d = param->is_decayed ? config->weight_decay : 0, ratio = 1;
@@ -82,7 +82,7 @@ static void oracle_tensor(struct oracle *o, const struct weir_optimizer_config *
     }
 }
 
-static void oracle_step(struct oracle *oracle, const struct weir_optimizer_config *config,
+static void oracle_step(struct double_oracle *oracle, const struct weir_optimizer_config *config,
                         const float *gradients, double lr, int t)
 {
     double squares = 0;
@@ -102,7 +102,7 @@ static void oracle_step(struct oracle *oracle, const struct weir_optimizer_confi
 
 static void follows_oracle(const struct weir_optimizer_config *config)
 {
-    static struct oracle oracle;
+    static struct double_oracle oracle;
     static float weights[N], gradients[N];
     memset(&oracle, 0, sizeof oracle);
     fill(weights, 0);

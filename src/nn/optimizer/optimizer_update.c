@@ -47,15 +47,17 @@ static size_t segment_find(const struct weir_optimizer *optimizer, size_t elem)
 }
 
 /** The part of a segment that lies in [first, end). */
-struct part {
+struct segment_part {
     size_t from, to; /**< from >= to: none. */
     float *states[OPTIMIZER_STATES_MAX];
 };
 
-static struct part part_of(const struct weir_optimizer *optimizer, const struct segment *segment,
-                           size_t first, size_t end)
+static struct segment_part part_of(const struct weir_optimizer *optimizer,
+                                   const struct optimizer_segment *segment, size_t first,
+                                   size_t end)
 {
-    struct part part = {.from = WEIR_MAX(first, segment->first), .to = WEIR_MIN(end, segment->end)};
+    struct segment_part part = {.from = WEIR_MAX(first, segment->first),
+                                .to = WEIR_MIN(end, segment->end)};
     for (size_t j = 0; j < optimizer->n_states; j++) {
         part.states[j] = optimizer->states[j].data + part.from;
     }
@@ -67,8 +69,8 @@ static void apply(struct weir_optimizer *optimizer, const struct step_scalars *s
                   float *weights, const float *gradients, size_t first, size_t n)
 {
     for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
-        const struct segment *segment = &optimizer->segments[i];
-        const struct part part = part_of(optimizer, segment, first, first + n);
+        const struct optimizer_segment *segment = &optimizer->segments[i];
+        const struct segment_part part = part_of(optimizer, segment, first, first + n);
         if (part.from >= part.to) {
             break;
         }
@@ -110,8 +112,8 @@ static bool is_last_pass(const struct weir_optimizer *optimizer, size_t i_pass)
 
 /** Of what a segment and a tile have in common. */
 static void measure_slot(struct weir_optimizer *optimizer, const struct step_scalars *scalars,
-                         const struct segment *segment, const struct part *part, bool is_last,
-                         const float *weights, const float *gradients)
+                         const struct optimizer_segment *segment, const struct segment_part *part,
+                         bool is_last, const float *weights, const float *gradients)
 {
     double (*square_sum)(const float *, size_t) = optimizer->rules->square_sum;
     const struct optimizer_rule *rule = optimizer->rule;
@@ -134,14 +136,15 @@ void weir_optimizer_measure(struct weir_optimizer *optimizer, size_t i_pass, con
     const struct step_scalars scalars = scalars_of(optimizer, lr, step);
     const bool is_last = is_last_pass(optimizer, i_pass);
     for (size_t i = segment_find(optimizer, first); i < optimizer->n_segments; i++) {
-        const struct segment *segment = &optimizer->segments[i];
+        const struct optimizer_segment *segment = &optimizer->segments[i];
         size_t from = WEIR_MAX(first, segment->first);
         if (from >= first + n) {
             break;
         }
         for (size_t end = WEIR_MIN(first + n, segment->end); from < end;) {
             size_t tile_end = (optimizer_tile_of(from) + 1) * WEIR_OPTIMIZER_TILE;
-            const struct part part = part_of(optimizer, segment, from, WEIR_MIN(end, tile_end));
+            const struct segment_part part =
+                part_of(optimizer, segment, from, WEIR_MIN(end, tile_end));
             measure_slot(optimizer, &scalars, segment, &part, is_last, weights, gradients);
             from = part.to;
         }
@@ -164,7 +167,8 @@ static float trust_of(double above, double below)
 }
 
 /** lars and lamb: the rate of a tensor from its norms. */
-static float rate_of(const struct weir_optimizer *optimizer, const struct segment *segment)
+static float rate_of(const struct weir_optimizer *optimizer,
+                     const struct optimizer_segment *segment)
 {
     const double *sums = optimizer->sums + segment->first_slot;
     const size_t n_slots = segment_slots(segment);
@@ -188,7 +192,7 @@ void weir_optimizer_conclude(struct weir_optimizer *optimizer, size_t i_pass)
         optimizer->scale = scale < 1 ? (float)scale : 1;
     }
     for (size_t i = 0; is_last_pass(optimizer, i_pass) && i < optimizer->n_segments; i++) {
-        struct segment *segment = &optimizer->segments[i];
+        struct optimizer_segment *segment = &optimizer->segments[i];
         segment->traits.trust = segment->is_adapted ? rate_of(optimizer, segment) : 1;
     }
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A task or combine with the stage it was put in, before they are sorted by stage. */
-struct placed {
+struct staged_task {
     struct plan_task task;
     int32_t stage;
     int32_t deadline; /* of a deferred task: the stage that waits for it */
@@ -20,7 +20,7 @@ struct demand {
 struct builder {
     const struct net_plan *plan;
     bool is_training;
-    struct placed *tasks, *combines, *deferred;
+    struct staged_task *tasks, *combines, *deferred;
     int32_t n_tasks, n_combines, n_deferred, loss_stage;
     int32_t *data_stage; /* by value: the stage that makes it */
     int32_t
@@ -29,10 +29,11 @@ struct builder {
     int32_t n_stages;
 };
 
-static void put(struct builder *b, struct placed *list, int32_t *n, int32_t i_op,
+static void put(struct builder *b, struct staged_task *list, int32_t *n, int32_t i_op,
                 enum task_phase phase, int32_t stage)
 {
-    list[*n] = (struct placed){.task = {.i_op = i_op, .phase = phase}, .stage = stage, .rank = *n};
+    list[*n] =
+        (struct staged_task){.task = {.i_op = i_op, .phase = phase}, .stage = stage, .rank = *n};
     (*n)++;
     b->n_stages = WEIR_MAX(b->n_stages, stage + 1);
 }
@@ -239,7 +240,7 @@ static void schedule_recomputed(struct builder *b, struct net_plan *plan)
 
 static int compare_tasks(const void *a_, const void *b_)
 {
-    const struct placed *a = a_, *b = b_;
+    const struct staged_task *a = a_, *b = b_;
     const int32_t differences[] = {a->stage - b->stage, a->rank - b->rank,
                                    (b->task.phase == TASK_RECOMPUTE) -
                                        (a->task.phase == TASK_RECOMPUTE),
@@ -253,7 +254,7 @@ static int compare_tasks(const void *a_, const void *b_)
 }
 
 /* Stable sort by stage into `out`, with the bounds of each stage. */
-static void sort_by_stage(const struct placed *list, int32_t n, int32_t n_stages,
+static void sort_by_stage(const struct staged_task *list, int32_t n, int32_t n_stages,
                           struct plan_task *out, int32_t *first)
 {
     int32_t at = 0;
@@ -284,7 +285,7 @@ static void list_deferred(const struct builder *b, struct task_schedule *s)
     for (int32_t stage = 0; stage < s->n_stages; stage++) {
         s->stages[stage].i_deferred = s->n_deferred;
         for (int32_t i = 0; i < 3 * b->n_deferred; i++) {
-            const struct placed *deferred = &b->deferred[i % b->n_deferred];
+            const struct staged_task *deferred = &b->deferred[i % b->n_deferred];
             if (deferred->stage != stage || rank_of(b, &deferred->task) != i / b->n_deferred) {
                 continue;
             }
@@ -335,9 +336,9 @@ weir_status plan_make_schedule(struct net_plan *plan, struct task_schedule *sche
     size_t n_ops = (size_t)plan->n_ops, n_values = (size_t)plan->n_values;
     struct builder b = {.plan = plan,
                         .is_training = is_training,
-                        .tasks = calloc(5 * n_ops, sizeof(struct placed)),
-                        .combines = calloc(2 * n_ops, sizeof(struct placed)),
-                        .deferred = calloc(max_deferred(plan), sizeof(struct placed)),
+                        .tasks = calloc(5 * n_ops, sizeof(struct staged_task)),
+                        .combines = calloc(2 * n_ops, sizeof(struct staged_task)),
+                        .deferred = calloc(max_deferred(plan), sizeof(struct staged_task)),
                         .data_stage = calloc(n_values, sizeof(int32_t)),
                         .grad_stage = calloc(n_values, sizeof(int32_t)),
                         .demands = calloc(n_values, sizeof(struct demand))};

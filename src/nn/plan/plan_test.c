@@ -17,7 +17,7 @@
 
 /* A tensor: data of value v, its gradient (v + n_values), its recomputed data (v + 2 n_values), or
  * packed weights of op i for forward (3 n_values + 2 i) and backward (the next). */
-struct model {
+struct memory_model {
     const struct net_plan *plan;
     const struct task_schedule *s;
     int32_t *slab, *tile; /* by GRAIN_BYTES of memory: tensor last written there, plus one */
@@ -25,7 +25,7 @@ struct model {
     const char *where;
 };
 
-static struct location location_of(const struct model *m, int32_t tensor)
+static struct location location_of(const struct memory_model *m, int32_t tensor)
 {
     int32_t n = m->plan->n_values;
     if (tensor >= 3 * n) {
@@ -37,7 +37,7 @@ static struct location location_of(const struct model *m, int32_t tensor)
     return tensor < n ? m->s->data[tensor] : m->s->gradients[tensor - n];
 }
 
-static int32_t *grains(const struct model *m, int32_t tensor, int32_t first, size_t *out_n,
+static int32_t *grains(const struct memory_model *m, int32_t tensor, int32_t first, size_t *out_n,
                        int32_t n)
 {
     struct location location = location_of(m, tensor);
@@ -56,7 +56,7 @@ static int32_t *grains(const struct model *m, int32_t tensor, int32_t first, siz
     return location.kind == LOCATION_TILE ? m->tile + at : NULL;
 }
 
-static void write_tensor(const struct model *m, int32_t tensor, int32_t first, int32_t n)
+static void write_tensor(const struct memory_model *m, int32_t tensor, int32_t first, int32_t n)
 {
     size_t n_grains;
     int32_t *at = grains(m, tensor, first, &n_grains, n);
@@ -65,7 +65,7 @@ static void write_tensor(const struct model *m, int32_t tensor, int32_t first, i
     }
 }
 
-static void read_tensor(const struct model *m, int32_t tensor, int32_t first, int32_t n)
+static void read_tensor(const struct memory_model *m, int32_t tensor, int32_t first, int32_t n)
 {
     size_t n_grains;
     int32_t *at = grains(m, tensor, first, &n_grains, n);
@@ -78,18 +78,18 @@ static void read_tensor(const struct model *m, int32_t tensor, int32_t first, in
 }
 
 /* A value as backward reads it. */
-static int32_t later(const struct model *m, int32_t value)
+static int32_t later(const struct memory_model *m, int32_t value)
 {
     return m->plan->is_recomputed[value] ? 2 * m->plan->n_values + value : value;
 }
 
-static int32_t packed_weights(const struct model *m, int32_t i_op, bool is_backward)
+static int32_t packed_weights(const struct memory_model *m, int32_t i_op, bool is_backward)
 {
     return 3 * m->plan->n_values + 2 * i_op + is_backward;
 }
 
 /* Whoever reads an op's parameters wants all of them, as they were when the step began. */
-static void expect_old_parameters(const struct model *m, int32_t i_op)
+static void expect_old_parameters(const struct memory_model *m, int32_t i_op)
 {
     if (m->n_updates[i_op] != 0) {
         ck_abort_msg("%s: op %d reads parameters that are updated", m->where, i_op);
@@ -97,7 +97,8 @@ static void expect_old_parameters(const struct model *m, int32_t i_op)
 }
 
 /* What each kind of task must find and what it leaves; written from op.h, not from the planner. */
-static void model_task(const struct model *m, struct plan_task task, int32_t first, int32_t n)
+static void model_task(const struct memory_model *m, struct plan_task task, int32_t first,
+                       int32_t n)
 {
     const struct plan_op *o = &m->plan->ops[task.i_op];
     int32_t n_values = m->plan->n_values;
@@ -152,7 +153,7 @@ static void model_task(const struct model *m, struct plan_task task, int32_t fir
     }
 }
 
-static void model_deferred(const struct model *m, int32_t i_deferred)
+static void model_deferred(const struct memory_model *m, int32_t i_deferred)
 {
     struct plan_task task = m->s->deferred_tasks[i_deferred];
     const struct plan_op *o = &m->plan->ops[task.i_op];
@@ -176,7 +177,7 @@ static void model_deferred(const struct model *m, int32_t i_deferred)
 
 /* Deferred tasks that are due before stage `stage` opens (late), or that stage - 1 has opened
  * (early). */
-static void model_due(const struct model *m, int32_t stage, bool is_late, bool *is_done)
+static void model_due(const struct memory_model *m, int32_t stage, bool is_late, bool *is_done)
 {
     for (int32_t i = 0; i < m->s->n_deferred; i++) {
         int32_t opened_by = 0;
@@ -220,12 +221,12 @@ static void check_types(const struct net_plan *plan, const char *where)
 static void check_schedule(const struct net_plan *plan, const struct task_schedule *s, bool is_late,
                            const char *where)
 {
-    struct model m = {.plan = plan,
-                      .s = s,
-                      .slab = calloc(s->slab_bytes / GRAIN_BYTES + 1, sizeof(int32_t)),
-                      .tile = calloc(s->tile_bytes / GRAIN_BYTES + 1, sizeof(int32_t)),
-                      .n_updates = calloc((size_t)plan->n_ops + 1, sizeof(int32_t)),
-                      .where = where};
+    struct memory_model m = {.plan = plan,
+                             .s = s,
+                             .slab = calloc(s->slab_bytes / GRAIN_BYTES + 1, sizeof(int32_t)),
+                             .tile = calloc(s->tile_bytes / GRAIN_BYTES + 1, sizeof(int32_t)),
+                             .n_updates = calloc((size_t)plan->n_ops + 1, sizeof(int32_t)),
+                             .where = where};
     bool *is_done = calloc((size_t)s->n_deferred + 1, sizeof(bool));
     if (s->data[plan->input].kind == LOCATION_SLAB) {
         ck_assert_int_eq(plan->ops[0].op.kind, LAYER_INPUT);

@@ -32,11 +32,6 @@ static const char *const convolutions[] = {[WEIR_CONVOLUTION_AUTO] = "auto",
                                            [WEIR_CONVOLUTION_DIRECT] = "direct",
                                            [WEIR_CONVOLUTION_WINOGRAD] = "winograd"};
 
-const char *weir_convolution_text(enum weir_convolution convolution)
-{
-    return convolutions[convolution];
-}
-
 weir_status weir_convolution_parse(const char *text, enum weir_convolution *out,
                                    struct weir_error *err)
 {

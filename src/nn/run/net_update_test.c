@@ -24,7 +24,7 @@ static struct weir_graph *wide_graph(void)
 }
 
 /* A net and what updates it. */
-struct training {
+struct update_case {
     struct weir_net *net;
     struct weir_optimizer *optimizer;
     float *weights;
@@ -32,12 +32,12 @@ struct training {
     uint64_t step;
 };
 
-static struct training training_init(const struct weir_graph *graph,
-                                     const struct weir_net_config *config, const char *rule,
-                                     double momentum)
+static struct update_case training_init(const struct weir_graph *graph,
+                                        const struct weir_net_config *config, const char *rule,
+                                        double momentum)
 {
     struct weir_optimizer_config settings;
-    struct training t = {.net = make_net(graph, *config), .lr = 0.05};
+    struct update_case t = {.net = make_net(graph, *config), .lr = 0.05};
     size_t n_params;
     const struct weir_param *params = weir_net_params(t.net, &n_params);
     ck_assert_int_eq(weir_optimizer_parse(rule, &settings, NULL), WEIR_OK);
@@ -49,7 +49,7 @@ static struct training training_init(const struct weir_graph *graph,
     return t;
 }
 
-static void training_fini(struct training *t)
+static void training_fini(struct update_case *t)
 {
     weir_optimizer_destroy(t->optimizer);
     weir_net_destroy(t->net);
@@ -57,11 +57,11 @@ static void training_fini(struct training *t)
 
 static void update(void *context, const struct weir_gradients *gradients)
 {
-    struct training *t = context;
+    struct update_case *t = context;
     weir_optimizer_apply_gradients(t->optimizer, t->weights, gradients, t->lr, t->step);
 }
 
-static struct weir_step_result take_step(struct training *t, bool is_at_once)
+static struct weir_step_result take_step(struct update_case *t, bool is_at_once)
 {
     struct weir_step_result result;
     if (is_at_once) {
@@ -75,7 +75,7 @@ static struct weir_step_result take_step(struct training *t, bool is_at_once)
     return result;
 }
 
-static bool have_same_states(const struct training *a, const struct training *b)
+static bool have_same_states(const struct update_case *a, const struct update_case *b)
 {
     size_t n_a, n_b;
     const struct weir_optimizer_state *as = weir_optimizer_states(a->optimizer, &n_a);
@@ -91,9 +91,9 @@ static bool have_same_states(const struct training *a, const struct training *b)
 static void expect_same_bits(const struct weir_graph *graph, struct weir_net_config config,
                              const char *rule, double momentum)
 {
-    struct training after = training_init(graph, &config, rule, momentum);
+    struct update_case after = training_init(graph, &config, rule, momentum);
     config.updates_in_backward = true;
-    struct training meanwhile = training_init(graph, &config, rule, momentum);
+    struct update_case meanwhile = training_init(graph, &config, rule, momentum);
     for (int i = 0; i < 4; i++) {
         struct weir_step_result a = take_step(&after, false), b = take_step(&meanwhile, true);
         ck_assert_msg(memcmp(&a.loss, &b.loss, sizeof(a.loss)) == 0 &&
@@ -221,8 +221,8 @@ START_TEST(a_loss_that_is_no_number_leaves_the_weights_and_the_next_step_is_as_e
     for (int i = 0; i < 2 * N_BACKENDS; i++) {
         struct weir_net_config config = config_of(i / 2, 5, 1, 2);
         config.updates_in_backward = true;
-        struct training t = training_init(graphs[i % 2], &config, "adam", 0);
-        struct training other = training_init(graphs[i % 2], &config, "adam", 0);
+        struct update_case t = training_init(graphs[i % 2], &config, "adam", 0);
+        struct update_case other = training_init(graphs[i % 2], &config, "adam", 0);
         size_t n = weir_net_n_trainable_elems(t.net) * sizeof(float), n_all;
         float kept = weir_net_input(t.net)[7];
         (void)weir_net_weights(t.net, &n_all);
@@ -289,7 +289,7 @@ START_TEST(a_profile_counts_the_same_flop_wherever_weights_are_updated)
     for (int i = 0; i < 2; i++) {
         struct weir_net_config config = config_of(N_BACKENDS - 1, 3, 1, 2);
         config.updates_in_backward = i == 1;
-        struct training t = training_init(graph, &config, "sgd", 0.9);
+        struct update_case t = training_init(graph, &config, "sgd", 0.9);
         struct weir_profile *profile;
         struct weir_profile_sum sum;
         ck_assert_int_eq(weir_profile_create(t.net, 2, &profile, NULL), WEIR_OK);

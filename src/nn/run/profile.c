@@ -10,28 +10,28 @@
 #define SPANS_PER_STEP    64
 #define MAX_RECORDS_BYTES ((size_t)1 << 32)
 
-struct record {
+struct profile_record {
     uint64_t begin_ns, end_ns;
     int32_t i_op, n_images;
     int what;
 };
 
-struct span {
+struct profile_span {
     const char *name;
     uint64_t begin_ns, end_ns;
 };
 
 /** Of one thread, which alone writes it during a run. */
-struct row {
-    struct record *records;
+struct profile_row {
+    struct profile_record *records;
     size_t n, n_lost;
 };
 
 struct weir_profile {
     struct weir_net *net;
-    struct row *rows; /**< By thread. */
+    struct profile_row *rows; /**< By thread. */
     size_t max_records;
-    struct span *spans;
+    struct profile_span *spans;
     size_t n_spans, max_spans, n_lost_spans;
 };
 
@@ -72,14 +72,14 @@ static weir_status allocate(struct weir_profile *profile, size_t n_steps)
            b = records_of(net, &net->plan->inference);
     profile->max_records = WEIR_MAX(a, b) * n_steps;
     profile->max_spans = SPANS_PER_STEP * n_steps;
-    if (profile->max_records > MAX_RECORDS_BYTES / sizeof(struct record) / n_threads) {
+    if (profile->max_records > MAX_RECORDS_BYTES / sizeof(struct profile_record) / n_threads) {
         return WEIR_ERR_LIMIT;
     }
     profile->spans = calloc(profile->max_spans, sizeof(*profile->spans));
     profile->rows = calloc(n_threads, sizeof(*profile->rows));
     bool is_there = profile->spans && profile->rows;
     for (size_t t = 0; is_there && t < n_threads; t++) {
-        profile->rows[t].records = calloc(profile->max_records + 1, sizeof(struct record));
+        profile->rows[t].records = calloc(profile->max_records + 1, sizeof(struct profile_record));
         is_there = profile->rows[t].records != NULL;
     }
     return is_there ? WEIR_OK : WEIR_ERR_NOMEM;
@@ -124,14 +124,6 @@ void weir_profile_destroy(struct weir_profile *profile)
     free(profile);
 }
 
-void weir_profile_reset(struct weir_profile *profile)
-{
-    for (int32_t t = 0; t < profile->net->n_threads; t++) {
-        profile->rows[t].n = profile->rows[t].n_lost = 0;
-    }
-    profile->n_spans = profile->n_lost_spans = 0;
-}
-
 /* ---- recording ------------------------------------------------------------------------------- */
 
 void profile_end(struct weir_profile *profile, int32_t i_thread, int32_t i_op, int what,
@@ -140,16 +132,16 @@ void profile_end(struct weir_profile *profile, int32_t i_thread, int32_t i_op, i
     if (!profile) {
         return;
     }
-    struct row *row = &profile->rows[i_thread];
+    struct profile_row *row = &profile->rows[i_thread];
     if (row->n == profile->max_records) {
         row->n_lost++;
         return;
     }
-    row->records[row->n++] = (struct record){.begin_ns = begin_ns,
-                                             .end_ns = weir_mono_ns(),
-                                             .i_op = i_op,
-                                             .n_images = n_images,
-                                             .what = what};
+    row->records[row->n++] = (struct profile_record){.begin_ns = begin_ns,
+                                                     .end_ns = weir_mono_ns(),
+                                                     .i_op = i_op,
+                                                     .n_images = n_images,
+                                                     .what = what};
 }
 
 void weir_profile_span(struct weir_profile *profile, const char *name, uint64_t begin_ns,
@@ -160,14 +152,14 @@ void weir_profile_span(struct weir_profile *profile, const char *name, uint64_t 
         return;
     }
     profile->spans[profile->n_spans++] =
-        (struct span){.name = name, .begin_ns = begin_ns, .end_ns = end_ns};
+        (struct profile_span){.name = name, .begin_ns = begin_ns, .end_ns = end_ns};
 }
 
 /* ---- what an operation is worth -------------------------------------------------------------- */
 
 /* A record of an op with row tiles is of one of them; one of an update is of its part of the
  * rows. */
-static double n_records_of_image(const struct op *op, const struct record *record)
+static double n_records_of_image(const struct op *op, const struct profile_record *record)
 {
     int32_t n = record->what == PROFILE_GRADIENT_AND_UPDATE ? op->n_updates : op->n_row_tiles;
     return n > 0 ? n : 1;
@@ -185,7 +177,7 @@ static double macs_of_image(const struct op *op)
     return (double)op_elems(op->out) * n_read * op->conv.kernel_h * op->conv.kernel_w;
 }
 
-static double flop_of(const struct net_plan *plan, const struct record *record)
+static double flop_of(const struct net_plan *plan, const struct profile_record *record)
 {
     const struct plan_op *o = &plan->ops[record->i_op];
     bool is_backward = record->what == TASK_BACKWARD && plan->needs_gradient[o->in[0]];
@@ -197,7 +189,7 @@ static double flop_of(const struct net_plan *plan, const struct record *record)
                : 0;
 }
 
-static double bytes_of(const struct net_plan *plan, const struct record *record)
+static double bytes_of(const struct net_plan *plan, const struct profile_record *record)
 {
     const struct op *op = &plan->ops[record->i_op].op;
     const struct op_reads reads = plan_op_reads(op);
@@ -237,11 +229,11 @@ void weir_profile_sum(const struct weir_profile *profile, struct weir_profile_su
 {
     *out = (struct weir_profile_sum){.begin_ns = UINT64_MAX};
     for (int32_t t = 0; t < profile->net->n_threads; t++) {
-        const struct row *row = &profile->rows[t];
+        const struct profile_row *row = &profile->rows[t];
         out->n_records += row->n;
         out->n_lost += row->n_lost;
         for (size_t i = 0; i < row->n; i++) {
-            const struct record *record = &row->records[i];
+            const struct profile_record *record = &row->records[i];
             out->busy_s += (double)(record->end_ns - record->begin_ns) / 1e9;
             out->flop += flop_of(profile->net->plan, record);
             out->begin_ns = WEIR_MIN(out->begin_ns, record->begin_ns);
@@ -287,7 +279,7 @@ static double us_of(const struct trace *trace, uint64_t at_ns)
 }
 
 static void put_record(struct trace *trace, const struct net_plan *plan, int tid,
-                       const struct record *record)
+                       const struct profile_record *record)
 {
     const struct op *op = &plan->ops[record->i_op].op;
     char name[LAYER_NAME_MAX_BYTES + 32];
@@ -320,7 +312,7 @@ static json_t *sums_of(const struct weir_profile *profile, const struct trace *t
     const struct net_plan *plan = profile->net->plan;
     for (int32_t t = 0; t < profile->net->n_threads; t++) {
         for (size_t i = 0; i < profile->rows[t].n; i++) {
-            const struct record *r = &profile->rows[t].records[i];
+            const struct profile_record *r = &profile->rows[t].records[i];
             enum layer_kind kind = plan->ops[r->i_op].op.kind;
             n[kind][r->what]++;
             s[kind][r->what] += (double)(r->end_ns - r->begin_ns) / 1e9;
@@ -359,7 +351,7 @@ static void write_events(const struct weir_profile *profile, struct trace *trace
     }
     put_thread_name(trace, net->n_threads, "step", -1);
     for (size_t i = 0; i < profile->n_spans; i++) {
-        const struct span *span = &profile->spans[i];
+        const struct profile_span *span = &profile->spans[i];
         put_event(trace, json_pack("{s:s,s:s,s:s,s:f,s:f,s:i,s:i}", "name", span->name, "cat",
                                    "step", "ph", "X", "ts", us_of(trace, span->begin_ns), "dur",
                                    (double)(span->end_ns - span->begin_ns) / 1e3, "pid", trace->pid,

@@ -151,7 +151,7 @@ START_TEST(operations_of_a_thread_follow_each_other_inside_the_step)
 
 END_TEST
 
-START_TEST(what_has_no_room_is_counted_and_what_came_before_is_forgotten)
+START_TEST(what_has_no_room_is_counted)
 {
     struct weir_net *net = make_net("lenet", false);
     struct weir_profile *profile = NULL, *second = NULL;
@@ -169,9 +169,6 @@ START_TEST(what_has_no_room_is_counted_and_what_came_before_is_forgotten)
     weir_profile_sum(profile, &sum);
     ck_assert_uint_gt(sum.n_lost, 0);
     ck_assert_uint_eq(sum.n_records + sum.n_lost, 10 * one.n_records);
-    weir_profile_reset(profile);
-    weir_profile_sum(profile, &sum);
-    ck_assert_uint_eq(sum.n_records + sum.n_lost, 0);
     weir_profile_destroy(profile);
     ck_assert_int_eq(weir_net_forward(net, BATCH, NULL), WEIR_OK);
     weir_net_destroy(net);
@@ -217,6 +214,6 @@ END_TEST
 
 WEIR_TEST_MAIN("profile", a_trace_counts_the_multiply_adds_of_the_graph,
                operations_of_a_thread_follow_each_other_inside_the_step,
-               what_has_no_room_is_counted_and_what_came_before_is_forgotten,
+               what_has_no_room_is_counted,
                the_peak_is_that_of_the_best_window_in_which_no_processor_was_missing,
                the_peak_is_more_than_plain_c_can_do_and_less_than_any_processor)

@@ -20,7 +20,7 @@
 /* Bit of `inside` that lets threads in; the bits below count those inside. */
 #define RUN_OPEN (1u << 31)
 
-struct worker {
+struct pool_thread {
     struct workers *pool;
     pthread_t thread;
     int32_t index;
@@ -34,7 +34,7 @@ struct worker {
 struct workers {
     int32_t n_threads; /* with the caller */
     int32_t n_started, max_stages;
-    struct worker *workers;
+    struct pool_thread *workers;
     void (*enter_thread)(void);
 
     uint64_t looked_ns; /* when n_put_aside was looked up last: by the caller alone */
@@ -215,7 +215,7 @@ static bool enter_run(struct workers *pool)
 
 static void *worker_main(void *argument)
 {
-    struct worker *worker = argument;
+    struct pool_thread *worker = argument;
     struct workers *pool = worker->pool;
     if (pool->enter_thread) {
         pool->enter_thread();
@@ -296,7 +296,7 @@ weir_status workers_create(int32_t n_threads, int32_t max_stages, void (*enter_t
         return WEIR_ERR_NOMEM;
     }
     for (int32_t i = 1; i < n_threads; i++) {
-        struct worker *worker = &pool->workers[i];
+        struct pool_thread *worker = &pool->workers[i];
         worker->pool = pool;
         worker->index = i;
         int error = pthread_create(&worker->thread, NULL, worker_main, worker);

@@ -11,7 +11,7 @@
 
 enum { MAX_STAGES = 40, MAX_DEFERRED = 60, MAX_TILES = 20 };
 
-struct record {
+struct run_record {
     struct program program;
     struct program_stage stages[MAX_STAGES + 1];
     struct deferred_task deferred[MAX_DEFERRED];
@@ -23,7 +23,7 @@ struct record {
     int64_t sum;            /* plain memory handed from stage to stage: for the thread sanitizer */
 };
 
-static void expect(struct record *r, bool is_right)
+static void expect(struct run_record *r, bool is_right)
 {
     if (!is_right) {
         atomic_fetch_add(&r->n_wrong, 1);
@@ -32,7 +32,7 @@ static void expect(struct record *r, bool is_right)
 
 static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, int32_t i_tile)
 {
-    struct record *r = context;
+    struct run_record *r = context;
     (void)i_thread;
     if (i_stage > 0) {
         expect(r, atomic_load(&r->n_stage_ends[i_stage - 1]) == 1);
@@ -48,7 +48,7 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
 
 static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
 {
-    struct record *r = context;
+    struct run_record *r = context;
     (void)i_thread;
     expect(r, atomic_load(&r->n_tiles_ended[i_stage]) == r->program.n_tiles);
     atomic_fetch_add(&r->n_stage_ends[i_stage], 1);
@@ -58,7 +58,7 @@ static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
 
 static weir_status run_deferred(void *context, int32_t i_thread, int32_t i_deferred)
 {
-    struct record *r = context;
+    struct run_record *r = context;
     (void)i_thread;
     expect(r, r->program.n_stages == 0 ||
                   atomic_load(&r->n_stage_ends[r->opened_by[i_deferred]]) == 1);
@@ -66,9 +66,9 @@ static weir_status run_deferred(void *context, int32_t i_thread, int32_t i_defer
     return WEIR_OK;
 }
 
-static struct record *make_record(struct weir_rng *rng)
+static struct run_record *make_record(struct weir_rng *rng)
 {
-    struct record *r = calloc(1, sizeof(*r));
+    struct run_record *r = calloc(1, sizeof(*r));
     struct program *p = &r->program;
     *p = (struct program){.stages = r->stages,
                           .deferred = r->deferred,
@@ -97,7 +97,7 @@ static struct record *make_record(struct weir_rng *rng)
     return r;
 }
 
-static void check_record(const struct record *r)
+static void check_record(const struct run_record *r)
 {
     ck_assert_int_eq(atomic_load(&r->n_wrong), 0);
     for (int32_t s = 0; s < r->program.n_stages; s++) {
@@ -119,7 +119,7 @@ START_TEST(every_task_runs_once_after_what_it_waits_for)
         weir_rng_init(&rng, 7, (uint64_t)n_threads);
         ck_assert_int_eq(workers_create(n_threads, MAX_STAGES, NULL, &workers), WEIR_OK);
         for (int i_program = 0; i_program < 150; i_program++) {
-            struct record *r = make_record(&rng);
+            struct run_record *r = make_record(&rng);
             ck_assert_int_eq(workers_run(workers, &r->program), WEIR_OK);
             check_record(r);
             free(r);
@@ -136,7 +136,7 @@ START_TEST(a_failing_task_is_reported_and_the_program_still_ends)
     struct weir_rng rng;
     weir_rng_init(&rng, 8, 0);
     ck_assert_int_eq(workers_create(3, MAX_STAGES, NULL, &workers), WEIR_OK);
-    struct record *r = make_record(&rng);
+    struct run_record *r = make_record(&rng);
     while (r->program.n_stages == 0) {
         free(r);
         r = make_record(&rng);

@@ -9,14 +9,14 @@
 
 /** One unit of a branch. A kernel of 1x1, 3x3, 5x5, 1x7 …; padded to keep the size, or not at all.
  */
-struct unit {
+struct inception_unit {
     const char *name;
     int k, h, w, stride;
     bool is_padded;
 };
 
 static struct zoo_name write_unit(struct weir_buf *out, struct zoo_name name, struct zoo_name from,
-                                  const struct unit *u)
+                                  const struct inception_unit *u)
 {
     zoo_layer(
         out, zoo_inside(name.text, "conv").text, "conv",
@@ -31,7 +31,7 @@ static struct zoo_name write_unit(struct weir_buf *out, struct zoo_name name, st
 
 /** Units in a row, up to one without a name. */
 static struct zoo_name write_row(struct weir_buf *out, const char *block, struct zoo_name x,
-                                 const struct unit *units)
+                                 const struct inception_unit *units)
 {
     for (; units->name != NULL; units++) {
         x = write_unit(out, zoo_inside(block, units->name), x, units);
@@ -40,7 +40,7 @@ static struct zoo_name write_row(struct weir_buf *out, const char *block, struct
 }
 
 #define ROW(...)                                                                                   \
-    (const struct unit[])                                                                          \
+    (const struct inception_unit[])                                                                \
     {                                                                                              \
         __VA_ARGS__,                                                                               \
         {                                                                                          \
@@ -128,10 +128,12 @@ void zoo_googlenet_write(const char *name, const struct weir_shape *shape, struc
 {
     zoo_begin(out, name, shape);
     struct zoo_name x = {"input"};
-    (void)write_unit(out, (struct zoo_name){"conv1"}, x, &(struct unit){"", 64, 7, 7, 2, true});
+    (void)write_unit(out, (struct zoo_name){"conv1"}, x,
+                     &(struct inception_unit){"", 64, 7, 7, 2, true});
     x = ceil_pool(out, (struct zoo_name){"maxpool1"}, 3);
-    x = write_unit(out, (struct zoo_name){"conv2"}, x, &(struct unit)SAME("", 64, 1, 1));
-    (void)write_unit(out, (struct zoo_name){"conv3"}, x, &(struct unit)SAME("", 192, 3, 3));
+    x = write_unit(out, (struct zoo_name){"conv2"}, x, &(struct inception_unit)SAME("", 64, 1, 1));
+    (void)write_unit(out, (struct zoo_name){"conv3"}, x,
+                     &(struct inception_unit)SAME("", 192, 3, 3));
     x = ceil_pool(out, (struct zoo_name){"maxpool2"}, 3);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(googlenet_blocks); i++) {
         x = googlenet_block(out, googlenet_blocks[i].name, x, googlenet_blocks[i].k);
@@ -147,7 +149,7 @@ void zoo_googlenet_write(const char *name, const struct weir_shape *shape, struc
 
 /** An average pool and the 1x1 behind it. */
 static struct zoo_name pooled(struct weir_buf *out, const char *block, struct zoo_name x,
-                              const struct unit *row)
+                              const struct inception_unit *row)
 {
     return write_row(out, block, write_pool(out, block, x, "avg_pool", SMOOTHING), row);
 }
@@ -218,7 +220,7 @@ static struct zoo_name v3_e(struct weir_buf *out, const char *block, struct zoo_
 
 /** A unit that has no block around it. */
 static struct zoo_name alone(struct weir_buf *out, const char *name, struct zoo_name from,
-                             struct unit u)
+                             struct inception_unit u)
 {
     struct zoo_name full = {""};
     (void)snprintf(full.text, sizeof full.text, "%s", name);
@@ -228,14 +230,14 @@ static struct zoo_name alone(struct weir_buf *out, const char *name, struct zoo_
 void zoo_inception_v3_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
     zoo_begin(out, name, shape);
-    struct zoo_name x =
-        alone(out, "Conv2d_1a_3x3", (struct zoo_name){"input"}, (struct unit)HALF("", 32));
-    x = alone(out, "Conv2d_2a_3x3", x, (struct unit)INNER("", 32));
-    (void)alone(out, "Conv2d_2b_3x3", x, (struct unit)SAME("", 64, 3, 3));
+    struct zoo_name x = alone(out, "Conv2d_1a_3x3", (struct zoo_name){"input"},
+                              (struct inception_unit)HALF("", 32));
+    x = alone(out, "Conv2d_2a_3x3", x, (struct inception_unit)INNER("", 32));
+    (void)alone(out, "Conv2d_2b_3x3", x, (struct inception_unit)SAME("", 64, 3, 3));
     x = (struct zoo_name){"maxpool1"};
     zoo_layer(out, x.text, "max_pool", "," HALVING);
-    x = alone(out, "Conv2d_3b_1x1", x, (struct unit)SAME("", 80, 1, 1));
-    (void)alone(out, "Conv2d_4a_3x3", x, (struct unit)INNER("", 192));
+    x = alone(out, "Conv2d_3b_1x1", x, (struct inception_unit)SAME("", 80, 1, 1));
+    (void)alone(out, "Conv2d_4a_3x3", x, (struct inception_unit)INNER("", 192));
     x = (struct zoo_name){"maxpool2"};
     zoo_layer(out, x.text, "max_pool", "," HALVING);
     x = v3_a(out, "Mixed_5b", x, 32);
@@ -263,9 +265,9 @@ static struct zoo_name v4_pooled(struct weir_buf *out, const char *block, struct
 static struct zoo_name v4_stem(struct weir_buf *out)
 {
     struct zoo_name x =
-        alone(out, "features.0", (struct zoo_name){"input"}, (struct unit)HALF("", 32));
-    x = alone(out, "features.1", x, (struct unit)INNER("", 32));
-    x = alone(out, "features.2", x, (struct unit)SAME("", 64, 3, 3));
+        alone(out, "features.0", (struct zoo_name){"input"}, (struct inception_unit)HALF("", 32));
+    x = alone(out, "features.1", x, (struct inception_unit)INNER("", 32));
+    x = alone(out, "features.2", x, (struct inception_unit)SAME("", 64, 3, 3));
     const char *block = "features.3";
     const struct zoo_name mixed_3a[] = {write_pool(out, block, x, "max_pool", HALVING),
                                         write_row(out, block, x, ROW(HALF("conv", 96)))};

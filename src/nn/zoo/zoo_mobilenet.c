@@ -4,14 +4,14 @@
 #include <stdio.h>
 
 /** A convolution and its norm; depthwise if it has groups. */
-struct unit {
+struct conv_unit {
     int k, kernel, stride, groups;
     bool has_relu;
 };
 
 /** "<first>" and "<second>", what torchvision numbers; the rectifier is "<second>.relu6". */
 static struct zoo_name write_unit(struct weir_buf *out, struct zoo_name conv, struct zoo_name norm,
-                                  const struct unit *u)
+                                  const struct conv_unit *u)
 {
     zoo_layer(out, conv.text, "conv",
               ",\"k\":%d,\"kernel\":%d,\"stride\":%d,\"pad\":%d,\"groups\":%d,\"bias\":false", u->k,
@@ -26,7 +26,7 @@ static struct zoo_name write_unit(struct weir_buf *out, struct zoo_name conv, st
 }
 
 /** A unit inside a block of torchvision's: "<block>.0" and "<block>.1". */
-static void write_pair(struct weir_buf *out, struct zoo_name block, const struct unit *u)
+static void write_pair(struct weir_buf *out, struct zoo_name block, const struct conv_unit *u)
 {
     (void)write_unit(out, zoo_inside(block.text, "0"), zoo_inside(block.text, "1"), u);
 }
@@ -41,14 +41,14 @@ void zoo_mobilenet_v1_write(const char *name, const struct weir_shape *shape, st
     int channels = 32;
     zoo_begin(out, name, shape);
     (void)write_unit(out, (struct zoo_name){"conv"}, (struct zoo_name){"bn"},
-                     &(struct unit){channels, 3, 2, 1, true});
+                     &(struct conv_unit){channels, 3, 2, 1, true});
     for (size_t i = 0; i < WEIR_ARRAY_LEN(blocks); i++) {
         struct zoo_name block = zoo_numbered("block", (int)i + 1);
         (void)write_unit(out, zoo_inside(block.text, "depthwise"), zoo_inside(block.text, "bn1"),
-                         &(struct unit){channels, 3, blocks[i].stride, channels, true});
+                         &(struct conv_unit){channels, 3, blocks[i].stride, channels, true});
         channels = blocks[i].k;
         (void)write_unit(out, zoo_inside(block.text, "pointwise"), zoo_inside(block.text, "bn2"),
-                         &(struct unit){channels, 1, 1, 1, true});
+                         &(struct conv_unit){channels, 1, 1, 1, true});
     }
     zoo_plain(out, "avgpool", "global_pool");
     zoo_layer(out, "fc", "linear", ",\"k\":\"classes\"");
@@ -57,19 +57,19 @@ void zoo_mobilenet_v1_write(const char *name, const struct weir_shape *shape, st
 
 /** Widen, filter every channel by itself, narrow without a rectifier. */
 static struct zoo_name inverted_residual(struct weir_buf *out, struct zoo_name block,
-                                         struct zoo_name from, int n_in, const struct unit *u)
+                                         struct zoo_name from, int n_in, const struct conv_unit *u)
 {
     struct zoo_name inner = zoo_inside(block.text, "conv");
     int n = 0, hidden = n_in * u->groups;
     if (u->groups != 1) {
         write_pair(out, zoo_inside(inner.text, zoo_numbered("", n++).text),
-                   &(struct unit){hidden, 1, 1, 1, true});
+                   &(struct conv_unit){hidden, 1, 1, 1, true});
     }
     write_pair(out, zoo_inside(inner.text, zoo_numbered("", n++).text),
-               &(struct unit){hidden, 3, u->stride, hidden, true});
+               &(struct conv_unit){hidden, 3, u->stride, hidden, true});
     struct zoo_name conv = zoo_inside(inner.text, zoo_numbered("", n).text);
     struct zoo_name norm = zoo_inside(inner.text, zoo_numbered("", n + 1).text);
-    struct zoo_name x = write_unit(out, conv, norm, &(struct unit){u->k, 1, 1, 1, false});
+    struct zoo_name x = write_unit(out, conv, norm, &(struct conv_unit){u->k, 1, 1, 1, false});
     if (u->stride != 1 || n_in != u->k) {
         return x;
     }
@@ -89,17 +89,17 @@ void zoo_mobilenet_v2_write(const char *name, const struct weir_shape *shape, st
     int n = 0, channels = 32;
     zoo_begin(out, name, shape);
     struct zoo_name x = zoo_numbered("features.", n++);
-    write_pair(out, x, &(struct unit){channels, 3, 2, 1, true});
+    write_pair(out, x, &(struct conv_unit){channels, 3, 2, 1, true});
     for (size_t i = 0; i < WEIR_ARRAY_LEN(stages); i++) {
         for (int j = 0; j < stages[i].n; j++) {
             /* groups stands for the expansion here: the block works out its own. */
-            const struct unit u = {stages[i].k, 3, j == 0 ? stages[i].stride : 1,
-                                   stages[i].expansion, true};
+            const struct conv_unit u = {stages[i].k, 3, j == 0 ? stages[i].stride : 1,
+                                        stages[i].expansion, true};
             x = inverted_residual(out, zoo_numbered("features.", n++), x, channels, &u);
             channels = stages[i].k;
         }
     }
-    write_pair(out, zoo_numbered("features.", n), &(struct unit){1280, 1, 1, 1, true});
+    write_pair(out, zoo_numbered("features.", n), &(struct conv_unit){1280, 1, 1, 1, true});
     zoo_plain(out, "avgpool", "global_pool");
     zoo_layer(out, "classifier.0", "dropout", ",\"rate\":0.2");
     zoo_layer(out, "classifier.1", "linear", ",\"k\":\"classes\"");

@@ -16,7 +16,7 @@
 enum { BATCH = 4 };
 
 /* An op with its tensors: as the back-end has them, and in f32. */
-struct bench {
+struct conv_fixture {
     struct op op;
     size_t n_x, n_y;
     float *x, *dy, *got_y, *got_dx;
@@ -33,7 +33,7 @@ static void fill(struct weir_rng *rng, float *values, size_t n, bool is_rounded)
     }
 }
 
-static void add_param(struct bench *b, struct weir_rng *rng, int place, size_t n)
+static void add_param(struct conv_fixture *b, struct weir_rng *rng, int place, size_t n)
 {
     struct op_param *p = &b->op.params[place];
     p->n_elems = n;
@@ -52,10 +52,10 @@ static uint16_t *shorten(const float *values, size_t n)
     return to;
 }
 
-static struct bench make_bench(struct op form, enum weir_precision type,
-                               enum weir_convolution convolution, uint64_t seed)
+static struct conv_fixture make_bench(struct op form, enum weir_precision type,
+                                      enum weir_convolution convolution, uint64_t seed)
 {
-    struct bench b = {.op = form};
+    struct conv_fixture b = {.op = form};
     struct weir_rng rng;
     weir_rng_init(&rng, seed, 3);
     struct op *op = &b.op;
@@ -91,7 +91,7 @@ static struct bench make_bench(struct op form, enum weir_precision type,
     return b;
 }
 
-static void free_bench(struct bench *b)
+static void free_bench(struct conv_fixture *b)
 {
     void *const all[] = {b->x,
                          b->dy,
@@ -115,19 +115,19 @@ static void free_bench(struct bench *b)
 }
 
 /* A tensor of the back-end's type. */
-static real *tensor(const struct bench *b, float *wide, uint16_t *narrow)
+static real *tensor(const struct conv_fixture *b, float *wide, uint16_t *narrow)
 {
     return b->op.type == WEIR_PRECISION_F32 ? wide : (real *)(void *)narrow;
 }
 
-static void bind_gradients(struct bench *b, float *const gradients[2])
+static void bind_gradients(struct conv_fixture *b, float *const gradients[2])
 {
     for (int i = 0; i < 2; i++) {
         b->op.params[i].gradient = b->op.params[i].value ? gradients[i] : NULL;
     }
 }
 
-static void pack(const struct bench *b, bool is_backward)
+static void pack(const struct conv_fixture *b, bool is_backward)
 {
     if (b->op.packed_bytes > 0) {
         memset(b->packed_weights, 0xff, b->op.packed_bytes);
@@ -137,7 +137,7 @@ static void pack(const struct bench *b, bool is_backward)
 
 /* dx added to itself is twice dx, in either type: for convolutions to the last bit. Linears of few
  * images add each term to what is there. */
-static void expect_doubled(struct bench *b, struct op_tile tile, const char *what)
+static void expect_doubled(struct conv_fixture *b, struct op_tile tile, const char *what)
 {
     float *once = calloc(b->n_x, sizeof(float));
     bool is_short = b->op.type == WEIR_PRECISION_BF16;
@@ -162,7 +162,7 @@ static void expect_doubled(struct bench *b, struct op_tile tile, const char *wha
     free(once);
 }
 
-static void run_onednn(struct bench *b, const char *what)
+static void run_onednn(struct conv_fixture *b, const char *what)
 {
     const struct weir_backend *backend = &weir_onednn_backend;
     const struct op_kernels *kernels = &backend->kernels[b->op.kind];
@@ -226,7 +226,7 @@ static void expect(const float *got, const float *expected, size_t n, bool is_ro
 static void compare_form(struct op form, enum weir_precision type,
                          enum weir_convolution convolution, const char *what)
 {
-    struct bench b = make_bench(form, type, convolution, 5);
+    struct conv_fixture b = make_bench(form, type, convolution, 5);
     bool is_rounded = b.op.type == WEIR_PRECISION_BF16, is_conv = b.op.kind == LAYER_CONV;
     float *y = calloc(b.n_y, sizeof(float)), *dx = calloc(b.n_x, sizeof(float));
     const struct op_tile tile = {

@@ -10,18 +10,18 @@
 
 #include <math.h>
 
-struct form {
+struct relayout_case {
     size_t k, c, kernel_h, kernel_w, k_block;
 };
 
 /* The last block may be part padding, as oneDNN's of 48 of 512 channels; the last form is large
  * enough to go past the caches. */
-static const struct form forms[] = {{16, 16, 1, 1, 16}, {64, 32, 1, 1, 64},  {32, 48, 3, 3, 32},
-                                    {80, 16, 1, 1, 48}, {112, 32, 3, 1, 48}, {96, 16, 2, 4, 64},
-                                    {32, 48, 5, 5, 32}, {128, 64, 3, 3, 48}};
+static const struct relayout_case forms[] = {
+    {16, 16, 1, 1, 16},  {64, 32, 1, 1, 64}, {32, 48, 3, 3, 32}, {80, 16, 1, 1, 48},
+    {112, 32, 3, 1, 48}, {96, 16, 2, 4, 64}, {32, 48, 5, 5, 32}, {128, 64, 3, 3, 48}};
 
 /* Blocks of output channels, rows, taps, input channels: oneDNN's order. */
-static struct relayout make_layout(const struct form *f, bool is_bf16)
+static struct relayout make_layout(const struct relayout_case *f, bool is_bf16)
 {
     struct relayout r = {.k = f->k,
                          .c = f->c,
@@ -38,7 +38,7 @@ static struct relayout make_layout(const struct form *f, bool is_bf16)
 }
 
 /* Blocks of 16 x 16 channels, the taps of a pair of blocks one behind the other. */
-static struct relayout make_squares(const struct form *f, bool is_c_inner)
+static struct relayout make_squares(const struct relayout_case *f, bool is_c_inner)
 {
     struct relayout r = {.k = f->k,
                          .c = f->c,
@@ -84,7 +84,7 @@ enum { LAYOUTS = 8, FIRST_TRANSPOSED = 4, FIRST_MIRRORED = 6 };
 
 static struct relayout layout_of(int i)
 {
-    const struct form *form = &forms[i / LAYOUTS];
+    const struct relayout_case *form = &forms[i / LAYOUTS];
     int which = i % LAYOUTS;
     struct relayout r = which == 2 || which == 3 ? make_squares(form, which == 3)
                                                  : make_layout(form, which % 2 == 1);

@@ -21,7 +21,7 @@
 #define N_SLICES  2
 
 /* One op with its memory. The function checked is sum(dy * y), or the loss. */
-struct bench {
+struct gradient_fixture {
     struct op op;
     double *x[2], *dx[2], *y, *dy;
     int32_t labels[N_IMAGES];
@@ -38,7 +38,7 @@ static double *random_values(struct weir_rng *rng, size_t n)
     return values;
 }
 
-static void add_param(struct bench *b, struct weir_rng *rng, int place, size_t n)
+static void add_param(struct gradient_fixture *b, struct weir_rng *rng, int place, size_t n)
 {
     struct op_param *p = &b->op.params[place];
     p->value = random_values(rng, n);
@@ -46,9 +46,9 @@ static void add_param(struct bench *b, struct weir_rng *rng, int place, size_t n
     p->n_elems = n;
 }
 
-static struct bench make_bench(const struct op *form, uint64_t seed)
+static struct gradient_fixture make_bench(const struct op *form, uint64_t seed)
 {
-    struct bench b = {.op = *form};
+    struct gradient_fixture b = {.op = *form};
     struct weir_rng rng;
     weir_rng_init(&rng, seed, 1);
     struct op *op = &b.op;
@@ -104,7 +104,7 @@ static struct bench make_bench(const struct op *form, uint64_t seed)
     return b;
 }
 
-static void free_bench(struct bench *b)
+static void free_bench(struct gradient_fixture *b)
 {
     for (int32_t i = 0; i < b->op.n_in; i++) {
         free(b->x[i]);
@@ -122,7 +122,7 @@ static void free_bench(struct bench *b)
     free(b->op.scores);
 }
 
-static struct op_tile tile_of(struct bench *b, int32_t first, int32_t n, int32_t i_slice)
+static struct op_tile tile_of(struct gradient_fixture *b, int32_t first, int32_t n, int32_t i_slice)
 {
     struct op_tile tile = {.i_slice = i_slice,
                            .first = first,
@@ -142,7 +142,7 @@ static struct op_tile tile_of(struct bench *b, int32_t first, int32_t n, int32_t
 }
 
 /* The uneven slices 1 + 3: sums over slices must not depend on the cut. */
-static void over_slices(struct bench *b, op_tile_fn fn)
+static void over_slices(struct gradient_fixture *b, op_tile_fn fn)
 {
     for (int32_t s = 0; fn && s < N_SLICES; s++) {
         struct op_tile tile = tile_of(b, s == 0 ? 0 : 1, s == 0 ? 1 : N_IMAGES - 1, s);
@@ -155,7 +155,7 @@ static bool is_loss_kind(enum layer_kind kind)
     return kind == LAYER_SOFTMAX_LOSS || kind == LAYER_MARGIN_LOSS;
 }
 
-static double evaluate(struct bench *b)
+static double evaluate(struct gradient_fixture *b)
 {
     const struct op_kernels *k = &REF(kernels)[b->op.kind];
     if (k->refresh) {
@@ -176,7 +176,7 @@ static double evaluate(struct bench *b)
     return sum;
 }
 
-static void run_backward(struct bench *b)
+static void run_backward(struct gradient_fixture *b)
 {
     const struct op_kernels *k = &REF(kernels)[b->op.kind];
     over_slices(b, k->backward_sums);
@@ -190,7 +190,7 @@ static void run_backward(struct bench *b)
     }
 }
 
-static void compare(struct bench *b, double *values, const double *gradient, size_t n,
+static void compare(struct gradient_fixture *b, double *values, const double *gradient, size_t n,
                     const char *what)
 {
     double largest = 1e-3;
@@ -221,7 +221,7 @@ static double *copy_of(const double *values, size_t n)
 static void check_gradients(const struct op *form, uint64_t seed)
 {
     for (int is_channels_last = 0; is_channels_last < 2; is_channels_last++) {
-        struct bench b = make_bench(form, seed);
+        struct gradient_fixture b = make_bench(form, seed);
         b.op.is_channels_last = is_channels_last;
         evaluate(&b);
         run_backward(&b);
@@ -404,7 +404,7 @@ START_TEST(a_smoothed_label_is_part_of_every_class_in_training_only)
                             .out = {K, 1, 1},
                             .n_classes = K,
                             .smoothing = smoothing};
-    struct bench b = make_bench(&form, 26);
+    struct gradient_fixture b = make_bench(&form, 26);
     double soft = 0, hard = 0;
     for (int32_t n = 0; n < N_IMAGES; n++) {
         double all = 0;

@@ -2,27 +2,29 @@
  * windows it has or is in, so that sums stay in registers. */
 
 /* [first, end): the pixels of a window, or the windows that hold a pixel. */
-struct span {
+struct pool_range {
     int32_t first, end;
 };
 
 /* Pixels that window `o` covers, of `limit`. */
-static inline struct span pixels_of(int32_t o, const struct weir_pool_params *p, int32_t limit)
+static inline struct pool_range pixels_of(int32_t o, const struct weir_pool_params *p,
+                                          int32_t limit)
 {
     int32_t first = o * p->stride - p->pad;
-    return (struct span){WEIR_MAX(first, 0), WEIR_MIN(first + p->kernel, limit)};
+    return (struct pool_range){WEIR_MAX(first, 0), WEIR_MIN(first + p->kernel, limit)};
 }
 
 /* Windows, of `limit`, that cover pixel `i`. */
-static inline struct span windows_of(int32_t i, const struct weir_pool_params *p, int32_t limit)
+static inline struct pool_range windows_of(int32_t i, const struct weir_pool_params *p,
+                                           int32_t limit)
 {
     int32_t last = (i + p->pad) / p->stride, before = i + p->pad - p->kernel;
-    return (struct span){before < 0 ? 0 : before / p->stride + 1, WEIR_MIN(last + 1, limit)};
+    return (struct pool_range){before < 0 ? 0 : before / p->stride + 1, WEIR_MIN(last + 1, limit)};
 }
 
 /* Few channels: a window of one channel after the other, as vectors would be mostly empty. */
-static void max_pool_few(const elem *x, size_t c, int32_t width, struct span rows,
-                         struct span columns, elem *y, int32_t *argmax)
+static void max_pool_few(const elem *x, size_t c, int32_t width, struct pool_range rows,
+                         struct pool_range columns, elem *y, int32_t *argmax)
 {
     for (size_t k = 0; k < c; k++) {
         int32_t best_at = rows.first * width + columns.first;
@@ -44,10 +46,9 @@ static void max_pool_few(const elem *x, size_t c, int32_t width, struct span row
 }
 
 /* LANES channels; `x` is at the first of them. */
-static inline __attribute__((always_inline)) void max_pool_lanes(const elem *x, size_t c,
-                                                                 int32_t width, struct span rows,
-                                                                 struct span columns, elem *y,
-                                                                 int32_t *argmax, size_t n)
+static inline __attribute__((always_inline)) void
+max_pool_lanes(const elem *x, size_t c, int32_t width, struct pool_range rows,
+               struct pool_range columns, elem *y, int32_t *argmax, size_t n)
 {
     int32_t first = rows.first * width + columns.first;
     vec best = load(x + (size_t)first * c, n);
@@ -71,10 +72,9 @@ static inline __attribute__((always_inline)) void max_pool_lanes(const elem *x, 
 }
 
 /* The channels of one window, whole vectors first, so that they are loaded and stored as such. */
-static inline __attribute__((always_inline)) void max_pool_window(const elem *x, size_t c,
-                                                                  int32_t width, struct span rows,
-                                                                  struct span columns, elem *y,
-                                                                  int32_t *argmax)
+static inline __attribute__((always_inline)) void
+max_pool_window(const elem *x, size_t c, int32_t width, struct pool_range rows,
+                struct pool_range columns, elem *y, int32_t *argmax)
 {
     size_t k = 0;
     for (; k + LANES <= c; k += LANES) {
@@ -91,9 +91,9 @@ static void max_pool(const struct op *op, const void *x_, void *y_, int32_t *arg
     elem *y = y_;
     size_t c = (size_t)op->in[0].c;
     for (int32_t oh = 0; oh < op->out.h; oh++) {
-        struct span rows = pixels_of(oh, &op->pool, op->in[0].h);
+        struct pool_range rows = pixels_of(oh, &op->pool, op->in[0].h);
         for (int32_t ow = 0; ow < op->out.w; ow++) {
-            struct span columns = pixels_of(ow, &op->pool, op->in[0].w);
+            struct pool_range columns = pixels_of(ow, &op->pool, op->in[0].w);
             if (c < LANES) {
                 max_pool_few(x, c, op->in[0].w, rows, columns, y, argmax);
             } else if (argmax) {
@@ -109,7 +109,8 @@ static void max_pool(const struct op *op, const void *x_, void *y_, int32_t *arg
 
 /* The gradient of LANES channels of pixel `at`: from the windows whose maximum it is. */
 static inline vec won_gradient(const elem *dy, const int32_t *argmax, size_t c, int32_t out_w,
-                               int32_t at, struct span rows, struct span columns, size_t n)
+                               int32_t at, struct pool_range rows, struct pool_range columns,
+                               size_t n)
 {
     vec sum = {0};
     for (int32_t oh = rows.first; oh < rows.end; oh++) {
@@ -134,9 +135,9 @@ static void max_pool_backward(const struct op *op, const void *dy_, const int32_
     elem *dx = dx_;
     size_t c = (size_t)op->in[0].c;
     for (int32_t h = 0; h < op->in[0].h; h++) {
-        struct span rows = windows_of(h, &op->pool, op->out.h);
+        struct pool_range rows = windows_of(h, &op->pool, op->out.h);
         for (int32_t w = 0; w < op->in[0].w; w++, dx += c) {
-            struct span columns = windows_of(w, &op->pool, op->out.w);
+            struct pool_range columns = windows_of(w, &op->pool, op->out.w);
             for (size_t k = 0; k < c; k += LANES) {
                 give(dx + k,
                      won_gradient(dy + k, argmax + k, c, op->out.w, h * op->in[0].w + w, rows,
@@ -153,9 +154,9 @@ static void avg_pool(const struct op *op, const void *x_, void *y_)
     elem *y = y_;
     size_t c = (size_t)op->in[0].c;
     for (int32_t oh = 0; oh < op->out.h; oh++) {
-        struct span rows = pixels_of(oh, &op->pool, op->in[0].h);
+        struct pool_range rows = pixels_of(oh, &op->pool, op->in[0].h);
         for (int32_t ow = 0; ow < op->out.w; ow++, y += c) {
-            struct span columns = pixels_of(ow, &op->pool, op->in[0].w);
+            struct pool_range columns = pixels_of(ow, &op->pool, op->in[0].w);
             float share = (float)(1 / op_pool_divisor(op, oh, ow));
             for (size_t k = 0; k < c; k += LANES) {
                 vec sum = {0};
@@ -177,9 +178,9 @@ static void avg_pool_backward(const struct op *op, const void *dy_, void *dx_, b
     elem *dx = dx_;
     size_t c = (size_t)op->in[0].c;
     for (int32_t h = 0; h < op->in[0].h; h++) {
-        struct span rows = windows_of(h, &op->pool, op->out.h);
+        struct pool_range rows = windows_of(h, &op->pool, op->out.h);
         for (int32_t w = 0; w < op->in[0].w; w++, dx += c) {
-            struct span columns = windows_of(w, &op->pool, op->out.w);
+            struct pool_range columns = windows_of(w, &op->pool, op->out.w);
             for (size_t k = 0; k < c; k += LANES) {
                 vec sum = {0};
                 for (int32_t oh = rows.first; oh < rows.end; oh++) {

@@ -188,14 +188,14 @@ static void clear_pixels(size_t n, size_t n_channels, char *to, size_t panel_byt
 }
 
 /* What of x is packed: channels first .. first + n of all pixels of a stride phase. */
-struct part {
+struct packed_part {
     int32_t phase_h, phase_w;
     size_t first, n, panel_bytes;
 };
 
 /* One row of x to `pitch` packed pixels. */
-static void pack_row(const struct pixel_gemm *gemm, struct pixel_pair row, const struct part *part,
-                     char *to)
+static void pack_row(const struct pixel_gemm *gemm, struct pixel_pair row,
+                     const struct packed_part *part, char *to)
 {
     const struct op *op = gemm->op;
     size_t c = (size_t)op->in[0].c, stride = (size_t)gemm->w.stride;
@@ -211,7 +211,7 @@ static void pack_row(const struct pixel_gemm *gemm, struct pixel_pair row, const
 
 /* The rows of one image pair that the chunk's taps meet, to x_len packed pixels. */
 static void pack_pair(const struct pixel_gemm *gemm, struct pixel_pair image,
-                      const struct part *part, char *to)
+                      const struct packed_part *part, char *to)
 {
     const struct op *op = gemm->op;
     const struct chunk *chunk = &gemm->chunk;
@@ -237,9 +237,9 @@ static void pack_pair(const struct pixel_gemm *gemm, struct pixel_pair image,
 static void pack_x(const struct pixel_gemm *gemm, size_t first, size_t n, char *to)
 {
     const struct chunk *chunk = &gemm->chunk;
-    struct part part = {.first = first,
-                        .n = n,
-                        .panel_bytes = chunk->x_total * PIXEL_BYTES * n_stride_phases(gemm)};
+    struct packed_part part = {.first = first,
+                               .n = n,
+                               .panel_bytes = chunk->x_total * PIXEL_BYTES * n_stride_phases(gemm)};
     for (int32_t i = 0; i < gemm->h.stride * gemm->w.stride; i++) {
         part.phase_h = i / gemm->w.stride;
         part.phase_w = i % gemm->w.stride;

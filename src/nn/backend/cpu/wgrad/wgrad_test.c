@@ -13,11 +13,11 @@
 
 #define GUARD 1e30f
 
-struct form {
+struct wgrad_case {
     int32_t c, k, h, w, kernel_h, kernel_w, stride, dilation, pad, batch;
 };
 
-static const struct form forms[] = {
+static const struct wgrad_case forms[] = {
     /* many panels; one pixel; an odd number of pixels */
     {64, 64, 30, 30, 1, 1, 1, 1, 0, 3},
     {16, 16, 1, 1, 1, 1, 1, 1, 0, 1},
@@ -45,7 +45,7 @@ static const struct form forms[] = {
     {140, 20, 9, 9, 3, 3, 2, 1, 1, 3},
 };
 
-static struct op make_op(const struct form *f, enum weir_precision type)
+static struct op make_op(const struct wgrad_case *f, enum weir_precision type)
 {
     int32_t reach_h = (f->kernel_h - 1) * f->dilation + 1;
     int32_t reach_w = (f->kernel_w - 1) * f->dilation + 1;
@@ -71,13 +71,13 @@ static struct op make_op(const struct form *f, enum weir_precision type)
     return op;
 }
 
-static const struct form linears[] = {
+static const struct wgrad_case linears[] = {
     /* elements of an image in c; rests of both sides, of a panel of images, of a pair of them */
     {64, 32, 1, 1, .batch = 8}, {784, 128, 1, 1, .batch = 33}, {1, 1, 1, 1, .batch = 1},
     {35, 10, 1, 1, .batch = 7}, {100, 37, 1, 1, .batch = 400}, {15, 9, 1, 1, .batch = 193},
 };
 
-static struct op make_linear(const struct form *f, enum weir_precision type)
+static struct op make_linear(const struct wgrad_case *f, enum weir_precision type)
 {
     struct op op = {.kind = LAYER_LINEAR,
                     .n_in = 1,

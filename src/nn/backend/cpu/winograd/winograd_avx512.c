@@ -125,9 +125,9 @@ static void patches_from_points(const struct winograd_convolution *job,
             square_of(blocks, first + i, WINOGRAD_OUT, 0, 0, f->out_h, f->out_w, f->k);
         for (size_t k = 0; k < c; k += WINOGRAD_LANES) {
             size_t n_left = WEIR_MIN(c - k, (size_t)WINOGRAD_LANES);
-            struct tail tail = {.bias = job->bias ? load(job->bias + k, n_left) : (vec){0},
-                                .added = job->added ? job->added + k : NULL,
-                                .has_relu = job->has_relu};
+            struct winograd_tail tail = {.bias = job->bias ? load(job->bias + k, n_left) : (vec){0},
+                                         .added = job->added ? job->added + k : NULL,
+                                         .has_relu = job->has_relu};
             if (s.is_inside && n_left == WINOGRAD_LANES) {
                 patch_from_points(from + k, blocks->out_point, &tail, job->y + k, &s,
                                   WINOGRAD_LANES, true);

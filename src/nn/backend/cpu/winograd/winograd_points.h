@@ -193,15 +193,16 @@ ALWAYS_INLINE void gradient_to_points(const float *dy, const struct square *s, s
 }
 
 /* What is done with results before they are stored. */
-struct tail {
+struct winograd_tail {
     vec bias;
     const float *added;
     bool has_relu;
 };
 
 /* n <= 16 channels of a patch of y from its points. */
-ALWAYS_INLINE void patch_from_points(const float *from, size_t point, const struct tail *tail,
-                                     float *y, const struct square *s, size_t n, bool is_inside)
+ALWAYS_INLINE void patch_from_points(const float *from, size_t point,
+                                     const struct winograd_tail *tail, float *y,
+                                     const struct square *s, size_t n, bool is_inside)
 {
     vec rows[4][6];
 #pragma GCC unroll 6

@@ -19,7 +19,7 @@
 enum { FACE_W = 92, FACE_H = 112 }; /* of a picture of ORL */
 
 /* A convolution with its tensors, results and the right ones. */
-struct bench {
+struct winograd_fixture {
     struct winograd_form form;
     size_t n_x, n_y, n_kernels;
     float *x, *dy, *kernels, *bias, *y, *dx, *d_kernels, *d_bias;
@@ -41,9 +41,9 @@ static void fill(struct weir_rng *rng, float *values, size_t n, float scale, boo
     }
 }
 
-static struct bench make_bench(struct winograd_form form, uint64_t seed)
+static struct winograd_fixture make_bench(struct winograd_form form, uint64_t seed)
 {
-    struct bench b = {.form = form};
+    struct winograd_fixture b = {.form = form};
     struct weir_rng rng;
     weir_rng_init(&rng, seed, 0);
     b.n_x = (size_t)form.n * (size_t)form.h * (size_t)form.w * (size_t)form.c;
@@ -68,7 +68,7 @@ static struct bench make_bench(struct winograd_form form, uint64_t seed)
     return b;
 }
 
-static void free_bench(struct bench *b)
+static void free_bench(struct winograd_fixture *b)
 {
     void *const all[] = {b->x,       b->dy,       b->kernels,       b->bias,
                          b->y,       b->dx,       b->d_kernels,     b->d_bias,
@@ -79,7 +79,8 @@ static void free_bench(struct bench *b)
 }
 
 /* Adds what output `y` at (h, w) of a picture takes from each pixel, and gives to each gradient. */
-static void add_pixel(struct bench *b, int32_t n, int32_t h, int32_t w, size_t y, size_t k)
+static void add_pixel(struct winograd_fixture *b, int32_t n, int32_t h, int32_t w, size_t y,
+                      size_t k)
 {
     const struct winograd_form *f = &b->form;
     for (int32_t tap = 0; tap < 9; tap++) {
@@ -97,7 +98,7 @@ static void add_pixel(struct bench *b, int32_t n, int32_t h, int32_t w, size_t y
     }
 }
 
-static void compute_right(struct bench *b)
+static void compute_right(struct winograd_fixture *b)
 {
     const struct winograd_form *f = &b->form;
     size_t n_k = (size_t)f->k;
@@ -118,7 +119,8 @@ static void *scratch_of(size_t n_bytes)
 }
 
 /* From x to y, or flipped from dy to dx. */
-static void convolve(const struct bench *b, bool is_flipped, struct winograd_convolution job)
+static void convolve(const struct winograd_fixture *b, bool is_flipped,
+                     struct winograd_convolution job)
 {
     const struct winograd_form *f = &b->form;
     job.form = *f;
@@ -142,7 +144,7 @@ static void convolve(const struct bench *b, bool is_flipped, struct winograd_con
     free(points);
 }
 
-static void run(struct bench *b)
+static void run(struct winograd_fixture *b)
 {
     convolve(b, false, (struct winograd_convolution){.x = b->x, .bias = b->bias, .y = b->y});
     convolve(b, true, (struct winograd_convolution){.x = b->dy, .y = b->dx});
@@ -174,7 +176,7 @@ static void expect(const float *got, const double *right, size_t n, const char *
                   sqrt(errors / squares));
 }
 
-static void compare(struct bench *b, const char *what)
+static void compare(struct winograd_fixture *b, const char *what)
 {
     compute_right(b);
     run(b);
@@ -211,7 +213,7 @@ START_TEST(all_three_directions_are_right_for_odd_shapes)
         char what[96];
         snprintf(what, sizeof(what), "%d of %d x %d, %d -> %d channels, padding %d", s[0], s[3],
                  s[4], s[1], s[2], s[5]);
-        struct bench b = make_bench(form_of(s[0], s[1], s[2], s[3], s[4], s[5]), 3 + i);
+        struct winograd_fixture b = make_bench(form_of(s[0], s[1], s[2], s[3], s[4], s[5]), 3 + i);
         compare(&b, what);
     }
 }
@@ -220,7 +222,7 @@ END_TEST
 
 START_TEST(sums_over_many_channels_and_patches_are_right)
 {
-    struct bench b = make_bench(form_of(1, 512, 32, 14, 14, 1), 1);
+    struct winograd_fixture b = make_bench(form_of(1, 512, 32, 14, 14, 1), 1);
     compare(&b, "512 -> 32 channels");
     b = make_bench(form_of(1, 32, 512, 14, 14, 1), 2);
     compare(&b, "32 -> 512 channels");
@@ -231,7 +233,7 @@ START_TEST(sums_over_many_channels_and_patches_are_right)
 END_TEST
 
 /* A photograph's first layer: 32 kernels of 3x3 over one channel, then a ReLU. */
-static void fill_from_photograph(struct bench *b, const uint8_t *pixels)
+static void fill_from_photograph(struct winograd_fixture *b, const uint8_t *pixels)
 {
     struct weir_rng rng;
     float kernels[32][9];
@@ -260,7 +262,7 @@ START_TEST(activations_of_a_photograph_are_within_tolerance)
     snprintf(path, sizeof(path), "%s/orl_faces/s1/1.pgm", data);
     if (weir_file_read_into(path, file, sizeof(file), &len, NULL) == WEIR_OK) {
         ck_assert_uint_gt(len, FACE_W * FACE_H);
-        struct bench b = make_bench(form_of(1, 32, 64, FACE_H - 2, FACE_W - 2, 1), 4);
+        struct winograd_fixture b = make_bench(form_of(1, 32, 64, FACE_H - 2, FACE_W - 2, 1), 4);
         fill_from_photograph(&b, file + len - FACE_W * FACE_H); /* behind the header */
         compare(&b, "a photograph behind a convolution and a ReLU");
     }
@@ -271,7 +273,8 @@ END_TEST
 START_TEST(a_picture_has_the_same_bits_alone_and_in_a_batch)
 {
     struct winograd_form form = form_of(5, 24, 40, 10, 7, 1);
-    struct bench b = make_bench(form, 8), one = make_bench(form_of(1, 24, 40, 10, 7, 1), 8);
+    struct winograd_fixture b = make_bench(form, 8),
+                            one = make_bench(form_of(1, 24, 40, 10, 7, 1), 8);
     size_t n_x = one.n_x, n_y = one.n_y;
     convolve(&b, false, (struct winograd_convolution){.x = b.x, .y = b.y});
     memcpy(one.kernels, b.kernels, b.n_kernels * sizeof(float));
@@ -286,7 +289,7 @@ END_TEST
 
 START_TEST(results_take_in_what_is_added_and_lose_what_is_negative)
 {
-    struct bench b = make_bench(form_of(1, 20, 20, 9, 9, 1), 6);
+    struct winograd_fixture b = make_bench(form_of(1, 20, 20, 9, 9, 1), 6);
     convolve(&b, false, (struct winograd_convolution){.x = b.x, .bias = b.bias, .y = b.y});
     float *plain = floats(b.n_y);
     memcpy(plain, b.y, b.n_y * sizeof(float));
@@ -305,7 +308,7 @@ END_TEST
 
 START_TEST(nan_reaches_what_reads_it_and_no_other_picture)
 {
-    struct bench b = make_bench(form_of(2, 16, 16, 9, 9, 1), 7);
+    struct winograd_fixture b = make_bench(form_of(2, 16, 16, 9, 9, 1), 7);
     b.x[(4 * 9 + 4) * 16 + 3] = NAN;
     convolve(&b, false, (struct winograd_convolution){.x = b.x, .has_relu = true, .y = b.y});
     for (size_t j = 0; j < b.n_y; j++) {
