@@ -1,5 +1,6 @@
 #include "sim/cycle.h"
 
+#include "sched/apply.h"
 #include "sim/ledger.h"
 
 #include <math.h>
@@ -23,11 +24,8 @@ struct cycle {
     int32_t n_live, live_cap;
     struct weir_sched_job *jobs; /**< The snapshot's; as live. */
     struct weir_sched_task *tasks;
-    int32_t *task_job; /**< Of the snapshot's tasks. */
     int32_t jobs_cap, tasks_cap;
     int32_t *first_task; /**< As live. */
-    int32_t *touched;    /**< Jobs that a plan changes. */
-    int32_t n_touched;
 
     bool is_dirty;
     int64_t last_ms; /**< Last cycle; -1: none yet. */
@@ -126,9 +124,7 @@ static void fill(struct cycle *cycle)
     cycle->n_live = n;
     cycle->jobs = grown(cycle->jobs, &cap, n, sizeof *cycle->jobs);
     cycle->first_task = grown(cycle->first_task, &cycle->jobs_cap, n, sizeof *cycle->first_task);
-    cap = cycle->tasks_cap;
-    cycle->tasks = grown(cycle->tasks, &cap, n_tasks, sizeof *cycle->tasks);
-    cycle->task_job = grown(cycle->task_job, &cycle->tasks_cap, n_tasks, sizeof *cycle->task_job);
+    cycle->tasks = grown(cycle->tasks, &cycle->tasks_cap, n_tasks, sizeof *cycle->tasks);
     int32_t t = 0;
     for (int32_t i = 0; i < n; i++) {
         int32_t job = cycle->live[i];
@@ -136,7 +132,6 @@ static void fill(struct cycle *cycle)
         cycle->jobs[i].first_task = cycle->first_task[i] = t;
         for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++, t++) {
             fill_task(cycle, job, k, &cycle->tasks[t]);
-            cycle->task_job[t] = i;
         }
     }
 }
@@ -159,21 +154,6 @@ static void fill_usage(struct cycle *cycle)
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-static int32_t job_of(const struct cycle *cycle, int32_t task, int32_t *out_index)
-{
-    int32_t row = cycle->task_job[task];
-    *out_index = task - cycle->first_task[row];
-    return cycle->live[row];
-}
-
-static void touch(struct cycle *cycle, int32_t job)
-{
-    if (!cycle->ledger.jobs[job].is_touched) {
-        cycle->ledger.jobs[job].is_touched = true;
-        cycle->touched[cycle->n_touched++] = job;
-    }
-}
-
 /** How many tasks of a job have a place, and how many devices. */
 static int32_t count_placed(const struct cycle *cycle, int32_t job, int64_t *out_milli)
 {
@@ -189,27 +169,35 @@ static int32_t count_placed(const struct cycle *cycle, int32_t job, int64_t *out
     return n;
 }
 
-static void settle_touched(struct cycle *cycle, bool is_eviction)
+/** Evictions take effect at once, so that what is to follow them can start at once as well. */
+static weir_status evict(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
-    for (int32_t i = 0; i < cycle->n_touched; i++) {
-        int32_t job = cycle->touched[i];
-        int64_t milli;
-        int32_t n = count_placed(cycle, job, &milli);
-        cycle->ledger.jobs[job].is_touched = false;
-        cycle->ledger.jobs[job].is_put_off = false;
-        if (is_eviction) {
-            engine_evict(cycle->engine, job, n, milli);
-        } else if (n != cycle->engine->jobs[job].n_running) {
-            engine_grow(cycle->engine, job, n, milli);
+    struct cycle *cycle = context;
+    int32_t job = cycle->live[part->job];
+    int64_t milli;
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        if (part->actions[i]->kind != WEIR_SCHED_EVICT) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "the plan asks for something that a replay does not do");
         }
+        ledger_free(&cycle->ledger, job, part->actions[i]->task - cycle->first_task[part->job]);
     }
-    cycle->n_touched = 0;
+    int32_t n = count_placed(cycle, job, &milli);
+    engine_evict(cycle->engine, job, n, milli);
+    return WEIR_OK;
 }
 
-/** A place may be kept for a job that others leave in their own time. It waits on, whole. */
+/** Is all that the part places free? A placement may be nominated where others leave in their own
+ *  time. */
+static bool is_free(const struct cycle *cycle, const struct weir_sched_action *action, int32_t job,
+                    int32_t k)
+{
+    return action->kind != WEIR_SCHED_PIPELINE || ledger_is_free(&cycle->ledger, job, k, action);
+}
+
+/** A job whose nominated placement is not free yet waits on, whole. */
 static void put_off(struct cycle *cycle, int32_t job)
 {
-    cycle->ledger.jobs[job].is_put_off = true;
     if (cycle->engine->jobs[job].state == ENGINE_WAITING) {
         for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
             ledger_free(&cycle->ledger, job, k);
@@ -217,48 +205,34 @@ static void put_off(struct cycle *cycle, int32_t job)
     }
 }
 
-static weir_status place(struct cycle *cycle, const struct weir_sched_action *action,
-                         struct weir_error *err)
+static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
-    int32_t k;
-    int32_t job = job_of(cycle, action->task, &k);
-    touch(cycle, job);
-    if (cycle->ledger.jobs[job].is_put_off) {
-        return WEIR_OK;
+    struct cycle *cycle = context;
+    int32_t job = cycle->live[part->job];
+    int64_t milli;
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        const struct weir_sched_action *action = part->actions[i];
+        int32_t k = action->task - cycle->first_task[part->job];
+        if (!is_free(cycle, action, job, k)) {
+            put_off(cycle, job);
+            break;
+        }
+        WEIR_TRY(ledger_take(&cycle->ledger, job, k, action, err));
     }
-    if (action->kind == WEIR_SCHED_PIPELINE && !ledger_is_free(&cycle->ledger, job, k, action)) {
-        put_off(cycle, job);
-        return WEIR_OK;
+    int32_t n = count_placed(cycle, job, &milli);
+    if (n != cycle->engine->jobs[job].n_running) {
+        engine_grow(cycle->engine, job, n, milli);
     }
-    return ledger_take(&cycle->ledger, job, k, action, err);
+    return WEIR_OK;
 }
 
-/** Evictions take effect at once, so what is to follow them can start at once as well. What was
- * done may let the next plan do more, until one does nothing. */
-static weir_status carry_out(struct cycle *cycle, const struct weir_sched_plan *plan,
-                             struct weir_error *err)
+/** What was done may let the next plan do more, until one does nothing. */
+static weir_status carry_out(struct cycle *cycle, const struct weir_sched_snapshot *snapshot,
+                             const struct weir_sched_plan *plan, struct weir_error *err)
 {
-    int32_t k;
+    const struct weir_sched_executor executor = {.evict = evict, .place = place, .context = cycle};
     cycle->is_dirty = plan->n_actions > 0;
-    for (int32_t i = 0; i < plan->n_actions; i++) {
-        const struct weir_sched_action *action = &plan->actions[i];
-        if (action->kind == WEIR_SCHED_EVICT) {
-            int32_t job = job_of(cycle, action->task, &k);
-            ledger_free(&cycle->ledger, job, k);
-            touch(cycle, job);
-        }
-    }
-    settle_touched(cycle, true);
-    for (int32_t i = 0; i < plan->n_actions; i++) {
-        const struct weir_sched_action *action = &plan->actions[i];
-        if (action->kind == WEIR_SCHED_BIND || action->kind == WEIR_SCHED_PIPELINE) {
-            WEIR_TRY(place(cycle, action, err));
-        } else if (action->kind != WEIR_SCHED_EVICT) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                  "the plan asks for something that a replay does not do");
-        }
-    }
-    settle_touched(cycle, false);
+    WEIR_TRY(weir_sched_apply(snapshot, plan, &executor, err));
     metrics_parts(&cycle->engine->metrics, cycle->ledger.parts_milli);
     return WEIR_OK;
 }
@@ -301,7 +275,7 @@ static weir_status run_cycle(struct cycle *cycle, struct weir_error *err)
     if (plan->n_waits > 0) {
         memcpy(cycle->never_reason, plan->waits[0].text, sizeof cycle->never_reason);
     }
-    weir_status status = carry_out(cycle, plan, err);
+    weir_status status = carry_out(cycle, &snapshot, plan, err);
     weir_sched_plan_destroy(plan);
     return status;
 }
@@ -363,7 +337,6 @@ weir_status cycle_create(struct engine *engine, const struct weir_sim_cluster *c
                          struct weir_error *err)
 {
     struct cycle *cycle = WEIR_ARENA_NEW(engine->arena, struct cycle);
-    size_t n_jobs = (size_t)engine->trace->n_jobs;
     cycle->engine = engine;
     cycle->profile = profile;
     cycle->last_ms = -1;
@@ -371,7 +344,6 @@ weir_status cycle_create(struct engine *engine, const struct weir_sim_cluster *c
     cycle->queues = WEIR_ARENA_ARRAY(engine->arena, (size_t)n_queues, struct weir_sched_queue);
     memcpy(cycle->queues, queues, (size_t)n_queues * sizeof *queues);
     cycle->usage = WEIR_ARENA_ARRAY(engine->arena, (size_t)n_queues, double);
-    cycle->touched = WEIR_ARENA_ARRAY(engine->arena, n_jobs, int32_t);
     WEIR_TRY(ledger_init(&cycle->ledger, engine, cluster, err));
     *out = cycle;
     return WEIR_OK;
@@ -386,7 +358,6 @@ void cycle_destroy(struct cycle *cycle)
     free(cycle->live);
     free(cycle->jobs);
     free(cycle->tasks);
-    free(cycle->task_job);
     free(cycle->first_task);
     free(cycle->took_ms);
 }

@@ -10,8 +10,6 @@
 
 struct ledger_job {
     int32_t *tasks; /**< Per task: node or -1, then its devices. NULL: not in the cluster. */
-    bool is_touched;
-    bool is_put_off; /**< In this cycle: a place that a plan keeps for it is still taken. */
 };
 
 struct ledger_model {

@@ -1,5 +1,7 @@
 #include "sched_cases/world.h"
 
+#include "sched/apply.h"
+
 #include <string.h>
 
 #define LONG_MS ((int64_t)86400 * 1000)
@@ -9,34 +11,45 @@ static bool is_state(const struct world_task *task, const char *state)
     return strcmp(task->state, state) == 0;
 }
 
-static void apply(struct world *world, const struct weir_sched_action *action)
+static weir_status evict(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
-    struct world_task *task = &world->states[action->task];
-    if (action->kind == WEIR_SCHED_EVICT) {
-        task->state = "Releasing";
-        world->n_evictions++;
-        return;
+    (void)err;
+    struct world *world = context;
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        world->states[part->actions[i]->task].state = "Releasing";
     }
-    bool is_bind = action->kind == WEIR_SCHED_BIND;
-    task->state = is_bind ? "Binding" : "Pipelined";
-    task->node = action->node;
-    task->zones = action->zones;
-    if (action->n_devices > 0) {
-        memcpy(task->devices, action->devices, (size_t)action->n_devices * sizeof(int32_t));
+    world->n_evictions += part->n_actions;
+    return WEIR_OK;
+}
+
+static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
+{
+    (void)err;
+    struct world *world = context;
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        const struct weir_sched_action *action = part->actions[i];
+        struct world_task *task = &world->states[action->task];
+        bool is_bind = action->kind == WEIR_SCHED_BIND;
+        task->state = is_bind ? "Binding" : "Pipelined";
+        task->node = action->node;
+        task->zones = action->zones;
+        if (action->n_devices > 0) {
+            memcpy(task->devices, action->devices, (size_t)action->n_devices * sizeof(int32_t));
+        }
+        world->n_binds += is_bind;
+        world->n_pipelined += !is_bind;
     }
-    world->n_binds += is_bind;
-    world->n_pipelined += !is_bind;
+    return WEIR_OK;
 }
 
 weir_status world_run(struct world *world, struct weir_error *err)
 {
+    const struct weir_sched_executor executor = {.evict = evict, .place = place, .context = world};
     struct weir_sched_plan *plan = NULL;
     WEIR_TRY(weir_sched_plan(&world->snapshot, &world->profile, &plan, err));
-    for (int32_t i = 0; i < plan->n_actions; i++) {
-        apply(world, &plan->actions[i]);
-    }
+    weir_status status = weir_sched_apply(&world->snapshot, plan, &executor, err);
     weir_sched_plan_destroy(plan);
-    return WEIR_OK;
+    return status;
 }
 
 void world_advance(struct world *world)

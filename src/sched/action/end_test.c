@@ -29,8 +29,7 @@ START_TEST(work_is_asked_to_save_once_and_evicted_when_it_has)
     ck_assert_ptr_nonnull(test_action(plan, 0, WEIR_SCHED_REQUEST_CHECKPOINT));
     ck_assert_ptr_null(test_action(plan, 0, WEIR_SCHED_EVICT));
     ck_assert_ptr_nonnull(test_action(plan, 1, WEIR_SCHED_PIPELINE));
-    test_workload_act(&cluster, &plan->actions[0], 0);
-    test_workload_act(&cluster, &plan->actions[1], 1);
+    test_carry_out(&cluster, plan);
     weir_sched_plan_destroy(plan);
 
     plan = test_plan(&cluster, &profile);

@@ -23,43 +23,6 @@ static inline void test_workload_random(struct test_cluster *cluster, struct wei
     }
 }
 
-static inline void test_workload_act(struct test_cluster *cluster,
-                                     const struct weir_sched_action *action, int32_t j)
-{
-    struct weir_sched_task *task = &cluster->tasks[action->task];
-    struct weir_sched_job *job = &cluster->jobs[j];
-    size_t size = (size_t)action->n_devices * sizeof(int32_t);
-    const int32_t *devices = (const int32_t *)(const void *)weir_arena_memdup(
-        &cluster->arena, size > 0 ? (const void *)action->devices : "", size > 0 ? size : 1);
-    bool is_final =
-        action->reason == WEIR_SCHED_EVICT_IDLE || action->reason == WEIR_SCHED_EVICT_TIME_LIMIT;
-    if (action->kind == WEIR_SCHED_REQUEST_CHECKPOINT) {
-        task->is_leaving = true;
-        job->checkpoint_requested_ms = job->checkpoint_requested_ms > 0
-                                           ? job->checkpoint_requested_ms
-                                           : cluster->snapshot.now_ms;
-    } else if (action->kind == WEIR_SCHED_EVICT) {
-        task->state = is_final ? WEIR_SCHED_DONE : WEIR_SCHED_RELEASING;
-        task->is_leaving = false;
-    } else if (action->kind == WEIR_SCHED_BIND) {
-        task->state = WEIR_SCHED_RUNNING;
-        task->node = action->node;
-        task->devices = action->n_devices > 0 ? devices : NULL;
-        task->zones = action->zones;
-        job->started_ms = job->started_ms > 0 ? job->started_ms : cluster->snapshot.now_ms;
-    } else if (task->is_leaving || task->state == WEIR_SCHED_RELEASING) {
-        struct weir_sched_nomination *nomination =
-            WEIR_ARENA_ARRAY(&cluster->arena, 1, struct weir_sched_nomination);
-        *nomination = (struct weir_sched_nomination){action->node, devices, action->zones};
-        task->nomination = nomination;
-    } else {
-        task->state = WEIR_SCHED_PIPELINED;
-        task->node = action->node;
-        task->devices = action->n_devices > 0 ? devices : NULL;
-        task->zones = action->zones;
-    }
-}
-
 /** A step of time: some of what must leave leaves, some of what is asked has saved. */
 static inline void test_workload_pass(struct test_cluster *cluster, struct weir_rng *rng)
 {
@@ -91,16 +54,7 @@ static inline void test_workload_pass(struct test_cluster *cluster, struct weir_
 static inline void test_workload_apply(struct test_cluster *cluster,
                                        const struct weir_sched_plan *plan, struct weir_rng *rng)
 {
-    int32_t *jobs =
-        WEIR_ARENA_ARRAY(&cluster->arena, (size_t)cluster->snapshot.n_tasks + 1, int32_t);
-    for (int32_t j = 0; j < cluster->snapshot.n_jobs; j++) {
-        for (int32_t t = 0; t < cluster->jobs[j].n_tasks; t++) {
-            jobs[cluster->jobs[j].first_task + t] = j;
-        }
-    }
-    for (int32_t i = 0; i < plan->n_actions; i++) {
-        test_workload_act(cluster, &plan->actions[i], jobs[plan->actions[i].task]);
-    }
+    test_carry_out(cluster, plan);
     test_workload_pass(cluster, rng);
 }
 
