@@ -93,7 +93,7 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Everybody gets everybody's samples: the sum of arrays that are 0 but for one's own row. */
+/* An all-gather of samples: the sum of arrays that are 0 except in the own row. */
 static weir_status gather(struct weir_comm *comm, double *samples, size_t n, double *slowest)
 {
     int n_ranks = weir_comm_size(comm);

@@ -31,7 +31,7 @@ enum training_exchange {
     TRAINING_ALL_REDUCE,
     TRAINING_SERVERS,    /**< Parameter servers. */
     TRAINING_SHARED,     /**< The workers, each of a part: with --num-ps 0. */
-    TRAINING_INDEPENDENT /**< Nobody: the upper bound. */
+    TRAINING_INDEPENDENT /**< No exchange: the upper bound. */
 };
 
 /** A model of tf_cnn_benchmarks, or of the zoo. */
@@ -176,7 +176,7 @@ weir_status training_worker_step(struct training_worker *bench,
 weir_status training_worker_set_alone(struct training_worker *bench, bool is_alone,
                                       struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The task of a plan: with its data, or with a list of pictures that nobody reads. */
+/** The task of a plan: with its data, or with a list of pictures that are never read. */
 weir_status training_task_open(const struct training_plan *plan, struct train_task *task,
                                struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -128,7 +128,7 @@ const struct weir_option *training_option_table(size_t *out_n)
     return options;
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------ */
 
 /** "--batch_size=8" as "--batch-size=8", "=True" as "=true", "--num_intra_threads" as "--threads".
  */
@@ -343,7 +343,7 @@ struct weir_spawn_config training_spawn_config(const struct training_plan *plan,
                                       .rendezvous = o->rendezvous};
 }
 
-/** How many of whom: as many as there are, as said, or as fit. */
+/** Numbers of workers and servers: as given, or as many as there is room for. */
 static weir_status set_ranks(struct training_plan *plan, int n_ranks, struct weir_error *err)
 {
     const struct training_options *o = &plan->options;

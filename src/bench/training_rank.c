@@ -56,7 +56,7 @@ static weir_status meet(const struct training_worker *bench, struct weir_error *
     return status == WEIR_OK ? WEIR_OK : group_error(bench, status, err);
 }
 
-/** Everybody's numbers, in the order of the workers. */
+/** The numbers of all workers, in their order. */
 static weir_status share_all(const struct training_worker *bench, const double own[N_REPORTED],
                              double *all, struct weir_error *err)
 {

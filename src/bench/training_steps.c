@@ -17,7 +17,7 @@ enum { STREAM_IMAGES = 1000, STREAM_LABELS = 2000 };
 
 /* ---- task ----------------------------------------------------------------------------------- */
 
-/** As many pictures as a step has, of as many classes as the model would have. Nobody reads them.
+/** As many pictures as a step has, of as many classes as the model would have. They are never read.
  */
 static weir_status open_imagined(const struct training_plan *plan, struct weir_dataset **out,
                                  struct weir_error *err)

@@ -136,7 +136,7 @@ static weir_status start_rank(struct gang *gang, int rank, struct weir_error *er
         run_child(gang, rank, parent);
     }
     gang->group = gang->group != 0 ? gang->group : pid;
-    (void)setpgid(pid, gang->group); /* also here: whoever comes first */
+    (void)setpgid(pid, gang->group); /* also here: whichever runs first */
     gang->pids[rank] = pid;
     gang->n_alive++;
     return WEIR_OK;

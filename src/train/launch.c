@@ -21,7 +21,7 @@ struct launch {
     struct train_task task;
     struct weir_arena arena;
     char meeting_dir[WEIR_DIR_TEMPORARY_BYTES]; /**< "": none. */
-    bool is_checkpoint_ours; /**< Nobody named a folder: it goes when the model is there. */
+    bool is_checkpoint_ours; /**< No folder was given: it is removed when the model is written. */
 };
 
 static weir_status prepare(struct launch *launch, struct weir_error *err)

@@ -39,8 +39,8 @@ static bool is_stopping(struct train_saver *saver)
     return is_stopping;
 }
 
-/** Worker 0's file makes the servers' shares a checkpoint, and lets older ones go: not before they
- *  are on disk. Nobody comes when a server was lost; the group's end is then what ends the wait. */
+/** Worker 0's file makes the servers' shares a checkpoint, and removes older ones: not before
+ *  they are on disk. If a server was lost they never are; the group's end then ends the wait. */
 static weir_status wait_for_shares(struct train_saver *saver, struct weir_error *err)
 {
     const struct timespec pause = {.tv_nsec = SHARES_POLL_MS * 1000000};

@@ -79,7 +79,8 @@ static weir_status measure(struct worker *worker, struct weir_error *err)
 static weir_status vote(struct worker *worker, const struct weir_batch *batch,
                         struct worker_vote *out, struct weir_error *err)
 {
-    /* Nobody waits for the disk: while a checkpoint is being written the next is not due. */
+    /* Training does not wait for the disk: while a checkpoint is being written the next is not
+     * due. */
     bool is_saving = worker->rank == 0 && weir_mono_ms() >= worker->saving.next_ms &&
                      !train_saver_is_busy(worker->saving.saver);
     int64_t votes[] = {batch->n_valid, train_is_stop_asked(), is_saving,

@@ -87,8 +87,8 @@ static weir_status open_transport(struct weir_comm *comm, const struct comm_tran
     return status;
 }
 
-/* Who shares a host: comm->host_of[r] is the first rank on rank r's. And what carries messages, if
- * nobody asks for anything: UCX where all have RDMA. */
+/* Which ranks share a host: comm->host_of[r] is the first rank on rank r's. And the default
+ * fabric: UCX where all ranks have RDMA. */
 static weir_status find_hosts(struct weir_comm *comm, struct rendezvous *rdv,
                               enum preference preference, const char *label, struct weir_error *err)
 {

@@ -17,7 +17,7 @@
 /** Format of F32 between hosts. Other types are sent as they are. */
 enum comm_wire { COMM_WIRE_F32, COMM_WIRE_BF16, COMM_WIRE_FP16, COMM_N_WIRES };
 
-/** Most members of a group in which everybody sends to everybody. */
+/** Most members of a group in which all ranks send to all. */
 enum { COMM_PLAN_FEW = 16 };
 
 struct comm_rule {

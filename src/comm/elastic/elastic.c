@@ -14,7 +14,7 @@ enum {
     RETRY_MS = 5,       /**< Between tries to find the join listener. */
     PATIENCE_MS = 1000, /**< Time of the lowest survivor to open a listener. */
     AGAIN_MS = 2000,    /**< Members whose meeting failed come back at once, or never. */
-    GREET_MS = 2,       /**< Most time of a step for the handshake of somebody who has come. */
+    GREET_MS = 2,       /**< Most time of a step for the handshake of a joiner. */
     GREET_ROUNDS = 3,
 };
 
@@ -62,7 +62,7 @@ static weir_status elastic_make(const struct weir_comm_config *config, struct co
     elastic->member = config->rank;
     elastic->config = *config;
     elastic->config.job_id = config->job_id == NULL ? "job" : config->job_id;
-    /* For what it reads out of the configuration: nobody is met. */
+    /* For what it reads out of the configuration; it connects to no rank. */
     weir_status status = rendezvous_make(&elastic->config, 0, &rdv, err);
     if (status == WEIR_OK) {
         elastic->key = rdv->key;
@@ -137,7 +137,7 @@ int weir_comm_n_waiting(struct weir_comm *comm)
     return n;
 }
 
-/* ---- who is waited for ---------------------------------------------------------------------- */
+/* ---- members that are waited for ------------------------------------------------------------ */
 
 /** What the old communicator knows of its ranks, by member number. */
 static void ask_transport(struct comm_elastic *elastic, struct weir_comm *comm)
@@ -200,7 +200,7 @@ static void send_roster(struct comm_elastic *elastic, struct auth_conn *conn)
     for (int r = 0; r < elastic->n_members; r++) {
         wire_put_u32(&writer, (uint32_t)elastic->members[r]);
     }
-    /* Whom this does not reach is missed in the first exchange. */
+    /* A member that this does not reach is missed in the first exchange. */
     (void)!auth_conn_send(conn, WIRE_DATA, bytes, writer.len, elastic->deadline_ns);
 }
 
@@ -230,7 +230,7 @@ static weir_status lead(struct comm_elastic *elastic, struct rendezvous *rdv)
         join_listener_poll(elastic->listener);
         int n = missing(elastic, fds);
         if (n == 0 || weir_mono_ns() >= elastic->patience_end_ns) {
-            break; /* who has not come by then is lost, or will come to the next meeting */
+            break; /* one that has not come is lost, or comes to the next meeting */
         }
         join_listener_wait(elastic->listener, fds, n, elastic->patience_end_ns);
     }
@@ -264,7 +264,7 @@ static weir_status read_roster(struct comm_elastic *elastic, struct rendezvous *
     return WEIR_OK;
 }
 
-/** In: the leader says when everybody has come. */
+/** Accepted: the leader sends the list when all have come. */
 static weir_status await_roster(struct comm_elastic *elastic, struct rendezvous *rdv,
                                 bool *out_is_final, struct weir_error *err)
 {
@@ -371,7 +371,7 @@ static weir_status meet_once(struct comm_elastic *elastic, struct weir_comm **ou
     return status;
 }
 
-/** Is another meeting worth a try? Somebody was lost during this one, and the rest are still there.
+/** Is another meeting worth a try? A member was lost during this one, and the rest are still there.
  */
 static bool is_worth_trying(const struct comm_elastic *elastic, weir_status status)
 {

@@ -1,4 +1,4 @@
-/* Joint steps: workers that see each other's memory write their slices of everybody's weights. */
+/* Joint steps: workers that see each other's memory write their slices of all workers' weights. */
 #include "comm/core/comm_private.h"
 #include "comm/core/sum.h"
 

@@ -144,7 +144,7 @@ static weir_status reply(struct server *server, size_t i_piece, uint64_t kind, u
     return WEIR_OK;
 }
 
-/** The worker with the fewest gradients is who the others wait for. */
+/** The others wait for the worker with the fewest gradients. */
 static void note_awaited(struct server *server, const struct visit *visits)
 {
     server->awaited = 0;
@@ -194,7 +194,7 @@ static weir_status measure(struct server *server, const struct ps_event *event)
     return WEIR_OK;
 }
 
-/** A piece of a step whose updates need sums: nothing happens before the last is here. The end of
+/** A piece of a step whose updates need sums: it does nothing before the last is here. The end of
  *  the array, which is needed first, is updated first. */
 static weir_status take_with_sums(struct server *server, const struct ps_event *event)
 {

@@ -95,9 +95,9 @@ static bool make_worker(struct weir_comm *comm, size_t n_elems, bool is_relaxed)
            ps_queue_init(&ps->replied, ps->layout.n_pieces, 1);
 }
 
-/* ---- who goes next -------------------------------------------------------------------------- */
+/* ---- order of pieces ------------------------------------------------------------------------ */
 
-/** Weights come back by need, and relaxed workers' pieces wait for nobody's. */
+/** Weights come back by need, and relaxed workers' pieces wait for no other worker's. */
 static size_t place_by_need(const struct ps_worker *ps, size_t i_piece)
 {
     return ps->layout.n_pieces - 1 - i_piece;
@@ -113,7 +113,7 @@ static void make_ready(struct ps_worker *ps, size_t i_piece, uint64_t now_ns)
 }
 
 /** The piece in this place to go next at free_ns: the first in order of those that were there, or
- *  else the first to come. It is in nobody's order any more. */
+ *  else the first to come. It is in no queue any more. */
 static size_t take_next(struct ps_worker *ps, enum place place, uint64_t free_ns)
 {
     return place == PIECE_READY ? ps_queue_take(&ps->ready, ps->n_leaving, LEAVING_MOST, free_ns)
@@ -237,7 +237,7 @@ void comm_ps_progress(struct weir_comm *comm)
     while (has_room) {
         uint64_t now_ns = weir_mono_ns();
         has_room = false;
-        /* A failure is the communicator's: whoever waits sees it. */
+        /* A failure is the communicator's: a thread that waits sees it. */
         if (send_ready(comm, now_ns) != WEIR_OK || poll(comm, &has_room) != WEIR_OK) {
             (void)pthread_cond_broadcast(&comm->changed);
             break;

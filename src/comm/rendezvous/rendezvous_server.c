@@ -14,7 +14,7 @@ static weir_status check_rank(void *context, const struct wire_join *join, struc
     const struct server *server = context;
     const struct rendezvous *rdv = server->rdv;
     if (join->size == 0) {
-        /* Who wants to join a group that runs: it will, soon. */
+        /* A joiner of a running group: it will run, soon. */
         return weir_error_set(err, WEIR_ERR_CONFLICT, "the group is only just being formed");
     }
     if (join->size != (uint32_t)rdv->size || join->n_servers != (uint32_t)rdv->n_servers) {

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After the first failure, for the others to say why as well: longer if it was but the loss of
- * another rank, whose own words are on the way; then for them to notice that input closed. */
+/* After the first failure, for the others to report theirs: longer after a secondary failure, as
+ * the root cause's report is on its way; then for them to notice that input closed. */
 #define LINGER_MS           300
 #define LINGER_SECONDARY_MS 3000
 #define GRACE_MS            5000
@@ -55,7 +55,7 @@ struct spawn {
     struct weir_error failure; /**< status WEIR_OK: none yet. */
 };
 
-/* ---- who, where ----------------------------------------------------------------------------- */
+/* ---- places --------------------------------------------------------------------------------- */
 
 static bool is_this_host(const char *host)
 {
@@ -119,7 +119,7 @@ static const char *host_of(const struct spawn *spawn, int rank)
     return spawn->places.list[spawn->place_of_rank[rank]].host;
 }
 
-/** NULL: started here, without anybody's help. */
+/** NULL: started here, directly. */
 static const char *helper_of(const struct spawn *spawn, int rank)
 {
     bool is_here =
@@ -262,7 +262,7 @@ static void end_line(struct child *child, int rank)
 {
     char text[LINE_BYTES + 32];
     int len = snprintf(text, sizeof text, "rank %d: %.*s\n", rank, (int)child->len, child->line);
-    /* One write: lines of several ranks do not mix. Nobody to read them is no reason to stop. */
+    /* One write: lines of several ranks do not mix. A closed stderr is no reason to stop. */
     (void)!weir_fd_write_all(STDERR_FILENO, text, (size_t)len, NULL);
     /* What srun says of a rank's end is less than what the rank said itself. */
     bool is_srun = strncmp(child->line, "srun: ", WEIR_MIN(child->len, (size_t)6)) == 0;

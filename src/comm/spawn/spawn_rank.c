@@ -1,4 +1,4 @@
-/* The rank's side of spawn: who am I, and what ends me. */
+/* The rank's side of spawn: its identity, and its end with the launcher. */
 #include "comm/spawn/spawn_private.h"
 
 #include "comm/comm.h"
@@ -15,7 +15,7 @@ bool weir_spawn_is_rank(void)
     return getenv(SPAWN_ENV_RANK) != NULL;
 }
 
-/** Whoever started this rank is gone when its end of the stream closes: nothing is to be saved. */
+/** The launcher is gone when its end of the stream closes: nothing is to be saved. */
 static void *end_with_launcher(void *context)
 {
     char bytes[256];

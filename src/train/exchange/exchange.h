@@ -23,7 +23,7 @@
 
 struct exchange_strategy {
     const char *name; /**< As the log says it. */
-    const char *doc;  /**< Who updates what, in one line. */
+    const char *doc;  /**< What is updated where, in one line. */
 
     /** A range of the step's gradients is complete. Threads of the net, one at a time, in order. It
      *  waits for no rank. */

@@ -3,7 +3,7 @@
  * while its backward pass runs. The new weights are pending from finish on.
  *
  * A loss that is no number ends the training before its step's finish: the weights that the step
- * would have made are on their way then, nobody takes them, and no checkpoint is written.
+ * would have made are on their way then, they are never used, and no checkpoint is written.
  */
 #include "train/exchange/exchange.h"
 

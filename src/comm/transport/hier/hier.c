@@ -7,7 +7,7 @@
  * Order of a sum: per host in rank order, then over the hosts as the leaders' algorithm has it.
  *
  * Failure: whoever finds out tells all ranks by UCX (ucx_fail) and breaks its local group, so that
- * those who sleep there wake up. These look for what they were told, and else go by what they saw:
+ * those who sleep there wake up. These use the notice that they received, and else what they saw:
  * "the leader gave up" is never the whole truth. To that end those who
  * wait for the leaders' exchange wait for longer than it can take, and a leader never for longer
  * than the deadline: else the other leaders would take it for late.
@@ -135,7 +135,7 @@ static void hier_interrupt(struct weir_comm *comm)
 
 /* ---- failure -------------------------------------------------------------------------------- */
 
-/* The exchange failed: wake those who wait for it. */
+/* The exchange failed: wake the ranks that wait for it. */
 static weir_status break_local(struct weir_comm *comm, weir_status status)
 {
     struct shm_state *shm = hosts_of(comm)->local->state;
@@ -151,7 +151,8 @@ static weir_status fail_with_local(struct weir_comm *comm)
     struct shm_state *shm = hosts->local->state;
     int rank = -1;
     unsigned why = atomic_load(&shm->header->fault) >> 16;
-    /* Who died or is late was seen here; who gave up or left has a reason, which is on its way. */
+    /* A rank that died or is late was detected here. One that gave up or left has sent its
+     * reason, which is on its way. */
     bool is_hearsay = why == SHM_GAVE_UP || why == SHM_LEFT;
     weir_status notified = ucx_poll_notice(ucx, is_hearsay ? NEWS_MS : 0);
     if (notified != WEIR_OK) {
@@ -236,7 +237,7 @@ static weir_status hier_allreduce(struct weir_comm *comm, void *buf, size_t n_el
     return WEIR_OK;
 }
 
-/* By UCX; who fails there wakes those of its host that still sleep in the call before. */
+/* By UCX; a rank that fails there wakes those of its host that still sleep in the call before. */
 static weir_status woken(struct weir_comm *comm, weir_status status)
 {
     if (status != WEIR_OK && hosts_of(comm)->local != NULL) {

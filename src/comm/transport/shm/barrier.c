@@ -15,7 +15,7 @@ enum { GATE_BROKEN = 1, GATE_ROUND = 2 };
 enum {
     SPINS_LEAST = 32,
     YIELDS_LEAST = 1,
-    YIELD_LONG_NS = 50000, /**< Somebody computes: the core is theirs for a while. */
+    YIELD_LONG_NS = 50000, /**< Another thread computes: it has the core for a while. */
 };
 
 /* Shared futexes (no FUTEX_PRIVATE_FLAG): the waiters are in other processes. */
@@ -121,7 +121,7 @@ static bool spin(struct shm_state *shm, atomic_uint *gate, unsigned before)
 }
 
 /* With more ranks than cores: let those run that are to come, without the price of being woken by
- * them. Bounded and adapted as spinning is; over when a core went to somebody who computes. */
+ * them. Bounded and adapted as spinning is; over when a core went to a thread that computes. */
 static bool yield(struct shm_state *shm, atomic_uint *gate, unsigned before)
 {
     uint64_t start_ns = shm->n_yields > 0 ? weir_mono_ns() : 0;
@@ -243,8 +243,8 @@ weir_status shm_meet(struct shm_state *shm, struct shm_slot slot)
     struct weir_comm *comm = shm->comm;
     struct shm_rank *ranks = shm->header->ranks;
     size_t parity = shm->n_ops++ & 1;
-    /* Two slots, alternating: a rank writes this one again only two meetings later, when
-     * everybody has left this one. The stages rely on the same. */
+    /* Two slots, alternating: a rank writes this one again only two meetings later, when all
+     * ranks have left this one. The stages rely on the same. */
     ranks[comm->rank].slots[parity] = slot;
     WEIR_TRY(shm_barrier_wait(shm, SHM_WORKERS, comm_deadline_ns(comm)));
     for (int r = 0; r < comm->n_workers; r++) {

@@ -226,7 +226,7 @@ weir_status shm_alloc(struct weir_comm *comm, size_t bytes, void **out)
     struct shm_state *shm = comm->state;
     size_t stride = shm_pages(bytes);
     if (bytes > (size_t)INT64_MAX / 2 / (size_t)comm->n_workers) {
-        return WEIR_ERR_NOMEM; /* alike on all ranks: nobody was asked yet */
+        return WEIR_ERR_NOMEM; /* alike on all ranks: nothing was exchanged yet */
     }
     if (comm->rank == 0) {
         shm->header->alloc_offset = shm_segment_reserve(shm, stride * (size_t)comm->n_workers);

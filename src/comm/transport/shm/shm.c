@@ -9,7 +9,7 @@
  * asleep at once 26 us). */
 enum { SPINS = 2000, YIELDS = 512 };
 
-/* Everybody hears how everybody fares: WEIR_OK if all fare well, else the same failure on all. */
+/* All ranks exchange their status: WEIR_OK if all have that, else the same failure on all. */
 static weir_status agree(struct weir_comm *comm, struct rendezvous *rdv,
                          const struct weir_error *own, struct weir_error *err)
 {
@@ -34,7 +34,7 @@ static weir_status agree(struct weir_comm *comm, struct rendezvous *rdv,
     return WEIR_OK;
 }
 
-/* Rank 0 says where its memory is, everybody who it is; then everybody whether it can use that. */
+/* Rank 0 sends where its memory is, all send their pids; then all send whether they can use it. */
 static weir_status join_segment(struct shm_state *shm, struct rendezvous *rdv,
                                 struct weir_error *err)
 {
@@ -95,8 +95,8 @@ static weir_status shm_open_group(struct weir_comm *comm, struct rendezvous *rdv
     }
     WEIR_TRY(join_segment(shm, rdv, err));
     WEIR_TRY(shm_watch_start(shm, err));
-    /* Whoever arrives here is alive after all have opened their pidfds: these are the right ones.
-     */
+    /* A rank that arrives here is alive after all have opened their pidfds: these are the right
+     * ones. */
     status = shm_barrier_wait(shm, SHM_ALL, comm_deadline_ns(comm));
     if (status != WEIR_OK) {
         (void)weir_comm_failure(comm, NULL, err);

@@ -193,7 +193,8 @@ static weir_status ps_poll(struct weir_comm *comm, size_t i_piece, enum ps_poll_
     return WEIR_OK;
 }
 
-/** Who has said fewer words than this worker? If nobody, which server has not carried them out? */
+/** The worker that has sent fewer control messages than this one; else the server that has not
+ *  done them all. */
 static int late_with_control(const struct shm_state *shm)
 {
     const struct weir_comm *comm = shm->comm;
@@ -208,7 +209,7 @@ static int late_with_control(const struct shm_state *shm)
     return comm->n_workers;
 }
 
-/** The slowest other worker if it is behind with this piece; its server if nobody is. */
+/** The slowest other worker if it is behind with this piece; its server if none is. */
 static int late_with_piece(struct shm_state *shm, size_t i_piece)
 {
     const struct weir_comm *comm = shm->comm;
@@ -249,7 +250,7 @@ static weir_status ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t unti
     return shm_doorbell_wait(shm, seen, until_ns);
 }
 
-/** Who waits sees for itself, and what has come says when. */
+/** A waiting thread polls; a reply has its time. */
 static int ps_event_fd(struct weir_comm *comm)
 {
     (void)comm;
@@ -431,7 +432,7 @@ static weir_status ps_done(struct weir_comm *comm, const struct ps_control *cont
     for (int r = 0; r < comm->size; r++) {
         shm_doorbell_ring(shm, r);
     }
-    /* Who leaves breaks the group: not before nobody waits for another server any more. */
+    /* A server that leaves breaks the group: it stays until no rank waits for another server. */
     uint64_t deadline_ns = comm_deadline_ns(comm);
     for (int r = comm->n_workers; control->op == PS_STOP && r < comm->size;) {
         unsigned seen = shm_doorbell_read(shm);

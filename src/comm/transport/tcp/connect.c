@@ -27,7 +27,7 @@
 enum {
     TRY_MS = 1000,         /**< One address that swallows packets must not use up the deadline. */
     REPLY_MS = 5000,       /**< The rank that is asked may itself be waiting for replies. */
-    HELLO_MS = 1000,       /**< Who has connected says so at once, or is no rank. */
+    HELLO_MS = 1000,       /**< A rank that has connected sends its hello at once. */
     KEEPALIVE_IDLE_S = 10, /**< A host that is gone silently is noticed between steps too. */
     KEEPALIVE_INTERVAL_S = 2,
     HELLO_BYTES = 4 + WIRE_MAC_BYTES,
@@ -279,9 +279,9 @@ static weir_status take_in(struct meeting *meeting, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* ---- who is where --------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------ */
 
-/* First of all the address that the rendezvous goes over: it was chosen by somebody. */
+/* First the address that the rendezvous goes over: a person has chosen it. */
 static void prefer_rendezvous(struct meeting *meeting)
 {
     char host[ADDRESS_HOST_BYTES];

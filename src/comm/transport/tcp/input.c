@@ -82,7 +82,7 @@ static bool keep(struct tcp_peer *peer)
     struct tcp_kept *kept =
         peer->bytes <= SIZE_MAX - sizeof *kept ? malloc(sizeof *kept + peer->bytes) : NULL;
     if (kept == NULL) {
-        /* Who waits for what is behind waits in vain. */
+        /* A receive for what is behind would wait in vain. */
         for (struct ucx_request *i = peer->receives; i != NULL; i = i->behind) {
             i->outcome = UCX_NOMEM;
         }

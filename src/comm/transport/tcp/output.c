@@ -11,7 +11,7 @@
 
 enum { ACKNOWLEDGED_MS = 1 /**< Between looks whether what was sent has arrived. */ };
 
-/* A notice that nobody waits for: its own memory, freed when it is sent. */
+/* A notice without a waiting thread: it has its own memory, freed when it is sent. */
 struct aside {
     struct ucx_request request;
     struct ucx_notice notice;

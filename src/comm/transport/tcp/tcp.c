@@ -18,7 +18,8 @@ void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events)
 {
     if (events != peer->events) {
         struct epoll_event event = {.events = events, .data.u32 = (uint32_t)peer->rank};
-        /* Out of the set, or the loss of a rank that nobody reads from would be told for ever. */
+        /* Out of the set, or the loss of a rank that is not read from would be reported for
+         * ever. */
         int change = events == 0         ? EPOLL_CTL_DEL
                      : peer->events == 0 ? EPOLL_CTL_ADD
                                          : EPOLL_CTL_MOD;

@@ -18,7 +18,7 @@ static void clear_requests(struct ucx_state *ucx)
     memset(ucx->requests, 0, sizeof *ucx->requests * 4 * (size_t)ucx->comm->size);
 }
 
-/* Everybody hears everybody: the rank that does not come is the one that is named. */
+/* All ranks send to all: the rank that does not come is the one that is named. */
 weir_status ucx_meet(struct ucx_state *ucx, int n_ranks)
 {
     uint64_t deadline_ns = comm_deadline_ns(ucx->comm);

@@ -58,7 +58,7 @@ static enum ucx_outcome test(const struct ucx_state *ucx, struct ucx_request *re
 /* ---- waiting -------------------------------------------------------------------------------- */
 
 /* Where spinning did not help the next while is half as long; where it did, or would have, twice:
- * next to busy neighbours it only takes the core away from who is waited for; on a quiet machine it
+ * next to busy neighbours it only takes the core away from the awaited rank; on a quiet machine it
  * spares waking up. */
 void ucx_progress_or_sleep(struct ucx_state *ucx, uint64_t deadline_ns, unsigned *n_idle)
 {
@@ -138,7 +138,7 @@ static bool is_reachable(const struct ucx_state *ucx, int rank)
     return ucx->peers[rank].is_connected && !ucx->peers[rank].is_broken;
 }
 
-/* Send without waiting; `notice` stays where it is. Who cannot be reached is told nothing. */
+/* Send without waiting; `notice` stays where it is. A rank that cannot be reached gets nothing. */
 static void send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice)
 {
     if (is_reachable(ucx, rank)) {
@@ -173,7 +173,7 @@ static bool has_notice(struct ucx_state *ucx)
         }
         take_note(ucx, &ucx->notice);
         if (ucx_expect_notice(ucx) != WEIR_OK) {
-            return false; /* the failure is seen by whoever waits */
+            return false; /* a thread that waits sees the failure */
         }
     }
     return false;

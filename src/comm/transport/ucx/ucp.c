@@ -197,7 +197,7 @@ static weir_status exchange_addresses(struct ucx_state *ucx, struct rendezvous *
 }
 
 /*
- * Exchange addresses and connect everybody with everybody. Nobody connects before all have what it
+ * Exchange addresses and connect all ranks. None connects before all have what it
  * takes: a rank that leaves while another connects to it can make UCX 1.13 abort that one's process
  * (an assertion of its TCP connection manager).
  */

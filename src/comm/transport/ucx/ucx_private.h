@@ -129,7 +129,7 @@ struct ucx_fabric {
     /** Is a pending message over? If so its handle is released. */
     enum ucx_outcome (*test)(struct ucx_request *request);
 
-    /** Has a pending message completed successfully, though nobody has tested it yet? */
+    /** Has a pending message completed successfully, though it was not tested yet? */
     bool (*has_come)(const struct ucx_request *request);
 
     /** Make a receive end soon, its memory untouched from then on. */

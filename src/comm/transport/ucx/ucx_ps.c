@@ -509,7 +509,7 @@ static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadlin
         }
         const struct ucx_client *client = &ps->clients[WEIR_MAX(awaited, 0)];
         struct ucx_request request = {.rank = WEIR_MAX(awaited, 0)};
-        request.handle = awaited >= 0 ? (void *)client : NULL; /* says whom, if somebody asks */
+        request.handle = awaited >= 0 ? (void *)client : NULL; /* names it, if a rank asks */
         WEIR_TRY(ucx_idle(ucx, &request, deadline_ns, &ps->n_idle));
     }
 }
@@ -553,7 +553,7 @@ static weir_status ps_done(struct weir_comm *comm, const struct ps_control *cont
     for (int r = 0; r < comm->n_workers; r++) {
         struct ucx_client *client = &ps->clients[r];
         if (control->op == PS_STOP) {
-            /* Who hears of it may leave: nothing is awaited from it any more. */
+            /* A worker that gets it may leave: nothing is awaited from it any more. */
             ucx_cancel(ucx, &client->round_in);
         }
         WEIR_TRY(ucx_send(ucx, r, NULL, 0, client->n_controls - 1, ucx_part(UCX_PS_DONE, 0),
