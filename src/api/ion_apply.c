@@ -186,7 +186,8 @@ static weir_status check_paths(struct apply *apply, struct weir_error *err)
             is_training ? json_loads(parameters, 0, NULL)
                         : json_pack("{s:o*,s:o*}", "source", json_loads(pipeline->source, 0, NULL),
                                     "sinks", json_loads(pipeline->sinks, 0, NULL));
-        status = weir_framework_paths_check(apply->call->api->state_dir, where, spec, err);
+        status = weir_framework_paths_check(apply->call->api->state_dir,
+                                            is_training ? "train" : "predict", where, spec, err);
         json_decref(spec);
     }
     return status;

@@ -1,6 +1,7 @@
 /** Jobs and tasks, as people and as agents see them. */
 #include "api/api_private.h"
 #include "control/control.h"
+#include "framework/framework.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -19,7 +20,6 @@
 #define LOG_TAIL_MAX_LINES 1000000
 #define LOG_MAX_BYTES      ((int64_t)256 << 20)
 #define WAIT_MAX_S         60
-#define TRAIN_RESTARTS     3 /* of a command: none, what it did in part may not be done twice */
 #define RESTARTS_MAX       1000
 #define DESIRED_MAX_BYTES  ((size_t)64 << 20)
 
@@ -40,11 +40,11 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     }
     if (wanted.kind == NULL || !json_is_object(wanted.spec)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.kind (train, predict or command) and $.spec (an "
-                              "object) are needed");
+                              "$.kind and $.spec (an object) are needed: `weir explain job-kinds` "
+                              "lists the kinds");
     }
-    bool is_command = strcmp(wanted.kind, "command") == 0;
-    WEIR_TRY(api_body_int(call, "max_restarts", is_command ? 0 : TRAIN_RESTARTS,
+    const struct weir_job_ops *ops = weir_job_ops_of(wanted.kind);
+    WEIR_TRY(api_body_int(call, "max_restarts", ops != NULL ? ops->max_restarts : 0,
                           &wanted.max_restarts, err));
     if (wanted.max_restarts < 0 || wanted.max_restarts > RESTARTS_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID,

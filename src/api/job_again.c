@@ -2,6 +2,7 @@
  */
 #include "api/api_private.h"
 #include "control/control.h"
+#include "framework/framework.h"
 
 #include "base/file.h"
 #include "base/uuid.h"
@@ -47,7 +48,8 @@ static weir_status check_old(const struct again *again, const struct weir_job *j
                               "`weir job cancel` ends it",
                               job->name, job->state);
     }
-    if (again->is_resumed && strcmp(job->kind, "train") != 0) {
+    const struct weir_job_ops *ops = weir_job_ops_of(job->kind);
+    if (again->is_resumed && (ops == NULL || !ops->is_training)) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "job %s is a %s: only trainings have checkpoints to go on from; "
                               "`weir job restart` begins it anew",

@@ -41,7 +41,7 @@ static weir_status own_model(const struct api_call *call, struct weir_error *err
 static bool is_own_pipeline(const struct weir_attempt *attempt, const char *ion,
                             const char *pipeline)
 {
-    return strcmp(attempt->kind, "predict") == 0 && is_same(attempt->ion, ion) &&
+    return attempt->is_service && is_same(attempt->ion, ion) &&
            is_same(attempt->pipeline, pipeline);
 }
 

@@ -38,7 +38,7 @@ static json_t *kind_laws_value(const struct weir_option *option)
     case WEIR_OPTION_MAP:
         return json_pack("{s:s}", "x", "y");
     case WEIR_OPTION_JSON:
-        return json_pack("[]");
+        return json_pack("[s]", "x");
     default:
         return json_string(option->words == NULL ? "x"
                            : option->fallback != NULL &&

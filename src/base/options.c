@@ -57,15 +57,14 @@ static weir_status set_number(const struct options_parser *parser, const struct 
     return WEIR_OK;
 }
 
-/* Is the text among the words? If not, the sentence names them, and the one that was probably meant.
- */
-static weir_status check_word(const struct options_parser *parser, const struct weir_option *option,
-                              const char *source, const char *text)
+weir_status weir_option_check_word(const struct weir_option *option, const char *source,
+                                   const char *text, struct weir_error *err)
 {
     struct weir_names known = {0};
     struct weir_nearest nearest = {0};
+    char key[OPTIONS_NAME_BYTES];
     size_t len = option->flags & WEIR_OPTION_SETTINGS ? strcspn(text, ":") : strlen(text);
-    for (size_t i = 0; option->words[i] != NULL; i++) {
+    for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++) {
         const char *word = option->words[i];
         if (strlen(word) == len && memcmp(word, text, len) == 0) {
             return WEIR_OK;
@@ -74,10 +73,22 @@ static weir_status check_word(const struct options_parser *parser, const struct 
         weir_nearest_see(&nearest, text, len, word);
     }
     bool is_near = nearest.name != NULL;
-    return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: \"%.*s\" is none of %s%s%s%s", source,
-                          (int)WEIR_MIN(len, (size_t)60), text, known.text,
-                          is_near ? "; did you mean " : "", is_near ? nearest.name : "",
-                          is_near ? "?" : "");
+    return option->words == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%s: \"%.*s\" is none of %s%s%s%s",
+                                source != NULL ? source : options_swap(option->name, '-', '_', key),
+                                (int)WEIR_MIN(len, (size_t)60), text, known.text,
+                                is_near ? "; did you mean " : "", is_near ? nearest.name : "",
+                                is_near ? "?" : "");
+}
+
+const char *options_swap(const char *text, char from, char to, char out[OPTIONS_NAME_BYTES])
+{
+    (void)snprintf(out, OPTIONS_NAME_BYTES, "%s", text);
+    for (char *p = out; *p != '\0'; p++) {
+        *p = *p == from ? to : *p;
+    }
+    return out;
 }
 
 weir_status options_set(const struct options_parser *parser, const struct weir_option *option,
@@ -91,9 +102,7 @@ weir_status options_set(const struct options_parser *parser, const struct weir_o
         return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: can only be given as JSON",
                               source);
     case WEIR_OPTION_TEXT:
-        if (option->words != NULL) {
-            WEIR_TRY(check_word(parser, option, source, text));
-        }
+        WEIR_TRY(weir_option_check_word(option, source, text, parser->err));
         *(char **)member = weir_arena_strdup(parser->arena, text);
         return WEIR_OK;
     case WEIR_OPTION_LIST: {

@@ -107,6 +107,14 @@ weir_status weir_options_read(const struct weir_option *options, size_t n_option
                               struct weir_arena *arena, void *out,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Is a text among the option's words? Any is, of an option without words.
+ * @param source  What it is called in the message ("--keep", "$.keep"); NULL: its member in JSON.
+ * @return INVALID, with the words, and the one that was probably meant.
+ */
+weir_status weir_option_check_word(const struct weir_option *option, const char *source,
+                                   const char *text, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The defaults of the table, in a struct of zeros. Texts go to the arena. */
 void weir_options_defaults(const struct weir_option *options, size_t n_options,
                            struct weir_arena *arena, void *out);

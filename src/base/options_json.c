@@ -10,20 +10,10 @@
 
 #define WHERE_BYTES 256
 
-/* "max_mb" → "max-mb" and back. Returns out. */
-static const char *swap(const char *text, char from, char to, char out[OPTIONS_NAME_BYTES])
-{
-    (void)snprintf(out, OPTIONS_NAME_BYTES, "%s", text);
-    for (char *p = out; *p != '\0'; p++) {
-        *p = *p == from ? to : *p;
-    }
-    return out;
-}
-
 static const struct weir_option *find_key(const struct options_parser *parser, const char *key)
 {
     char name[OPTIONS_NAME_BYTES];
-    (void)swap(key, '_', '-', name);
+    (void)options_swap(key, '_', '-', name);
     return options_find_long(parser, name, strlen(name));
 }
 
@@ -37,7 +27,7 @@ const struct weir_option *weir_options_find(const struct weir_option *options, s
 char *weir_option_key(const struct weir_option *option, struct weir_arena *arena)
 {
     char key[OPTIONS_NAME_BYTES];
-    return weir_arena_strdup(arena, swap(option->name, '-', '_', key));
+    return weir_arena_strdup(arena, options_swap(option->name, '-', '_', key));
 }
 
 static weir_status unknown_key(const struct options_parser *parser, const char *source,
@@ -45,7 +35,7 @@ static weir_status unknown_key(const struct options_parser *parser, const char *
 {
     char name[OPTIONS_NAME_BYTES], meant[OPTIONS_NAME_BYTES];
     struct weir_nearest nearest = {0};
-    (void)swap(key, '_', '-', name);
+    (void)options_swap(key, '_', '-', name);
     for (size_t i = 0; i < parser->n_options; i++) {
         weir_nearest_see(&nearest, name, strlen(name), parser->options[i].name);
     }
@@ -53,7 +43,7 @@ static weir_status unknown_key(const struct options_parser *parser, const char *
         return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option", source);
     }
     return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option; did you mean %s?",
-                          source, swap(nearest.name, '-', '_', meant));
+                          source, options_swap(nearest.name, '-', '_', meant));
 }
 
 static const char *type_text(const json_t *value)
@@ -116,7 +106,7 @@ static weir_status set_scalar(const struct options_parser *parser, const struct 
                               const char *source, const json_t *value)
 {
     bool is_array_text =
-        json_is_array(value) && option->type == WEIR_OPTION_TEXT && parser->takes_arrays;
+        json_is_array(value) && option->type == WEIR_OPTION_TEXT && !parser->is_strict;
     if (json_is_object(value) || (json_is_array(value) && !is_array_text)) {
         return wrong_type(parser, source,
                           option->type == WEIR_OPTION_INT    ? "an integer"
@@ -175,7 +165,7 @@ static weir_status set_members(const struct options_parser *parser, const json_t
         }
         (void)snprintf(source, sizeof source, "%s.%.60s", where, key);
         const struct weir_option *option = find_key(parser, key);
-        if (option == NULL) {
+        if (option == NULL || (parser->is_strict && strchr(key, '-') != NULL)) {
             return unknown_key(parser, source, key);
         }
         if (!json_is_null(value)) {
@@ -189,7 +179,7 @@ weir_status weir_options_from_json(const struct weir_option *options, size_t n_o
                                    const json_t *object, struct weir_arena *arena, void *out,
                                    struct weir_error *err)
 {
-    const struct options_parser parser = {options, n_options, arena, out, err, true};
+    const struct options_parser parser = {options, n_options, arena, out, err, false};
     return set_members(&parser, object, "$", NULL);
 }
 
@@ -197,12 +187,12 @@ weir_status weir_options_read(const struct weir_option *options, size_t n_option
                               const json_t *object, const char *where, const char *ignored,
                               struct weir_arena *arena, void *out, struct weir_error *err)
 {
-    const struct options_parser parser = {options, n_options, arena, out, err, false};
+    const struct options_parser parser = {options, n_options, arena, out, err, true};
     char key[OPTIONS_NAME_BYTES];
     WEIR_TRY(options_set_defaults(&parser));
     WEIR_TRY(set_members(&parser, object, where, ignored));
     for (size_t i = 0; i < n_options; i++) {
-        const json_t *value = json_object_get(object, swap(options[i].name, '-', '_', key));
+        const json_t *value = json_object_get(object, options_swap(options[i].name, '-', '_', key));
         bool is_empty = value == NULL || json_is_null(value) ||
                         (json_is_string(value) && json_string_length(value) == 0) ||
                         (json_is_array(value) && json_array_size(value) == 0);
@@ -220,8 +210,10 @@ weir_status weir_options_paths(const struct weir_option *options, size_t n_optio
 {
     char key[OPTIONS_NAME_BYTES], place[WHERE_BYTES];
     for (size_t i = 0; i < n_options; i++) {
+        /* weir_options_from_json takes both forms of the name. */
+        const json_t *value = json_object_get(object, options_swap(options[i].name, '-', '_', key));
         const char *path =
-            json_string_value(json_object_get(object, swap(options[i].name, '-', '_', key)));
+            json_string_value(value != NULL ? value : json_object_get(object, options[i].name));
         if (path != NULL && (options[i].flags & WEIR_OPTION_PATH)) {
             (void)snprintf(place, sizeof place, "%s.%s", where, key);
             WEIR_TRY(fn(context, place, path, options[i].flags & WEIR_OPTION_WRITTEN));
@@ -301,8 +293,8 @@ json_t *weir_options_describe(const struct weir_option *options, size_t n_option
         if (option->flags & WEIR_OPTION_INTERNAL) {
             continue;
         }
-        json_t *item = json_pack("{s:s,s:s}", "name", swap(option->name, '-', '_', key), "type",
-                                 type_names[option->type]);
+        json_t *item = json_pack("{s:s,s:s}", "name", options_swap(option->name, '-', '_', key),
+                                 "type", type_names[option->type]);
         json_t *rest = describe(option);
         json_object_update(item, rest);
         json_decref(rest);
@@ -354,7 +346,7 @@ json_t *weir_options_schema(const struct weir_option *options, size_t n_options)
         if (options[i].flags & WEIR_OPTION_INTERNAL) {
             continue;
         }
-        (void)swap(options[i].name, '-', '_', key);
+        (void)options_swap(options[i].name, '-', '_', key);
         json_object_set_new(properties, key, option_schema(&options[i]));
         if (options[i].flags & WEIR_OPTION_REQUIRED) {
             json_array_append_new(required, json_string(key));

@@ -13,12 +13,15 @@ struct options_parser {
     struct weir_arena *arena;
     void *out;
     struct weir_error *err;
-    bool takes_arrays; /**< JSON: a TEXT may be an array, whose text it then is. */
+    bool is_strict; /**< JSON: members are named with "_", and texts are texts. */
 };
 
 /** The option of this name of `len` bytes; NULL: there is none. */
 const struct weir_option *options_find_long(const struct options_parser *parser, const char *name,
                                             size_t len);
+
+/** "max_mb" → "max-mb" and back. Returns out. */
+const char *options_swap(const char *text, char from, char to, char out[OPTIONS_NAME_BYTES]);
 
 /** Set one option from text; `source` names it in messages ("--workers", "$.workers"). */
 weir_status options_set(const struct options_parser *parser, const struct weir_option *option,

@@ -206,9 +206,9 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
     return weir_txn_get(txn, &weir_job_resource, job->id, control->arena, job, err);
 }
 
-/* What a command names in "datasets", with the folders; the reference is the caller's. */
-static weir_status resolve_command(struct control *control, struct weir_txn *txn,
-                                   const json_t *spec, json_t **out, struct weir_error *err)
+/* What a job names in "datasets", with the folders; the reference is the caller's. */
+static weir_status resolve_named(struct control *control, struct weir_txn *txn, const json_t *spec,
+                                 json_t **out, struct weir_error *err)
 {
     const json_t *names = json_object_get(spec, "datasets");
     *out = json_array_size(names) > 0 ? json_object() : NULL;
@@ -248,11 +248,16 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
     json_t *spec = json_deep_copy(wanted->spec);
     char *run_parameters = NULL;
     weir_status status = weir_framework_check(job.kind, spec, control->arena, err);
-    if (status == WEIR_OK && strcmp(job.kind, "train") == 0) {
+    const struct weir_job_ops *ops = weir_job_ops_of(job.kind);
+    if (status == WEIR_OK) {
+        job.is_service = ops->is_service;
+        job.has_known_exits = ops->has_known_exits;
+    }
+    if (status == WEIR_OK && ops->is_training) {
         status = resolve_training(control, txn, wanted, &job, spec, &run_parameters, err);
     }
-    if (status == WEIR_OK && strcmp(job.kind, "command") == 0) {
-        status = resolve_command(control, txn, spec, &datasets, err);
+    if (status == WEIR_OK && ops->names_datasets) {
+        status = resolve_named(control, txn, spec, &datasets, err);
         resolved.datasets = datasets;
     }
     if (status == WEIR_OK) {

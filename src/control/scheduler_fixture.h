@@ -151,6 +151,7 @@ static inline weir_status new_job_in(struct weir_txn *txn, void *context, struct
                                  .name = wanted->id,
                                  .project = (char *)wanted->project,
                                  .kind = (char *)wanted->kind,
+                                 .is_service = is_service,
                                  .spec = "{}",
                                  .max_restarts = 3,
                                  .created_by = "ann"};

@@ -5,19 +5,23 @@
  * files and limits of each, as the agent gets them (docs/architecture.md, "Desired task"). Which
  * node takes a task and how it is started and watched are decided elsewhere.
  *
+ * The kinds of jobs are a registry (base/kind.h), each a file of this folder: what it is, the options
+ * of its specification, how it is checked and made into tasks, and the facts that others go by. A
+ * fact that the job's later life needs (does it restart task by task?) is written into its record
+ * when it is made (job/job_step.h), so that nobody compares names of kinds.
+ *
  *   train    N workers and P parameter servers of one gang, each with its own spec.json; with
  *            "elastic": true one task that starts all workers on its node, and others in place of
  *            those that are lost
  *   predict  one replica per requested replica
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
- *
- * PyTorch, TensorFlow and MPI jobs are not supported yet and say so.
  */
 #ifndef WEIR_FRAMEWORK_FRAMEWORK_H
 #define WEIR_FRAMEWORK_FRAMEWORK_H
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/kind.h"
 #include "base/status.h"
 
 #include <stddef.h>
@@ -53,6 +57,34 @@ struct weir_launch_job {
     const char *server_url; /**< NULL: tasks report to nobody. */
     const char *secret;     /**< Of the rendezvous, 64 hexadecimal digits. */
 };
+
+struct job_plan;
+
+/** `ops` of a kind of jobs. */
+struct weir_job_ops {
+    bool is_service;      /**< Each task is placed, and restarted for ever, on its own; else all are
+                               one gang, which starts and ends together. */
+    bool has_known_exits; /**< Its programs are ours: some exit statuses say that a second try ends
+                               the same way (weir_exit_is_permanent). */
+    bool is_training;     /**< It learns from the datasets that its specification names, is tracked
+                               as a run, and goes on from its checkpoints. */
+    bool names_datasets;  /**< Its specification has "datasets": names that become folders. */
+    int64_t max_restarts; /**< Unless the user says otherwise. */
+    weir_status (*check)(const json_t *spec, struct weir_arena *arena, struct weir_error *err);
+    weir_status (*plan)(struct job_plan *plan, struct weir_error *err);
+    /** Paths beside those of its options; NULL: there are none. */
+    weir_status (*paths)(const json_t *spec, const char *where, weir_option_path_fn fn,
+                         void *context);
+};
+
+extern const struct weir_registry weir_job_kinds;
+
+#define WEIR_KIND(name) extern const struct weir_kind weir_job_##name;
+#include "framework/job_kinds.def"
+#undef WEIR_KIND
+
+/** NULL if there is no such kind. */
+const struct weir_job_ops *weir_job_ops_of(const char *kind);
 
 /**
  * Is a specification, as a user hands it in, one that a job of this kind can begin with: known

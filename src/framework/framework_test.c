@@ -1,5 +1,6 @@
 #include "framework/framework.h"
 
+#include "base/kind_laws.h"
 #include "base/test_main.h"
 
 #include <string.h>
@@ -36,6 +37,18 @@ static const char *spec_member(size_t i, const char *name)
     json_decref(definition);
     return copy;
 }
+
+START_TEST(job_kinds_keep_the_laws_of_registries)
+{
+    kind_laws_check(&weir_job_kinds);
+    for (size_t i = 0; i < weir_job_kinds.n_kinds; i++) {
+        const struct weir_job_ops *ops = weir_job_ops_of(weir_job_kinds.kinds[i]->name);
+        ck_assert(ops != NULL && ops->check != NULL && ops->plan != NULL && ops->max_restarts >= 0);
+    }
+    ck_assert_ptr_null(weir_job_ops_of("dance"));
+}
+
+END_TEST
 
 START_TEST(a_training_is_a_gang_of_workers_then_servers)
 {
@@ -149,6 +162,7 @@ START_TEST(what_cannot_be_started_says_why)
 
 END_TEST
 
-WEIR_TEST_MAIN("framework", a_training_is_a_gang_of_workers_then_servers,
+WEIR_TEST_MAIN("framework", job_kinds_keep_the_laws_of_registries,
+               a_training_is_a_gang_of_workers_then_servers,
                an_elastic_training_is_one_task_that_starts_its_workers, a_command_keeps_its_words,
                what_cannot_be_started_says_why, tasks_times_text_is_bounded)

@@ -1,22 +1,12 @@
 #include "framework/paths.h"
 
-#include "endpoint/endpoint.h"
+#include "framework/framework.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Members of specifications that are paths. What is no absolute path there is a name, or a file in
+/* The absolute path in a text: itself, or what "file://" leads to; else NULL: a name, or a file in
  * the task's own folder. */
-static const struct {
-    const char *key;
-    bool is_writable;
-} path_keys[] = {
-    {"data", false},   {"validation", false}, {"weights", false},       {"model", false},
-    {"tuning", false}, {"output", true},      {"checkpoint_dir", true}, {"profile", true},
-    {"dir", true},     {"rendezvous", true},
-};
-
-/* The absolute path in a text: itself, or what "file://" leads to; else NULL. */
 static const char *path_of(const char *text)
 {
     static const char file_url[] = "file://";
@@ -39,17 +29,13 @@ static weir_status visit(void *context, const char *where, const char *text, boo
     return path != NULL ? visitor->fn(visitor->context, where, path, is_writable) : WEIR_OK;
 }
 
-static weir_status walk(const json_t *spec, const char *root, weir_option_path_fn fn, void *context)
+static weir_status walk(const struct weir_kind *kind, const json_t *spec, const char *root,
+                        weir_option_path_fn fn, void *context)
 {
     struct visitor visitor = {fn, context};
-    char where[160];
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(path_keys); i++) {
-        (void)snprintf(where, sizeof where, "%.100s.%s", root, path_keys[i].key);
-        WEIR_TRY(visit(&visitor, where, json_string_value(json_object_get(spec, path_keys[i].key)),
-                       path_keys[i].is_writable));
-    }
-    return weir_endpoints_paths(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
-                                root, visit, &visitor);
+    const struct weir_job_ops *ops = kind->ops;
+    WEIR_TRY(weir_options_paths(kind->options, kind->n_options, spec, root, visit, &visitor));
+    return ops->paths != NULL ? ops->paths(spec, root, visit, &visitor) : WEIR_OK;
 }
 
 static bool is_below(const char *path, const char *dir)
@@ -96,11 +82,13 @@ static weir_status check_path(void *context, const char *where, const char *path
     return weir_framework_path_check(check->state_dir, where, path, is_writable, check->err);
 }
 
-weir_status weir_framework_paths_check(const char *state_dir, const char *where, const json_t *spec,
-                                       struct weir_error *err)
+weir_status weir_framework_paths_check(const char *state_dir, const char *kind, const char *where,
+                                       const json_t *spec, struct weir_error *err)
 {
     struct check check = {state_dir, err};
-    return walk(spec, where, check_path, &check);
+    const struct weir_kind *found;
+    WEIR_TRY(weir_registry_find(&weir_job_kinds, kind, "$.kind", &found, err));
+    return walk(found, spec, where, check_path, &check);
 }
 
 static weir_status add_path(void *context, const char *where, const char *path, bool is_writable)
@@ -111,13 +99,13 @@ static weir_status add_path(void *context, const char *where, const char *path, 
     return WEIR_OK;
 }
 
-void paths_describe(const char *state_dir, const json_t *spec, const json_t *datasets,
-                    json_t *definition)
+void paths_describe(const struct weir_kind *kind, const char *state_dir, const json_t *spec,
+                    const json_t *datasets, json_t *definition)
 {
     json_t *paths = json_array();
     const char *name;
     json_t *path;
-    (void)walk(spec, "", add_path, paths);
+    (void)walk(kind, spec, "", add_path, paths);
     json_object_foreach((json_t *)datasets, name, path)
     {
         (void)add_path(paths, name, json_string_value(path), false);

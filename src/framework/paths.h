@@ -8,7 +8,7 @@
 #ifndef WEIR_FRAMEWORK_PATHS_H
 #define WEIR_FRAMEWORK_PATHS_H
 
-#include "base/json.h"
+#include "base/kind.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -22,17 +22,17 @@
 weir_status weir_framework_path_check(const char *state_dir, const char *where, const char *path,
                                       bool is_writable, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The same for every path in a specification, as a user gave it, of any kind; `where` is its own
- *  place, "$.spec". */
-weir_status weir_framework_paths_check(const char *state_dir, const char *where, const json_t *spec,
-                                       struct weir_error *err) WEIR_MUST_CHECK;
+/** The same for every path in the specification of a job of this kind, as a user gave it; `where` is
+ *  its own place, "$.spec". */
+weir_status weir_framework_paths_check(const char *state_dir, const char *kind, const char *where,
+                                       const json_t *spec, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Add "state" and "paths" to a task's definition.
- * @param spec      The task's own; not looked at further than to its paths.
+ * @param spec      The task's own; not looked at further than to its paths. NULL: it has none.
  * @param datasets  {"name": "path"} of what it reads beside; NULL: none.
  */
-void paths_describe(const char *state_dir, const json_t *spec, const json_t *datasets,
-                    json_t *definition);
+void paths_describe(const struct weir_kind *kind, const char *state_dir, const json_t *spec,
+                    const json_t *datasets, json_t *definition);
 
 #endif

@@ -1,6 +1,7 @@
 #include "framework/paths.h"
 
 #include "base/test_main.h"
+#include "framework/framework.h"
 
 #include <string.h>
 
@@ -8,7 +9,12 @@ static weir_status check(const char *text, struct weir_error *err)
 {
     json_t *spec = json_loads(text, 0, NULL);
     ck_assert_ptr_nonnull(spec);
-    weir_status status = weir_framework_paths_check("/var/lib/weir", "$.spec", spec, err);
+    weir_status status = weir_framework_paths_check("/var/lib/weir",
+                                                    json_object_get(spec, "source") != NULL ||
+                                                            json_object_get(spec, "sinks") != NULL
+                                                        ? "predict"
+                                                        : "train",
+                                                    "$.spec", spec, err);
     json_decref(spec);
     return status;
 }
@@ -31,6 +37,7 @@ START_TEST(paths_in_weirs_own_folder_are_refused_but_for_datasets_and_the_demo)
         {"{\"data\":\"/var/lib/weir/datasets/\"}", "$.spec.data"},
         {"{\"output\":\"/var/lib/weir/datasets/faces\"}", "$.spec.output"},
         {"{\"checkpoint_dir\":\"/var/lib/weir/checkpoints/other\"}", "$.spec.checkpoint_dir"},
+        {"{\"checkpoint-dir\":\"/var/lib/weir/checkpoints/other\"}", "$.spec.checkpoint_dir"},
         {"{\"rendezvous\":\"file:///var/lib/weir/rendezvous/x\"}", "$.spec.rendezvous"},
         {"{\"source\":{\"kind\":\"directory\",\"path\":\"/var/lib/weir/agent\"}}",
          "$.spec.source.path"},
@@ -57,11 +64,11 @@ START_TEST(a_definition_says_what_its_task_reads_and_writes)
                               0, NULL);
     json_t *datasets = json_loads("{\"faces\":\"/s/datasets/faces\"}", 0, NULL);
     json_t *definition = json_object();
-    paths_describe("/s", spec, datasets, definition);
+    paths_describe(&weir_job_train, "/s", spec, datasets, definition);
     json_t *expected = json_loads("{\"state\":\"/s\",\"paths\":["
                                   "{\"path\":\"/srv/faces\",\"access\":\"read\"},"
-                                  "{\"path\":\"/s/checkpoints/j\",\"access\":\"write\"},"
                                   "{\"path\":\"/s/rendezvous/j\",\"access\":\"write\"},"
+                                  "{\"path\":\"/s/checkpoints/j\",\"access\":\"write\"},"
                                   "{\"path\":\"/s/datasets/faces\",\"access\":\"read\"}]}",
                                   0, NULL);
     ck_assert(json_equal(definition, expected));

@@ -1,9 +1,7 @@
 #include "framework/training.h"
 
-#include "base/names.h"
 #include "framework/model_names.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define EPOCHS_MAX 1000000
@@ -12,29 +10,43 @@
 // clang-format off
 #define OPT(member, name, type, fallback, low, high, arg, doc)                                     \
     WEIR_OPT(weir_train_config, member, name, 0, type, fallback, low, high, arg, doc)
+#define OPT_FLAGS(option_flags, member, opt_name, opt_type, dflt, lo, hi, opt_arg, opt_doc)        \
+    {                                                                                              \
+        .name = (opt_name), .type = WEIR_OPTION_##opt_type,                                        \
+        .offset = offsetof(struct weir_train_config, member), .fallback = (dflt), .min = (lo),     \
+        .max = (hi), .arg = (opt_arg), .doc = (opt_doc), .flags = (option_flags)                   \
+    }
+#define OPT_WORDS(option_words, option_flags, member, opt_name, opt_type, dflt, lo, hi, opt_arg,   \
+                  opt_doc)                                                                         \
+    {                                                                                              \
+        .name = (opt_name), .type = WEIR_OPTION_##opt_type,                                        \
+        .offset = offsetof(struct weir_train_config, member), .fallback = (dflt), .min = (lo),     \
+        .max = (hi), .arg = (opt_arg), .doc = (opt_doc), .flags = (option_flags),                  \
+        .words = (option_words)                                                                    \
+    }
 
-static const struct weir_option options[] = {
-    OPT(spec,               "spec",               TEXT, NULL,       0, 0, "FILE", "Read all of this from a JSON file"),
-    OPT(model,              "model",              TEXT, NULL,       0, 0, "NAME|FILE", "Built-in model, or a model file"),
-    OPT(weights,            "weights",            TEXT, NULL,       0, 0, "FILE", "Start from these weights (safetensors, torchvision's names); a last layer of other classes begins anew"),
+const struct weir_option weir_training_table[] = {
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, spec, "spec", TEXT, NULL,       0, 0, "FILE", "Read all of this from a JSON file"),
+    OPT_FLAGS(WEIR_OPTION_PATH, model, "model", TEXT, NULL,       0, 0, "NAME|FILE", "Built-in model, or a model file"),
+    OPT_FLAGS(WEIR_OPTION_PATH, weights, "weights", TEXT, NULL,       0, 0, "FILE", "Start from these weights (safetensors, torchvision's names); a last layer of other classes begins anew"),
     OPT(input,              "input",              TEXT, NULL,       0, 0, "C,H,W", "Input of a built-in model instead of its own"),
-    OPT(data,               "data",               TEXT, NULL,       0, 0, "DIR", "Training pictures: a folder per class, or IDX files"),
-    OPT(data_kind,          "data-kind",          TEXT, "auto",     0, 0, "KIND", "auto, folder or idx"),
-    OPT(validation,         "validation",         TEXT, NULL,       0, 0, "DIR", "Measure on these pictures after each epoch (IDX: the test split)"),
-    OPT(augment,            "augment",            TEXT, "none",     0, 0, "POLICY", "none, flip, shift-flip, face or photo"),
-    OPT(on_damage,          "on-damage",          TEXT, "skip",     0, 0, "RULE", "Damaged pictures: skip or fatal"),
+    OPT_FLAGS(WEIR_OPTION_PATH, data, "data", TEXT, NULL,       0, 0, "DIR", "Training pictures: a folder per class, or IDX files"),
+    OPT_WORDS(WEIR_WORDS("auto", "folder", "idx"), 0, data_kind, "data-kind", TEXT, "auto",     0, 0, "KIND", "auto, folder or idx"),
+    OPT_FLAGS(WEIR_OPTION_PATH, validation, "validation", TEXT, NULL,       0, 0, "DIR", "Measure on these pictures after each epoch (IDX: the test split)"),
+    OPT_WORDS(WEIR_WORDS("none", "flip", "shift-flip", "face", "photo"), 0, augment, "augment", TEXT, "none",     0, 0, "POLICY", "none, flip, shift-flip, face or photo"),
+    OPT_WORDS(WEIR_WORDS("skip", "fatal"), 0, on_damage, "on-damage", TEXT, "skip",     0, 0, "RULE", "Damaged pictures: skip or fatal"),
     OPT(mirror_classes,     "mirror-classes",     BOOL, NULL,       0, 0, NULL, "Of an embedding: train on mirror images too, as further classes"),
     OPT(epochs,             "epochs",             INT,  "0",        0, EPOCHS_MAX, "N", "Passes over the data; 0: 10, or as many more as --steps needs"),
     OPT(steps,              "steps",              INT,  "0",        0, EPOCHS_MAX, "N", "Without --epochs: train for at least so many steps"),
     OPT(batch_size,         "batch-size",         INT,  "0",        0, BATCH_MAX, "N", "Pictures of a step, over all workers; 0: 64, or all if they are fewer"),
     OPT(micro_batches,      "micro-batches",      INT,  "1",        1, 1024, "N", "Compute each worker's part of a step in N runs and add up their gradients: needs less memory"),
     OPT(gradient_parts,     "gradient-parts",     INT,  "2",        1, 64, "N", "Of one worker: sum gradients over N parts of the batch, as N workers do: same bits as theirs"),
-    OPT(optimizer,          "optimizer",          TEXT, "sgd",      0, 0, "NAME", "sgd, rmsprop, adam, adamw, lars or lamb, with settings: adamw:beta2=0.95"),
+    OPT_WORDS(WEIR_WORDS("sgd", "rmsprop", "adam", "adamw", "lars", "lamb"), WEIR_OPTION_SETTINGS, optimizer, "optimizer", TEXT, "sgd",      0, 0, "NAME", "sgd, rmsprop, adam, adamw, lars or lamb, with settings: adamw:beta2=0.95"),
     OPT(learning_rate,      "learning-rate",      F64,  NULL,       0, 1e6, "X", "After warm-up; 0: the optimiser's own, 0.05 for sgd, 0.001 for adam"),
     OPT(momentum,           "momentum",           F64,  "0.9",      0, 1, "X", "Of sgd, rmsprop and lars"),
     OPT(weight_decay,       "weight-decay",       F64,  "0.0005",   0, 1e6, "X", "Of weights but not of biases and norms; in the gradient, of adamw and lamb beside it"),
     OPT(clip_norm,          "clip-norm",          F64,  "0",        0, 1e9, "X", "Make gradients no longer than this, over all weights; 0: as they are"),
-    OPT(schedule,           "schedule",           TEXT, "cosine",   0, 0, "NAME", "cosine, step, piecewise, polynomial or constant, with settings: step:gamma=0.1"),
+    OPT_WORDS(WEIR_WORDS("constant", "step", "piecewise", "polynomial", "cosine"), WEIR_OPTION_SETTINGS, schedule, "schedule", TEXT, "cosine",   0, 0, "NAME", "cosine, step, piecewise, polynomial or constant, with settings: step:gamma=0.1"),
     OPT(warmup_epochs,      "warmup-epochs",      F64,  "0",        -1, EPOCHS_MAX, "X", "Epochs of linear warm-up; -1: a twentieth of all"),
     OPT(label_smoothing,    "label-smoothing",    F64,  "0",        0, 0.999, "X", "Part of a label that all classes share; not for embeddings"),
     OPT(average_decay,      "average-decay",      F64,  "0",        0, 0.9999999, "X", "Measure and export a moving average of the weights; 0: the weights of the last step"),
@@ -44,151 +56,84 @@ static const struct weir_option options[] = {
     OPT(staleness,          "staleness",          INT,  "0",        0, 1000, "N", "With parameter servers: a worker may be so many steps ahead of the slowest; 0: all make each step together; not with lars, lamb and clip-norm"),
     OPT(shard_update,       "shard-update",       BOOL, NULL,       0, 0, NULL, "Each worker is the parameter server of a part of the weights, with the optimiser's state of that part alone"),
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs divided by the workers"),
-    OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
-    OPT(precision,          "precision",          TEXT, "f32",      0, 0, "NAME", "f32, or bf16: activations of half the size, about twice as fast, where the processor has bfloat16"),
-    OPT(convolution,        "convolution",        TEXT, "auto",     0, 0, "NAME", "3x3 convolutions in f32: direct, winograd (a quarter of the products, several times the rounding error), or auto: winograd where it is faster"),
-    OPT(rank,               "rank",               INT,  "-1",       -1, WEIR_TRAINING_RANKS_MAX - 1, "N", "Be this rank of a group started by someone else"),
-    OPT(role,               "role",               TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),
-    OPT(rendezvous,         "rendezvous",         TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
-    OPT(secret,             "secret",             TEXT, NULL,       0, 0, "TEXT", "What the ranks prove to each other that they know"),
-    OPT(transport,          "transport",          TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), tcp, ucx, or of UCX only rc or dc"),
+    OPT_WORDS(WEIR_WORDS("onednn", "reference"), 0, backend, "backend", TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
+    OPT_WORDS(WEIR_WORDS("f32", "bf16"), 0, precision, "precision", TEXT, "f32",      0, 0, "NAME", "f32, or bf16: activations of half the size, about twice as fast, where the processor has bfloat16"),
+    OPT_WORDS(WEIR_WORDS("auto", "direct", "winograd"), 0, convolution, "convolution", TEXT, "auto",     0, 0, "NAME", "3x3 convolutions in f32: direct, winograd (a quarter of the products, several times the rounding error), or auto: winograd where it is faster"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, rank, "rank", INT, "-1",       -1, WEIR_TRAINING_RANKS_MAX - 1, "N", "Be this rank of a group started by someone else"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, role, "role", TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL | WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, rendezvous, "rendezvous", TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, secret, "secret", TEXT, NULL,       0, 0, "TEXT", "What the ranks prove to each other that they know"),
+    OPT_WORDS(WEIR_WORDS("auto", "shm", "tcp", "ucx", "rc", "dc"), 0, transport, "transport", TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), tcp, ucx, or of UCX only rc or dc"),
     OPT(all_reduce_spec,    "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring"),
-    OPT(tuning,             "tuning",             TEXT, NULL,       0, 0, "FILE", "What auto chooses by: written by weir bench allreduce --tune"),
-    OPT(wire,               "wire",               TEXT, "f32",      0, 0, "TYPE", "What gradients, and weights of parameter servers, are sent as between hosts: f32, bf16 or fp16"),
-    OPT(attempt,            "attempt",            INT,  "0",        0, 1 << 30, "N", "How often the group was started before"),
+    OPT_FLAGS(WEIR_OPTION_PATH, tuning, "tuning", TEXT, NULL,       0, 0, "FILE", "What auto chooses by: written by weir bench allreduce --tune"),
+    OPT_WORDS(WEIR_WORDS("f32", "bf16", "fp16"), 0, wire, "wire", TEXT, "f32",      0, 0, "TYPE", "What gradients, and weights of parameter servers, are sent as between hosts: f32, bf16 or fp16"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, attempt, "attempt", INT, "0",        0, 1 << 30, "N", "How often the group was started before"),
     OPT(timeout_s,          "timeout-s",          INT,  "120",      1, 86400, "S", "Longest wait for another rank"),
     OPT(max_restarts,       "max-restarts",       INT,  "3",        0, 1000000, "N", "Restarts of the group after a rank was lost"),
     OPT(elastic,            "elastic",            BOOL, NULL,       0, 0, NULL, "Go on with the other workers when one is lost, and take in those that come"),
     OPT(min_workers,        "min-workers",        INT,  "1",        1, WEIR_TRAINING_RANKS_MAX, "N", "With --elastic: fewer than these start again from the last checkpoint"),
-    OPT(join,               "join",               BOOL, NULL,       0, 0, NULL, "With --rank: join the elastic group of this rendezvous while it trains"),
-    OPT(checkpoint_dir,     "checkpoint-dir",     TEXT, NULL,       0, 0, "DIR", "Where checkpoints are; without: beside the output, until it is there"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, join, "join", BOOL, NULL,       0, 0, NULL, "With --rank: join the elastic group of this rendezvous while it trains"),
+    OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, checkpoint_dir, "checkpoint-dir", TEXT, NULL,       0, 0, "DIR", "Where checkpoints are; without: beside the output, until it is there"),
     OPT(checkpoint_every_s, "checkpoint-every-s", F64,  "30",       0, 1e9, "S", "Time between checkpoints; each epoch ends with one too"),
-    OPT(keep,               "keep",               TEXT, "last",     0, 0, "WHICH", "The model is that of the last epoch, or of the best on the validation pictures: last or best"),
-    OPT(output,             "output",             TEXT, "model.safetensors", 0, 0, "FILE", "The trained model"),
+    OPT_WORDS(WEIR_WORDS("last", "best"), 0, keep, "keep", TEXT, "last",     0, 0, "WHICH", "The model is that of the last epoch, or of the best on the validation pictures: last or best"),
+    OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, output, "output", TEXT, "model.safetensors", 0, 0, "FILE", "The trained model"),
     { .name = "format", .short_name = 'o', .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_train_config, format),
-      .fallback = "text", .arg = "FORMAT", .doc = "Progress as text, or as JSON lines: json" },
+      .fallback = "text", .arg = "FORMAT", .flags = WEIR_OPTION_INTERNAL, .words = WEIR_WORDS("text", "json"), .doc = "Progress as text, or as JSON lines: json" },
     OPT(display_every,      "display-every",      INT,  "0",        0, 1 << 30, "N", "Progress after each N steps; 0: by time, as often as a person reads"),
-    OPT(profile,            "profile",            TEXT, NULL,       0, 0, "FILE", "Write a Chrome trace of every operation of worker 0, after the first steps"),
+    OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, profile, "profile", TEXT, NULL,       0, 0, "FILE", "Write a Chrome trace of every operation of worker 0, after the first steps"),
     OPT(profile_steps,      "profile-steps",      INT,  "1",        1, 1000, "N", "Steps in the trace"),
-    OPT(server,             "server",             TEXT, NULL,       0, 0, "URL", "Report to this Weir server"),
-    OPT(token_file,         "token-file",         TEXT, NULL,       0, 0, "FILE", "Token for the server"),
-    OPT(ca_file,            "ca-file",            TEXT, NULL,       0, 0, "FILE", "Authorities to trust if the server's address is https"),
-    OPT(run,                "run",                TEXT, NULL,       0, 0, "UUID", "Run that metrics belong to"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, server, "server", TEXT, NULL,       0, 0, "URL", "Report to this Weir server"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, token_file, "token-file", TEXT, NULL,       0, 0, "FILE", "Token for the server"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, ca_file, "ca-file", TEXT, NULL,       0, 0, "FILE", "Authorities to trust if the server's address is https"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, run, "run", TEXT, NULL,       0, 0, "UUID", "Run that metrics belong to"),
     OPT(model_name,         "model-name",         TEXT, NULL,       0, 0, "NAME", "Register the trained model on the server under this name"),
     OPT(dataset,            "dataset",            TEXT, NULL,       0, 0, "NAME", "What the server calls the data"),
     OPT(dataset_version,    "dataset-version",    INT,  "0",        0, 0, "N", "Its version"),
     OPT(code_version,       "code-version",       TEXT, NULL,       0, 0, "TEXT", "Version of what made the model"),
     OPT(register_timeout_s, "register-timeout-s", F64,  "600",      0, 1e9, "S", "How long to try to register while the server is down"),
-    OPT(job,                "job",                TEXT, NULL,       0, 0, "ID", "The job this belongs to: part of the rendezvous' name"),
-    { .name = "help", .short_name = 'h', .type = WEIR_OPTION_BOOL, .offset = offsetof(struct weir_train_config, is_help), .doc = "Show this list" },
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, job, "job", TEXT, NULL,       0, 0, "ID", "The job this belongs to: part of the rendezvous' name"),
+    { .name = "help", .short_name = 'h', .type = WEIR_OPTION_BOOL, .offset = offsetof(struct weir_train_config, is_help), .flags = WEIR_OPTION_INTERNAL, .doc = "Show this list" },
 };
 
 // clang-format on
 
 const struct weir_option *weir_training_options(size_t *out_n)
 {
-    *out_n = WEIR_ARRAY_LEN(options);
-    return options;
+    *out_n = WEIR_TRAINING_N_OPTIONS;
+    return weir_training_table;
 }
+
+_Static_assert(WEIR_ARRAY_LEN(weir_training_table) == WEIR_TRAINING_N_OPTIONS,
+               "the header says how many options there are");
 
 void weir_training_defaults(struct weir_train_config *out, struct weir_arena *arena)
 {
     memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(options); i++) {
-        void *member = (char *)out + options[i].offset;
-        const char *text = options[i].fallback;
-        if (text != NULL && options[i].type == WEIR_OPTION_INT) {
-            *(int64_t *)member = strtoll(text, NULL, 10);
-        } else if (text != NULL && options[i].type == WEIR_OPTION_F64) {
-            *(double *)member = strtod(text, NULL);
-        } else if (text != NULL) {
-            *(char **)member = weir_arena_strdup(arena, text);
-        }
-    }
-}
-
-/* ---- words ----------------------------------------------------------------------------------- */
-
-#define WORDS_MAX 6
-
-static const struct choice {
-    const char *key;
-    size_t offset;
-    bool has_settings; /* "adamw:beta2=0.95" */
-    const char *words[WORDS_MAX];
-} choices[] = {
-
-#define CHOICE(member, settings, ...)                                                              \
-    {                                                                                              \
-#member, offsetof(struct weir_train_config, member), settings,                             \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
-    CHOICE(data_kind, false, "auto", "folder", "idx"),
-    CHOICE(augment, false, "none", "flip", "shift-flip", "face", "photo"),
-    CHOICE(on_damage, false, "skip", "fatal"),
-    CHOICE(optimizer, true, "sgd", "rmsprop", "adam", "adamw", "lars", "lamb"),
-    CHOICE(schedule, true, "constant", "step", "piecewise", "polynomial", "cosine"),
-    CHOICE(backend, false, "onednn", "reference"),
-    CHOICE(precision, false, "f32", "bf16"),
-    CHOICE(convolution, false, "auto", "direct", "winograd"),
-    CHOICE(transport, false, "auto", "shm", "tcp", "ucx", "rc", "dc"),
-    CHOICE(wire, false, "f32", "bf16", "fp16"),
-    CHOICE(keep, false, "last", "best"),
-    CHOICE(format, false, "text", "json"),
-#undef CHOICE
-};
-
-static size_t count_words(const struct choice *choice)
-{
-    size_t n = 0;
-    while (n < WORDS_MAX && choice->words[n] != NULL) {
-        n++;
-    }
-    return n;
+    weir_options_defaults(weir_training_table, WEIR_TRAINING_N_OPTIONS, arena, out);
 }
 
 const char *const *weir_training_words(const char *key, size_t *out_n)
 {
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(choices); i++) {
-        if (strcmp(choices[i].key, key) == 0) {
-            *out_n = count_words(&choices[i]);
-            return choices[i].words;
-        }
+    const struct weir_option *option =
+        weir_options_find(weir_training_table, WEIR_TRAINING_N_OPTIONS, key);
+    if (option == NULL || option->words == NULL) {
+        return NULL;
     }
-    return NULL;
-}
-
-/* Is `text` among the words? If not, the sentence names them and the one that was probably meant.
- */
-static weir_status check_word(const char *key, const char *text, size_t len,
-                              const char *const *words, size_t n_words, struct weir_error *err)
-{
-    struct weir_names known = {0};
-    struct weir_nearest nearest = {0};
-    for (size_t i = 0; i < n_words; i++) {
-        if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0) {
-            return WEIR_OK;
-        }
-        weir_names_add(&known, words[i], strlen(words[i]));
-        weir_nearest_see(&nearest, text, len, words[i]);
+    for (*out_n = 0; option->words[*out_n] != NULL;) {
+        ++*out_n;
     }
-    bool is_near = nearest.name != NULL;
-    return weir_error_set(err, WEIR_ERR_INVALID, "%s: \"%.*s\" is none of %s%s%s%s", key,
-                          (int)WEIR_MIN(len, (size_t)60), text, known.text,
-                          is_near ? "; did you mean " : "", is_near ? nearest.name : "",
-                          is_near ? "?" : "");
+    return option->words;
 }
 
 static weir_status check_words(const struct weir_train_config *config, struct weir_error *err)
 {
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(choices); i++) {
-        const struct choice *choice = &choices[i];
-        const char *text = *(char *const *)((const char *)config + choice->offset);
-        if (text != NULL) {
-            size_t len = choice->has_settings ? strcspn(text, ":") : strlen(text);
-            WEIR_TRY(check_word(choice->key, text, len, choice->words, count_words(choice), err));
+    for (size_t i = 0; i < WEIR_TRAINING_N_OPTIONS; i++) {
+        const struct weir_option *option = &weir_training_table[i];
+        if (option->words != NULL) {
+            const char *text = *(char *const *)((const char *)config + option->offset);
+            if (text != NULL) {
+                WEIR_TRY(weir_option_check_word(option, NULL, text, err));
+            }
         }
     }
     return WEIR_OK;
@@ -294,14 +239,14 @@ weir_status weir_training_check(const struct weir_train_config *config, struct w
 
 static weir_status check_reserved(const json_t *spec, struct weir_error *err)
 {
-    static const char *const reserved[] = {"spec",    "rank", "role",   "rendezvous", "secret",
-                                           "attempt", "run",  "server", "job",        "token_file",
-                                           "ca_file", "join", "help",   "format"};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(reserved); i++) {
-        if (json_object_get(spec, reserved[i]) != NULL) {
+    for (void *it = json_object_iter((json_t *)spec); it != NULL;
+         it = json_object_iter_next((json_t *)spec, it)) {
+        const char *key = json_object_iter_key(it);
+        const struct weir_option *option =
+            weir_options_find(weir_training_table, WEIR_TRAINING_N_OPTIONS, key);
+        if (option != NULL && (option->flags & WEIR_OPTION_INTERNAL)) {
             return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "%s: of a job this is the server's to set: leave it out",
-                                  reserved[i]);
+                                  "%s: of a job this is the server's to set: leave it out", key);
         }
     }
     return WEIR_OK;
@@ -358,8 +303,8 @@ weir_status weir_training_spec_check(const json_t *spec, struct weir_arena *aren
     struct weir_error found;
     WEIR_TRY(check_reserved(spec, err));
     weir_training_defaults(&config, arena);
-    weir_status status =
-        weir_options_from_json(options, WEIR_ARRAY_LEN(options), spec, arena, &config, &found);
+    weir_status status = weir_options_from_json(weir_training_table, WEIR_TRAINING_N_OPTIONS, spec,
+                                                arena, &config, &found);
     if (status != WEIR_OK) { /* it begins with "$." */
         return weir_error_set(err, status, "%s", found.message + 2);
     }

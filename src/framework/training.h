@@ -54,7 +54,9 @@ struct weir_train_config {
     double register_timeout_s;
 };
 
-/** The table, for reading, help and the manual. */
+/** The table, for reading, help and the manual; INTERNAL options of a job the server sets. */
+#define WEIR_TRAINING_N_OPTIONS 66
+extern const struct weir_option weir_training_table[WEIR_TRAINING_N_OPTIONS];
 const struct weir_option *weir_training_options(size_t *out_n);
 
 /** The defaults of the table, without any recipe. Texts go to the arena. */

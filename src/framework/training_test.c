@@ -50,7 +50,7 @@ static const struct {
      WEIR_ERR_UNSUPPORTED, "$.spec.elastic: "},
     {"command", "{'argv':['true'],'tasks':2}", WEIR_OK, NULL},
     {"command", "{'argv':['true'],'cpu-slots':2}", WEIR_ERR_INVALID, "did you mean cpu_slots?"},
-    {"command", "{'argv':['true'],'image':'x'}", WEIR_ERR_INVALID, "$.spec.image: unknown field"},
+    {"command", "{'argv':['true'],'image':'x'}", WEIR_ERR_INVALID, "$.spec.image: unknown option"},
     {"predict", "{'replicas':1}", WEIR_ERR_INVALID, "weir apply"},
     {"pytorch", "{}", WEIR_ERR_UNSUPPORTED, "use a \"command\" job"},
     {"batch", "{}", WEIR_ERR_INVALID, "$.kind: \"batch\" is none of"},
@@ -86,8 +86,8 @@ static const struct {
     {"{'argv':['a'],'files':{'a.py':null}}", "$.spec.files.a.py: expected a string"},
     {"{'argv':['a'],'files':{'token':'mine'}}", "$.spec.files.token: a job has its own token"},
     {"{'argv':['a'],'env':'PORT=80'}", "$.spec.env: expected an object of strings"},
-    {"{'argv':['a'],'cpu_slots':5000}", "$.spec.cpu_slots: expected an integer from 0 to 4096"},
-    {"{'argv':[]}", "$.spec.argv: expected an array of one or more strings"},
+    {"{'argv':['a'],'cpu_slots':5000}", "$.spec.cpu_slots: 5000 is outside 0 … 4096"},
+    {"{'argv':[]}", "$.spec.argv: missing: The program and its arguments"},
     {"{'argv':'python3 a.py'}", "$.spec.argv: expected an array"},
 };
 

@@ -17,7 +17,8 @@ struct weir_attempt {
     int64_t number;
     char *job;
     int64_t rank;
-    char *kind; /**< "train", "predict" or "command". */
+    char *kind; /**< Of the job. */
+    bool is_service;
     char *run;
     char *ion;
     char *pipeline;

@@ -23,6 +23,8 @@ static weir_status make_job(struct weir_txn *txn, void *context, struct weir_err
                                  .name = "x",
                                  .project = "default",
                                  .kind = context,
+                                 .is_service = strcmp(context, "predict") == 0,
+                                 .has_known_exits = true,
                                  .spec = "{}",
                                  .run = "r",
                                  .ion = "doors",

@@ -7,7 +7,7 @@
 #define OVER "('SUCCEEDED', 'FAILED', 'CANCELLED')"
 #define JOB_COLUMNS                                                                                \
     "j.id, j.name, j.project, j.kind, j.state, j.reason, j.expected_start_ms, j.due_ms,"           \
-    " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision"
+    " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service"
 #define TASK_COLUMNS                                                                               \
     "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms"
@@ -40,6 +40,7 @@ enum {
     JOB_CREATED,
     JOB_STARTED,
     JOB_REVISION,
+    JOB_IS_SERVICE,
     TASK_ID,
     TASK_RANK,
     TASK_CPU_SLOTS,
@@ -92,7 +93,8 @@ static void begin_job(struct reading *reading, const struct weir_stmt *row)
                                         .created_by = weir_stmt_text(row, JOB_CREATED_BY, arena),
                                         .created_ms = weir_stmt_int(row, JOB_CREATED),
                                         .started_ms = weir_stmt_int(row, JOB_STARTED),
-                                        .revision = weir_stmt_int(row, JOB_REVISION)}};
+                                        .revision = weir_stmt_int(row, JOB_REVISION),
+                                        .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
 }
 
 static void add_task(struct reading *reading, const struct weir_stmt *row)

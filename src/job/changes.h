@@ -17,7 +17,7 @@
 
 /**
  * One job, with its tasks by rank. Set are of the job: id, name, project, kind, state, reason,
- * expected_start_ms, due_ms, n_restarts, created_by, created_ms, started_ms, revision; of a task:
+ * expected_start_ms, due_ms, n_restarts, created_by, created_ms, started_ms, revision, is_service; of a task:
  * id, rank, cpu_slots, memory_bytes, definition_bytes, node, state, exit_code, signal, n_restarts,
  * due_ms, started_ms. What is borrowed is gone after the call. A job that is over has no tasks here.
  */

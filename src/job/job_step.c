@@ -55,7 +55,7 @@ bool weir_job_phase_is_final(enum weir_job_phase phase)
 
 bool weir_job_is_service(const struct weir_job_state *state)
 {
-    return strcmp(state->job.kind, "predict") == 0;
+    return state->job.is_service;
 }
 
 static int64_t gang_due_ms(const struct weir_job *job, int64_t now_ms)

@@ -9,7 +9,7 @@
  * lost the others are stopped, and when all have ended the whole gang starts again as the next
  * attempt (training goes on from its last checkpoint), after a back-off, as long as restart.h
  * allows. It succeeds when every worker has exited with 0; parameter servers are then stopped. A
- * *service* (predict): every replica is placed, restarted and backed off on its own, for ever,
+ * *service*: every replica is placed, restarted and backed off on its own, for ever,
  * until cancelled. The reason of a failure is what the task said of its end: its last words.
  *
  * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped
@@ -58,10 +58,13 @@ struct weir_job {
     char *id;
     char *name;
     char *project;
-    char *kind;   /**< "train", "predict" or "command". */
-    char *spec;   /**< JSON. */
-    char *state;  /**< Text of enum weir_job_phase. */
-    char *reason; /**< Why it waits, restarts or failed; NULL if there is nothing to say. */
+    char *kind;           /**< Of weir_job_kinds (framework); the two facts below are the kind's. */
+    bool is_service;      /**< Its tasks are placed and restarted one by one, for ever; else it is
+                               a gang. */
+    bool has_known_exits; /**< weir_exit_is_permanent says what its exit statuses mean. */
+    char *spec;           /**< JSON. */
+    char *state;          /**< Text of enum weir_job_phase. */
+    char *reason;         /**< Why it waits, restarts or failed; NULL if there is nothing to say. */
     int64_t expected_start_ms; /**< While it waits: when it may start; 0 = not known. */
     char *outcome;             /**< While STOPPING: the final state it goes to; NULL otherwise. */
     int64_t attempt;           /**< 1, 2 …: of a gang. */

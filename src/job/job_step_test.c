@@ -18,6 +18,8 @@ static struct weir_job_state make_job(const char *kind, size_t n, size_t n_serve
     struct weir_job_state state = {.job = {.id = "j",
                                            .name = "j",
                                            .kind = (char *)kind,
+                                           .is_service = strcmp(kind, "predict") == 0,
+                                           .has_known_exits = strcmp(kind, "command") != 0,
                                            .state = "PENDING",
                                            .max_restarts = restarts},
                                    .tasks = WEIR_ARENA_ARRAY(&arena, n, struct weir_task),

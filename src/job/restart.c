@@ -31,8 +31,8 @@ static bool was_not_run(const struct weir_task *task)
 bool weir_task_is_beyond_repair(const struct weir_job *job, const struct weir_task *task)
 {
     /* What other exit statuses of other programs mean is not known. */
-    bool is_permanent = was_not_run(task) || (strcmp(job->kind, "command") != 0 &&
-                                              weir_exit_is_permanent(task->exit_code));
+    bool is_permanent =
+        was_not_run(task) || (job->has_known_exits && weir_exit_is_permanent(task->exit_code));
     return is_permanent && !is_lost(task) && task->signal == 0;
 }
 

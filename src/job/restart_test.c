@@ -39,6 +39,8 @@ START_TEST(only_what_a_second_try_may_mend_is_tried_again)
     struct weir_job_state state = {.job = {.id = "j",
                                            .name = "j",
                                            .kind = (char *)ends[_i].kind,
+                                           .is_service = strcmp(ends[_i].kind, "predict") == 0,
+                                           .has_known_exits = strcmp(ends[_i].kind, "command") != 0,
                                            .state = "RUNNING",
                                            .attempt = 1,
                                            .max_restarts = 3},

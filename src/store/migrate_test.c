@@ -170,9 +170,37 @@ START_TEST(sessions_and_task_tokens_of_before_end_with_the_upgrade)
 
 END_TEST
 
+/* What a job's later life needs of its kind is read off the kind once, and any kind may follow. */
+START_TEST(jobs_of_before_get_the_facts_of_their_kind)
+{
+    struct weir_error err;
+    migrate_before("kinds");
+    ck_assert_msg(
+        connection_exec(&connection,
+                        "INSERT INTO projects VALUES ('p', '', 1);"
+                        "INSERT INTO jobs (id, name, project, kind, spec, state, attempt, "
+                        "max_restarts, n_restarts, due_ms, training, created_ms, started_ms, "
+                        "finished_ms) VALUES "
+                        "('t', 'j', 'p', 'train', '{}', 'RUNNING', 3, 0, 0, 0, 0, 1, 1, 0), "
+                        "('r', 'j', 'p', 'predict', '{}', 'RUNNING', 3, 0, 0, 0, 0, 1, 1, 0), "
+                        "('c', 'j', 'p', 'command', '{}', 'RUNNING', 3, 0, 0, 0, 0, 1, 1, 0)",
+                        &err) == WEIR_OK,
+        "%s", err.message);
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE (id, kind, is_service, "
+                           "has_known_exits) IN (VALUES ('t', 'train', 0, 1), "
+                           "('r', 'predict', 1, 1), ('c', 'command', 0, 0))"),
+                     3);
+    ck_assert_int_eq(
+        connection_exec(&connection, "UPDATE jobs SET kind = 'new' WHERE id = 't'", &err), WEIR_OK);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_and_in_order,
                     a_changed_migration_is_refused, a_database_of_a_newer_version_is_refused,
                     a_migration_that_fails_leaves_no_trace,
                     the_migrations_of_this_build_apply_and_are_numbered_without_gaps,
                     events_of_before_they_had_a_severity_get_it_by_their_kind,
-                    sessions_and_task_tokens_of_before_end_with_the_upgrade)
+                    sessions_and_task_tokens_of_before_end_with_the_upgrade,
+                    jobs_of_before_get_the_facts_of_their_kind)

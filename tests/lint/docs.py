@@ -21,6 +21,7 @@ KINDS = {
     "source": ("src/endpoint/sources.def", "src/endpoint/source/{}.c"),
     "sink": ("src/endpoint/sinks.def", "src/endpoint/sink/{}.c"),
     "policy": ("src/ion/policies.def", "src/ion/policy/{}.c"),
+    "job": ("src/framework/job_kinds.def", "src/framework/{}.c"),
     "driver": ("src/cluster/drivers.def", "src/cluster/{}.c"),
 }
 ION_KINDS = ("source", "sink", "policy")
@@ -155,6 +156,9 @@ def option_rows(body):
         elif row.startswith("WEIR_OPT("):
             cells = parts(row[len("WEIR_OPT("):-1])
             rows.append((string(cells[2]), string(cells[5]), string(cells[8]), string(cells[9])))
+        elif re.match(r"OPT_(FLAGS|WORDS)\(", row):
+            cells = parts(row[row.index("(") + 1:-1])
+            rows.append((string(cells[-7]), string(cells[-5]), string(cells[-2]), string(cells[-1])))
         elif row.startswith("OPT("):
             cells = parts(row[len("OPT("):-1])
             # with or without a letter behind the name: the others are counted from the end
@@ -181,9 +185,18 @@ def load_kinds():
     return kinds
 
 
+def number(text):
+    """A number in a table of options; a constant's value in place of its name."""
+    for _, source in [*sources("src"), *sources("src", "**/*.h")] if re.match(r"[A-Z]", text) else []:
+        if match := re.search(rf"#define {text}\s+(\d+)\s*$", source, re.M):
+            return match[1]
+    return text
+
+
 def kind_option(row):
     """(key, type, flags, default, range, explanation) of one WEIR_OPT_JSON."""
     _, _, name, kind, flags, fallback, low, high, doc = parts(row[len("WEIR_OPT_JSON("):-1])
+    low, high = number(low), number(high)
     bounds = f"{low} to {high}" if kind in ("INT", "F64") and low != high else ""
     return string(name).replace("-", "_"), kind, flags, string(fallback), bounds, string(doc)
 

@@ -1,0 +1,132 @@
+#include "framework/job_plan.h"
+#include "framework/paths.h"
+
+#include <string.h>
+
+#define MEMORY_MAX_BYTES 1125899906842624 /* a pebibyte: no node has more */
+
+struct job_command {
+    const json_t *argv, *env, *files, *datasets;
+    int64_t tasks, cpu_slots, memory_max_bytes, stop_grace_ms;
+};
+
+static const struct weir_option options[] = {
+    WEIR_OPT_JSON(job_command, argv, "argv", TEXTS, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "The program and its arguments"),
+    WEIR_OPT_JSON(job_command, env, "env", MAP, WEIR_OPTION_SECRET, NULL, 0, 0,
+                  "Environment variables"),
+    WEIR_OPT_JSON(job_command, files, "files", MAP, WEIR_OPTION_SECRET, NULL, 0, 0,
+                  "Text files of the task's folder, by path"),
+    WEIR_OPT_JSON(job_command, tasks, "tasks", INT, 0, "1", 1, WEIR_FRAMEWORK_TASKS_MAX,
+                  "Tasks of the gang; each has its number in WEIR_RANK, theirs in WEIR_SIZE"),
+    WEIR_OPT_JSON(job_command, cpu_slots, "cpu-slots", INT, 0, "1", 0, WEIR_FRAMEWORK_SLOTS_MAX,
+                  "CPU slots of each task; 0: shares what is there"),
+    WEIR_OPT_JSON(job_command, memory_max_bytes, "memory-max-bytes", INT, 0, "0", 0,
+                  MEMORY_MAX_BYTES, "Memory of each task; 0: no limit of its own"),
+    WEIR_OPT_JSON(job_command, stop_grace_ms, "stop-grace-ms", INT, 0, "5000", 0, 3600000,
+                  "Time between SIGTERM and SIGKILL when a task is stopped"),
+    WEIR_OPT_JSON(job_command, datasets, "datasets", TEXTS, 0, NULL, 0, 0,
+                  "Names of datasets that the tasks read; WEIR_DATASETS says where they are"),
+};
+
+/* A program of the job's own folder, where only its files are: is it there, and can it be run? The
+ * agent makes what begins with "#!" executable, and nothing else. */
+static weir_status check_program(const struct job_command *command, struct weir_error *err)
+{
+    const char *given = json_string_value(json_array_get(command->argv, 0));
+    const char *path = given;
+    while (strncmp(path, "./", 2) == 0) {
+        path += 2;
+    }
+    if (path[0] == '/' || strchr(given, '/') == NULL || strstr(path, "..") != NULL) {
+        return WEIR_OK; /* a matter of the node */
+    }
+    const char *text = json_string_value(json_object_get(command->files, path));
+    if (text == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.argv[0]: \"%.60s\" is none of the job's files: send it with "
+                              "the job (text files only: weir job run --dir), or give its whole "
+                              "path on the nodes",
+                              given);
+    }
+    return strncmp(text, "#!", 2) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.argv[0]: \"%.60s\" may not be run: its first line does not "
+                                "begin with \"#!\"; put \"#!/bin/sh\" there, or name its program "
+                                "in front of it",
+                                given);
+}
+
+static weir_status check_values(const struct job_command *command, struct weir_error *err)
+{
+    if (json_object_get(command->files, "token") != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.files.token: a job has its own token in the file of this "
+                              "name: give yours another, or name it in .gitignore");
+    }
+    return check_program(command, err);
+}
+
+static weir_status check_command(const json_t *spec, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    struct weir_configured read;
+    WEIR_TRY(weir_kind_read(&weir_job_command, spec, "$.spec", arena, &read, err));
+    return check_values(read.options, err);
+}
+
+/* What the agent gets for one task. */
+static json_t *definition_of(const struct job_plan *plan, const struct job_command *command,
+                             int64_t rank)
+{
+    static const char *const copied[] = {"argv", "env", "files", "memory_max_bytes",
+                                         "stop_grace_ms"};
+    json_t *definition = json_object();
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
+        json_t *value = json_object_get(plan->job->spec, copied[i]);
+        if (value != NULL) {
+            json_object_set_new(definition, copied[i], json_deep_copy(value));
+        }
+    }
+    json_t *env = json_object_get(definition, "env");
+    if (!json_is_object(env)) {
+        env = json_object();
+        json_object_set_new(definition, "env", env);
+    }
+    json_object_set_new(env, "WEIR_RANK", json_sprintf("%lld", (long long)rank));
+    json_object_set_new(env, "WEIR_SIZE", json_sprintf("%lld", (long long)command->tasks));
+    if (plan->job->datasets != NULL) {
+        json_object_set_new(env, "WEIR_DATASETS",
+                            json_string(weir_json_text(plan->job->datasets, plan->arena)));
+    }
+    paths_describe(plan->kind, plan->job->shared_dir, NULL, plan->job->datasets, definition);
+    return definition;
+}
+
+static weir_status plan_command(struct job_plan *plan, struct weir_error *err)
+{
+    struct weir_configured read;
+    WEIR_TRY(weir_kind_read(plan->kind, plan->job->spec, "$.spec", plan->arena, &read, err));
+    const struct job_command *command = read.options;
+    WEIR_TRY(check_values(command, err));
+    WEIR_TRY(job_plan_room(plan, command->tasks, err));
+    for (int64_t rank = 0; rank < command->tasks; rank++) {
+        job_plan_add(plan, "command", rank, command->cpu_slots, WEIGHT_WORKER,
+                     definition_of(plan, command, rank));
+    }
+    return WEIR_OK;
+}
+
+static const struct weir_job_ops ops = {
+    .names_datasets = true,
+    .check = check_command,
+    .plan = plan_command,
+};
+
+const struct weir_kind weir_job_command = {
+    .name = "command",
+    .doc = "Any program, as one task or as a gang of equal ones that start together or not at all.",
+    WEIR_KIND_OPTIONS(job_command, options),
+    .ops = &ops,
+};

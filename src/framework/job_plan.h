@@ -1,0 +1,36 @@
+/** What the kinds of jobs make their tasks with. */
+#ifndef WEIR_FRAMEWORK_JOB_PLAN_H
+#define WEIR_FRAMEWORK_JOB_PLAN_H
+
+#include "framework/framework.h"
+
+/* cgroup v2 weights (1 … 10000): a replica answers people at once, so it beats training. */
+#define WEIGHT_REPLICA          2000
+#define WEIGHT_WORKER           100
+#define WEIGHT_PARAMETER_SERVER 200
+#define WEIGHT_MOST             10000
+
+/** The tasks that are being made, in the arena. */
+struct job_plan {
+    const struct weir_kind *kind;
+    const struct weir_launch_job *job;
+    struct weir_arena *arena;
+    struct weir_launch *launches;
+    size_t n;
+};
+
+/** Make room; LIMIT for too many tasks, or too much text of all together. */
+weir_status job_plan_room(struct job_plan *plan, int64_t n_tasks,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Add one task. Takes the reference to `definition`. */
+void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t cpu_slots,
+                  int64_t cpu_weight, json_t *definition);
+
+/** A copy of the specification that says where to report; a new reference. */
+json_t *job_plan_spec(const struct job_plan *plan);
+
+/** The definition of a weir-worker that reads `spec` from a file. Takes the reference to `spec`. */
+json_t *job_plan_worker(const struct job_plan *plan, const char *verb, json_t *spec);
+
+#endif

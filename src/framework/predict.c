@@ -1,0 +1,88 @@
+#include "endpoint/endpoint.h"
+#include "framework/job_plan.h"
+
+struct job_predict {
+    char *ion, *pipeline;
+    int64_t replicas;
+    const json_t *source, *sinks, *health;
+    char *dir;
+};
+
+static const struct weir_option options[] = {
+    WEIR_OPT_JSON(job_predict, ion, "ion", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "ION that it serves; `weir apply` starts it"),
+    WEIR_OPT_JSON(job_predict, pipeline, "pipeline", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "Prediction pipeline of that ION"),
+    WEIR_OPT_JSON(job_predict, replicas, "replicas", INT, 0, "1", 1, WEIR_FRAMEWORK_TASKS_MAX,
+                  "Processes"),
+    WEIR_OPT_JSON(job_predict, source, "source", JSON, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "Where frames come from: a source"),
+    WEIR_OPT_JSON(job_predict, sinks, "sinks", JSON, 0, NULL, 0, 0,
+                  "Where decisions go: a list of sinks"),
+    WEIR_OPT_JSON(job_predict, health, "health", JSON, 0, NULL, 0, 0,
+                  "Watching for drift: {window, interval_ms}"),
+    WEIR_OPT_JSON(job_predict, dir, "dir", TEXT,
+                  WEIR_OPTION_INTERNAL | WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, NULL, 0, 0,
+                  "The replica's durable folder"),
+};
+
+/* Only an ION has what a replica serves: a job of this kind belongs to one. */
+static weir_status check_predict(const json_t *spec, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    struct weir_configured read, source, sinks[WEIR_ENDPOINT_SINKS_MAX];
+    size_t n_sinks;
+    if (!json_is_string(json_object_get(spec, "ion")) ||
+        !json_is_string(json_object_get(spec, "pipeline"))) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec: a predict job needs ion and pipeline; an ION's are "
+                              "started by `weir apply`");
+    }
+    WEIR_TRY(weir_kind_read(&weir_job_predict, spec, "$.spec", arena, &read, err));
+    const struct job_predict *predict = read.options;
+    return weir_endpoints_read(predict->source, predict->sinks, "$.spec", arena, &source, sinks,
+                               &n_sinks, err);
+}
+
+static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
+{
+    struct weir_configured read;
+    const struct weir_launch_job *job = plan->job;
+    WEIR_TRY(weir_kind_read(plan->kind, job->spec, "$.spec", plan->arena, &read, err));
+    int64_t n_replicas = ((const struct job_predict *)read.options)->replicas;
+    WEIR_TRY(job_plan_room(plan, n_replicas, err));
+    for (int64_t rank = 0; rank < n_replicas; rank++) {
+        json_t *spec = job_plan_spec(plan);
+        json_object_set_new(spec, "replica", json_sprintf("%s-%lld", job->id, (long long)rank));
+        json_object_set_new(
+            spec, "dir",
+            json_sprintf("%s/replicas/%s-%lld", job->shared_dir, job->id, (long long)rank));
+        job_plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA,
+                     job_plan_worker(plan, "predict", spec));
+    }
+    return WEIR_OK;
+}
+
+static weir_status visit_paths(const json_t *spec, const char *where, weir_option_path_fn fn,
+                               void *context)
+{
+    return weir_endpoints_paths(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
+                                where, fn, context);
+}
+
+static const struct weir_job_ops ops = {
+    .is_service = true,
+    .has_known_exits = true,
+    .max_restarts = 3,
+    .check = check_predict,
+    .plan = plan_predict,
+    .paths = visit_paths,
+};
+
+const struct weir_kind weir_job_predict = {
+    .name = "predict",
+    .doc = "The replicas of an ION's prediction pipeline: each is placed and restarted on its own, "
+           "for ever. An ION starts its own; people do not.",
+    WEIR_KIND_OPTIONS(job_predict, options),
+    .ops = &ops,
+};

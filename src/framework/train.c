@@ -1,0 +1,91 @@
+#include "framework/job_plan.h"
+#include "framework/training.h"
+
+static weir_status spec_int(const json_t *spec, const char *name, int64_t fallback, int64_t lo,
+                            int64_t hi, int64_t *out, struct weir_error *err)
+{
+    const json_t *value = json_object_get(spec, name);
+    if (value == NULL || json_is_null(value)) {
+        *out = fallback;
+        return WEIR_OK;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < lo ||
+        json_integer_value(value) > hi) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.%s: expected an integer from %lld to %lld", name,
+                              (long long)lo, (long long)hi);
+    }
+    *out = json_integer_value(value);
+    return WEIR_OK;
+}
+
+static void set_checkpoint_dir(const struct weir_launch_job *job, json_t *spec)
+{
+    if (json_object_get(spec, "checkpoint_dir") == NULL) {
+        json_object_set_new(spec, "checkpoint_dir",
+                            json_sprintf("%s/checkpoints/%s", job->shared_dir, job->id));
+    }
+}
+
+/* A gang is stopped when one of its tasks is lost; so the workers of an elastic training are the
+ * processes of one task, a weir-worker that starts them and replaces those that are lost. */
+static weir_status plan_elastic(struct job_plan *plan, int64_t n_workers, struct weir_error *err)
+{
+    WEIR_TRY(job_plan_room(plan, 1, err));
+    json_t *spec = job_plan_spec(plan);
+    set_checkpoint_dir(plan->job, spec);
+    job_plan_add(plan, "command", 0, n_workers, WEIR_MIN(n_workers * WEIGHT_WORKER, WEIGHT_MOST),
+                 job_plan_worker(plan, "train", spec));
+    return WEIR_OK;
+}
+
+static weir_status plan_train(struct job_plan *plan, struct weir_error *err)
+{
+    int64_t n_workers, n_servers;
+    const struct weir_launch_job *job = plan->job;
+    WEIR_TRY(spec_int(job->spec, "workers", 1, 1, WEIR_FRAMEWORK_TASKS_MAX, &n_workers, err));
+    WEIR_TRY(
+        spec_int(job->spec, "parameter_servers", 0, 0, WEIR_FRAMEWORK_TASKS_MAX, &n_servers, err));
+    if (json_is_true(json_object_get(job->spec, "elastic"))) {
+        return plan_elastic(plan, n_workers, err);
+    }
+    WEIR_TRY(job_plan_room(plan, n_workers + n_servers, err));
+    for (int64_t rank = 0; rank < n_workers + n_servers; rank++) {
+        const char *role = rank < n_workers ? "worker" : "parameter_server";
+        json_t *spec = job_plan_spec(plan);
+        json_object_set_new(spec, "role", json_string(role));
+        json_object_set_new(spec, "rank", json_integer(rank));
+        json_object_set_new(spec, "rendezvous",
+                            json_sprintf("file://%s/rendezvous/%s", job->shared_dir, job->id));
+        json_object_set_new(spec, "secret", json_string(job->secret));
+        set_checkpoint_dir(job, spec);
+        job_plan_add(plan, role, rank, rank < n_workers ? 1 : 0,
+                     rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER,
+                     job_plan_worker(plan, "train", spec));
+    }
+    return WEIR_OK;
+}
+
+static weir_status check_train(const json_t *spec, struct weir_arena *arena, struct weir_error *err)
+{
+    weir_status status = weir_training_spec_check(spec, arena, err);
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "$.spec.");
+}
+
+static const struct weir_job_ops ops = {
+    .has_known_exits = true,
+    .is_training = true,
+    .max_restarts = 3,
+    .check = check_train,
+    .plan = plan_train,
+};
+
+const struct weir_kind weir_job_train = {
+    .name = "train",
+    .doc = "Trains a model, data-parallel over workers that start together or not at all. It is "
+           "tracked as a run, and goes on from its last checkpoint when it is started again.",
+    .options = weir_training_table,
+    .n_options = WEIR_TRAINING_N_OPTIONS,
+    .options_bytes = sizeof(struct weir_train_config),
+    .ops = &ops,
+};
