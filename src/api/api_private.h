@@ -109,6 +109,13 @@ extern const size_t api_n_routes;
 #define API_FN(name)                                                                               \
     weir_status name(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 
+/* kind.c */
+struct weir_registry;
+extern const struct weir_registry *const api_registries[];
+extern const size_t api_n_registries;
+extern const struct weir_resource api_kind_resource;
+API_FN(api_kind_list);
+
 API_FN(api_session_get);
 API_FN(api_session_delete);
 API_FN(api_session_link);

@@ -205,6 +205,7 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
                            .name = "j",
                            .project = "default",
                            .kind = (char *)placed->kind,
+                           .is_service = strcmp(placed->kind, "predict") == 0,
                            .spec = (char *)(placed->spec != NULL ? placed->spec : "{}"),
                            .state = (char *)(placed->state != NULL ? placed->state : "RUNNING"),
                            .attempt = 1,

@@ -1,6 +1,8 @@
 /** The OpenAPI 3.0 document, made from the route table and the record tables. */
 #include "api/api_private.h"
 
+#include "base/kind.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -131,6 +133,27 @@ static json_t *operation_of(const struct api_route *route)
     return operation;
 }
 
+/* Each kind as {kind, …options}, and each noun as any of its kinds. */
+static void add_kind_schemas(json_t *schemas)
+{
+    for (size_t r = 0; r < api_n_registries; r++) {
+        const struct weir_registry *registry = api_registries[r];
+        json_t *any = json_array();
+        for (size_t i = 0; i < registry->n_kinds; i++) {
+            const struct weir_kind *kind = registry->kinds[i];
+            json_t *schema = weir_options_schema(kind->options, kind->n_options);
+            char name[128];
+            (void)snprintf(name, sizeof name, "%s.%s", registry->noun, kind->name);
+            json_object_set_new(schema, "description", json_string(kind->doc));
+            json_object_set_new(schemas, name, schema);
+            json_array_append_new(
+                any, json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", name)));
+        }
+        json_object_set_new(schemas, registry->noun,
+                            json_pack("{s:s,s:o}", "description", registry->doc, "anyOf", any));
+    }
+}
+
 json_t *weir_api_openapi(void)
 {
     json_t *paths = json_object();
@@ -156,6 +179,7 @@ json_t *weir_api_openapi(void)
             }
         }
     }
+    add_kind_schemas(schemas);
     return json_pack(
         "{s:s,s:{s:s,s:s,s:s},s:o,s:{s:o,s:{s:{s:s,s:s},s:{s:s,s:s,s:s}}},s:[{s:[]},{s:[]}]}",
         "openapi", "3.0.3", "info", "title", "Weir", "version", WEIR_VERSION, "description",

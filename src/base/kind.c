@@ -25,12 +25,25 @@ static bool is_planned(const struct weir_registry *registry, const char *name)
     return false;
 }
 
+#define NOUN_BYTES 32
+
+/* "job-kind" → "job kind". Returns out. */
+static const char *spoken(const struct weir_registry *registry, char out[NOUN_BYTES])
+{
+    (void)snprintf(out, NOUN_BYTES, "%s", registry->noun);
+    for (char *p = out; *p != '\0'; p++) {
+        *p = *p == '-' ? ' ' : *p;
+    }
+    return out;
+}
+
 weir_status weir_registry_find(const struct weir_registry *registry, const char *name,
                                const char *where, const struct weir_kind **out,
                                struct weir_error *err)
 {
     struct weir_names known = {0};
     struct weir_nearest nearest = {0};
+    char noun[NOUN_BYTES];
     const struct weir_kind *found = weir_registry_get(registry, name);
     if (found != NULL) {
         *out = found;
@@ -45,7 +58,7 @@ weir_status weir_registry_find(const struct weir_registry *registry, const char 
         bool has_other = registry->instead != NULL;
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "%s: \"%s\" is not a %s of this version: it has %s%s%s", where, name,
-                              registry->noun, known.text, has_other ? "; " : "",
+                              spoken(registry, noun), known.text, has_other ? "; " : "",
                               has_other ? registry->instead : "");
     }
     bool is_near = nearest.name != NULL;
@@ -73,10 +86,11 @@ weir_status weir_registry_read(const struct weir_registry *registry, const json_
                                struct weir_configured *out, struct weir_error *err)
 {
     const struct weir_kind *kind;
+    char noun[NOUN_BYTES];
     const char *name = json_string_value(json_object_get(object, "kind"));
     if (name == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s%s: missing: which %s is meant", where,
-                              json_is_object(object) ? ".kind" : "", registry->noun);
+                              json_is_object(object) ? ".kind" : "", spoken(registry, noun));
     }
     char *place = weir_arena_printf(arena, "%s.kind", where);
     WEIR_TRY(weir_registry_find(registry, name, place, &kind, err));

@@ -38,7 +38,7 @@ struct weir_kind {
     .options = (table), .n_options = WEIR_ARRAY_LEN(table), .options_bytes = sizeof(struct strct)
 
 struct weir_registry {
-    const char *noun;   /**< "source" */
+    const char *noun;   /**< "source", "job-kind"; with blanks for "-" in sentences. */
     const char *plural; /**< "sources" */
     const char *doc;    /**< What such a thing is: a sentence. */
     const struct weir_kind *const *kinds;

@@ -70,16 +70,17 @@ const struct cli_command cli_get = {
     .name = "get",
     .usage = "NOUN [NAME | NAME=VALUE …] [--limit N] [-o wide|json|yaml]",
     .summary = "List records, or look at one",
-    .help = "Nouns: ions jobs runs models datasets nodes decisions events alerts projects users "
-            "tokens\n"
-            "sessions; with the name of what they belong to: versions MODEL, dataset-versions "
-            "DATASET,\n"
-            "tasks JOB, metrics RUN, candidates ION, policy-decisions ION, members ION.\n\n"
-            "Lists are filtered by words: weir get jobs state=running project=vision. A filter "
-            "that is\n"
-            "not known is refused with those there are. Identifiers are cut to their last 8 "
-            "characters;\n"
-            "-o wide shows them whole.",
+    .help =
+        "Nouns: ions jobs runs models datasets nodes decisions events alerts projects users "
+        "tokens\n"
+        "sessions kinds; with the name of what they belong to: versions MODEL, dataset-versions "
+        "DATASET,\n"
+        "tasks JOB, metrics RUN, candidates ION, policy-decisions ION, members ION.\n\n"
+        "Lists are filtered by words: weir get jobs state=running project=vision. A filter "
+        "that is\n"
+        "not known is refused with those there are. Identifiers are cut to their last 8 "
+        "characters;\n"
+        "-o wide shows them whole.",
     .flags = CLI_WIDE | CLI_YAML,
     .min_words = 1,
     .max_words = 20,
@@ -171,11 +172,107 @@ static weir_status explain_job(struct cli_call *call, const char *word, struct w
     return WEIR_OK;
 }
 
+static const struct cli_column option_columns[] = {{"name", "OPTION"},
+                                                   {"type", "TYPE"},
+                                                   {"default", "DEFAULT"},
+                                                   {"range", "RANGE"},
+                                                   {"doc", "MEANING"}};
+static const struct cli_column kind_columns[] = {{"name", "NAME"}, {"doc", "WHAT"}};
+
+/* "1 to 9", "red, blue" or "required": what a value may be. */
+static json_t *range_of(struct cli_call *call, const json_t *option)
+{
+    const json_t *words = json_object_get(option, "words"), *word;
+    size_t i;
+    char *text = NULL;
+    if (json_is_true(json_object_get(option, "required"))) {
+        return json_string("required");
+    }
+    if (json_object_get(option, "minimum") != NULL) {
+        return json_sprintf("%s to %s", cli_text(call, option, "minimum"),
+                            cli_text(call, option, "maximum"));
+    }
+    json_array_foreach(words, i, word)
+    {
+        text = text == NULL
+                   ? weir_arena_strdup(call->arena, json_string_value(word))
+                   : weir_arena_printf(call->arena, "%s, %s", text, json_string_value(word));
+    }
+    return text != NULL ? json_string(text) : json_null();
+}
+
+/* One kind: what it is, and its options. */
+static void print_kind(struct cli_call *call, const json_t *kind)
+{
+    json_t *list = json_array(), *option;
+    size_t i;
+    if (cli_is_json(call)) {
+        cli_print_json(kind);
+        json_decref(list);
+        return;
+    }
+    json_array_foreach(json_object_get(kind, "options"), i, option)
+    {
+        json_t *row = json_copy(option);
+        json_object_set_new(row, "range", range_of(call, option));
+        json_array_append_new(list, row);
+    }
+    bool is_planned = json_is_true(json_object_get(kind, "is_planned"));
+    printf("%s\n", is_planned ? "Planned: not in this version." : cli_text(call, kind, "doc"));
+    json_t *answer = json_pack("{s:o}", "items", list);
+    if (json_array_size(list) > 0) {
+        putchar('\n');
+        cli_print_table(call, answer, option_columns, WEIR_ARRAY_LEN(option_columns));
+    }
+    json_decref(answer);
+}
+
+static bool is_text(const json_t *object, const char *member, const char *text)
+{
+    const char *value = json_string_value(json_object_get(object, member));
+    return value != NULL && strcmp(value, text) == 0;
+}
+
+/* The kinds of a noun ("source", "sources"), or one of them. */
+static weir_status explain_kinds(struct cli_call *call, const char *noun, const char *name,
+                                 struct weir_error *err)
+{
+    json_t *all, *kind, *found = json_array();
+    size_t i;
+    weir_status status = cli_rest(call, "GET", "/api/v1/kinds", NULL, &all, err);
+    if (status != WEIR_OK) {
+        json_decref(found);
+        return status;
+    }
+    json_t *answer = json_pack("{s:o}", "items", found);
+    json_array_foreach(json_object_get(all, "items"), i, kind)
+    {
+        if ((is_text(kind, "noun", noun) || is_text(kind, "plural", noun)) &&
+            (name == NULL || is_text(kind, "name", name))) {
+            json_array_append(found, kind);
+        }
+    }
+    if (json_array_size(found) == 0) {
+        status = name == NULL ? cli_noun_unknown(noun, err)
+                              : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                               "there is no %.40s \"%.40s\"; `weir explain "
+                                               "%.40s` lists them",
+                                               noun, name, noun);
+    } else if (name != NULL) {
+        print_kind(call, json_array_get(found, 0));
+    } else {
+        cli_print_table(call, answer, kind_columns, WEIR_ARRAY_LEN(kind_columns));
+    }
+    json_decref(answer);
+    json_decref(all);
+    return status;
+}
+
 static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_noun *noun = cli_noun_find(call->words[0]);
     if (noun == NULL) {
-        return cli_noun_unknown(call->words[0], err);
+        return explain_kinds(call, call->words[0], call->n_words > 1 ? call->words[1] : NULL, err);
     }
     if (call->n_words == 1) {
         return explain_noun(call, noun, err);
@@ -191,8 +288,13 @@ static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_explain = {
     .name = "explain",
-    .usage = "NOUN | job JOB",
-    .summary = "Say what the members of a record mean, or why a job waits or failed",
+    .usage = "NOUN | job JOB | source|sink|policy|job-kind|driver [KIND]",
+    .summary =
+        "Say what the members of a record mean, why a job waits or failed, or what a kind is",
+    .help = "weir explain sources lists the sources of frames that there are, weir explain source "
+            "http says\n"
+            "what that one is and which options it takes; so for sinks, policies, job-kinds and "
+            "drivers.",
     .min_words = 1,
     .max_words = 2,
     CLI_OPTIONS(explain_options, explain_options),

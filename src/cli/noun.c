@@ -64,6 +64,8 @@ const struct cli_noun cli_nouns[] = {
     {"sessions", "session", "session", API "sessions", NULL, NULL, NULL, "id", "", 1000,
      COLUMNS({"id", "ID"}, {"user", "USER"}, {"role", "ROLE"}, {"address", "FROM"},
              {"created_ms", "BEGAN"}, {"expires_ms", "EXPIRES"})},
+    {"kinds", "kind", "kind", API "kinds", NULL, NULL, NULL, "id", "noun", 0,
+     COLUMNS({"noun", "NOUN"}, {"name", "NAME"}, {"is_planned", "PLANNED"}, {"doc", "WHAT"})},
     /* parts of something: the path needs its name */
     {"versions", "version", "model_version", API "models/{}/versions", NULL, NULL, "model",
      "version", "", 0,

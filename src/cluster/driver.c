@@ -7,7 +7,7 @@ static const struct weir_kind *const drivers[] = {
 };
 
 const struct weir_registry weir_drivers = {
-    .noun = "cluster driver",
+    .noun = "driver",
     .plural = "drivers",
     .doc = "How an agent gets to a node.",
     .kinds = drivers,

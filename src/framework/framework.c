@@ -10,7 +10,7 @@ static const struct weir_kind *const kinds[] = {
 };
 
 const struct weir_registry weir_job_kinds = {
-    .noun = "kind of job",
+    .noun = "job-kind",
     .plural = "job-kinds",
     .doc = "What a job starts.",
     .kinds = kinds,

@@ -1,0 +1,102 @@
+"""What kinds there are: the API, the document and the command line say the same, and what they say is taken."""
+import json
+import re
+import unittest
+
+import harness
+from harness import ROOT, HttpError, Server
+
+NOUNS = {"source": "src/endpoint/sources.def", "sink": "src/endpoint/sinks.def", "policy": "src/ion/policies.def",
+         "job-kind": "src/framework/job_kinds.def", "driver": "src/cluster/drivers.def"}
+ION = {"kind": "ion", "name": "door",
+       "pipelines": [{"name": "learn", "type": "training", "dataset": "staff", "model": "face-embed"},
+                     {"name": "see", "type": "prediction", "source": {"kind": "http"}, "gallery": {"dataset": "staff"}}],
+       "links": [{"from": "learn", "to": "see"}]}
+
+
+class Kinds(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--no-agent").start()
+        cls.server.post("/datasets", {"name": "staff"})
+        cls.kinds = cls.server.get("/kinds")["items"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def names(self, noun, planned=False):
+        return [kind["name"] for kind in self.kinds if kind["noun"] == noun and kind["is_planned"] == planned]
+
+    def said(self, *words):
+        return self.server.weir(*words)[1]
+
+    def test_the_registries_are_listed(self):
+        for noun, file in NOUNS.items():
+            listed = re.findall(r"^WEIR_KIND\((\w+)\)$", (ROOT / file).read_text(), re.M)
+            self.assertEqual([name.replace("-", "_") for name in self.names(noun)], listed)
+            asked = self.server.get("/kinds?noun=" + noun)["items"]
+            self.assertEqual(asked, [kind for kind in self.kinds if kind["noun"] == noun])
+        with self.assertRaises(HttpError) as caught:
+            self.server.get("/kinds?noun=horse")
+        self.assertEqual(caught.exception.code, 400)
+        for kind in self.kinds:
+            self.assertEqual(kind["doc"] is None, kind["is_planned"], kind)
+
+    def test_the_document_has_the_same_options(self):
+        schemas = self.server.get("/openapi.json")["components"]["schemas"]
+        for kind in self.kinds:
+            if kind["is_planned"]:
+                self.assertNotIn(f"{kind['noun']}.{kind['name']}", schemas)
+                continue
+            schema = schemas[f"{kind['noun']}.{kind['name']}"]
+            self.assertEqual([option["name"] for option in kind["options"]], list(schema["properties"]))
+            self.assertEqual([option["name"] for option in kind["options"] if option.get("required")],
+                             schema.get("required", []))
+            self.assertIn({"$ref": f"#/components/schemas/{kind['noun']}.{kind['name']}"},
+                          schemas[kind["noun"]]["anyOf"])
+
+    def apply(self, change):
+        document = json.loads(json.dumps(ION))
+        change(document)
+        return self.server.request("POST", "/api/v1/ions", document)
+
+    def test_what_is_listed_is_taken_and_what_is_planned_is_told_apart(self):
+        value = {"text": "/x", "integer": 1, "boolean": False}
+        for noun, put in (("source", lambda document, given: document["pipelines"][1].update(source=given)),
+                          ("sink", lambda document, given: document["pipelines"][1].update(sinks=[given])),
+                          ("policy", lambda document, given: document["links"][0].update(policy=given))):
+            for kind in (kind for kind in self.kinds if kind["noun"] == noun and not kind["is_planned"]):
+                given = {"kind": kind["name"]} | {option["name"]: option.get("default", value[option["type"]])
+                                                  for option in kind["options"]}
+                self.apply(lambda document: put(document, given))
+                with self.assertRaises(HttpError) as caught:
+                    self.apply(lambda document: put(document, given | {"shoe_size": 44}))
+                self.assertEqual(caught.exception.code, 400)
+                self.assertIn("shoe_size: unknown option", caught.exception.error["message"])
+            for name in self.names(noun, planned=True):
+                with self.assertRaises(HttpError) as caught:
+                    self.apply(lambda document: put(document, {"kind": name}))
+                self.assertEqual(caught.exception.code, 501, name)
+
+    def test_the_command_line_explains_them(self):
+        for noun in NOUNS:
+            text = self.said("explain", noun)
+            for name in self.names(noun):
+                self.assertRegex(text, rf"(?m)^{name} ")
+        text = self.said("explain", "sinks")
+        self.assertIn("jsonl", text)
+        text = self.said("explain", "sink", "jsonl")
+        self.assertRegex(text, r"(?m)^max_mb +integer +128 +1 to 1000000 +Size")
+        self.assertRegex(text, r"(?m)^path +text +- +required ")
+        self.assertIn("Planned", self.said("explain", "source", "rtsp"))
+        status, _, message = self.server.weir("explain", "source", "horse", check=False)
+        self.assertNotEqual(status, 0)
+        self.assertIn("weir explain source", message)
+        self.assertIn("there is no noun", self.server.weir("explain", "horse", check=False)[2])
+        shown = json.loads(self.said("get", "kinds", "noun=driver", "-o", "json"))["items"]
+        self.assertEqual([kind["name"] for kind in shown], self.names("driver") + self.names("driver", planned=True))
+
+
+if __name__ == "__main__":
+    harness.main()
