@@ -25,8 +25,8 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
         doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset, "model",
         doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
         (json_int_t)doc->parameter_servers, "schedule", doc->schedule, "new_data", doc->on_new_data,
-        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "strangers",
-        doc->strangers, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
+        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "impostors",
+        doc->impostors, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
         doc->false_deny_rate, "gallery_default", doc->gallery_default);
     json_object_update(view, more);
     json_decref(more);

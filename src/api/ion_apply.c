@@ -7,6 +7,7 @@
 #include "framework/model_names.h"
 #include "framework/paths.h"
 #include "framework/training.h"
+#include "ion/old_words.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -286,8 +287,8 @@ static weir_status find_datasets(struct apply *apply, struct weir_txn *txn, stru
         WEIR_TRY(add_dataset(apply, txn, place, pipeline->dataset, false, err));
         place = weir_arena_printf(arena, "$.pipelines[%zu].gallery.dataset", i);
         WEIR_TRY(add_dataset(apply, txn, place, pipeline->gallery_dataset, true, err));
-        place = weir_arena_printf(arena, "$.pipelines[%zu].gallery.strangers", i);
-        WEIR_TRY(add_dataset(apply, txn, place, pipeline->strangers, true, err));
+        place = weir_arena_printf(arena, "$.pipelines[%zu].gallery.impostors", i);
+        WEIR_TRY(add_dataset(apply, txn, place, pipeline->impostors, true, err));
     }
     return WEIR_OK;
 }
@@ -351,6 +352,7 @@ static weir_status restore_secrets(struct apply *apply, struct weir_error *err)
 /** Check all that needs no transaction, then store. */
 static weir_status check_and_store(struct apply *apply, struct weir_error *err)
 {
+    weir_ion_replace_old_words(apply->call->body, apply->warnings);
     WEIR_TRY(restore_secrets(apply, err));
     WEIR_TRY(weir_ion_doc_parse(apply->call->body, apply->call->arena, &apply->doc, err));
     WEIR_TRY(weir_ion_doc_check(&apply->doc, err));

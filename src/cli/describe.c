@@ -54,7 +54,7 @@ static const struct cli_column threshold_columns[] = {{"pipeline", "PIPELINE"},
                                                       {"threshold_low", "FROM"},
                                                       {"threshold_high", "TO"},
                                                       {"deny_threshold", "DENY LIST"},
-                                                      {"expected_rate", "STRANGERS ABOVE"},
+                                                      {"expected_rate", "IMPOSTORS ABOVE"},
                                                       {"refused_share", "OWN PHOTOS BELOW"},
                                                       {"scores", "SCORES"},
                                                       {"people", "PEOPLE"}};

@@ -299,7 +299,7 @@ static bool doc_uses_dataset(const struct weir_ion_doc *doc, const char *dataset
         const struct weir_ion_doc_pipeline *p = &doc->pipelines[i];
         if ((p->dataset != NULL && strcmp(p->dataset, dataset) == 0) ||
             (p->gallery_dataset != NULL && strcmp(p->gallery_dataset, dataset) == 0) ||
-            (p->strangers != NULL && strcmp(p->strangers, dataset) == 0)) {
+            (p->impostors != NULL && strcmp(p->impostors, dataset) == 0)) {
             return true;
         }
     }

@@ -404,7 +404,7 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     }
     json_t *folders = json_object();
     add_folder(control, txn, doc->gallery_dataset, folders);
-    add_folder(control, txn, doc->strangers, folders);
+    add_folder(control, txn, doc->impostors, folders);
     struct control_job wanted = {
         .name = weir_arena_printf(control->arena, "%s.%s", action->ion, action->pipeline),
         .project = state->ion.project,

@@ -110,8 +110,8 @@ void engine_deploy(struct engine *engine, struct weir_ion_pipeline *pipeline);
 /** The replicas must start anew (their number, source or sinks changed). */
 void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
-/** A version of the strangers' dataset: take it if it is newer. */
-void engine_see_strangers(struct engine *engine, struct weir_ion_pipeline *pipeline,
+/** A version of the impostors' dataset: take it if it is newer. */
+void engine_see_impostors(struct engine *engine, struct weir_ion_pipeline *pipeline,
                           const struct weir_ion_dataset *dataset);
 
 /** A version of the gallery's dataset: take it if it is newer. */

@@ -112,7 +112,7 @@ ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, 
         pipeline->last_frame_ms = 0;
         pipeline->dataset_version = 0;
         pipeline->gallery_version = 0;
-        pipeline->strangers_version = 0;
+        pipeline->impostors_version = 0;
         pipeline->threshold = NULL;
         pipeline->updated_ms = engine->now_ms;
     }
@@ -140,18 +140,18 @@ static void apply_prediction(struct engine *engine, struct weir_ion_pipeline *pi
                              const struct weir_ion_doc_pipeline *doc)
 {
     const struct weir_ion_dataset *dataset = find_dataset(engine->event, doc->gallery_dataset);
-    const struct weir_ion_dataset *strangers = find_dataset(engine->event, doc->strangers);
+    const struct weir_ion_dataset *impostors = find_dataset(engine->event, doc->impostors);
     if (old != NULL && !is_same_text(old->gallery_dataset, doc->gallery_dataset)) {
         pipeline->gallery_version = 0;
     }
-    if (old != NULL && !is_same_text(old->strangers, doc->strangers)) {
-        pipeline->strangers_version = 0;
+    if (old != NULL && !is_same_text(old->impostors, doc->impostors)) {
+        pipeline->impostors_version = 0;
     }
     if (dataset != NULL) {
         engine_see_gallery(engine, pipeline, dataset);
     }
-    if (strangers != NULL) {
-        engine_see_strangers(engine, pipeline, strangers);
+    if (impostors != NULL) {
+        engine_see_impostors(engine, pipeline, impostors);
     }
     bool must_restart =
         old != NULL && (old->replicas != doc->replicas || !is_same_text(old->source, doc->source) ||

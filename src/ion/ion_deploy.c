@@ -33,19 +33,19 @@ static json_t *model_json(const struct weir_ion_candidate *candidate)
 }
 
 /** By whom the threshold is set: null if nobody is named, or none of their photos are there yet. */
-static json_t *strangers_json(const struct weir_ion_pipeline *pipeline,
+static json_t *impostors_json(const struct weir_ion_pipeline *pipeline,
                               const struct weir_ion_doc_pipeline *doc)
 {
-    if (doc->strangers == NULL || pipeline->strangers_version == 0) {
+    if (doc->impostors == NULL || pipeline->impostors_version == 0) {
         return json_null();
     }
-    json_t *strangers = json_object();
-    put_text(strangers, "dataset", doc->strangers);
-    put_int(strangers, "version", pipeline->strangers_version);
-    put_text(strangers, "path", pipeline->strangers_path);
-    put_text(strangers, "digest", pipeline->strangers_digest);
-    put_text(strangers, "blob", pipeline->strangers_blob);
-    return strangers;
+    json_t *impostors = json_object();
+    put_text(impostors, "dataset", doc->impostors);
+    put_int(impostors, "version", pipeline->impostors_version);
+    put_text(impostors, "path", pipeline->impostors_path);
+    put_text(impostors, "digest", pipeline->impostors_digest);
+    put_text(impostors, "blob", pipeline->impostors_blob);
+    return impostors;
 }
 
 static json_t *gallery_json(const struct weir_ion_pipeline *pipeline,
@@ -60,7 +60,7 @@ static json_t *gallery_json(const struct weir_ion_pipeline *pipeline,
     put_text(gallery, "path", pipeline->gallery_path);
     put_text(gallery, "digest", pipeline->gallery_digest);
     put_text(gallery, "blob", pipeline->gallery_blob);
-    json_object_set_new(gallery, "strangers", strangers_json(pipeline, doc));
+    json_object_set_new(gallery, "impostors", impostors_json(pipeline, doc));
     return gallery;
 }
 
@@ -197,20 +197,20 @@ void engine_see_gallery(struct engine *engine, struct weir_ion_pipeline *pipelin
     engine_deploy(engine, pipeline);
 }
 
-void engine_see_strangers(struct engine *engine, struct weir_ion_pipeline *pipeline,
+void engine_see_impostors(struct engine *engine, struct weir_ion_pipeline *pipeline,
                           const struct weir_ion_dataset *dataset)
 {
-    if (dataset->version <= pipeline->strangers_version) {
+    if (dataset->version <= pipeline->impostors_version) {
         return;
     }
-    pipeline->strangers_version = dataset->version;
-    pipeline->strangers_path = weir_arena_strdup(engine->arena, dataset->path);
-    pipeline->strangers_digest = weir_arena_strdup(engine->arena, dataset->digest);
-    pipeline->strangers_blob = weir_arena_strdup(engine->arena, dataset->blob);
+    pipeline->impostors_version = dataset->version;
+    pipeline->impostors_path = weir_arena_strdup(engine->arena, dataset->path);
+    pipeline->impostors_digest = weir_arena_strdup(engine->arena, dataset->digest);
+    pipeline->impostors_blob = weir_arena_strdup(engine->arena, dataset->blob);
     pipeline->updated_ms = engine->now_ms;
-    engine_tell(engine, "strangers_changed",
+    engine_tell(engine, "impostors_changed",
                 weir_arena_printf(engine->arena,
-                                  "Pipeline %s sets its threshold by the strangers of %s version "
+                                  "Pipeline %s sets its threshold by the impostors of %s version "
                                   "%" PRId64 ".",
                                   pipeline->name, dataset->name, dataset->version));
     engine_deploy(engine, pipeline);

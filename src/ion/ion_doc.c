@@ -32,7 +32,7 @@ struct prediction {
 };
 
 struct gallery {
-    char *dataset, *strangers, *unlisted;
+    char *dataset, *impostors, *by_default;
     double false_accept_rate, false_deny_rate;
 };
 
@@ -75,10 +75,10 @@ static const struct weir_field prediction_fields[] = {
 };
 static const struct weir_field gallery_fields[] = {
     WEIR_FIELD(gallery, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset of known people"),
-    WEIR_FIELD(gallery, strangers,         TEXT, WEIR_FIELD_NAME, "", "dataset of people who are not known"),
-    WEIR_FIELD(gallery, false_accept_rate, F64,  0, "", "share of strangers taken for someone"),
-    WEIR_FIELD(gallery, false_deny_rate,   F64,  0, "", "share of strangers taken for one given person who is barred"),
-    { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct gallery, unlisted),
+    WEIR_FIELD(gallery, impostors,         TEXT, WEIR_FIELD_NAME, "", "dataset of people who are not known"),
+    WEIR_FIELD(gallery, false_accept_rate, F64,  0, "", "share of impostors taken for someone"),
+    WEIR_FIELD(gallery, false_deny_rate,   F64,  0, "", "share of impostors taken for one given person who is barred"),
+    { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct gallery, by_default),
       .unit = "", .doc = "allow, deny or unknown: of a known person on no list" },
 };
 static const struct weir_field link_fields[] = {
@@ -204,26 +204,26 @@ static weir_status read_gallery(const struct reader *parent, const json_t *json,
     }
     struct reader reader = reader_at(parent, "gallery", SIZE_MAX);
     struct gallery gallery = {
-        .unlisted = "unknown", .false_accept_rate = 0.01, .false_deny_rate = 0.01};
+        .by_default = "unknown", .false_accept_rate = 0.01, .false_deny_rate = 0.01};
     WEIR_TRY(read_object(&reader, &gallery_resource, json, &gallery));
     WEIR_TRY(check_rate(&reader, "false_accept_rate", gallery.false_accept_rate));
     WEIR_TRY(check_rate(&reader, "false_deny_rate", gallery.false_deny_rate));
-    const char *unlisted = gallery.unlisted != NULL ? gallery.unlisted : "";
-    if (strcmp(unlisted, "allow") != 0 && strcmp(unlisted, "deny") != 0 &&
-        strcmp(unlisted, "unknown") != 0) {
+    const char *by_default = gallery.by_default != NULL ? gallery.by_default : "";
+    if (strcmp(by_default, "allow") != 0 && strcmp(by_default, "deny") != 0 &&
+        strcmp(by_default, "unknown") != 0) {
         return weir_error_set(reader.err, WEIR_ERR_INVALID,
                               "%s.default: \"%s\" is not allow, deny or unknown", reader.path,
-                              unlisted);
+                              by_default);
     }
-    if (gallery.strangers != NULL && strcmp(gallery.strangers, gallery.dataset) == 0) {
+    if (gallery.impostors != NULL && strcmp(gallery.impostors, gallery.dataset) == 0) {
         return weir_error_set(reader.err, WEIR_ERR_INVALID,
-                              "%s.strangers: \"%s\" is the gallery itself: name a dataset of other "
+                              "%s.impostors: \"%s\" is the gallery itself: name a dataset of other "
                               "people, or leave it out",
-                              reader.path, gallery.strangers);
+                              reader.path, gallery.impostors);
     }
     out->gallery_dataset = gallery.dataset;
-    out->strangers = gallery.strangers;
-    out->gallery_default = gallery.unlisted;
+    out->impostors = gallery.impostors;
+    out->gallery_default = gallery.by_default;
     out->false_accept_rate = gallery.false_accept_rate;
     out->false_deny_rate = gallery.false_deny_rate;
     return WEIR_OK;
@@ -343,18 +343,18 @@ static weir_status read_link(const struct reader *reader, const json_t *json,
     return WEIR_OK;
 }
 
-/** Whom the network was trained on, it holds apart better than any stranger. */
-static weir_status check_strangers(const struct reader *root, const struct weir_ion_doc *doc,
+/** Whom the network was trained on, it holds apart better than any impostor. */
+static weir_status check_impostors(const struct reader *root, const struct weir_ion_doc *doc,
                                    size_t i_pipeline)
 {
     const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i_pipeline];
     const struct weir_ion_doc_link *link = weir_ion_doc_link_into(doc, pipeline->name);
     const struct weir_ion_doc_pipeline *training = weir_ion_doc_pipeline(doc, link->from);
-    if (pipeline->strangers != NULL && strcmp(pipeline->strangers, training->dataset) == 0) {
+    if (pipeline->impostors != NULL && strcmp(pipeline->impostors, training->dataset) == 0) {
         return weir_error_set(root->err, WEIR_ERR_INVALID,
-                              "%s.pipelines[%zu].gallery.strangers: \"%s\" is what pipeline \"%s\" "
+                              "%s.pipelines[%zu].gallery.impostors: \"%s\" is what pipeline \"%s\" "
                               "learns from: name people that no model was trained on",
-                              root->path, i_pipeline, pipeline->strangers, training->name);
+                              root->path, i_pipeline, pipeline->impostors, training->name);
     }
     return WEIR_OK;
 }
@@ -386,7 +386,7 @@ static weir_status read_links(const struct reader *root, const json_t *json,
                 "a model",
                 root->path, i, pipeline->name);
         }
-        WEIR_TRY(check_strangers(root, doc, i));
+        WEIR_TRY(check_impostors(root, doc, i));
     }
     return WEIR_OK;
 }

@@ -38,7 +38,7 @@ struct weir_ion_doc_pipeline {
     char *source;          /**< JSON object with "kind". */
     char *sinks;           /**< JSON array of objects with "kind". */
     char *gallery_dataset; /**< NULL: no gallery. */
-    char *strangers; /**< Dataset that the threshold is set by; NULL: by the gallery itself. */
+    char *impostors; /**< Dataset that the threshold is set by; NULL: by the gallery itself. */
     double false_accept_rate, false_deny_rate;
     int64_t no_frames_after_s; /**< A source without frames for so long is told; 0: never. */
     char *gallery_default;     /**< "allow", "deny" or "unknown": of a known person on no list. */

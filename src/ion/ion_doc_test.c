@@ -1,6 +1,7 @@
 #include "ion/ion_doc.h"
 
 #include "base/test_main.h"
+#include "ion/old_words.h"
 
 #include <string.h>
 
@@ -27,6 +28,34 @@ static void tear_down(void)
     weir_arena_fini(&arena);
 }
 
+START_TEST(an_old_word_is_replaced_and_named)
+{
+    json_t *document = json_loads("{\"pipelines\":[{\"name\":\"t\"},{\"gallery\":"
+                                  "{\"dataset\":\"p\",\"strangers\":\"s\"}},"
+                                  "{\"gallery\":{\"strangers\":\"a\",\"impostors\":\"b\"}}]}",
+                                  0, NULL);
+    json_t *wanted = json_loads("{\"pipelines\":[{\"name\":\"t\"},{\"gallery\":"
+                                "{\"dataset\":\"p\",\"impostors\":\"s\"}},"
+                                "{\"gallery\":{\"strangers\":\"a\",\"impostors\":\"b\"}}]}",
+                                0, NULL);
+    json_t *warnings = json_array();
+    weir_ion_replace_old_words(document, warnings);
+    ck_assert(json_equal(document, wanted));
+    ck_assert_uint_eq(json_array_size(warnings), 1);
+    const char *said = json_string_value(json_array_get(warnings, 0));
+    ck_assert_ptr_nonnull(strstr(said, "$.pipelines[1].gallery.strangers"));
+    json_t *none = json_array();
+    weir_ion_replace_old_words(none, warnings);
+    weir_ion_replace_old_words(NULL, warnings);
+    ck_assert_uint_eq(json_array_size(warnings), 1);
+    json_decref(none);
+    json_decref(document);
+    json_decref(wanted);
+    json_decref(warnings);
+}
+
+END_TEST
+
 START_TEST(the_reference_document_is_read_as_it_is_written)
 {
     struct weir_ion_doc doc;
@@ -47,7 +76,7 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
               "    type: prediction\n"
               "    replicas: 2\n"
               "    source: {kind: directory, path: /frames}\n"
-              "    gallery: {dataset: people, strangers: passers-by, false_accept_rate: 0.001,"
+              "    gallery: {dataset: people, impostors: passers-by, false_accept_rate: 0.001,"
               " default: allow}\n"
               "    sinks: [{kind: jsonl, path: /out.jsonl}]\n"
               "links:\n"
@@ -67,7 +96,7 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
     const struct weir_ion_doc_pipeline *entrance = weir_ion_doc_pipeline(&doc, "entrance");
     ck_assert_int_eq(entrance->replicas, 2);
     ck_assert_str_eq(entrance->gallery_dataset, "people");
-    ck_assert_str_eq(entrance->strangers, "passers-by");
+    ck_assert_str_eq(entrance->impostors, "passers-by");
     ck_assert_double_eq(entrance->false_accept_rate, 0.001);
     ck_assert_str_eq(entrance->gallery_default, "allow");
     const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&doc, "entrance");
@@ -149,22 +178,22 @@ static const struct {
          LINK),
      "$.pipelines[1].gallery.default: \"maybe\"", WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
-                  "strangers: g}}",
+                  "impostors: g}}",
          LINK),
-     "$.pipelines[1].gallery.strangers: \"g\" is the gallery itself", WEIR_ERR_INVALID},
+     "$.pipelines[1].gallery.impostors: \"g\" is the gallery itself", WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
-                  "strangers: d}}",
+                  "impostors: d}}",
          LINK),
-     "$.pipelines[1].gallery.strangers: \"d\" is what pipeline \"t\" learns from",
+     "$.pipelines[1].gallery.impostors: \"d\" is what pipeline \"t\" learns from",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
-                  "strangers: [s]}}",
+                  "impostors: [s]}}",
          LINK),
-     "$.pipelines[1].gallery.strangers: expected string", WEIR_ERR_INVALID},
+     "$.pipelines[1].gallery.impostors: expected string", WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: {dataset: g, "
-                  "strangers: Passers By}}",
+                  "impostors: Passers By}}",
          LINK),
-     "$.pipelines[1].gallery.strangers: \"Passers By\" is not a name", WEIR_ERR_INVALID},
+     "$.pipelines[1].gallery.impostors: \"Passers By\" is not a name", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, ""), "$.pipelines[1]: no link leads into \"p\"",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: q}"), "$.links[0].to: there is no pipeline \"q\"",
@@ -247,6 +276,7 @@ int main(void)
     Suite *suite = suite_create("ion_doc");
     TCase *tcase = tcase_create("ion_doc");
     tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, an_old_word_is_replaced_and_named);
     tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
     tcase_add_test(tcase, what_is_left_out_has_its_default);
     tcase_add_test(tcase, a_replica_without_a_gallery_is_refused_when_it_is_applied);

@@ -117,8 +117,8 @@ static void on_dataset(struct engine *engine)
         if (engine_is(doc->pipelines[i].gallery_dataset, dataset->name)) {
             engine_see_gallery(engine, pipeline, dataset);
         }
-        if (engine_is(doc->pipelines[i].strangers, dataset->name)) {
-            engine_see_strangers(engine, pipeline, dataset);
+        if (engine_is(doc->pipelines[i].impostors, dataset->name)) {
+            engine_see_impostors(engine, pipeline, dataset);
         }
     }
 }

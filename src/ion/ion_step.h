@@ -76,10 +76,10 @@ struct weir_ion_pipeline {
     char *gallery_path;
     char *gallery_digest;
     char *gallery_blob;
-    int64_t strangers_version; /**< 0 = none yet, or none named. */
-    char *strangers_path;
-    char *strangers_digest;
-    char *strangers_blob;
+    int64_t impostors_version; /**< 0 = none yet, or none named. */
+    char *impostors_path;
+    char *impostors_digest;
+    char *impostors_blob;
     char *threshold; /**< JSON: the last weir_threshold that a replica reported; NULL = none. */
     int64_t updated_ms;
 };

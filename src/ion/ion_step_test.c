@@ -374,7 +374,7 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
         "\"b10b\"},"
         "\"gallery\":{\"dataset\":\"people\",\"version\":3,\"path\":\"/"
         "data\",\"digest\":\"d16e57\","
-        "\"blob\":\"b10b\",\"strangers\":null},\"list_revision\":5,\"lists\":{\"allow\":[\"ann\"],"
+        "\"blob\":\"b10b\",\"impostors\":null},\"list_revision\":5,\"lists\":{\"allow\":[\"ann\"],"
         "\"deny\":[\"eve\"]},"
         "\"default\":\"allow\",\"false_accept_rate\":0.01,\"false_deny_rate\":0.01,\"source\":{"
         "\"kind\":\"http\"},\"sinks\":"
@@ -388,8 +388,8 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
 
 END_TEST
 
-/* As applied(), with strangers in the gallery (NULL: none). */
-static struct weir_ion_event applied_with(const char *strangers)
+/* As applied(), with impostors in the gallery (NULL: none). */
+static struct weir_ion_event applied_with(const char *impostors)
 {
     char *text;
     char *yaml = weir_arena_printf(
@@ -397,47 +397,47 @@ static struct weir_ion_event applied_with(const char *strangers)
         "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
         " {name: p, type: prediction, source: {kind: http}, gallery: {dataset: people%s%s}}],"
         " links: [{from: t, to: p, policy: always-update}]}",
-        strangers != NULL ? ", strangers: " : "", strangers != NULL ? strangers : "");
+        impostors != NULL ? ", impostors: " : "", impostors != NULL ? impostors : "");
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
     event.doc = doc_from_yaml(&arena, yaml, &text);
     event.document = text;
     return event;
 }
 
-/* Version of the deployment's strangers; 0 if it has none. Checks the deployment's revision. */
-static int64_t strangers_at(int64_t revision)
+/* Version of the deployment's impostors; 0 if it has none. Checks the deployment's revision. */
+static int64_t impostors_at(int64_t revision)
 {
     json_t *json = deployment();
     ck_assert_int_eq(json_integer_value(json_object_get(json, "revision")), revision);
-    json_t *strangers = json_object_get(json_object_get(json, "gallery"), "strangers");
-    int64_t version = json_integer_value(json_object_get(strangers, "version"));
+    json_t *impostors = json_object_get(json_object_get(json, "gallery"), "impostors");
+    int64_t version = json_integer_value(json_object_get(impostors, "version"));
     json_decref(json);
     return version;
 }
 
-START_TEST(a_new_version_of_the_strangers_is_a_new_deployment)
+START_TEST(a_new_version_of_the_impostors_is_a_new_deployment)
 {
     static const struct weir_ion_dataset other = {"visitors", 9, "/v", "d", "b"};
     must(applied_with("passers-by"));
     must(model(&arena, "t", 7));
     must(dataset("people", 3));
-    ck_assert_int_eq(strangers_at(2), 0); /* Nobody yet: the gallery serves without. */
+    ck_assert_int_eq(impostors_at(2), 0); /* Nobody yet: the gallery serves without. */
     must(dataset("passers-by", 1));
-    ck_assert_int_eq(strangers_at(3), 1);
+    ck_assert_int_eq(impostors_at(3), 1);
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_DEPLOYED), 1);
     must(dataset("passers-by", 1)); /* The same again. */
     ck_assert_uint_eq(actions.n, 0);
     must(dataset("visitors", 5)); /* Somebody else's. */
-    ck_assert_int_eq(strangers_at(3), 1);
+    ck_assert_int_eq(impostors_at(3), 1);
     must(dataset("passers-by", 4));
-    ck_assert_int_eq(strangers_at(4), 4);
+    ck_assert_int_eq(impostors_at(4), 4);
     struct weir_ion_event apply = applied_with("visitors");
     apply.datasets = &other;
     apply.n_datasets = 1;
     must(apply);
-    ck_assert_int_eq(strangers_at(5), 9);
+    ck_assert_int_eq(impostors_at(5), 9);
     must(applied_with(NULL));
-    ck_assert_int_eq(strangers_at(6), 0);
+    ck_assert_int_eq(impostors_at(6), 0);
 }
 
 END_TEST
@@ -538,7 +538,7 @@ WEIR_TEST_MAIN_WITH("ion_step", set_up, tear_down, always_update_takes_each_new_
                     a_schedule_that_seemed_over_comes_back_with_the_clock,
                     data_that_is_there_when_the_document_is_applied_starts_the_first_training,
                     a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
-                    a_new_version_of_the_strangers_is_a_new_deployment,
+                    a_new_version_of_the_impostors_is_a_new_deployment,
                     replicas_start_anew_when_their_number_changes,
                     deleting_stops_everything_and_applying_again_brings_back_what_served,
                     a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy)

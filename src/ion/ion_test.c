@@ -260,7 +260,7 @@ static weir_status report_thresholds(struct weir_txn *txn, void *context, struct
     struct weir_threshold report = {.deployment_revision = 5,
                                     .replica = "r-0",
                                     .threshold = 0.75,
-                                    .rule = "strangers",
+                                    .rule = "impostors",
                                     .scores = 800,
                                     .people = 200,
                                     .asked_rate = 0.01,
@@ -331,7 +331,7 @@ START_TEST(the_threshold_of_the_newest_deployment_is_kept)
     take(&turn, 0); /* A step keeps it. */
     char *text;
     fixture_write(&fixture, dump_stored, &text);
-    ck_assert_ptr_nonnull(strstr(text, "\"rule\":\"strangers\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"rule\":\"impostors\""));
 }
 
 END_TEST

@@ -13,20 +13,20 @@ static const struct weir_field threshold_fields[] = {
     WEIR_FIELD(weir_threshold, deployment_revision, INT,  WEIR_FIELD_REQUIRED, "", "Deployment that it belongs to"),
     WEIR_FIELD(weir_threshold, replica,             TEXT, 0, "", "Replica that reports"),
     WEIR_FIELD(weir_threshold, threshold,           F64,  WEIR_FIELD_REQUIRED, "", "Score from which a face counts as known"),
-    WEIR_FIELD(weir_threshold, threshold_low,       F64,  0, "", "Lower end of its 90 % interval: other strangers would have set it so; null: not known"),
+    WEIR_FIELD(weir_threshold, threshold_low,       F64,  0, "", "Lower end of its 90 % interval: other impostors would have set it so; null: not known"),
     WEIR_FIELD(weir_threshold, threshold_high,      F64,  0, "", "Upper end of that interval"),
     WEIR_FIELD(weir_threshold, deny_threshold,      F64,  0, "", "The same for people on the deny list; null: the threshold of all"),
-    WEIR_FIELD(weir_threshold, rule,                TEXT, WEIR_FIELD_REQUIRED, "", "By what it was set: strangers, gallery, both, blind"),
+    WEIR_FIELD(weir_threshold, rule,                TEXT, WEIR_FIELD_REQUIRED, "", "By what it was set: impostors, gallery, both, blind"),
     WEIR_FIELD(weir_threshold, scores,              INT,  0, "", "Scores that it was set by"),
     WEIR_FIELD(weir_threshold, people,              INT,  0, "", "People whose photos gave them"),
     WEIR_FIELD(weir_threshold, asked_rate,          F64,  0, "", "The gallery's false_accept_rate"),
-    WEIR_FIELD(weir_threshold, expected_rate,       F64,  0, "", "Share of strangers expected at or above it; null: not known"),
+    WEIR_FIELD(weir_threshold, expected_rate,       F64,  0, "", "Share of impostors expected at or above it; null: not known"),
     WEIR_FIELD(weir_threshold, refused_share,       F64,  0, "", "Share of the gallery's own photos below it"),
-    WEIR_FIELD(weir_threshold, strangers_enrolled,  INT,  0, "", "Strangers left out because they are in the gallery"),
+    WEIR_FIELD(weir_threshold, impostors_enrolled,  INT,  0, "", "Impostors left out because they are in the gallery"),
     WEIR_FIELD(weir_threshold, photos_skipped,      INT,  0, "", "Photos left out because they are damaged"),
     WEIR_FIELD(weir_threshold, model_version,       INT,  0, "", "Model version"),
     WEIR_FIELD(weir_threshold, gallery_version,     INT,  0, "", "Version of the gallery's dataset"),
-    WEIR_FIELD(weir_threshold, strangers_version,   INT,  0, "", "Version of the strangers' dataset; 0: none"),
+    WEIR_FIELD(weir_threshold, impostors_version,   INT,  0, "", "Version of the impostors' dataset; 0: none"),
     WEIR_FIELD(weir_threshold, time_ms,             TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was reported"),
 };
 // clang-format on
@@ -123,18 +123,18 @@ char *weir_threshold_sentence(const struct weir_threshold *report, const char *p
     if (!isfinite(report->expected_rate)) {
         return weir_arena_printf(arena,
                                  "Pipeline %s takes faces for known from a score of %.3f on. How "
-                                 "many strangers get that is not known: the gallery names no "
-                                 "strangers.%s",
+                                 "many impostors get that is not known: the gallery names no "
+                                 "impostors.%s",
                                  pipeline, report->threshold, price);
     }
     if (isfinite(report->threshold_low) && isfinite(report->threshold_high)) {
-        interval = weir_arena_printf(arena, " (%.3f to %.3f by other strangers)",
+        interval = weir_arena_printf(arena, " (%.3f to %.3f by other impostors)",
                                      report->threshold_low, report->threshold_high);
     }
     return weir_arena_printf(
         arena,
-        "Pipeline %s takes faces for known from a score of %.3f%s on: %.3g %% of strangers are "
-        "expected there (asked: %.3g %%), by %" PRId64 " scores of %" PRId64 " strangers.%s",
+        "Pipeline %s takes faces for known from a score of %.3f%s on: %.3g %% of impostors are "
+        "expected there (asked: %.3g %%), by %" PRId64 " scores of %" PRId64 " impostors.%s",
         pipeline, report->threshold, interval, 100 * report->expected_rate,
         100 * report->asked_rate, report->scores, report->people, price);
 }

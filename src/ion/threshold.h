@@ -19,8 +19,8 @@ struct weir_threshold {
     char *rule;
     int64_t scores, people;
     double asked_rate, expected_rate, refused_share; /**< NaN: not known. */
-    int64_t strangers_enrolled, photos_skipped;
-    int64_t model_version, gallery_version, strangers_version;
+    int64_t impostors_enrolled, photos_skipped;
+    int64_t model_version, gallery_version, impostors_version;
     int64_t time_ms;
 };
 

@@ -21,24 +21,24 @@ static double mean_of(const double *values, size_t n)
 
 const char *calibration_rule_text(enum calibration_rule rule)
 {
-    static const char *const texts[] = {"blind", "gallery", "strangers", "both"};
+    static const char *const texts[] = {"blind", "gallery", "impostors", "both"};
     return texts[rule];
 }
 
 /* ---- the threshold --------------------------------------------------------------------------- */
 
-/* Strangers score higher than trained people against each other: see the header. */
+/* Impostors score higher than trained people against each other: see the header. */
 static double guard_of(const struct calibration *found, double rate)
 {
     double share = GUARD_SHARE + GUARD_PER_SIGMA * score_normal_quantile(1 - rate);
     share = fmin(fmax(share, 0), 1);
-    return found->impostor_mean + share * (found->genuine_mean - found->impostor_mean);
+    return found->between_mean + share * (found->genuine_mean - found->between_mean);
 }
 
 /* What the gallery gives by itself; `quantile` is that of its impostor scores. */
 static double gallery_threshold(const struct calibration *found, double quantile, double rate)
 {
-    if (found->n_impostor == 0) {
+    if (found->n_between == 0) {
         return found->n_genuine > 0 ? fmax(THRESHOLD_BLIND, found->genuine_mean / 2)
                                     : THRESHOLD_BLIND;
     }
@@ -62,7 +62,7 @@ struct pairs {
 /** Room for all scores of a calibration. */
 struct scores {
     double *genuine;
-    struct impostor *impostors, *strangers, *drawn;
+    struct impostor *others, *impostors, *drawn;
     struct pairs pairs;
     float *by_person; /**< Of one photo. */
     size_t n_persons;
@@ -117,15 +117,15 @@ static void compare_gallery(const struct templates *templates, struct scores *sc
         struct match same = match_best_same(templates, probe, templates->persons[i], i);
         if (other.person >= 0) {
             sum += other.score;
-            scores->impostors[found->n_impostor++] =
+            scores->others[found->n_between++] =
                 (struct impostor){other.score, templates->persons[i]};
         }
         if (same.person >= 0) {
             scores->genuine[found->n_genuine++] = same.score;
         }
     }
-    if (found->n_impostor > 0) {
-        found->impostor_mean = sum / (double)found->n_impostor;
+    if (found->n_between > 0) {
+        found->between_mean = sum / (double)found->n_between;
     }
     if (found->n_genuine > 0) {
         found->genuine_mean = mean_of(scores->genuine, found->n_genuine);
@@ -133,21 +133,21 @@ static void compare_gallery(const struct templates *templates, struct scores *sc
     }
 }
 
-static void compare_strangers(const struct templates *templates, const struct templates *strangers,
+static void compare_impostors(const struct templates *templates, const struct templates *impostors,
                               struct scores *scores, struct calibration *found)
 {
-    size_t n_probes = templates->n > 0 ? WEIR_MIN(strangers->n, (size_t)CALIBRATE_PROBES_MAX) : 0;
+    size_t n_probes = templates->n > 0 ? WEIR_MIN(impostors->n, (size_t)CALIBRATE_PROBES_MAX) : 0;
     if (n_probes > 0) {
         scores->pairs = (struct pairs){.n = 0}; /* what the gallery's own people get is no matter */
     }
     for (size_t k = 0; k < n_probes; k++) {
-        size_t i = k * strangers->n / n_probes;
-        const float *probe = strangers->vectors + i * strangers->dim;
+        size_t i = k * impostors->n / n_probes;
+        const float *probe = impostors->vectors + i * impostors->dim;
         struct match best = compare_with_all(templates, probe, -1, scores);
-        scores->strangers[k] = (struct impostor){best.score, strangers->persons[i]};
+        scores->impostors[k] = (struct impostor){best.score, impostors->persons[i]};
     }
-    found->n_strangers = n_probes;
-    found->n_stranger_people = score_count_people(scores->strangers, n_probes);
+    found->n_impostors = n_probes;
+    found->n_impostor_people = score_count_people(scores->impostors, n_probes);
 }
 
 /* Of the deny list: by what single people of the gallery are taken for. */
@@ -158,7 +158,7 @@ static void set_deny_threshold(const struct scores *scores, double rate, struct 
         return;
     }
     double quantile = pairs_quantile(&scores->pairs, rate);
-    if (found->n_strangers == 0) {
+    if (found->n_impostors == 0) {
         quantile = (quantile + found->threshold) / 2;
     }
     found->deny_threshold = fmin(clamped(quantile), found->threshold);
@@ -177,21 +177,21 @@ static void set_refused_share(const struct scores *scores, struct calibration *f
 
 static void set_threshold(const struct scores *scores, double rate, struct calibration *found)
 {
-    double quantile = score_quantile(scores->impostors, found->n_impostor, rate);
+    double quantile = score_quantile(scores->others, found->n_between, rate);
     double by_gallery = gallery_threshold(found, quantile, rate);
-    size_t n = found->n_strangers;
+    size_t n = found->n_impostors;
     if (n == 0) {
         found->quantile = quantile;
-        found->rule = found->n_impostor > 0 ? CALIBRATION_GALLERY : CALIBRATION_BLIND;
+        found->rule = found->n_between > 0 ? CALIBRATION_GALLERY : CALIBRATION_BLIND;
         found->threshold = clamped(by_gallery);
         return;
     }
     double least = n < SCORES_FEW ? by_gallery : THRESHOLD_FLOOR, low, high;
-    found->quantile = score_quantile(scores->strangers, n, rate);
-    found->rule = n < SCORES_FEW ? CALIBRATION_BOTH : CALIBRATION_STRANGERS;
+    found->quantile = score_quantile(scores->impostors, n, rate);
+    found->rule = n < SCORES_FEW ? CALIBRATION_BOTH : CALIBRATION_IMPOSTORS;
     found->threshold = clamped(fmax(found->quantile, least));
-    found->expected_rate = score_rate(scores->strangers, n, found->threshold);
-    score_interval(scores->strangers, n, rate, scores->drawn, &low, &high);
+    found->expected_rate = score_rate(scores->impostors, n, found->threshold);
+    score_interval(scores->impostors, n, rate, scores->drawn, &low, &high);
     found->threshold_low = clamped(fmax(low, least));
     found->threshold_high = clamped(fmax(high, least));
 }
@@ -222,10 +222,10 @@ static struct scores *scores_create(size_t n_persons)
     scores->n_persons = n_persons;
     scores->by_person = malloc((n_persons + 1) * sizeof *scores->by_person);
     scores->genuine = malloc(CALIBRATE_PROBES_MAX * sizeof *scores->genuine);
-    scores->impostors = malloc((size_t)4 * CALIBRATE_PROBES_MAX * sizeof *scores->impostors);
-    if (scores->impostors != NULL) {
-        scores->strangers = scores->impostors + CALIBRATE_PROBES_MAX;
-        scores->drawn = scores->strangers + CALIBRATE_PROBES_MAX;
+    scores->others = malloc((size_t)4 * CALIBRATE_PROBES_MAX * sizeof *scores->others);
+    if (scores->others != NULL) {
+        scores->impostors = scores->others + CALIBRATE_PROBES_MAX;
+        scores->drawn = scores->impostors + CALIBRATE_PROBES_MAX;
     }
     return scores;
 }
@@ -235,12 +235,12 @@ static void scores_destroy(struct scores *scores)
     if (scores != NULL) {
         free(scores->by_person);
         free(scores->genuine);
-        free(scores->impostors);
+        free(scores->others);
     }
     free(scores);
 }
 
-weir_status calibrate(const struct templates *templates, const struct templates *strangers,
+weir_status calibrate(const struct templates *templates, const struct templates *impostors,
                       const struct calibration_rates *rates, struct calibration *out,
                       struct weir_error *err)
 {
@@ -248,7 +248,7 @@ weir_status calibrate(const struct templates *templates, const struct templates 
     WEIR_TRY(check_rate("false_deny_rate", rates->deny, err));
     struct scores *scores = scores_create(count_persons(templates));
     if (scores == NULL || scores->by_person == NULL || scores->genuine == NULL ||
-        scores->impostors == NULL) {
+        scores->others == NULL) {
         scores_destroy(scores);
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to calibrate the threshold");
     }
@@ -256,12 +256,12 @@ weir_status calibrate(const struct templates *templates, const struct templates 
                                 .threshold_low = NAN,
                                 .threshold_high = NAN,
                                 .genuine_mean = NAN,
-                                .impostor_mean = NAN,
+                                .between_mean = NAN,
                                 .genuine_low = NAN,
                                 .refused_share = NAN,
                                 .expected_rate = NAN};
     compare_gallery(templates, scores, &found);
-    compare_strangers(templates, strangers, scores, &found);
+    compare_impostors(templates, impostors, scores, &found);
     set_threshold(scores, rates->accept, &found);
     set_deny_threshold(scores, rates->deny, &found);
     set_refused_share(scores, &found);

@@ -1,5 +1,5 @@
 /*
- * The law of calibration: over many synthetic sets of scores, and of embeddings, strangers drawn
+ * The law of calibration: over many synthetic sets of scores, and of embeddings, impostors drawn
  * from the same distribution pass at about the stated rate. Distributions with known quantiles are
  * the judge.
  */
@@ -72,7 +72,7 @@ static const struct form forms[] = {
     {100, 0.01, 0.0005, 0.03},  {60, 0.05, 0.02, 0.09},     {30, 0.1, 0.04, 0.18},
 };
 
-START_TEST(strangers_pass_at_about_the_stated_rate)
+START_TEST(impostors_pass_at_about_the_stated_rate)
 {
     const struct law *law = &laws[(size_t)_i % (sizeof laws / sizeof laws[0])];
     const struct form *form = &forms[(size_t)_i / (sizeof laws / sizeof laws[0])];
@@ -121,9 +121,9 @@ START_TEST(a_stricter_rate_never_gives_a_lower_threshold)
 
 END_TEST
 
-/* ---- strangers ------------------------------------------------------------------------------- */
+/* ---- impostors ------------------------------------------------------------------------------- */
 
-/* A stranger's photos are alike: what is the person's is drawn once, what is the photo's each time.
+/* An impostor's photos are alike: what is the person's is drawn once, what is the photo's each time.
  * Both are normal, so the sum is, and its rate above a threshold is known. */
 static const struct crowd {
     size_t n_people, n_photos;
@@ -149,7 +149,7 @@ static size_t draw_crowd(const struct crowd *crowd, struct weir_rng *rng, struct
     return n;
 }
 
-START_TEST(new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it)
+START_TEST(new_impostors_pass_at_about_the_stated_rate_of_those_who_set_it)
 {
     static struct impostor scores[4000];
     const struct crowd *crowd = &crowds[_i];
@@ -162,15 +162,15 @@ START_TEST(new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it)
         sum += pass_normal(score_quantile(scores, n, crowd->rate) - 0.1); /* its mean is 0.3 */
     }
     double rate = sum / n_trials;
-    printf("seed %d: %zu strangers, %zu photos each: asked %.3f, passed %.4f\n", SEED,
+    printf("seed %d: %zu impostors, %zu photos each: asked %.3f, passed %.4f\n", SEED,
            crowd->n_people, crowd->n_photos, crowd->rate, rate);
     ck_assert_msg(rate >= crowd->low && rate <= crowd->high, "rate %g", rate);
 }
 
 END_TEST
 
-/* One enrolled photo, along the first axis: a stranger's score is the first coordinate. */
-START_TEST(a_calibration_goes_by_the_best_scores_of_strangers)
+/* One enrolled photo, along the first axis: an impostor's score is the first coordinate. */
+START_TEST(a_calibration_goes_by_the_best_scores_of_impostors)
 {
     static struct impostor scores[4000];
     static float vectors[4000 * 3];
@@ -192,11 +192,11 @@ START_TEST(a_calibration_goes_by_the_best_scores_of_strangers)
         persons[i] = scores[i].person;
     }
     const struct templates known = {enrolled, &nobody_else, 1, 3};
-    const struct templates strangers = {vectors, persons, n, 3};
-    ck_assert_int_eq(calibrate(&known, &strangers, &rates, &found, &err), WEIR_OK);
-    ck_assert_int_eq(found.rule, CALIBRATION_STRANGERS);
-    ck_assert_uint_eq(found.n_strangers, n);
-    ck_assert_uint_eq(found.n_stranger_people, crowd->n_people);
+    const struct templates impostors = {vectors, persons, n, 3};
+    ck_assert_int_eq(calibrate(&known, &impostors, &rates, &found, &err), WEIR_OK);
+    ck_assert_int_eq(found.rule, CALIBRATION_IMPOSTORS);
+    ck_assert_uint_eq(found.n_impostors, n);
+    ck_assert_uint_eq(found.n_impostor_people, crowd->n_people);
     ck_assert_double_eq_tol(found.threshold, score_quantile(scores, n, crowd->rate), 1e-4);
     ck_assert_double_eq_tol(found.expected_rate, crowd->rate, crowd->rate / 2);
     ck_assert_double_le(found.threshold_low, found.threshold_high);
@@ -220,7 +220,7 @@ START_TEST(the_interval_holds_the_true_quantile_in_about_nine_of_ten_cases)
         ck_assert_double_le(low, high);
         n_held += low <= truth && truth <= high;
     }
-    printf("seed %d: %zu strangers, %zu photos each: %d of %d intervals hold\n", SEED,
+    printf("seed %d: %zu impostors, %zu photos each: %d of %d intervals hold\n", SEED,
            crowd->n_people, crowd->n_photos, n_held, n_trials);
     /* Few people never show how different people can be: a bootstrap of them is too sure. */
     ck_assert_int_ge(10 * n_held, n_trials * (crowd->n_people >= 30 ? 7 : 6));
@@ -228,20 +228,20 @@ START_TEST(the_interval_holds_the_true_quantile_in_about_nine_of_ten_cases)
 
 END_TEST
 
-/* Strangers' vectors are drawn evenly over directions, so what share of them lies within an angle
+/* Impostors' vectors are drawn evenly over directions, so what share of them lies within an angle
  * of one enrolled person is known: the cosine of a point of a sphere is uniform (Archimedes). */
 START_TEST(who_is_barred_costs_the_stated_share_of_false_alarms_each)
 {
-    enum { PEOPLE = 20, STRANGERS = 4000 };
+    enum { PEOPLE = 20, IMPOSTORS = 4000 };
 
-    static float known[PEOPLE * 2 * 3], others[STRANGERS * 3];
-    static int32_t persons[PEOPLE * 2], whose[STRANGERS];
+    static float known[PEOPLE * 2 * 3], others[IMPOSTORS * 3];
+    static int32_t persons[PEOPLE * 2], whose[IMPOSTORS];
     const struct calibration_rates rates = {.accept = 0.3, .deny = 0.02};
     struct calibration found;
     struct weir_error err;
     struct weir_rng rng;
     weir_rng_init(&rng, SEED, 3000);
-    for (int i = 0; i < PEOPLE * 2 + STRANGERS; i++) {
+    for (int i = 0; i < PEOPLE * 2 + IMPOSTORS; i++) {
         bool is_known = i < PEOPLE * 2;
         float *at = is_known ? known + 3 * i : others + 3 * (i - PEOPLE * 2);
         double z = 2 * weir_rng_f64(&rng) - 1, angle = 2 * M_PI * weir_rng_f64(&rng);
@@ -254,8 +254,8 @@ START_TEST(who_is_barred_costs_the_stated_share_of_false_alarms_each)
         *(is_known ? &persons[i] : &whose[i - PEOPLE * 2]) = is_known ? i / 2 : i;
     }
     const struct templates all = {known, persons, PEOPLE * 2, 3};
-    const struct templates strangers = {others, whose, STRANGERS, 3};
-    ck_assert_int_eq(calibrate(&all, &strangers, &rates, &found, &err), WEIR_OK);
+    const struct templates impostors = {others, whose, IMPOSTORS, 3};
+    ck_assert_int_eq(calibrate(&all, &impostors, &rates, &found, &err), WEIR_OK);
     double passed = (1 - found.deny_threshold) / 2; /* P(cosine ≥ t) on the sphere */
     printf("seed %d: asked 0.02, passed %.4f\n", SEED, passed);
     ck_assert_double_eq_tol(passed, 0.02, 0.003);
@@ -292,20 +292,20 @@ START_TEST(the_threshold_keeps_the_guard_between_impostor_and_genuine_scores)
     double impostor =
         (cos(100 * M_PI / 180) + 2 * cos(90 * M_PI / 180) + cos(100 * M_PI / 180)) / 4;
     ck_assert_uint_eq(found.n_genuine, 4);
-    ck_assert_uint_eq(found.n_impostor, 4);
+    ck_assert_uint_eq(found.n_between, 4);
     ck_assert_double_eq_tol(found.genuine_mean, genuine, 1e-6);
-    ck_assert_double_eq_tol(found.impostor_mean, impostor, 1e-6);
+    ck_assert_double_eq_tol(found.between_mean, impostor, 1e-6);
     ck_assert_double_ge(found.threshold, impostor + 0.7 * (genuine - impostor));
     ck_assert_double_le(found.threshold, genuine + 1e-6);
     ck_assert_int_eq(found.rule, CALIBRATION_GALLERY);
-    ck_assert(isnan(found.expected_rate)); /* What strangers get, the gallery does not tell. */
+    ck_assert(isnan(found.expected_rate)); /* What impostors get, the gallery does not tell. */
 }
 
 END_TEST
 
-START_TEST(strangers_outweigh_the_gallery_unless_they_are_few)
+START_TEST(impostors_outweigh_the_gallery_unless_they_are_few)
 {
-    /* Two people, 90 degrees apart; strangers 60 to 65 degrees from the nearer one. */
+    /* Two people, 90 degrees apart; impostors 60 to 65 degrees from the nearer one. */
     const double degrees[] = {0, 10, 100, 110};
     const int32_t persons[] = {0, 0, 1, 1};
     double away[40];
@@ -320,18 +320,18 @@ START_TEST(strangers_outweigh_the_gallery_unless_they_are_few)
     }
     at_angles(away, 40, others);
     const struct templates all = {vectors, persons, 4, 2};
-    struct templates strangers = {others, whose, 40, 2};
-    ck_assert_int_eq(calibrate(&all, &strangers, &percent, &found, &err), WEIR_OK);
-    ck_assert_int_eq(found.rule, CALIBRATION_STRANGERS);
+    struct templates impostors = {others, whose, 40, 2};
+    ck_assert_int_eq(calibrate(&all, &impostors, &percent, &found, &err), WEIR_OK);
+    ck_assert_int_eq(found.rule, CALIBRATION_IMPOSTORS);
     ck_assert_double_ge(found.threshold, cos(60 * M_PI / 180));
     ck_assert_double_le(found.threshold, cos(50 * M_PI / 180));
     ck_assert_double_eq(found.refused_share, 0);
-    strangers.n = 19;
-    ck_assert_int_eq(calibrate(&all, &strangers, &percent, &found, &err), WEIR_OK);
+    impostors.n = 19;
+    ck_assert_int_eq(calibrate(&all, &impostors, &percent, &found, &err), WEIR_OK);
     ck_assert_int_eq(found.rule, CALIBRATION_BOTH);
     ck_assert_double_ge(found.threshold, 0.7);              /* The guard of the gallery. */
-    strangers = (struct templates){vectors, persons, 4, 2}; /* As like as can be. */
-    ck_assert_int_eq(calibrate(&all, &strangers, &percent, &found, &err), WEIR_OK);
+    impostors = (struct templates){vectors, persons, 4, 2}; /* As like as can be. */
+    ck_assert_int_eq(calibrate(&all, &impostors, &percent, &found, &err), WEIR_OK);
     ck_assert_double_eq(found.threshold, THRESHOLD_CEILING);
 }
 
@@ -372,16 +372,16 @@ int main(void)
     Suite *suite = suite_create("calibrate");
     TCase *tcase = tcase_create("calibrate");
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, strangers_pass_at_about_the_stated_rate, 0,
+    tcase_add_loop_test(tcase, impostors_pass_at_about_the_stated_rate, 0,
                         (int)(sizeof laws / sizeof laws[0] * sizeof forms / sizeof forms[0]));
-    tcase_add_loop_test(tcase, new_strangers_pass_at_about_the_stated_rate_of_those_who_set_it, 0,
+    tcase_add_loop_test(tcase, new_impostors_pass_at_about_the_stated_rate_of_those_who_set_it, 0,
                         (int)(sizeof crowds / sizeof crowds[0]));
-    tcase_add_loop_test(tcase, a_calibration_goes_by_the_best_scores_of_strangers, 0,
+    tcase_add_loop_test(tcase, a_calibration_goes_by_the_best_scores_of_impostors, 0,
                         (int)(sizeof crowds / sizeof crowds[0]));
     tcase_add_loop_test(tcase, the_interval_holds_the_true_quantile_in_about_nine_of_ten_cases, 1,
                         (int)(sizeof crowds / sizeof crowds[0]));
     tcase_add_test(tcase, who_is_barred_costs_the_stated_share_of_false_alarms_each);
-    tcase_add_test(tcase, strangers_outweigh_the_gallery_unless_they_are_few);
+    tcase_add_test(tcase, impostors_outweigh_the_gallery_unless_they_are_few);
     tcase_add_test(tcase, a_stricter_rate_never_gives_a_lower_threshold);
     tcase_add_test(tcase, the_threshold_keeps_the_guard_between_impostor_and_genuine_scores);
     tcase_add_test(tcase, small_galleries_fall_back_as_documented);

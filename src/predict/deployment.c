@@ -27,10 +27,10 @@
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
 #define PATH_BYTES         4300
 
-/** Blobs of a model that was served, of its gallery and of the strangers; "" for none. */
+/** Blobs of a model that was served, of its gallery and of the impostors; "" for none. */
 struct served {
     char model[WEIR_SHA256_TEXT_BYTES], gallery[WEIR_SHA256_TEXT_BYTES],
-        strangers[WEIR_SHA256_TEXT_BYTES];
+        impostors[WEIR_SHA256_TEXT_BYTES];
 };
 
 struct deployer {
@@ -117,7 +117,7 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
     return status;
 }
 
-/* The manifest of people or strangers, into the cache and read. */
+/* The manifest of people or impostors, into the cache and read. */
 static weir_status get_manifest(struct deployer *deployer, const char *what, const char *blob,
                                 json_t **out, struct weir_error *err)
 {
@@ -140,19 +140,19 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
                                  struct gallery **out, struct weir_error *err)
 {
     char model[PATH_BYTES], store[PATH_BYTES];
-    json_t *people = NULL, *strangers = NULL;
+    json_t *people = NULL, *impostors = NULL;
     cache_path(deployer, model, "model", wanted->model.blob);
     cache_path(deployer, store, "embeddings", wanted->model.blob);
     weir_status status = get_manifest(deployer, "gallery", wanted->gallery_blob, &people, err);
-    if (status == WEIR_OK && wanted->strangers_blob != NULL) {
-        status = get_manifest(deployer, "strangers", wanted->strangers_blob, &strangers, err);
+    if (status == WEIR_OK && wanted->impostors_blob != NULL) {
+        status = get_manifest(deployer, "impostors", wanted->impostors_blob, &impostors, err);
     }
     if (status == WEIR_OK) {
         const struct gallery_request request = {
             .people = {"gallery", people, wanted->gallery_version, wanted->gallery_blob,
                        wanted->gallery_path},
-            .strangers = {"strangers", strangers, wanted->strangers_version, wanted->strangers_blob,
-                          wanted->strangers_path},
+            .impostors = {"impostors", impostors, wanted->impostors_version, wanted->impostors_blob,
+                          wanted->impostors_path},
             .embedder = {.model_path = model,
                          .store_path = store,
                          .cache_dir = deployer->cache_dir,
@@ -163,7 +163,7 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
         status = gallery_build(&request, out, err);
     }
     json_decref(people);
-    json_decref(strangers);
+    json_decref(impostors);
     return status;
 }
 
@@ -178,8 +178,8 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
 {
     if (old != NULL && old->model == model && old->gallery->version == wanted->gallery_version &&
         strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
-        old->gallery->strangers_version == wanted->strangers_version &&
-        is_same_blob(old->gallery->strangers_blob, wanted->strangers_blob) &&
+        old->gallery->impostors_version == wanted->impostors_version &&
+        is_same_blob(old->gallery->impostors_blob, wanted->impostors_blob) &&
         old->gallery->rates.accept == wanted->rates.accept &&
         old->gallery->rates.deny == wanted->rates.deny) {
         *out = gallery_ref(old->gallery);
@@ -218,12 +218,12 @@ static void tell_threshold(struct deployer *deployer, const struct serving *serv
              WEIR_KV_F64("deny_threshold", found->deny_threshold),
              WEIR_KV_F64("asked_rate", gallery->rates.accept),
              WEIR_KV_F64("expected_rate", found->expected_rate),
-             WEIR_KV_INT("stranger_scores", (int64_t)found->n_strangers),
-             WEIR_KV_INT("stranger_people", (int64_t)found->n_stranger_people),
-             WEIR_KV_INT("strangers_enrolled", (int64_t)gallery->n_known_strangers),
-             WEIR_KV_INT("strangers_version", gallery->strangers_version),
-             WEIR_KV_INT("gallery_scores", (int64_t)found->n_impostor),
-             WEIR_KV_F64("impostor_mean", found->impostor_mean),
+             WEIR_KV_INT("impostor_scores", (int64_t)found->n_impostors),
+             WEIR_KV_INT("impostor_people", (int64_t)found->n_impostor_people),
+             WEIR_KV_INT("impostors_enrolled", (int64_t)gallery->n_known_impostors),
+             WEIR_KV_INT("impostors_version", gallery->impostors_version),
+             WEIR_KV_INT("gallery_scores", (int64_t)found->n_between),
+             WEIR_KV_F64("between_mean", found->between_mean),
              WEIR_KV_F64("genuine_mean", found->genuine_mean),
              WEIR_KV_F64("refused_share", found->refused_share));
     json_decref(deployer->unreported);
@@ -286,9 +286,9 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
  * gallery is the same (people who were removed from it must be forgotten). */
 static void note_models(struct deployer *deployer, const struct deployment *wanted)
 {
-    const char *strangers = wanted->strangers_blob != NULL ? wanted->strangers_blob : "";
+    const char *impostors = wanted->impostors_blob != NULL ? wanted->impostors_blob : "";
     bool is_new_gallery = strcmp(deployer->last.gallery, wanted->gallery_blob) != 0 ||
-                          strcmp(deployer->last.strangers, strangers) != 0;
+                          strcmp(deployer->last.impostors, impostors) != 0;
     if (strcmp(deployer->last.model, wanted->model.blob) != 0) {
         deployer->before = deployer->last;
     }
@@ -298,7 +298,7 @@ static void note_models(struct deployer *deployer, const struct deployment *want
     (void)snprintf(deployer->last.model, sizeof deployer->last.model, "%s", wanted->model.blob);
     (void)snprintf(deployer->last.gallery, sizeof deployer->last.gallery, "%s",
                    wanted->gallery_blob);
-    (void)snprintf(deployer->last.strangers, sizeof deployer->last.strangers, "%s", strangers);
+    (void)snprintf(deployer->last.impostors, sizeof deployer->last.impostors, "%s", impostors);
 }
 
 static bool is_kept(const struct deployer *deployer, const char *file)
@@ -306,7 +306,7 @@ static bool is_kept(const struct deployer *deployer, const char *file)
     const struct served *last = &deployer->last, *before = &deployer->before;
     if (file[0] == '.' || strstr(file, last->model) != NULL ||
         strstr(file, last->gallery) != NULL ||
-        (last->strangers[0] != '\0' && strstr(file, last->strangers) != NULL)) {
+        (last->impostors[0] != '\0' && strstr(file, last->impostors) != NULL)) {
         return true;
     }
     return before->model[0] != '\0' && strstr(file, before->model) != NULL &&

@@ -27,8 +27,8 @@ struct deployment {
     struct model_name model;
     int64_t gallery_version;
     const char *gallery_path, *gallery_blob; /**< The path may be NULL. */
-    int64_t strangers_version;
-    const char *strangers_path, *strangers_blob; /**< The blob is NULL without strangers. */
+    int64_t impostors_version;
+    const char *impostors_path, *impostors_blob; /**< The blob is NULL without impostors. */
     struct lists lists;
     struct calibration_rates rates;
 };

@@ -51,22 +51,22 @@ static weir_status read_model(const json_t *json, struct weir_arena *arena, stru
     return WEIR_OK;
 }
 
-static weir_status read_strangers(const json_t *gallery, struct weir_arena *arena,
+static weir_status read_impostors(const json_t *gallery, struct weir_arena *arena,
                                   struct deployment *out, struct weir_error *err)
 {
-    const json_t *strangers = json_object_get(gallery, "strangers");
-    const char *blob = text_of(strangers, "blob");
-    if (strangers == NULL || json_is_null(strangers)) {
+    const json_t *impostors = json_object_get(gallery, "impostors");
+    const char *blob = text_of(impostors, "blob");
+    if (impostors == NULL || json_is_null(impostors)) {
         return WEIR_OK;
     }
     if (!is_blob(blob)) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
-            "deployment: $.gallery.strangers.blob: expected the manifest's SHA-256");
+            "deployment: $.gallery.impostors.blob: expected the manifest's SHA-256");
     }
-    out->strangers_blob = weir_arena_strdup(arena, blob);
-    out->strangers_path = weir_arena_strdup(arena, text_of(strangers, "path"));
-    out->strangers_version = json_integer_value(json_object_get(strangers, "version"));
+    out->impostors_blob = weir_arena_strdup(arena, blob);
+    out->impostors_path = weir_arena_strdup(arena, text_of(impostors, "path"));
+    out->impostors_version = json_integer_value(json_object_get(impostors, "version"));
     return WEIR_OK;
 }
 
@@ -88,7 +88,7 @@ static weir_status read_gallery(const json_t *json, struct weir_arena *arena,
     out->gallery_blob = weir_arena_strdup(arena, blob);
     out->gallery_path = weir_arena_strdup(arena, text_of(gallery, "path"));
     out->gallery_version = json_integer_value(json_object_get(gallery, "version"));
-    return read_strangers(gallery, arena, out, err);
+    return read_impostors(gallery, arena, out, err);
 }
 
 static weir_status read_fallback(const json_t *json, enum verdict *out, struct weir_error *err)

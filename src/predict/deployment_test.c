@@ -23,7 +23,7 @@ static struct weir_error err;
 static const char whole[] =
     "{'revision':4,'model':{'name':'m','version':3,'id':'i','blob':'" BLOB "'},"
     "'gallery':{'dataset':'d','version':2,'path':'/p','digest':'x','blob':'" BLOB "',"
-    "'strangers':{'dataset':'s','version':8,'path':'/s','digest':'y','blob':'" BLOB "'}},"
+    "'impostors':{'dataset':'s','version':8,'path':'/s','digest':'y','blob':'" BLOB "'}},"
     "'list_revision':9,'lists':{'allow':['zoe','ann'],'deny':['bob']},'default':'deny',"
     "'false_accept_rate':0.02,'false_deny_rate':0.03,'source':{'kind':'http'},'sinks':[]}";
 
@@ -58,9 +58,9 @@ START_TEST(a_deployment_is_read_whole)
     ck_assert_str_eq(found.model.blob, BLOB);
     ck_assert_int_eq(found.gallery_version, 2);
     ck_assert_str_eq(found.gallery_path, "/p");
-    ck_assert_int_eq(found.strangers_version, 8);
-    ck_assert_str_eq(found.strangers_path, "/s");
-    ck_assert_str_eq(found.strangers_blob, BLOB);
+    ck_assert_int_eq(found.impostors_version, 8);
+    ck_assert_str_eq(found.impostors_path, "/s");
+    ck_assert_str_eq(found.impostors_blob, BLOB);
     ck_assert_uint_eq(found.lists.n_allow, 2);
     ck_assert_uint_eq(found.lists.n_deny, 1);
     ck_assert_int_eq(found.lists.fallback, VERDICT_DENY);
@@ -80,8 +80,8 @@ static const struct {
     {"'id':'i'", "'id':null", WEIR_OK},
     {"'deny':['bob']", "'deny':null", WEIR_OK},
     {"'path':'/s'", "'path':null", WEIR_OK},
-    {"'strangers':{", "'strangers':null,'other':{", WEIR_OK},
-    {"'strangers':{", "'strangers':7,'other':{", WEIR_ERR_INVALID},
+    {"'impostors':{", "'impostors':null,'other':{", WEIR_OK},
+    {"'impostors':{", "'impostors':7,'other':{", WEIR_ERR_INVALID},
     {"'digest':'y','blob':'" BLOB "'", "'blob':'/etc/passwd'", WEIR_ERR_INVALID},
     {"'digest':'y','blob':'" BLOB "'", "'digest':'y'", WEIR_ERR_INVALID},
     {"'default':'deny'", "'default':null", WEIR_OK},

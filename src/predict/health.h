@@ -3,7 +3,7 @@
  *
  * Two signals are compared with the model's baseline (weir.baseline in its file): *brightness* of
  * every decoded frame, and *score* of the recognised ones. Scores below the threshold belong to
- * strangers, whom the baseline does not hold; so only scores above a cut are compared, the cut
+ * impostors, whom the baseline does not hold; so only scores above a cut are compared, the cut
  * being the baseline's first bin edge at or above the threshold, and the baseline's own values
  * below it are left out too. A baseline with fewer than WEIR_DRIFT_MIN_VALUES values is not used.
  *

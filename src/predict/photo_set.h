@@ -21,7 +21,7 @@
 
 /** Where photos are to be found. */
 struct photo_source {
-    const char *what; /**< "gallery" or "strangers", for messages. */
+    const char *what; /**< "gallery" or "impostors", for messages. */
     const json_t *manifest;
     int64_t version;       /**< Of the dataset. */
     const char *blob;      /**< Of the manifest. */

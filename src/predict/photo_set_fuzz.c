@@ -1,5 +1,5 @@
-/* Any JSON as manifests, {"people": M, "strangers": M}: refused, or sets whose people are in order,
- * each once, and no stranger is one of them. Four photos have an embedding in the file of them. */
+/* Any JSON as manifests, {"people": M, "impostors": M}: refused, or sets whose people are in order,
+ * each once, and no impostor is one of them. Four photos have an embedding in the file of them. */
 #include "predict/photo_set.h"
 
 #include "base/log.h"
@@ -106,25 +106,25 @@ static void check(const struct photo_set *set, const json_t *manifest)
 
 static void add_both(const json_t *root)
 {
-    struct photo_set people = {0}, strangers = {0};
+    struct photo_set people = {0}, impostors = {0};
     struct weir_error err = {0};
     const struct photo_source of_people = {.what = "gallery",
                                            .manifest = json_object_get(root, "people")};
-    const struct photo_source of_strangers = {.what = "strangers",
-                                              .manifest = json_object_get(root, "strangers")};
+    const struct photo_source of_impostors = {.what = "impostors",
+                                              .manifest = json_object_get(root, "impostors")};
     if (embedder_add(bed.embedder, &of_people, NULL, &people, &err) == WEIR_OK) {
         check(&people, of_people.manifest);
-        if (embedder_add(bed.embedder, &of_strangers, &people, &strangers, &err) == WEIR_OK) {
-            check(&strangers, of_strangers.manifest);
+        if (embedder_add(bed.embedder, &of_impostors, &people, &impostors, &err) == WEIR_OK) {
+            check(&impostors, of_impostors.manifest);
         }
     }
-    for (size_t i = 0; i < strangers.n_persons; i++) {
-        if (has_name(&people, strangers.persons[i])) {
+    for (size_t i = 0; i < impostors.n_persons; i++) {
+        if (has_name(&people, impostors.persons[i])) {
             abort();
         }
     }
     photo_set_fini(&people);
-    photo_set_fini(&strangers);
+    photo_set_fini(&impostors);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -73,7 +73,7 @@ START_TEST(frames_of_a_directory_are_decided_once_and_removed)
     set_up();
     test_server_deploy(server, deployment(7, 10, 3, true));
     start(NULL);
-    put_frames("west", 0, N_FRAMES); /* People 10 and 11 are strangers. */
+    put_frames("west", 0, N_FRAMES); /* People 10 and 11 are impostors. */
     put_frames("east", 500, N_FRAMES);
     test_put_frame(&dir, "west", 9998, "P5 16 16 255\nshort", 18);
     test_put_frame(&dir, "west", 9999, "", 0);

@@ -59,7 +59,7 @@ size_t score_count_people(struct impostor *scores, size_t n)
     return n_people;
 }
 
-/* Reorders. One score says nothing about spread: 0.1 is what cosines of strangers usually have. */
+/* Reorders. One score says nothing about spread: 0.1 is what cosines of impostors usually have. */
 static struct moments fit_moments(struct impostor *scores, size_t n)
 {
     struct moments fit = {.n_people = (double)score_count_people(scores, n), .deviation = 0.1};

@@ -1,5 +1,5 @@
 /**
- * Score quantile: the score that a stated share of strangers reaches, and how sure that is.
+ * Score quantile: the score that a stated share of impostors reaches, and how sure that is.
  *
  * Given are scores of photos of some people. Photos of one person are too alike to count apart, so
  * how the quantile is estimated depends on how many people the scores are of:
@@ -12,7 +12,7 @@
  *   passes at the stated rate on average over such estimates:
  *   base + m * mean excess * ((share of the tail / rate)^(1/m) - 1).
  * - Fewer: the highest scores are those of the one or two people who look like somebody, and say
- *   nothing of the next ten strangers. All scores are used: the quantile is mean + deviation *
+ *   nothing of the next ten impostors. All scores are used: the quantile is mean + deviation *
  *   sqrt(1 + 1/m) * k, m being the number of people, as the mean is an estimate too. k is the
  *   quantile of a distribution with the skewness of the scores (Cornish and Fisher 1937, the first
  *   term), and that is drawn towards SKEW_OF_MAXIMA, as much as ten people would.

@@ -312,14 +312,14 @@ static void put_manifest(struct test_server *server, const struct test_dir *dir,
     json_decref(manifest);
 }
 
-json_t *test_strangers(struct test_server *server, const struct test_dir *dir, int first,
+json_t *test_impostors(struct test_server *server, const struct test_dir *dir, int first,
                        int n_people, int n_photos, int64_t version)
 {
     char digest[65];
-    json_t *files = write_people(server, dir, "strangers", first, n_people, n_photos);
+    json_t *files = write_people(server, dir, "impostors", first, n_people, n_photos);
     put_manifest(server, dir, files, digest);
     return json_pack("{s:s,s:I,s:s,s:s,s:s}", "dataset", "passers-by", "version",
-                     (json_int_t)version, "path", test_path(dir, "strangers"), "digest", digest,
+                     (json_int_t)version, "path", test_path(dir, "impostors"), "digest", digest,
                      "blob", digest);
 }
 

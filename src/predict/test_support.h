@@ -120,10 +120,10 @@ json_t *test_deployment(struct test_server *server, const struct test_dir *dir, 
                         bool with_path);
 
 /**
- * Write pictures of n_people people from number `first` on to <dir>/strangers, and give them as a
- * deployment's $.gallery.strangers.
+ * Write pictures of n_people people from number `first` on to <dir>/impostors, and give them as a
+ * deployment's $.gallery.impostors.
  */
-json_t *test_strangers(struct test_server *server, const struct test_dir *dir, int first,
+json_t *test_impostors(struct test_server *server, const struct test_dir *dir, int first,
                        int n_people, int n_photos, int64_t version);
 
 /** Write <dir>/spec.json for a replica. source: JSON text. */

@@ -23,7 +23,7 @@ static const char *const sql_texts[] = {
     "SELECT blob FROM ion_candidates",
     "SELECT deployment FROM ion_pipelines",
     "SELECT gallery_blob FROM ion_pipelines",
-    "SELECT strangers_blob FROM ion_pipelines",
+    "SELECT impostors_blob FROM ion_pipelines",
     "SELECT document FROM ions",
     "SELECT spec FROM jobs",
     "SELECT definition FROM tasks",

@@ -186,7 +186,7 @@ static void look_at_threshold(const struct look *look, const struct door *door)
             weir_arena_printf(look->arena,
                               "The threshold of pipeline %s refuses %.0f %% of the gallery's own "
                               "photos: enrolled people will often be unknown. More and other "
-                              "photos of strangers, or a higher false_accept_rate, lower it.",
+                              "photos of impostors, or a higher false_accept_rate, lower it.",
                               door->pipeline->name, 100 * refused));
     }
 }

@@ -123,7 +123,7 @@ def decision(rng, seq, frame, at, model_version):
         "durable_us": int(rng.lognormvariate(6.5, 0.4)),
         "brightness": rng.uniform(0.35, 0.6),
         "error": error,
-        "image": None if verdict == "error" else "%064x" % (zlib.crc32((person or "stranger").encode()) + 1),
+        "image": None if verdict == "error" else "%064x" % (zlib.crc32((person or "impostor").encode()) + 1),
     }
 
 
@@ -136,17 +136,17 @@ def threshold(at):
         "threshold_low": 0.588,
         "threshold_high": 0.655,
         "deny_threshold": 0.547,
-        "rule": "strangers",
+        "rule": "impostors",
         "scores": 1240,
         "people": 62,
         "asked_rate": 0.01,
         "expected_rate": 0.008,
         "refused_share": 0.043,
-        "strangers_enrolled": 0,
+        "impostors_enrolled": 0,
         "photos_skipped": 1,
         "model_version": 2,
         "gallery_version": 7,
-        "strangers_version": 2,
+        "impostors_version": 2,
         "time_ms": rfc3339(at),
     }
 

@@ -194,7 +194,7 @@ class State:
                  "cause": "schedule", "pending_cause": None, "next_fire_ms": made.rfc3339(now + 9000), "dataset": "faces",
                  "model": made.ARCHITECTURE, "workers": 2, "parameter_servers": 0, "schedule": "0 0 3 * * *", "new_data": True},
                 {"name": "entrance", "type": "prediction", "state": "SERVING", "job": predict_job, "replicas": 1, "dataset": "people",
-                 "strangers": "passers-by", "state_reason": None, "served_revision": 9, "threshold": made.threshold(now - 3000),
+                 "impostors": "passers-by", "state_reason": None, "served_revision": 9, "threshold": made.threshold(now - 3000),
                  "deployment": {"revision": 9, "model": {"name": made.MODEL, "version": 2},
                                 "gallery": {"dataset": "people", "version": 7}}},
             ],
@@ -478,7 +478,7 @@ class Handler(BaseHTTPRequestHandler):
         if found is None or found["image"] is None:
             self.error(404, "NOT_FOUND", "no picture was kept")
             return
-        person = found["person"] or "stranger"
+        person = found["person"] or "impostor"
         # Half of the people as graymaps, which the page has to decode itself; the server does not name the kind.
         self.answer(200, made.face_pgm(person) if len(person) % 2 else made.face_png(person), "image/jpeg")
 

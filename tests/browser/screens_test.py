@@ -312,9 +312,9 @@ class ThresholdTest(WithPage):
         self.assertEqual(facts["Known from a score of"], "0.620")
         self.assertEqual(facts["90 % interval"], "0.588 to 0.655")
         self.assertEqual(facts["Own photos refused"], "4.3%")
-        self.assertEqual(facts["Strangers accepted"], "0.8% expected, 1.0% asked")
+        self.assertEqual(facts["Impostors accepted"], "0.8% expected, 1.0% asked")
         self.assertEqual(facts["Deny list from"], "0.547")
-        self.assertEqual(facts["Set by"], "1,240 scores of 62 strangers")
+        self.assertEqual(facts["Set by"], "1,240 scores of 62 impostors")
         page.has_text(".threshold", "model v2 · gallery v7")
 
     def test_what_is_not_known_is_not_made_up(self):
@@ -323,7 +323,7 @@ class ThresholdTest(WithPage):
             door["threshold"].update(rule="gallery", people=8, threshold_low=None, threshold_high=None, expected_rate=None,
                                      refused_share=None, deny_threshold=None)
             self.state.publish("ions", {"name": made.ION})
-        self.page.has_text(".threshold", "the gallery names no strangers")
+        self.page.has_text(".threshold", "the gallery names no impostors")
         facts = self.threshold_facts()
         self.assertEqual((facts["90 % interval"], facts["Own photos refused"]), ("–", "–"))
         self.assertEqual(facts["Deny list from"], "0.620", "then the threshold of all holds")
@@ -345,11 +345,11 @@ class AlertTest(WithPage):
 
     def test_other_peoples_failed_jobs_stay_off_the_ions_overview(self):
         page = self.page
-        stranger = {**self.state.jobs[2], "id": made.make_id(self.state.rng), "name": "somebodys-script", "state": "FAILED"}
+        impostor = {**self.state.jobs[2], "id": made.make_id(self.state.rng), "name": "somebodys-script", "state": "FAILED"}
         with self.state.lock:
-            self.state.jobs.append(stranger)
-            self.state.publish("jobs", {"id": stranger["id"], "state": "FAILED"})
-        self.raise_alert("job_failed", f"job/{stranger['id']}", "a script of somebody failed")
+            self.state.jobs.append(impostor)
+            self.state.publish("jobs", {"id": impostor["id"], "state": "FAILED"})
+        self.raise_alert("job_failed", f"job/{impostor['id']}", "a script of somebody failed")
         mine = self.raise_alert("job_failed", f"job/{self.state.jobs[3]['id']}", "a training of this ION failed")
         page.go(f"{ION}/graph")
         page.one(f'.side [data-alert="{mine["id"]}"]')

@@ -78,20 +78,20 @@ class Demo(unittest.TestCase):
     def check_threshold(self, server, ion, report):
         """The passers-by set it; what is told of it is what decisions were made with."""
         told = next(p for p in ion["pipelines"] if p["name"] == "entrance")["threshold"]
-        self.assertEqual((told["rule"], told["people"], told["scores"]), ("strangers", 60, 180), told)
-        self.assertEqual((told["strangers_enrolled"], told["photos_skipped"]), (0, 0), told)
+        self.assertEqual((told["rule"], told["people"], told["scores"]), ("impostors", 60, 180), told)
+        self.assertEqual((told["impostors_enrolled"], told["photos_skipped"]), (0, 0), told)
         self.assertAlmostEqual(told["asked_rate"], 0.01)
         self.assertLess(told["expected_rate"], 0.02)
         self.assertEqual(told["model_version"], max(model["version"] for model in report["models"]))
         shown = server.weir("describe", "building-security")[1]
-        self.assertRegex(shown, r"thresholds\nPIPELINE .*RULE .*OWN PHOTOS BELOW.*\nentrance +strangers +0\.\d+")
+        self.assertRegex(shown, r"thresholds\nPIPELINE .*RULE .*OWN PHOTOS BELOW.*\nentrance +impostors +0\.\d+")
         last = server.get("/decisions?ion=building-security&limit=1")["items"][0]
         self.assertIn(last["threshold"], (told["threshold"], told["deny_threshold"]))
         document = dict(ion["document"], name="other")
-        document["pipelines"][1]["gallery"]["strangers"] = "nobody"
+        document["pipelines"][1]["gallery"]["impostors"] = "nobody"
         with self.assertRaises(harness.HttpError) as refused:
             server.post("/ions", document)
-        self.assertIn('$.pipelines[1].gallery.strangers: there is no dataset "nobody": create it first',
+        self.assertIn('$.pipelines[1].gallery.impostors: there is no dataset "nobody": create it first',
                       refused.exception.error["message"])
 
     @staticmethod

@@ -120,7 +120,7 @@ export interface Pipeline {
     pending_cause?: Opt<string> // a further training is wanted: why
     next_fire_ms?: Opt<Time>
     dataset?: Opt<string> // of a prediction: its gallery
-    strangers?: Opt<string> // dataset of people who belong to nobody: sets the threshold
+    impostors?: Opt<string> // dataset of people who belong to nobody: sets the threshold
     model?: Opt<string>
     workers?: Opt<number>
     parameter_servers?: Opt<number>
@@ -137,11 +137,11 @@ export interface Threshold {
     threshold_low?: Opt<number> // 90 % interval; null: not known
     threshold_high?: Opt<number>
     deny_threshold?: Opt<number> // of people on the deny list; null: the threshold of all
-    rule: string // strangers, gallery, both, blind
+    rule: string // impostors, gallery, both, blind
     scores?: Opt<number>
     people?: Opt<number>
     asked_rate?: Opt<number>
-    expected_rate?: Opt<number> // share of strangers at or above it; null: not known
+    expected_rate?: Opt<number> // share of impostors at or above it; null: not known
     refused_share?: Opt<number> // share of the gallery's own photos below it
     model_version?: Opt<number>
     gallery_version?: Opt<number>

@@ -28,11 +28,11 @@ static const char *const first_names[] = {
     "bruno", "cora", "dan",  "elsa", "felix", "greta", "hugo", "ines", "jan",
 };
 
-/* One in six stays a stranger, one in eight joins later, the others are staff. */
+/* One in six stays an impostor, one in eight joins later, the others are staff. */
 static enum demo_part part_of(size_t i, size_t n)
 {
     if (i % 6 == 5) {
-        return DEMO_STRANGER;
+        return DEMO_UNKNOWN;
     }
     return i % 8 == 6 || (n < 12 && i == n - 1) ? DEMO_JOINER : DEMO_STAFF;
 }
@@ -216,7 +216,7 @@ weir_status demo_cast(struct demo *demo, struct weir_error *err)
     uint8_t *photo = weir_arena_alloc(demo->call->arena, PHOTO_ROOM);
     for (size_t i = 0; i < demo->n_people; i++) {
         demo->people[i].part = part_of(i, demo->n_people);
-        if (demo->people[i].part != DEMO_STRANGER) {
+        if (demo->people[i].part != DEMO_UNKNOWN) {
             WEIR_TRY(write_photos(demo, &demo->people[i], photo, err));
         }
     }

@@ -33,7 +33,7 @@ static const struct weir_option options[] = {
     WEIR_OPT(demo_options, seed, "seed", 0, INT, "1", 0, 1e15, "N",
              "What the people and their coming and going are drawn from"),
     WEIR_OPT(demo_options, people, "people", 0, INT, "72", 6, DEMO_MAX_PEOPLE, "N",
-             "How many people come, strangers included"),
+             "How many people come, impostors included"),
     WEIR_OPT(demo_options, photos, "photos", 0, INT, "24", 8, DEMO_MAX_PHOTOS, "N",
              "Photos of each drawn person; five are enrolled"),
     WEIR_OPT(demo_options, passers, "passers", 0, INT, "150", 0, DEMO_MAX_PASSERS, "N",
@@ -205,10 +205,10 @@ static weir_status show_passers(struct demo *demo, struct weir_error *err)
     }
     WEIR_TRY(demo_cast_passers(demo, err));
     for (size_t i = 0; i < demo->n_passers; i++) {
-        WEIR_TRY(upload_person(demo, demo->strangers, &demo->passers[i], err));
+        WEIR_TRY(upload_person(demo, demo->impostors, &demo->passers[i], err));
     }
-    WEIR_TRY(freeze(demo, demo->strangers, &version, err));
-    demo_say("%zu passers-by: dataset %s version %lld", demo->n_passers, demo->strangers,
+    WEIR_TRY(freeze(demo, demo->impostors, &version, err));
+    demo_say("%zu passers-by: dataset %s version %lld", demo->n_passers, demo->impostors,
              (long long)version);
     return WEIR_OK;
 }
@@ -237,13 +237,13 @@ static weir_status create_dataset(struct demo *demo, const char *dataset,
 }
 
 /* Without passers-by the threshold is set by the gallery. */
-static void drop_strangers(json_t *document)
+static void drop_impostors(json_t *document)
 {
     json_t *pipeline;
     size_t i;
     json_array_foreach(json_object_get(document, "pipelines"), i, pipeline)
     {
-        (void)json_object_del(json_object_get(pipeline, "gallery"), "strangers");
+        (void)json_object_del(json_object_get(pipeline, "gallery"), "impostors");
     }
 }
 
@@ -256,7 +256,7 @@ static weir_status apply_ion(struct demo *demo, struct weir_error *err)
     text = replace_all(demo->call->arena, text, "@WORK@", demo->work_dir);
     WEIR_TRY(weir_yaml_parse(text, strlen(text), path, false, &document, err));
     if (demo->n_passers == 0) {
-        drop_strangers(document);
+        drop_impostors(document);
     }
     WEIR_TRY(post(demo, "POST", "/api/v1/ions", document, &answer, err));
     demo_say("ION %s applied, revision %s", demo->ion, cli_text(demo->call, answer, "revision"));
@@ -392,7 +392,7 @@ static weir_status play(struct demo *demo, int signal_fd, struct weir_error *err
     int64_t pause = (int64_t)(demo->options->seconds * 1000), model, gallery, lists, n;
     WEIR_TRY(create_dataset(demo, demo->dataset, demo->people, demo->n_people, err));
     if (demo->n_passers > 0) {
-        WEIR_TRY(create_dataset(demo, demo->strangers, demo->passers, demo->n_passers, err));
+        WEIR_TRY(create_dataset(demo, demo->impostors, demo->passers, demo->n_passers, err));
     }
     WEIR_TRY(enrol(demo, DEMO_STAFF, err));
     struct weir_error ignored;
@@ -457,7 +457,7 @@ static weir_status run_stage(struct demo *demo, int signal_fd, struct weir_error
 {
     demo->ion = "building-security";
     demo->dataset = "faces";
-    demo->strangers = "passers-by";
+    demo->impostors = "passers-by";
     demo->started_ms = weir_time_ms();
     demo->first_frame = demo->started_ms / 1000 * 1000;
     WEIR_TRY(cli_connect(demo->call, err));

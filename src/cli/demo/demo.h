@@ -2,7 +2,7 @@
  * weir demo: plays an example as a user would, through the public commands and the REST API.
  *
  * A *stage* is the demo's work folder: people's photos, the folder the cameras write to, the ledger
- * of what was sent. *Passers-by* are people whose photos become the dataset of strangers; strangers
+ * of what was sent. *Passers-by* are people whose photos become the dataset of impostors; impostors
  * who come to the cameras are other people. The *cameras* are threads that write frames and note
  * each in the ledger before it can be seen. The *report* compares the ledger with the recorded
  * decisions, never with counters of the cameras.
@@ -22,10 +22,10 @@
 #define DEMO_MAX_PHOTOS  64
 
 enum demo_part {
-    DEMO_STRANGER, /**< In no gallery: the right answer is "unknown". */
-    DEMO_STAFF,    /**< Enrolled from the start. */
-    DEMO_JOINER,   /**< Enrolled while frames flow. */
-    DEMO_PASSER,   /**< A stranger too, by whom the threshold is set; never comes to a camera. */
+    DEMO_UNKNOWN, /**< In no gallery: the right answer is "unknown". */
+    DEMO_STAFF,   /**< Enrolled from the start. */
+    DEMO_JOINER,  /**< Enrolled while frames flow. */
+    DEMO_PASSER,  /**< An impostor too, by whom the threshold is set; never comes to a camera. */
 };
 
 /** One person of the demo. Photos are numbered; the first few are enrolled, the others shown. */
@@ -52,7 +52,7 @@ struct demo {
     struct cli_call *call;
     const struct demo_options *options;
     char *example_dir, *work_dir, *frames_dir, *ledger_path, *sink_path;
-    const char *ion, *dataset, *strangers; /**< Names, from the example's ion.yaml. */
+    const char *ion, *dataset, *impostors; /**< Names, from the example's ion.yaml. */
     struct demo_person people[DEMO_MAX_PEOPLE];
     struct demo_person passers[DEMO_MAX_PASSERS];
     size_t n_people, n_enrolled_photos, n_passers;

@@ -9,7 +9,7 @@
 
 #define SWAP_WINDOW_MS 2000
 
-enum kind { KIND_STAFF, KIND_BARRED, KIND_JOINED, KIND_STRANGER, KIND_DAMAGED, N_KINDS };
+enum kind { KIND_STAFF, KIND_BARRED, KIND_JOINED, KIND_UNKNOWN, KIND_DAMAGED, N_KINDS };
 
 static const char *const kind_texts[N_KINDS] = {"enrolled", "barred", "newly_enrolled", "unknown",
                                                 "damaged"};
@@ -92,7 +92,7 @@ static enum kind expected_kind(const struct judged *frame, const json_t *decisio
         return KIND_DAMAGED;
     }
     if (enrolled == 0 || gallery < enrolled) {
-        return KIND_STRANGER;
+        return KIND_UNKNOWN;
     }
     if (barred != 0 && lists >= barred) {
         return KIND_BARRED;

@@ -15,7 +15,7 @@
 #define STOP_DEADLINE_MS   1000
 #define N_HANDLERS         4
 #define N_QUEUED           1024
-#define STRANGER_MAX_BYTES ((uint64_t)64 << 10)
+#define IMPOSTOR_MAX_BYTES ((uint64_t)64 << 10)
 
 struct source {
     struct source_config config;
@@ -167,12 +167,12 @@ static void handle(void *context, struct weir_http_request *request,
     }
 }
 
-/* Strangers are told so without taking large pictures from them. */
+/* Impostors are told so without taking large pictures from them. */
 static void body_rule(void *context, const struct weir_http_request *request,
                       struct weir_http_body_rule *rule)
 {
     if (!is_admitted(context, request)) {
-        rule->max_bytes = STRANGER_MAX_BYTES;
+        rule->max_bytes = IMPOSTOR_MAX_BYTES;
     }
 }
 

@@ -55,7 +55,7 @@ function dataOf(pipeline: Pipeline): { name: string; role: string }[] {
     const role = pipeline.type === 'training' ? 'dataset' : gallery ? `gallery v${gallery.version}` : 'gallery'
     return [
         ...(main ? [{ name: main, role }] : []),
-        ...(pipeline.strangers ? [{ name: pipeline.strangers, role: 'impostors' }] : []),
+        ...(pipeline.impostors ? [{ name: pipeline.impostors, role: 'impostors' }] : []),
     ]
 }
 

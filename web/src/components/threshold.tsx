@@ -16,12 +16,12 @@ function setBy(found: Threshold): ComponentChildren {
     if (found.rule === 'blind') {
         return 'nothing to go by'
     }
-    return found.rule === 'gallery' ? `${count} people in the gallery` : `${count} strangers${found.rule === 'both' ? ', and the gallery' : ''}`
+    return found.rule === 'gallery' ? `${count} people in the gallery` : `${count} impostors${found.rule === 'both' ? ', and the gallery' : ''}`
 }
 
-function strangersOf(found: Threshold): ComponentChildren {
+function impostorsOf(found: Threshold): ComponentChildren {
     if (!isFigure(found.expected_rate)) {
-        return <span class="muted">not known: the gallery names no strangers</span>
+        return <span class="muted">not known: the gallery names no impostors</span>
     }
     return (
         <>
@@ -37,7 +37,7 @@ function factsOf(found: Threshold): [string, ComponentChildren][] {
         ['Known from a score of', <b>{fixed(found.threshold)}</b>],
         ['90 % interval', hasInterval ? `${fixed(found.threshold_low)} to ${fixed(found.threshold_high)}` : NONE],
         ['Own photos refused', <span class={isDear ? 'dear' : ''}>{share(found.refused_share)}</span>],
-        ['Strangers accepted', strangersOf(found)],
+        ['Impostors accepted', impostorsOf(found)],
         ['Deny list from', fixed(found.deny_threshold ?? found.threshold)],
         ['Set by', setBy(found)],
     ]

@@ -21,7 +21,7 @@ export function usesOf(dataset: string, all: readonly Ion[]): { ion: string; as:
             if (pipeline.dataset === dataset) {
                 uses.push({ ion: ion.name, as: pipeline.type === 'training' ? `trains ${pipeline.name}` : `gallery of ${pipeline.name}` })
             }
-            if (pipeline.strangers === dataset) {
+            if (pipeline.impostors === dataset) {
                 uses.push({ ion: ion.name, as: `impostors of ${pipeline.name}` })
             }
             return uses
