@@ -4,6 +4,7 @@
 #include "job/changes.h"
 #include "sched/apply.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,10 +177,22 @@ static const char *tell_closed_nodes(struct scheduler *scheduler)
     }
     return weir_arena_printf(
         &scheduler->arena,
-        "No node that is large enough takes tasks now: of %d nodes %d are draining, %d silent, "
+        "no node that is large enough takes tasks now: of %d nodes %d are draining, %d silent, "
         "lost "
-        "or not heard of since the server started, %d have no room for more tasks' files.",
+        "or not heard of since the server started, %d have no room for more tasks' files",
         snapshot->n_nodes, n_draining, n_away, n_full);
+}
+
+/* A sentence as reasons are written: they follow "JOB is PENDING: ". */
+static const char *as_reason(struct scheduler *scheduler, const char *sentence)
+{
+    char *reason = weir_arena_strdup(&scheduler->arena, sentence);
+    size_t len = strlen(reason);
+    if (len > 0 && reason[len - 1] == '.') {
+        reason[len - 1] = '\0';
+    }
+    reason[0] = (char)tolower((unsigned char)reason[0]);
+    return reason;
 }
 
 /* How many tasks have to fit says nothing of how large they are. */
@@ -190,21 +203,22 @@ static const char *tell_gang(struct scheduler *scheduler, const struct snapshot_
     for (size_t i = 0; i < job->state.n_tasks; i++) {
         most = WEIR_MAX(most, job->state.tasks[i].cpu_slots);
     }
-    return weir_arena_printf(&scheduler->arena, "%s Each needs up to %lld CPU%s on one node.",
-                             wait->text, (long long)most, most == 1 ? "" : "s");
+    return weir_arena_printf(&scheduler->arena, "%s. Each needs up to %lld CPU%s on one node",
+                             as_reason(scheduler, wait->text), (long long)most,
+                             most == 1 ? "" : "s");
 }
 
 static const char *tell_wait(struct scheduler *scheduler, const struct snapshot_job *job,
                              const struct weir_sched_wait *wait)
 {
     if (scheduler->snapshot.n_nodes == 0) {
-        return "No node has registered yet.";
+        return "no node has registered yet";
     }
     if (wait->code == WEIR_SCHED_WAIT_GANG) {
         return tell_gang(scheduler, job, wait);
     }
     return wait->code == WEIR_SCHED_WAIT_NO_NODE ? tell_closed_nodes(scheduler)
-                                                 : weir_arena_strdup(&scheduler->arena, wait->text);
+                                                 : as_reason(scheduler, wait->text);
 }
 
 /* Of a service's replicas the first that waits speaks for it. */

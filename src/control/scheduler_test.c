@@ -38,7 +38,7 @@ START_TEST(a_gang_starts_whole_or_not_at_all)
     ck_assert_str_eq(places(&fixture, large), "- - - - -");
     ck_assert_str_eq(reason(large),
                      "5 tasks start together or not at all; room for 4 was found. Each needs "
-                     "up to 1 CPU on one node.");
+                     "up to 1 CPU on one node");
 }
 
 END_TEST
@@ -108,7 +108,7 @@ START_TEST(a_small_job_does_not_pass_a_gang_that_waits_for_room)
     char *small = gang(&fixture, 1, 1);
     ck_assert_int_eq(cycle(&fixture), 0);
     const char *kept = weir_arena_printf(
-        &fixture.store.arena, "What is free is kept for jobs before it, first for job %s.", large);
+        &fixture.store.arena, "what is free is kept for jobs before it, first for job %s", large);
     ck_assert_int_eq(strncmp(reason(small), kept, strlen(kept)), 0);
     ck_assert_int_gt(job_state(&fixture, small).job.expected_start_ms, fixture.now_ms);
     end_all(&fixture, running);
@@ -122,12 +122,12 @@ START_TEST(why_a_job_waits_is_said_in_words)
 {
     char *job = gang(&fixture, 1, 3);
     ck_assert_int_eq(cycle(&fixture), 0);
-    ck_assert_str_eq(reason(job), "No node has registered yet.");
+    ck_assert_str_eq(reason(job), "no node has registered yet");
     heartbeat(&fixture, "a", 2);
     fixture.now_ms += SCHEDULER_NOTE_EVERY_MS;
     heartbeat(&fixture, "a", 2);
     ck_assert_int_eq(cycle(&fixture), 0);
-    ck_assert_str_eq(reason(job), "A task needs 3 CPUs on one node; the largest node has 2 CPUs.");
+    ck_assert_str_eq(reason(job), "a task needs 3 CPUs on one node; the largest node has 2 CPUs");
     heartbeat(&fixture, "b", 4);
     execute(&fixture, "UPDATE nodes SET is_draining = 1 WHERE name = 'b'");
     fixture.now_ms += SCHEDULER_NOTE_EVERY_MS;
@@ -135,9 +135,9 @@ START_TEST(why_a_job_waits_is_said_in_words)
     heartbeat(&fixture, "b", 4);
     ck_assert_int_eq(cycle(&fixture), 0);
     ck_assert_str_eq(reason(job),
-                     "No node that is large enough takes tasks now: of 2 nodes 1 are draining, 0 "
+                     "no node that is large enough takes tasks now: of 2 nodes 1 are draining, 0 "
                      "silent, lost or not heard of since the server started, 0 have no room for "
-                     "more tasks' files.");
+                     "more tasks' files");
     execute(&fixture, "UPDATE nodes SET is_draining = 0 WHERE name = 'b'");
     ck_assert_int_eq(cycle(&fixture), 1);
     ck_assert_str_eq(places(&fixture, job), "b");
@@ -177,7 +177,7 @@ START_TEST(replicas_start_one_by_one_and_after_their_back_off)
     ck_assert_int_eq(cycle(&fixture), 2);
     ck_assert_str_eq(places(&fixture, job), "a a -");
     cycle(&fixture);
-    ck_assert_ptr_nonnull(strstr(reason(job), "needs 1 CPUs"));
+    ck_assert_ptr_nonnull(strstr(reason(job), "needs 1 CPU"));
     heartbeat(&fixture, "b", 1);
     ck_assert_int_eq(cycle(&fixture), 1);
     ck_assert_str_eq(places(&fixture, job), "a a b");
@@ -319,7 +319,7 @@ START_TEST(a_reason_is_written_at_once_and_then_now_and_then)
     cycle(&fixture);
     char *first = weir_arena_strdup(&fixture.store.arena, reason(job));
     int64_t revision = job_state(&fixture, job).job.revision;
-    ck_assert_ptr_nonnull(strstr(first, "free on one is 1 CPUs"));
+    ck_assert_ptr_nonnull(strstr(first, "free on one is 1 CPU"));
     cycle(&fixture); /* What it has written itself is nothing new. */
     ck_assert_int_eq(job_state(&fixture, job).job.revision, revision);
 

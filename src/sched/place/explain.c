@@ -227,8 +227,9 @@ static const char *amount_text(const struct cluster *cluster, int r, int64_t val
                                char out[AMOUNT_BYTES])
 {
     static const char *const units[] = {"accelerators", "CPUs", "GiB of memory"};
+    static const char *const ones[] = {"accelerator", "CPU", "GiB of memory"};
     bool is_model = r >= WEIR_SCHED_FIRST_MODEL;
-    const char *unit = units[is_model ? WEIR_SCHED_ACCELERATOR : r];
+    const char *unit = (value == 1000 ? ones : units)[is_model ? WEIR_SCHED_ACCELERATOR : r];
     const char *model = is_model ? cluster->models[r - WEIR_SCHED_FIRST_MODEL] : "";
     const char *of = is_model ? " of model " : "";
     if (value < 0) {
