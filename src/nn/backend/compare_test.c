@@ -66,7 +66,7 @@ static struct weir_net *make_net(const struct weir_graph *graph, const struct we
     return net;
 }
 
-/* The reference is direct, whatever oneDNN is. */
+/* The reference convolves directly; oneDNN may use Winograd. */
 static struct net_pair make_pair(const struct weir_graph *graph, int32_t batch,
                                  enum weir_convolution convolution)
 {
@@ -359,7 +359,7 @@ static void check_slope(struct weir_net *net, const char *what)
     double slope = 0, size = 0, best = INFINITY;
     for (size_t i = 0; i < n; i++) {
         start[i] = weir_net_weights(net, NULL)[i];
-        /* along the gradient, mostly: a random direction alone has almost no slope */
+        /* mostly along the gradient: a random direction alone has almost no slope */
         direction[i] = gradients[i] * (float)(1 + 0.5 * weir_rng_normal(&rng));
         slope += (double)direction[i] * (double)gradients[i];
         size += (double)direction[i] * (double)direction[i];

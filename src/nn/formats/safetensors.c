@@ -133,7 +133,7 @@ static weir_status header_read(struct weir_safetensors *file, struct weir_error 
     } else if (status == WEIR_OK) {
         status = weir_json_parse(text, n_header, file->what, &file->header, err);
         if (status == WEIR_ERR_INVALID || status == WEIR_ERR_LIMIT) {
-            status = WEIR_ERR_CORRUPT; /* The header is JSON or the file is not ours. */
+            status = WEIR_ERR_CORRUPT; /* The header must be JSON. */
             if (err != NULL) {
                 err->status = status;
             }

@@ -59,7 +59,7 @@ START_TEST(shapes_follow_the_documented_formulas)
     /* 17*3*5*3 + 34*4*3*10 + 10; one multiply-add per weight and position */
     ck_assert_int_eq(weir_graph_n_parameters(graph), 765 + 4080 + 10);
     ck_assert_int_eq(weir_graph_n_macs(graph), 765 * 35 + 4080);
-    /* Nobody wants the gradient of the picture. */
+    /* The image needs no gradient. */
     ck_assert_int_eq(weir_graph_n_step_macs(graph), 2 * 765 * 35 + 3 * 4080);
     weir_graph_destroy(graph);
 }

@@ -70,7 +70,7 @@ END_TEST
 #define N_WIDE     5003
 #define MAX_OWNERS 4
 
-/* Tensors that end within tiles, one that lies in one, and one that nobody trains. */
+/* Tensors that end within tiles, one that lies within one tile, and one that is not trained. */
 static const struct weir_param wide_params[] = {
     {.first_elem = 0, .n_elems = 1500, .is_trainable = true, .is_decayed = true},
     {.first_elem = 1500, .n_elems = 24, .is_trainable = true},

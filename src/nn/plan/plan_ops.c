@@ -26,8 +26,8 @@ static int32_t only_user(const struct weir_graph *graph, const struct fusion *fu
     return -1;
 }
 
-/* relu, or add(any other value) -> relu, behind what the op has by now (its layer `i_last`), where
- * nobody else sees what is between. */
+/* relu, or add(any other value) -> relu, behind the layers that the op has so far (the last is
+ * `i_last`), if no other layer reads the values between. */
 static void fuse_tail(const struct weir_graph *graph, struct fusion *fusion, int32_t i_op,
                       int32_t i_last)
 {
@@ -124,7 +124,7 @@ static void fill_op(struct net_plan *plan, const struct weir_graph *graph,
     op->out = layer->out;
 }
 
-/* An f32 input in C, H, W order is what the back-end wants already, unless channels come last. */
+/* An f32 input in C, H, W order needs no op, unless channels come last. */
 static bool needs_conversion(const struct net_plan *plan, struct weir_shape shape)
 {
     return plan->precision != WEIR_PRECISION_F32 ||

@@ -1,7 +1,7 @@
 #include "plan.h"
 
-/* Values made again in a row, each from the one before: so many are there at once when the last is
- * wanted. One that would be further from what is kept is kept itself. */
+/* Length of a chain of recomputed values, each made from the one before: so many exist at once when
+ * the last is needed. A value further from a kept one is kept itself. */
 #define CHAIN_MAX 6
 
 /* Ops whose forward kernel is a pass over memory and writes nothing but its output. A convolution's
@@ -35,7 +35,7 @@ static void mark_needed(const struct net_plan *plan, bool *is_needed)
 weir_status plan_mark_recomputed(struct net_plan *plan)
 {
     bool *is_needed = calloc((size_t)plan->n_values, sizeof(*is_needed));
-    int32_t *chain = calloc((size_t)plan->n_values, sizeof(*chain)); /* 0: not made again */
+    int32_t *chain = calloc((size_t)plan->n_values, sizeof(*chain)); /* 0: not recomputed */
     if (!is_needed || !chain) {
         free(is_needed);
         free(chain);

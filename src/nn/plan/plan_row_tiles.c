@@ -26,7 +26,7 @@ static struct op_row_tile row_tile_of(const struct op *op, int32_t i, int32_t n_
     const struct weir_conv_params *p = &op->conv;
     int32_t reach = (p->kernel_h - 1) * p->dilation + 1;
     int32_t above = first * p->stride - p->pad_h, below = (end - 1) * p->stride - p->pad_h + reach;
-    /* Whole strides, as whole pictures mostly are: what oneDNN has fast code for. */
+    /* Whole strides, which whole images mostly have: oneDNN has fast code for these. */
     below = WEIR_MAX(below, WEIR_MIN(end * p->stride - p->pad_h, op->in[0].h));
     row_tile.first_in = WEIR_MAX(above, 0);
     row_tile.n_in = WEIR_MIN(below, op->in[0].h) - row_tile.first_in;

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A task or combine with the stage it was put in, before they are sorted by stage. */
+/* A task or combine with its stage, before they are sorted by stage. */
 struct staged_task {
     struct plan_task task;
     int32_t stage;
     int32_t deadline; /* of a deferred task: the stage that waits for it */
-    int32_t rank;     /* order within the stage; what is made again comes before its first reader */
+    int32_t rank;     /* order within the stage; a recomputed value comes before its first reader */
 };
 
 /* When a recomputed value is first read. INT32_MAX as a rank: by a deferred task that the stage
@@ -22,9 +22,8 @@ struct builder {
     bool is_training;
     struct staged_task *tasks, *combines, *deferred;
     int32_t n_tasks, n_combines, n_deferred, loss_stage;
-    int32_t *data_stage; /* by value: the stage that makes it */
-    int32_t
-        *grad_stage; /* by value: the stage that completes its gradient; -1 = nobody wrote yet */
+    int32_t *data_stage;    /* by value: the stage that makes it */
+    int32_t *grad_stage;    /* by value: the stage that completes its gradient; -1 = none so far */
     struct demand *demands; /* by value */
     int32_t n_stages;
 };
@@ -202,7 +201,7 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
         }
     }
     if (plan_has_deferred(&o->op)) {
-        /* What updates the parameters waits for those who read them. */
+        /* A task that updates parameters waits for those that read them. */
         bool is_last = o->op.kind == LAYER_PRELU || o->op.n_updates > 0;
         put_gradient(b, i, is_last && has_task ? stage : dy_stage);
     }
@@ -218,8 +217,8 @@ static void schedule_backward(struct builder *b, struct net_plan *plan)
     }
 }
 
-/* What backward reads and can be made again is, unless it was made in the same stage. Those that
- * it is made of come before it. */
+/* Recomputes the values that backward reads and that can be recomputed, except those made in the
+ * same stage. The values that such a value is made of come before it. */
 static void schedule_recomputed(struct builder *b, struct net_plan *plan)
 {
     for (int32_t i = plan->n_ops - 1; i >= 0; i--) {

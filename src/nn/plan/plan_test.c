@@ -88,7 +88,7 @@ static int32_t packed_weights(const struct memory_model *m, int32_t i_op, bool i
     return 3 * m->plan->n_values + 2 * i_op + is_backward;
 }
 
-/* Whoever reads an op's parameters wants all of them, as they were when the step began. */
+/* A task that reads an op's parameters reads all of them, unchanged since the step began. */
 static void expect_old_parameters(const struct memory_model *m, int32_t i_op)
 {
     if (m->n_updates[i_op] != 0) {
@@ -352,7 +352,7 @@ static bool batch_all(const struct op *op)
     return op->kind == LAYER_LINEAR || op->conv.groups == 1;
 }
 
-/* Ops with weights of four slices at a time, whatever their size. */
+/* All ops with weights batch four slices, whatever their size. */
 START_TEST(ops_that_batch_slices_find_what_they_need)
 {
     struct weir_backend batching = weir_onednn_backend;
@@ -442,8 +442,8 @@ START_TEST(memory_grows_as_lifetimes_ask)
                                          .backend = &weir_onednn_backend};
         struct net_plan *plan;
         ck_assert_int_eq(plan_create(graph, &config, &plan, NULL), WEIR_OK);
-        /* Training keeps what the convolution and what the norm makes, or only the first, and a
-         * handful of gradients (and of what is made again), however deep. */
+        /* Training keeps the outputs of the convolution and of the norm, or only the first, and a
+         * handful of gradients (and of recomputed values), however deep the net. */
         size_t kept = (config.keeps_all ? 2 : 1) * (size_t)n * image * batch;
         ck_assert_uint_ge(plan->training.slab_bytes, kept - 2 * image * batch);
         ck_assert_uint_le(plan->training.slab_bytes,

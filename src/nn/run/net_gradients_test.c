@@ -1,5 +1,4 @@
-/** Gradients as those who reduce them see them: announced once and in order, final, made of parts.
- */
+/** Gradients as their reader sees them: reported once and in order, final, made of parts. */
 #include "net_fixture.h"
 
 #include <string.h>
@@ -206,7 +205,7 @@ START_TEST(gradients_lie_in_the_memory_the_caller_gave)
 
 END_TEST
 
-/* Two steps' losses, the second with weights that somebody else has written. */
+/* The losses of two steps; another writer has changed the weights before the second. */
 static void step_twice(struct weir_net *net, float *weights, struct weir_step_result out[2])
 {
     size_t n = 0;

@@ -81,7 +81,7 @@ static void round_values(const struct net_plan *plan, weir_value_t value, real *
     }
 }
 
-/* What a kernel that only knows f32 wrote, as one of bf16 would have stored it. */
+/* Rounds what a kernel for f32 wrote to what one for bf16 would have stored. */
 static void round_written(const struct net_plan *plan, const struct plan_op *o,
                           enum task_phase phase, const struct op_tile *tile)
 {
@@ -190,7 +190,7 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
     return WEIR_OK;
 }
 
-/* In slice order, so that the sum does not depend on who was first. */
+/* In slice order, so that the sum does not depend on which thread was first. */
 static struct weir_step_result sum_losses(const struct weir_net *net, int32_t n_slices)
 {
     struct weir_step_result result = {0, 0, 0};
@@ -262,7 +262,8 @@ size_t net_part_bytes(const struct net_plan *plan)
     return (most + 63) / 64 * 64;
 }
 
-/* The gradient of a later part of the batch, beside that of the parts before it, and added. */
+/* Makes the gradient of a later part of the batch in the thread's memory, and adds it to that of
+ * the parts before. */
 static weir_status add_part(struct weir_net *net, const struct plan_op *o, int32_t i_thread,
                             int32_t i_part)
 {
@@ -330,7 +331,8 @@ static weir_status refresh_op(const struct weir_net *net, int32_t i_op, int32_t 
     return WEIR_OK;
 }
 
-/* Who has updated all of an op's parameters has them at hand, and nobody reads their copies. */
+/* A task that has updated all of an op's parameters has them in cache, and no other task reads the
+ * op's copies. */
 static bool is_refreshed_early(const struct op *op)
 {
     return op->n_updates == 1;

@@ -121,7 +121,8 @@ static size_t dy_elem_bytes(const struct net_plan *plan, const struct plan_op *o
     return plan_image_bytes(plan, o->out) / op_elems(plan->shapes[o->out]);
 }
 
-/* Rows and what their outputs' biases get, as often as parts are at hand at once; then dy. */
+/* Memory for rows and for their outputs' bias gradients, twice if gradients are made of parts; then
+ * dy. */
 size_t net_row_bytes(const struct net_plan *plan, const struct plan_op *o)
 {
     size_t n_rows = (size_t)o->op.update_rows, n_parts = o->op.gradient_batch < plan->batch ? 2 : 1;

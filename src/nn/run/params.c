@@ -66,8 +66,8 @@ static void add_trainable(struct weir_net *net, struct op *op)
     }
 }
 
-/* Gradients lie as the weights do; where nobody gets to see them, one behind the other, and those
- * that are never whole nowhere. @return Elements of the slab. */
+/* Gradients lie as the weights do. If no caller sees them, they lie one behind the other, and those
+ * that are never whole have no memory. @return Elements of the slab. */
 static size_t bind_gradients(struct weir_net *net)
 {
     size_t n_elems = 0;

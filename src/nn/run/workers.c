@@ -13,7 +13,8 @@
 #define SPIN_NS        50000
 #define SPIN_IN_RUN_NS 1000000
 
-/* On a quiet machine it is 20 a second and thread, beside one busy process on two processors 95. */
+/* Preemptions a second and thread: 20 on a quiet machine, 95 beside one busy process on two
+ * processors. */
 #define MOST_ASIDE_PER_S 50
 #define LOOK_NS          20000000
 
@@ -83,7 +84,8 @@ static int64_t count_put_aside(void)
     return usage.ru_nivcsw;
 }
 
-/* Do others want the processors? Now and then, as asking costs as much as a small run. */
+/* Looks now and then whether other processes need the processors: asking costs as much as a small
+ * run. */
 static void look_around(struct workers *pool)
 {
     uint64_t now_ns = weir_mono_ns(), elapsed_ns = now_ns - pool->looked_ns;

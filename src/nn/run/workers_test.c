@@ -165,8 +165,8 @@ START_TEST(idle_workers_can_be_destroyed_at_once)
 
 END_TEST
 
-/* Two threads on two processors, as counted by the kernel: 37 a second alone, 190 beside a process
- * that takes one of them. */
+/* Two threads on two processors, as counted by the kernel: 37 preemptions a second alone, 190
+ * beside a process that takes one of them. */
 START_TEST(who_shares_processors_spins_less)
 {
     const uint64_t second = 1000000000;

@@ -103,12 +103,14 @@ static void small_picture(struct weir_buf *out, const struct weir_shape *shape)
 }
 
 /*
- * Small on purpose: it learns from five photographs a person, and is served on a CPU. Learned
- * features are best for the people learned from; the small picture knows nobody, and so is as good
- * for strangers. Joined, strangers are told apart better than by either (docs/reference/training.md
- * has figures). The margin loss sees the whole: on the learned part alone it gave the same figures
- * within their noise, and would need nets whose output is not what the loss sees. A weight of 1 is
- * a little better where pixels alone are good, and much worse where they are not (drawn faces).
+ * Small on purpose: it learns from five photographs a person and is served on a CPU. Learned
+ * features are best for the people they were learned from. The small image is learned from no
+ * person, so it is as good for impostors. Both together, concatenated, tell impostors apart better
+ * than either (docs/reference/training.md has figures).
+ *
+ * The margin loss sees the whole vector. On the learned part alone it gave the same figures within
+ * their noise, and it would need nets whose output is not what the loss sees. A weight of 1 is a
+ * little better where pixels alone are good, and much worse where they are not (drawn faces).
  */
 static void face_embed_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {

@@ -55,7 +55,7 @@ void zoo_mobilenet_v1_write(const char *name, const struct weir_shape *shape, st
     zoo_end_softmax(out);
 }
 
-/** Widen, filter every channel by itself, narrow without a rectifier. */
+/** Widen, filter every channel alone, narrow without a rectifier. */
 static struct zoo_name inverted_residual(struct weir_buf *out, struct zoo_name block,
                                          struct zoo_name from, int n_in, const struct conv_unit *u)
 {

@@ -59,7 +59,7 @@ static void *row_major_weights(const struct conv_state *state, const struct op *
     return state->rows.base ? (void *)state->rows.base : (void *)op->params[OP_WEIGHT].value;
 }
 
-/* Weights as a primitive wants them: a copy, or row-major ones. */
+/* The weights that a primitive reads: a copy, or the row-major ones. */
 static void *weights_for(const struct conv_state *state, const struct op *op,
                          const struct weight_copy *copy)
 {

@@ -1,4 +1,4 @@
-/* Which of oneDNN's layouts of weights relayout.h knows. */
+/* Finds the layouts of oneDNN that relayout.h can write. */
 #include "conv_private.h"
 
 /* Are the inner blocks of a layout these, from the outermost to the innermost? */
@@ -48,8 +48,8 @@ static bool describe_bf16_pairs(const dnnl_blocking_desc_t *blocks, struct relay
     return out->c_block_stride > 0;
 }
 
-/* A convolution's layout whose blocks are of output channels, in bf16 as above, in f32 maybe with
- * 16 input channels, on either side; or a linear's in f32 like the last. */
+/* A convolution's layout with blocks of output channels: in bf16 as above, in f32 also with 16
+ * input channels, on either side. Or a linear's in f32 with 16 input channels. */
 static bool describe_relayout(const dnnl_memory_desc_t *layout, struct relayout *out)
 {
     const dnnl_blocking_desc_t *blocks = &layout->format_desc.blocking;

@@ -13,7 +13,7 @@ static dnnl_data_type_t type_of(const struct op *op)
     return op->type == WEIR_PRECISION_BF16 ? dnnl_bf16 : dnnl_f32;
 }
 
-/* Gradients of weights are f32 whatever the tensors are. */
+/* Weight gradients are f32 for every type of tensor. */
 static dnnl_data_type_t weights_type(const struct op *op, enum conv_direction direction)
 {
     return direction == CONV_WEIGHTS ? dnnl_f32 : type_of(op);
@@ -69,7 +69,7 @@ weir_status conv_make_shapes(const struct op *op, int32_t n, enum conv_direction
                     weights_type(op, direction), dnnl_format_tag_any, err);
 }
 
-/* All operation descriptors, of which each primitive uses one. */
+/* The operation descriptors; a primitive uses one of them. */
 union op_desc {
     dnnl_convolution_desc_t conv;
     dnnl_inner_product_desc_t linear;
@@ -296,8 +296,8 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
     size_t rows = op->norm ? conv_round_up(op->params[OP_WEIGHT].n_elems * sizeof(float)) : 0;
     for (int32_t i = 0; i < state->n_tiles; i++) {
         const struct tile_primitives *t = &state->tiles[i];
-        /* A gradient that is added to what is there is made beside it first; so is the result of
-         * an op that oneDNN cannot do, before its tail. */
+        /* A gradient that is added to another is made in scratch first. So is the result of an op
+         * that oneDNN cannot do, before the layers behind it. */
         size_t slow = t->forward.primitive ? 0 : (size_t)t->n * op_elems(op->out) * sizeof(float);
         most = WEIR_MAX(most, t->forward.scratch_bytes + slow);
         most = WEIR_MAX(most, conv_dx_bytes(op, t->n) + t->backward.scratch_bytes);
@@ -311,7 +311,7 @@ static size_t scratch_bytes(const struct conv_state *state, const struct op *op)
     return WEIR_MAX(most, state->backward_weights.reorder.scratch_bytes);
 }
 
-/* Weir's reference kernels stand in for what oneDNN lacks in f32; they know no bf16. */
+/* In f32, Weir's reference kernels replace what oneDNN lacks. They have no bf16. */
 static weir_status check_is_fast(const struct conv_state *state, const struct op *op,
                                  bool is_training, struct weir_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * Convolutions and linears of oneDNN, each by itself, against sums in double over the same rounded
- * inputs and weights. Tolerances: f32 4e-6 of the largest element; in bf16 tensors are off by their
- * own rounding and no more, and gradients of weights are as good as f32's.
+ * Each convolution and linear of oneDNN alone, against sums in double over the same rounded inputs
+ * and weights. Tolerances: in f32 4e-6 of the largest element. In bf16 the error of a tensor is its
+ * own rounding and no more, and weight gradients are as exact as in f32.
  */
 #include "nn/backend/reference/kernels.h"
 #include "nn/backend/test_backends.h"

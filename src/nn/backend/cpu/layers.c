@@ -38,7 +38,7 @@ weir_status fast_input_forward(const struct op *op, const struct op_tile *tile)
     return WEIR_OK;
 }
 
-/* Between bf16 and f32, of which op->type is what y has. */
+/* Converts between bf16 and f32; op->type is the type of y. */
 static const struct vector_kernels *of_bf16(void)
 {
     return vector_kernels(WEIR_PRECISION_BF16);

@@ -127,8 +127,9 @@ static bool is_slow(const_dnnl_primitive_desc_t desc)
     return status == dnnl_success && name && strstr(name, "ref");
 }
 
-/* Slope of negative values. oneDNN's ReLU makes 0 of NaN if the slope is 0, and passes it if not;
- * what is left of negative values is too small to be seen beside any other. */
+/* Slope of negative values. With slope 0, oneDNN's ReLU turns NaN into 0; with another slope NaN
+ * passes. This slope is so small that what it leaves of negative values disappears beside any
+ * other. */
 #define RELU_SLOPE 1e-30f
 
 static dnnl_status_t set_tail(dnnl_primitive_attr_t attr, struct primitive_tail tail)

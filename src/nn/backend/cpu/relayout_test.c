@@ -14,8 +14,8 @@ struct relayout_case {
     size_t k, c, kernel_h, kernel_w, k_block;
 };
 
-/* The last block may be part padding, as oneDNN's of 48 of 512 channels; the last form is large
- * enough to go past the caches. */
+/* The last block may be partly padding, as oneDNN's of 48 of 512 channels. The last case is large
+ * enough to bypass the caches. */
 static const struct relayout_case forms[] = {
     {16, 16, 1, 1, 16},  {64, 32, 1, 1, 64}, {32, 48, 3, 3, 32}, {80, 16, 1, 1, 48},
     {112, 32, 3, 1, 48}, {96, 16, 2, 4, 64}, {32, 48, 5, 5, 32}, {128, 64, 3, 3, 48}};

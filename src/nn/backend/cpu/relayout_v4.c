@@ -68,9 +68,9 @@ static inline vecu round_to_bf16(vec v)
     return ((rounded & ~is_nan) | ((bits | 0x400000) & is_nan)) >> 16;
 }
 
-/* Elements from which a copy in bf16 goes past the caches: it is read much later, or by all
- * threads. One in f32 does not: it is that of linears too, which are read at once (a step of an MLP
- * took 8 % longer, one of ResNet-50 0.2 % less). */
+/* Elements from which a copy in bf16 bypasses the caches: it is read much later, or by all threads.
+ * A copy in f32 never does, because linears read theirs at once (a step of an MLP took 8 % longer,
+ * one of ResNet-50 0.2 % less). */
 enum { STREAMED = 1 << 16 };
 
 /* 16 output channels of 16 input channels, whose columns are cells of channels. */
@@ -116,8 +116,8 @@ static void relayout_c_inner(const struct relayout *layout, const float *from, s
     }
 }
 
-/* Blocks from the one that is read to the one that is fetched, which may lie behind the end: a
- * processor does not follow 16 rows of which it reads a few lines each by itself. */
+/* Blocks from the one that is read to the one that is prefetched, which may lie behind the end. The
+ * processor's own prefetcher does not follow 16 rows of a few lines each. */
 enum { AHEAD = 2 };
 
 /* 16 output channels of 16 input channels, as columns, of transposed kernels: of each input channel
@@ -175,7 +175,7 @@ void relayout_v4(const struct relayout *layout, const float *from, void *to)
             relayout_block(layout, block, row, (char *)to + at * elem_bytes);
         }
     }
-    _mm_sfence(); /* streamed elements are there before anybody is told so */
+    _mm_sfence(); /* streamed elements are in memory before any thread is told */
 }
 
 void relayout_back_v4(const struct relayout *layout, const float *from, void *to)

@@ -89,9 +89,9 @@ static void norm_apply(const void *x_, const void *residual_, void *y_, size_t n
     }
 }
 
-/* x and y are long out of cache when their gradient comes: few rows at a time, so that each tensor
- * is read nearly straight on, and the processor is told so, so many elements ahead (it may be told
- * of memory behind the end). Sums of so many channels are at hand. */
+/* x and y have left the cache when their gradient comes. SUM_PIXELS rows at a time are read, so that
+ * each tensor is read nearly in order, and AHEAD elements are prefetched (also behind the end). The
+ * sums of SUM_CHANNELS channels stay in the cache. */
 enum { AHEAD = 1024, SUM_CHANNELS = 2048, SUM_PIXELS = 2 };
 
 /* sums += g and products += g * (x - mean) over n_rows pixels, for n channels. */

@@ -149,8 +149,8 @@ static inline vec choose(veci mask, vec a, vec b)
     return (vec)(((veci)a & mask) | ((veci)b & ~mask));
 }
 
-/* Whether whole vectors of rows of c elements can be written past the caches, and how; `end_past`
- * puts them before all that is written later. */
+/* Can whole vectors of rows of c elements bypass the caches, and how? `end_past` orders them before
+ * all later stores. */
 #if defined(__AVX512F__)
 
 static inline bool can_pass(const elem *p, size_t c)
@@ -198,6 +198,6 @@ static inline void give(elem *to, vec v, bool adds, size_t n)
     store(to, adds ? load(to, n) + v : v, n);
 }
 
-/* An element-wise loop: `body` for every LANES elements from `at` on, of which n are left. */
+/* An element-wise loop: `body` for every LANES elements from `at` on; n of them are left. */
 #define FOR_LANES(total, at, n)                                                                    \
     for (size_t at = 0, n = (total); at < (total); at += LANES, n -= WEIR_MIN(n, (size_t)LANES))

@@ -22,7 +22,7 @@ static inline struct pool_range windows_of(int32_t i, const struct weir_pool_par
     return (struct pool_range){before < 0 ? 0 : before / p->stride + 1, WEIR_MIN(last + 1, limit)};
 }
 
-/* Few channels: a window of one channel after the other, as vectors would be mostly empty. */
+/* Few channels: one channel of a window after the other, because vectors would be mostly empty. */
 static void max_pool_few(const elem *x, size_t c, int32_t width, struct pool_range rows,
                          struct pool_range columns, elem *y, int32_t *argmax)
 {

@@ -24,7 +24,7 @@ struct data {
 
 /* Tensors in the type of the table under test. */
 static union {
-    _Alignas(64) float f32[N]; /* so that whole vectors may be written past the caches */
+    _Alignas(64) float f32[N]; /* so that whole vectors may bypass the caches */
     uint16_t bf16[N];
 } slots[6];
 

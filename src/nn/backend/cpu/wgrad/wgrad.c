@@ -6,7 +6,7 @@
 /* Fewer channels would leave most of a register empty. */
 #define MIN_CHANNELS 16
 
-/* Of x and dy, beside the packed panel and the sums in the second cache. */
+/* Bytes of x and dy that fit in the second cache beside the packed panel and the sums. */
 #define AT_ONCE_BYTES ((size_t)448 << 10)
 
 static int32_t n_taps(const struct op *op)

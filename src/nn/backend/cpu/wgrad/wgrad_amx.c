@@ -96,7 +96,7 @@ static void pack_dy(const struct pixel_gemm *gemm, size_t first, size_t n, char 
     }
 }
 
-/* As the instruction wants it: palette 1, eight tiles of 16 rows of 64 bytes. */
+/* The configuration: palette 1, eight tiles of 16 rows of 64 bytes. */
 static void configure(void)
 {
     uint8_t config[64] = {1};
@@ -112,7 +112,7 @@ static void release(void)
     _tile_release();
 }
 
-/* What the compiler does not know the tile instructions read and write. */
+/* A barrier: the compiler does not know what the tile instructions read and write. */
 static inline void fence(void)
 {
     __asm__ volatile("" ::: "memory");

@@ -17,7 +17,7 @@ enum { STEP = 1, PANEL_PIXELS = WGRAD_PANEL_PIXELS_F32 };
 #endif
 
 /* A tile of the gradient is TILE_K rows of TILE_C sums, all in registers. dy is packed by K_BLOCK
- * channels, a cache line, of which a tile takes half. */
+ * channels, one cache line; a tile takes half of it. */
 enum { TILE_K = 8, TILE_C = 2 * LANES, K_BLOCK = 2 * TILE_K };
 
 /* What a panel is made of: rows of x and dy, one each per pixel. */

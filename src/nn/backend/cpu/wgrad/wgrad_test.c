@@ -93,7 +93,7 @@ static struct op make_linear(const struct wgrad_case *f, enum weir_precision typ
     return op;
 }
 
-/* Rounded values, as f32 and, if the op wants that, as bf16. */
+/* Values rounded to f32 or, for an op in bf16, to bf16. */
 static float *make_tensor(struct weir_rng *rng, size_t n, uint16_t **out_short)
 {
     float *wide = calloc(n, sizeof(float));

@@ -35,13 +35,13 @@ static struct winograd_blocks cut(const struct winograd_form *f, size_t n_out, s
     return b;
 }
 
-/* Patches of a block: more read the kernels' points less often, fewer stay in cache. Measured with
- * 28 to 112 and 56 to 224, the times of which differ by less than a tenth. */
+/* Patches of a block. More patches read the kernels' points less often; fewer stay in cache.
+ * Measured with 28 to 112 and 56 to 224, whose times differ by less than a tenth. */
 #define BLOCK          56
 #define GRADIENT_BLOCK 112
 
-/* Output channels of which a gradient keeps the points: more take x to its points less often, and
- * take more memory of each thread. */
+/* Output channels whose points a gradient keeps. More channels transform x less often and take more
+ * memory of each thread. */
 #define GRADIENT_PART       128
 #define GRADIENT_PART_BYTES ((size_t)5 << 20)
 

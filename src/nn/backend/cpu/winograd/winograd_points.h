@@ -101,7 +101,7 @@ ALWAYS_INLINE void kernel_from_points(const vec p[6], vec g[3])
     g[2] = A2 * even_a + B2 * even_b + p[5];
 }
 
-/* A square of pixels of which some may lie outside of the picture. */
+/* A square of pixels; some may lie outside the image. */
 struct square {
     ptrdiff_t first;      /* float of the picture's memory where its first pixel is or would be */
     ptrdiff_t row, pixel; /* floats from one to the next */
